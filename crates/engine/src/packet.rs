@@ -209,12 +209,21 @@ impl Packet {
     /// If `consumed` exceeds what is stored.
     #[inline]
     pub fn with_front(&self, consumed: usize, headers: &[u8], spare: Packet) -> Packet {
+        let mut copy = self.with_room(consumed, headers.len(), spare);
+        copy.stored_mut()[..headers.len()].copy_from_slice(headers);
+        copy
+    }
+
+    /// A packet like this one with `room` bytes of any contents in the place of the first `consumed` bytes, which are stored; in the memory
+    /// of `spare` if that is enough.
+    ///
+    /// # Panics
+    /// If `consumed` exceeds what is stored.
+    #[inline]
+    pub fn with_room(&self, consumed: usize, room: usize, spare: Packet) -> Packet {
         let payload = &self.stored()[consumed..];
         let mut copy = spare;
-        let room = copy.make_room(headers.len() + payload.len(), self.rest());
-        let (front, back) = room.split_at_mut(headers.len());
-        front.copy_from_slice(headers);
-        back.copy_from_slice(payload);
+        copy.make_room(room + payload.len(), self.rest())[room..].copy_from_slice(payload);
         copy
     }
 
@@ -259,7 +268,7 @@ pub struct Spare(Vec<Packet>);
 
 impl Spare {
     /// So many are kept at most.
-    const MOST: usize = 2048;
+    const MOST: usize = 4096;
 
     /// Takes a packet, which may have any contents.
     #[inline]

@@ -4,11 +4,11 @@
 //! owns. Ids, widths and lengths come from a verified program, so nothing here can be out of bounds; and were there a
 //! panic all the same, it would abort at the border of the `extern "C"` function rather than unwind through machine code.
 
-use crate::frame::Frame;
-use engine::Runtime;
+use crate::frame::{Arrival, Frame};
 use engine::control::Replica;
 use engine::hash::hash;
 use engine::table::Lookup;
+use engine::{Output, Runtime};
 use ir::{
     BinaryOp, Bits, CounterId, DigestId, HashAlgorithm, MeterId, RegisterId, TableId, ValueSetId,
 };
@@ -111,22 +111,20 @@ pub(crate) unsafe extern "C" fn note_key(
     }
 }
 
-/// Reads a register cell into `out`.
+/// Gives where a register cell is, until anything else is called.
 ///
 /// # Safety
-/// `frame` is the frame of the running function; `out` points to as many limbs as a cell has.
-pub(crate) unsafe extern "C" fn register_read(
+/// `frame` is the frame of the running function.
+pub(crate) unsafe extern "C" fn register_cell(
     frame: *mut Frame,
     register: u64,
     index: u64,
-    out: *mut u64,
-) {
+) -> *const u64 {
     // SAFETY: the caller keeps the contract above.
-    unsafe {
-        let context = &mut *(*frame).context;
-        let cell = (context.runtime).register_read(RegisterId(register as u32), index);
-        from_raw_parts_mut(out, cell.len()).copy_from_slice(cell);
-    }
+    let context = unsafe { &mut *(*frame).context };
+    (context.runtime)
+        .register_read(RegisterId(register as u32), index)
+        .as_ptr()
 }
 
 /// Gives a register cell of one limb.
@@ -434,26 +432,69 @@ pub(crate) struct Replicas {
     end: *const Replica,
 }
 
-/// The replicas of a multicast group, and room for all of them that leave and for their headers.
+/// The replicas of a multicast group.
 ///
 /// # Safety
 /// `frame` is the frame of the running function.
 pub(crate) unsafe extern "C" fn replicas(frame: *mut Frame, group: u64) -> Replicas {
-    // SAFETY: the caller keeps the contract above; nobody changes groups while the context is there, nor takes memory of the two vectors.
+    // SAFETY: the caller keeps the contract above; nobody changes groups while the context is there.
     let replicas = unsafe {
-        let context = &mut *(*frame).context;
-        let replicas = context.replication;
-        let replicas = replicas.map_or(&[][..], |r| r.replicas(group as u32));
-        context.sent.reserve(replicas.len());
-        context
-            .emitted
-            .reserve(replicas.len() * context.emit_capacity);
         (*frame).replicas_dropped = 0;
-        (*frame).sent = context.sent.as_mut_ptr();
-        (*frame).emitted = context.emitted.as_mut_ptr();
-        replicas
+        let replicas = (*(*frame).context).replication;
+        replicas.map_or(&[][..], |r| r.replicas(group as u32))
     };
     let first = replicas.as_ptr();
     let end = replicas.as_ptr_range().end;
     Replicas { first, end }
+}
+
+/// Makes the packet of a replica that leaves at a port; gives where its headers, of so many bytes, are to be written. The packet of the last
+/// replica is the one that arrived, whose headers lie elsewhere until nobody needs those any more that it came with.
+///
+/// # Safety
+/// `frame` is the frame of the running function on the fast path, `arrival` that of the packet that is run. The headers are written before
+/// anything else is called, and are no longer than what the deparser may write.
+pub(crate) unsafe extern "C" fn replica_room(
+    frame: *mut Frame,
+    arrival: *const Arrival,
+    port: u64,
+    header_bytes: u64,
+    is_last: u64,
+) -> *mut u8 {
+    // SAFETY: the caller keeps the contract above. The packets stay where they are while the context is there, and nobody else uses
+    // them or the spare ones while a function runs.
+    let (frame, context) = unsafe { (&mut *frame, &mut *(*frame).context) };
+    if is_last != 0 {
+        context.last = Some(port as u32);
+        frame.emitted_len = header_bytes;
+        return frame.emitted;
+    }
+    let at = (arrival.addr() - context.arrivals.addr()) / size_of::<Arrival>();
+    // SAFETY: as above; there are as many packets as arrivals.
+    let (packet, spare) = unsafe { (&(*context.packets.add(at)).1, (*context.spare).take()) };
+    let mut copy = packet.with_room(frame.consumed as usize, header_bytes as usize, spare);
+    let headers = copy.stored_mut().as_mut_ptr();
+    if let Some(length) = frame.truncate.checked_sub(1) {
+        copy.truncate(length as usize);
+    }
+    context.copies.push(Output::new(port as u32, copy));
+    headers
+}
+
+/// Makes the packet of a replica that leaves at a port, whose headers have been emitted.
+///
+/// # Safety
+/// As for [`replica_room`]; the frame says how long the headers are.
+pub(crate) unsafe extern "C" fn replica_of_emitted(
+    frame: *mut Frame,
+    arrival: *const Arrival,
+    port: u64,
+    is_last: u64,
+) {
+    // SAFETY: the caller keeps the contract above. The room is as long as the headers, and is elsewhere unless they are there already.
+    unsafe {
+        let (from, bytes) = ((*frame).emitted, (*frame).emitted_len);
+        let to = replica_room(frame, arrival, port, bytes, is_last);
+        from.copy_to(to, bytes as usize);
+    }
 }

@@ -3,9 +3,7 @@
 use crate::analysis::Analysis;
 use crate::analysis::tables::{InPlaceTable, LARGE_TABLE, PrefetchedTable};
 use crate::code::{EntryPoint, emit_capacity};
-use crate::frame::{
-    Arrival, Context, Frame, SentReplica, SentReplicas, drop_reason, exit, preserve_of,
-};
+use crate::frame::{Arrival, Context, Frame, drop_reason, exit, preserve_of};
 use crate::module::{CompileStats, JitError, NativeCode, compile_functions};
 use crate::views::{Views, take_views};
 use cranelift_jit::JITModule;
@@ -201,8 +199,11 @@ impl JitExecutor {
             emitted: &mut *cx.emitted,
             prefetch_keys: &mut [],
             replication: None,
-            sent: &mut SentReplicas::new(),
-            emit_capacity: self.emit_capacity,
+            packets: std::ptr::null(),
+            arrivals: std::ptr::null(),
+            spare: std::ptr::null_mut(),
+            copies: Vec::new(),
+            last: None,
         };
         let (packet, len) = (cx.packet.as_ptr().cast_mut(), cx.packet_len);
         let mut frame = Frame::new(cx.state.as_mut_ptr(), packet, len, &mut context);
@@ -248,7 +249,7 @@ impl JitExecutor {
         cx.emitted.reserve(self.emit_capacity);
         let prefetch = self.prefetch_for(cx);
         let mut prefetch_keys = Vec::new();
-        let mut sent = SentReplicas::new();
+        let spare: *mut Spare = cx.spare;
         if prefetch.is_some() && self.prefetched_tables.iter().any(|t| !t.touched) {
             prefetch_keys.resize(self.prefetched_tables.len(), Vec::new());
         }
@@ -265,8 +266,11 @@ impl JitExecutor {
             emitted: &mut *cx.emitted,
             prefetch_keys: &mut prefetch_keys,
             replication: Some(cx.replication),
-            sent: &mut sent,
-            emit_capacity: self.emit_capacity,
+            packets: std::ptr::null(),
+            arrivals: std::ptr::null(),
+            spare,
+            copies: Vec::new(),
+            last: None,
         };
         let state = cx.state.as_mut_ptr();
         let mut frame = Frame::new(state, std::ptr::null_mut(), 0, &mut context);
@@ -286,9 +290,11 @@ impl JitExecutor {
             if prefetch.is_some() && first < prefetched {
                 end = end.min(prefetched);
             }
+            // SAFETY: within the vector's memory.
+            let part = unsafe { packets.add(first) };
             // SAFETY: these are packets of the vector that nobody has taken yet, and nobody else refers to them.
-            let part = unsafe { std::slice::from_raw_parts_mut(packets.add(first), end - first) };
-            let arrivals = arrive(&mut arrivals, part, self.reach_bytes);
+            let whole = unsafe { std::slice::from_raw_parts_mut(part, end - first) };
+            let arrivals = arrive(&mut arrivals, whole, self.reach_bytes);
             if let Some(prefetch) = prefetch
                 && first >= prefetched
             {
@@ -298,12 +304,13 @@ impl JitExecutor {
                 unsafe { prefetch(&raw mut frame, start, end) };
                 self.warm(&mut context);
             }
+            (context.packets, context.arrivals) = (part, arrivals.as_ptr());
             let mut sending = Sending {
                 number: first as u32,
                 packets: part,
                 arrivals,
                 out: cx.out,
-                spare: cx.spare,
+                spare,
                 drops: cx.drops,
             };
             if let Some(at) = self.run_packets(fast_path, &mut frame, &mut sending) {
@@ -375,7 +382,8 @@ impl JitExecutor {
         if matches!(code & 0xff, exit::AFTER_INGRESS | exit::AFTER_EGRESS) {
             return false;
         }
-        let mut packet = std::mem::take(&mut sending.packets[at].1);
+        // SAFETY: one of the packets; nobody has taken it, and no function runs.
+        let mut packet = std::mem::take(unsafe { &mut (*sending.packets.add(at)).1 });
         match code & 0xff {
             exit::SENT_IN_PLACE | exit::CUT_IN_PLACE => {}
             exit::SENT => {
@@ -385,8 +393,18 @@ impl JitExecutor {
             }
             exit::REPLICATED => {
                 sending.drops[DropReason::EgressDrop as usize] += frame.replicas_dropped;
-                // SAFETY: the function has ended like this.
-                unsafe { send_replicas(frame, packet, sending.spare, sending.out) };
+                // SAFETY: the context outlives the run, and no function runs.
+                let context = unsafe { &mut *frame.context };
+                sending.out.append(&mut context.copies);
+                let Some(port) = context.last.take() else {
+                    sending.take_back(packet);
+                    return true;
+                };
+                // SAFETY: the function has written these bytes, to where the vector's memory is now.
+                let emitted = unsafe { frame.emitted_bytes() };
+                packet.replace_front(frame.consumed as usize, emitted);
+                cut(frame, &mut packet);
+                sending.out.push(Output::new(port, packet));
                 return true;
             }
             _ => {
@@ -394,12 +412,17 @@ impl JitExecutor {
                 return true;
             }
         }
-        if let Some(length) = frame.truncate.checked_sub(1) {
-            packet.truncate(length as usize);
-        }
+        cut(frame, &mut packet);
         let port = (code >> 8) as u32;
         sending.out.push(Output::new(port, packet));
         true
+    }
+}
+
+/// Truncates a packet that leaves, if that is requested.
+fn cut(frame: &Frame, packet: &mut Packet) {
+    if let Some(length) = frame.truncate.checked_sub(1) {
+        packet.truncate(length as usize);
     }
 }
 
@@ -422,12 +445,13 @@ fn arrive<'a>(
 struct Sending<'a> {
     /// The number of the first of them in the burst.
     number: u32,
-    /// Those that are taken have been read and are nobody's to read again.
-    packets: &'a mut [(u32, Packet)],
+    /// As many as arrivals. Those that are taken have been read and are nobody's to read again.
+    packets: *mut (u32, Packet),
     /// Of the packets.
     arrivals: &'a mut [Arrival],
     out: &'a mut Vec<Output>,
-    spare: &'a mut Spare,
+    /// Functions that run take packets from there.
+    spare: *mut Spare,
     drops: &'a mut [u64; DropReason::ALL.len()],
 }
 
@@ -436,7 +460,8 @@ impl Sending<'_> {
     #[inline]
     fn hand_over(&mut self, done: Range<usize>) {
         self.out.reserve(done.len());
-        let mut packet = self.packets[done.clone()].as_ptr();
+        // SAFETY: within the vector's memory, or at its end.
+        let mut packet = unsafe { self.packets.add(done.start) };
         let mut number = self.number + done.start as u32;
         let Range { start, end } = self.arrivals[done].as_ptr_range();
         let (mut arrival, first) = (start, self.out.as_mut_ptr());
@@ -474,41 +499,14 @@ impl Sending<'_> {
     fn drop(&mut self, packet: Packet, code: u64) {
         let reason = drop_reason((code & 0xff).wrapping_sub(exit::DROPPED));
         self.drops[reason.unwrap_or(DropReason::IngressDrop) as usize] += 1;
-        self.spare.push(packet);
+        self.take_back(packet);
     }
-}
 
-/// Sends the replicas of a packet that were noted; the last takes the packet itself.
-///
-/// # Safety
-/// The function that the frame was for has ended with [`exit::REPLICATED`] for this packet; nothing has changed since.
-unsafe fn send_replicas(
-    frame: &Frame,
-    mut packet: Packet,
-    spare: &mut Spare,
-    out: &mut Vec<Output>,
-) {
-    // SAFETY: the caller keeps the contract above, which is that of both.
-    let (emitted, sent) = unsafe { (frame.emitted_bytes(), frame.sent()) };
-    let Some((last, others)) = sent.split_last() else {
-        return spare.push(packet);
-    };
-    let consumed = frame.consumed as usize;
-    let mut send = |replica: &SentReplica, mut packet: Packet| {
-        if let Some(length) = replica.truncate.checked_sub(1) {
-            packet.truncate(length as usize);
-        }
-        out.push(Output::new(replica.port as u32, packet));
-    };
-    let mut first = 0;
-    for replica in others {
-        let headers = &emitted[first..replica.end as usize];
-        let memory = spare.take();
-        send(replica, packet.with_front(consumed, headers, memory));
-        first = replica.end as usize;
+    /// Keeps a packet that is done with, for its memory.
+    fn take_back(&mut self, packet: Packet) {
+        // SAFETY: the caller of the functions has lent it to them alone, and no function runs.
+        unsafe { (*self.spare).push(packet) };
     }
-    packet.replace_front(consumed, &emitted[first..last.end as usize]);
-    send(last, packet);
 }
 
 /// What is told of a packet that left the fast path.

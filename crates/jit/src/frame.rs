@@ -4,8 +4,7 @@
 //! nothing of the program; [`ir::Layout`] says which slots are where in the state.
 
 use crate::views::{TableView, no_views};
-use engine::{DropReason, Packet, Replication, Runtime};
-use smallvec::SmallVec;
+use engine::{DropReason, Output, Packet, Replication, Runtime, Spare};
 
 /// One run of one function. All fields are machine words, so that generated code needs one kind of access.
 #[repr(C)]
@@ -42,10 +41,6 @@ pub(crate) struct Frame {
     pub views: *const TableView,
     /// On the fast path, replicas that egress dropped.
     pub replicas_dropped: u64,
-    /// On the fast path, where the replicas that leave are noted, in order.
-    pub sent: *mut SentReplica,
-    /// The end of those that are.
-    pub sent_end: *mut SentReplica,
     /// What a function of [`crate::preserving`] gave: where the arguments are.
     pub found_args: *const u64,
     /// The position of the action; bit 32 is set on a hit.
@@ -76,8 +71,6 @@ impl Frame {
             found_args: std::ptr::null(),
             found: 0,
             replicas_dropped: 0,
-            sent: std::ptr::null_mut(),
-            sent_end: std::ptr::null_mut(),
             context: std::ptr::from_mut(context).cast(),
         }
     }
@@ -128,18 +121,6 @@ impl Frame {
         // SAFETY: the caller keeps the contract above.
         unsafe { std::slice::from_raw_parts(self.emitted, self.emitted_len as usize) }
     }
-
-    /// The replicas that leave.
-    ///
-    /// # Safety
-    /// The function that the frame was for has ended with [`exit::REPLICATED`], and its context is still there, with nothing done since.
-    pub unsafe fn sent(&self) -> &[SentReplica] {
-        // SAFETY: the caller keeps the contract above.
-        unsafe {
-            let count = self.sent_end.offset_from_unsigned(self.sent);
-            std::slice::from_raw_parts(self.sent, count)
-        }
-    }
 }
 
 /// What the functions of [`crate::shims`] work on.
@@ -154,25 +135,16 @@ pub(crate) struct Context<'a> {
     pub prefetch_keys: &'a mut [Vec<u64>],
     /// On the fast path, the multicast groups.
     pub replication: Option<&'a Replication>,
-    /// Memory for the replicas that leave; always empty to its owner.
-    pub sent: &'a mut SentReplicas,
-    /// Bytes that the deparser may write without reserving room.
-    pub emit_capacity: usize,
-}
-
-/// The replicas of one packet; few of them need no memory elsewhere.
-pub(crate) type SentReplicas = SmallVec<[SentReplica; 8]>;
-
-/// A replica that leaves. Its headers are among the emitted bytes, behind those of the one before.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SentReplica {
-    /// Port.
-    pub port: u64,
-    /// Where its headers end: so many bytes behind the beginning of those of the first.
-    pub end: u64,
-    /// Zero, or one more than the length to truncate to.
-    pub truncate: u64,
+    /// On the fast path, the packets that are run, from the first arrival on.
+    pub packets: *const (u32, Packet),
+    /// On the fast path, their arrivals.
+    pub arrivals: *const Arrival,
+    /// On the fast path, packets that are done with.
+    pub spare: *mut Spare,
+    /// The copies of one packet that leave, in order, but for its last.
+    pub copies: Vec<Output>,
+    /// Where the last leaves, which the packet itself becomes.
+    pub last: Option<u32>,
 }
 
 /// How the run of a packet on the fast path ends, in the low byte of [`Arrival::code`]. The port is in the bits above.
@@ -189,7 +161,7 @@ pub(crate) mod exit {
     pub const UNSPECIALISED: u64 = 4;
     /// The packet is edited where it lies; perhaps it has to be truncated.
     pub const CUT_IN_PLACE: u64 = 5;
-    /// Replicas were made; those that leave are noted.
+    /// Replicas were made; those that leave are in the context.
     pub const REPLICATED: u64 = 6;
     /// More than this by [`super::drop_code`] is a drop.
     pub const DROPPED: u64 = 16;

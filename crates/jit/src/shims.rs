@@ -52,7 +52,7 @@ shims! {
     Find = preserving::find(5) -> 0,
     FindWord = preserving::find_word(4) -> 0,
     NoteKey = calls::note_key(4) -> 0,
-    RegisterRead = calls::register_read(4) -> 0,
+    RegisterCell = calls::register_cell(3) -> 1,
     RegisterReadWord = calls::register_read_word(3) -> 1,
     RegisterWrite = calls::register_write(5) -> 0,
     RegisterWriteWord = calls::register_write_word(4) -> 0,
@@ -68,6 +68,8 @@ shims! {
     AppendBits = calls::append_bits(4) -> 0,
     Reserve = calls::reserve(3) -> 1,
     Replicas = calls::replicas(2) -> 2,
+    ReplicaRoom = calls::replica_room(5) -> 1,
+    ReplicaOfEmitted = calls::replica_of_emitted(4) -> 0,
 }
 
 impl Shim {

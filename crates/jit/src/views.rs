@@ -1,15 +1,16 @@
 //! Tables as machine code sees them that looks up in place: a fixed layout of pointers into the engine's structures.
 //!
 //! A [`TableView`] is taken from its table when a burst begins and given up when the burst is done or stops. In between nothing
-//! but the executor has the switch, and packets do not change tables; entries come and go between bursts only. Which tables
-//! are looked up in place, [`crate::analysis`] says. It does not know the generated code; what it may read is the slices that [`engine::table::InPlace`] gives.
+//! but the executor has the switch, and packets do not change tables, but for what counts hits; entries come and go between bursts only. Which
+//! tables are looked up in place, [`crate::analysis`] says. It does not know the generated code; what it may read is the slices that [`engine::table::InPlace`] gives.
 
 use crate::analysis::tables::{InPlaceTable, MAX_VIEWS};
 use engine::Runtime;
+use engine::runtime::CounterData;
 use engine::table::lpm32::{Places, Root};
-use engine::table::{InPlaceMatcher, Table};
+use engine::table::{InPlace, InPlaceMatcher, Table};
 use smallvec::SmallVec;
-use std::ptr::null;
+use std::ptr::{null, null_mut};
 
 /// Where the parts of a table lie.
 #[repr(C)]
@@ -27,6 +28,8 @@ pub(crate) struct TableView {
     pub record_of_entry: *const u32,
     /// The records.
     pub records: *const u64,
+    /// By entry, what counts its hits; null without a counter.
+    pub counters: *mut CounterData,
     /// How many roots there are.
     pub root_count: u64,
     /// How many blocks.
@@ -49,6 +52,7 @@ impl TableView {
         blocks: null(),
         record_of_entry: null(),
         records: null(),
+        counters: null_mut(),
         root_count: 1,
         block_count: 0,
         entry_count: 0,
@@ -56,8 +60,15 @@ impl TableView {
     };
 
     /// Of this table as it is.
-    fn new(table: &Table, expected: &InPlaceTable) -> TableView {
-        let Some(parts) = table.in_place().filter(|p| p.stride == expected.stride) else {
+    fn new(table: &mut Table, expected: &InPlaceTable) -> TableView {
+        let counters = match expected.counts {
+            true => table.counters_mut().as_mut_ptr(),
+            false => null_mut(),
+        };
+        let is_expected = |parts: &InPlace<'_>| {
+            (parts.stride, parts.counts) == (expected.stride, expected.counts)
+        };
+        let Some(parts) = table.in_place().filter(is_expected) else {
             return TableView::UNREADY;
         };
         let (exact, prefixes) = match (parts.matcher, expected.prefix) {
@@ -71,6 +82,7 @@ impl TableView {
         let mut view = TableView {
             record_of_entry: parts.record_of_entry.as_ptr(),
             records: parts.records.as_ptr(),
+            counters,
             entry_count: parts.record_of_entry.len() as u64,
             record_count: (parts.records.len() / parts.stride) as u64,
             ..TableView::UNREADY
@@ -94,9 +106,9 @@ pub(crate) type Views = SmallVec<[TableView; MAX_VIEWS]>;
 
 /// Appends the tables as they are.
 #[inline]
-pub(crate) fn take_views(tables: &[InPlaceTable], runtime: &Runtime, views: &mut Views) {
+pub(crate) fn take_views(tables: &[InPlaceTable], runtime: &mut Runtime, views: &mut Views) {
     for expected in tables {
-        views.push(TableView::new(runtime.table(expected.table), expected));
+        views.push(TableView::new(runtime.table_mut(expected.table), expected));
     }
 }
 

@@ -2,11 +2,12 @@
 //!
 //! Slices only, borrowed from the table, so that they live no longer than the table stays as it is. What is *in* them, and how a
 //! lookup goes through them, is said where they are kept: [`super::keymap`] and [`super::lpm32`]. It does not know who
-//! looks up, nor tables where a hit has effects or that need more than a few loads.
+//! looks up, nor tables where a hit has other effects than a count or that need more than a few loads.
 
 use super::Table;
 use super::keymap::Buckets;
 use super::lpm32::Prefixes;
+use crate::cells::CounterData;
 
 /// The parts of a table.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +20,8 @@ pub struct InPlace<'a> {
     pub records: &'a [u64],
     /// Limbs of a record.
     pub stride: usize,
+    /// Whoever finds an entry has to count it ([`Table::counters_mut`]).
+    pub counts: bool,
 }
 
 /// How a key leads to the number of an entry.
@@ -36,7 +39,7 @@ pub enum InPlaceMatcher<'a> {
 }
 
 impl Table {
-    /// The parts of the table, if a lookup in place is possible now and has no effect. (While a hash map grows, it is not.)
+    /// The parts of the table, if a lookup in place is possible now and has no effect but to be counted. (While a hash map grows, it is not.)
     pub fn in_place(&self) -> Option<InPlace<'_>> {
         use super::Matcher;
         let matcher = match &self.matcher {
@@ -48,11 +51,17 @@ impl Table {
             _ => return None,
         };
         let (record_of_entry, records) = self.records.in_place();
-        (!self.notes_hits).then_some(InPlace {
+        (!self.has_timeout).then_some(InPlace {
             matcher,
             record_of_entry,
             records,
             stride: self.stride,
+            counts: self.has_counter,
         })
+    }
+
+    /// The cells of the direct counter by entry; nobody reads that of entry 0. None without a counter.
+    pub fn counters_mut(&mut self) -> &mut [CounterData] {
+        &mut self.counters
     }
 }

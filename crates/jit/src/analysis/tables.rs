@@ -24,6 +24,8 @@ pub(crate) struct InPlaceTable {
     pub prefix: Option<PrefixField>,
     /// Limbs of a record.
     pub stride: usize,
+    /// A hit is counted.
+    pub counts: bool,
 }
 
 /// A field matched by prefix.
@@ -51,10 +53,8 @@ pub(super) fn in_place(program: &Program) -> Vec<InPlaceTable> {
 
 fn in_place_table(program: &Program, id: TableId) -> Option<InPlaceTable> {
     let table = &program.tables[id.index()];
-    let has_effects = table.direct_counter.is_some()
-        || table.direct_meter.is_some()
-        || table.support_timeout
-        || table.implementation.is_some();
+    let has_effects =
+        table.direct_meter.is_some() || table.support_timeout || table.implementation.is_some();
     if has_effects {
         return None;
     }
@@ -83,6 +83,7 @@ fn in_place_table(program: &Program, id: TableId) -> Option<InPlaceTable> {
         limbs,
         prefix,
         stride: 1 + arg_limbs.max().unwrap_or(0),
+        counts: table.direct_counter.is_some(),
     })
 }
 

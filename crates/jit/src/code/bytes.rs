@@ -256,13 +256,13 @@ impl Gen<'_, '_> {
         total
     }
 
-    /// Like [`Gen::pack_end`] for whole bytes, and writes nothing beyond them.
+    /// Like [`Gen::pack_end`], but writes nothing beyond the whole bytes.
     pub(crate) fn pack_end_exactly(&mut self, mut packer: Packer) {
         let Some(pending) = packer.pending else {
             return;
         };
-        debug_assert!(packer.pending_bits.is_multiple_of(8));
-        let mut bytes = packer.pending_bits / 8;
+        let mut bytes = packer.pending_bits.div_ceil(8);
+        let pending = self.shl_imm(pending, 8 * bytes - packer.pending_bits);
         while bytes > 0 {
             let piece = 1 << bytes.ilog2();
             let value = self.shr_imm(pending, 8 * (bytes - piece));

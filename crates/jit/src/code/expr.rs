@@ -7,6 +7,13 @@ use ir::Expr;
 impl Gen<'_, '_> {
     /// The value of an expression. Expressions have no side effects, so both sides of a [`Expr::Mux`] are evaluated.
     pub(crate) fn expr(&mut self, expr: &Expr) -> Wide {
+        let is_choice = matches!(expr, Expr::Unary { .. } | Expr::Binary { .. });
+        if is_choice
+            && expr.width(&self.program.slots) == 1
+            && let Some(holds) = self.known(expr)
+        {
+            return self.small_constant(1, holds.into());
+        }
         match expr {
             Expr::Const(bits) => self.constant(bits),
             Expr::Slot(slot) => self.read(*slot),

@@ -11,6 +11,7 @@
 mod bailout;
 mod edit;
 
+use super::replicas::CurrentReplica;
 use super::wide::Wide;
 use super::{EntryPoint, FastPathAnalysis, Gen, Place, constant_memory};
 use crate::analysis::bailouts::Bailouts;
@@ -24,10 +25,14 @@ use cranelift_frontend::Variable;
 use engine::DropReason;
 use ir::{Half, HeaderId, Input, SlotId};
 use smallvec::smallvec;
+use std::collections::HashMap;
 use std::mem::offset_of;
 
 /// No other specialisation is begun when what follows the parser has so many instructions.
 const SPECIALISATION_INSTRUCTIONS: usize = 10_000;
+
+/// Where ingress exits, the rest is not generated once more when ingress has so many instructions already.
+const EXIT_INSTRUCTIONS: usize = 3_000;
 
 /// The state of generation of the fast path.
 pub(super) struct FastPath {
@@ -42,6 +47,21 @@ pub(super) struct FastPath {
     pub(super) port: Variable,
     /// Checksums are being verified, or the parser runs.
     on_arrival: bool,
+    /// How many instructions there were where ingress began, while it is generated.
+    ingress_from: Option<usize>,
+    /// While egress is generated for a replica.
+    pub(super) replica: Option<CurrentReplica>,
+    /// By a value that was loaded from the packet as a header was extracted: which limb of which field it is.
+    loaded: HashMap<Value, Loaded>,
+}
+
+/// A limb of a field as it was extracted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Loaded {
+    slot: SlotId,
+    limb: usize,
+    /// Where the header begins.
+    base: Value,
 }
 
 /// Where the address at which a header was extracted last is kept.
@@ -118,9 +138,44 @@ impl<'a> Gen<'a, '_> {
         self.fast_path_mut().on_arrival = true;
         self.summed = None;
         self.control(&program.verify_checksum);
-        self.fast_path_mut().on_arrival = false;
+        let from = self.b.func.dfg.num_insts();
+        let fast_path = self.fast_path_mut();
+        (fast_path.on_arrival, fast_path.ingress_from) = (false, Some(from));
         self.control(&program.ingress);
-        self.between();
+        self.fast_path_mut().ingress_from = None;
+        self.behind_ingress();
+    }
+
+    /// The end of the packet where ingress exits, generated there: what that path has found out is known in all that follows. Not within
+    /// a loop, nor once ingress has become large, nor for rare packets: then all paths end together. False if it is not done.
+    pub(super) fn ends_here(&mut self) -> bool {
+        if self.entry_point != EntryPoint::FastPath {
+            return false;
+        }
+        let count = self.b.func.dfg.num_insts();
+        let from = self.fast_path.as_ref().and_then(|f| f.ingress_from);
+        if self.loop_depth > 0 || from.is_none_or(|from| count - from > EXIT_INSTRUCTIONS) {
+            return false;
+        }
+        let may_move = self.fast_path_mut().may_move;
+        self.fast_path_mut().ingress_from = None;
+        let labels = std::mem::take(&mut self.labels);
+        let (end, end_used) = (self.control_end, self.control_end_used);
+        let (branches, summed) = (self.branches, self.summed.take());
+        self.behind_ingress();
+        (self.control_end, self.control_end_used) = (end, end_used);
+        (self.labels, self.branches, self.summed) = (labels, branches, summed);
+        let fast_path = self.fast_path_mut();
+        (fast_path.may_move, fast_path.ingress_from) = (may_move, from);
+        true
+    }
+
+    /// Everything behind ingress.
+    fn behind_ingress(&mut self) {
+        let program = self.program;
+        if !self.between() {
+            return;
+        }
         self.control(&program.egress);
         self.end_if_dropped();
         self.control(&program.compute_checksum);
@@ -185,6 +240,9 @@ impl<'a> Gen<'a, '_> {
             bailout,
             port,
             on_arrival: true,
+            ingress_from: None,
+            replica: None,
+            loaded: HashMap::new(),
         });
     }
 
@@ -248,8 +306,8 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// From ingress to egress: what the traffic manager does with a packet that goes to one port.
-    fn between(&mut self) {
+    /// From ingress to egress: what the traffic manager does with a packet that goes to one port. False if none does here.
+    fn between(&mut self) -> bool {
         let FastPathAnalysis {
             forwarding,
             bailouts,
@@ -267,19 +325,25 @@ impl<'a> Gen<'a, '_> {
         if bailouts.replicates {
             let group = self.read(forwarding.group).low();
             let (several, one) = (self.b.create_block(), self.b.create_block());
-            self.b.ins().brif(group, several, &[], one, &[]);
+            self.branch_on(group, several, one, &[]);
             self.continue_in(several);
             self.replicate(group);
             self.continue_in(one);
         }
         let spec = self.read(forwarding.port).low();
+        let dropped = exit::DROPPED + drop_code(DropReason::IngressDrop);
+        if self.known_value(spec) == Some(forwarding.drop_port) {
+            self.exit_with(dropped, None);
+            return false;
+        }
         let drop_port = self.imm(forwarding.drop_port);
-        let dropped = self.b.ins().icmp(IntCC::Equal, spec, drop_port);
-        self.exit_if(dropped, exit::DROPPED + drop_code(DropReason::IngressDrop));
+        let is_dropped = self.b.ins().icmp(IntCC::Equal, spec, drop_port);
+        self.exit_if(is_dropped, dropped);
         let port = self.fast_path_mut().port;
         self.b.def_var(port, spec);
         let zero = self.imm(0);
         self.start_egress(spec, zero, zero);
+        true
     }
 
     /// What a copy finds when it begins egress. No queue has kept it.
@@ -307,9 +371,17 @@ impl<'a> Gen<'a, '_> {
 
     /// Length of the packet with its headers as they are now.
     fn measure(&mut self) -> Value {
-        let program = self.program;
         let cursor = self.b.use_var(self.cursor);
-        let mut sum = self.b.ins().isub(self.packet_len, cursor);
+        let payload = self.b.ins().isub(self.packet_len, cursor);
+        let headers = self.header_bytes();
+        self.b.ins().iadd(payload, headers)
+    }
+
+    /// Length of the headers that are emitted, as they are now.
+    pub(super) fn header_bytes(&mut self) -> Value {
+        let program = self.program;
+        let mut known = 0;
+        let mut sum: Option<Value> = None;
         for (header, emitted) in program.headers.iter().zip(&self.analysis.emitted_headers) {
             if !emitted
                 || !self.keeps(header.valid)
@@ -322,25 +394,47 @@ impl<'a> Gen<'a, '_> {
                 .filter(|f| f.varbit_length.is_none())
                 .map(|f| u64::from(self.width(f.slot)))
                 .sum();
+            let varbits: Vec<_> = (header.fields.iter())
+                .filter_map(|f| f.varbit_length)
+                .collect();
+            let valid = self.read(header.valid).low();
+            let is_valid = self.known_value(valid);
+            match is_valid {
+                Some(0) => continue,
+                Some(_) if varbits.is_empty() => {
+                    known += fixed.div_ceil(8);
+                    continue;
+                }
+                _ => {}
+            }
             let mut bits = self.imm(fixed);
-            for length in header.fields.iter().filter_map(|f| f.varbit_length) {
+            for length in varbits {
                 let length = self.read(length).low();
                 bits = self.b.ins().iadd(bits, length);
             }
             let up = self.b.ins().iadd_imm_u(bits, 7);
             let bytes = self.shr_imm(up, 3);
-            let valid = self.read(header.valid).low();
             let zero = self.imm(0);
             let bytes = self.b.ins().select(valid, bytes, zero);
-            sum = self.b.ins().iadd(sum, bytes);
+            sum = Some(match sum {
+                Some(others) => self.b.ins().iadd(others, bytes),
+                None => bytes,
+            });
         }
-        sum
+        let known = self.imm(known);
+        match sum {
+            Some(others) => self.b.ins().iadd(others, known),
+            None => known,
+        }
     }
 
     /// Whether the egress control left the drop port.
     pub(super) fn is_dropped(&mut self) -> Value {
         let forwarding = &self.facts().forwarding;
         let spec = self.read(forwarding.port).low();
+        if let Some(known) = self.known_value(spec) {
+            return self.imm((known == forwarding.drop_port).into());
+        }
         let drop_port = self.imm(forwarding.drop_port);
         self.b.ins().icmp(IntCC::Equal, spec, drop_port)
     }

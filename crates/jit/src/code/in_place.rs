@@ -11,6 +11,7 @@ use crate::views::TableView;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I32, I64};
 use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, MemFlagsData, TrapCode, Value};
+use engine::runtime::CounterData;
 use engine::table::keymap::{MULTIPLIER, SEED};
 use engine::table::lpm32::{
     ALONE_BITS, ALONE_ENTRY_BITS, BELOW, CHILDREN, DIRECT_BITS, Direct, Places, Root, STRIDE,
@@ -126,6 +127,9 @@ impl Gen<'_, '_> {
     /// The lookup has come to this entry.
     fn found(&mut self, lookup: &Lookup<'_>, entry: Value, hit: Value) {
         self.assert_below(lookup, entry, offset_of!(TableView, entry_count));
+        if lookup.table.counts {
+            self.count_hit(lookup, entry, hit);
+        }
         let numbers = self.view_word(lookup, offset_of!(TableView, record_of_entry));
         let at = self.element(numbers, entry, size_of::<u32>());
         let record = self.b.ins().uload32(table_memory(), at, 0);
@@ -133,6 +137,23 @@ impl Gen<'_, '_> {
         let records = self.view_word(lookup, offset_of!(TableView, records));
         let at = self.element(records, record, 8 * lookup.table.stride);
         self.done(lookup, at, hit);
+    }
+
+    /// Counts the packet for an entry if it was hit; entry 0 has a cell that nobody reads.
+    fn count_hit(&mut self, lookup: &Lookup<'_>, entry: Value, hit: Value) {
+        let counters = self.view_word(lookup, offset_of!(TableView, counters));
+        let cell = self.element(counters, entry, size_of::<CounterData>());
+        let zero = self.imm(0);
+        let bytes = self.b.ins().select(hit, self.packet_len, zero);
+        for (more, offset) in [
+            (hit, offset_of!(CounterData, packets)),
+            (bytes, offset_of!(CounterData, bytes)),
+        ] {
+            let flags = MemFlagsData::trusted();
+            let count = self.b.ins().load(I64, flags, cell, offset as i32);
+            let count = self.b.ins().iadd(count, more);
+            self.b.ins().store(flags, count, cell, offset as i32);
+        }
     }
 
     /// The lookup has come to nothing: the default action, whose record is the first.

@@ -172,6 +172,8 @@ pub(crate) struct Gen<'a, 'f> {
     steps: Variable,
     /// Where the next emitted byte goes.
     emit_at: Variable,
+    /// Nothing may be written behind what is emitted.
+    emits_exactly: bool,
     labels: Vec<Label>,
     /// End of the current control, where `exit` goes.
     control_end: Block,
@@ -258,6 +260,7 @@ pub(crate) fn generate(
         cursor,
         steps,
         emit_at,
+        emits_exactly: false,
         labels: Vec::new(),
         control_end,
         control_end_used: false,
@@ -429,6 +432,20 @@ impl Gen<'_, '_> {
         if self.places[slot.index()] == Place::EditedInPacket {
             // Its header becomes invalid.
             return;
+        }
+        if let Place::Values {
+            first,
+            exported: false,
+        } = self.places[slot.index()]
+        {
+            // The same zero: then it is one value where paths meet.
+            let mut limbs = 0..self.layout.slot_limbs(slot);
+            if limbs.all(|i| {
+                let limb = self.b.use_var(nth(first, i));
+                self.known_value(limb) == Some(0)
+            }) {
+                return;
+            }
         }
         let zero = self.constant(&ir::Bits::zero(self.width(slot)));
         self.put(slot, &zero);

@@ -224,6 +224,7 @@ impl Gen<'_, '_> {
             if self.keeps(field.slot) && self.places[field.slot.index()] != Place::EditedInPacket {
                 let value = self.window_field(&mut window, offset, width);
                 self.put(field.slot, &value);
+                self.note_loaded(field.slot, &value, window.base());
             }
             offset += width;
         }

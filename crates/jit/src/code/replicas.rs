@@ -1,17 +1,17 @@
 //! The replicas of a multicast group on the fast path: egress once for each, in a loop, all from the state that ingress left.
 //!
 //! Only programs whose egress requests nothing beyond leaving at a port, and that always comes to its end, are done here
-//! ([`crate::analysis::bailouts`]); the switch does it for the others. What is emitted for the replicas lies one behind the other, and
-//! the packets are made of it when the function has ended: the packet as it came is needed until then.
+//! ([`crate::analysis::bailouts`]); the switch does it for the others. Each replica's headers are written into its own memory, unless
+//! their length is not known before. The last replica takes the packet itself, whose headers are replaced when the function has ended: all others are made of it.
 
 use super::wide::limbs_for;
 use super::{Gen, Place, nth};
-use crate::frame::{Frame, SentReplica, drop_code, exit};
+use crate::frame::{Frame, drop_code, exit};
 use crate::shims::Shim;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{
-    InstBuilder, MemFlagsData, StackSlot, StackSlotData, StackSlotKind, Value,
+    Block, InstBuilder, MemFlagsData, StackSlot, StackSlotData, StackSlotKind, Value,
 };
 use cranelift_frontend::Variable;
 use engine::DropReason;
@@ -21,6 +21,16 @@ use std::ops::Range;
 
 /// Limbs of the state, and memory where they are kept.
 type Saved = Vec<(Range<usize>, StackSlot)>;
+
+/// The replica that egress is generated for.
+#[derive(Clone, Copy)]
+pub(super) struct CurrentReplica {
+    replica: Value,
+    /// The end of all replicas.
+    end: Value,
+    /// Goes on with the next.
+    next: Block,
+}
 
 impl Gen<'_, '_> {
     /// Runs what follows ingress for each replica of a group, and ends the function.
@@ -34,12 +44,8 @@ impl Gen<'_, '_> {
             exit::DROPPED + drop_code(DropReason::EmptyMulticastGroup),
         );
 
-        let buffer = self.frame_word(offset_of!(Frame, emitted));
-        let sent = self.frame_word(offset_of!(Frame, sent));
-        let [at, sent_at] = [(); 2].map(|()| self.b.declare_var(I64));
+        let at = self.b.declare_var(I64);
         self.b.def_var(at, first);
-        self.b.def_var(sent_at, sent);
-        self.b.def_var(self.emit_at, buffer);
         let kept = self.values_now();
         let saved = self.save_memory();
         let may_move = self.fast_path_mut().may_move;
@@ -52,22 +58,12 @@ impl Gen<'_, '_> {
         self.restore_memory(&saved);
         let replica = self.b.use_var(at);
         self.start_replica(replica);
+        let [next, done] = [(); 2].map(|()| self.b.create_block());
+        let current = CurrentReplica { replica, end, next };
+        self.fast_path_mut().replica = Some(current);
         self.control(&program.egress);
-        let dropped = self.is_dropped();
-        let [drop, send, next, done] = [(); 4].map(|()| self.b.create_block());
-        self.b.ins().brif(dropped, drop, &[], send, &[]);
-
-        self.continue_in(drop);
-        let count = self.frame_word(offset_of!(Frame, replicas_dropped));
-        let count = self.b.ins().iadd_imm_u(count, 1);
-        self.store_frame(offset_of!(Frame, replicas_dropped), count);
-        self.b.ins().jump(next, &[]);
-
-        self.continue_in(send);
-        self.control(&program.compute_checksum);
-        self.control(&program.deparser);
-        self.note_sent(buffer, sent_at);
-        self.b.ins().jump(next, &[]);
+        self.fast_path_mut().replica = None;
+        self.end_replica(&current);
 
         self.continue_in(next);
         let replica = self.b.use_var(at);
@@ -77,40 +73,89 @@ impl Gen<'_, '_> {
         self.b.ins().brif(more, again, &[], done, &[]);
         self.b.seal_block(again);
         self.continue_in(done);
-        let sent_end = self.b.use_var(sent_at);
-        self.store_frame(offset_of!(Frame, sent_end), sent_end);
-        self.store_emitted_len();
         self.exit_with(exit::REPLICATED, None);
         self.fast_path_mut().may_move = may_move;
     }
 
-    /// A replica leaves with the headers that are emitted up to here. There is room to note it, and for the headers of all others.
-    fn note_sent(&mut self, buffer: Value, sent_at: Variable) {
-        let emitted = self.b.use_var(self.emit_at);
-        let end = self.b.ins().isub(emitted, buffer);
-        let port = self.fast_path_mut().port;
-        let port = self.b.use_var(port);
-        let truncate = match self.facts().bailouts.truncates {
-            true => self.frame_word(offset_of!(Frame, truncate)),
-            false => self.imm(0),
+    /// The end of a replica where egress exits, generated there. False if it is not done: for packets that go to one port, or within a loop.
+    pub(super) fn replica_ends_here(&mut self) -> bool {
+        let replica = self.fast_path.as_ref().and_then(|f| f.replica);
+        let Some(replica) = replica.filter(|_| self.loop_depth == 0) else {
+            return false;
         };
-        let sent = self.b.use_var(sent_at);
-        for (word, offset) in [
-            (port, offset_of!(SentReplica, port)),
-            (end, offset_of!(SentReplica, end)),
-            (truncate, offset_of!(SentReplica, truncate)),
-        ] {
-            (self.b.ins()).store(MemFlagsData::trusted(), word, sent, offset as i32);
-        }
-        let next = (self.b.ins()).iadd_imm_u(sent, size_of::<SentReplica>() as i64);
-        self.b.def_var(sent_at, next);
+        let may_move = self.fast_path_mut().may_move;
+        self.fast_path_mut().replica = None;
+        let labels = std::mem::take(&mut self.labels);
+        let (end, end_used) = (self.control_end, self.control_end_used);
+        let (branches, summed) = (self.branches, self.summed.take());
+        self.end_replica(&replica);
+        (self.control_end, self.control_end_used) = (end, end_used);
+        (self.labels, self.branches, self.summed) = (labels, branches, summed);
+        let fast_path = self.fast_path_mut();
+        (fast_path.may_move, fast_path.replica) = (may_move, Some(replica));
+        true
     }
 
-    /// All values that egress may change, to begin with for each replica.
+    /// Everything behind egress.
+    fn end_replica(&mut self, current: &CurrentReplica) {
+        let program = self.program;
+        let dropped = self.is_dropped();
+        let [drop, send] = [(); 2].map(|()| self.b.create_block());
+        self.branch_on(dropped, drop, send, &[]);
+
+        self.continue_in(drop);
+        let count = self.frame_word(offset_of!(Frame, replicas_dropped));
+        let count = self.b.ins().iadd_imm_u(count, 1);
+        self.store_frame(offset_of!(Frame, replicas_dropped), count);
+        self.b.ins().jump(current.next, &[]);
+
+        self.continue_in(send);
+        if self.known_value(dropped).is_none_or(|dropped| dropped == 0) {
+            self.control(&program.compute_checksum);
+            self.emit_replica(current);
+        }
+        self.b.ins().jump(current.next, &[]);
+    }
+
+    /// A replica leaves with its headers as they are now.
+    fn emit_replica(&mut self, current: &CurrentReplica) {
+        let program = self.program;
+        let behind = (self.b.ins()).iadd_imm_u(current.replica, size_of::<Replica>() as i64);
+        let is_last = self.b.ins().icmp(IntCC::Equal, behind, current.end);
+        let is_last = self.b.ins().uextend(I64, is_last);
+        let port = self.fast_path_mut().port;
+        let port = self.b.use_var(port);
+        let arrival = self.burst.expect("only on the fast path").arrival;
+        if self.facts().headers.emitted.is_none() {
+            // How long the headers are is known once they are emitted.
+            self.begin_emitting();
+            self.control(&program.deparser);
+            self.store_emitted_len();
+            self.call(
+                Shim::ReplicaOfEmitted,
+                &[self.frame, arrival, port, is_last],
+            );
+            return;
+        }
+        let bytes = self.header_bytes();
+        let args = [self.frame, arrival, port, bytes, is_last];
+        let headers = self.call(Shim::ReplicaRoom, &args);
+        let headers = headers.expect("gives a result");
+        self.b.def_var(self.emit_at, headers);
+        self.emits_exactly = true;
+        self.control(&program.deparser);
+        self.emits_exactly = false;
+    }
+
+    /// All values that egress may read, to begin with for each replica.
     fn values_now(&mut self) -> Vec<(Variable, Value)> {
         let mut variables = vec![self.cursor, self.fast_path_mut().moved];
+        let port = self.facts().forwarding.port.index();
+        let read = &self.analysis.egress.reads;
         for (i, place) in self.places.iter().enumerate() {
-            if let Place::Values { first, .. } = *place {
+            if let Place::Values { first, .. } = *place
+                && (read[i] || i == port)
+            {
                 let limbs = limbs_for(self.program.slots[i].width);
                 variables.extend((0..limbs).map(|limb| nth(first, limb)));
             }

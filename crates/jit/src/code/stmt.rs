@@ -20,11 +20,28 @@ use std::mem::offset_of;
 impl Gen<'_, '_> {
     /// Several statements.
     pub(crate) fn stmts(&mut self, stmts: &[Stmt]) -> bool {
-        stmts.iter().all(|stmt| {
+        let mut rest = stmts;
+        while let [stmt, behind @ ..] = rest {
+            rest = behind;
             self.too_large |= self.b.func.dfg.num_insts() > MAX_INSTRUCTIONS;
             self.scratch_used = 0;
-            self.too_large || self.stmt(&stmt.kind)
-        })
+            if self.too_large {
+                continue;
+            }
+            let goes_on = match behind {
+                [choice, behind @ ..]
+                    if let Some(lookup) = self.chosen_by_hit(&stmt.kind, &choice.kind) =>
+                {
+                    rest = behind;
+                    self.apply_and_choose(&lookup)
+                }
+                _ => self.stmt(&stmt.kind),
+            };
+            if !goes_on {
+                return false;
+            }
+        }
+        true
     }
 
     fn stmt(&mut self, stmt: &StmtKind) -> bool {
@@ -62,6 +79,7 @@ impl Gen<'_, '_> {
                 self.b.ins().jump(after, &[]);
                 false
             }
+            StmtKind::Exit if self.ends_here() || self.replica_ends_here() => false,
             StmtKind::Exit => {
                 self.control_end_used = true;
                 let end = self.control_end;
@@ -342,7 +360,7 @@ impl Gen<'_, '_> {
     }
 
     /// Whether a condition holds, if that is certain here.
-    fn known(&mut self, cond: &Expr) -> Option<bool> {
+    pub(super) fn known(&mut self, cond: &Expr) -> Option<bool> {
         match cond {
             Expr::Const(bits) => Some(!bits.is_zero()),
             Expr::Slot(slot) if self.width(*slot) == 1 => self.known_slot(*slot).map(|v| v != 0),
@@ -406,7 +424,7 @@ impl Gen<'_, '_> {
     }
 
     /// A body that goes on at `after`; tells whether its end is reached.
-    fn body(&mut self, stmts: &[Stmt], after: Block) -> bool {
+    pub(super) fn body(&mut self, stmts: &[Stmt], after: Block) -> bool {
         self.branches += 1;
         let falls_through = self.stmts(stmts);
         self.branches -= 1;
@@ -417,7 +435,7 @@ impl Gen<'_, '_> {
     }
 
     /// Continues at `after` if anything goes there.
-    fn join_in(&mut self, after: Block, reached: bool) -> bool {
+    pub(super) fn join_in(&mut self, after: Block, reached: bool) -> bool {
         if reached {
             self.continue_in(after);
         }
@@ -552,9 +570,8 @@ impl Gen<'_, '_> {
             let limbs = smallvec![word.expect("gives a result")];
             return self.write(dst, &Wide { width, limbs });
         }
-        let out = self.scratch(limbs_for(width));
-        self.call(Shim::RegisterRead, &[self.frame, id, index, out]);
-        let value = self.reload(out, width);
+        let cell = self.call(Shim::RegisterCell, &[self.frame, id, index]);
+        let value = self.reload(cell.expect("gives a result"), width);
         self.write(dst, &value);
     }
 
@@ -604,14 +621,17 @@ impl Gen<'_, '_> {
 
     /// Writes a header without a varbit to `base`; gives the number of bytes.
     fn emit_fixed(&mut self, base: Value, header: HeaderId) -> u32 {
-        if self.copy_from_packet(base, header) {
-            self.overlay(base, header);
+        if self.emit_from_packet(base, header) {
             return self.program.header_max_bytes(header) as u32;
         }
         let mut packer = Packer::new(base);
         for field in &self.program.headers[header.index()].fields {
             let value = self.read(field.slot);
             self.pack(&mut packer, &value);
+        }
+        if self.emits_exactly {
+            self.pack_end_exactly(packer);
+            return self.program.header_max_bytes(header) as u32;
         }
         self.pack_end(packer)
     }

@@ -1,8 +1,8 @@
 //! Applying a table: the key is packed, the lookup is a call unless it can be done in place, and the actions are in place.
 
-use super::Gen;
 use super::in_place::Found;
 use super::wide::{Limbs, Wide, limbs_for};
+use super::{EntryPoint, Gen};
 use crate::frame::Frame;
 use crate::shims::Shim;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -10,12 +10,25 @@ use cranelift_codegen::ir::types::{I32, I64};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value};
 use cranelift_frontend::Switch;
 use engine::table::Packing;
-use ir::{ActionId, Expr, SlotId, TableId};
+use ir::{ActionId, ActionScope, Expr, SlotId, Stmt, StmtKind, TableId, UnaryOp};
 use smallvec::SmallVec;
 use std::mem::offset_of;
 
 /// Among so many actions the one to run is found by comparing, which costs less than a jump through a table.
 const COMPARED_ACTIONS: usize = 4;
+
+/// A lookup, and what its hit chooses.
+pub(super) struct ChosenByHit<'s> {
+    table: TableId,
+    keys: &'s [Expr],
+    hit: SlotId,
+    /// What a hit runs.
+    action: ActionId,
+    /// What follows a hit.
+    found: &'s [Stmt],
+    /// What follows a miss.
+    missed: &'s [Stmt],
+}
 
 impl Gen<'_, '_> {
     /// [`ir::StmtKind::Apply`]. Tells whether the code behind it can be reached.
@@ -27,31 +40,7 @@ impl Gen<'_, '_> {
         action_run: Option<SlotId>,
     ) -> bool {
         let program = self.program;
-        let keys = self.exprs(keys);
-        let in_place = self.view_of(table);
-        let (args, position, found_hit) = match in_place.filter(|_| self.entry_point.is_fast_path())
-        {
-            None => {
-                let (args, found) = self.look_up(table, &keys);
-                // The position without the bit that tells of a hit.
-                let position = self.b.ins().ireduce(I32, found);
-                (args, position, Some(self.shr_imm(found, 32)))
-            }
-            Some(number) => {
-                let table = &self.analysis.tables_in_place[number];
-                let found =
-                    self.look_up_in_place(number, table, &limbs_of(&keys), hit.is_some(), |g| {
-                        let (args, found) = g.find(table.table, &keys);
-                        let record = g.b.ins().iadd_imm_s(args, -8);
-                        let hit = Some(g.shr_imm(found, 32));
-                        Found { record, hit }
-                    });
-                let flags = MemFlagsData::trusted();
-                let position = self.b.ins().load(I32, flags, found.record, 0);
-                let args = self.b.ins().iadd_imm_u(found.record, 8);
-                (args, position, found.hit)
-            }
-        };
+        let (args, position, found_hit) = self.look_up_anyhow(table, keys, hit.is_some());
         if let (Some(hit), Some(found_hit)) = (hit, found_hit) {
             self.write_word(hit, found_hit);
         }
@@ -63,6 +52,111 @@ impl Gen<'_, '_> {
             .map(|a| a.action)
             .collect();
         self.dispatch(position, args, &actions)
+    }
+
+    /// Where a lookup and the choice behind it are one: the choice depends on the hit alone, and a hit runs the only action that entries
+    /// have, a miss none.
+    pub(super) fn chosen_by_hit<'s>(
+        &self,
+        apply: &'s StmtKind,
+        choice: &'s StmtKind,
+    ) -> Option<ChosenByHit<'s>> {
+        let StmtKind::Apply {
+            table,
+            keys,
+            hit: Some(hit),
+            action_run: None,
+        } = apply
+        else {
+            return None;
+        };
+        let StmtKind::If {
+            cond,
+            then,
+            otherwise,
+        } = choice
+        else {
+            return None;
+        };
+        let (found, missed) = match cond {
+            Expr::Slot(slot) if slot == hit => (then, otherwise),
+            Expr::Unary {
+                op: UnaryOp::Not,
+                a,
+            } if **a == Expr::Slot(*hit) => (otherwise, then),
+            _ => return None,
+        };
+        let of_table = &self.program.tables[table.index()];
+        let mut actions = (of_table.actions.iter()).filter(|a| a.scope != ActionScope::DefaultOnly);
+        let (action, others) = (actions.next()?.action, actions.next());
+        let default = &self.program.actions[of_table.default_action.action.index()];
+        let is_certain = others.is_none()
+            && of_table.implementation.is_none()
+            && of_table.const_default_action
+            && default.body.is_empty();
+        (is_certain && self.entry_point != EntryPoint::Prefetch).then_some(ChosenByHit {
+            table: *table,
+            keys,
+            hit: *hit,
+            action,
+            found,
+            missed,
+        })
+    }
+
+    /// Looks a key up and goes on with what is chosen by the hit. Tells whether the code behind it can be reached.
+    pub(super) fn apply_and_choose(&mut self, lookup: &ChosenByHit<'_>) -> bool {
+        let (args, _, hit) = self.look_up_anyhow(lookup.table, lookup.keys, true);
+        let hit = hit.expect("asked for");
+        let [found, missed, after] = [(); 3].map(|()| self.b.create_block());
+        self.b.ins().brif(hit, found, &[], missed, &[]);
+        self.continue_in(found);
+        let action = &self.program.actions[lookup.action.index()];
+        let one = self.imm(1);
+        self.write_word(lookup.hit, one);
+        self.load_params(args, action);
+        self.branches += 1;
+        let goes_on = self.stmts(&action.body);
+        self.branches -= 1;
+        let from_found = goes_on && self.body(lookup.found, after);
+        self.continue_in(missed);
+        let zero = self.imm(0);
+        self.write_word(lookup.hit, zero);
+        let from_missed = self.body(lookup.missed, after);
+        self.join_in(after, from_found || from_missed)
+    }
+
+    /// Looks a key up, in place or by a call; gives where the arguments are, the position of the action, and the hit if it is wanted.
+    fn look_up_anyhow(
+        &mut self,
+        table: TableId,
+        keys: &[Expr],
+        wants_hit: bool,
+    ) -> (Value, Value, Option<Value>) {
+        let keys = self.exprs(keys);
+        let in_place = self.view_of(table);
+        match in_place.filter(|_| self.entry_point.is_fast_path()) {
+            None => {
+                let (args, found) = self.look_up(table, &keys);
+                // The position without the bit that tells of a hit.
+                let position = self.b.ins().ireduce(I32, found);
+                (args, position, Some(self.shr_imm(found, 32)))
+            }
+            Some(number) => {
+                let table = &self.analysis.tables_in_place[number];
+                let found =
+                    self.look_up_in_place(number, table, &limbs_of(&keys), wants_hit, |g| {
+                        let (args, found) = g.find(table.table, &keys);
+                        let record = g.b.ins().iadd_imm_s(args, -8);
+                        let hit = Some(g.shr_imm(found, 32));
+                        Found { record, hit }
+                    });
+                let flags = MemFlagsData::trusted();
+                let position = self.b.ins().load(I32, flags, found.record, 0);
+                let args = self.b.ins().iadd_imm_u(found.record, 8);
+                (args, position, found.hit)
+            }
+        }
     }
 
     /// The number of a table's view, if it may be looked up in place.

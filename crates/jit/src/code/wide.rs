@@ -90,6 +90,9 @@ impl Gen<'_, '_> {
         if mask == u64::MAX {
             return value;
         }
+        if let Some(known) = self.known_value(value) {
+            return self.imm(known & mask);
+        }
         let mask = self.imm(mask);
         self.b.ins().band(value, mask)
     }
@@ -125,12 +128,18 @@ impl Gen<'_, '_> {
         if n == 0 {
             return a;
         }
+        if let Some(known) = self.known_value(a) {
+            return self.imm(known << n);
+        }
         self.b.ins().ishl_imm_u(a, i64::from(n))
     }
 
     pub(crate) fn shr_imm(&mut self, a: Value, n: u32) -> Value {
         if n == 0 {
             return a;
+        }
+        if let Some(known) = self.known_value(a) {
+            return self.imm(known >> n);
         }
         self.b.ins().ushr_imm_u(a, i64::from(n))
     }

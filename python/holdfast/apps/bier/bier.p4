@@ -210,17 +210,17 @@ control BierIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
         // What there is to do.
         if (hdr.repair.isValid() || hdr.carrier.isValid()) {
             is_unicast = true;
+        } else if (hdr.bits.isValid()) {
+            is_bier = true;
+            meta.bift_id = hdr.bier.bift_id;
+            meta.entropy = hdr.bier.entropy;
+            ttl = hdr.bier.ttl;
+            rest = meta.again == 1 ? meta.rest : hdr.bits.bit_string;
         } else if (hdr.bier.isValid()) {
             if (hdr.bier.ver != 0) {
                 wrong_version.count(0);
-            } else if (!hdr.bits.isValid()) {
-                wrong_bsl.count(0);
             } else {
-                is_bier = true;
-                meta.bift_id = hdr.bier.bift_id;
-                meta.entropy = hdr.bier.entropy;
-                ttl = hdr.bier.ttl;
-                rest = meta.again == 1 ? meta.rest : hdr.bits.bit_string;
+                wrong_bsl.count(0);
             }
         } else if (from_tunnel) {
             malformed.count(0);  // nothing that is known is in it
@@ -292,7 +292,7 @@ control BierIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
             // Of several sets, each but the last goes round as a packet of its own.
             if (meta.next_set == 0)
 #endif
-            select_copies.apply(hdr, meta, rest, ttl, meta.was_repaired == 1, bytes, mode, now, m_grp, is_single);
+            select_copies.apply(hdr, meta, standard_metadata, rest, ttl, meta.was_repaired == 1, bytes, mode, now, m_grp, is_single);
 #ifdef ONE_PLUS_ONE
             if (mode == DELIVER && hdr.rtag.isValid()) {
                 bool passes;
@@ -550,17 +550,17 @@ control BierEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         if (meta.mode == REPLICATE || meta.mode == TO_NEXT_HOP) {
             if (meta.bits == 0) {
                 mark_to_drop(standard_metadata);
-            } else {
-                if (meta.imposes == 1) {
-                    impose();
-                }
-                bare();
-                hdr.ethernet.src_addr = meta.src_mac;
-                hdr.ethernet.dst_addr = meta.dst_mac;
-                hdr.bier.ttl = hdr.bier.ttl - 1;
-                if (meta.carried == 1) {
-                    into_tunnel();
-                }
+                exit;
+            }
+            if (meta.imposes == 1) {
+                impose();
+            }
+            bare();
+            hdr.ethernet.src_addr = meta.src_mac;
+            hdr.ethernet.dst_addr = meta.dst_mac;
+            hdr.bier.ttl = hdr.bier.ttl - 1;
+            if (meta.carried == 1) {
+                into_tunnel();
             }
         } else if (meta.mode == DELIVER) {
             if (standard_metadata.egress_port == standard_metadata.ingress_port) {

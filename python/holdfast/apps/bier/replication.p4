@@ -148,9 +148,11 @@ control OneNextHop(inout metadata_t meta, in bit_string_t bits, in bool was_repa
 }
 
 // What this pass sends: the payload to receivers here, copies to all neighbours, or the copy for one of them. Of `bits`, those
-// that the copies of this pass are for are `now`, and the others are left in `rest`. Mode AS_IT_IS: nothing is sent.
-control SelectCopies(in headers_t hdr, inout metadata_t meta, inout bit_string_t rest, in bit<8> ttl, in bool was_repaired,
-                     in bit<32> bier_bytes, out bit<3> mode, out bit_string_t now, out bit<16> m_grp, out bool is_single) {
+// that the copies of this pass are for are `now`, and the others are left in `rest`. Mode AS_IT_IS: nothing is sent. Most packets have
+// copies for neighbours alone, and nothing is left of them: then ingress ends here.
+control SelectCopies(in headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata, inout bit_string_t rest,
+                     in bit<8> ttl, in bool was_repaired, in bit<32> bier_bytes, out bit<3> mode, out bit_string_t now,
+                     out bit<16> m_grp, out bool is_single) {
 #if REPLICATION != RECIRCULATE
     // Bit n: whether there is a signal at port n; the switch's agent keeps it.
     @port_state register<ports_t>(1) ports_up;
@@ -273,6 +275,12 @@ control SelectCopies(in headers_t hdr, inout metadata_t meta, inout bit_string_t
                     now = rest & mask;
                     rest = rest & ~mask;
                 } else {
+                    if (meta.next_set == 0) {
+                        meta.mode = REPLICATE;
+                        meta.bits = rest;
+                        standard_metadata.mcast_grp = m_grp;
+                        exit;
+                    }
                     mode = REPLICATE;
                     now = rest;
                     rest = 0;

@@ -28,6 +28,9 @@ impl Gen<'_, '_> {
 
     /// Ends the function if `condition` is not zero, with these slots in the state array.
     pub(super) fn end_if(&mut self, condition: Value, code: u64, exported: &[bool]) {
+        if self.known_value(condition) == Some(0) {
+            return;
+        }
         let (stop, next) = (self.b.create_block(), self.b.create_block());
         self.b.set_cold_block(stop);
         self.b.ins().brif(condition, stop, &[], next, &[]);

@@ -1,11 +1,11 @@
 //! Headers where they lie in the packet: which fields are read there, and what is written when the packet leaves.
 
-use super::Source;
+use super::{Loaded, Source};
 use crate::analysis::ParserForm;
 use crate::analysis::headers::Home;
 use crate::code::bytes::{Packer, Window};
 use crate::code::wide::{Wide, limbs_for};
-use crate::code::{EntryPoint, Gen, Place};
+use crate::code::{EntryPoint, Gen, Place, nth};
 use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value};
 use ir::{Expr, HeaderId, SlotId};
@@ -48,21 +48,23 @@ impl<'a> Gen<'a, '_> {
     /// Writes the assigned fields of the headers into the packet.
     pub(super) fn edit(&mut self, emitted: &[HeaderId]) {
         for &header in emitted {
-            if self.facts().headers.is_extracted(header) && !self.changes(header).is_empty() {
+            if self.facts().headers.is_extracted(header) && !self.changes(header, false).is_empty()
+            {
                 let valid = self.read(self.program.headers[header.index()].valid).low();
                 let (there, after) = (self.b.create_block(), self.b.create_block());
                 self.branch_on(valid, there, after, &[]);
                 self.continue_in(there);
                 let base = self.source(header);
-                self.overlay(base, header);
+                self.overlay(base, header, false);
                 self.b.ins().jump(after, &[]);
                 self.continue_in(after);
             }
         }
     }
 
-    /// The runs of bytes (first, end) of a header without a varbit in which fields that may be assigned lie.
-    fn changes(&mut self, header: HeaderId) -> Vec<(u32, u32)> {
+    /// The runs of bytes (first, end) of a header without a varbit in which fields lie that may be assigned, or, of `all`, that may
+    /// not be as they were extracted.
+    fn changes(&mut self, header: HeaderId, all: bool) -> Vec<(u32, u32)> {
         let program = self.program;
         let headers = &self.facts().headers;
         let mut runs: Vec<(u32, u32)> = Vec::new();
@@ -70,10 +72,13 @@ impl<'a> Gen<'a, '_> {
             let is_written = self.places[field.slot.index()] == Place::EditedInPacket;
             let Some(home) = headers
                 .home(field.slot)
-                .filter(|_| headers.is_assigned(field.slot) && !is_written)
+                .filter(|_| (all || headers.is_assigned(field.slot)) && !is_written)
             else {
                 continue;
             };
+            if self.as_loaded(field.slot).is_some() {
+                continue;
+            }
             let end = (home.offset + self.width(field.slot)).div_ceil(8);
             let first = home.offset / 8;
             match runs.last_mut() {
@@ -84,10 +89,10 @@ impl<'a> Gen<'a, '_> {
         runs
     }
 
-    /// Writes the fields that may be assigned over the bytes of a header at `base`, where the others are already.
-    pub(in crate::code) fn overlay(&mut self, base: Value, header: HeaderId) {
+    /// Writes the fields of [`Gen::changes`] over the bytes of a header at `base`, where the others are already.
+    fn overlay(&mut self, base: Value, header: HeaderId, all: bool) {
         let program = self.program;
-        for (first, end) in self.changes(header) {
+        for (first, end) in self.changes(header, all) {
             let at = self.b.ins().iadd_imm_u(base, i64::from(first));
             let mut packer = Packer::new(at);
             for field in &program.headers[header.index()].fields {
@@ -168,15 +173,61 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// Copies a header that is valid from where it was extracted, if it always lies there.
-    pub(in crate::code) fn copy_from_packet(&mut self, to: Value, header: HeaderId) -> bool {
-        let lies_there = self.fast_path.is_some() && self.facts().headers.is_from_packet(header);
-        if lies_there {
-            let from = self.source(header);
+    /// Copies a header that is valid from where it was extracted, if it lies there, and writes over that what was assigned.
+    pub(in crate::code) fn emit_from_packet(&mut self, to: Value, header: HeaderId) -> bool {
+        if self.fast_path.is_none() {
+            return false;
+        }
+        let always = self.facts().headers.is_from_packet(header);
+        let from = match always {
+            true => Some(self.source(header)),
+            false => self.fields_as_loaded(header),
+        };
+        if let Some(from) = from {
             let bytes = self.program.header_max_bytes(header) as u32;
             self.copy_bytes(from, to, bytes);
+            self.overlay(to, header, !always);
         }
-        lies_there
+        from.is_some()
+    }
+
+    /// Where a header was extracted of which some fields are certain to be as they were then, and the others may have been assigned.
+    fn fields_as_loaded(&mut self, header: HeaderId) -> Option<Value> {
+        let program = self.program;
+        let fields = &program.headers[header.index()].fields;
+        let mut bases = (fields.iter()).filter_map(|field| self.as_loaded(field.slot));
+        let base = bases.next()?;
+        bases.all(|other| other == base).then_some(base)
+    }
+
+    /// Notes that a field has been loaded from a header at `base`.
+    pub(in crate::code) fn note_loaded(&mut self, slot: SlotId, value: &Wide, base: Value) {
+        if let Some(fast_path) = &mut self.fast_path {
+            for (limb, &value) in value.limbs.iter().enumerate() {
+                let loaded = Loaded { slot, limb, base };
+                fast_path.loaded.insert(value, loaded);
+            }
+        }
+    }
+
+    /// Where the header of a field was extracted, if the field is certain to be as it was then.
+    fn as_loaded(&mut self, slot: SlotId) -> Option<Value> {
+        let Place::Values { first, .. } = self.places[slot.index()] else {
+            return None;
+        };
+        let mut found = None;
+        for limb in 0..self.layout.slot_limbs(slot) {
+            let value = self.b.use_var(nth(first, limb));
+            let value = self.b.func.dfg.resolve_aliases(value);
+            let loaded = *self.fast_path.as_ref()?.loaded.get(&value)?;
+            if (loaded.slot, loaded.limb) != (slot, limb)
+                || found.is_some_and(|base| base != loaded.base)
+            {
+                return None;
+            }
+            found = Some(loaded.base);
+        }
+        found
     }
 
     /// Whether a slot is the validity of a header, whose assignment means more than its value.
