@@ -511,7 +511,7 @@ class SimulatedNetwork(Network):
         self._core.join(host, group, sources=list(sources), excludes=excludes, version=version, at_ps=at_ps)
 
     def group_statistics(self, host: str, group: str) -> GroupStatistics:
-        """What a host received of a group. Raises :class:`NetworkError` if no host of the network has joined any group."""
+        """What a host received of a group. Raises :class:`HoldfastError` if no host of the network has joined any group."""
         return self._core.group_statistics(host, group)
 
     def add_tcp(self, transfer: TcpTransfer) -> int:
