@@ -9,8 +9,11 @@ use crate::random::Stream;
 use crate::totals::ReceivedTotals;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use wire::membership::{Message, Record, RecordKind};
+use wire::membership::{GroupAddress, Message, Query, Record, RecordKind};
 use wire::{MacAddress, ethernet, igmp, ipv4, ipv6, mld};
+
+/// What a host says or hears, of either family.
+type AnyMessage = Message<IpAddr>;
 
 /// Most sources of a group.
 pub const MAX_SOURCES: usize = 64;
@@ -107,33 +110,19 @@ struct Counts {
 }
 
 /// What a host is and says of one group.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Group {
     filter: GroupFilter,
     /// How often the change of the filter mode, or in older versions the membership, is still to be reported.
     mode_left: u8,
     /// How often the change of a source is.
     sources_left: BTreeMap<IpAddr, u8>,
-    change_due_ps: u64,
-    answer_due_ps: u64,
+    change_due_ps: Option<u64>,
+    answer_due_ps: Option<u64>,
     /// Sources that were asked for; none if all of the group was.
     asked: Option<BTreeSet<IpAddr>>,
     /// In older versions: nobody else has reported the group since.
     is_last_reporter: bool,
-}
-
-impl Default for Group {
-    fn default() -> Group {
-        Group {
-            filter: GroupFilter::default(),
-            mode_left: 0,
-            sources_left: BTreeMap::new(),
-            change_due_ps: NEVER,
-            answer_due_ps: NEVER,
-            asked: None,
-            is_last_reporter: false,
-        }
-    }
 }
 
 /// IGMP or MLD at a host.
@@ -142,56 +131,39 @@ struct Protocol {
     latest: u8,
     /// The version that the host was told to speak.
     version: Option<u8>,
-    /// An older querier was heard, and is believed in until then.
-    older: (u8, u64),
-    general_due_ps: u64,
+    /// Until when a querier of version 1, and of version 2, is believed in (RFC 3376, section 7.2.1).
+    older_until_ps: [u64; 2],
+    general_due_ps: Option<u64>,
 }
 
 impl Protocol {
-    fn new(latest: u8) -> Protocol {
+    fn of<A: GroupAddress>() -> Protocol {
         Protocol {
-            latest,
+            latest: A::LATEST,
             version: None,
-            older: (latest, 0),
-            general_due_ps: NEVER,
+            older_until_ps: [0; 2],
+            general_due_ps: None,
         }
     }
 
     fn version_at(&self, now_ps: u64) -> u8 {
         let own = self.version.unwrap_or(self.latest);
-        match self.older {
-            (older, until_ps) if until_ps > now_ps => own.min(older),
-            _ => own,
-        }
+        let older = (1..own).zip(self.older_until_ps);
+        let mut heard = older.filter(|(_, until_ps)| *until_ps > now_ps);
+        heard.next().map_or(own, |(version, _)| version)
+    }
+
+    fn is_old(&self, now_ps: u64) -> bool {
+        self.version_at(now_ps) < self.latest
     }
 
     /// Between the first two reports of a change at most (RFC 3376, section 8.11; RFC 2236, section 8.10; RFC 2710, section 7.10).
     fn unsolicited_ps(&self, now_ps: u64) -> u64 {
-        match self.version_at(now_ps) == self.latest {
-            true => PS_PER_S,
-            false => 10 * PS_PER_S,
+        match self.is_old(now_ps) {
+            false => PS_PER_S,
+            true => 10 * PS_PER_S,
         }
     }
-}
-
-/// What a host says.
-enum Said {
-    Report(Vec<(RecordKind, IpAddr, Vec<IpAddr>)>),
-    Old(u8, IpAddr),
-    Leave(IpAddr),
-}
-
-/// What a host hears.
-enum Heard {
-    Query {
-        version: u8,
-        group: Option<IpAddr>,
-        sources: Vec<IpAddr>,
-        max_response_ps: u64,
-        interval_ps: u64,
-    },
-    OldReport(IpAddr),
-    Nothing,
 }
 
 /// What becomes of a frame.
@@ -231,7 +203,7 @@ impl Memberships {
             pending: BTreeMap::new(),
             added: 0,
             timers: BTreeSet::new(),
-            protocols: [Protocol::new(3), Protocol::new(2)],
+            protocols: [Protocol::of::<Ipv4Addr>(), Protocol::of::<Ipv6Addr>()],
             wake_ps: NEVER,
         }
     }
@@ -294,47 +266,14 @@ impl Memberships {
 
     /// Looks at a frame that came to the host.
     pub(crate) fn judge(&mut self, now_ps: u64, frame: &[u8]) -> Verdict {
-        let Ok(ethernet) = ethernet::View::new(frame) else {
+        let Some((group, source, message)) = multicast(frame) else {
             return Verdict::Other;
         };
-        if !ethernet.destination().is_multicast() {
-            return Verdict::Other;
+        if let Some(message) = message {
+            self.hear(now_ps, group.is_ipv6(), message);
+            return Verdict::Consumed;
         }
-        match ethernet.ethertype() {
-            ethernet::ETHERTYPE_IPV4 => match ipv4::View::new(ethernet.payload()) {
-                Ok(packet) if packet.protocol() == igmp::PROTOCOL_IGMP => {
-                    if packet.checksum_is_valid()
-                        && let Ok(message) = igmp::Message::in_packet(&packet)
-                    {
-                        self.hear(now_ps, false, heard(message));
-                    }
-                    Verdict::Consumed
-                }
-                Ok(packet) if packet.destination().is_multicast() => {
-                    let on_link = packet.destination().octets()[..3] == [224, 0, 0];
-                    let (group, source) = (packet.destination().into(), packet.source().into());
-                    self.membership(now_ps, group, source, on_link)
-                }
-                _ => Verdict::Other,
-            },
-            ethernet::ETHERTYPE_IPV6 => match ipv6::View::new(ethernet.payload()) {
-                Ok(packet) if packet.destination().is_multicast() => {
-                    if let Ok(message) = mld::Message::in_packet(&packet) {
-                        self.hear(now_ps, true, heard(message));
-                        return Verdict::Consumed;
-                    }
-                    let on_link = packet.destination().segments()[0] & 0xf <= 2;
-                    let (group, source) = (packet.destination().into(), packet.source().into());
-                    self.membership(now_ps, group, source, on_link)
-                }
-                _ => Verdict::Other,
-            },
-            _ => Verdict::Other,
-        }
-    }
-
-    fn membership(&mut self, now_ps: u64, group: IpAddr, source: IpAddr, on_link: bool) -> Verdict {
-        if on_link {
+        if !is_routed_group(group) {
             return Verdict::Other;
         }
         let own = self.groups.get(&group);
@@ -347,90 +286,81 @@ impl Memberships {
         Verdict::Unwanted
     }
 
-    fn hear(&mut self, now_ps: u64, is_mld: bool, heard: Heard) {
+    fn hear(&mut self, now_ps: u64, is_mld: bool, message: AnyMessage) {
         let protocol = &mut self.protocols[usize::from(is_mld)];
-        match heard {
-            Heard::Nothing => {}
-            Heard::OldReport(group) => {
-                let suppresses = protocol.version_at(now_ps) < protocol.latest;
+        match message {
+            Message::Report(_) | Message::Leave { .. } => {}
+            Message::OldReport { group, .. } => {
                 if let Some(own) = self.groups.get_mut(&group)
-                    && suppresses
+                    && protocol.is_old(now_ps)
                 {
-                    own.answer_due_ps = NEVER;
+                    // RFC 2236, section 6: a delaying member becomes an idle one.
+                    (own.answer_due_ps, own.change_due_ps) = (None, None);
                     own.is_last_reporter = false;
                 }
             }
-            Heard::Query {
-                version,
-                group,
-                sources,
-                max_response_ps,
-                interval_ps,
-            } => {
-                if version < protocol.latest {
-                    let believed_ps = u64::from(ROBUSTNESS) * interval_ps + max_response_ps;
-                    protocol.older = (version, now_ps + believed_ps);
+            Message::Query(query) => self.asked(now_ps, is_mld, query),
+        }
+    }
+
+    fn asked(&mut self, now_ps: u64, is_mld: bool, query: Query<IpAddr>) {
+        let within_ps = u64::from(query.max_response_ms) * PS_PER_MS;
+        let protocol = &mut self.protocols[usize::from(is_mld)];
+        if query.version < protocol.latest {
+            let until_ps = now_ps + u64::from(ROBUSTNESS) * QUERY_INTERVAL_PS + within_ps;
+            protocol.older_until_ps[usize::from(query.version) - 1] = until_ps;
+        }
+        let is_old = protocol.is_old(now_ps);
+        let own = self.groups.keys().filter(|it| it.is_ipv6() == is_mld);
+        let own: Vec<IpAddr> = own.copied().collect();
+        match query.group {
+            Some(group) => self.asked_of(now_ps, group, query.sources, within_ps, is_old),
+            None if is_old => {
+                for group in own {
+                    self.asked_of(now_ps, group, Vec::new(), within_ps, true);
                 }
-                let is_old = protocol.version_at(now_ps) < protocol.latest;
-                match group {
-                    Some(group) => self.asked(now_ps, group, &sources, max_response_ps, is_old),
-                    None if is_old => {
-                        let own = self.groups.keys().filter(|it| it.is_ipv6() == is_mld);
-                        let own: Vec<IpAddr> = own.copied().collect();
-                        for group in own {
-                            self.asked(now_ps, group, &[], max_response_ps, true);
-                        }
-                    }
-                    None => {
-                        let due_ps = now_ps + self.delay_ps(max_response_ps);
-                        let general_due_ps =
-                            &mut self.protocols[usize::from(is_mld)].general_due_ps;
-                        *general_due_ps = due_ps.min(*general_due_ps);
-                    }
-                }
+            }
+            None if own.is_empty() => {}
+            None => {
+                let due_ps = now_ps + delay_ps(&mut self.draws, 0, within_ps);
+                let general = &mut self.protocols[usize::from(is_mld)].general_due_ps;
+                *general = Some(general.map_or(due_ps, |before| before.min(due_ps)));
             }
         }
     }
 
     /// The host was asked for a group, or for sources of it (RFC 3376, section 5.2; RFC 2236, section 3).
-    fn asked(
+    fn asked_of(
         &mut self,
         now_ps: u64,
         group: IpAddr,
-        sources: &[IpAddr],
+        sources: Vec<IpAddr>,
         within_ps: u64,
         is_old: bool,
     ) {
-        let due_ps = now_ps + self.delay_ps(within_ps);
         let general_due_ps = self.protocols[usize::from(group.is_ipv6())].general_due_ps;
+        let due_ps = now_ps + delay_ps(&mut self.draws, 0, within_ps);
         let Some(own) = self.groups.get_mut(&group) else {
             return;
         };
-        if !is_old && general_due_ps <= due_ps {
+        if !is_old && general_due_ps.is_some_and(|general_ps| general_ps <= due_ps) {
             return;
         }
-        let waits = own.answer_due_ps != NEVER;
-        let asked: BTreeSet<IpAddr> = sources.iter().copied().collect();
-        own.asked = match own.asked.take() {
+        let asked: BTreeSet<IpAddr> = sources.into_iter().collect();
+        own.asked = match (own.asked.take(), own.answer_due_ps) {
             _ if asked.is_empty() => None,
-            None if waits => None,
-            None => Some(asked),
-            Some(before) => Some(&before | &asked),
+            (None, Some(_)) => None,
+            (None, None) => Some(asked),
+            (Some(before), _) => Some(&before | &asked),
         };
-        own.answer_due_ps = match waits {
+        let answer_ps = match own.answer_due_ps {
             // In older versions one that is due in time anyway stays as it is.
-            true if is_old && own.answer_due_ps <= now_ps + within_ps => own.answer_due_ps,
-            true if !is_old => own.answer_due_ps.min(due_ps),
+            Some(before_ps) if is_old && before_ps <= now_ps + within_ps => before_ps,
+            Some(before_ps) if !is_old => before_ps.min(due_ps),
             _ => due_ps,
         };
-        self.timers.insert((own.answer_due_ps, group));
-    }
-
-    /// Uniform from zero to `most_ps`.
-    fn delay_ps(&mut self, most_ps: u64) -> u64 {
-        self.draws
-            .uniform(0, i64::try_from(most_ps).unwrap_or(i64::MAX))
-            .unsigned_abs()
+        own.answer_due_ps = Some(answer_ps);
+        self.timers.insert((answer_ps, group));
     }
 
     // ---- Saying ----
@@ -439,9 +369,9 @@ impl Memberships {
     pub(crate) fn due_ps(&self) -> u64 {
         let pending = self.pending.first_key_value().map(|((at_ps, _), _)| *at_ps);
         let timer = self.timers.first().map(|(due_ps, _)| *due_ps);
-        let general = self.protocols.iter().map(|it| it.general_due_ps).min();
-        let times = [pending, timer, general].into_iter().flatten();
-        times.min().unwrap_or(NEVER)
+        let [igmp, mld] = &self.protocols;
+        let times = [pending, timer, igmp.general_due_ps, mld.general_due_ps];
+        times.into_iter().flatten().min().unwrap_or(NEVER)
     }
 
     /// Does what is due by now: the frames to send.
@@ -459,8 +389,7 @@ impl Memberships {
         }
         for is_mld in [false, true] {
             let protocol = &mut self.protocols[usize::from(is_mld)];
-            if protocol.general_due_ps <= now_ps {
-                protocol.general_due_ps = NEVER;
+            if is_due(&mut protocol.general_due_ps, now_ps) {
                 self.report_all(is_mld, &mut said);
             }
         }
@@ -475,13 +404,19 @@ impl Memberships {
             .collect()
     }
 
-    fn change(&mut self, now_ps: u64, group: IpAddr, filter: GroupFilter, said: &mut Vec<Said>) {
+    fn change(
+        &mut self,
+        now_ps: u64,
+        group: IpAddr,
+        filter: GroupFilter,
+        said: &mut Vec<AnyMessage>,
+    ) {
         let protocol = &self.protocols[usize::from(group.is_ipv6())];
-        let version = protocol.version_at(now_ps);
+        let (version, is_old) = (protocol.version_at(now_ps), protocol.is_old(now_ps));
         let own = self.groups.entry(group).or_default();
         let before = std::mem::replace(&mut own.filter, filter);
         let (was, is) = (before.is_member(), own.filter.is_member());
-        if version == protocol.latest {
+        if !is_old {
             if before.excludes != own.filter.excludes {
                 own.mode_left = ROBUSTNESS;
                 own.sources_left.clear();
@@ -494,19 +429,19 @@ impl Memberships {
             own.mode_left = 0;
             // Version 1 of IGMP has no such message (RFC 1112).
             if own.is_last_reporter && (version > 1 || group.is_ipv6()) {
-                said.push(Said::Leave(group));
+                said.push(Message::Leave { group });
             }
         } else if !was && is {
             own.mode_left = ROBUSTNESS;
         }
         if !is {
-            own.answer_due_ps = NEVER;
+            own.answer_due_ps = None;
             if let Some(counts) = self.counts.get_mut(&group) {
                 counts.previous_ps = None;
             }
         }
         if own.mode_left > 0 || !own.sources_left.is_empty() {
-            own.change_due_ps = now_ps;
+            own.change_due_ps = Some(now_ps);
             self.say(now_ps, group, said);
         } else if !is {
             self.groups.remove(&group);
@@ -514,24 +449,22 @@ impl Memberships {
     }
 
     /// Says of a group what is due.
-    fn say(&mut self, now_ps: u64, group: IpAddr, said: &mut Vec<Said>) {
+    fn say(&mut self, now_ps: u64, group: IpAddr, said: &mut Vec<AnyMessage>) {
         let protocol = &self.protocols[usize::from(group.is_ipv6())];
         let version = protocol.version_at(now_ps);
-        let (is_old, between_ps) = (version < protocol.latest, protocol.unsolicited_ps(now_ps));
-        let delay_ps = 1 + self.delay_ps(between_ps - 1);
+        let (is_old, between_ps) = (protocol.is_old(now_ps), protocol.unsolicited_ps(now_ps));
         let Some(own) = self.groups.get_mut(&group) else {
             return;
         };
-        if own.answer_due_ps <= now_ps {
-            own.answer_due_ps = NEVER;
+        if is_due(&mut own.answer_due_ps, now_ps) {
             said.extend(own.answer(group, version, is_old));
         }
-        if own.change_due_ps <= now_ps {
-            own.change_due_ps = NEVER;
+        if is_due(&mut own.change_due_ps, now_ps) {
             said.extend(own.report_change(group, version, is_old));
             if own.mode_left > 0 || !own.sources_left.is_empty() {
-                own.change_due_ps = now_ps + delay_ps;
-                self.timers.insert((own.change_due_ps, group));
+                let due_ps = now_ps + delay_ps(&mut self.draws, 1, between_ps);
+                own.change_due_ps = Some(due_ps);
+                self.timers.insert((due_ps, group));
             } else if !own.filter.is_member() {
                 self.groups.remove(&group);
             }
@@ -539,64 +472,71 @@ impl Memberships {
     }
 
     /// The current state of all groups of a protocol, in as many reports as it takes.
-    fn report_all(&self, is_mld: bool, said: &mut Vec<Said>) {
+    fn report_all(&self, is_mld: bool, said: &mut Vec<AnyMessage>) {
         let (mut records, mut bytes) = (Vec::new(), 0);
         let of_protocol = self.groups.iter().filter(|it| it.0.is_ipv6() == is_mld);
         for (group, own) in of_protocol.filter(|it| it.1.filter.is_member()) {
             let record = own.state(*group);
-            let sources = record.2.len();
+            let sources = record.sources.len();
             let len = match is_mld {
                 false => Record::<Ipv4Addr>::len_with(sources),
                 true => Record::<Ipv6Addr>::len_with(sources),
             };
             if bytes + len > REPORT_BYTES {
-                said.push(Said::Report(std::mem::take(&mut records)));
+                said.push(Message::Report(std::mem::take(&mut records)));
                 bytes = 0;
             }
             bytes += len;
             records.push(record);
         }
         if !records.is_empty() {
-            said.push(Said::Report(records));
+            said.push(Message::Report(records));
         }
     }
 }
 
 impl Group {
-    fn state(&self, group: IpAddr) -> (RecordKind, IpAddr, Vec<IpAddr>) {
-        let kind = match self.filter.excludes {
-            true => RecordKind::ModeIsExclude,
-            false => RecordKind::ModeIsInclude,
-        };
-        (kind, group, self.filter.sources.iter().copied().collect())
+    fn state(&self, group: IpAddr) -> Record<IpAddr> {
+        Record {
+            kind: match self.filter.excludes {
+                true => RecordKind::ModeIsExclude,
+                false => RecordKind::ModeIsInclude,
+            },
+            group,
+            sources: self.filter.sources.iter().copied().collect(),
+        }
     }
 
     /// RFC 3376, section 5.2.
-    fn answer(&mut self, group: IpAddr, version: u8, is_old: bool) -> Option<Said> {
+    fn answer(&mut self, group: IpAddr, version: u8, is_old: bool) -> Option<AnyMessage> {
         let asked = self.asked.take();
         if !self.filter.is_member() {
             return None;
         }
         if is_old {
             self.is_last_reporter = true;
-            return Some(Said::Old(version, group));
+            return Some(Message::OldReport { version, group });
         }
         let Some(asked) = asked else {
-            return Some(Said::Report(vec![self.state(group)]));
+            return Some(Message::Report(vec![self.state(group)]));
         };
         let wanted = asked.into_iter().filter(|it| self.filter.wants(*it));
-        let wanted: Vec<IpAddr> = wanted.collect();
-        let record = (RecordKind::ModeIsInclude, group, wanted);
-        (!record.2.is_empty()).then(|| Said::Report(vec![record]))
+        let record = Record {
+            kind: RecordKind::ModeIsInclude,
+            group,
+            sources: wanted.collect(),
+        };
+        (!record.sources.is_empty()).then(|| Message::Report(vec![record]))
     }
 
     /// RFC 3376, section 5.1.
-    fn report_change(&mut self, group: IpAddr, version: u8, is_old: bool) -> Option<Said> {
+    fn report_change(&mut self, group: IpAddr, version: u8, is_old: bool) -> Option<AnyMessage> {
         if is_old {
             self.sources_left.clear();
             self.mode_left = self.mode_left.saturating_sub(1);
             self.is_last_reporter |= self.filter.is_member();
-            return self.filter.is_member().then_some(Said::Old(version, group));
+            let report = Message::OldReport { version, group };
+            return self.filter.is_member().then_some(report);
         }
         if self.mode_left > 0 {
             self.mode_left -= 1;
@@ -604,7 +544,11 @@ impl Group {
                 true => RecordKind::ChangeToExclude,
                 false => RecordKind::ChangeToInclude,
             };
-            return Some(Said::Report(vec![(kind, group, self.state(group).2)]));
+            let record = Record {
+                kind,
+                ..self.state(group)
+            };
+            return Some(Message::Report(vec![record]));
         }
         let mut records = Vec::new();
         let (allowed, blocked): (Vec<IpAddr>, Vec<IpAddr>) =
@@ -614,56 +558,63 @@ impl Group {
             (RecordKind::BlockOldSources, blocked),
         ] {
             if !sources.is_empty() {
-                records.push((kind, group, sources));
+                records.push(Record {
+                    kind,
+                    group,
+                    sources,
+                });
             }
         }
         self.sources_left.retain(|_, left| {
             *left -= 1;
             *left > 0
         });
-        Some(Said::Report(records))
+        Some(Message::Report(records))
     }
 }
 
-fn heard<A: Copy + Into<IpAddr>>(message: Message<A>) -> Heard {
-    match message {
-        Message::Query(query) => Heard::Query {
-            version: query.version,
-            group: query.group.map(Into::into),
-            sources: query.sources.iter().map(|&source| source.into()).collect(),
-            max_response_ps: u64::from(query.max_response_ms) * PS_PER_MS,
-            interval_ps: match query.interval_s {
-                0 => QUERY_INTERVAL_PS,
-                interval_s => u64::from(interval_s) * PS_PER_S,
-            },
-        },
-        Message::OldReport { group, .. } => Heard::OldReport(group.into()),
-        Message::Report(_) | Message::Leave { .. } => Heard::Nothing,
+/// Uniform from the least to the most.
+fn delay_ps(draws: &mut Stream, least_ps: u64, most_ps: u64) -> u64 {
+    let signed = |ps| i64::try_from(ps).unwrap_or(i64::MAX);
+    draws
+        .uniform(signed(least_ps), signed(most_ps))
+        .unsigned_abs()
+}
+
+/// Whether a time has come, which then is none any more.
+fn is_due(at_ps: &mut Option<u64>, now_ps: u64) -> bool {
+    at_ps.take_if(|at_ps| *at_ps <= now_ps).is_some()
+}
+
+/// Whether routers forward packets to an address: it is a group's, and not one of those of a link alone.
+pub(crate) fn is_routed_group(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(group) => group.is_multicast() && group.octets()[..3] != [224, 0, 0],
+        IpAddr::V6(group) => group.is_multicast() && group.segments()[0] & 0xf > 2,
     }
 }
 
-/// The same with the addresses of one family.
-fn message<A>(said: &Said, address: impl Fn(IpAddr) -> Option<A>) -> Option<Message<A>> {
-    Some(match said {
-        Said::Old(version, group) => Message::OldReport {
-            version: *version,
-            group: address(*group)?,
-        },
-        Said::Leave(group) => Message::Leave {
-            group: address(*group)?,
-        },
-        Said::Report(records) => {
-            let record = |(kind, group, sources): &(RecordKind, IpAddr, Vec<IpAddr>)| {
-                let sources = sources.iter().map(|&source| address(source));
-                Some(Record {
-                    kind: *kind,
-                    group: address(*group)?,
-                    sources: sources.collect::<Option<_>>()?,
-                })
-            };
-            Message::Report(records.iter().map(record).collect::<Option<_>>()?)
+/// Destination and source of an IP packet in a multicast frame, and the message of IGMP or MLD that it is.
+fn multicast(frame: &[u8]) -> Option<(IpAddr, IpAddr, Option<AnyMessage>)> {
+    let ethernet = ethernet::View::new(frame).ok()?;
+    if !ethernet.destination().is_multicast() {
+        return None;
+    }
+    match ethernet.ethertype() {
+        ethernet::ETHERTYPE_IPV4 => {
+            let packet = ipv4::View::new(ethernet.payload()).ok()?;
+            let message = igmp::Message::in_packet(&packet).ok();
+            let message = message.and_then(|it| it.map(|address| Some(address.into())));
+            Some((packet.destination().into(), packet.source().into(), message))
         }
-    })
+        ethernet::ETHERTYPE_IPV6 => {
+            let packet = ipv6::View::new(ethernet.payload()).ok()?;
+            let message = mld::Message::in_packet(&packet).ok();
+            let message = message.and_then(|it| it.map(|address| Some(address.into())));
+            Some((packet.destination().into(), packet.source().into(), message))
+        }
+        _ => None,
+    }
 }
 
 /// The MAC address of a group (RFC 1112, section 6.4; RFC 2464, section 7).
@@ -696,12 +647,12 @@ fn link_local(mac: MacAddress) -> Ipv6Addr {
     )
 }
 
-fn frame(said: &Said, mac: MacAddress, address: Ipv4Addr) -> Option<Vec<u8>> {
-    let v4 = message(said, |address| match address {
+fn frame(said: &AnyMessage, mac: MacAddress, address: Ipv4Addr) -> Option<Vec<u8>> {
+    let v4 = said.map(|address| match address {
         IpAddr::V4(address) => Some(address),
         IpAddr::V6(_) => None,
     });
-    let v6 = message(said, |address| match address {
+    let v6 = said.map(|address| match address {
         IpAddr::V6(address) => Some(address),
         IpAddr::V4(_) => None,
     });
@@ -717,14 +668,14 @@ fn frame(said: &Said, mac: MacAddress, address: Ipv4Addr) -> Option<Vec<u8>> {
         }
         (None, None) => return None,
     };
-    let mut frame = Vec::with_capacity(ethernet::Header::LEN + packet.len());
     let header = ethernet::Header {
         destination: group_mac(to),
         source: mac,
         ethertype,
     };
+    let mut frame = Vec::with_capacity(ethernet::Header::LEN + packet.len());
     header.emit(&mut frame).ok()?;
-    frame.extend_from_slice(&packet);
+    frame.append(&mut packet);
     Some(frame)
 }
 

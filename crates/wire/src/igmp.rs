@@ -1,44 +1,55 @@
 //! IGMP, versions 1 to 3 (RFC 1112, appendix I; RFC 2236; RFC 3376): its messages, and what their IP headers must be.
 
 use crate::checksum::{Sum, checksum, verifies};
-use crate::membership::{
-    self, Tail, count, encoded, group_at, put_records, put_tail, queried_at, records,
-};
-use crate::{Error, at_least, ipv4, u16_at};
+use crate::membership::{self, GroupAddress};
+use crate::{Error, at_least, ipv4};
 use std::net::Ipv4Addr;
 
 /// Protocol number of IGMP.
 pub const PROTOCOL_IGMP: u8 = 2;
-/// Where general queries go.
-pub const ALL_SYSTEMS: Ipv4Addr = Ipv4Addr::new(224, 0, 0, 1);
-/// Where leaves of version 2 go.
-pub const ALL_ROUTERS: Ipv4Addr = Ipv4Addr::new(224, 0, 0, 2);
-/// Where reports of version 3 go.
-pub const REPORTS_V3: Ipv4Addr = Ipv4Addr::new(224, 0, 0, 22);
 
 /// The Router Alert option (RFC 2113).
-pub const ROUTER_ALERT: [u8; 4] = [0x94, 4, 0, 0];
+const ROUTER_ALERT: [u8; 4] = [0x94, 4, 0, 0];
 
 /// DSCP CS6: Internetwork Control.
 const INTERNETWORK_CONTROL: u8 = 0xc0;
 
-const QUERY: u8 = 0x11;
-const REPORT_V1: u8 = 0x12;
-const REPORT_V2: u8 = 0x16;
-const LEAVE: u8 = 0x17;
-const REPORT_V3: u8 = 0x22;
-
-/// Times are in tenths of seconds.
-const UNIT_MS: u32 = 100;
-/// What a query of version 1 stands for (RFC 3376, section 7.2.1).
-const RESPONSE_V1_MS: u32 = 10_000;
+impl GroupAddress for Ipv4Addr {
+    const LEN: usize = 4;
+    const GROUP_AT: usize = 4;
+    const LATEST: u8 = 3;
+    const QUERY: u8 = 0x11;
+    const REPORT: u8 = 0x22;
+    const OLD_REPORTS: &'static [(u8, u8)] = &[(0x12, 1), (0x16, 2)];
+    const LEAVE: u8 = 0x17;
+    const ALL_HOSTS: Ipv4Addr = Ipv4Addr::new(224, 0, 0, 1);
+    const ALL_ROUTERS: Ipv4Addr = Ipv4Addr::new(224, 0, 0, 2);
+    const REPORT_LISTENERS: Ipv4Addr = Ipv4Addr::new(224, 0, 0, 22);
+    const UNIT_MS: u32 = 100;
+    const MANTISSA_BITS: u32 = 4;
+    /// RFC 3376, section 7.2.1.
+    const TIMELESS_MS: Option<u32> = Some(10_000);
+    fn read(bytes: &[u8]) -> Ipv4Addr {
+        crate::array::<4>(bytes, 0).into()
+    }
+    fn put(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.octets());
+    }
+    fn is_group(self) -> bool {
+        self.is_multicast()
+    }
+    fn code(query: &[u8]) -> u32 {
+        query[1].into()
+    }
+    fn put_head(kind: u8, code: u16, out: &mut Vec<u8>) {
+        out.extend_from_slice(&[kind, code as u8, 0, 0]);
+    }
+}
 
 /// A message.
 pub type Message = membership::Message<Ipv4Addr>;
 /// A query.
 pub type Query = membership::Query<Ipv4Addr>;
-/// What a report says of a group.
-pub type Record = membership::Record<Ipv4Addr>;
 
 impl Message {
     /// The message in an IP packet: `Malformed` if it is no IGMP, or its time to live is not 1.
@@ -46,74 +57,24 @@ impl Message {
         if packet.protocol() != PROTOCOL_IGMP || packet.ttl() != 1 || packet.is_fragment() {
             return Err(Error::Malformed);
         }
+        if !packet.checksum_is_valid() {
+            return Err(Error::Checksum);
+        }
         Message::parse(packet.payload())
     }
 
     /// Reads a message; `Malformed` for an unknown type, a query as long as no version's, or a group that is none.
     pub fn parse(bytes: &[u8]) -> Result<Message, Error> {
-        at_least(bytes, 8)?;
-        if !verifies(Sum::new().bytes(bytes)) {
+        if !verifies(Sum::new().bytes(at_least(bytes, 8)?)) {
             return Err(Error::Checksum);
         }
-        match bytes[0] {
-            QUERY => query(bytes).map(Message::Query),
-            REPORT_V3 => records(&bytes[8..], u16_at(bytes, 6).into()).map(Message::Report),
-            kind @ (REPORT_V1 | REPORT_V2) => Ok(Message::OldReport {
-                version: if kind == REPORT_V1 { 1 } else { 2 },
-                group: group_at(bytes, 4)?,
-            }),
-            LEAVE => Ok(Message::Leave {
-                group: group_at(bytes, 4)?,
-            }),
-            _ => Err(Error::Malformed),
-        }
-    }
-
-    /// Where the message is sent to.
-    pub fn destination(&self) -> Ipv4Addr {
-        match self {
-            Message::Query(query) => query.group.unwrap_or(ALL_SYSTEMS),
-            Message::Report(_) => REPORTS_V3,
-            Message::OldReport { group, .. } => *group,
-            Message::Leave { .. } => ALL_ROUTERS,
-        }
+        Message::read(bytes)
     }
 
     /// Appends the message.
     pub fn emit(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         let mut bytes = Vec::with_capacity(16);
-        let old = |kind, code, group: Option<Ipv4Addr>, bytes: &mut Vec<u8>| {
-            bytes.extend_from_slice(&[kind, code, 0, 0]);
-            bytes.extend_from_slice(&group.unwrap_or(Ipv4Addr::UNSPECIFIED).octets());
-        };
-        match self {
-            Message::Query(query) => {
-                let code = query.max_response_ms / UNIT_MS;
-                let code = match query.version {
-                    1 => 0,
-                    2 => u8::try_from(code).map_err(|_| Error::OutOfRange)?,
-                    3 => encoded(code, 4)? as u8,
-                    _ => return Err(Error::OutOfRange),
-                };
-                old(QUERY, code, query.group, &mut bytes);
-                if query.version == 3 {
-                    put_tail(query, &mut bytes)?;
-                }
-            }
-            Message::Report(records) => {
-                bytes.extend_from_slice(&[REPORT_V3, 0, 0, 0, 0, 0]);
-                bytes.extend_from_slice(&count(records.len())?.to_be_bytes());
-                put_records(records, &mut bytes)?;
-            }
-            Message::OldReport { version: 1, group } => {
-                old(REPORT_V1, 0, Some(*group), &mut bytes);
-            }
-            Message::OldReport { version: 2, group } => {
-                old(REPORT_V2, 0, Some(*group), &mut bytes);
-            }
-            Message::OldReport { .. } => return Err(Error::OutOfRange),
-            Message::Leave { group } => old(LEAVE, 0, Some(*group), &mut bytes),
-        }
+        self.put(&mut bytes)?;
         let sum = checksum(&bytes);
         bytes[2..4].copy_from_slice(&sum.to_be_bytes());
         out.extend_from_slice(&bytes);
@@ -151,76 +112,18 @@ impl Message {
     }
 }
 
-fn query(bytes: &[u8]) -> Result<Query, Error> {
-    let code = u32::from(bytes[1]);
-    let group = queried_at(bytes, 4)?;
-    let older = |version, group, max_response_ms| Query {
-        version,
-        group,
-        max_response_ms,
-        sources: Vec::new(),
-        suppress: false,
-        robustness: 0,
-        interval_s: 0,
-    };
-    match bytes.len() {
-        8 if code == 0 => Ok(older(1, None, RESPONSE_V1_MS)),
-        8 => Ok(older(2, group, code * UNIT_MS)),
-        9..12 => Err(Error::Malformed),
-        _ => {
-            let Tail {
-                sources,
-                suppress,
-                robustness,
-                interval_s,
-            } = Tail::at(bytes, 8)?;
-            Ok(Query {
-                version: 3,
-                group,
-                max_response_ms: membership::decoded(code, 4) * UNIT_MS,
-                sources,
-                suppress,
-                robustness,
-                interval_s,
-            })
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::membership::RecordKind;
-    use crate::membership::tests::any_records;
+    use crate::membership::tests::any_message;
+    use crate::membership::{Record, RecordKind};
     use proptest::prelude::*;
 
     const GROUP: Ipv4Addr = Ipv4Addr::new(239, 1, 2, 3);
 
-    fn any_message() -> impl Strategy<Value = Message> {
-        let group = || (0xe000_0000u32..0xf000_0000).prop_map(Ipv4Addr::from);
-        let source = || any::<u32>().prop_map(Ipv4Addr::from);
-        let queries = (
-            prop::option::of(group()),
-            0u32..256,
-            prop::collection::vec(source(), 0..4),
-            (any::<bool>(), 0u8..8, 0u32..256),
-        );
-        prop_oneof![
-            queries.prop_map(|(group, code, sources, (suppress, robustness, interval))| {
-                Message::Query(Query {
-                    version: 3,
-                    group,
-                    max_response_ms: membership::decoded(code, 4) * UNIT_MS,
-                    sources,
-                    suppress,
-                    robustness,
-                    interval_s: membership::decoded(interval, 4),
-                })
-            }),
-            any_records(group(), source()).prop_map(Message::Report),
-            (1u8..3, group()).prop_map(|(version, group)| Message::OldReport { version, group }),
-            group().prop_map(|group| Message::Leave { group }),
-        ]
+    fn any_igmp() -> impl Strategy<Value = Message> {
+        let group = (0xe000_0000u32..0xf000_0000).prop_map(Ipv4Addr::from);
+        any_message(group, any::<u32>().prop_map(Ipv4Addr::from))
     }
 
     #[test]
@@ -261,7 +164,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parse_gives_what_was_emitted(message in any_message(), cut: prop::sample::Index) {
+        fn parse_gives_what_was_emitted(message in any_igmp(), cut: prop::sample::Index) {
             let mut bytes = Vec::new();
             message.emit(&mut bytes).unwrap();
             prop_assert_eq!(Message::parse(&bytes), Ok(message));

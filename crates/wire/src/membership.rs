@@ -1,44 +1,46 @@
-//! What IGMP and MLD have in common: their messages differ in the length of addresses, in types, and in units. `igmp` and `mld` have those.
+//! One model of the messages of IGMP and MLD. They differ in the length of addresses, in types, and in the place and unit of a query's time,
+//! which are a [`GroupAddress`]'s; `igmp` and `mld` have what is around a message: checksums and IP headers.
 
 use crate::{Error, at_least, u16_at};
-use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// An address of one of the two protocols.
+/// An address of one of the two protocols, with what its messages have of their own.
 pub trait GroupAddress: Copy + Ord + std::fmt::Debug {
-    /// Bytes.
+    /// Bytes of an address.
     const LEN: usize;
+    /// Where the group is in a message that names one.
+    const GROUP_AT: usize;
+    /// The latest version.
+    const LATEST: u8;
+    /// Message type of a query.
+    const QUERY: u8;
+    /// Message type of a report of the latest version.
+    const REPORT: u8;
+    /// Message types of reports of older versions, each with its version.
+    const OLD_REPORTS: &'static [(u8, u8)];
+    /// Message type of a leave.
+    const LEAVE: u8;
+    /// Where general queries go.
+    const ALL_HOSTS: Self;
+    /// Where leaves go.
+    const ALL_ROUTERS: Self;
+    /// Where reports of the latest version go.
+    const REPORT_LISTENERS: Self;
+    /// The unit of the time of a query.
+    const UNIT_MS: u32;
+    /// Bits of the mantissa of that time.
+    const MANTISSA_BITS: u32;
+    /// What a query of version 1 stands for, if it has no time.
+    const TIMELESS_MS: Option<u32>;
     /// From that many bytes.
     fn read(bytes: &[u8]) -> Self;
     /// Appends the bytes.
     fn put(self, out: &mut Vec<u8>);
     /// Whether it is a group's.
     fn is_group(self) -> bool;
-}
-
-impl GroupAddress for Ipv4Addr {
-    const LEN: usize = 4;
-    fn read(bytes: &[u8]) -> Ipv4Addr {
-        crate::array::<4>(bytes, 0).into()
-    }
-    fn put(self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.octets());
-    }
-    fn is_group(self) -> bool {
-        self.is_multicast()
-    }
-}
-
-impl GroupAddress for Ipv6Addr {
-    const LEN: usize = 16;
-    fn read(bytes: &[u8]) -> Ipv6Addr {
-        crate::array::<16>(bytes, 0).into()
-    }
-    fn put(self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.octets());
-    }
-    fn is_group(self) -> bool {
-        self.is_multicast()
-    }
+    /// The code of the time in a query.
+    fn code(query: &[u8]) -> u32;
+    /// Appends what is before a group, with a checksum of zero.
+    fn put_head(kind: u8, code: u16, out: &mut Vec<u8>);
 }
 
 /// Kinds of group records (RFC 3376, section 4.2.12; RFC 3810, section 5.2.12).
@@ -82,13 +84,6 @@ pub struct Record<A> {
     pub sources: Vec<A>,
 }
 
-impl<A: GroupAddress> Record<A> {
-    /// Bytes of a record with so many sources.
-    pub const fn len_with(sources: usize) -> usize {
-        4 + A::LEN * (1 + sources)
-    }
-}
-
 /// A query. One of an older version has no sources, flags and interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query<A> {
@@ -130,7 +125,7 @@ pub enum Message<A> {
 }
 
 /// The value of a code with a floating form, whose mantissa has `bits` bits (RFC 3376, sections 4.1.1 and 4.1.7; RFC 3810, section 5.1.3).
-pub fn decoded(code: u32, bits: u32) -> u32 {
+fn decoded(code: u32, bits: u32) -> u32 {
     if code < 1 << (bits + 3) {
         return code;
     }
@@ -139,7 +134,7 @@ pub fn decoded(code: u32, bits: u32) -> u32 {
 }
 
 /// The code of the largest value that is not above the given one; `OutOfRange` if that is above all.
-pub(crate) fn encoded(value: u32, bits: u32) -> Result<u32, Error> {
+fn encoded(value: u32, bits: u32) -> Result<u32, Error> {
     if value < 1 << (bits + 3) {
         return Ok(value);
     }
@@ -151,17 +146,9 @@ pub(crate) fn encoded(value: u32, bits: u32) -> Result<u32, Error> {
     Ok(1 << (bits + 3) | exponent << bits | mantissa)
 }
 
-pub(crate) fn group_at<A: GroupAddress>(bytes: &[u8], offset: usize) -> Result<A, Error> {
-    let group = A::read(&bytes[offset..offset + A::LEN]);
+fn group_at<A: GroupAddress>(bytes: &[u8], offset: usize) -> Result<A, Error> {
+    let group = A::read(&at_least(bytes, offset + A::LEN)?[offset..offset + A::LEN]);
     group.is_group().then_some(group).ok_or(Error::Malformed)
-}
-
-/// The group of a query, where zeros are none.
-pub(crate) fn queried_at<A: GroupAddress>(bytes: &[u8], offset: usize) -> Result<Option<A>, Error> {
-    if bytes[offset..offset + A::LEN].iter().all(|&byte| byte == 0) {
-        return Ok(None);
-    }
-    group_at(bytes, offset).map(Some)
 }
 
 fn sources_at<A: GroupAddress>(bytes: &[u8], offset: usize, count: usize) -> Result<Vec<A>, Error> {
@@ -170,16 +157,166 @@ fn sources_at<A: GroupAddress>(bytes: &[u8], offset: usize, count: usize) -> Res
     Ok(at.map(|at| A::read(&bytes[at..at + A::LEN])).collect())
 }
 
+impl<A: GroupAddress> Message<A> {
+    /// Where the message is sent to.
+    pub fn destination(&self) -> A {
+        match self {
+            Message::Query(query) => query.group.unwrap_or(A::ALL_HOSTS),
+            Message::Report(_) => A::REPORT_LISTENERS,
+            Message::OldReport { group, .. } => *group,
+            Message::Leave { .. } => A::ALL_ROUTERS,
+        }
+    }
+
+    /// Reads a message whose checksum was looked at.
+    pub(crate) fn read(bytes: &[u8]) -> Result<Message<A>, Error> {
+        at_least(bytes, 8)?;
+        let old = A::OLD_REPORTS.iter().find(|(kind, _)| *kind == bytes[0]);
+        match (bytes[0], old) {
+            (kind, _) if kind == A::QUERY => Query::read(bytes).map(Message::Query),
+            (kind, _) if kind == A::REPORT => {
+                records(&bytes[8..], u16_at(bytes, 6).into()).map(Message::Report)
+            }
+            (kind, _) if kind == A::LEAVE => Ok(Message::Leave {
+                group: group_at(bytes, A::GROUP_AT)?,
+            }),
+            (_, Some(&(_, version))) => Ok(Message::OldReport {
+                version,
+                group: group_at(bytes, A::GROUP_AT)?,
+            }),
+            _ => Err(Error::Malformed),
+        }
+    }
+
+    /// Appends the message with a checksum of zero.
+    pub(crate) fn put(&self, out: &mut Vec<u8>) -> Result<(), Error> {
+        let mut naming = |kind, group: A| {
+            A::put_head(kind, 0, out);
+            group.put(out);
+            Ok(())
+        };
+        match self {
+            Message::Query(query) => query.put(out),
+            Message::Report(records) => {
+                let count = count(records.len())?.to_be_bytes();
+                out.extend_from_slice(&[A::REPORT, 0, 0, 0, 0, 0, count[0], count[1]]);
+                records.iter().try_for_each(|record| record.put(out))
+            }
+            Message::OldReport { version, group } => {
+                let old = A::OLD_REPORTS.iter().find(|(_, its)| its == version);
+                naming(old.ok_or(Error::OutOfRange)?.0, *group)
+            }
+            Message::Leave { group } => naming(A::LEAVE, *group),
+        }
+    }
+}
+
+impl<A: Copy> Message<A> {
+    /// The same with other addresses, if there is one for each.
+    pub fn map<B>(&self, to: impl Fn(A) -> Option<B>) -> Option<Message<B>> {
+        let all = |sources: &[A]| sources.iter().map(|&it| to(it)).collect::<Option<Vec<B>>>();
+        Some(match self {
+            Message::Query(query) => Message::Query(Query {
+                version: query.version,
+                group: match query.group {
+                    Some(group) => Some(to(group)?),
+                    None => None,
+                },
+                max_response_ms: query.max_response_ms,
+                sources: all(&query.sources)?,
+                suppress: query.suppress,
+                robustness: query.robustness,
+                interval_s: query.interval_s,
+            }),
+            Message::Report(records) => {
+                let record = |record: &Record<A>| {
+                    Some(Record {
+                        kind: record.kind,
+                        group: to(record.group)?,
+                        sources: all(&record.sources)?,
+                    })
+                };
+                Message::Report(records.iter().map(record).collect::<Option<_>>()?)
+            }
+            Message::OldReport { version, group } => Message::OldReport {
+                version: *version,
+                group: to(*group)?,
+            },
+            Message::Leave { group } => Message::Leave { group: to(*group)? },
+        })
+    }
+}
+
+impl<A: GroupAddress> Query<A> {
+    fn read(bytes: &[u8]) -> Result<Query<A>, Error> {
+        let tail = A::GROUP_AT + A::LEN;
+        let named = &at_least(bytes, tail)?[A::GROUP_AT..tail];
+        let is_general = named.iter().all(|&byte| byte == 0);
+        let code = A::code(bytes);
+        let mut query = Query {
+            version: A::LATEST,
+            group: match is_general {
+                true => None,
+                false => Some(group_at(bytes, A::GROUP_AT)?),
+            },
+            max_response_ms: decoded(code, A::MANTISSA_BITS) * A::UNIT_MS,
+            sources: Vec::new(),
+            suppress: false,
+            robustness: 0,
+            interval_s: 0,
+        };
+        match (bytes.len() - tail, A::TIMELESS_MS) {
+            (0, Some(response_ms)) if code == 0 => {
+                (query.version, query.group) = (1, None);
+                query.max_response_ms = response_ms;
+            }
+            // Older versions have no floating form.
+            (0, _) => (query.version, query.max_response_ms) = (A::LATEST - 1, code * A::UNIT_MS),
+            (1..4, _) => return Err(Error::Malformed),
+            _ => {
+                let sources = u16_at(bytes, tail + 2).into();
+                query.sources = sources_at(bytes, tail + 4, sources)?;
+                query.suppress = bytes[tail] & 8 != 0;
+                query.robustness = bytes[tail] & 7;
+                query.interval_s = decoded(bytes[tail + 1].into(), 4);
+            }
+        }
+        Ok(query)
+    }
+
+    fn put(&self, out: &mut Vec<u8>) -> Result<(), Error> {
+        let time = self.max_response_ms / A::UNIT_MS;
+        let code = match self.version {
+            0 => return Err(Error::OutOfRange),
+            1 if A::TIMELESS_MS.is_some() => 0,
+            version if version < A::LATEST => time,
+            version if version == A::LATEST => encoded(time, A::MANTISSA_BITS)?,
+            _ => return Err(Error::OutOfRange),
+        };
+        if code >> (A::MANTISSA_BITS + 4) != 0 || self.robustness > 7 {
+            return Err(Error::OutOfRange);
+        }
+        A::put_head(A::QUERY, code as u16, out);
+        match self.group {
+            Some(group) => group.put(out),
+            None => out.resize(out.len() + A::LEN, 0),
+        }
+        if self.version == A::LATEST {
+            let interval = encoded(self.interval_s, 4)? as u8;
+            out.extend_from_slice(&[u8::from(self.suppress) << 3 | self.robustness, interval]);
+            out.extend_from_slice(&count(self.sources.len())?.to_be_bytes());
+            self.sources.iter().for_each(|source| source.put(out));
+        }
+        Ok(())
+    }
+}
+
 /// A report from its eighth byte on, and how many records it promises.
-pub(crate) fn records<A: GroupAddress>(
-    mut bytes: &[u8],
-    count: usize,
-) -> Result<Vec<Record<A>>, Error> {
+fn records<A: GroupAddress>(mut bytes: &[u8], count: usize) -> Result<Vec<Record<A>>, Error> {
     let mut records = Vec::new();
     for _ in 0..count {
-        at_least(bytes, 4 + A::LEN)?;
-        let sources = usize::from(u16_at(bytes, 2));
         let group = group_at(bytes, 4)?;
+        let sources = usize::from(u16_at(bytes, 2));
         let record = sources_at(bytes, 4 + A::LEN, sources)?;
         let len = Record::<A>::len_with(sources) + 4 * usize::from(bytes[1]);
         let kind = (RecordKind::ALL.iter()).find(|kind| **kind as u8 == bytes[0]);
@@ -196,54 +333,23 @@ pub(crate) fn records<A: GroupAddress>(
     Ok(records)
 }
 
-/// Appends records, without auxiliary data.
-pub(crate) fn put_records<A: GroupAddress>(
-    records: &[Record<A>],
-    out: &mut Vec<u8>,
-) -> Result<(), Error> {
-    for record in records {
-        let sources = count(record.sources.len())?;
-        out.extend_from_slice(&[record.kind as u8, 0]);
-        out.extend_from_slice(&sources.to_be_bytes());
-        record.group.put(out);
-        record.sources.iter().for_each(|source| source.put(out));
+impl<A: GroupAddress> Record<A> {
+    /// Bytes of a record with so many sources.
+    pub const fn len_with(sources: usize) -> usize {
+        4 + A::LEN * (1 + sources)
     }
-    Ok(())
-}
 
-/// What follows the group in a query of the latest version.
-pub(crate) struct Tail<A> {
-    pub(crate) sources: Vec<A>,
-    pub(crate) suppress: bool,
-    pub(crate) robustness: u8,
-    pub(crate) interval_s: u32,
-}
-
-impl<A: GroupAddress> Tail<A> {
-    pub(crate) fn at(bytes: &[u8], offset: usize) -> Result<Tail<A>, Error> {
-        let count = usize::from(u16_at(bytes, offset + 2));
-        Ok(Tail {
-            sources: sources_at(bytes, offset + 4, count)?,
-            suppress: bytes[offset] & 8 != 0,
-            robustness: bytes[offset] & 7,
-            interval_s: decoded(bytes[offset + 1].into(), 4),
-        })
+    /// Without auxiliary data.
+    fn put(&self, out: &mut Vec<u8>) -> Result<(), Error> {
+        let sources = count(self.sources.len())?.to_be_bytes();
+        out.extend_from_slice(&[self.kind as u8, 0, sources[0], sources[1]]);
+        self.group.put(out);
+        self.sources.iter().for_each(|source| source.put(out));
+        Ok(())
     }
 }
 
-/// Appends what follows the group in a query of the latest version.
-pub(crate) fn put_tail<A: GroupAddress>(query: &Query<A>, out: &mut Vec<u8>) -> Result<(), Error> {
-    if query.robustness > 7 {
-        return Err(Error::OutOfRange);
-    }
-    let interval = encoded(query.interval_s, 4)? as u8;
-    out.extend_from_slice(&[u8::from(query.suppress) << 3 | query.robustness, interval]);
-    out.extend_from_slice(&count(query.sources.len())?.to_be_bytes());
-    query.sources.iter().for_each(|source| source.put(out));
-    Ok(())
-}
-
-pub(crate) fn count(count: usize) -> Result<u16, Error> {
+fn count(count: usize) -> Result<u16, Error> {
     u16::try_from(count).map_err(|_| Error::OutOfRange)
 }
 
@@ -252,18 +358,41 @@ pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    pub(crate) fn any_records<A: GroupAddress>(
-        group: impl Strategy<Value = A>,
-        source: impl Strategy<Value = A>,
-    ) -> impl Strategy<Value = Vec<Record<A>>> {
-        let kind = (0usize..6).prop_map(|kind| RecordKind::ALL[kind]);
+    /// Messages of the latest version, and all of older ones but their queries.
+    pub(crate) fn any_message<A: GroupAddress + 'static>(
+        group: impl Strategy<Value = A> + Clone,
+        source: impl Strategy<Value = A> + Clone,
+    ) -> impl Strategy<Value = Message<A>> {
         let sources = prop::collection::vec(source, 0..4);
-        let record = (kind, group, sources).prop_map(|(kind, group, sources)| Record {
-            kind,
-            group,
-            sources,
-        });
-        prop::collection::vec(record, 0..4)
+        let queries = (
+            prop::option::of(group.clone()),
+            0u32..1 << (A::MANTISSA_BITS + 4),
+            sources.clone(),
+            (any::<bool>(), 0u8..8, 0u32..256),
+        );
+        let record =
+            (0usize..6, group.clone(), sources).prop_map(|(kind, group, sources)| Record {
+                kind: RecordKind::ALL[kind],
+                group,
+                sources,
+            });
+        prop_oneof![
+            queries.prop_map(|(group, code, sources, (suppress, robustness, interval))| {
+                Message::Query(Query {
+                    version: A::LATEST,
+                    group,
+                    max_response_ms: decoded(code, A::MANTISSA_BITS) * A::UNIT_MS,
+                    sources,
+                    suppress,
+                    robustness,
+                    interval_s: decoded(interval, 4),
+                })
+            }),
+            prop::collection::vec(record, 0..4).prop_map(Message::Report),
+            (1..A::LATEST, group.clone())
+                .prop_map(|(version, group)| Message::OldReport { version, group }),
+            group.prop_map(|group| Message::Leave { group }),
+        ]
     }
 
     #[test]

@@ -54,7 +54,7 @@ fn said(host: &mut Memberships, until_ps: u64) -> Vec<(u64, igmp::Message)> {
 fn ask(host: &mut Memberships, now_ps: u64, query: igmp::Query) {
     let mut frame = Vec::new();
     let header = ethernet::Header {
-        destination: group_mac(query.group.unwrap_or(igmp::ALL_SYSTEMS).into()),
+        destination: group_mac(query.group.unwrap_or(Ipv4Addr::ALL_HOSTS).into()),
         source: MacAddress([2, 0, 0, 0, 0, 0xfe]),
         ethertype: ethernet::ETHERTYPE_IPV4,
     };
@@ -158,7 +158,11 @@ fn a_host_of_version_2_reports_leaves_and_is_suppressed() {
     assert!(joined.len() == 2 && joined.iter().all(|(_, it)| *it == report));
     // Another member answers first.
     ask(&mut host, 30 * PS_PER_S, query(2, None, &[]));
-    host.hear(30 * PS_PER_S, false, Heard::OldReport(GROUP));
+    let report = AnyMessage::OldReport {
+        version: 2,
+        group: GROUP,
+    };
+    host.hear(30 * PS_PER_S, false, report);
     assert!(said(&mut host, 60 * PS_PER_S).is_empty());
     // Now it need not say that it leaves (RFC 2236, section 3).
     host.plan(60 * PS_PER_S, GROUP, include(&[]));

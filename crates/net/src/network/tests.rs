@@ -16,6 +16,7 @@ mod conservation;
 mod determinism;
 mod failures;
 mod ipv6;
+mod memberships;
 mod mtu;
 mod observers;
 mod ordered;

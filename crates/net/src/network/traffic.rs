@@ -7,6 +7,7 @@ use crate::flow::{Destination, Flow, Ping, UdpStream};
 use crate::host::Host;
 use crate::membership::{
     GroupFilter, GroupStatistics, MAX_SOURCES, MembershipVersion, Memberships, group_mac,
+    is_routed_group,
 };
 use crate::packet_log::{ReceivedLog, SentLog};
 use crate::random::Stream;
@@ -340,11 +341,7 @@ impl Network {
 }
 
 fn check_group(group: IpAddr) -> Result<(), NetError> {
-    let stays_on_link = match group {
-        IpAddr::V4(group) => group.octets()[..3] == [224, 0, 0],
-        IpAddr::V6(group) => group.segments()[0] & 0xf <= 2,
-    };
-    match group.is_multicast() && !stays_on_link {
+    match is_routed_group(group) {
         true => Ok(()),
         false => Err(out_of_range(
             "group",
