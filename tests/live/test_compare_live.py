@@ -62,20 +62,22 @@ def test_it_says_what_a_simulation_says(tmp_path: Path) -> None:
     assert any("clock was late" in note for note in advice.notes(found))
 
 
-def test_a_flow_with_several_receivers(tmp_path: Path) -> None:
-    """The source sends to each; behind the link that fails nothing arrives for 500 ms, and at the third receiver everything."""
+@pytest.mark.parametrize("mechanism", ["ingress-replication", "ipmc", "bier"])
+def test_a_flow_with_several_receivers(tmp_path: Path, mechanism: str) -> None:
+    """The source sends to each, or to a group that all have joined; behind the link that fails nothing arrives for 500 ms."""
     path = tmp_path / "traffic.yaml"
     path.write_text("udp: [{source: h1, receivers: [h2, h3, h4], packets_per_s: 200}]\n")
     when: dict[str, float | None] = {"before_s": 0.5, "down_s": 0.5, "after_s": 0.5}
     given = scenario.build("ring:4", fail="s1-s2", traffic=path, when=when, live=True)
-    found = results.run(given, mechanisms.find(["static"]), [1], tmp_path)
-    frame = pl.read_parquet(tmp_path / "receivers.parquet").filter(pl.col("failure") == "s1-s2")
+    found = results.run(given, mechanisms.find([mechanism], "ingress-replication"), [1], tmp_path)
+    of_failure = (pl.col("failure") == "s1-s2") & (pl.col("mechanism") == mechanism)
+    frame = pl.read_parquet(tmp_path / "receivers.parquet").filter(of_failure)
     assert frame["receiver"].to_list() == ["h2", "h3", "h4"]
     assert frame["sent"].to_list() == [300, 300, 300]
     h2, h3, h4 = frame["lost"].to_list()
     assert 95 <= h2 <= 115 and 95 <= h3 <= 115
     assert h4 <= 3 or found.doubts
-    (flow,) = found.flow_frame().filter(pl.col("failure") == "s1-s2").to_dicts()
+    (flow,) = found.flow_frame().filter(of_failure).to_dicts()
     assert (flow["sent"], flow["lost"]) == (900, h2 + h3 + h4)
     assert flow["outage_ms"] == frame["outage_ms"].max()
 

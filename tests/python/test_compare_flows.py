@@ -15,7 +15,7 @@ from holdfast.compare.comparison import Comparison
 from holdfast.compare.mechanism import Built, Mechanism, Setting
 from holdfast.compare.traffic_file import Ends
 from holdfast.controller import Controller
-from holdfast.errors import HoldfastError, ScenarioError
+from holdfast.errors import HoldfastError
 from holdfast.paths import path_by_cost
 
 MULTICAST = """
@@ -205,14 +205,19 @@ def test_receivers_that_make_no_sense_are_one_sentence(entry: str, message: str,
         givens(tmp_path, f"udp: [{entry}]")
 
 
-def test_a_live_host_joins_no_group(tmp_path: Path, with_trees: Mechanism) -> None:
+def test_live_a_source_sends_once_to_the_group_that_receivers_join(tmp_path: Path, with_trees: Mechanism) -> None:
     given = givens(tmp_path, live=True)
-    with pytest.raises(ScenarioError, match="trees sends to multicast groups, and a live host joins none"):
-        live.check(given, registry.find(["static", "trees"]), [1])
+    live.check(given, registry.find(["static", "trees"]), [1])
+    told = live._given(given, 1, multicast=True)
+    (sent,) = [stream for each in told.values() for stream in each["udp_send"]]
+    (group,) = {ends.group for ends in given.traffic.flows()}
+    assert (sent["flow"], sent["address"]) == (0, group)
+    joined = [told[host]["udp_receive"][0] for host in RECEIVERS]
+    assert joined == [{"flow": i, "port": sent["port"], "group": group} for i in range(3)]
 
 
 def test_live_a_source_sends_each_receiver_its_own(tmp_path: Path) -> None:
-    told = live._given(givens(tmp_path, live=True), 1)
+    told = live._given(givens(tmp_path, live=True), 1, multicast=False)
     assert [each["flow"] for each in told["h1"]["udp_send"]] == [0, 1, 2]
     assert [told[host]["udp_receive"][0]["flow"] for host in RECEIVERS] == [0, 1, 2]
     assert len({each["port"] for each in told["h1"]["udp_send"]}) == 3

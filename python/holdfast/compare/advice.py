@@ -293,13 +293,16 @@ def _notes_of_promises(comparison: Comparison) -> list[str]:
             continue
         broken = [promise for promise in comparison.promises[each.mechanism] if not promise.is_kept]
         every = each.promises + (each.promises_none or 0)
-        said = f"{each.mechanism} protects {each.promises} of {every} receivers, over all failures"
+        said = (
+            f"{each.mechanism} protects {each.promises} of {every} receivers, over all failures; promises held in"
+            f" {each.promises_kept} of {each.promises}"
+        )
         if not broken:
-            found.append(f"{said}; none of these lost more than what is on the wire and detection make.")
+            found.append(f"{said}: none of these lost more than what is on the wire and detection make.")
             continue
         worst = max(broken, key=lambda promise: promise.lost - promise.allowed)
         found.append(
-            f"{said}; {len(broken)} of these lost more than what is on the wire and detection make: at worst"
+            f"{said}: the others lost more than what is on the wire and detection make, or got packets twice; at worst"
             f" {comparison.probes[worst.place].receiver} {worst.lost} instead of {worst.allowed} when {worst.failure} fails."
         )
     return found

@@ -1,9 +1,9 @@
 """One run in real time: a mechanism under one failure, with the kernel's hosts. The live twin of :mod:`holdfast.compare.runs`.
 
-Every host is a network namespace with a program of its own (:mod:`holdfast.live.traffic_host`): UDP probes, echo requests that the
-other host's kernel answers, the kernel's TCP. The switches run the same programs in one network under the wall clock, controllers
-talk to them over gRPC, and the measures are the same. Each run is a network of its own. What is too much for real time, or is not
-the kernel's to do, is refused before anything runs.
+Every host is a network namespace with a program of its own (:mod:`holdfast.live.traffic_host`): UDP probes, which go to a group
+that the receivers join if the mechanism's switches copy; echo requests that the other host's kernel answers; the kernel's TCP. The
+switches run the same programs in one network under the wall clock, controllers talk to them over gRPC, and the measures are the
+same. Each run is a network of its own. What is too much for real time, or not the kernel's to do, is refused before anything runs.
 """
 
 from __future__ import annotations
@@ -72,10 +72,6 @@ def check(scenario: Scenario, mechanisms: Sequence[Mechanism], seeds: Sequence[i
         )
     for where, entry in traffic.entries():
         _check_entry(where, entry)
-    if any(ends.group for ends in traffic.flows()) and (
-        several := [each.name for each in mechanisms if each.multicast]
-    ):
-        raise ScenarioError(f"{several[0]} sends to multicast groups, and a live host joins none: leave out --live")
     probes = sum(_per_s(each.flow) for each in receptions_of(scenario) if each.flow.is_probe)
     if probes > PROBES_PER_S:
         raise ScenarioError(f"the traffic has {probes:.0f} probes/s; live there can be at most {PROBES_PER_S}")
@@ -153,7 +149,8 @@ def _late_ms(found: RunRow) -> float:
 def _run(path: str, mechanism: str, seed: int, failure: str) -> RunRow:
     scenario = scenarios.read(path)
     setting = setting_of(path, scenario)
-    built = known()[mechanism].build(setting)
+    chosen = known()[mechanism]
+    built = chosen.build(setting)
     times = scenario.times
     with ExitStack() as stack:
         namespaces, interfaces = stack.enter_context(hosts(setting.topology))
@@ -170,7 +167,7 @@ def _run(path: str, mechanism: str, seed: int, failure: str) -> RunRow:
                 )
             )
         count = entries(network)
-        given = _given(scenario, seed)
+        given = _given(scenario, seed, multicast=chosen.multicast)
         processes = {name: stack.enter_context(_Process(name, namespaces[name], each)) for name, each in given.items()}
         for process in processes.values():
             process.wait_ready()
@@ -187,7 +184,7 @@ def _run(path: str, mechanism: str, seed: int, failure: str) -> RunRow:
         wire_bytes = network.bytes_on_wire() - bytes_before
         used = links_used(network)
     events = max(1, after.events - before.events)
-    found = cast(RunRow, row(scenario, _seen(scenario, outputs), cut_off, wire_bytes))
+    found = cast(RunRow, row(scenario, _seen(scenario, outputs, multicast=chosen.multicast), cut_off, wire_bytes))
     found["skipped"] = False
     found["mean_lateness_ms"] = round((after.total_lateness_ps - before.total_lateness_ps) / events / 1e9, 6)
     found["max_lateness_ms"] = round(after.max_lateness_ps / 1e9, 6)
@@ -203,10 +200,18 @@ def _run(path: str, mechanism: str, seed: int, failure: str) -> RunRow:
 # ---- What the hosts are told, and what they say ----
 
 
-def _given(scenario: Scenario, seed: int) -> dict[str, Told]:
+def _sent(receptions: Sequence[Reception], *, multicast: bool) -> list[int]:
+    """By which reception each one's stream is known at the source: its own, or the first of its flow if that is sent to a group."""
+    first: dict[int, int] = {}
+    for i, each in enumerate(receptions):
+        first.setdefault(each.flow.place, i)
+    return [first[each.flow.place] if multicast and each.flow.ends.group else i for i, each in enumerate(receptions)]
+
+
+def _given(scenario: Scenario, seed: int, *, multicast: bool) -> dict[str, Told]:
     """What each host with traffic sends and receives, of each reception by its place in :func:`receptions_of`.
 
-    A source sends each receiver a stream of its own.
+    ``multicast``: of a flow with several receivers one stream is sent, to the flow's group, and else one to each receiver.
     """
     end_ns = round(scenario.times.end_s * 1e9)
     found: dict[str, Told] = {
@@ -222,9 +227,11 @@ def _given(scenario: Scenario, seed: int) -> dict[str, Told]:
         for ends in scenario.traffic.flows()
         for host in ends.hosts
     }
-    for i, reception in enumerate(receptions_of(scenario)):
+    receptions = receptions_of(scenario)
+    for i, (reception, sent) in enumerate(zip(receptions, _sent(receptions, multicast=multicast), strict=True)):
         entry, (sender, receiver) = reception.flow.entry, (found[host] for host in reception.hosts)
-        address = str(scenario.topology.hosts[reception.receiver].address.ip)
+        group = reception.flow.ends.group if multicast else None
+        address = group or str(scenario.topology.hosts[reception.receiver].address.ip)
         begin_ns = round(reception.flow.start_s * 1e9)
         if isinstance(entry, TcpEntry):
             options, port = entry.tcp_options(), TCP_PORT + i
@@ -264,24 +271,29 @@ def _given(scenario: Scenario, seed: int) -> dict[str, Told]:
         if entry.spacing == "poisson":
             stream["poisson_seed"] = seed * 100_000 + i
         udp = cast(traffic_host.UdpStream, stream)
-        udp["port"] = UDP_PORT + i
-        sender["udp_send"].append(udp)
-        receiver["udp_receive"].append({"flow": i, "port": UDP_PORT + i})
+        udp["port"] = UDP_PORT + sent
+        if sent == i:
+            sender["udp_send"].append(udp)
+        receiver["udp_receive"].append({"flow": i, "port": udp["port"], "group": group})
     return found
 
 
-def _seen(scenario: Scenario, outputs: Mapping[str, Seen]) -> list[Stream | Connection]:
+def _seen(scenario: Scenario, outputs: Mapping[str, Seen], *, multicast: bool) -> list[Stream | Connection]:
     """What became of each reception, from what both ends say of it."""
+    receptions = receptions_of(scenario)
+    sent = _sent(receptions, multicast=multicast)
     return [
-        _stream(each, str(i), outputs) if each.flow.is_probe else _connection(scenario, each, str(i), outputs)
-        for i, each in enumerate(receptions_of(scenario))
+        _stream(each, str(sent[i]), str(i), outputs)
+        if each.flow.is_probe
+        else _connection(scenario, each, str(i), outputs)
+        for i, each in enumerate(receptions)
     ]
 
 
-def _stream(reception: Reception, index: str, outputs: Mapping[str, Seen]) -> Stream:
+def _stream(reception: Reception, sent: str, index: str, outputs: Mapping[str, Seen]) -> Stream:
     flow = reception.flow
     receiver = reception.source if isinstance(flow.entry, PingEntry) else reception.receiver
-    sent_ps = [1000 * sent_ns for sent_ns in outputs[reception.source]["sent"].get(index, [])]
+    sent_ps = [1000 * sent_ns for sent_ns in outputs[reception.source]["sent"].get(sent, [])]
     received = [
         (sequence, 1000 * sent_ns, 1000 * there_ns)
         for sequence, sent_ns, there_ns in outputs[receiver]["received"].get(index, [])

@@ -32,6 +32,9 @@ ECHO_REPLY, ECHO_REQUEST = 0, 8
 PROBE = struct.Struct("!IQ")
 """Sequence number and time of sending, at the beginning of a probe's payload."""
 
+MULTICAST_TTL = 64
+"""As other packets have; the kernel's default for groups is 1."""
+
 PROBE_BUFFER = 4 << 20
 CHUNK = bytes(1 << 16)
 NOT_SENT_LOW = 1 << 16
@@ -63,10 +66,11 @@ class UdpStream(Stream):
 
 
 class UdpReceiver(TypedDict):
-    """A stream to receive."""
+    """A stream to receive; ``group``: that it is sent to, if it is not sent to this host."""
 
     flow: int
     port: int
+    group: str | None
 
 
 class TcpSender(TypedDict):
@@ -267,12 +271,17 @@ class Host:
         """Reads a stream of probes."""
         probe = self.probe_socket(socket.SOCK_DGRAM, 0)
         probe.bind(("", udp["port"]))
+        if udp["group"] is not None:
+            # By the interface of the default route, the only one.
+            membership = socket.inet_aton(udp["group"]) + bytes(4)
+            probe.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
         self.read_probes(probe, udp["flow"], lambda _: 0)
 
     def udp_sender(self, udp: UdpStream) -> Callable[[int, int], None]:
         """Sends the probe of a number, with the time."""
         probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         probe.setblocking(False)
+        probe.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, MULTICAST_TTL)
         to, rest = (udp["address"], udp["port"]), bytes(udp["payload_bytes"] - PROBE.size)
         return lambda sequence, now_ns: void(probe.sendto(PROBE.pack(sequence, now_ns) + rest, to))
 

@@ -1,12 +1,18 @@
-"""An ordinary multicast sender or receiver of the kernel, run as a program of its own in a host's namespace.
+"""An ordinary multicast sender, or receivers of the kernel, run as a program of its own. It imports nothing of Holdfast.
 
-It imports nothing of Holdfast. ``send ADDRESS GROUP PORT SECONDS INTERVAL_NS`` sends numbered datagrams; ``receive ADDRESS GROUP
-PORT SECONDS`` joins the group, and at the end prints one JSON list with the number of each datagram and the kernel's time of its
-arrival, in nanoseconds of CLOCK_REALTIME. Both print ``ready`` when they begin. ``ADDRESS`` is the host's own.
+``send GROUP PORT ADDRESS COUNT INTERVAL_NS PAYLOAD_BYTES``, run in the host's namespace, sends numbered datagrams, and prints a
+JSON list of the times at which it sent them.
+
+``receive GROUP PORT NAMESPACE=ADDRESS ...`` joins the group by a socket in each of these namespaces, and sleeps until standard
+input has a line, so that it takes no processor time from the network. Then it prints a JSON object of what waits in the sockets: by
+namespace, the number of each datagram and the kernel's time of its arrival.
+
+Times are nanoseconds of CLOCK_REALTIME. Both print ``ready`` when they begin. ``ADDRESS`` is the host's own.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import socket
@@ -14,65 +20,89 @@ import struct
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 
-SO_TIMESTAMPNS = 35
+CLONE_NEWNET = 0x40000000
+SO_RCVBUFFORCE, SO_TIMESTAMPNS, SO_MEMINFO = 33, 35, 55
 TIMESPEC = struct.Struct("=qq")
+DROPS = struct.Struct("=32xI")
+"""In what SO_MEMINFO tells."""
 NUMBER = struct.Struct("!I")
 
-PAYLOAD_BYTES = 1400
-"""Fits the links' MTU with a BIER header and a tunnel's on it."""
-
+BUFFER_BYTES = 256 << 20
 TTL = 16
 
+PRIORITY = 10
+"""Of the sender (SCHED_FIFO), where that is permitted: it shall be on time whatever else the machine does."""
 
-def send(address: str, group: str, port: int, seconds: float, interval_ns: int) -> None:
+
+def send(group: str, port: int, address: str, count: int, interval_ns: int, payload_bytes: int) -> list[int]:
     """At a constant rate: what is late is sent at once."""
+    with suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
+    sent = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(address))
         sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, TTL)
-        padding = bytes(PAYLOAD_BYTES - NUMBER.size)
+        padding = bytes(payload_bytes - NUMBER.size)
         print("ready", flush=True)
         start_ns = time.monotonic_ns()
-        for number in range(round(seconds * 1e9) // interval_ns):
+        for number in range(count):
             ahead_ns = start_ns + number * interval_ns - time.monotonic_ns()
             if ahead_ns > 0:
                 time.sleep(ahead_ns / 1e9)
+            sent.append(time.time_ns())
             sender.sendto(NUMBER.pack(number) + padding, (group, port))
+    return sent
 
 
-def receive(address: str, group: str, port: int, seconds: float) -> list[tuple[int, int]]:
-    """Number and time of each arrival until so many seconds from now."""
+def member(group: str, port: int, namespace: str, address: str) -> socket.socket:
+    """A socket in a namespace that has joined the group."""
+    with Path("/var/run/netns", namespace).open("rb") as there:
+        if ctypes.CDLL(None, use_errno=True).setns(there.fileno(), CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), f"cannot enter {namespace}")
+    receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    receiver.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
+    receiver.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+    receiver.bind(("", port))
+    membership = socket.inet_aton(group) + socket.inet_aton(address)
+    receiver.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
+    receiver.setblocking(False)
+    return receiver
+
+
+def waiting(receiver: socket.socket) -> list[tuple[int, int]]:
+    """Number and time of each datagram in the socket; an error if it was too small for them."""
+    if DROPS.unpack(receiver.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, DROPS.size))[0]:
+        raise OverflowError("the socket's buffer was full")
     arrivals = []
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
-        receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
-        receiver.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-        receiver.bind(("", port))
-        membership = socket.inet_aton(group) + socket.inet_aton(address)
-        receiver.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
-        print("ready", flush=True)
-        end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
-            receiver.settimeout(left)
-            try:
-                data, ancillary, _, _ = receiver.recvmsg(PAYLOAD_BYTES, 64)
-            except TimeoutError:
-                break
+    with suppress(BlockingIOError):
+        while True:
+            data, ancillary, _, _ = receiver.recvmsg(NUMBER.size, 64)
             for _, kind, value in ancillary:
                 if kind == SO_TIMESTAMPNS:
                     whole, nanoseconds = TIMESPEC.unpack(value)
-                    arrivals.append((NUMBER.unpack_from(data)[0], whole * 1_000_000_000 + nanoseconds))
+                    arrivals.append((NUMBER.unpack(data)[0], whole * 1_000_000_000 + nanoseconds))
     return arrivals
+
+
+def receive(group: str, port: int, places: list[str]) -> dict[str, list[tuple[int, int]]]:
+    """By namespace, what arrived there."""
+    receivers = {
+        namespace: member(group, port, namespace, at) for namespace, at in (place.split("=") for place in places)
+    }
+    print("ready", flush=True)
+    sys.stdin.readline()
+    return {namespace: waiting(receiver) for namespace, receiver in receivers.items()}
 
 
 def main() -> None:
     """What the command line says."""
-    with suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, 0, -10)
-    what, address, group, port, seconds, *interval_ns = sys.argv[1:]
-    if what == "send":
-        send(address, group, int(port), float(seconds), int(interval_ns[0]))
+    what, group, port, *more = sys.argv[1:]
+    if what == "receive":
+        json.dump(receive(group, int(port), more), sys.stdout)
     else:
-        print(json.dumps(receive(address, group, int(port), float(seconds))))
+        json.dump(send(group, int(port), more[0], *map(int, more[1:])), sys.stdout)
 
 
 if __name__ == "__main__":

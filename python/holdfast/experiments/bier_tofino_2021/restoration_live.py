@@ -1,22 +1,15 @@
 """Figure 11 in real time: the network of :mod:`restoration` between namespaces, our own controller, a receiver of the kernel.
 
 The switches run on the wall clock, the controller talks P4Runtime to them over gRPC and takes the time that it takes; nothing is
-added. The sender and the subscriber are ordinary programs with a socket (:mod:`multicast_host`), and arrivals are the kernel's time
-stamps. Detection is simulated, as all links are, with the same delay as in :mod:`restoration`. Everything shares this machine's
-processors, so what else runs on it takes part; its load is kept with the results. Needs root, and says so where it is missing.
+added. Sender and subscriber are ordinary programs (:mod:`live_stream`), and arrivals are the kernel's time stamps. Detection is
+simulated, as all links are, with the same delay as in :mod:`restoration`. Everything shares this machine's processors, so what else
+runs on it takes part; its load is kept with the results. Needs root, and says so where it is missing.
 """
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-import time
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import replace
-from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -25,18 +18,23 @@ from matplotlib.figure import Figure
 from holdfast import statistics
 from holdfast.errors import LiveError
 from holdfast.experiments import Finding, Setting
-from holdfast.experiments.bier_tofino_2021 import domain, drawing, restoration
+from holdfast.experiments.bier_tofino_2021 import domain, drawing, live_stream, restoration
 from holdfast.experiments.this_machine import disturbance, machine
-from holdfast.live.hosts import check_machine, hosts, preferred, start
-from holdfast.network import LiveNetwork
-from holdfast.parameters import PS_PER_MS, PS_PER_S
+from holdfast.live.hosts import check_machine
+from holdfast.parameters import PS_PER_MS
 from holdfast.sweep import Point
 
-PORT = 5001
-INTERVAL_NS = 200_000
-"""Between packets: what a restoration can be told to."""
-
-BEFORE_S, AFTER_S = 0.2, 0.6
+STREAM = live_stream.Stream(
+    restoration.GROUP,
+    restoration.SOURCE,
+    [restoration.SUBSCRIBER],
+    interval_ns=200_000,
+    # Fits the links' MTU with a BIER header and a tunnel's on it.
+    payload_bytes=1400,
+    before_s=0.2,
+    after_s=0.6,
+)
+"""A restoration can be told to the interval between packets."""
 
 POINTS: list[Point] = [{"bier_frr": bier_frr, "ip_frr": ip_frr} for bier_frr, ip_frr in restoration.CASES]
 
@@ -61,63 +59,47 @@ class UndisturbedError(Exception):
 
 def _run(point: Mapping[str, Any]) -> dict[str, Any]:
     topology = restoration.figure_10(rate_bps=1_000_000_000)
-    controller = restoration.controller(topology, point, 0.0, 0.0)
-    program = domain.bier_program("recirculate")
-    receiver = topology.hosts[restoration.SUBSCRIBER].address.ip
-    sender = topology.hosts[restoration.SOURCE].address.ip
-    run = (sys.executable, str(Path(__file__).with_name("multicast_host.py")))
-    with ExitStack() as stack:
-        namespaces, interfaces = stack.enter_context(hosts(topology))
-        with preferred():
-            network = stack.enter_context(
-                LiveNetwork(
-                    topology,
-                    program,
-                    [controller],
-                    interfaces=interfaces,
-                    detection_delay_ms=restoration.DETECTION_MS,
-                )
-            )
-        seconds = BEFORE_S + AFTER_S
-        told = (restoration.GROUP, str(PORT))
-        subscriber = start(namespaces[restoration.SUBSCRIBER], *run, "receive", str(receiver), *told, str(seconds + 2))
-        stack.callback(subscriber.kill)
-        _wait_ready(subscriber)
-        source = start(namespaces[restoration.SOURCE], *run, "send", str(sender), *told, str(seconds), str(INTERVAL_NS))
-        stack.callback(source.kill)
-        _wait_ready(source)
-        before = network.wall_statistics()
-        now_ps, realtime_ns = network.now_ps, time.time_ns()
-        cut_ps = now_ps + round(BEFORE_S * PS_PER_S)
-        network.set_link(restoration.CUT, up=False, at_s=cut_ps / PS_PER_S)
-        cut_ns = realtime_ns + (cut_ps - now_ps) // 1000
-        try:
-            text = subscriber.communicate(timeout=60)[0]
-        except subprocess.TimeoutExpired:
-            raise LiveError("the subscriber did not end in time") from None
-        late_ps = max(network.wall_statistics().max_lateness_ps, before.max_lateness_ps)
-    return restored(json.loads(text), cut_ns) | {"max_lateness_ms": late_ps / PS_PER_MS}
+    observed = live_stream.observe(
+        topology,
+        domain.bier_program("recirculate"),
+        restoration.controller(topology, point, 0.0, 0.0),
+        STREAM,
+        lambda network, at_s: network.set_link(restoration.CUT, up=False, at_s=at_s),
+        detection_ms=restoration.DETECTION_MS,
+    )
+    return restored(observed) | {"max_lateness_ms": observed.max_lateness_ps / PS_PER_MS}
 
 
-def _wait_ready(program: subprocess.Popen[str]) -> None:
-    assert program.stdout is not None
-    if (said := program.stdout.readline().strip()) != "ready":
-        raise LiveError(f"a host does not start: {said}")
+def restored(observed: live_stream.Observed) -> dict[str, Any]:
+    """What a run says of a cut, in milliseconds: the first lost packet tells which arrivals were still before it.
 
-
-def restored(arrivals: list[tuple[int, int]], cut_ns: int) -> dict[str, Any]:
-    """What arrivals, each a number with a time, say of a cut. The first lost packet tells which arrivals were still before it."""
-    numbers = sorted({number for number, _ in arrivals})
-    gaps = [(b - a, b) for a, b in pairwise(numbers)]
-    missing, next_number = max(gaps, default=(1, 0))
-    if missing == 1:
+    ``after_detection_ms``: from the detection to the first arrival of a repaired packet, without ``waited_ms``, for which no packet
+    was sent between the last lost one and the repaired one.
+    """
+    host = restoration.SUBSCRIBER
+    arrivals, sent_ns = observed.arrivals[host], observed.sent_ns
+    runs: list[list[int]] = []
+    for number in observed.lost(host):
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    if not runs:
         raise UndisturbedError
-    back_ns = min(at_ns for number, at_ns in arrivals if number >= next_number)
+    cut = max(runs, key=len)
+    back = min(((at_ns, number) for number, at_ns in arrivals if number > cut[-1]), default=None)
+    if back is None:
+        raise LiveError("nothing arrived after the cut")
+    back_ns, number = back
+    detected_ns = observed.failure_ns + round(restoration.DETECTION_MS * 1e6)
+    waited_ns = max(0, sent_ns[number] - max(detected_ns, sent_ns[cut[-1]]))
     return {
-        "restoration_ms": (back_ns - cut_ns) / 1e6,
-        "lost": missing - 1,
-        "lost_elsewhere": sum(gap - 1 for gap, _ in gaps) - (missing - 1),
-        "duplicated": len(arrivals) - len(numbers),
+        "restoration_ms": (back_ns - observed.failure_ns) / 1e6,
+        "after_detection_ms": (back_ns - detected_ns - waited_ns) / 1e6,
+        "waited_ms": waited_ns / 1e6,
+        "lost": len(cut),
+        "lost_elsewhere": sum(map(len, runs)) - len(cut),
+        "duplicated": len(arrivals) - len({number for number, _ in arrivals}),
     }
 
 

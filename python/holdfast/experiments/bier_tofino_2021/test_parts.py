@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 
 from holdfast.experiments.bier_tofino_2021 import (
+    live_stream,
     load,
     mixes,
     model,
@@ -103,12 +104,23 @@ def test_what_reacts_decides_how_long_a_cut_lasts(bier_frr: bool, ip_frr: bool) 
 
 
 def test_what_arrivals_say_of_a_cut() -> None:
-    """It came after packet 3 at 4 us, and 7 is the next that arrived; 9 was lost elsewhere, and 2 came twice."""
-    arrivals = [(1, 1000), (2, 2000), (2, 2500), (3, 3500), (8, 9000), (7, 8500), (10, 11000)]
-    found = restoration_live.restored(arrivals, 4000)
-    assert found == {"restoration_ms": 0.0045, "lost": 3, "lost_elsewhere": 1, "duplicated": 1}
+    """It came at 4.5 ms and was detected at 5 ms; 7 is the next packet that arrived; 9 was lost elsewhere, and 2 came twice."""
+    sent_ns = [number * 1_000_000 for number in range(11)]
+    numbers = (0, 1, 2, 2, 3, 8, 7, 10)
+    arrivals = [(number, sent_ns[number] + (600_000 if number == 7 else 700_000)) for number in numbers]
+    observed = live_stream.Observed(sent_ns, {restoration.SUBSCRIBER: arrivals}, 4_500_000, 0)
+    assert restoration_live.restored(observed) == {
+        "restoration_ms": 3.1,
+        # Packets 4 to 6 are lost, so the repair came between 6 ms and 7 ms.
+        "after_detection_ms": 1.6,
+        "waited_ms": 1.0,
+        "lost": 3,
+        "lost_elsewhere": 1,
+        "duplicated": 1,
+    }
+    everything = {restoration.SUBSCRIBER: [(number, at_ns) for number, at_ns in enumerate(sent_ns)]}
     with pytest.raises(restoration_live.UndisturbedError):
-        restoration_live.restored([(1, 0), (2, 10)], 5)
+        restoration_live.restored(live_stream.Observed(sent_ns, everything, 4_500_000, 0))
 
 
 @pytest.mark.parametrize(

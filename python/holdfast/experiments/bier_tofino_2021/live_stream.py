@@ -1,0 +1,164 @@
+"""A multicast stream between kernels over a BIER domain in real time, and a failure under it: what was sent, what arrived, when.
+
+Sender and receivers are ordinary programs with sockets (:mod:`multicast_host`) in the hosts' namespaces. The network's thread and
+the sender have a real-time priority where that is permitted. Without it the scheduler lets either wait for the controller, which
+computes after a failure, and for whatever else the machine does: a millisecond and more, which would count as restoration. What
+follows from a run is not known here. Needs root.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from holdfast._core import Program
+from holdfast.controller import Controller
+from holdfast.errors import LiveError
+from holdfast.live.hosts import hosts, preferred
+from holdfast.network import LiveNetwork
+from holdfast.topology import Topology
+
+PORT = 5001
+READINGS = 100
+"""Of the two clocks, of which the ones that are nearest to each other tell their difference."""
+
+NETWORK_PRIORITY = 20
+"""Of the network's thread (SCHED_FIFO), before the sender."""
+
+Fail = Callable[[LiveNetwork, float], None]
+"""Plans a failure for a time of the network's clock, in seconds."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A constant rate from one host to others, and when something fails. ``interval_ns``: between packets."""
+
+    group: str
+    source: str
+    receivers: Sequence[str]
+    interval_ns: int
+    payload_bytes: int
+    before_s: float
+    after_s: float
+
+    @property
+    def count(self) -> int:
+        """Packets in all."""
+        return round((self.before_s + self.after_s) * 1e9) // self.interval_ns
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A run; times are nanoseconds of CLOCK_REALTIME.
+
+    ``arrivals``: number and time, by host. ``max_lateness_ps``: of the network's clock.
+    """
+
+    sent_ns: list[int]
+    arrivals: dict[str, list[tuple[int, int]]]
+    failure_ns: int
+    max_lateness_ps: int
+
+    def lost(self, host: str) -> list[int]:
+        """The numbers that did not arrive."""
+        return sorted(set(range(len(self.sent_ns))) - {number for number, _ in self.arrivals[host]})
+
+    @cached_property
+    def longest_ns(self) -> int:
+        """From sending to arrival, of all packets that arrived."""
+        return max(at_ns - self.sent_ns[number] for each in self.arrivals.values() for number, at_ns in each)
+
+
+def observe(
+    topology: Topology, program: Program, controller: Controller, stream: Stream, fail: Fail, *, detection_ms: float
+) -> Observed:
+    """One run. Raises :class:`LiveError` if a host does not do its part."""
+    with ExitStack() as stack:
+        namespaces, interfaces = stack.enter_context(hosts(topology))
+        with preferred():
+            network = stack.enter_context(
+                LiveNetwork(topology, program, [controller], interfaces=interfaces, detection_delay_ms=detection_ms)
+            )
+        _prefer_network()
+
+        addresses = {name: str(host.address.ip) for name, host in topology.hosts.items()}
+        places = {namespaces[name].name: name for name in stream.receivers}
+        told = (stream.group, str(PORT))
+        receivers = stack.enter_context(
+            _Program([], ["receive", *told, *(f"{place}={addresses[name]}" for place, name in places.items())])
+        )
+        numbers = (stream.count, stream.interval_ns, stream.payload_bytes)
+        words = ["send", *told, addresses[stream.source], *map(str, numbers)]
+        sender = stack.enter_context(_Program(namespaces[stream.source].exec_prefix, words))
+        now_ps, realtime_ns = _clocks(network)
+        failure_ps = now_ps + round(stream.before_s * 1e12)
+        fail(network, failure_ps / 1e12)
+        sent_ns = sender.said()
+        # What is still on its way arrives before this.
+        time.sleep(0.2)
+        return Observed(
+            sent_ns,
+            {places[place]: arrivals for place, arrivals in receivers.said().items()},
+            realtime_ns + (failure_ps - now_ps) // 1000,
+            network.wall_statistics().max_lateness_ps,
+        )
+
+
+def _clocks(network: LiveNetwork) -> tuple[int, int]:
+    """The network's time, and CLOCK_REALTIME at the same moment, as well as it can be told from outside."""
+    readings = []
+    for _ in range(READINGS):
+        before_ns = time.time_ns()
+        now_ps = network.now_ps
+        after_ns = time.time_ns()
+        readings.append((after_ns - before_ns, now_ps, (before_ns + after_ns) // 2))
+    return min(readings)[1:]
+
+
+def _prefer_network() -> None:
+    """Before everything else that is no real-time thread, if the system permits it."""
+    for task in Path("/proc/self/task").iterdir():
+        if (task / "comm").read_text(encoding="utf-8").strip() == "holdfast-net":
+            with suppress(OSError):
+                os.sched_setscheduler(int(task.name), os.SCHED_FIFO, os.sched_param(NETWORK_PRIORITY))
+
+
+class _Program:
+    """:mod:`multicast_host` once it is ready; a context manager, which ends it."""
+
+    def __init__(self, prefix: Sequence[str], words: Sequence[str]) -> None:
+        program = Path(__file__).with_name("multicast_host.py")
+        self._process = subprocess.Popen(
+            [*prefix, sys.executable, "-I", str(program), *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def __enter__(self) -> _Program:
+        assert self._process.stdout is not None
+        if (line := self._process.stdout.readline()) != "ready\n":
+            raise LiveError(f"a host does not start: {line}{self._process.communicate()[0]}")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def said(self) -> Any:
+        """Has it end, and gives what it then says."""
+        text, _ = self._process.communicate("\n", timeout=60)
+        try:
+            return json.loads(text)
+        except ValueError:
+            raise LiveError(f"a host failed: {text.strip().splitlines()[-1:]}") from None
