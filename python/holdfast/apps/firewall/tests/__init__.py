@@ -1,0 +1,1 @@
+"""The model of the firewall and the comparison with it; not in the wheel."""
