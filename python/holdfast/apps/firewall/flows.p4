@@ -180,9 +180,9 @@ control JudgeFlow(in metadata_t meta, in settings_t settings, in bool is_ipv6, i
         }
 
         // Strongly universal in its higher half ("multilinear-HM" of Lemire and Kaser, 2014).
-        bit<64> of_first = (settings.k0 + (bit<64>)key[295:264]) * (settings.k1 + (bit<64>)key[263:232]) +
-                           (settings.k2 + (bit<64>)key[231:200]) * (settings.k3 + (bit<64>)key[199:168]);
-        bit<64> sum = of_first + (settings.k4 + (bit<64>)key[167:136]) * (settings.k5 + (bit<64>)key[135:104]) +
+        bit<64> sum = (settings.k0 + (bit<64>)key[295:264]) * (settings.k1 + (bit<64>)key[263:232]) +
+                      (settings.k2 + (bit<64>)key[231:200]) * (settings.k3 + (bit<64>)key[199:168]) +
+                      (settings.k4 + (bit<64>)key[167:136]) * (settings.k5 + (bit<64>)key[135:104]) +
                       (settings.k6 + (bit<64>)key[103:72]) * (settings.k7 + (bit<64>)key[71:40]) +
                       (settings.k8 + (bit<64>)key[39:8]) * (settings.k9 + (bit<64>)key[7:0]) + settings.k10;
         bit<32> place = sum[63:32];
@@ -246,7 +246,8 @@ control JudgeFlow(in metadata_t meta, in settings_t settings, in bool is_ipv6, i
                 }
             } else if (begins) {
                 bit<2> colour;
-                bit<64> of_source = reversed ? sum - of_first : of_first;
+                bit<64> of_source = (settings.k0 + (bit<64>)rule_src[127:96]) * (settings.k1 + (bit<64>)rule_src[95:64]) +
+                                    (settings.k2 + (bit<64>)rule_src[63:32]) * (settings.k3 + (bit<64>)rule_src[31:0]);
                 new_flows.execute_meter((bit<32>)of_source[63:64 - SOURCE_BITS], colour);
                 if (colour == V1MODEL_METER_COLOR_RED) {
                     reason = FLOW_RATE;
