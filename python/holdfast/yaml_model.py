@@ -1,16 +1,17 @@
-"""Reads users' YAML files into models. Every error is a sentence that begins with the file."""
+"""Reads users' YAML files into models. Every error is a sentence that begins with the file and the line."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from holdfast.errors import HoldfastError, ScenarioError, first_mistake
+from holdfast.errors import HoldfastError, ScenarioError, first_mistake, place_of_mistake
 from holdfast.regular_files import MOST_TEXT_BYTES, read_regular
 
 M = TypeVar("M", bound=BaseModel)
@@ -128,8 +129,47 @@ def _refused(node: yaml.Node, why: str) -> _RefusedError:
     return _RefusedError(None, None, why, node.start_mark)
 
 
+@dataclass(frozen=True)
+class Located(Generic[M]):
+    """A model that was read, and where its values stand in the file."""
+
+    path: Path
+    value: M
+    root: yaml.Node | None
+
+    def line(self, place: str) -> int:
+        """The line of a value, such as ``rules.3.action``; of what is not there, that of what it would be in."""
+        return _line(self.root, place)
+
+
+def _line(root: yaml.Node | None, place: str) -> int:
+    node, line = root, 1 if root is None else root.start_mark.line + 1
+    while place:
+        found = next((pair for pair in _parts(node) if place == pair[0] or place.startswith(f"{pair[0]}.")), None)
+        if found is None:
+            break
+        name, line, node = found
+        place = place[len(name) + 1 :]
+    return line
+
+
+def _parts(node: yaml.Node | None) -> list[tuple[str, int, yaml.Node]]:
+    """Names, lines and values within a node, longer names first: names may contain points."""
+    if isinstance(node, yaml.SequenceNode):
+        return [(str(index), each.start_mark.line + 1, each) for index, each in enumerate(node.value)]
+    if not isinstance(node, yaml.MappingNode):
+        return []
+    named = [(str(key.value), key.start_mark.line + 1, value) for key, value in node.value]
+    return sorted(named, key=lambda part: -len(part[0]))
+
+
 def read(path: Path, model: type[M], most_bytes: int = MOST_TEXT_BYTES) -> M:
     """The model that a file of so many bytes holds; an empty file holds one with all defaults. Raises :class:`ScenarioError`."""
+    return read_located(path, model, most_bytes).value
+
+
+def read_located(path: Path, model: type[M], most_bytes: int = MOST_TEXT_BYTES) -> Located[M]:
+    """As :func:`read`, with the lines of what was read."""
     with reading(path, ScenarioError):
         loader, root = compose(read_regular(path, most_bytes, ScenarioError).decode())
         if root is not None:
@@ -140,6 +180,7 @@ def read(path: Path, model: type[M], most_bytes: int = MOST_TEXT_BYTES) -> M:
     if not isinstance(document, Mapping):
         raise ScenarioError(f"{path}: a mapping of {', '.join(model.model_fields)} is expected")
     try:
-        return model.model_validate(document)
+        return Located(path, model.model_validate(document), root)
     except ValidationError as error:
-        raise ScenarioError(f"{path}: {first_mistake(error)}") from None
+        place, _ = place_of_mistake(error)
+        raise ScenarioError(f"{path}:{_line(root, place)}: {first_mistake(error)}") from None
