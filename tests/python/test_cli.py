@@ -355,7 +355,7 @@ def test_wrong_entries_name_what_is_wrong(tmp_path: Path) -> None:
         ("tables: 2001-13-45", "not YAML"),
         ("[" * 3000, "nested too deeply"),
         ("hello", "entries.yaml: a mapping of tables, "),
-        ("tables: {t: [{action: 3}]}", "entries.yaml: tables.t.0.action: "),
+        ("tables: {t: [{action: 3}]}", "entries.yaml:1: tables.t.0.action: "),
     ):
         file = tmp_path / "entries.yaml"
         file.write_text(text)

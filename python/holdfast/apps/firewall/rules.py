@@ -96,9 +96,14 @@ Protocol: TypeAlias = Annotated[int, BeforeValidator(_protocol)]
 
 
 class Zone(Checked):
-    """A part of the network. What only replies never begins a flow."""
+    """A part of the network. What may only reply never begins a flow.
+
+    In a network with a topology: ``hosts`` are those whose ports are in the zone, ``switches`` says that the links between switches are.
+    """
 
     may: Literal["begin", "reply"] = "begin"
+    hosts: list[str] = []
+    switches: bool = False
 
 
 class Port(Checked):
@@ -211,8 +216,8 @@ class Rule(Checked):
 class Match:
     """One combination of a rule's lists; None matches everything."""
 
-    from_zone: int | None
-    to_zone: int | None
+    from_zone: str | None
+    to_zone: str | None
     version: int | None
     source: Prefix | None
     destination: Prefix | None
@@ -303,14 +308,6 @@ class RuleSet(Checked):
         except ValueError as error:
             raise _wrong(place, f"{word!r} is neither a prefix nor a name in addresses ({error})") from None
 
-    def zone_number(self, zone: str) -> int:
-        """The number of a zone in tables: from 1 on, in the order of the file."""
-        return list(self.zones).index(zone) + 1
-
-    def limit_number(self, limit: str | None) -> int:
-        """The number of a limit in meters; 0 for none."""
-        return 0 if limit is None else list(self.limits).index(limit) + 1
-
     def ordered(self) -> list[int]:
         """The indices of the rules, first the one that is asked first."""
         return sorted(range(len(self.rules)), key=lambda index: (-(self.rules[index].priority or 0), index))
@@ -319,8 +316,8 @@ class RuleSet(Checked):
         """The combinations of a rule's lists, without those of two versions of IP."""
         found = []
         for from_zone, to_zone, source, destination, source_ports, destination_ports in itertools.product(
-            _or_any(rule.from_zones, self.zone_number),
-            _or_any(rule.to_zones, self.zone_number),
+            rule.from_zones or [None],
+            rule.to_zones or [None],
             self._all_prefixes(rule.source),
             self._all_prefixes(rule.destination),
             rule.source_ports or [ALL_PORTS],
@@ -347,13 +344,6 @@ class RuleSet(Checked):
     def bindings_of(self, switch: str) -> Iterator[Binding]:
         """The bindings at a switch."""
         return (binding for binding in self.bindings if binding.switch in (None, switch))
-
-
-def _or_any(names: list[str] | None, number: object) -> list[int | None]:
-    if names is None:
-        return [None]
-    assert callable(number)
-    return [number(name) for name in names]
 
 
 def _wrong(place: str, sentence: str) -> ParameterError:

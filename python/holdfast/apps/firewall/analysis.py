@@ -1,0 +1,232 @@
+"""Which rules of a rule set never decide, which change nothing, and which contradict each other: exact, by sets of packets.
+
+A box has an interval of each thing that rules ask for: zones, version, addresses, protocol, ports. A rule is a few boxes. Each question is a
+search for a packet in a box: what another box decides is cut out of it, and the parts that are left are searched in turn, until one is
+found that no other rule meets, or none is left. Bounds are numbered in their order, so that addresses are small numbers, and rules
+that a part has nothing in common with are left out by array operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from holdfast.apps.firewall.program import MAPPED
+from holdfast.apps.firewall.rules import Match, Prefix, Rule, RuleSet
+from holdfast.errors import NetworkError
+
+Box: TypeAlias = tuple[tuple[int, int], ...]
+"""Of each dimension the first number and the one after the last."""
+
+Numbers: TypeAlias = npt.NDArray[np.int64]
+"""Of boxes, in the order in which their rules are asked."""
+
+MOST_TELLING = (4, 3, 7, 6, 5, 0, 1, 2)
+"""The dimensions, first the one by which rules differ most: destination, source, ports, protocol, zones, version."""
+
+MOST_STEPS = 200_000
+"""Of the search for a packet about which a rule decides; more are refused."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something about a rule, by index in the file, and the rules that are the reason.
+
+    ``shadowed``: earlier rules decide about all of its packets, some of them otherwise. ``redundant``: without it every packet meets the same
+    fate. ``contradiction``: another rule of the same priority decides otherwise about some packet.
+    """
+
+    kind: Literal["shadowed", "redundant", "contradiction"]
+    rule: int
+    because: tuple[int, ...]
+
+    def sentence(self, rules: RuleSet) -> str:
+        """What is found, in words."""
+        name, others = rules.rules[self.rule].name, ", ".join(repr(rules.rules[index].name) for index in self.because)
+        if self.kind == "shadowed":
+            return f"rule {name!r} is shadowed: it never decides, because of {others}"
+        if self.kind == "redundant":
+            return f"rule {name!r} is redundant: without it {others} decide the same"
+        return f"rule {name!r} contradicts {others} at the same priority"
+
+
+class _Dimensions:
+    """The rules as boxes of numbered bounds."""
+
+    def __init__(self, rules: RuleSet) -> None:
+        zones = {name: number for number, name in enumerate(rules.zones)}
+        plain = [(index, box) for index in rules.ordered() for match in rules.matches(rules.rules[index]) for box in _boxes(match, zones)]
+        self.owner = [index for index, _ in plain]
+        bounds = [sorted({bound for _, box in plain for bound in box[axis]}) for axis in range(8)]
+        numbers = [{bound: number for number, bound in enumerate(each)} for each in bounds]
+        self.boxes: list[Box] = [
+            tuple((numbers[axis][low], numbers[axis][high]) for axis, (low, high) in enumerate(box)) for _, box in plain
+        ]
+        bounds_of_boxes = np.array(self.boxes, dtype=np.int32).reshape(-1, 8, 2)
+        self._low = [np.ascontiguousarray(bounds_of_boxes[:, axis, 0]) for axis in range(8)]
+        self._high = [np.ascontiguousarray(bounds_of_boxes[:, axis, 1]) for axis in range(8)]
+
+    def meeting(self, box: Box, among: Numbers) -> Numbers:
+        """Those of these boxes, by number, that have a packet in common with a box."""
+        for axis in MOST_TELLING:
+            low, high = box[axis]
+            among = among[(self._low[axis][among] < high) & (self._high[axis][among] > low)]
+        return among
+
+    def covers(self, box: Box, among: Numbers) -> Numbers:
+        """Those of these boxes that a box is within."""
+        for axis in MOST_TELLING:
+            low, high = box[axis]
+            among = among[(self._low[axis][among] <= low) & (self._high[axis][among] >= high)]
+        return among
+
+
+def _boxes(match: Match, zones: Mapping[str, int]) -> Iterator[Box]:
+    """One box for each version of IP, so that all addresses of IPv4 are all addresses of IPv4."""
+    for version in (4, 6):
+        if match.version in (None, version):
+            yield (
+                _one(zones.get(match.from_zone or ""), 256),
+                _one(zones.get(match.to_zone or ""), 256),
+                (version, version + 1),
+                _addresses(match.source, version),
+                _addresses(match.destination, version),
+                _one(match.protocol, 256),
+                (match.source_ports[0], match.source_ports[1] + 1),
+                (match.destination_ports[0], match.destination_ports[1] + 1),
+            )
+
+
+def _one(value: int | None, after: int) -> tuple[int, int]:
+    return (0, after) if value is None else (value, value + 1)
+
+
+def _addresses(prefix: Prefix | None, version: int) -> tuple[int, int]:
+    if prefix is None:
+        return (MAPPED, MAPPED + 2**32) if version == 4 else (0, 2**128)
+    base = int(prefix.network_address) + (MAPPED if version == 4 else 0)
+    return base, base + prefix.num_addresses
+
+
+def _common(a: Box, b: Box) -> Box | None:
+    box = tuple((max(low, b[axis][0]), min(high, b[axis][1])) for axis, (low, high) in enumerate(a))
+    return box if all(low < high for low, high in box) else None
+
+
+def _without(a: Box, b: Box) -> Iterator[Box]:
+    """What of a box is not in another, in boxes without a common packet."""
+    common = _common(a, b)
+    if common is None:
+        yield a
+        return
+    rest = list(a)
+    for axis, (low, high) in enumerate(common):
+        if rest[axis][0] < low:
+            yield (*rest[:axis], (rest[axis][0], low), *rest[axis + 1 :])
+        if high < rest[axis][1]:
+            yield (*rest[:axis], (high, rest[axis][1]), *rest[axis + 1 :])
+        rest[axis] = (low, high)
+
+
+class _Search:
+    """Looks for packets in parts of boxes. ``used``: the rules, by index, that cut something out."""
+
+    def __init__(self, rules: RuleSet, space: _Dimensions) -> None:
+        self._rules, self._space = rules, space
+        self.used: dict[int, None] = {}
+        self._steps = 0
+
+    def finds(self, box: Box, others: Numbers) -> bool:
+        """Whether a packet of a box is in none of the others."""
+        waiting = [(box, others)]
+        while waiting:
+            part, near = waiting.pop()
+            self._step()
+            near = self._space.meeting(part, near)
+            if not len(near):
+                return True
+            around = self._space.covers(part, near)
+            first = int(around[0] if len(around) else near[0])
+            self.used[self._space.owner[first]] = None
+            waiting += [(each, near) for each in _without(part, self._space.boxes[first])]
+        return False
+
+    def finds_decision(self, rule: Rule, box: Box, earlier: Numbers, later: Numbers) -> bool:
+        """Whether there is a packet of a box that no earlier one has, and about which the later ones do not decide as a rule does."""
+        waiting = [(box, np.concatenate((earlier, later)))]
+        before = int(later[0]) if len(later) else len(self._space.boxes)
+        while waiting:
+            part, near = waiting.pop()
+            self._step()
+            near = self._space.meeting(part, near)
+            if not len(near):
+                return True
+            first = int(near[0])
+            if first >= before:
+                owner = self._space.owner[first]
+                if _decides(self._rules.rules[owner]) != _decides(rule):
+                    return True
+                self.used[owner] = None
+            waiting += [(each, near[1:]) for each in _without(part, self._space.boxes[first])]
+        return False
+
+    def _step(self) -> None:
+        self._steps += 1
+        if self._steps > MOST_STEPS:
+            raise NetworkError("the rules overlap in so many ways that it takes too long to decide what they do together")
+
+
+def analyse(rules: RuleSet) -> list[Finding]:
+    """What there is to say about the rules, in the order of the file.
+
+    Raises :class:`NetworkError` if the search takes more than :data:`MOST_STEPS` steps for a rule.
+    """
+    space = _Dimensions(rules)
+    numbers: dict[int, list[int]] = {}
+    for number, index in enumerate(space.owner):
+        numbers.setdefault(index, []).append(number)
+    found = [finding for index, own in numbers.items() for finding in _of_rule(rules, space, index, own)]
+    return sorted(found, key=lambda finding: (finding.rule, finding.kind))
+
+
+def _of_rule(rules: RuleSet, space: _Dimensions, index: int, own: list[int]) -> Iterator[Finding]:
+    rule = rules.rules[index]
+    earlier, later = np.arange(own[0]), np.arange(own[-1] + 1, len(space.boxes))
+    if contradicting := _contradicting(rules, space, rule, own, earlier):
+        yield Finding("contradiction", index, contradicting)
+    search = _Search(rules, space)
+    if not any([search.finds(space.boxes[number], earlier) for number in own]):
+        same = all(_decides(rules.rules[owner]) == _decides(rule) for owner in search.used)
+        yield Finding("redundant" if same else "shadowed", index, tuple(search.used))
+        return
+    search = _Search(rules, space)
+    if not any(search.finds_decision(rule, space.boxes[number], earlier, later) for number in own):
+        yield Finding("redundant", index, tuple(search.used))
+
+
+def _contradicting(
+    rules: RuleSet, space: _Dimensions, rule: Rule, own: list[int], earlier: Numbers
+) -> tuple[int, ...]:
+    """The rules before this one that have the same given priority, and decide otherwise about a packet that no higher priority decides about."""
+    if rule.priority is None:
+        return ()
+    priorities = [rules.rules[space.owner[number]].priority for number in earlier]
+    equal = np.array([number for number in earlier if priorities[number] == rule.priority], dtype=np.int64)
+    higher = np.array([number for number in earlier if (priorities[number] or 0) > rule.priority], dtype=np.int64)
+    found: dict[int, None] = {}
+    for number in own:
+        for other in space.meeting(space.boxes[number], equal):
+            owner = space.owner[other]
+            common = _common(space.boxes[number], space.boxes[other])
+            if common and _decides(rules.rules[owner]) != _decides(rule) and owner not in found:
+                if _Search(rules, space).finds(common, higher):
+                    found[owner] = None
+    return tuple(found)
+
+
+def _decides(rule: Rule) -> tuple[str, str | None]:
+    return rule.action, rule.limit

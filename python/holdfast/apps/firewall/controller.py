@@ -1,0 +1,244 @@
+"""The controller of ``firewall.p4``: a rule set in every switch, bindings of stations, and routes if the program is a router.
+
+It composes planning (:mod:`entries`), what is in each switch (:mod:`writer`), learnt bindings (:mod:`assignment`) and routes
+(:mod:`holdfast.control.routes`). No packet of a flow waits for it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from holdfast.apps.firewall import program
+from holdfast.apps.firewall.assignment import Assignments, Onward
+from holdfast.apps.firewall.entries import Station
+from holdfast.apps.firewall.rules import Port, RuleSet
+from holdfast.apps.firewall.writer import FirewallWriter
+from holdfast.control.link_state import LinkState
+from holdfast.control.routes import Routing
+from holdfast.controller import Controller, ControlPlane
+from holdfast.discovery import LinkDiscovery
+from holdfast.errors import NetworkError
+from holdfast.topology import Topology
+
+if TYPE_CHECKING:
+    from holdfast.p4runtime.received import DigestList
+
+LOG_ENTRIES = 10_000
+"""Kept of each controller's log; older ones are forgotten."""
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A dropped packet of the log: when the controller heard of it, where, why, and what it was. Of ICMP errors, ports are those inside."""
+
+    time_ps: int
+    switch: str
+    reason: str
+    port: int
+    src_mac: int
+    dst_mac: int
+    ether_type: int
+    src_addr: int
+    dst_addr: int
+    protocol: int
+    src_port: int
+    dst_port: int
+
+
+@dataclass
+class _Switch:
+    """What the controller has of one switch."""
+
+    writer: FirewallWriter
+    ports: list[Port]
+    fixed: list[Station]
+    assignments: Assignments
+    refused: Counter[str] = field(default_factory=Counter)
+
+    def stations(self) -> list[Station]:
+        learnt = [Station(each.port, each.mac, (each.address,)) for each in self.assignments.learnt.values()]
+        return self.fixed + learnt
+
+
+class FirewallController(Controller):
+    """Keeps a rule set in all switches of a network.
+
+    Ports and bindings are those of the rule set; the hosts of a topology and the links between its switches are bound without being declared,
+    if a zone names them. A host that no zone names has no access. ``reroute``: routes follow port changes.
+    """
+
+    def __init__(
+        self, rules: RuleSet, *, reroute: bool = True, reaction_delay_ms: float, discovery: LinkDiscovery | None = None
+    ) -> None:
+        super().__init__(reaction_delay_ms=reaction_delay_ms)
+        self.rules = rules
+        self.reroute = reroute
+        self.log: deque[Dropped] = deque(maxlen=LOG_ENTRIES)
+        self._links = LinkState(discovery)
+        self._switches: dict[str, _Switch] = {}
+        self._routing: Routing | None = None
+
+    def attach(self, plane: ControlPlane) -> None:
+        """Prepares the routes and what is kept of each switch."""
+        super().attach(plane)
+        self._links.attach(plane, self._route, self.reaction_delay_ps)
+        secret = plane.secret()
+        for name, client in plane.clients.items():
+            writer = FirewallWriter(client, secret)
+            self._switches[name] = _Switch(writer, [], [], Assignments(self.rules.addresses_per_port))
+        if any(not switch.writer.bridged for switch in self._switches.values()):
+            self._routing = Routing(program.ROUTES, plane.clients, lambda topology, route: program.FORWARD)
+
+    @property
+    def topology(self) -> Topology:
+        """The network's map: as it is declared, or as it was discovered."""
+        return self._links.topology
+
+    def on_start(self) -> None:
+        """Installs the rule set and the routes. Raises :class:`NetworkError` if a zone names hosts that are not there."""
+        self._check_hosts(self.rules)
+        for switch in self._switches.values():
+            switch.writer.adopt()
+            switch.writer.prepare(self.rules)
+        self.replace(self.rules)
+        if self._links.is_discovered:
+            self._links.discovery.start()
+        else:
+            self._route()
+
+    def _check_hosts(self, rules: RuleSet) -> None:
+        for name, zone in rules.zones.items():
+            for host in zone.hosts:
+                if host not in self.topology.hosts:
+                    raise NetworkError(f"zone {name!r} names host {host!r}, which is not there")
+
+    def replace(self, rules: RuleSet) -> None:
+        """Replaces the rule set of every switch, each at one moment: no packet is judged by a mixture.
+
+        What flows were allowed before is judged again by the new rules, with each flow's next packet, unless the set says ``established: keep``.
+        """
+        self._check_hosts(rules)
+        self.rules = rules
+        for name, switch in self._switches.items():
+            switch.ports = list(self._ports(name))
+            switch.fixed = list(self._stations(name))
+            self._refresh(switch)
+            switch.writer.replace(rules, switch.ports, switch.stations())
+
+    def _refresh(self, switch: _Switch) -> None:
+        switch.assignments.static = {address: each.mac for each in switch.fixed for address in each.addresses}
+        switch.assignments.static_macs = {each.mac: each.port for each in switch.fixed}
+
+    def _ports(self, switch: str) -> Iterator[Port]:
+        """The declared ports, and those of the topology that zones name."""
+        declared = list(self.rules.ports_of(switch))
+        yield from declared
+        taken = {port.port for port in declared}
+        for name, zone in self.rules.zones.items():
+            for host in zone.hosts:
+                place = self.topology.attachment(host)
+                if place.switch == switch and place.port not in taken:
+                    yield Port(port=place.port, zone=name)
+            if zone.switches:
+                for _, (at, port) in self._links.ends():
+                    if at == switch and port not in taken:
+                        yield Port(port=port, zone=name, senders="mac", transit=True)
+
+    def _stations(self, switch: str) -> Iterator[Station]:
+        for binding in self.rules.bindings_of(switch):
+            yield Station(binding.port, binding.mac, tuple(binding.addresses))
+        if any(zone.hosts for zone in self.rules.zones.values()):
+            named = {host for zone in self.rules.zones.values() for host in zone.hosts}
+            for host in named & self.topology.hosts.keys():
+                place = self.topology.attachment(host)
+                if place.switch == switch:
+                    addresses = [place.host.address.ip] + ([place.host.ipv6.ip] if place.host.ipv6 is not None else [])
+                    yield Station(place.port, int.from_bytes(place.host.mac, "big"), tuple(addresses))
+        if any(zone.switches for zone in self.rules.zones.values()):
+            for index, (at, port) in self._links.ends():
+                link = self.topology.links[index]
+                there = (link.b, link.b_port) if (link.a, link.a_port) == (at, port) else (link.a, link.a_port)
+                if at == switch:
+                    yield Station(port, int.from_bytes(self.topology.port_mac(*there), "big"))
+
+    def _route(self) -> None:
+        if self._routing is not None:
+            self._routing.install(self.topology, self._links.down if self.reroute else self._links.replaced)
+
+    def on_port_change(self, switch: str, port: int, up: bool) -> None:
+        """Routes around ports that are down at either end."""
+        if self._links.port_changed(switch, port, up) and self.reroute:
+            self._route()
+
+    # ---- What switches tell ----
+
+    def on_digest(self, switch: str, digest: DigestList) -> None:
+        """Logs dropped packets."""
+        for value in digest.values:
+            if isinstance(value, Mapping):
+                numbers = {name: int(str(number)) for name, number in value.items()}
+                reason = program.REASONS[numbers.pop("reason")]
+                self.log.append(Dropped(self.plane.now_ps, switch, reason, **numbers))
+        self.clients[switch].acknowledge(digest)
+
+    def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
+        """Hears discovery frames, and address assignment at bridges."""
+        port = metadata["ingress_port"]
+        if packet[12:14] == b"\x88\xcc":
+            if self._links.is_discovered:
+                self._links.hear(switch, packet, port)
+            return
+        here = self._switches[switch]
+        before = dict(here.assignments.learnt)
+        answer = here.assignments.hear(packet, port, self.plane.now_ps)
+        if here.assignments.learnt != before:
+            self._write_stations(switch)
+        if isinstance(answer, str):
+            here.refused[answer] += 1
+        else:
+            self._pass_on(switch, packet, port, answer)
+
+    def _pass_on(self, switch: str, packet: bytes, port: int, onward: Onward) -> None:
+        here = self._switches[switch]
+        for role in here.ports:
+            wanted = role.dhcp_server if onward.to == "servers" else onward.to in ("all", role.port)
+            if wanted and role.port != port:
+                self.clients[switch].packet_out(packet, egress_port=role.port)
+
+    def _write_stations(self, switch: str) -> None:
+        here = self._switches[switch]
+        here.writer.write_stations(self.rules, here.ports, here.stations())
+        expiry_ps = here.assignments.next_expiry_ps()
+        if expiry_ps is not None:
+            delay_ms = max(0, expiry_ps - self.plane.now_ps) / 1e9
+            self.plane.call_later(delay_ms, lambda: self._expire(switch))
+
+    def _expire(self, switch: str) -> None:
+        if self._switches[switch].assignments.expire(self.plane.now_ps):
+            self._write_stations(switch)
+
+    # ---- What operators ask ----
+
+    def learnt(self, switch: str) -> list[Station]:
+        """The bindings that a switch has learnt. Raises :class:`NetworkError` if there is no such switch."""
+        return [Station(each.port, each.mac, (each.address,)) for each in self._at(switch).assignments.learnt.values()]
+
+    def refused(self, switch: str) -> dict[str, int]:
+        """Packets of address assignment that were not passed on, by reason."""
+        return dict(self._at(switch).refused)
+
+    def drops(self, switch: str) -> dict[str, tuple[int, int]]:
+        """Packets and bytes that a switch has dropped, by reason."""
+        return self._at(switch).writer.drops()
+
+    def hits(self, switch: str) -> dict[str, int]:
+        """Packets that rules of the active set have decided about, by rule."""
+        return self._at(switch).writer.hits()
+
+    def _at(self, switch: str) -> _Switch:
+        if switch not in self._switches:
+            raise NetworkError(f"there is no switch {switch!r}")
+        return self._switches[switch]
