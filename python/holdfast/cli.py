@@ -832,6 +832,51 @@ def bier_coverage(
         sys.stdout.writelines(f"{printable(line)}\n" for line in coverage.table(rows))
 
 
+firewall = typer.Typer(no_args_is_help=True, help="Rule files of the firewall.")
+app.add_typer(firewall, name="firewall")
+
+RulesFile = Annotated[Path, typer.Argument(metavar="RULES", help="A rule file (YAML); apps/firewall documents it.")]
+
+
+@firewall.command("check")
+def firewall_check(
+    rules: RulesFile,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> None:
+    """Check a rule file, and find the rules that are shadowed, redundant or contradictory. Status 1 if there are any."""
+    from holdfast.apps.firewall import report
+    from holdfast.apps.firewall.rules import read
+
+    located = read(rules)
+    findings = report.findings(located)
+    if as_json:
+        sys.stdout.write(json.dumps(findings, indent=2) + "\n")
+    else:
+        sys.stdout.writelines(f"{printable(line)}\n" for line in report.sentences(located, findings))
+    if findings:
+        raise typer.Exit(1)
+
+
+@firewall.command("show")
+def firewall_show(
+    rules: RulesFile,
+    grpc: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="P4Runtime server of a switch with these rules, to show its counters."),
+    ] = None,
+    device_id: DeviceId = 1,
+) -> None:
+    """Show the rules in the order in which they are asked, and of a running switch what they and other checks decided."""
+    from holdfast.apps.firewall import report
+    from holdfast.apps.firewall.rules import read
+
+    loaded = read(rules).value
+    counts = None if grpc is None else report.counts(grpc, device_id)
+    console.print(report.rules_table(loaded, counts))
+    if counts is not None:
+        console.print(report.drops_table(counts))
+
+
 @app.command()
 def doctor() -> None:
     """Show the features that this machine supports, and the reasons against others."""

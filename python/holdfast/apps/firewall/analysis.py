@@ -1,9 +1,9 @@
 """Which rules of a rule set never decide, which change nothing, and which contradict each other: exact, by sets of packets.
 
-A box has an interval of each thing that rules ask for: zones, version, addresses, protocol, ports. A rule is a few boxes. Each question is a
-search for a packet in a box: what another box decides is cut out of it, and the parts that are left are searched in turn, until one is
-found that no other rule meets, or none is left. Bounds are numbered in their order, so that addresses are small numbers, and rules
-that a part has nothing in common with are left out by array operations.
+A box has an interval of each thing that rules ask for: zones, version, addresses, protocol, ports. A rule is a few boxes. Each question
+is a search for a packet in a box: what another box decides is cut out of it, and the parts that are left are searched in turn, until
+one is found that no other rule meets, or none is left. Bounds are numbered in their order, so that addresses are small numbers, and
+rules that a part has nothing in common with are left out by array operations.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ MOST_STEPS = 200_000
 class Finding:
     """Something about a rule, by index in the file, and the rules that are the reason.
 
-    ``shadowed``: earlier rules decide about all of its packets, some of them otherwise. ``redundant``: without it every packet meets the same
-    fate. ``contradiction``: another rule of the same priority decides otherwise about some packet.
+    ``shadowed``: earlier rules decide about all of its packets, some of them otherwise. ``redundant``: without it every packet meets
+    the same fate. ``contradiction``: another rule of the same priority decides otherwise about some packet.
     """
 
     kind: Literal["shadowed", "redundant", "contradiction"]
@@ -59,7 +59,12 @@ class _Dimensions:
 
     def __init__(self, rules: RuleSet) -> None:
         zones = {name: number for number, name in enumerate(rules.zones)}
-        plain = [(index, box) for index in rules.ordered() for match in rules.matches(rules.rules[index]) for box in _boxes(match, zones)]
+        plain = [
+            (index, box)
+            for index in rules.ordered()
+            for match in rules.matches(rules.rules[index])
+            for box in _boxes(match, zones)
+        ]
         self.owner = [index for index, _ in plain]
         bounds = [sorted({bound for _, box in plain for bound in box[axis]}) for axis in range(8)]
         numbers = [{bound: number for number, bound in enumerate(each)} for each in bounds]
@@ -156,7 +161,7 @@ class _Search:
         return False
 
     def finds_decision(self, rule: Rule, box: Box, earlier: Numbers, later: Numbers) -> bool:
-        """Whether there is a packet of a box that no earlier one has, and about which the later ones do not decide as a rule does."""
+        """Whether a box has a packet that no earlier one has, and about which the later ones do not decide as a rule does."""
         waiting = [(box, np.concatenate((earlier, later)))]
         before = int(later[0]) if len(later) else len(self._space.boxes)
         while waiting:
@@ -177,7 +182,9 @@ class _Search:
     def _step(self) -> None:
         self._steps += 1
         if self._steps > MOST_STEPS:
-            raise NetworkError("the rules overlap in so many ways that it takes too long to decide what they do together")
+            raise NetworkError(
+                "the rules overlap in so many ways that it takes too long to decide what they do together"
+            )
 
 
 def analyse(rules: RuleSet) -> list[Finding]:
@@ -199,7 +206,8 @@ def _of_rule(rules: RuleSet, space: _Dimensions, index: int, own: list[int]) -> 
     if contradicting := _contradicting(rules, space, rule, own, earlier):
         yield Finding("contradiction", index, contradicting)
     search = _Search(rules, space)
-    if not any([search.finds(space.boxes[number], earlier) for number in own]):
+    reached = [number for number in own if search.finds(space.boxes[number], earlier)]
+    if not reached:
         same = all(_decides(rules.rules[owner]) == _decides(rule) for owner in search.used)
         yield Finding("redundant" if same else "shadowed", index, tuple(search.used))
         return
@@ -208,10 +216,8 @@ def _of_rule(rules: RuleSet, space: _Dimensions, index: int, own: list[int]) -> 
         yield Finding("redundant", index, tuple(search.used))
 
 
-def _contradicting(
-    rules: RuleSet, space: _Dimensions, rule: Rule, own: list[int], earlier: Numbers
-) -> tuple[int, ...]:
-    """The rules before this one that have the same given priority, and decide otherwise about a packet that no higher priority decides about."""
+def _contradicting(rules: RuleSet, space: _Dimensions, rule: Rule, own: list[int], earlier: Numbers) -> tuple[int, ...]:
+    """The rules before this one that have the same given priority, and decide otherwise about a packet that comes to both."""
     if rule.priority is None:
         return ()
     priorities = [rules.rules[space.owner[number]].priority for number in earlier]
@@ -222,9 +228,9 @@ def _contradicting(
         for other in space.meeting(space.boxes[number], equal):
             owner = space.owner[other]
             common = _common(space.boxes[number], space.boxes[other])
-            if common and _decides(rules.rules[owner]) != _decides(rule) and owner not in found:
-                if _Search(rules, space).finds(common, higher):
-                    found[owner] = None
+            differs = _decides(rules.rules[owner]) != _decides(rule) and owner not in found
+            if differs and common and _Search(rules, space).finds(common, higher):
+                found[owner] = None
     return tuple(found)
 
 

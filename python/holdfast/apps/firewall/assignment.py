@@ -1,7 +1,7 @@
 """Bindings that are learnt: what DHCP and DHCPv6 servers grant, and what stations claim by duplicate address detection.
 
-The controller sees these packets instead of their receivers, and passes them on once the bindings are in the switch, so no station has
-an address before it may use it (RFC 7513, RFC 6620: the first who claims an address has it). Pure state: nothing here sends or writes.
+The controller sees these packets instead of their receivers, and passes them on once the bindings are in the switch, so no station
+has an address before it may use it (RFC 7513, RFC 6620: the first who claims an address has it). Nothing here sends or writes.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ MOST_REQUESTS = 4096
 """That wait for answers at one switch; the oldest are forgotten."""
 
 Refusal: TypeAlias = Literal["malformed", "foreign", "taken", "too_many", "unasked"]
-"""Why a packet is not passed on: it cannot be read; its hardware address is not its sender's; the address is another station's, or the
-MAC address is at another port; the port has too many addresses; nobody asked."""
+"""Why a packet is not passed on: it cannot be read; its hardware address is not its sender's; the address is another station's, or
+the MAC address is at another port; the port has too many addresses; nobody asked."""
 
 _COOKIE = b"\x63\x82\x53\x63"
 _REQUEST, _ACK, _RELEASE, _DECLINE = 3, 5, 7, 4

@@ -32,7 +32,7 @@ LOG_ENTRIES = 10_000
 
 @dataclass(frozen=True)
 class Dropped:
-    """A dropped packet of the log: when the controller heard of it, where, why, and what it was. Of ICMP errors, ports are those inside."""
+    """A dropped packet: when the controller heard of it, where, why, and what it was. Ports of ICMP errors are those inside."""
 
     time_ps: int
     switch: str
@@ -66,8 +66,8 @@ class _Switch:
 class FirewallController(Controller):
     """Keeps a rule set in all switches of a network.
 
-    Ports and bindings are those of the rule set; the hosts of a topology and the links between its switches are bound without being declared,
-    if a zone names them. A host that no zone names has no access. ``reroute``: routes follow port changes.
+    Ports and bindings are those of the rule set; the hosts of a topology and the links between its switches are bound without being
+    declared, if a zone names them. A host that no zone names has no access. ``reroute``: routes follow port changes.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class FirewallController(Controller):
     def replace(self, rules: RuleSet) -> None:
         """Replaces the rule set of every switch, each at one moment: no packet is judged by a mixture.
 
-        What flows were allowed before is judged again by the new rules, with each flow's next packet, unless the set says ``established: keep``.
+        Flows that were allowed before are judged by the new rules with their next packet, unless the set says ``established: keep``.
         """
         self._check_hosts(rules)
         self.rules = rules

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from holdfast.apps.firewall import program
 from holdfast.apps.firewall.rules import ALL_PORTS, Address, Limit, Match, Port, Prefix, RuleSet
-from holdfast.control.tables import MatchValue, TableEntry
+from holdfast.control.tables import EntryKey, MatchValue, TableEntry
 from holdfast.errors import NetworkError
 
 _US_PER_S = 1_000_000
@@ -27,7 +27,7 @@ class Numbering:
     def follow(self, rules: RuleSet) -> None:
         """Gives numbers to the names of a rule set.
 
-        Names of the rule set before keep theirs; numbers that it frees are used from the next one on, because flows may still have them.
+        Names of the rule set before keep theirs. The numbers that it frees are taken last, because flows may still have them.
         """
         self.zones = _numbered(self.zones, rules.zones, 255)
         self.limits = _numbered(self.limits, rules.limits, program.LIMITS - 1)
@@ -82,13 +82,15 @@ def port_entries(rules: RuleSet, ports: Iterable[Port], numbers: Numbering) -> l
     ]
 
 
-def station_entries(stations: Iterable[Station], ports: Iterable[Port], numbers: Numbering, *, bridged: bool) -> list[TableEntry]:
+def station_entries(
+    stations: Iterable[Station], ports: Iterable[Port], numbers: Numbering, *, bridged: bool
+) -> list[TableEntry]:
     """The bindings of stations in both directions: who may send from a port, and who receives from it.
 
     Raises :class:`NetworkError` for a station at a port that has no role.
     """
     roles = {port.port: port for port in ports}
-    entries: dict[object, TableEntry] = {}
+    entries: dict[EntryKey, TableEntry] = {}
     for station in stations:
         role = roles.get(station.port)
         if role is None:
@@ -99,7 +101,9 @@ def station_entries(stations: Iterable[Station], ports: Iterable[Port], numbers:
         for address in station.addresses:
             found.append(TableEntry(program.ADDRESS_BINDINGS, {**place, "address": number_of(address)}, "NoAction"))
         if bridged:
-            found.append(TableEntry(program.STATIONS, {"mac": station.mac}, program.DELIVER, {"port": station.port, **to}))
+            found.append(
+                TableEntry(program.STATIONS, {"mac": station.mac}, program.DELIVER, {"port": station.port, **to})
+            )
         else:
             found.append(TableEntry(program.RECEIVERS, place, program.DELIVER, to))
         entries.update((entry.key, entry) for entry in found)

@@ -440,6 +440,13 @@ control FirewallIngress(inout headers_t hdr, inout metadata_t meta, inout standa
             bit<2> colour;
             log_rate.execute_meter((bit<32>)reason, colour);
             if (colour == V1MODEL_METER_COLOR_GREEN) {
+                if (is_ipv4) {
+                    sender_address = MAPPED(hdr.ipv4.src_addr);
+                    receiver_address = MAPPED(hdr.ipv4.dst_addr);
+                } else if (is_ipv6) {
+                    sender_address = hdr.ipv6.src_addr;
+                    receiver_address = hdr.ipv6.dst_addr;
+                }
                 digest<dropped_t>(1, { reason, standard_metadata.ingress_port, hdr.ethernet.src_addr, hdr.ethernet.dst_addr,
                                        hdr.ethernet.ether_type, sender_address, receiver_address, meta.protocol, meta.src_port, meta.dst_port });
             }

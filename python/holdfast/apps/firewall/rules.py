@@ -110,8 +110,8 @@ class Port(Checked):
     """A port of a switch (without ``switch``: of every switch), and who may send from it.
 
     ``senders``: ``bound`` lets only bound pairs of MAC and IP address send, ``mac`` only bound MAC addresses (routers send for
-    others), ``any`` everybody. ``authenticated``: addresses that are granted here become bindings. ``dhcp_server``, ``router``: DHCP
-    answers and router advertisements may come from here. ``transit``: packets between two such ports are not judged.
+    others), ``any`` everybody. ``authenticated``: addresses that are granted here become bindings. ``dhcp_server``, ``router``:
+    DHCP answers and router advertisements may come from here. ``transit``: packets between two such ports are not judged.
     """
 
     port: PortNumber
@@ -246,7 +246,9 @@ class RuleSet(Checked):
     @classmethod
     def _empty_zones(cls, value: object) -> object:
         """``inside:`` alone is a zone with all defaults."""
-        return {name: {} if zone is None else zone for name, zone in value.items()} if isinstance(value, dict) else value
+        return (
+            {name: {} if zone is None else zone for name, zone in value.items()} if isinstance(value, dict) else value
+        )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -316,19 +318,21 @@ class RuleSet(Checked):
         """The combinations of a rule's lists, without those of two versions of IP."""
         found = []
         for from_zone, to_zone, source, destination, source_ports, destination_ports in itertools.product(
-            rule.from_zones or [None],
-            rule.to_zones or [None],
+            _or_any(rule.from_zones),
+            _or_any(rule.to_zones),
             self._all_prefixes(rule.source),
             self._all_prefixes(rule.destination),
             rule.source_ports or [ALL_PORTS],
             rule.destination_ports or [ALL_PORTS],
         ):
-            versions = {prefix.version for prefix in (source, destination) if prefix is not None}
-            versions |= {rule.version} - {None}
+            asked = (rule.version, *(prefix.version for prefix in (source, destination) if prefix is not None))
+            versions = {version for version in asked if version is not None}
             if len(versions) < 2:
                 version = next(iter(versions), None)
                 found.append(
-                    Match(from_zone, to_zone, version, source, destination, rule.protocol, source_ports, destination_ports)
+                    Match(
+                        from_zone, to_zone, version, source, destination, rule.protocol, source_ports, destination_ports
+                    )
                 )
         return found
 
@@ -344,6 +348,10 @@ class RuleSet(Checked):
     def bindings_of(self, switch: str) -> Iterator[Binding]:
         """The bindings at a switch."""
         return (binding for binding in self.bindings if binding.switch in (None, switch))
+
+
+def _or_any(names: list[str] | None) -> list[str | None]:
+    return [None] if names is None else [*names]
 
 
 def _wrong(place: str, sentence: str) -> ParameterError:

@@ -1,7 +1,7 @@
 """Keeps a rule set, and the bindings, in one switch, and replaces a rule set at one moment.
 
-The rules of a new set are written beside those that are active, under the other generation, while packets are judged by the active ones. Then one
-batch changes zones, limits and the epoch, between two packets. What that epoch replaces is deleted afterwards.
+The rules of a new set are written beside the active ones, under the other generation, while packets are judged by the active ones. Then
+one batch changes zones, limits and the epoch, between two packets. What that epoch replaces is deleted afterwards.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from holdfast.apps.firewall import entries, program
 from holdfast.apps.firewall.entries import Numbering, Rates, Station
 from holdfast.apps.firewall.rules import Port, Rate, RuleSet
-from holdfast.control.tables import TableEntry, TableWriter, has_table, read_entries
+from holdfast.control.tables import EntryKey, TableEntry, TableWriter, has_table, read_entries
 from holdfast.p4runtime.client import Client
 
 CHUNK = 500
@@ -32,9 +32,10 @@ class FirewallWriter:
         self._keys = _hash_keys(secret)
         self._epoch = 0
         self._configuration = TableWriter(client)
-        self._rules: dict[int, dict[object, TableEntry]] = {0: {}, 1: {}}
+        self._rules: dict[int, dict[EntryKey, TableEntry]] = {0: {}, 1: {}}
         self._limits: dict[int, tuple[Rates | None, Rates | None]] = {}
         self._timeouts: dict[int, int] = {}
+        self._new_flows: Rate | None = None
         self._flood: tuple[int, ...] | None = None
 
     def adopt(self) -> None:
@@ -57,7 +58,9 @@ class FirewallWriter:
         """Rates and digests that no rule set changes while packets pass."""
         client = self._client
         with client.batch():
-            client.enable_digest(program.LOG, max_list_size=100, max_timeout_ns=100_000_000, ack_timeout_ns=1_000_000_000)
+            client.enable_digest(
+                program.LOG, max_list_size=100, max_timeout_ns=100_000_000, ack_timeout_ns=1_000_000_000
+            )
         self._rate(program.LOG_RATE, rules.log_per_reason)
         self._rate(program.CONTROLLER_RATE, rules.controller_per_port)
 
@@ -119,15 +122,13 @@ class FirewallWriter:
                     client.configure_meter(meter, number, new)
         self._limits = limits
         rate = rules.new_flows_per_source
-        if self._limits_of_sources != rate:
+        if self._new_flows != rate:
             client.configure_meter(program.NEW_FLOWS, None, (rate.per_s, rate.burst, rate.per_s, rate.burst))
-            self._limits_of_sources = rate
+            self._new_flows = rate
         for state, timeout in entries.timeouts_us(rules).items():
             if self._timeouts.get(state) != timeout:
                 client.write_register(program.TIMEOUTS, state, timeout)
                 self._timeouts[state] = timeout
-
-    _limits_of_sources: Rate | None = None
 
     def _write_rules(self, generation: int, wanted: list[TableEntry]) -> None:
         """Differences of a generation that is not active, in batches between which packets pass."""
@@ -159,7 +160,7 @@ def drops(client: Client) -> dict[str, tuple[int, int]]:
 
 
 def hits(client: Client) -> dict[str, int]:
-    """Packets that rules of the active set have decided about in a switch, by rule: first packets, and first ones after a replacement."""
+    """Packets that rules of the active set have decided about in a switch, by rule: the first of each flow, and after a replacement."""
     active = client.read_default(program.RULE_SET)
     generation = int(active.params["epoch"]) % 2 if active.action == program.ACTIVATE else 0
     found: dict[str, int] = {}
@@ -172,4 +173,7 @@ def hits(client: Client) -> dict[str, int]:
 
 def _hash_keys(secret: bytes) -> Mapping[str, int]:
     names = [f"k{index}" for index in range(program.HASH_KEYS)]
-    return {name: int.from_bytes(hashlib.blake2b(name.encode(), key=secret, digest_size=8).digest(), "big") for name in names}
+    return {
+        name: int.from_bytes(hashlib.blake2b(name.encode(), key=secret, digest_size=8).digest(), "big")
+        for name in names
+    }

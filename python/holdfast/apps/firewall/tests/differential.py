@@ -1,7 +1,7 @@
 """Random packets at the program and at the model, side by side: every decision, every reason and every byte must agree.
 
-``python -m holdfast.apps.firewall.tests.differential --packets 1000000`` prints a line per variant and executor and exits with 1 at the first
-difference. The packets of a seed are always the same.
+``python -m holdfast.apps.firewall.tests.differential --packets 1000000`` prints a line per variant and executor and exits with 1 at
+the first difference. The packets of a seed are always the same.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from holdfast._core import Program, Switch
 from holdfast.apps.firewall import program as names
 from holdfast.apps.firewall.tests import packets as make
 from holdfast.apps.firewall.tests.model import Bucket, Model, Role, Rule
+from holdfast.control.tables import MatchValue
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
 
 Executor: TypeAlias = Literal["jit", "interpreter"]
+Match: TypeAlias = dict[str, MatchValue]
 
 INSIDE, SERVERS, OUTSIDE, CORE = 1, 2, 3, 4
 
@@ -98,14 +100,14 @@ class Side:
         self.switch = Switch(program, executor=executor)
         self.client = client = LocalClient(Device(1, self.switch, executor=executor))
         client.set_pipeline(program)
-        self._generations: dict[int, list[tuple[dict[str, object], int]]] = {0: [], 1: []}
+        self._generations: dict[int, list[tuple[Match, int]]] = {0: [], 1: []}
         with client.batch():
             for port, role in model.roles.items():
                 client.insert(names.PORTS, {"port": port}, names.SET_ROLE, {k: int(v) for k, v in vars(role).items()})
             for port, mac in model.macs:
                 client.insert(names.MAC_BINDINGS, {"port": port, "mac": mac}, "NoAction")
             for port, mac, address in model.addresses:
-                key = {"port": port, "mac": mac, "address": number(address)}
+                key: Match = {"port": port, "mac": make.number(mac), "address": number(address)}
                 client.insert(names.ADDRESS_BINDINGS, key, "NoAction")
             if model.bridged:
                 for mac, (port, zone, transit) in model.stations.items():
@@ -117,8 +119,8 @@ class Side:
                     params = {"zone": zone, "transit": int(transit)}
                     client.insert(names.RECEIVERS, {"port": port, "mac": mac}, names.DELIVER, params)
                 for prefix, port, src_mac, dst_mac in model.routes:
-                    params = {"port": port, "src_mac": src_mac, "dst_mac": dst_mac}
-                    names.ROUTES.entry(prefix, names.FORWARD, {k: _int(v) for k, v in params.items()}).insert(client)
+                    params = {"port": port, "src_mac": make.number(src_mac), "dst_mac": make.number(dst_mac)}
+                    names.ROUTES.entry(prefix, names.FORWARD, params).insert(client)
             for state, timeout in model.timeouts_us.items():
                 client.write_register(names.TIMEOUTS, names.STATES[state], timeout)
             for meters, name in ((model.packet_limits, names.PACKET_LIMITS), (model.byte_limits, names.BYTE_LIMITS)):
@@ -132,14 +134,18 @@ class Side:
         generation = epoch & 1
         with self.client.batch():
             for match, priority in self._generations[generation]:
-                self.client.delete(names.RULE_TABLE, match, priority)  # type: ignore[arg-type]
+                self.client.delete(names.RULE_TABLE, match, priority)
             self._generations[generation] = []
             for position, rule in enumerate(rules):
                 match = rule_match(rule, generation)
                 priority = len(rules) - position
                 params = {"number": rule.limit} if rule.allow else {}
                 self.client.insert(
-                    names.RULE_TABLE, match, names.ALLOW if rule.allow else names.DENY, params, priority  # type: ignore[arg-type]
+                    names.RULE_TABLE,
+                    match,
+                    names.ALLOW if rule.allow else names.DENY,
+                    params,
+                    priority,
                 )
                 self._generations[generation].append((match, priority))
         params = {"epoch": epoch, "judges_again": int(judges_again), **HASH_KEYS}
@@ -151,18 +157,14 @@ class Side:
         return [cells[i][0] for i in range(len(names.REASONS))]
 
 
-def _int(value: int | bytes) -> int:
-    return int.from_bytes(value, "big") if isinstance(value, bytes) else value
-
-
 def number(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> int:
     """An address as tables have it."""
     return int(address) + (0xFFFF << 32 if address.version == 4 else 0)
 
 
-def rule_match(rule: Rule, generation: int) -> dict[str, object]:
+def rule_match(rule: Rule, generation: int) -> Match:
     """The key of a rule's entry."""
-    match: dict[str, object] = {"generation": generation}
+    match: Match = {"generation": generation}
     for name, value, width in (
         ("from_zone", rule.from_zone, 8),
         ("to_zone", rule.to_zone, 8),
@@ -400,7 +402,9 @@ def _flipped(rng: random.Random, frame: bytes) -> bytearray:
     return data
 
 
-def _error(rng: random.Random, port: int, packet: bytes, sender: int, talk: Conversation, bridged: bool) -> tuple[int, bytes]:
+def _error(
+    rng: random.Random, port: int, packet: bytes, sender: int, talk: Conversation, bridged: bool
+) -> tuple[int, bytes]:
     """ICMP about a packet that was sent, from its receiver or a router there; sometimes from elsewhere."""
     ends = talk.ends if sender == 0 else talk.ends[::-1]
     addresses = talk.addresses if sender == 0 else talk.addresses[::-1]
@@ -452,7 +456,9 @@ def _control(rng: random.Random, bridged: bool) -> tuple[int, bytes]:
     return port, make.ethernet(target, sender, rng.choice((0x88CC, 0x8100, 0x0801, 0x88A8)), bytes(46))
 
 
-def compare(variant: names.Variant, count: int, seed: int, executor: Executor, program: Program | None = None) -> Counter[str]:
+def compare(
+    variant: names.Variant, count: int, seed: int, executor: Executor, program: Program | None = None
+) -> Counter[str]:
     """Raises :class:`AssertionError` at the first difference; returns how often there was which decision."""
     rng = random.Random(f"{seed} {variant}")
     bridged = variant == "bridged"
@@ -496,7 +502,9 @@ def compare(variant: names.Variant, count: int, seed: int, executor: Executor, p
     counted = dict(zip(names.REASONS, side.drops(), strict=True))
     wanted_counts = {name: decisions[name] for name in names.REASONS}
     if counted != wanted_counts:
-        differing = {name: (counted[name], wanted_counts[name]) for name in counted if counted[name] != wanted_counts[name]}
+        differing = {
+            name: (counted[name], wanted_counts[name]) for name in counted if counted[name] != wanted_counts[name]
+        }
         raise AssertionError(f"{variant}, {executor}, seed {seed}: counted and expected drops differ: {differing}")
     return decisions
 
@@ -525,7 +533,10 @@ def main(arguments: list[str] | None = None) -> int:
                 print(difference, file=sys.stderr)
                 return 1
             said = ", ".join(f"{n} {name}" for name, n in decisions.most_common())
-            print(f"{variant}, {executor}: {given.packets} packets agree ({said}) in {time.monotonic() - start:.0f} s", flush=True)
+            print(
+                f"{variant}, {executor}: {given.packets} packets agree ({said}) in {time.monotonic() - start:.0f} s",
+                flush=True,
+            )
     return 0
 
 

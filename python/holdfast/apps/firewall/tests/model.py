@@ -1,4 +1,6 @@
-"""What the README says about packets, in Python and from the bytes of a frame. It knows nothing of the program: no hash, no registers, no layouts.
+"""What the README says about packets, in Python and from the bytes of a frame.
+
+It knows nothing of the program: no hash, no registers, no layouts.
 
 Flows are objects in a list without a limit, addresses are Python's, and each check is a function that returns a reason or None.
 """
@@ -148,6 +150,11 @@ def _need(data: bytes, count: int) -> None:
 
 def _number(data: bytes, at: int, count: int) -> int:
     return int.from_bytes(data[at : at + count], "big")
+
+
+def _not_after(a: int, b: int) -> bool:
+    """Whether a sequence number is not behind another (RFC 9293, section 3.4)."""
+    return (b - a) % 2**32 < HALF
 
 
 class Model:
@@ -305,7 +312,11 @@ class Model:
             packet.flow_src, packet.flow_dst = ipaddress.IPv6Address(inner[8:24]), ipaddress.IPv6Address(inner[24:40])
         packet.kind, packet.flow_protocol = "error", protocol
         if protocol in (6, 17):
-            packet.src_port, packet.dst_port, packet.seq = _number(first, 0, 2), _number(first, 2, 2), _number(first, 4, 4)
+            packet.src_port, packet.dst_port, packet.seq = (
+                _number(first, 0, 2),
+                _number(first, 2, 2),
+                _number(first, 4, 4),
+            )
         elif protocol == (1 if packet.version == 4 else 58):
             request, reply = (8, 0) if packet.version == 4 else (128, 129)
             if first[0] in (request, reply) and first[1] == 0:
@@ -428,7 +439,9 @@ class Model:
     def _route(self, packet: Packet) -> tuple[int, int, bool, bytes]:
         if packet.ttl <= 1:
             raise _Bad("ttl_expired")
-        fitting = [r for r in self.routes if packet.dst is not None and r[0].version == packet.version and packet.dst in r[0]]
+        fitting = [
+            r for r in self.routes if packet.dst is not None and r[0].version == packet.version and packet.dst in r[0]
+        ]
         if not fitting:
             raise _Bad("no_route")
         _, out, src_mac, dst_mac = max(fitting, key=lambda route: route[0].prefixlen)
@@ -620,24 +633,23 @@ class Model:
         elif state == "syn_received" and syn and not ack and forward:
             if after != mine.sent:
                 raise _Bad("tcp_state")
-        elif syn and (forward or not ack or after != mine.sent):
-            raise _Bad("tcp_state")
-        elif state == "syn_received" and not syn and (not forward or packet.ack != theirs.sent):
+        elif (syn and (forward or not ack or after != mine.sent)) or (
+            state == "syn_received" and not syn and (not forward or packet.ack != theirs.sent)
+        ):
             raise _Bad("tcp_state")
         else:
-            behind = lambda a, b: (b - a) % 2**32 < HALF  # noqa: E731
             if (
-                not behind(after, mine.may_send)
-                or not behind(mine.sent, packet.seq + (65536 << (theirs.scale or 0)))
-                or not behind(packet.ack, theirs.sent)
-                or not behind(theirs.sent, packet.ack + (65536 << (mine.scale or 0)))
+                not _not_after(after, mine.may_send)
+                or not _not_after(mine.sent, packet.seq + (65536 << (theirs.scale or 0)))
+                or not _not_after(packet.ack, theirs.sent)
+                or not _not_after(theirs.sent, packet.ack + (65536 << (mine.scale or 0)))
             ):
                 raise _Bad("tcp_window")
             window = packet.window if syn else packet.window << (mine.scale or 0)
             takes = (packet.ack + max(window, 1)) % 2**32
-            new_mine.sent = after if behind(mine.sent, after) else mine.sent
-            new_theirs.may_send = takes if behind(theirs.may_send, takes) else theirs.may_send
-            new_theirs.acknowledged = packet.ack if behind(theirs.acknowledged, packet.ack) else theirs.acknowledged
+            new_mine.sent = after if _not_after(mine.sent, after) else mine.sent
+            new_theirs.may_send = takes if _not_after(theirs.may_send, takes) else theirs.may_send
+            new_theirs.acknowledged = packet.ack if _not_after(theirs.acknowledged, packet.ack) else theirs.acknowledged
             if fin:
                 finished.add(0 if forward else 1)
             if not syn:

@@ -14,7 +14,7 @@ def checksum(data: bytes) -> int:
     """RFC 1071."""
     if len(data) % 2:
         data += b"\0"
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return total ^ 0xFFFF
@@ -23,6 +23,11 @@ def checksum(data: bytes) -> int:
 def mac(number: int) -> bytes:
     """A locally administered address."""
     return b"\x02\0\0" + number.to_bytes(3, "big")
+
+
+def number(address: bytes) -> int:
+    """Of an address."""
+    return int.from_bytes(address, "big")
 
 
 def ethernet(dst: bytes, src: bytes, ether_type: int, payload: bytes) -> bytes:
@@ -96,9 +101,7 @@ def tcp(
 ) -> bytes:
     """A segment; its checksum is zero, which no switch looks at."""
     offset = 5 + len(options) // 4 if data_offset is None else data_offset
-    head = struct.pack(
-        "!HHIIBBHHH", src_port, dst_port, seq % 2**32, ack % 2**32, offset << 4, flags, window, 0, 0
-    )
+    head = struct.pack("!HHIIBBHHH", src_port, dst_port, seq % 2**32, ack % 2**32, offset << 4, flags, window, 0, 0)
     return head + options + payload
 
 
