@@ -1,8 +1,8 @@
 """Which rules of a rule set never decide, which change nothing, and which contradict each other: exact, by sets of packets.
 
-A box has an interval of each thing that rules ask for: zones, version, addresses, protocol, ports. A rule is a few boxes. Each question
-is a search for a packet in a box: what another box decides is cut out of it, and the parts that are left are searched in turn, until
-one is found that no other rule meets, or none is left. Bounds are numbered in their order, so that addresses are small numbers, and
+A box has an interval of each thing that rules ask for: zones, version, addresses, protocol, ports. A rule is a few boxes. Each
+question is a search for a packet in a box: what another box decides is cut out of it, and the parts that are left are searched in
+turn, until one is found that no other rule meets, or none is left. Bounds are numbered in their order, so that addresses are small numbers, and
 rules that a part has nothing in common with are left out by array operations.
 """
 
@@ -36,8 +36,8 @@ MOST_STEPS = 200_000
 class Finding:
     """Something about a rule, by index in the file, and the rules that are the reason.
 
-    ``shadowed``: earlier rules decide about all of its packets, some of them otherwise. ``redundant``: without it every packet meets
-    the same fate. ``contradiction``: another rule of the same priority decides otherwise about some packet.
+    ``shadowed``: earlier rules decide about all of its packets, some of them otherwise. ``redundant``: without it every packet
+    meets the same fate. ``contradiction``: another rule of the same priority decides otherwise about some packet.
     """
 
     kind: Literal["shadowed", "redundant", "contradiction"]

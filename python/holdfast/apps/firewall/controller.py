@@ -118,7 +118,7 @@ class FirewallController(Controller):
     def replace(self, rules: RuleSet) -> None:
         """Replaces the rule set of every switch, each at one moment: no packet is judged by a mixture.
 
-        Flows that were allowed before are judged by the new rules with their next packet, unless the set says ``established: keep``.
+        Flows that were allowed before are judged by the new rules with their next packet, unless it says ``established: keep``.
         """
         self._check_hosts(rules)
         self.rules = rules

@@ -98,7 +98,7 @@ Protocol: TypeAlias = Annotated[int, BeforeValidator(_protocol)]
 class Zone(Checked):
     """A part of the network. What may only reply never begins a flow.
 
-    In a network with a topology: ``hosts`` are those whose ports are in the zone, ``switches`` says that the links between switches are.
+    In a network with a topology: ``hosts`` are those whose ports are in the zone; ``switches``: the links between switches are.
     """
 
     may: Literal["begin", "reply"] = "begin"

@@ -1,6 +1,6 @@
 """Keeps a rule set, and the bindings, in one switch, and replaces a rule set at one moment.
 
-The rules of a new set are written beside the active ones, under the other generation, while packets are judged by the active ones. Then
+The rules of a new set are written beside the active ones, under the other generation, while the active ones judge packets. Then
 one batch changes zones, limits and the epoch, between two packets. What that epoch replaces is deleted afterwards.
 """
 
@@ -160,7 +160,7 @@ def drops(client: Client) -> dict[str, tuple[int, int]]:
 
 
 def hits(client: Client) -> dict[str, int]:
-    """Packets that rules of the active set have decided about in a switch, by rule: the first of each flow, and after a replacement."""
+    """Packets that active rules have decided about in a switch, by rule: the first of each flow, and after a replacement."""
     active = client.read_default(program.RULE_SET)
     generation = int(active.params["epoch"]) % 2 if active.action == program.ACTIVATE else 0
     found: dict[str, int] = {}
