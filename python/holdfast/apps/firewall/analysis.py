@@ -95,8 +95,8 @@ def _boxes(match: Match, zones: Mapping[str, int]) -> Iterator[Box]:
     for version in (4, 6):
         if match.version in (None, version):
             yield (
-                _one(zones.get(match.from_zone or ""), 256),
-                _one(zones.get(match.to_zone or ""), 256),
+                _one(zones.get(match.from_zone or ""), len(zones)),
+                _one(zones.get(match.to_zone or ""), len(zones)),
                 (version, version + 1),
                 _addresses(match.source, version),
                 _addresses(match.destination, version),

@@ -32,8 +32,8 @@ class Standalone:
     def __init__(self, program: Program, rules: RuleSet, executor: str = "jit") -> None:
         self.switch = Switch(program, executor=executor)  # type: ignore[arg-type]
         self.sent: list[tuple[int, bytes]] = []
-        device = Device(1, self.switch, executor=executor, packet_out=self._packet_out)  # type: ignore[arg-type]
-        self.client = LocalClient(device)
+        self.device = Device(1, self.switch, executor=executor, packet_out=self._packet_out)  # type: ignore[arg-type]
+        self.client = LocalClient(self.device)
         self.client.set_pipeline(program)
         self.topology = Topology("standalone")
         self.topology.add_switch("s1")
@@ -88,6 +88,12 @@ class Standalone:
             else:
                 self.sent.append((out, packet))
         return self.sent
+
+    def collect_log(self) -> None:
+        """Delivers the digests that wait, after the time that they may wait."""
+        self.elapse(1_000_000)
+        self.switch.set_now_ps(self.now_ps)
+        self.device.collect_digests(self.now_us * 1000)
 
     def drops(self) -> dict[str, int]:
         return {reason: packets for reason, (packets, _) in self.controller.drops("s1").items()}

@@ -27,7 +27,9 @@ def test_reasons_have_the_numbers_of_the_program() -> None:
 
 def test_states_have_the_numbers_of_the_program() -> None:
     source = (names.HERE / "flows.p4").read_text()
-    declared = {name.lower(): int(number) for name, number in re.findall(r"const flow_state_t (\w+)\s+= (\d+);", source)}
+    declared = {
+        name.lower(): int(number) for name, number in re.findall(r"const flow_state_t (\w+)\s+= (\d+);", source)
+    }
     assert declared == {"free": 0, "assured": 8, **names.STATES}
 
 
@@ -46,7 +48,15 @@ def test_random_packets_are_judged_as_the_model_judges_them(
     # It is worth something: much passes, and nearly every reason occurs.
     assert decisions["send"] > packets / 3
     never = {name for name in names.REASONS[1:] if not decisions[name]}
-    assert never <= {"controller_rate", "table_full", "rogue_server", "no_controller", "no_rule", "tcp_reset", "rate_limit"}
+    assert never <= {
+        "controller_rate",
+        "table_full",
+        "rogue_server",
+        "no_controller",
+        "no_rule",
+        "tcp_reset",
+        "rate_limit",
+    }
 
 
 def test_a_wrong_model_is_noticed(roomy: dict[names.Variant, Program], monkeypatch: pytest.MonkeyPatch) -> None:

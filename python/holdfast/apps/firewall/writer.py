@@ -14,6 +14,7 @@ from holdfast.apps.firewall.entries import Numbering, Rates, Station
 from holdfast.apps.firewall.rules import Port, Rate, RuleSet
 from holdfast.control.tables import EntryKey, TableEntry, TableWriter, has_table, read_entries
 from holdfast.p4runtime.client import Client
+from holdfast.p4runtime.errors import P4RuntimeError
 
 CHUNK = 500
 """Entries of a rule set that is not active, in one batch: packets pass between batches."""
@@ -56,11 +57,14 @@ class FirewallWriter:
 
     def prepare(self, rules: RuleSet) -> None:
         """Rates and digests that no rule set changes while packets pass."""
-        client = self._client
-        with client.batch():
-            client.enable_digest(
+        try:
+            self._client.enable_digest(
                 program.LOG, max_list_size=100, max_timeout_ns=100_000_000, ack_timeout_ns=1_000_000_000
             )
+        except P4RuntimeError as error:
+            # An earlier controller may have enabled it.
+            if any(failure.code != "ALREADY_EXISTS" for failure in error.failures):
+                raise
         self._rate(program.LOG_RATE, rules.log_per_reason)
         self._rate(program.CONTROLLER_RATE, rules.controller_per_port)
 
