@@ -260,6 +260,8 @@ pub fn packet(data: &[u8]) -> Reached {
             (apps::ipfrr(), frames::frame),
             (apps::protect(), frames::frame),
             (apps::protect_small_numbers(), frames::frame),
+            (apps::firewall("ROUTED"), frames::frame),
+            (apps::firewall("BRIDGED"), frames::frame),
             (apps::bier("ONE_PASS", "ONE_PASS"), frames::bier_frame),
             (apps::bier("RECIRCULATE", "ONE_PASS"), frames::bier_frame),
             (apps::bier("CLUSTERS", "RECIRCULATE"), frames::bier_frame),

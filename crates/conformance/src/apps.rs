@@ -70,3 +70,15 @@ pub fn shorternet() -> Result<Subject, String> {
     let defines = [("CONTEXTS", "16")];
     subject("python/holdfast/apps/shorternet/shorternet.p4", &defines)
 }
+
+/// The firewall with few cells for flows; addresses and ports of random packets are seldom bound.
+pub fn firewall(variant: &str) -> Result<Subject, String> {
+    let defines = [
+        (variant, "1"),
+        ("WAY_BITS", "2"),
+        ("SOURCE_BITS", "2"),
+        ("RULES", "64"),
+        ("LIMITS", "4"),
+    ];
+    subject("python/holdfast/apps/firewall/firewall.p4", &defines)
+}

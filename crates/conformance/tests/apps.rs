@@ -32,6 +32,12 @@ const BIER_RARE: [&str; 9] = [
 /// Counters of Shorternet for which entries with long keys, or a checksum, must meet a packet; `test_gateway.py` has both executors count them.
 const SHORTERNET_RARE: [&str; 1] = ["ShorternetIngress.restore.wrong_context"];
 
+/// Counters of the firewall for which ports, bindings, routes and rules must meet; its tests compare both executors with a model.
+const FIREWALL_RARE: [&str; 2] = [
+    "FirewallIngress.to_controller",
+    "FirewallIngress.judge_flow.displaced",
+];
+
 /// `rare` are counters that need not have counted.
 fn histories(name: &str, subject: Result<Subject, String>, rare: &[&str]) {
     histories_of(name, subject, frames::frame, rare);
@@ -85,6 +91,14 @@ fn protect_with_small_numbers() {
         apps::protect_small_numbers(),
         &SEQUENCES,
     );
+}
+
+#[test]
+fn firewall() {
+    for variant in ["ROUTED", "BRIDGED", "BINDINGS_ONLY"] {
+        let name = format!("firewall, {variant}");
+        histories(&name, apps::firewall(variant), &FIREWALL_RARE);
+    }
 }
 
 #[test]

@@ -51,7 +51,7 @@ def test_a_host_has_no_access_until_it_is_bound(variant: Variant, family: Any) -
     )
     network.run(until_s=0.5)
     assert network.statistics(to).delivered == network.statistics(of).delivered == 0
-    assert controller.drops("s2")["unknown_port"][0] == 500 - 1 + 1 or controller.drops("s2")["unknown_port"][0] > 490
+    assert controller.drops("s2")["unknown_port"][0] > 490
     assert controller.drops("s2")["unknown_receiver"][0] > 490
     controller.replace(rules("h1", "h2", "h3", "h4"))
     network.run(until_s=1.5)
@@ -63,10 +63,10 @@ def test_a_host_has_no_access_until_it_is_bound(variant: Variant, family: Any) -
 def test_flows_of_all_kinds_go_through_a_network() -> None:
     controller = FirewallController(rules("h1", "h3"), reaction_delay_ms=1)
     network = SimulatedNetwork(thesis_network(), compile_firewall("routed", {"WAY_BITS": "8"}), [controller], seed=1)
-    transfer = network.add_tcp(TcpTransfer(source="h1", destination="h3", bytes_to_send=2_000_000))
+    transfer = network.add_tcp(TcpTransfer(source="h1", destination="h3", application="transfer", transfer_bytes=2_000_000))
     ping = network.add(Ping(source="h3", destination="h1", stop_s=1))
     network.run(until_s=3)
-    assert network.tcp_statistics(transfer).bytes_delivered == 2_000_000
+    assert network.tcp_statistics(transfer).bytes_received == 2_000_000
     assert network.statistics(ping).lost == 0
     assert all(controller.drops(switch) == {} for switch in ("s1", "s2", "s3"))
     # Edge switches judge the first packet of each flow, the one between none.
