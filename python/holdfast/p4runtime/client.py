@@ -253,6 +253,18 @@ class Client(ClientSession):
         entity.packet_replication_engine_entry.clone_session_entry.session_id = uint(session_id, 32, "clone session id")
         self._update("delete", entity, f"clone session {session_id}")
 
+    def set_value_set(self, name: str, members: Iterable[Value]) -> None:
+        """Makes these the members of a parser value set of one exact field."""
+        value_set = self.p4info.value_sets[name]
+        message = next(it for it in self.p4info.message.value_sets if it.preamble.id == value_set.id)
+        field, what = message.match[0], f"member of value set '{value_set.name}'"
+        entity = p4runtime_pb2.Entity()
+        entity.value_set_entry.value_set_id = value_set.id
+        for member in members:
+            match = entity.value_set_entry.members.add().match.add(field_id=field.id)
+            match.exact.value = codec.encode(codec.to_int(member, field.bitwidth, what))
+        self._update("modify", entity, f"value set {value_set.name}")
+
     def write_register(self, name: str, index: int | None, value: Value) -> None:
         """Sets a cell of a register, or all of them (None).
 
@@ -385,6 +397,13 @@ class Client(ClientSession):
     def register(self, name: str, index: int) -> int:
         """One cell of a register."""
         return self.registers(name, index)[index]
+
+    def value_set(self, name: str) -> list[int]:
+        """The members of a parser value set of one exact field."""
+        entity = p4runtime_pb2.Entity()
+        entity.value_set_entry.value_set_id = self.p4info.value_sets[name].id
+        members = (member for found in self._read(entity) for member in found.value_set_entry.members)
+        return [int.from_bytes(member.match[0].exact.value, "big") for member in members]
 
     def multicast_groups(self) -> dict[int, list[tuple[int, int]]]:
         """(egress port, instance) of the replicas of each multicast group, by id."""

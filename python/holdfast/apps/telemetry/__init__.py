@@ -1,0 +1,1 @@
+"""In-band Network Telemetry v2.1."""

@@ -1,0 +1,191 @@
+"""What a switch of a telemetry domain is configured with, as values: entries, default actions, domain ports, clone session.
+
+Pure functions of the roles and the watchlist. :class:`Configuration` is all of one switch but its routes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+
+from holdfast.apps.telemetry import program
+from holdfast.apps.telemetry.instructions import Instructions
+from holdfast.apps.telemetry.watchlist import Watch
+from holdfast.control.next_hop import NextHop
+from holdfast.control.tables import TableEntry
+from holdfast.control.ternary import ternary_key
+
+PROTOCOL_TCP, PROTOCOL_UDP = 6, 17
+
+MODES = {"md": 1, "mx": 3, "xd": 15}
+NPT_NONE, NPT_UDP, NPT_PROTOCOL = 0, 1, 2
+
+QUEUE_INSTRUCTIONS = int(
+    Instructions.PORTS
+    | Instructions.LATENCY
+    | Instructions.QUEUE
+    | Instructions.INGRESS_TIME
+    | Instructions.EGRESS_TIME
+    | Instructions.TX_UTILISATION
+)
+"""Of reports about congested queues alone."""
+
+
+@dataclass(frozen=True)
+class PortRole:
+    """A port of a switch. ``edge``: no INT node is behind it. ``interface``: the number of its logical interface."""
+
+    mtu: int
+    edge: bool
+    interface: int
+    queue_threshold: int = 0
+    queue_quota: int = 0
+
+
+@dataclass(frozen=True)
+class Reporter:
+    """Where a switch's reports go, and when it sends them."""
+
+    hop: NextHop
+    source: IPv4Address
+    collector: IPv4Address
+    source_port: int
+    collector_port: int
+    hw_id: int = 0
+    changes_only: bool = False
+    latency_shift: int = 0
+
+
+@dataclass(frozen=True)
+class Default:
+    """A table's default action."""
+
+    action: str
+    params: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """All that a switch is told but its routes."""
+
+    entries: tuple[TableEntry, ...]
+    defaults: Mapping[str, Default]
+    """By table."""
+    domain_ports: tuple[int, ...]
+    report_port: int | None
+    """The output port of its reports."""
+
+
+def switch_configuration(
+    node_id: int, ports: Mapping[int, PortRole], watches: Sequence[TableEntry], reporter: Reporter | None
+) -> Configuration:
+    """Of a switch with these ports, watchlist entries and reporter (None: it does not report)."""
+    entries = [entry for number, port in sorted(ports.items()) for entry in _port_entries(number, port)]
+    defaults = {program.NODE: Default(program.IDENTIFY, {"node_id": node_id})}
+    if reporter is not None:
+        defaults[program.REPORT_SETTINGS] = Default(program.REPORT_TO, _report_params(reporter))
+    domain = tuple(number for number, port in sorted(ports.items()) if not port.edge)
+    return Configuration((*entries, *watches), defaults, domain, None if reporter is None else reporter.hop.port)
+
+
+def transit_configuration(node_id: int, ports: Mapping[int, PortRole]) -> Configuration:
+    """Of a switch with the program for transit alone, where a port has nothing but an MTU."""
+    entries = []
+    for number, port in sorted(ports.items()):
+        match = {"standard_metadata.egress_port": number}
+        entries.append(TableEntry(program.PORT_SETTINGS, match, program.CONFIGURE, {"link_mtu": port.mtu}))
+        entries += _interface_entries(number, port)
+    return Configuration(tuple(entries), {program.NODE: Default(program.IDENTIFY, {"node_id": node_id})}, (), None)
+
+
+def _port_entries(number: int, port: PortRole) -> Iterable[TableEntry]:
+    params = {
+        "link_mtu": port.mtu,
+        "is_edge": int(port.edge),
+        "threshold": port.queue_threshold,
+        "quota": port.queue_quota,
+    }
+    yield TableEntry(program.PORT_SETTINGS, {"standard_metadata.egress_port": number}, program.CONFIGURE, params)
+    yield from _interface_entries(number, port)
+
+
+def _interface_entries(number: int, port: PortRole) -> Iterable[TableEntry]:
+    for way, table, action in (
+        ("ingress", program.INGRESS_INTERFACES, program.INGRESS_INTERFACE),
+        ("egress", program.EGRESS_INTERFACES, program.EGRESS_INTERFACE),
+    ):
+        yield TableEntry(table, {f"standard_metadata.{way}_port": number}, action, {"id": port.interface})
+
+
+def _report_params(reporter: Reporter) -> dict[str, int]:
+    return {
+        "hw_id": reporter.hw_id,
+        "queue_instructions": QUEUE_INSTRUCTIONS,
+        "changes_only": int(reporter.changes_only),
+        "latency_shift": reporter.latency_shift,
+        "src_mac": reporter.hop.src_mac,
+        "dst_mac": reporter.hop.dst_mac,
+        "src_addr": int(reporter.source),
+        "dst_addr": int(reporter.collector),
+        "src_port": reporter.source_port,
+        "dst_port": reporter.collector_port,
+    }
+
+
+def watch_entries(watchlist: Sequence[Watch], *, domain_id: int, by_port: bool) -> list[TableEntry]:
+    """The entries of a watchlist; ``by_port``: the domain's indicator is the UDP port.
+
+    What embeds something is for packets on their way into the domain. INT is behind TCP and UDP alone if the DSCP indicates it; such
+    an entry for all protocols is one for each of the two.
+    """
+    found = []
+    for number, watch in enumerate(watchlist):
+        for version in watch.versions:
+            for protocol in _protocols(watch, by_port):
+                found.append(_watch_entry(watch, version, protocol, 2 * (len(watchlist) - number), domain_id, by_port))
+                if protocol == PROTOCOL_UDP and watch.protocol is None:
+                    # All the others, of which UDP has been told apart.
+                    found.append(_watch_entry(watch, version, None, 2 * (len(watchlist) - number) - 1, domain_id, by_port))
+    return found
+
+
+def _protocols(watch: Watch, by_port: bool) -> tuple[int | None, ...]:
+    if watch.protocol is not None:
+        return (watch.protocol,)
+    if watch.mode == "xd":
+        return (None,)
+    return (PROTOCOL_UDP,) if by_port else (PROTOCOL_TCP, PROTOCOL_UDP)
+
+
+def _watch_entry(
+    watch: Watch, version: int, protocol: int | None, priority: int, domain_id: int, by_port: bool
+) -> TableEntry:
+    embeds = watch.mode != "xd"
+    if not embeds or not by_port:
+        npt = NPT_NONE
+    elif protocol == PROTOCOL_UDP and not watch.new_udp_header:
+        npt = NPT_UDP
+    else:
+        npt = NPT_PROTOCOL
+    match = ternary_key(
+        {"src_addr": watch.source, "dst_addr": watch.destination},
+        {
+            "from_domain": (0 if embeds else None, 1),
+            "protocol": (protocol, 0xFF),
+            "src_port": (watch.source_port, watch.source_port_mask),
+            "dst_port": (watch.destination_port, watch.destination_port_mask),
+        },
+    )
+    params = {
+        "mode": MODES[watch.mode],
+        "npt": npt,
+        "instructions": watch.instructions,
+        "hop_ml": watch.hop_words,
+        "hops": watch.hops,
+        "domain_id": domain_id,
+        "discard": int(watch.discard),
+        "sampling": watch.sampling_threshold,
+        "report_drops": int(watch.drops),
+    }
+    return TableEntry(program.WATCHLISTS[version], match, program.WATCH, params, priority)

@@ -1,0 +1,79 @@
+"""``telemetry.p4`` and ``thesis.p4``: how they are compiled, their constants, and the full names of tables, registers and counters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast._core import Program
+from holdfast.control.routes import RouteTables
+from holdfast.errors import NetworkError
+
+HERE = Path(__file__).parent
+
+INT_DSCP = 0x17
+"""Of packets with INT; the program's default, and the specification's example."""
+
+INT_UDP_PORT = 54321
+"""Of packets with INT in a domain whose indicator is the UDP port. The specification leaves the number to IANA, which has none yet."""
+
+COLLECTOR_PORT = 32766
+"""Where collectors listen, unless told otherwise."""
+
+FORWARD = "TelemetryIngress.routing.forward"
+ROUTES = RouteTables(
+    ipv4="TelemetryIngress.routing.ipv4_lpm",
+    key="hdr.ipv4.dst_addr",
+    ipv6="TelemetryIngress.routing.ipv6_lpm",
+    key_v6="hdr.ipv6.dst_addr",
+    actions_v6={FORWARD: "TelemetryIngress.routing.forward_v6"},
+)
+
+WATCHLISTS = {4: "TelemetryIngress.watchlist", 6: "TelemetryIngress.watchlist_v6"}
+"""By version of IP."""
+WATCH = "TelemetryIngress.watch"
+DOMAIN_PORTS = "TelemetryParser.domain_ports"
+NODE = "TelemetryEgress.node"
+IDENTIFY = "TelemetryEgress.identify"
+PORT_SETTINGS = "TelemetryEgress.port_settings"
+CONFIGURE = "TelemetryEgress.configure"
+INGRESS_INTERFACES = "TelemetryEgress.ingress_interfaces"
+INGRESS_INTERFACE = "TelemetryEgress.ingress_interface"
+EGRESS_INTERFACES = "TelemetryEgress.egress_interfaces"
+EGRESS_INTERFACE = "TelemetryEgress.egress_interface"
+REPORT_SETTINGS = "TelemetryEgress.report_settings"
+REPORT_TO = "TelemetryEgress.report_to"
+REPORT_SESSION = 1
+"""The clone session of reports."""
+
+COUNTERS = {
+    "malformed": "TelemetryIngress.malformed",
+    "ttl_expired": "TelemetryIngress.routing.ttl_expired",
+    "foreign_indicator": "TelemetryIngress.foreign_indicator",
+    "sourced": "TelemetryEgress.source.sourced",
+    "not_sourced": "TelemetryEgress.source.not_sourced",
+    "hops_exceeded": "TelemetryEgress.push_hop.hops_exceeded",
+    "mtu_exceeded": "TelemetryEgress.push_hop.mtu_exceeded",
+    "not_pushed": "TelemetryEgress.push_hop.not_pushed",
+    "sunk": "TelemetryEgress.sink.sunk",
+    "discarded": "TelemetryEgress.discarded",
+    "reports": "TelemetryEgress.make_report.reports",
+}
+"""Full names by short ones."""
+
+
+def compile_telemetry(
+    *, udp_port: int | None = None, transit_only: bool = False, defines: dict[str, str] | None = None
+) -> Program:
+    """Compiles ``telemetry.p4``.
+
+    ``udp_port``: the indicator of INT is this destination port of UDP (:data:`INT_UDP_PORT`, say) and not the DSCP. ``transit_only``: a
+    transit node of INT-MD, which costs a packet less, and neither watches nor reports. Raises :class:`NetworkError` for a port that there is not.
+    """
+    values = dict(defines or {})
+    if udp_port is not None:
+        if not 0 < udp_port < 1 << 16:
+            raise NetworkError(f"udp_port is {udp_port}; it must be from 1 to 65535")
+        values["INT_UDP_PORT"] = str(udp_port)
+    if transit_only:
+        values["INT_TRANSIT_ONLY"] = "1"
+    return Program.compile(str(HERE / "telemetry.p4"), defines=values)
