@@ -181,8 +181,9 @@ def _watch_entry(
         "mode": MODES[watch.mode],
         "npt": npt,
         "instructions": watch.instructions,
-        "hop_ml": watch.hop_words,
-        "hops": watch.hops,
+        # Reserved in the header of INT-MX.
+        "hop_ml": watch.hop_words if watch.mode == "md" else 0,
+        "hops": watch.hops if watch.mode == "md" else 0,
         "domain_id": domain_id,
         "discard": int(watch.discard),
         "sampling": watch.sampling_threshold,

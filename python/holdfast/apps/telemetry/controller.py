@@ -1,0 +1,148 @@
+"""The controller of ``telemetry.p4``: routes, and each switch's part in a telemetry domain.
+
+With ``reroute`` it plans routes and the ways of reports again when a link goes down or comes back. The watchlist can change while the
+network runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from holdfast.apps.telemetry import program
+from holdfast.apps.telemetry.entries import (
+    PROTOCOL_TCP,
+    PROTOCOL_UDP,
+    Configuration,
+    Reporter,
+    switch_configuration,
+    transit_configuration,
+    watch_entries,
+)
+from holdfast.apps.telemetry.planning import ReportPlan, node_ids, port_roles, reporters
+from holdfast.apps.telemetry.watchlist import Watch
+from holdfast.apps.telemetry.writer import ConfigurationWriter
+from holdfast.control.link_state import LinkState
+from holdfast.control.routes import Routing
+from holdfast.control.tables import has_table
+from holdfast.controller import Controller, ControlPlane
+from holdfast.errors import NetworkError
+from holdfast.paths import ShortestPaths
+
+
+class TelemetryController(Controller):
+    """Keeps a telemetry domain of all switches, one P4Runtime batch for each switch that something changes at.
+
+    ``collector``: the host that gets the reports, at UDP port ``collector_port`` (None: nobody reports). ``udp_port``: as given to
+    :func:`compile_telemetry`. ``domain_id``: of INT headers. ``mtu``: of links without ``mtu_bytes``. ``queue_threshold``: from so many
+    packets on (0: never) a queue is congested, and causes up to ``queue_quota`` reports until it is not any more.
+    ``changes_only``: tracked flows are reported when their way or their latency, in steps of 2^``latency_shift`` microseconds, changes.
+
+    Switches whose program is for transit alone have neither watchlist nor reports, so they must not have hosts.
+    """
+
+    def __init__(
+        self,
+        watchlist: Sequence[Watch] = (),
+        *,
+        collector: str | None,
+        collector_port: int = program.COLLECTOR_PORT,
+        domain_id: int = 0,
+        udp_port: int | None = None,
+        mtu: int = 1500,
+        queue_threshold: int = 0,
+        queue_quota: int = 100,
+        changes_only: bool = False,
+        latency_shift: int = 10,
+        reroute: bool = False,
+        reaction_delay_ms: float,
+    ) -> None:
+        super().__init__(reaction_delay_ms=reaction_delay_ms)
+        for name, value, bits in (
+            ("collector_port", collector_port, 16),
+            ("domain_id", domain_id, 16),
+            ("mtu", mtu, 16),
+            ("queue_threshold", queue_threshold, 19),
+            ("queue_quota", queue_quota, 16),
+            ("latency_shift", latency_shift, 5),
+        ):
+            if not 0 <= value < 1 << bits:
+                raise NetworkError(f"{name} is {value}; it must be from 0 to {(1 << bits) - 1}")
+        self.reroute = reroute
+        self._by_port = udp_port is not None
+        self._domain_id = domain_id
+        self._mtu, self._queue = mtu, (queue_threshold, queue_quota)
+        self._reports = (
+            None if collector is None else ReportPlan(collector, collector_port, changes_only, latency_shift)
+        )
+        self._watchlist = self._checked(watchlist)
+        self._links = LinkState()
+
+    def attach(self, plane: ControlPlane) -> None:
+        """Prepares the routes. Raises :class:`NetworkError` if a host is at a switch for transit alone."""
+        super().attach(plane)
+        self._links.attach(plane, self._install, self.reaction_delay_ps)
+        self._routing = Routing(program.ROUTES, plane.clients, lambda topology, route: program.FORWARD)
+        self._writers = {name: ConfigurationWriter(client) for name, client in plane.clients.items()}
+        self._full = {
+            name: has_table(client, program.REPORT_SETTINGS) for name, client in plane.clients.items()
+        }
+        for host in self.topology.hosts:
+            switch = self.topology.attachment(host).switch
+            if not self._full.get(switch, True):
+                raise NetworkError(f"host {host!r} is at switch {switch!r}, whose program is for transit alone")
+
+    def on_start(self) -> None:
+        """Configures all switches."""
+        self._install()
+
+    def on_port_change(self, switch: str, port: int, up: bool) -> None:
+        """Plans again without the links whose ports are down at either end."""
+        if self._links.port_changed(switch, port, up) and self.reroute:
+            self._install()
+
+    @property
+    def watchlist(self) -> tuple[Watch, ...]:
+        """What is watched, the first match first."""
+        return self._watchlist
+
+    def watch(self, watchlist: Sequence[Watch]) -> None:
+        """Replaces the watchlist, in each switch at once. Raises :class:`NetworkError` for an entry that the domain cannot have."""
+        self._watchlist = self._checked(watchlist)
+        self._install()
+
+    def counters(self, switch: str) -> dict[str, int]:
+        """The packets that the program of a switch has counted, by short name."""
+        client = self.clients[switch]
+        known = {counter.preamble.name for counter in client.p4info.message.counters}
+        return {name: client.counter(full, 0)[0] for name, full in program.COUNTERS.items() if full in known}
+
+    def _checked(self, watchlist: Sequence[Watch]) -> tuple[Watch, ...]:
+        for watch in watchlist:
+            if watch.mode != "xd" and not self._by_port and watch.protocol not in (None, PROTOCOL_TCP, PROTOCOL_UDP):
+                raise NetworkError(
+                    f"protocol {watch.protocol}: where the DSCP indicates INT, it is behind TCP and UDP alone; "
+                    "give udp_port, or mode xd"
+                )
+            if watch.new_udp_header and not self._by_port:
+                raise NetworkError("new_udp_header needs a domain whose indicator is the UDP port; give udp_port")
+            if watch.mode != "md" and self._reports is None:
+                raise NetworkError(f"mode {watch.mode} is reports alone; give a collector")
+        return tuple(watchlist)
+
+    def _install(self) -> None:
+        topology = self.topology
+        paths = ShortestPaths.of(topology, self._links.down if self.reroute else ())
+        routes = self._routing.plan(topology, paths)
+        threshold, quota = self._queue
+        roles = port_roles(topology, mtu=self._mtu, queue_threshold=threshold, queue_quota=quota)
+        reporting: Mapping[str, Reporter | None] = {}
+        if self._reports is not None:
+            reporting = reporters(topology, paths, self._reports)
+        watches = watch_entries(self._watchlist, domain_id=self._domain_id, by_port=self._by_port)
+        for name, number in node_ids(topology).items():
+            wanted: Configuration
+            if self._full[name]:
+                wanted = switch_configuration(number, roles[name], watches, reporting.get(name))
+            else:
+                wanted = transit_configuration(number, roles[name])
+            self._writers[name].write(wanted, routes[name])

@@ -1,0 +1,78 @@
+"""From a topology to the roles of a telemetry domain: node ids, ports at its edge and inside, MTUs, the way to the collector.
+
+Pure functions of the map. All switches of the topology are INT nodes; hosts are outside the domain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+
+from holdfast.apps.telemetry.entries import PortRole, Reporter
+from holdfast.control.next_hop import over_link, to_host
+from holdfast.errors import NetworkError
+from holdfast.paths import ShortestPaths
+from holdfast.topology import Topology
+
+
+@dataclass(frozen=True)
+class ReportPlan:
+    """How all switches report. ``collector``: a host."""
+
+    collector: str
+    port: int
+    changes_only: bool = False
+    latency_shift: int = 0
+
+
+def node_ids(topology: Topology) -> dict[str, int]:
+    """By switch: its index, which is unique in the domain."""
+    return {name: switch.index for name, switch in topology.switches.items()}
+
+
+def port_roles(topology: Topology, *, mtu: int, queue_threshold: int, queue_quota: int) -> dict[str, dict[int, PortRole]]:
+    """By switch and port. A port to a host is at the edge; ``mtu`` is of links that do not say."""
+    roles: dict[str, dict[int, PortRole]] = {name: {} for name in topology.switches}
+    for link in topology.links:
+        ends = ((link.a, link.a_port, link.b), (link.b, link.b_port, link.a))
+        for switch, port, neighbour in ends:
+            if switch in roles:
+                roles[switch][port] = PortRole(
+                    mtu=link.mtu_bytes or mtu,
+                    edge=neighbour not in roles,
+                    interface=topology.switches[switch].index << 16 | port,
+                    queue_threshold=queue_threshold,
+                    queue_quota=queue_quota,
+                )
+    return roles
+
+
+def reporters(topology: Topology, paths: ShortestPaths, plan: ReportPlan) -> Mapping[str, Reporter | None]:
+    """By switch; None where no path leads to the collector."""
+    if plan.collector not in topology.hosts:
+        raise NetworkError(f"there is no host {plan.collector!r} to collect reports")
+    place = topology.attachment(plan.collector)
+    target = paths.number[place.switch]
+    found: dict[str, Reporter | None] = {}
+    for node, switch in enumerate(paths.nodes):
+        hop = paths.next_hop(node, target)
+        if switch != place.switch and hop is None:
+            found[switch] = None
+            continue
+        next_hop = to_host(topology, place) if hop is None else over_link(topology, switch, hop.link)
+        found[switch] = Reporter(
+            hop=next_hop,
+            source=source_address(topology, switch),
+            collector=place.host.address.ip,
+            source_port=plan.port,
+            collector_port=plan.port,
+            changes_only=plan.changes_only,
+            latency_shift=plan.latency_shift,
+        )
+    return found
+
+
+def source_address(topology: Topology, switch: str) -> IPv4Address:
+    """Of a switch's reports: 10.255.0.0/16 by its index."""
+    return IPv4Address(0x0AFF0000 + topology.switches[switch].index)
