@@ -280,7 +280,7 @@ def _inner(
         at += 40
     else:
         return None, 0, None
-    version = in_type
+    version = 4 if in_type == 4 else 6
     embedded = None
     source_port = destination_port = 0
     if whole and protocol in (6, 17) and end - at >= 4:

@@ -21,6 +21,7 @@ from holdfast.apps.telemetry.conftest import Compile
 from holdfast.errors import NetworkError
 
 SWITCHES = 6
+PAYLOAD = 972
 EVERYTHING = int(
     Instructions.NODE_ID
     | Instructions.PORTS
@@ -88,11 +89,8 @@ class Log:
 
 
 def identity(frame: bytes) -> bytes:
-    """Of a UDP stream's packet: flow, sequence number and time, wherever INT headers are in front of them."""
-    return frame[-972 + 0 : -972 + 24] if len(frame) >= 1000 else frame
-
-
-PAYLOAD = 972
+    """Of a UDP stream's packet: flow, sequence number and time, whatever headers are in front of them."""
+    return frame[-PAYLOAD : -PAYLOAD + 24] if len(frame) >= PAYLOAD + 28 else frame
 
 
 def run(tmp_path: Path, compiled: Compile, mode: str, *, family: str = "ipv4", by_port: bool = False, **more: object):

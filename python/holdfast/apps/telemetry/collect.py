@@ -1,0 +1,147 @@
+"""Feeds a collector: from a UDP socket while a network runs, or from a capture of one.
+
+The socket has a large buffer, and the kernel counts what it had no room for (``SO_RXQ_OVFL``).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import struct
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from holdfast import _core
+from holdfast.apps.telemetry.collector import Collector
+from holdfast.errors import LiveError
+
+SO_RXQ_OVFL = 40
+"""Of Linux's asm-generic/socket.h; Python's ``socket`` does not name it."""
+SO_RCVBUFFORCE = 33
+
+RECEIVE_BUFFER_BYTES = 64 << 20
+"""Some 100,000 reports, a second's worth. Without privileges the kernel gives less (``net.core.rmem_max``)."""
+
+MOST_BYTES = 65_535
+
+BATCH = 256
+"""Packets between two looks at the clock and at the kernel's count."""
+
+REFRESH_S = 1.0
+
+
+class Receiver:
+    """A UDP socket whose packets go to a collector. A context manager."""
+
+    def __init__(self, collector: Collector, host: str, port: int) -> None:
+        """Raises :class:`LiveError` if it cannot listen there; ``port`` 0 takes a free one."""
+        self._collector = collector
+        try:
+            family = socket.AF_INET6 if ipaddress.ip_address(host).version == 6 else socket.AF_INET
+        except ValueError:
+            raise LiveError(f"{host!r} is no IP address to listen at") from None
+        self._socket = socket.socket(family, socket.SOCK_DGRAM)
+        try:
+            self._socket.setsockopt(socket.SOL_SOCKET, SO_RXQ_OVFL, 1)
+            try:
+                self._socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, RECEIVE_BUFFER_BYTES)
+            except PermissionError:
+                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+            self._socket.bind((host, port))
+        except (OSError, OverflowError) as error:
+            self._socket.close()
+            raise LiveError(f"cannot listen for reports at {host}, port {port}: {error}") from None
+        self._drops_before: int | None = None
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self._socket.getsockname()[1])
+
+    def receive(self, timeout_s: float) -> int:
+        """Takes up to :data:`BATCH` packets; waits for the first. Returns how many there were."""
+        collector, receive = self._collector, self._socket.recv
+        self._socket.settimeout(timeout_s)
+        try:
+            # The first of a batch brings the kernel's count.
+            payload, ancillary, _, _ = self._socket.recvmsg(MOST_BYTES, socket.CMSG_SPACE(4))
+        except TimeoutError:
+            return 0
+        for level, kind, data in ancillary:
+            if (level, kind) == (socket.SOL_SOCKET, SO_RXQ_OVFL):
+                self._count_drops(struct.unpack("I", data[:4])[0])
+        now_ns = time.time_ns()
+        collector.take(now_ns, payload)
+        self._socket.setblocking(False)
+        for number in range(1, BATCH):
+            try:
+                payload = receive(MOST_BYTES)
+            except BlockingIOError:
+                return number
+            collector.take(now_ns, payload)
+        return BATCH
+
+    def _count_drops(self, total: int) -> None:
+        """The count is of this socket, in 32 bits."""
+        before = self._drops_before or 0
+        self._collector.receive_drops += (total - before) % (1 << 32)
+        self._drops_before = total
+
+    def run(self, until_s: float | None, refresh: Callable[[], None]) -> None:
+        """Receives until a time on the monotonic clock (None: for ever), and calls ``refresh`` once a second."""
+        next_s = time.monotonic()
+        while True:
+            now_s = time.monotonic()
+            if now_s >= next_s:
+                refresh()
+                next_s = now_s + REFRESH_S
+            if until_s is not None and now_s >= until_s:
+                return
+            wait_s = next_s - now_s if until_s is None else min(next_s, until_s) - now_s
+            self.receive(max(wait_s, 0.001))
+
+    def __enter__(self) -> Receiver:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+
+def read_capture(collector: Collector, path: Path, port: int) -> int:
+    """Gives a collector the UDP packets of a capture that go to a port. Returns how many there were.
+
+    Raises OSError, :class:`LiveError` if the file is no capture. Fragments are passed over: nodes do not fragment reports.
+    """
+    try:
+        frames = _core.read_pcap(path)
+    except _core.HoldfastError as error:
+        raise LiveError(f"{str(path)!r}: {error}") from None
+    found = 0
+    for time_ps, frame in frames:
+        payload = udp_payload(frame, port)
+        if payload is not None:
+            collector.take(time_ps // 1000, payload)
+            found += 1
+    return found
+
+
+def udp_payload(frame: bytes, port: int) -> bytes | None:
+    """What an Ethernet frame carries to a UDP port, over IPv4 or IPv6; None if it carries something else."""
+    at = 14
+    if frame[12:14] == b"\x08\x00" and len(frame) >= 34:
+        header = (frame[14] & 0xF) * 4
+        fragment = frame[20] & 0x3F or frame[21]
+        protocol, end = frame[23], at + int.from_bytes(frame[16:18], "big")
+        if fragment or header < 20:
+            return None
+        at += header
+    elif frame[12:14] == b"\x86\xdd" and len(frame) >= 54:
+        protocol, end = frame[20], at + 40 + int.from_bytes(frame[18:20], "big")
+        at += 40
+    else:
+        return None
+    if protocol != 17 or len(frame) < at + 8 or int.from_bytes(frame[at + 2 : at + 4], "big") != port:
+        return None
+    length = int.from_bytes(frame[at + 4 : at + 6], "big")
+    return frame[at + 8 : min(at + length, end, len(frame))]

@@ -1,0 +1,80 @@
+"""A collector on a terminal: the busiest flows with their paths, the slowest hops, and counts."""
+
+from __future__ import annotations
+
+from heapq import nlargest
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from holdfast.apps.telemetry.collector import Collector, FlowState, HopState
+from holdfast.terminal import printable
+
+ROWS = 10
+"""Of each table."""
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"
+
+
+def flow_table(collector: Collector) -> Table:
+    """The flows with most reports."""
+    table = Table(title=f"flows ({len(collector.flows):,})", title_justify="left")
+    for name in ("flow", "reports", "path", "changes", "latency (us)", "max", "drops"):
+        table.add_column(name, justify="left" if name in ("flow", "path") else "right")
+
+    def reports(item: tuple[object, FlowState]) -> int:
+        return item[1].reports
+
+    for key, state in nlargest(ROWS, collector.flows.items(), key=reports):
+        table.add_row(
+            printable(str(key)),
+            _number(state.reports),
+            " ".join(map(str, state.path)),
+            _number(state.path_changes),
+            _number(state.latency_last),
+            _number(state.latency_max if state.latency_last is not None else None),
+            _number(state.drops),
+        )
+    return table
+
+
+def hop_table(collector: Collector) -> Table:
+    """The hops with the highest latency."""
+    table = Table(title=f"hops ({len(collector.hops):,})", title_justify="left")
+    for name in ("node", "port", "packets", "latency (us)", "mean", "max", "queue", "max", "congested"):
+        table.add_column(name, justify="right")
+
+    def slowest(item: tuple[object, HopState]) -> tuple[int, int]:
+        return item[1].latency_max, item[1].packets
+
+    for key, state in nlargest(ROWS, collector.hops.items(), key=slowest):
+        mean = state.latency_sum / state.latency_count if state.latency_count else None
+        table.add_row(
+            str(key.node_id),
+            _number(key.egress_port),
+            _number(state.packets),
+            _number(state.latency_last),
+            _number(mean),
+            _number(state.latency_max if state.latency_count else None),
+            _number(state.queue_last),
+            _number(state.queue_max),
+            _number(state.congested),
+        )
+    return table
+
+
+def summary(collector: Collector) -> str:
+    """Counts in a line."""
+    malformed = sum(collector.malformed.values())
+    return (
+        f"{collector.reports:,} reports in {collector.packets:,} packets; {collector.reports_lost():,} lost on the way, "
+        f"{collector.receive_drops:,} beyond capacity, {malformed:,} malformed; {sum(collector.drops.values()):,} drops reported"
+    )
+
+
+def view(collector: Collector) -> Group:
+    """All of it."""
+    return Group(flow_table(collector), hop_table(collector), Text(summary(collector)))
