@@ -746,6 +746,59 @@ def compare(
     )
 
 
+@app.command()
+def collect(
+    listen: Annotated[
+        str, typer.Option(metavar="ADDRESS:PORT", help="Where reports arrive, over UDP.")
+    ] = "0.0.0.0:32766",
+    capture: Annotated[
+        Path | None,
+        typer.Option(help="Read the reports of a capture (pcap, pcapng) instead; --listen says their port."),
+    ] = None,
+    parquet: Annotated[
+        Path | None, typer.Option(help="Directory for Parquet files with a row for each hop of each report.")
+    ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS:PORT", help="Serve metrics for Prometheus at http://ADDRESS:PORT/metrics."),
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option("--for", min=0.1, help="Seconds to listen.", show_default="until interrupted")
+    ] = None,
+    flows: Annotated[
+        int, typer.Option(min=1, max=10_000_000, help="Flows in memory; beyond, the oldest one goes.")
+    ] = 100_000,
+    dscp: Annotated[int, typer.Option(min=0, max=63, help="DSCP of packets with INT in the domain.")] = 0x17,
+    udp_port: Annotated[
+        int, typer.Option(min=1, max=65535, help="UDP port of packets with INT in the domain.")
+    ] = 54321,
+    live: Annotated[
+        bool, typer.Option(help="Show a table while listening.", show_default="on a terminal")
+    ] = sys.stdout.isatty(),
+) -> None:
+    """Collect telemetry reports (v2.0): flows, paths, latencies, queues and drops.
+
+    What arrives faster than it can be handled is counted; so is what is malformed.
+    """
+    from holdfast.apps.telemetry import collect as collecting
+    from holdfast.apps.telemetry.collector import Limits
+
+    collecting.run(
+        collecting.Settings(
+            listen=listen,
+            capture=capture,
+            parquet=parquet,
+            metrics=metrics,
+            seconds=seconds,
+            limits=Limits(flows=flows),
+            dscp=dscp,
+            udp_port=udp_port,
+            live=live,
+        ),
+        console,
+    )
+
+
 ports = typer.Typer(no_args_is_help=True, help="Ports of a running holdfast switch.")
 app.add_typer(ports, name="port")
 

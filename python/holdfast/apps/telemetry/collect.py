@@ -1,4 +1,4 @@
-"""Feeds a collector: from a UDP socket while a network runs, or from a capture of one.
+"""``holdfast collect``: feeds a collector from a UDP socket while a network runs, or from a capture of one.
 
 The socket has a large buffer, and the kernel counts what it had no room for (``SO_RXQ_OVFL``).
 """
@@ -10,11 +10,18 @@ import socket
 import struct
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast import _core
-from holdfast.apps.telemetry.collector import Collector
+from rich.live import Live
+
+from holdfast import _core, interrupts
+from holdfast.apps.telemetry import metrics, showing
+from holdfast.apps.telemetry.collector import Collector, Limits
+from holdfast.apps.telemetry.rows import RowWriter
 from holdfast.errors import LiveError
+from holdfast.terminal import Console
 
 SO_RXQ_OVFL = 40
 """Of Linux's asm-generic/socket.h; Python's ``socket`` does not name it."""
@@ -145,3 +152,73 @@ def udp_payload(frame: bytes, port: int) -> bytes | None:
         return None
     length = int.from_bytes(frame[at + 4 : at + 6], "big")
     return frame[at + 8 : min(at + length, end, len(frame))]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What :func:`run` is asked for."""
+
+    listen: str
+    capture: Path | None
+    parquet: Path | None
+    metrics: str | None
+    seconds: float | None
+    limits: Limits
+    dscp: int
+    udp_port: int
+    live: bool
+
+
+def run(settings: Settings, console: Console) -> None:
+    """Collects until the time is over, the capture ends, or somebody interrupts; then shows what there is.
+
+    Raises :class:`LiveError` if it cannot listen, read or write where it is told to.
+    """
+    host, port = _endpoint("--listen", settings.listen)
+    with ExitStack() as stack:
+        rows = None if settings.parquet is None else RowWriter(settings.parquet)
+        collector = Collector(
+            settings.limits,
+            dscp=settings.dscp,
+            udp_port=settings.udp_port,
+            on_report=None if rows is None else rows.take,
+        )
+        if rows is not None:
+            stack.callback(rows.close)
+        server = None
+        if settings.metrics is not None:
+            server = stack.enter_context(metrics.MetricsServer(*_endpoint("--metrics", settings.metrics)))
+        if settings.capture is not None:
+            try:
+                found = read_capture(collector, settings.capture, port)
+            except OSError as error:
+                raise LiveError(f"cannot read {str(settings.capture)!r}: {error.strerror}") from None
+            if not found:
+                raise LiveError(f"{str(settings.capture)!r} has no UDP packets to port {port}")
+        else:
+            receiver = stack.enter_context(Receiver(collector, host, port))
+            shown = stack.enter_context(Live(console=console, auto_refresh=False)) if settings.live else None
+            # Programs wait for this line.
+            console.print(f"listening at {host}, port {receiver.port}", markup=False, highlight=False, soft_wrap=True)
+
+            def refresh() -> None:
+                if server is not None:
+                    server.page = metrics.text(collector)
+                if shown is not None:
+                    shown.update(showing.view(collector), refresh=True)
+
+            until_s = None if settings.seconds is None else time.monotonic() + settings.seconds
+            try:
+                with interrupts.raised():
+                    receiver.run(until_s, refresh)
+            except KeyboardInterrupt:
+                pass
+    if not settings.live or settings.capture is not None:
+        console.print(showing.view(collector))
+
+
+def _endpoint(option: str, text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65_535:
+        raise LiveError(f"{option} is {text!r}; it must be ADDRESS:PORT")
+    return host.strip("[]"), int(port)

@@ -84,10 +84,16 @@ class Node:
             self.client.insert("ipv4_lpm", {"hdr.ipv4.dst_addr": prefix}, "forward", hop(port).params())
         for prefix, port in ((HOST_NET_V6, HOST), (RIGHT_NET_V6, RIGHT)):
             address, length = prefix.split("/")
-            self.client.insert("ipv6_lpm", {"hdr.ipv6.dst_addr": (address, int(length))}, "forward_v6", hop(port).params())
+            self.client.insert(
+                "ipv6_lpm", {"hdr.ipv6.dst_addr": (address, int(length))}, "forward_v6", hop(port).params()
+            )
         ports = {
             port: PortRole(
-                mtu=mtu, edge=port == HOST, interface=0x10000 + port, queue_threshold=queue_threshold, queue_quota=queue_quota
+                mtu=mtu,
+                edge=port == HOST,
+                interface=0x10000 + port,
+                queue_threshold=queue_threshold,
+                queue_quota=queue_quota,
             )
             for port in (HOST, LEFT, RIGHT)
         }
@@ -155,11 +161,17 @@ def words(*values: int) -> bytes:
     return struct.pack(f">{len(values)}I", *values)
 
 
-def l4(kind: str, payload: bytes, *, v6: bool = False, dscp: int = 0, ttl: int = 64, back: bool = False, **fields: Any) -> Packet:
+def l4(
+    kind: str, payload: bytes, *, v6: bool = False, dscp: int = 0, ttl: int = 64, back: bool = False, **fields: Any
+) -> Packet:
     """A packet from 10.0.1.1 to 10.0.2.1 (``back``: the other way); scapy computes lengths and checksums."""
     v4, six = ("10.0.1.1", "10.0.2.1"), ("2001:db8:1::1", "2001:db8:2::1")
     src, dst = (six if v6 else v4)[:: -1 if back else 1]
-    ip = IPv6(src=src, dst=dst, hlim=ttl, tc=dscp << 2 | 1) if v6 else IP(src=src, dst=dst, ttl=ttl, tos=dscp << 2 | 1, id=7)
+    ip = (
+        IPv6(src=src, dst=dst, hlim=ttl, tc=dscp << 2 | 1)
+        if v6
+        else IP(src=src, dst=dst, ttl=ttl, tos=dscp << 2 | 1, id=7)
+    )
     if kind == "tcp":
         header = TCP(sport=1000, dport=2000, seq=5, ack=6, flags="PA", window=99, **fields)
     else:

@@ -83,9 +83,7 @@ class TelemetryController(Controller):
         self._links.attach(plane, self._install, self.reaction_delay_ps)
         self._routing = Routing(program.ROUTES, plane.clients, lambda topology, route: program.FORWARD)
         self._writers = {name: ConfigurationWriter(client) for name, client in plane.clients.items()}
-        self._full = {
-            name: has_table(client, program.REPORT_SETTINGS) for name, client in plane.clients.items()
-        }
+        self._full = {name: has_table(client, program.REPORT_SETTINGS) for name, client in plane.clients.items()}
         for host in self.topology.hosts:
             switch = self.topology.attachment(host).switch
             if not self._full.get(switch, True):

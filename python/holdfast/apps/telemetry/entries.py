@@ -146,7 +146,9 @@ def watch_entries(watchlist: Sequence[Watch], *, domain_id: int, by_port: bool) 
                 found.append(_watch_entry(watch, version, protocol, 2 * (len(watchlist) - number), domain_id, by_port))
                 if protocol == PROTOCOL_UDP and watch.protocol is None:
                     # All the others, of which UDP has been told apart.
-                    found.append(_watch_entry(watch, version, None, 2 * (len(watchlist) - number) - 1, domain_id, by_port))
+                    found.append(
+                        _watch_entry(watch, version, None, 2 * (len(watchlist) - number) - 1, domain_id, by_port)
+                    )
     return found
 
 

@@ -60,7 +60,10 @@ def _of_hops(collector: Collector) -> Iterator[str]:
         "hop_packets_total", "counter", "Reported packets.", ((f"{{{it}}}", state.packets) for it, state in hops)
     )
     yield from _family(
-        "hop_congested_total", "counter", "Reports of congestion.", ((f"{{{it}}}", state.congested) for it, state in hops)
+        "hop_congested_total",
+        "counter",
+        "Reports of congestion.",
+        ((f"{{{it}}}", state.congested) for it, state in hops),
     )
     yield from _family(
         "hop_queue_packets",
@@ -69,7 +72,10 @@ def _of_hops(collector: Collector) -> Iterator[str]:
         ((f"{{{it}}}", state.queue_last) for it, state in hops if state.queue_last is not None),
     )
     yield from _family(
-        "hop_queue_packets_max", "gauge", "Longest queue reported.", ((f"{{{it}}}", state.queue_max) for it, state in hops)
+        "hop_queue_packets_max",
+        "gauge",
+        "Longest queue reported.",
+        ((f"{{{it}}}", state.queue_max) for it, state in hops),
     )
     name = "hop_latency_seconds"
     yield f"# HELP holdfast_int_{name} Time in the node."

@@ -31,7 +31,9 @@ def node_ids(topology: Topology) -> dict[str, int]:
     return {name: switch.index for name, switch in topology.switches.items()}
 
 
-def port_roles(topology: Topology, *, mtu: int, queue_threshold: int, queue_quota: int) -> dict[str, dict[int, PortRole]]:
+def port_roles(
+    topology: Topology, *, mtu: int, queue_threshold: int, queue_quota: int
+) -> dict[str, dict[int, PortRole]]:
     """By switch and port. A port to a host is at the edge; ``mtu`` is of links that do not say."""
     roles: dict[str, dict[int, PortRole]] = {name: {} for name in topology.switches}
     for link in topology.links:

@@ -237,8 +237,20 @@ def decode(data: bytes, *, dscp: int = INT_DSCP, dscp_mask: int = 0x3F, udp_port
             flow, ttl, embedded = _inner(data, inner, end, in_type, bool(flags & 0x20), dscp, dscp_mask, udp_port)
             reports.append(
                 Report(
-                    node_id, hw_id, sequence, bool(flags & 0x80), bool(flags & 0x40), bool(flags & 0x20),
-                    bool(flags & 0x10), hop, drop_reason, drop_queue, domain_id, flow, ttl, embedded,
+                    node_id,
+                    hw_id,
+                    sequence,
+                    bool(flags & 0x80),
+                    bool(flags & 0x40),
+                    bool(flags & 0x20),
+                    bool(flags & 0x10),
+                    hop,
+                    drop_reason,
+                    drop_queue,
+                    domain_id,
+                    flow,
+                    ttl,
+                    embedded,
                 )  # fmt: skip
             )
         at = end

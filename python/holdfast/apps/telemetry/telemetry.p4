@@ -357,8 +357,8 @@ control TelemetryEgress(inout headers_t hdr, inout metadata_t meta, inout standa
                 tx_interval.write(port, interval);
                 tx_bytes_before.write(port, bytes_before);
             }
-            tx_bytes.write(port, bytes + standard_metadata.packet_length);
             meta.values.tx_utilisation = bytes_before;
+            bit<16> length_before = hdr.ipv4.isValid() ? hdr.ipv4.total_len : hdr.ipv6.payload_len;
             ingress_interfaces.apply();
             egress_interfaces.apply();
 
@@ -402,7 +402,11 @@ control TelemetryEgress(inout headers_t hdr, inout metadata_t meta, inout standa
             if (discard) {
                 discarded.count(0);
                 mark_to_drop(standard_metadata);
+            } else {
+                bit<16> length_now = hdr.ipv4.isValid() ? hdr.ipv4.total_len : hdr.ipv6.payload_len;
+                bytes = bytes + standard_metadata.packet_length + (bit<32>)length_now - (bit<32>)length_before;
             }
+            tx_bytes.write(port, bytes);
 
             if (reporter.on == 1) {
                 if (wanted && reporter.changes_only == 1) {

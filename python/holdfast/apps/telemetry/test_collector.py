@@ -211,7 +211,9 @@ def test_random_bytes(payload: bytes) -> None:
 @given(st.data())
 def test_damaged_reports(data: st.DataObject) -> None:
     """Cut, with bytes changed, or with something behind: decoded or malformed, nothing else."""
-    payload = bytearray(data.draw(st.sampled_from([GOOD, report(inner=flow()), report(in_type=1, inner=b"\x20\x0a\0\0" + flow())])))
+    payload = bytearray(
+        data.draw(st.sampled_from([GOOD, report(inner=flow()), report(in_type=1, inner=b"\x20\x0a\0\0" + flow())]))
+    )
     for _ in range(data.draw(st.integers(0, 4))):
         payload[data.draw(st.integers(0, len(payload) - 1))] = data.draw(st.integers(0, 255))
     payload += data.draw(st.binary(max_size=20))

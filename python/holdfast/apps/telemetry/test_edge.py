@@ -50,7 +50,9 @@ def test_a_source_of_md_by_dscp(compiled: Compile, executor: str, kind: str, v6:
     """Section 6.1: the shim keeps the DSCP, the node pushes its own metadata, and the count is one less than the limit."""
     node = Node(compiled(), executor, watches=[watch()])
     body = shim(1, 0, 5, dscp << 2) + md_header(NODE_AND_PORTS, 2, 7) + OWN_HOP + b"payload"
-    assert of(node, l4(kind, b"payload", v6=v6, dscp=dscp)) == [frame_out(l4(kind, body, v6=v6, dscp=DSCP, ttl=63), RIGHT)]
+    assert of(node, l4(kind, b"payload", v6=v6, dscp=dscp)) == [
+        frame_out(l4(kind, body, v6=v6, dscp=DSCP, ttl=63), RIGHT)
+    ]
 
 
 @BOTH
@@ -60,7 +62,9 @@ def test_a_source_of_mx_by_dscp(compiled: Compile, executor: str, kind: str, v6:
     node = Node(compiled(), executor, watches=[watch(mode="mx")])
     body = shim(3, 0, 3, 0x2E << 2) + mx_header(NODE_AND_PORTS) + b"payload"
     # Hop ML and the count are reserved here.
-    assert of(node, l4(kind, b"payload", v6=v6, dscp=0x2E)) == [frame_out(l4(kind, body, v6=v6, dscp=DSCP, ttl=63), RIGHT)]
+    assert of(node, l4(kind, b"payload", v6=v6, dscp=0x2E)) == [
+        frame_out(l4(kind, body, v6=v6, dscp=DSCP, ttl=63), RIGHT)
+    ]
 
 
 @BOTH
@@ -103,7 +107,9 @@ def any_packet(kind: str, v6: bool, ttl: int = 64) -> Packet:
 @pytest.mark.parametrize("kind", ["tcp", "udp", "icmp"])
 def test_a_new_udp_header(compiled: Compile, executor: str, kind: str, mode: str, v6: bool) -> None:
     """Sections 6.3 and 6.4: NPT 2, the shim keeps the protocol; UDP without checksum, its source port by flow."""
-    node = Node(compiled(udp_port=INT_UDP_PORT), executor, watches=[watch(mode=mode, new_udp_header=True)], by_port=True)
+    node = Node(
+        compiled(udp_port=INT_UDP_PORT), executor, watches=[watch(mode=mode, new_udp_header=True)], by_port=True
+    )
     original = any_packet(kind, v6)
     ((port, out),) = of(node, original)
     assert port == RIGHT

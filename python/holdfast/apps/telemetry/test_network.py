@@ -98,15 +98,26 @@ def run(tmp_path: Path, compiled: Compile, mode: str, *, family: str = "ipv4", b
     topology = line()
     watch = Watch(mode=mode, instructions=EVERYTHING, protocol=17)  # type: ignore[arg-type]
     controller = TelemetryController(
-        [watch], collector="c", udp_port=port, domain_id=7, reaction_delay_ms=1, **more  # type: ignore[arg-type]
+        [watch],
+        collector="c",
+        udp_port=port,
+        domain_id=7,
+        reaction_delay_ms=1,
+        **more,  # type: ignore[arg-type]
     )
     network = SimulatedNetwork(topology, compiled(udp_port=port), [controller])
     log = Log(network, tmp_path)
     flows = [
         network.add(
             UdpStream(
-                source=source, destination="h2", packets_per_s=rate, payload_bytes=PAYLOAD, stop_s=0.02, family=family,
-                source_port=source_port, start_s=start_s,
+                source=source,
+                destination="h2",
+                packets_per_s=rate,
+                payload_bytes=PAYLOAD,
+                stop_s=0.02,
+                family=family,
+                source_port=source_port,
+                start_s=start_s,
             )  # fmt: skip
         )
         for source, rate, source_port, start_s in (("h1", 1700, 5001, 0.0), ("h3", 1300, 5003, 0.001))
@@ -154,8 +165,14 @@ def test_six_switches_report_what_happened(
             )
     got = [
         (
-            names[hop.node_id], hop.ingress_port, hop.egress_port, hop.latency, hop.queue_id, hop.queue_occupancy,
-            hop.ingress_time, hop.egress_time,
+            names[hop.node_id],
+            hop.ingress_port,
+            hop.egress_port,
+            hop.latency,
+            hop.queue_id,
+            hop.queue_occupancy,
+            hop.ingress_time,
+            hop.egress_time,
         )  # fmt: skip
         for hop in hops
     ]
@@ -198,7 +215,9 @@ def test_tcp_does_not_notice(tmp_path: Path, compiled: Compile, by_port: bool) -
     controller = TelemetryController([Watch()], collector="c", udp_port=port, mtu=2000, reaction_delay_ms=1)
     network = SimulatedNetwork(topology, compiled(udp_port=port), [controller])
     network.capture("c", 0, tmp_path / "c.pcap")
-    transfer = network.add_tcp(TcpTransfer(source="h1", destination="h2", application="transfer", transfer_bytes=200_000))
+    transfer = network.add_tcp(
+        TcpTransfer(source="h1", destination="h2", application="transfer", transfer_bytes=200_000)
+    )
     network.run(until_s=3)
     assert network.tcp_statistics(transfer).finished_ps is not None
     reports = [report for _, report in collected(tmp_path / "c.pcap")]

@@ -126,7 +126,9 @@ def test_interfaces_that_are_not_known(compiled: Compile, executor: str) -> None
     inner = headers(l4("udp", body, dscp=DSCP, back=True, ttl=63), 20 + 8 + 16)
     assert reports_of(outs) == [report_frame(0, 0, b"", inner)]
     pushed = shim(1, 0, 5, 0) + md_header(0x0200, 2, 5) + words(0xFFFFFFFF, 0xFFFFFFFF)
-    assert node.send(l4("udp", body, dscp=DSCP), LEFT, NOW_US) == [frame_out(l4("udp", pushed, dscp=DSCP, ttl=63), RIGHT)]
+    assert node.send(l4("udp", body, dscp=DSCP), LEFT, NOW_US) == [
+        frame_out(l4("udp", pushed, dscp=DSCP, ttl=63), RIGHT)
+    ]
 
 
 @BOTH
@@ -212,7 +214,9 @@ def test_the_new_udp_header_is_in_the_report(compiled: Compile, executor: str, k
 def test_source_and_sink_in_one(compiled: Compile, executor: str) -> None:
     """Between two ports at the edge there is nobody to embed anything for: the node reports, and the packet stays as it is."""
     node = Node(compiled(), executor, watches=[Watch(instructions=NODE_AND_PORTS)])
-    node.client.insert("ipv4_lpm", {"hdr.ipv4.dst_addr": "10.0.2.1/32"}, "forward", {"port": HOST, "src_mac": 1, "dst_mac": 2})
+    node.client.insert(
+        "ipv4_lpm", {"hdr.ipv4.dst_addr": "10.0.2.1/32"}, "forward", {"port": HOST, "src_mac": 1, "dst_mac": 2}
+    )
     outs = node.send(l4("tcp", b"payload"))
     inner = headers(l4("tcp", b"payload", ttl=63), 40)
     assert reports_of(outs) == [report_frame(0, 0x4000, words(HOST << 16 | HOST), inner)]
@@ -224,13 +228,22 @@ def test_drops(compiled: Compile, executor: str) -> None:
     where = words(HOST << 16 | 0xFFFF) + struct.pack(">Q", NOW_US)
     expired = l4("tcp", b"payload", ttl=1)
     outs = node.send(expired, HOST, NOW_US)
-    assert outs == [report_frame(0, 0x4801, where + words(0xFF << 24 | 26 << 16), headers(expired, 40), d=1, f=0, domain=0)]
+    assert outs == [
+        report_frame(0, 0x4801, where + words(0xFF << 24 | 26 << 16), headers(expired, 40), d=1, f=0, domain=0)
+    ]
     lost = l4("udp", b"payload")
     lost.dst = "10.9.9.9"
     outs = node.send(lost, HOST, NOW_US)
-    assert outs == [report_frame(1, 0x4801, where + words(0xFF << 24 | 29 << 16), headers(lost, 28), d=1, f=0, domain=0)]
+    assert outs == [
+        report_frame(1, 0x4801, where + words(0xFF << 24 | 29 << 16), headers(lost, 28), d=1, f=0, domain=0)
+    ]
     (report,) = decode(outs[0][1][42:])
-    assert (report.dropped, report.drop_reason, report.hop.ingress_port, report.hop.egress_port) == (True, 29, HOST, None)
+    assert (report.dropped, report.drop_reason, report.hop.ingress_port, report.hop.egress_port) == (
+        True,
+        29,
+        HOST,
+        None,
+    )
     # With INT headers, and without an entry for it.
     body = shim(1, 0, 5, 0) + md_header(NODE_AND_PORTS, 2, 7) + words(1, 2) + b"payload"
     tracked = l4("udp", body, dscp=DSCP, ttl=1)
@@ -266,10 +279,22 @@ def test_a_report_too_long_for_its_length(compiled: Compile, executor: str, hops
 
 def test_changes_only(compiled: Compile, executor: str) -> None:
     """A flow is reported at its first packet, and when its way or its latency changes."""
-    node = Node(compiled(), executor, watches=[Watch(mode="xd", instructions=NODE_AND_PORTS)], changes_only=True, latency_shift=4)
+    node = Node(
+        compiled(),
+        executor,
+        watches=[Watch(mode="xd", instructions=NODE_AND_PORTS)],
+        changes_only=True,
+        latency_shift=4,
+    )
     other = l4("tcp", b"")
     other.sport = 1
-    sent = [(HOST, l4("tcp", b"")), (HOST, l4("tcp", b"x")), (HOST, other), (LEFT, l4("tcp", b"")), (LEFT, l4("tcp", b""))]
+    sent = [
+        (HOST, l4("tcp", b"")),
+        (HOST, l4("tcp", b"x")),
+        (HOST, other),
+        (LEFT, l4("tcp", b"")),
+        (LEFT, l4("tcp", b"")),
+    ]
     assert [len(reports_of(node.send(packet, port))) for port, packet in sent] == [1, 0, 1, 1, 0]
     shorter = l4("tcp", b"", ttl=50)
     assert [len(reports_of(node.send(packet, LEFT))) for packet in (shorter, shorter)] == [1, 0]

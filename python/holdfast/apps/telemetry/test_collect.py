@@ -1,0 +1,188 @@
+"""``holdfast collect``: from the socket, from captures, to Parquet, to Prometheus, on a terminal."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from holdfast import SimulatedNetwork, UdpStream, _core, cli
+from holdfast.apps.telemetry import TelemetryController, Watch, collect, metrics
+from holdfast.apps.telemetry.collector import Collector
+from holdfast.apps.telemetry.conftest import Compile
+from holdfast.apps.telemetry.program import COLLECTOR_PORT
+from holdfast.apps.telemetry.rows import RowWriter
+from holdfast.apps.telemetry.test_collector import GOOD, md, report
+from holdfast.apps.telemetry.test_network import line
+from holdfast.errors import LiveError
+
+
+def send(port: int, *payloads: bytes) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        for payload in payloads:
+            sender.sendto(payload, ("127.0.0.1", port))
+
+
+def test_reports_from_the_socket() -> None:
+    collector = Collector()
+    with collect.Receiver(collector, "127.0.0.1", 0) as receiver:
+        send(receiver.port, GOOD, b"nonsense", b"", md(1, (1, 5), own=(3, 7)))
+        while collector.packets < 4:
+            assert receiver.receive(60) > 0
+        assert receiver.receive(0.01) == 0
+    assert (collector.reports, sum(collector.malformed.values())) == (2, 2)
+
+
+def test_what_is_beyond_capacity_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collect, "RECEIVE_BUFFER_BYTES", 4096)
+    collector = Collector()
+    sent = 500
+    with collect.Receiver(collector, "127.0.0.1", 0) as receiver:
+        send(receiver.port, *(md(number, (1, 5), own=(3, 7)) for number in range(sent)))
+        while receiver.receive(0.2):
+            pass
+        # The count comes with the next packet.
+        send(receiver.port, md(sent, (1, 5), own=(3, 7)))
+        while receiver.receive(0.2):
+            pass
+    assert collector.receive_drops > 0
+    assert collector.packets + collector.receive_drops == sent + 1
+    assert collector.reports_lost() == collector.receive_drops
+
+
+def test_it_listens_until_its_time_is_over() -> None:
+    refreshed = []
+    with collect.Receiver(Collector(), "::1" if socket.has_ipv6 else "127.0.0.1", 0) as receiver:
+        receiver.run(time.monotonic() + 0.05, lambda: refreshed.append(None))
+    assert refreshed
+
+
+def test_where_it_cannot_listen() -> None:
+    with collect.Receiver(Collector(), "127.0.0.1", 0) as receiver:
+        with pytest.raises(LiveError, match="cannot listen for reports"):
+            collect.Receiver(Collector(), "127.0.0.1", receiver.port)
+        with pytest.raises(LiveError, match="is no IP address"):
+            collect.Receiver(Collector(), "localhost", 0)
+
+
+def test_metrics() -> None:
+    collector = Collector()
+    for payload in (GOOD, md(3, (2, 25), (1, 10), own=(3, 30)), b"x"):
+        collector.take(0, payload)
+    with metrics.MetricsServer("127.0.0.1", 0) as server:
+        server.page = metrics.text(collector)
+        url = f"http://127.0.0.1:{server.port}"
+        with urllib.request.urlopen(f"{url}/metrics", timeout=60) as answer:
+            assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+            page = answer.read().decode()
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(f"{url}/", timeout=60)
+        with pytest.raises(LiveError, match="cannot serve metrics"):
+            metrics.MetricsServer("127.0.0.1", server.port)
+    lines = page.splitlines()
+    for expected in (
+        "holdfast_int_reports_total 2",
+        "holdfast_int_reports_lost_total 2",
+        'holdfast_int_malformed_total{reason="short group header"} 1',
+        "holdfast_int_flows 1",
+        'holdfast_int_hop_packets_total{node="2",port="unknown"} 2',
+        'holdfast_int_hop_latency_seconds_bucket{node="2",port="unknown",le="2e-05"} 1',
+        'holdfast_int_hop_latency_seconds_bucket{node="2",port="unknown",le="+Inf"} 2',
+        'holdfast_int_hop_latency_seconds_sum{node="2",port="unknown"} 4.5e-05',
+    ):
+        assert expected in lines
+    # Every family is declared once, before its samples.
+    families = [line.split()[2] for line in lines if line.startswith("# TYPE")]
+    assert len(families) == len(set(families))
+
+
+def test_rows(tmp_path: Path) -> None:
+    rows = RowWriter(tmp_path / "out", rows_per_file=4)
+    collector = Collector(on_report=rows.take)
+    for number in range(3):
+        collector.take(number, md(number, (2, 20), (1, 10), own=(3, 30)))
+    collector.take(9, report(3, in_type=0))
+    rows.close()
+    files = sorted((tmp_path / "out").glob("*.parquet"))
+    assert len(files) == 2
+    frame = pl.concat(pl.read_parquet(file) for file in files)
+    assert frame["node_id"].to_list() == [1, 2, 3] * 3 + [1]
+    assert frame["latency"].to_list() == [10, 20, 30] * 3 + [None]
+    assert frame["hop"].to_list() == [0, 1, 2] * 3 + [0]
+    assert frame["source"].to_list() == ["10.0.0.1"] * 9 + [None]
+    with pytest.raises(LiveError, match="there are reports in"):
+        RowWriter(tmp_path / "out")
+
+
+def test_the_command_reads_a_simulations_capture(tmp_path: Path, compiled: Compile) -> None:
+    controller = TelemetryController([Watch()], collector="c", reaction_delay_ms=1)
+    network = SimulatedNetwork(line(3), compiled(), [controller])
+    network.capture("c", 0, tmp_path / "c.pcap")
+    network.add(UdpStream(source="h1", destination="h2", packets_per_s=1000, stop_s=0.02))
+    network.run(until_s=0.1)
+    arguments = ["collect", "--capture", str(tmp_path / "c.pcap"), "--parquet", str(tmp_path / "rows")]
+    result = CliRunner(env={"COLUMNS": "200"}).invoke(cli.app, arguments)
+    assert result.exit_code == 0, result.output
+    assert (
+        "20 reports in 20 packets; 0 lost on the way, 0 beyond capacity, 0 malformed; 0 drops reported" in result.output
+    )
+    assert "10.0.1.1:5001 > 10.0.2.1:5001 udp" in result.output
+    assert "1 2 3" in result.output
+    frame = pl.read_parquet(tmp_path / "rows" / "reports-00000.parquet")
+    assert frame.height == 60
+    assert frame["time_ns"].is_sorted()
+
+
+def test_the_command_listens(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    done = threading.Event()
+
+    def keep_sending() -> None:
+        number = 0
+        while not done.wait(0.05):
+            send(port, md(number, (1, 5), own=(3, 7)))
+            number += 1
+
+    sender = threading.Thread(target=keep_sending)
+    sender.start()
+    try:
+        arguments = ["collect", "--listen", f"127.0.0.1:{port}", "--for", "1.5", "--metrics", "127.0.0.1:0"]
+        result = CliRunner(env={"COLUMNS": "200"}).invoke(cli.app, arguments)
+    finally:
+        done.set()
+        sender.join()
+    assert result.exit_code == 0, result.output
+    assert f"listening at 127.0.0.1, port {port}" in result.output
+    assert "10.0.0.1:1 > 10.0.0.2:80 tcp" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--listen", "nowhere"], "--listen is 'nowhere'; it must be ADDRESS:PORT"),
+        (["--metrics", "127.0.0.1:70000"], "--metrics is '127.0.0.1:70000'"),
+        (["--capture", "/nonexistent.pcap"], "cannot read '/nonexistent.pcap'"),
+    ],
+)
+def test_what_the_command_refuses(arguments: list[str], message: str) -> None:
+    result = CliRunner(env={"COLUMNS": "200"}).invoke(cli.app, ["collect", *arguments])
+    assert isinstance(result.exception, LiveError)
+    assert message in str(result.exception)
+
+
+def test_a_capture_without_reports(tmp_path: Path) -> None:
+    _core.write_pcap(tmp_path / "none.pcap", [(0, bytes(60))])
+    result = CliRunner().invoke(cli.app, ["collect", "--capture", str(tmp_path / "none.pcap")])
+    assert f"no UDP packets to port {COLLECTOR_PORT}" in str(result.exception)
+    (tmp_path / "text").write_text("text")
+    result = CliRunner().invoke(cli.app, ["collect", "--capture", str(tmp_path / "text")])
+    assert result.exit_code != 0

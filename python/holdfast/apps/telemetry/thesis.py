@@ -1,0 +1,108 @@
+"""``thesis.p4``: the program, its controller, and the decoder of its reports, which go back to senders."""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from holdfast._core import Program
+from holdfast.apps.telemetry import program
+from holdfast.apps.telemetry.planning import port_roles
+from holdfast.apps.telemetry.reports import MalformedReport
+from holdfast.control.link_state import LinkState
+from holdfast.control.routes import Routing
+from holdfast.control.tables import TableEntry
+from holdfast.controller import Controller, ControlPlane
+from holdfast.errors import NetworkError
+from holdfast.paths import ShortestPaths
+
+DATA_PORT, REPORT_PORT = 1337, 1338
+"""UDP ports of packets with INT, and of reports."""
+
+HEADER_BYTES, HOP_BYTES = 3, 12
+MAX_HOPS = 84
+FIRST_SESSION = 1000
+"""The clone session of port p is this plus p, and sends out of that port."""
+
+
+class ThesisHop(NamedTuple):
+    """A switch's data: the time of departure in microseconds (32 bits), bytes that the port had sent, packets in its queue."""
+
+    timestamp: int
+    tx_bytes: int
+    queue: int
+    switch_id: int
+    port: int
+
+
+_HEADER = struct.Struct(">BH")
+_HOP = struct.Struct(">IIHBB")
+
+
+def decode_thesis_report(payload: bytes) -> tuple[int, tuple[ThesisHop, ...]]:
+    """The original UDP port, and the switches of the way, the first one first. Raises :class:`MalformedReport`."""
+    if len(payload) < HEADER_BYTES:
+        raise MalformedReport("short report header")
+    hops, port = _HEADER.unpack_from(payload)
+    if len(payload) != HEADER_BYTES + hops * HOP_BYTES:
+        raise MalformedReport("report length")
+    return port, tuple(ThesisHop._make(raw) for raw in _HOP.iter_unpack(payload[HEADER_BYTES:]))[::-1]
+
+
+def compile_thesis() -> Program:
+    """Compiles ``thesis.p4``."""
+    return Program.compile(str(program.HERE / "thesis.p4"))
+
+
+class ThesisController(Controller):
+    """Routes, and what each switch needs for the thesis's INT: its number, its ports, and a clone session for each port.
+
+    ``mtu``: of links without ``mtu_bytes``. With ``reroute`` routes follow port changes.
+    """
+
+    def __init__(self, *, mtu: int = 1500, reroute: bool = False, reaction_delay_ms: float) -> None:
+        super().__init__(reaction_delay_ms=reaction_delay_ms)
+        if not 0 < mtu < 1 << 16:
+            raise NetworkError(f"mtu is {mtu}; it must be from 1 to 65535")
+        self.reroute = reroute
+        self._mtu = mtu
+        self._links = LinkState()
+
+    def attach(self, plane: ControlPlane) -> None:
+        """Prepares the routes."""
+        super().attach(plane)
+        self._links.attach(plane, self._install, self.reaction_delay_ps)
+        self._routing = Routing(program.ROUTES, plane.clients, lambda topology, route: program.FORWARD)
+
+    def on_start(self) -> None:
+        """Configures all switches. Raises :class:`NetworkError` if there are more than switch ids and ports can tell."""
+        self._settings: dict[str, list[TableEntry]] = {}
+        roles = port_roles(self.topology, mtu=self._mtu, queue_threshold=0, queue_quota=0)
+        for name, ports in roles.items():
+            index = self.topology.switches[name].index
+            if index > 0xFF or max(ports, default=0) > 0xFF:
+                raise NetworkError(f"switch {name!r}: the thesis's format has 8 bits for switches and for ports")
+            client = self.clients[name]
+            client.set_default(program.NODE, program.IDENTIFY, {"id": index})
+            for port in sorted(ports):
+                client.clone_session(FIRST_SESSION + port, [(port, 0)])
+            self._settings[name] = [
+                TableEntry(
+                    program.PORT_SETTINGS,
+                    {"standard_metadata.egress_port": port},
+                    program.CONFIGURE,
+                    {"link_mtu": role.mtu, "is_edge": int(role.edge)},
+                )
+                for port, role in sorted(ports.items())
+            ]
+        self._install()
+
+    def on_port_change(self, switch: str, port: int, up: bool) -> None:
+        """Routes around links whose ports are down at either end."""
+        if self._links.port_changed(switch, port, up) and self.reroute:
+            self._install()
+
+    def _install(self) -> None:
+        paths = ShortestPaths.of(self.topology, self._links.down if self.reroute else ())
+        for name, routes in self._routing.plan(self.topology, paths).items():
+            self._routing.writers[name].write([*routes, *self._settings[name]])
