@@ -65,9 +65,9 @@ pub fn bier(replication: &str, cluster_misses: &str) -> Result<Subject, String> 
     subject("python/holdfast/apps/bier/bier.p4", &defines)
 }
 
-/// Shorternet with tables small enough to compare whole.
+/// Shorternet with tables small enough to compare whole, and short frames at all ports with odd numbers.
 pub fn shorternet() -> Result<Subject, String> {
-    let defines = [("CONTEXTS", "16")];
+    let defines = [("CONTEXTS", "16"), ("SHORT_PORTS", "9w1 &&& 9w1")];
     subject("python/holdfast/apps/shorternet/shorternet.p4", &defines)
 }
 

@@ -130,13 +130,16 @@ struct lost_context_t {
 
 parser ShorternetParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                         inout standard_metadata_t standard_metadata) {
-    // The ports with Shorternet links.
+    // The ports with Shorternet links: told by the controller, or as a set of numbers at compile time.
+#ifndef SHORT_PORTS
     value_set<port_t>(512) short_ports;
+#define SHORT_PORTS short_ports
+#endif
 
     state start {
         transition select(standard_metadata.ingress_port) {
             CPU_PORT:    parse_packet_out;
-            short_ports: parse_short;
+            SHORT_PORTS: parse_short;
             default:     parse_ethernet;
         }
     }
