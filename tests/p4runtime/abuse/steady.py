@@ -1,7 +1,8 @@
 """A switch in real time that carries 10,000 packets/s between two modelled hosts, with a P4Runtime server; a primary writes to it.
 
 At the end of each test no packet of the stream may be missing, each write of the primary must have been answered within
-``LONGEST_WRITE_S``, and memory must be back within ``MEMORY_TOLERANCE`` when the switch has been cleared.
+``LONGEST_WRITE_S``, and memory must be back within ``MEMORY_TOLERANCE`` when the switch has been cleared, but for what the clients
+keep, which are in the same process. (In ``test_memory`` they are not.)
 
 With ``HOLDFAST_ABUSE_LOG=FILE`` each test appends a line of JSON: its packets sent and lost, the slowest write of its primary (by
 the clock, and without what the machine took: see :class:`Taken`), the longest step of control in processor time, and the resident
@@ -36,6 +37,8 @@ PACKETS_PER_S = 10_000
 
 LONGEST_WRITE_S = 0.2
 MEMORY_TOLERANCE = 0.10
+CLIENTS_MB = 32
+"""What protobuf keeps in this process of the messages of clients: the table of its objects does not shrink."""
 WARM_UP_ENTRIES = 4096
 TIMED_ROLE = "timed"
 
@@ -188,7 +191,8 @@ def check(running: Steady, found: FlowStatistics, before_mb: float, after_mb: fl
     slowest = running.writer.slowest
     assert running.writer.writes > 0
     assert slowest.own_s <= LONGEST_WRITE_S, f"a write of the primary was answered after {slowest}"
-    assert after_mb <= before_mb * (1 + MEMORY_TOLERANCE), f"memory was {before_mb:.1f} MB and is {after_mb:.1f} MB"
+    most_mb = before_mb * (1 + MEMORY_TOLERANCE) + CLIENTS_MB
+    assert after_mb <= most_mb, f"memory was {before_mb:.1f} MB and is {after_mb:.1f} MB"
 
 
 def write_log(

@@ -128,7 +128,7 @@ def test_control_of_a_large_table_takes_short_steps() -> None:
 
 
 def test_a_batch_lets_packets_pass(loaded: Steady, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that need not be atomic halts them for a part of what an atomic one of the same size does."""
+    """One that need not be atomic halts them for a part of what an atomic one does."""
     monkeypatch.setattr(limits, "MAX_ATOMIC_UPDATES", limits.MAX_WRITE_UPDATES)
     entries = range(ENTRIES + 1, ENTRIES + 150_001)
     with GrpcClient(loaded.server.address):
@@ -136,7 +136,9 @@ def test_a_batch_lets_packets_pass(loaded: Steady, monkeypatch: pytest.MonkeyPat
         found = len(addresses(list(loaded.device.read(all_entries()))))
         assert found == ENTRIES + len(entries)
         in_slices_ms = loaded.longest_command_ms()
-        loaded.device.write(request(loaded.device, p4.Update.DELETE, entries, atomicity=1))
+        # An atomic one of a third of the size, so that the primary's writes are in time.
+        atomic = range(entries.start, entries.start + len(entries) // 3)
+        loaded.device.write(request(loaded.device, p4.Update.DELETE, atomic, atomicity=1))
         assert in_slices_ms < loaded.longest_command_ms() / 2
 
 

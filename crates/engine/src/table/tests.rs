@@ -487,3 +487,53 @@ fn large_routing_tables_are_right_while_they_change() {
     large_routing_table(128, &[0, 4, 12, 16, 20, 32, 40, 44, 48, 48, 48, 64, 128]);
     large_routing_table(72, &[0, 7, 12, 14, 16, 18, 33, 48, 64, 65, 72]);
 }
+
+/// In the order of insertion, which leaves the last numbers in use until the end, and from the last one on; with actions that entries
+/// share and that they do not.
+#[test]
+fn the_memory_of_entries_that_go_is_given_back() {
+    const ENTRIES: u64 = 100_000;
+    for kind in [Exact, Lpm, Ternary] {
+        let keys = vec![ir::Key {
+            name: "k".to_string(),
+            id: 1,
+            width: 48,
+            kind,
+        }];
+        let program = program(keys);
+        let mut table = Table::new(&program, &program.tables[0]);
+        let matches = |n| {
+            let value = Bits::from_u64(48, n);
+            vec![match kind {
+                Exact => KeyMatch::Exact(value),
+                Lpm => KeyMatch::Lpm {
+                    value,
+                    prefix_len: 48,
+                },
+                _ => KeyMatch::Ternary {
+                    value,
+                    mask: Bits::ones(48),
+                },
+            }]
+        };
+        for (shared, backwards) in [(true, false), (false, true), (false, false)] {
+            let mut entries = Vec::new();
+            for n in 0..ENTRIES {
+                let argument = [Bits::from_u64(32, if shared { 1 } else { n })];
+                entries.push(table.insert(new_entry(matches(n), 1, &argument), 0));
+            }
+            let full = table.heap_bytes();
+            if backwards {
+                entries.reverse();
+            }
+            for entry in entries {
+                assert!(table.remove(entry).is_some());
+            }
+            let steps = (0..10_000).take_while(|_| table.tidy()).count();
+            assert!(steps < 10_000);
+            let left = table.heap_bytes();
+            assert!(left < 2 << 20 && left < full / 2, "{kind:?}: {left} of {full} bytes");
+            assert_eq!(table.numbers(), 1);
+        }
+    }
+}
