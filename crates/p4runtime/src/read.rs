@@ -74,7 +74,7 @@ struct Answer {
 
 #[derive(Debug)]
 enum Part {
-    Ready(Vec<m::EntityKind>),
+    Ready(Arc<Vec<m::EntityKind>>),
     Found(Vec<InstalledEntry>, Arc<Wanted>),
     Table(Arc<TableSnapshot>, u32, Arc<Wanted>),
     Array(Array, u64, u64),
@@ -111,7 +111,7 @@ pub struct Slice(Contents);
 
 #[derive(Debug)]
 enum Contents {
-    Ready(Vec<m::EntityKind>),
+    Ready(Arc<Vec<m::EntityKind>>),
     Entries(Vec<InstalledEntry>, Arc<Wanted>),
     Counters(u32, u64, Vec<CounterData>),
     Meters(u32, u64, Vec<MeterCell>, bool),
@@ -131,11 +131,24 @@ impl Reading {
             switch,
             snapshots: BTreeMap::new(),
         };
+        // What is read at once is read once, however often it is asked for.
+        let mut known = BTreeMap::new();
         let asked = request.entities.iter().map(|entity| {
             let entity = entity.entity.as_ref().ok_or_else(|| {
                 invalid("the request has no entity, or one of a later version of P4Runtime")
             })?;
-            pipeline.answer(entity, &request.role, &mut source)
+            let objects = at_once(entity);
+            if let Some(known) = objects.and_then(|objects| known.get(&objects)) {
+                return Ok(Answer {
+                    parts: VecDeque::from([Part::Ready(Arc::clone(known))]),
+                    must_find: false,
+                });
+            }
+            let answer = pipeline.answer(entity, &request.role, &mut source)?;
+            if let (Some(objects), Some(Part::Ready(found))) = (objects, answer.parts.front()) {
+                known.insert(objects, Arc::clone(found));
+            }
+            Ok(answer)
         });
         let asked: VecDeque<_> = asked.collect();
         Reading {
@@ -195,7 +208,11 @@ impl Reading {
         let mut put = |kind: m::EntityKind| nested(&mut out, 1, |out| kind.encode(out));
         match slice.0 {
             Contents::Entries(..) => {}
-            Contents::Ready(entities) => entities.into_iter().for_each(put),
+            Contents::Ready(entities) => {
+                for kind in &*entities {
+                    nested(&mut out, 1, |out| kind.encode(out));
+                }
+            }
             Contents::Counters(id, first, cells) => {
                 for (index, data) in (first..).zip(cells) {
                     put(m::EntityKind::Counter(m::CounterEntry {
@@ -237,6 +254,22 @@ impl Reading {
     }
 }
 
+/// Of an entity that is read at once, all that the answer depends on: its kind and its ids.
+fn at_once(entity: &m::EntityKind) -> Option<(u8, u32, u32)> {
+    use m::{EntityKind::*, ReplicationKind};
+    match entity {
+        Member(message) => Some((0, message.action_profile_id, message.member_id)),
+        Group(message) => Some((1, message.action_profile_id, message.group_id)),
+        ValueSet(message) => Some((2, message.id, 0)),
+        Digest(message) => Some((3, message.id, 0)),
+        Replication(message) => match message.kind.as_ref()? {
+            ReplicationKind::Group(group) => Some((4, group.group_id, 0)),
+            ReplicationKind::Session(session) => Some((5, session.session_id, 0)),
+        },
+        _ => None,
+    }
+}
+
 fn index_message(index: u64) -> Option<m::Index> {
     Some(m::Index {
         index: index as i64,
@@ -246,7 +279,7 @@ fn index_message(index: u64) -> Option<m::Index> {
 impl Answer {
     fn of(entities: Vec<m::EntityKind>) -> Answer {
         Answer {
-            parts: VecDeque::from([Part::Ready(entities)]),
+            parts: VecDeque::from([Part::Ready(Arc::new(entities))]),
             must_find: false,
         }
     }
@@ -513,7 +546,7 @@ impl Pipeline {
             });
             let part = if message.is_default_action {
                 let found = self.read_default(table, &wanted, source.switch)?;
-                Part::Ready(found.into_iter().collect())
+                Part::Ready(Arc::new(found.into_iter().collect()))
             } else {
                 match &wanted.key {
                     Some((id, matches, priority)) if (*priority != 0) == table.needs_priority => {

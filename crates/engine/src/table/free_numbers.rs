@@ -133,7 +133,16 @@ mod tests {
 
     #[test]
     fn a_vector_gives_back_its_spare_memory_in_parts() {
-        for capacity in [0, 1 << 10, 1 << 14, 40_000, 1 << 16, 1 << 17, 200_000, 1 << 20] {
+        for capacity in [
+            0,
+            1 << 10,
+            1 << 14,
+            40_000,
+            1 << 16,
+            1 << 17,
+            200_000,
+            1 << 20,
+        ] {
             let mut items = vec![0u64; capacity];
             items.clear();
             let mut steps = 0;

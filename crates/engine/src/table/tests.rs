@@ -532,7 +532,10 @@ fn the_memory_of_entries_that_go_is_given_back() {
             let steps = (0..10_000).take_while(|_| table.tidy()).count();
             assert!(steps < 10_000);
             let left = table.heap_bytes();
-            assert!(left < 2 << 20 && left < full / 2, "{kind:?}: {left} of {full} bytes");
+            assert!(
+                left < 2 << 20 && left < full / 2,
+                "{kind:?}: {left} of {full} bytes"
+            );
             assert_eq!(table.numbers(), 1);
         }
     }
