@@ -27,7 +27,7 @@ pub struct InPlace<'a> {
 /// How a key leads to the number of an entry.
 #[derive(Clone, Copy, Debug)]
 pub enum InPlaceMatcher<'a> {
-    /// The whole key to the entry.
+    /// The whole key to the entry, packed if it can be ([`super::Packing::of_exact`]).
     Exact(Buckets<'a>),
     /// The field matched by prefix to the entry, under the root that the exact fields lead to if there are any.
     Prefixes {
@@ -43,7 +43,9 @@ impl Table {
     pub fn in_place(&self) -> Option<InPlace<'_>> {
         use super::Matcher;
         let matcher = match &self.matcher {
-            Matcher::Exact(map, None) => InPlaceMatcher::Exact(map.in_place()?),
+            Matcher::Exact(map, None) | Matcher::Packed(map, _) => {
+                InPlaceMatcher::Exact(map.in_place()?)
+            }
             Matcher::Lpm32(table) => {
                 let (exact, prefixes) = table.in_place()?;
                 InPlaceMatcher::Prefixes { exact, prefixes }

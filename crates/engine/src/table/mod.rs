@@ -52,6 +52,8 @@ enum Matcher {
     Keyless,
     /// With the mask that hides selector fields, if there are any.
     Exact(KeyMap, Option<Box<[u64]>>),
+    /// Exact fields, several of which fit into a limb.
+    Packed(KeyMap, Packing),
     Lpm32(Lpm32Table),
     Lpm(LpmTable),
     Ternary(TupleSpace),
@@ -72,6 +74,9 @@ impl Matcher {
                 false => Matcher::Lpm(LpmTable::new(offset, width, exact)),
             }
         } else {
+            if let Some(packing) = Packing::of_exact(shape) {
+                return Matcher::Packed(KeyMap::new(packing.limbs()), packing);
+            }
             let selectors = shape.has(&[Selector]).then(|| shape.mask_of(Exact));
             Matcher::Exact(KeyMap::new(shape.limbs), selectors)
         }
@@ -80,7 +85,7 @@ impl Matcher {
     fn heap_bytes(&self) -> usize {
         match self {
             Matcher::Keyless => 0,
-            Matcher::Exact(map, _) => map.heap_bytes(),
+            Matcher::Exact(map, _) | Matcher::Packed(map, _) => map.heap_bytes(),
             Matcher::Lpm32(table) => table.heap_bytes(),
             Matcher::Lpm(table) => table.heap_bytes(),
             Matcher::Ternary(space) => space.heap_bytes(),
@@ -94,6 +99,7 @@ impl Matcher {
             Matcher::Keyless => 0,
             Matcher::Exact(map, None) => map.get(key).unwrap_or(0),
             Matcher::Exact(map, Some(mask)) => map.get_masked(key, mask).unwrap_or(0),
+            Matcher::Packed(map, packing) => packing.pack(key, |key| map.get(key)).unwrap_or(0),
             Matcher::Lpm32(table) => table.lookup(key),
             Matcher::Lpm(table) => table.lookup(key).unwrap_or(0),
             Matcher::Ternary(space) => space.lookup(key).unwrap_or(0),
@@ -302,6 +308,7 @@ impl Table {
         match &self.matcher {
             Matcher::Keyless => None,
             Matcher::Exact(map, _) => map.get(&pattern.value),
+            Matcher::Packed(map, packing) => packing.pack(&pattern.value, |key| map.get(key)),
             Matcher::Lpm32(table) => table.find(&pattern.value, pattern.prefix_len),
             Matcher::Lpm(table) => table.find(&pattern.value, pattern.prefix_len),
             Matcher::Ternary(space) => {
@@ -423,6 +430,9 @@ impl Table {
             Matcher::Exact(map, _) => {
                 map.insert(&pattern.value, entry);
             }
+            Matcher::Packed(map, packing) => {
+                packing.pack(&pattern.value, |key| map.insert(key, entry));
+            }
             Matcher::Lpm32(table) => table.insert(&pattern.value, pattern.prefix_len, entry),
             Matcher::Lpm(table) => table.insert(&pattern.value, pattern.prefix_len, entry),
             Matcher::Ternary(space) => space.insert(&pattern, rank, entry),
@@ -445,6 +455,9 @@ impl Table {
             Matcher::Keyless => {}
             Matcher::Exact(map, _) => {
                 map.remove(&pattern.value);
+            }
+            Matcher::Packed(map, packing) => {
+                packing.pack(&pattern.value, |key| map.remove(key));
             }
             Matcher::Lpm32(table) => {
                 table.remove(&pattern.value, pattern.prefix_len);

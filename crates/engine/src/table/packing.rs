@@ -26,6 +26,13 @@ impl Packing {
             .filter(|p| !p.moves.is_empty())
     }
 
+    /// How keys of exact fields alone are kept, if several fields fit into a limb; [`crate::Runtime::lookup`] takes them as they are.
+    pub fn of_exact(shape: &KeyShape) -> Option<Packing> {
+        let is_exact = shape.fields.iter().all(|f| f.kind == ir::MatchKind::Exact);
+        let packing = Packing::new(shape);
+        (is_exact && packing.limbs < shape.limbs()).then_some(packing)
+    }
+
     /// By limb of the key: the limb of the packed key that takes it, and how far up.
     pub fn moves(&self) -> impl Iterator<Item = (usize, u32)> {
         (self.moves.iter()).map(|&(to, up)| (usize::from(to), u32::from(up)))

@@ -2,6 +2,7 @@
 
 use super::reads_one_of;
 use super::usage::Usage;
+use engine::table::{KeyShape, Packing};
 use ir::{Key, MatchKind, Program, StmtKind, TableId};
 
 /// So many tables of a program are looked up in place at most: those declared first.
@@ -18,7 +19,7 @@ pub(crate) const LARGE_TABLE: usize = 1 << 14;
 pub(crate) struct InPlaceTable {
     /// The table.
     pub table: TableId,
-    /// Limbs of its key.
+    /// Limbs of its key, packed if it is.
     pub limbs: usize,
     /// The field that is matched by prefix, if there is one.
     pub prefix: Option<PrefixField>,
@@ -71,6 +72,9 @@ fn in_place_table(program: &Program, id: TableId) -> Option<InPlaceTable> {
             _ => return None,
         }
         limbs += key.width.div_ceil(64) as usize;
+    }
+    if let Some(packing) = Packing::of_exact(&KeyShape::new(&table.keys)) {
+        limbs = packing.limbs();
     }
     let arg_limbs = table.actions.iter().map(|a| {
         let params = program.actions[a.action.index()].params.iter();

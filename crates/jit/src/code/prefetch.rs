@@ -6,7 +6,6 @@
 //! looked up in place), it is done right there; else the keys are noted, for the table to take them together step by step.
 
 use super::Gen;
-use super::table::limbs_of;
 use crate::analysis::bailouts::Bailouts;
 use crate::shims::Shim;
 use ir::{Expr, SlotId, StmtKind, TableId};
@@ -52,7 +51,8 @@ impl Gen<'_, '_> {
             let keys = self.exprs(keys);
             let in_place = self.view_of(table);
             if let Some(number) = in_place.filter(|_| prefetched[wanted].touched) {
-                self.touch(number, &limbs_of(&keys));
+                let key = self.key_in_place(table, &keys);
+                self.touch(number, &key);
             } else {
                 let (key, limbs) = self.spill_all(&keys);
                 let wanted = self.imm(wanted as u64);

@@ -9,7 +9,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I32, I64};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value};
 use cranelift_frontend::Switch;
-use engine::table::Packing;
+use engine::table::{KeyShape, Packing};
 use ir::{ActionId, ActionScope, Expr, SlotId, Stmt, StmtKind, TableId, UnaryOp};
 use smallvec::SmallVec;
 use std::mem::offset_of;
@@ -143,19 +143,28 @@ impl Gen<'_, '_> {
                 (args, position, Some(self.shr_imm(found, 32)))
             }
             Some(number) => {
+                let key = self.key_in_place(table, &keys);
                 let table = &self.analysis.tables_in_place[number];
-                let found =
-                    self.look_up_in_place(number, table, &limbs_of(&keys), wants_hit, |g| {
-                        let (args, found) = g.find(table.table, &keys);
-                        let record = g.b.ins().iadd_imm_s(args, -8);
-                        let hit = Some(g.shr_imm(found, 32));
-                        Found { record, hit }
-                    });
+                let found = self.look_up_in_place(number, table, &key, wants_hit, |g| {
+                    let (args, found) = g.find(table.table, &keys);
+                    let record = g.b.ins().iadd_imm_s(args, -8);
+                    let hit = Some(g.shr_imm(found, 32));
+                    Found { record, hit }
+                });
                 let flags = MemFlagsData::trusted();
                 let position = self.b.ins().load(I32, flags, found.record, 0);
                 let args = self.b.ins().iadd_imm_u(found.record, 8);
                 (args, position, found.hit)
             }
+        }
+    }
+
+    /// The limbs of a key as a table keeps it that is looked up in place.
+    pub(super) fn key_in_place(&mut self, table: TableId, keys: &[Wide]) -> Limbs {
+        let shape = KeyShape::new(&self.program.tables[table.index()].keys);
+        match Packing::of_exact(&shape) {
+            Some(packing) => self.packed(&packing, keys).limbs,
+            None => keys.iter().flat_map(|key| key.limbs.clone()).collect(),
         }
     }
 
@@ -269,9 +278,4 @@ impl Gen<'_, '_> {
             at += 8 * limbs_for(width) as i32;
         }
     }
-}
-
-/// The limbs of a key.
-pub(super) fn limbs_of(keys: &[Wide]) -> Vec<Value> {
-    keys.iter().flat_map(|key| key.limbs.clone()).collect()
 }
