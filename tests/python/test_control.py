@@ -10,9 +10,9 @@ import pytest
 
 from holdfast import NetworkError, SimulatedNetwork, Topology
 from holdfast.apps.router import compile_router
-from holdfast.apps.router.controller import FORWARD, TABLES
 from holdfast.control.link_state import LinkState
 from holdfast.control.next_hop import over_link, to_neighbour
+from holdfast.control.routes import ROUTER_TABLES as TABLES
 from holdfast.control.routes import Routing, plan_routes
 from holdfast.control.tables import TableEntry, TableWriter, read_entries
 from holdfast.paths import ShortestPaths
@@ -55,7 +55,7 @@ def test_a_writer_writes_what_differs_in_one_batch() -> None:
     assert client.batches == [
         [("insert", 2), ("insert", 1)],
         [("modify", 2), ("insert", 3)],
-        [("delete", 1), ("delete", 2)],
+        [("delete", 2), ("delete", 1)],
         [],
     ]
     assert writer.installed == [entry(3, 1)]
@@ -86,7 +86,7 @@ def triangle() -> Topology:
 def test_a_switch_returns_an_entry_as_it_was_written() -> None:
     network = SimulatedNetwork(triangle(), compile_router())
     client = network.clients["s1"]
-    routes = Routing(TABLES, network.clients, lambda topology, route: FORWARD)
+    routes = Routing.of_router(network.clients)
     topology = network.topology
     planned = routes.plan(topology, ShortestPaths.of(topology))["s1"]
     routes.install(topology, ())

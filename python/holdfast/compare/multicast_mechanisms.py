@@ -20,19 +20,17 @@ from holdfast.apps.bier import (
     failures,
     number_switches,
 )
-from holdfast.apps.bier import (
-    channel as bier_channel,
-)
 from holdfast.apps.bier.entries import switch_configuration
 from holdfast.apps.bier.one_plus_one import SUB_DOMAINS, ways
 from holdfast.apps.bier.planning import shortest, tunnel_routes
 from holdfast.apps.bier.program import TAG_BYTES, TUNNEL_OVERHEAD_BYTES, header_bytes
 from holdfast.apps.bier.protection import FastReroute, Protect
-from holdfast.apps.ipmc import Channel, IpmcController, compile_ipmc, plan
+from holdfast.apps.ipmc import IpmcController, Root, compile_ipmc, plan
 from holdfast.apps.router import RouterController, compile_router
 from holdfast.compare.mechanism import Built, Mechanism, Setting
 from holdfast.compare.traffic_file import Ends
-from holdfast.control.membership.channels import Channel as BierChannel
+from holdfast.control.membership.channels import Channel
+from holdfast.control.membership.members import StaticMembers, channel_of
 from holdfast.paths import ShortestPaths
 from holdfast.topology import Topology
 
@@ -55,28 +53,35 @@ def _copies(setting: Setting) -> Built:
 
 
 def _ipmc(setting: Setting, *, reroute: bool) -> Built:
-    members = {channel(ends): ends.receivers for ends in setting.flows if ends.group is not None}
+    topology = setting.topology
+    members = {channel(topology, ends): ends.receivers for ends in setting.flows if ends.group is not None}
     controller = IpmcController(members, reroute=reroute, reaction_delay_ms=setting.reaction_delay_ms)
 
     def membership(ends: Ends, receiver: str, joins: bool) -> None:
-        (controller.join if joins else controller.leave)(channel(ends), receiver)
+        (controller.join if joins else controller.leave)(channel(topology, ends), receiver)
 
     return Built(_ipmc_program(), controller, membership=membership)
 
 
-def channel(ends: Ends) -> Channel:
+def channel(topology: Topology, ends: Ends) -> Channel:
     """Of a flow with several receivers."""
     assert ends.group is not None
-    return Channel(ends.group, ends.source)
+    return channel_of(topology, ends.group, ends.source)
 
 
 def _ipmc_core(topology: Topology, flows: Sequence[Ends]) -> list[int]:
-    members = {channel(ends): ends.receivers for ends in flows}
-    numbers = {each: number for number, each in enumerate(members, start=1)}
+    members = StaticMembers(topology, {channel(topology, ends): ends.receivers for ends in flows})
+    roots = {channel(topology, ends): topology.attachment(ends.source) for ends in flows}
+    numbers = {each: number for number, each in enumerate(roots, start=1)}
     size = dict.fromkeys(topology.switches, 0)
     place = {name: topology.attachment(name).switch for name in topology.hosts}
-    edges = {numbers[channel(ends)]: {place[host] for host in ends.hosts} for ends in flows}
-    for switch, forwarding in plan(topology, ShortestPaths.of(topology), members, numbers).items():
+    edges = {numbers[channel(topology, ends)]: {place[host] for host in ends.hosts} for ends in flows}
+
+    def root_of(each: Channel) -> Root:
+        return Root(roots[each].switch, roots[each].port)
+
+    paths = ShortestPaths.of(topology)
+    for switch, forwarding in plan(topology, paths, members.channels, root_of, numbers).items():
         for number, replicas in forwarding.groups.items():
             if switch not in edges[number]:
                 size[switch] += 1 + len(replicas)
@@ -108,15 +113,9 @@ class _Way:
 
 def _bier(setting: Setting, *, way: _Way) -> Built:
     topology = setting.topology
-    addresses = {name: str(host.address.ip) for name, host in topology.hosts.items()}
-
-    def channel_of(ends: Ends) -> BierChannel:
-        assert ends.group is not None
-        return bier_channel(ends.group, addresses[ends.source])
-
     overhead = header_bytes() + TUNNEL_OVERHEAD_BYTES + TAG_BYTES
     controller = BierController(
-        {channel_of(ends): ends.receivers for ends in setting.flows if ends.group is not None},
+        {channel(topology, ends): ends.receivers for ends in setting.flows if ends.group is not None},
         ip_delay_ms=setting.reaction_delay_ms,
         bier_delay_ms=setting.reaction_delay_ms,
         frr=way.frr,
@@ -127,7 +126,7 @@ def _bier(setting: Setting, *, way: _Way) -> Built:
     )
 
     def membership(ends: Ends, receiver: str, joins: bool) -> None:
-        (controller.join if joins else controller.leave)(channel_of(ends), receiver)
+        (controller.join if joins else controller.leave)(channel(topology, ends), receiver)
 
     promise = None
     if way.one_plus_one:

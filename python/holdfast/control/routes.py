@@ -88,6 +88,18 @@ class RouteTables:
         return {name for name, client in clients.items() if has_table(client, self.ipv6)}
 
 
+ROUTER_FORWARD = "RouterIngress.forward"
+
+ROUTER_TABLES = RouteTables(
+    ipv4="RouterIngress.ipv4_lpm",
+    key="hdr.ipv4.dst_addr",
+    ipv6="RouterIngress.ipv6_lpm",
+    key_v6="hdr.ipv6.dst_addr",
+    actions_v6={ROUTER_FORWARD: "RouterIngress.forward_v6"},
+)
+"""Of ``router.p4``, and of the programs that are made of it."""
+
+
 def _prefixes(place: Attachment, *, ipv6: bool) -> list[Prefix]:
     prefixes: list[Prefix] = [place.host.address.network]
     if ipv6 and place.host.ipv6 is not None:
@@ -110,6 +122,11 @@ class Routing:
         self._clients = clients
         self._action = action
         self.writers = {name: TableWriter(client) for name, client in clients.items()}
+
+    @classmethod
+    def of_router(cls, clients: Mapping[str, Client]) -> Routing:
+        """By the tables of ``router.p4``."""
+        return cls(ROUTER_TABLES, clients, lambda topology, route: ROUTER_FORWARD)
 
     def install(self, topology: Topology, unusable: Collection[int]) -> None:
         """Plans the routes without these links, by index, and writes what differs, one batch per switch."""

@@ -121,7 +121,7 @@ class TableWriter:
         entries = {entry.key: entry for entry in wanted}
         self.change(
             entries.values(),
-            self._installed.keys() - entries.keys(),
+            [key for key in self._installed if key not in entries],
             {} if groups is None else dict.fromkeys(self._groups.keys() - groups.keys()) | dict(groups),
             {} if sessions is None else dict.fromkeys(self._sessions.keys() - sessions.keys()) | dict(sessions),
         )
@@ -140,7 +140,7 @@ class TableWriter:
         """
         client, installed = self._client, self._installed
         changed = {key: entry for entry in put if installed.get(key := entry.key) != entry}
-        gone = sorted((key for key in removed if key in installed), key=repr)
+        gone = [key for key in dict.fromkeys(removed) if key in installed]
         kinds = (
             (self._groups, groups or {}, client.multicast_group, client.delete_multicast_group),
             (self._sessions, sessions or {}, client.clone_session, client.delete_clone_session),
@@ -149,7 +149,7 @@ class TableWriter:
             for key in gone:
                 installed[key].delete(client)
             for known, wanted, write, _ in kinds:
-                for number, replicas in sorted(wanted.items()):
+                for number, replicas in wanted.items():
                     if replicas is not None and known.get(number) != replicas:
                         write(number, replicas, verb="modify" if number in known else "insert")
             for key, entry in changed.items():

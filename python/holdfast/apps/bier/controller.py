@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from ipaddress import IPv4Address
 from typing import TypeAlias
@@ -174,10 +175,13 @@ class BierController(Controller):
         }
         self._streams = {name: Streams(client) for name, client in plane.clients.items()}
         self._plan: Plan | None = None
+        self._primary: Plan | None = None
+        """The plan without backups, if it is written first: where its groups are numbered as in the other."""
         self._underlay: Underlay | None = None
         self._underlay_without: frozenset[int] = frozenset()
         self._tunnels: set[Tunnel] = set()
         self._tunnel_routes = TunnelRoutes(self.topology)
+        self._lost: set[int] = set()
         self._inherited: dict[str, list[TableEntry]] = {}
         self._generation = 0
         self._samples: dict[str, deque[tuple[int, int]]] = {name: deque(maxlen=SAMPLES) for name in plane.clients}
@@ -398,17 +402,28 @@ class BierController(Controller):
             loss = before.without(unusable - down)
             self._underlay = loss.after
             self._routing.reroute(self.topology, before.paths, loss.after.paths, loss.moved)
-            self._tunnel_routes.reroute(loss.after, unusable - down)
-            self._change_tunnels()
+            # The tunnels around a link do not pass it. Without not-via addresses they are those of routes, and may.
+            self._lost |= unusable - down
+            if self._scheme.ip_frr:
+                self.plane.call_later(0, self._reroute_tunnels)
+            else:
+                self._reroute_tunnels()
             return loss
         paths = ShortestPaths.of(self.topology, unusable)
         self._underlay = Underlay(paths, ip_frr=self._scheme.ip_frr)
         for name, entries in self._routing.plan(self.topology, paths).items():
             self._routing.writers[name].write(entries)
-        self._tunnel_routes = TunnelRoutes(self.topology)
+        self._tunnel_routes, self._lost = TunnelRoutes(self.topology), set()
         self._tunnel_routes.add(self._underlay, self._tunnels)
         self._write_tunnels()
         return None
+
+    def _reroute_tunnels(self) -> None:
+        """Tunnels over links that went take other ways."""
+        lost, self._lost = self._lost, set()
+        assert self._underlay is not None
+        self._tunnel_routes.reroute(self._underlay, lost)
+        self._change_tunnels()
 
     def _write_tunnels(self) -> None:
         """The routes of tunnels, and the addresses where they end; what was inherited stays besides."""
@@ -442,9 +457,33 @@ class BierController(Controller):
 
     def _write_bier(self, unusable: frozenset[int], underlay: Underlay, loss: Loss | None) -> None:
         """BIFTs, groups and backups, where they differ. ``underlay``: without these links, after ``loss``."""
+        if self._primary is None:
+            self._protect(unusable, underlay, loss)
+            return
+        # What has failed is repaired first; then the next failure is prepared for.
+        before = self._primary
+        self._primary = before.after(unusable, underlay=underlay, loss=loss)
+        for name in self._order(before, self._primary):
+            changes = switch_changes(before.switches[name], self._primary.switches[name], bsl=self.bsl)
+            assert changes is not None, "there is one group for each BIFT"
+            self._writers[name].change(*changes)
+        self.plane.call_later(0, partial(self._protect, unusable, underlay, loss))
+
+    def _protect(self, unusable: frozenset[int], underlay: Underlay, loss: Loss | None) -> None:
+        """Backups, the tunnels that they take, and whatever of the BIFTs is not written yet."""
+        if self._primary is not None and self._primary.unusable != unusable:
+            return  # there is news already
+        self._reroute_tunnels()
         before = self._plan
         if before is None:
             plan = Plan(self.topology, self._scheme, unusable, underlay=underlay)
+            if (
+                self._scheme.frr != "none"
+                and self._scheme.is_shortest
+                and self._scheme.buckets == 1
+                and not self.clusters
+            ):
+                self._primary = Plan(self.topology, replace(self._scheme, frr="none"), unusable, underlay=underlay)
         else:
             plan = before.after(unusable, underlay=underlay, loss=loss)
         new = [tunnel for tunnel in plan.tunnels if tunnel not in self._tunnels]
@@ -452,7 +491,7 @@ class BierController(Controller):
         assert self._underlay is not None
         self._tunnel_routes.add(self._underlay, new)
         self._change_tunnels()
-        for name in self._order(unusable - (before.unusable if before is not None else frozenset()), plan.changed):
+        for name in self._order(before, plan):
             switch = plan.switches[name]
             if switch != self._written.get(name):
                 self._write_switch(name, switch)
@@ -488,11 +527,11 @@ class BierController(Controller):
         else:
             self._change_tunnels()
 
-    def _order(self, failed: Iterable[int], names: Iterable[str]) -> list[str]:
-        """Switches, those farthest from what has failed first, by the distances before."""
-        if self._plan is None or not failed:
-            return list(names)
-        paths = self._plan.paths
+    def _order(self, before: Plan | None, plan: Plan) -> list[str]:
+        """The switches with changes, those farthest from what has failed first, by the distances before."""
+        if before is None or not (failed := plan.unusable - before.unusable):
+            return list(plan.changed)
+        paths = before.paths
         links = (self.topology.links[index] for index in failed)
         distances = [paths.distances(end) for end in {paths.number[end] for link in links for end in (link.a, link.b)}]
 
@@ -500,7 +539,7 @@ class BierController(Controller):
             node = paths.number[name]
             return -min(distance[node] for distance in distances), node
 
-        return sorted(names, key=place)
+        return sorted(plan.changed, key=place)
 
     # ---- Taking over ----
 

@@ -6,7 +6,7 @@ It does not know where plans and memberships come from, nor when they are writte
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv6Address
 
 from holdfast.apps.bier import program
@@ -127,22 +127,27 @@ def switch_changes(
             for instance in old.keys() | new.keys():
                 if (was := old.get(instance)) == (is_now := new.get(instance)):
                     continue
-                known = {} if was is None else _of_neighbour(group, instance, was, bsl, tunnel_mtu)
-                wanted = {} if is_now is None else _of_neighbour(group, instance, is_now, bsl, tunnel_mtu)
+                known = {} if was is None else _of_neighbour(group, instance, was, is_now, bsl, tunnel_mtu)
+                wanted = {} if is_now is None else _of_neighbour(group, instance, is_now, was, bsl, tunnel_mtu)
                 put += wanted.values()
                 gone += [key for key in known if key not in wanted]
     # A pattern may go from one neighbour to another.
-    there = {entry.key for entry in put}
+    there = {entry.key for entry in put} if gone else ()
     return put, [key for key in gone if key not in there], groups
 
 
 def _of_neighbour(
-    group: int, instance: int, neighbour: NeighbourEntry, bsl: int, tunnel_mtu: int
+    group: int, instance: int, neighbour: NeighbourEntry, other: NeighbourEntry | None, bsl: int, tunnel_mtu: int
 ) -> dict[EntryKey, TableEntry]:
-    entries = [
-        *_neighbour_entries(group, instance, neighbour, bsl),
-        *_backup_entries(group, instance, neighbour, bsl, tunnel_mtu),
-    ]
+    """Without what it has in common with the ``other`` one."""
+    entries: list[TableEntry] = []
+    backups = neighbour.backups
+    if other is None or (neighbour.f_bm, neighbour.next_hop) != (other.f_bm, other.next_hop):
+        entries += _neighbour_entries(group, instance, neighbour, bsl)
+    if other is not None:
+        masks = neighbour.f_bm, other.f_bm
+        backups = tuple(it for it in backups if it not in other.backups or len({it.f_bm == f_bm for f_bm in masks}) > 1)
+    entries += _backup_entries(group, instance, replace(neighbour, backups=backups), bsl, tunnel_mtu)
     return {entry.key: entry for entry in entries}
 
 

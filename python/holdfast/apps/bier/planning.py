@@ -220,6 +220,11 @@ class Scheme:
     protect: Protect = "link"
     ip_frr: bool = True
 
+    @property
+    def is_shortest(self) -> bool:
+        """Whether all trees are those of shortest paths."""
+        return all(trees is shortest for trees in self.sub_domains.values())
+
     def __post_init__(self) -> None:
         if self.buckets < 1 or self.buckets & (self.buckets - 1) or self.buckets > 256:
             raise NetworkError(f"a BIFT has 1, 2, 4 and so on up to 256 ECMP buckets, not {self.buckets}")
@@ -231,7 +236,7 @@ class Scheme:
         ):
             if value not in known:
                 raise NetworkError(f"{what} is {value!r}; it is {' or '.join(known)}")
-        if self.frr == "lfa" and any(trees is not shortest for trees in self.sub_domains.values()):
+        if self.frr == "lfa" and not self.is_shortest:
             raise NetworkError(
                 "loop-free alternates are for sub-domains of shortest paths; protect other trees by tunnels"
             )
@@ -394,8 +399,7 @@ class Plan:
         it; ``loss``: what it lost since this plan. They are computed if they are not known.
         """
         links = frozenset(unusable)
-        is_shortest = all(trees is shortest for trees in self.scheme.sub_domains.values())
-        if self.scheme.frr == "lfa" or not is_shortest or not links >= self.unusable:
+        if self.scheme.frr == "lfa" or not self.scheme.is_shortest or not links >= self.unusable:
             return Plan(self.topology, self.scheme, links, underlay=underlay)
         before_switches = self.switches  # all of this plan is there from here on
         if loss is None or loss.before is not self.underlay or not loss.is_complete:

@@ -131,3 +131,42 @@ def test_a_controller_that_takes_over_loses_no_packet_and_learns_memberships_aga
     assert list(sequence) == list(range(sequence[0], sequence[0] + len(sequence)))
     # The Group Membership Interval after the take-over: 260 s.
     assert 260 * rate <= network.received(run.flow, host=goes).sequence[-1] <= 262 * rate
+
+
+def test_a_controller_that_takes_over_learns_what_changed_while_it_was_away(compiled: Compile) -> None:
+    """One host stays, one leaves and one joins while nobody listens; the stream of the first loses nothing."""
+    rate, stop_s = 100, 40
+    topology = load("abilene")
+    source, stays, goes, comes = list(topology.hosts)[:4]
+    # A membership that nobody confirms ends after 2 x 10 s and 1 s.
+    parameters = OverlayParameters(query_interval_s=10, query_response_interval_s=1)
+    network = SimulatedNetwork(
+        topology, compiled("one-pass"), [BierController(ip_delay_ms=10, bier_delay_ms=30, overlay=parameters)]
+    )
+    stream = UdpStream(source=source, destination=GROUP, packets_per_s=rate, stop_s=stop_s, payload_bytes=64)
+    flow = network.add(stream)
+    network.join(stays, GROUP)
+    network.join(goes, GROUP)
+    network.run(2)
+    network.controllers.clear()
+    network._scheduler = Scheduler()
+    network.leave(goes, GROUP, at_s=3)
+    network.join(comes, GROUP, at_s=3)
+    network.run(6)
+    assert network.group_statistics(comes, GROUP).received == 0
+    successor = BierController(ip_delay_ms=10, bier_delay_ms=30, overlay=parameters)
+    network.controllers.append(successor)
+    successor.attach(network)
+    successor.on_start()
+    network.run(stop_s + 1)
+    assert successor.taken_over
+    got = network.group_statistics(stays, GROUP)
+    assert got.received == network.statistics(flow, host=stays).delivered >= (stop_s - 0.1) * rate
+    assert (got.duplicates, got.out_of_order) == (0, 0)
+    assert got.longest_gap_ps <= 1.1e12 / rate
+    late = network.group_statistics(comes, GROUP)
+    # It answers the first general query within its response interval.
+    assert late.first_ps is not None and 6e12 < late.first_ps < 7.1e12
+    assert late.received >= (stop_s - 7.1) * rate
+    gone = network.group_statistics(goes, GROUP)
+    assert gone.last_unwanted_ps is not None and 3e12 < gone.last_unwanted_ps <= (6 + 21 + 0.1) * 1e12

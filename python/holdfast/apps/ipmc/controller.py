@@ -7,27 +7,22 @@ somebody calls :meth:`IpmcController.join` and :meth:`IpmcController.leave`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from ipaddress import ip_address
 from pathlib import Path
 
 from holdfast._core import Program
-from holdfast.apps.ipmc.planning import GROUPS, Channel, interfaces, plan
+from holdfast.apps.ipmc.planning import ANY_PORT, GROUPS, Root, interfaces, tree
 from holdfast.control.link_state import LinkState
-from holdfast.control.routes import RouteTables, Routing
+from holdfast.control.membership.channels import Channel, ChannelChange
+from holdfast.control.membership.members import SourcePlaces, StaticMembers
+from holdfast.control.numbers import Numbers
+from holdfast.control.routes import Routing
+from holdfast.control.tables import EntryKey, Replicas, TableEntry
 from holdfast.controller import Controller, ControlPlane
 from holdfast.errors import NetworkError
 from holdfast.paths import ShortestPaths
 
 HERE = Path(__file__).parent
-
-FORWARD = "RouterIngress.forward"
-
-TABLES = RouteTables(
-    ipv4="RouterIngress.ipv4_lpm",
-    key="hdr.ipv4.dst_addr",
-    ipv6="RouterIngress.ipv6_lpm",
-    key_v6="hdr.ipv6.dst_addr",
-    actions_v6={FORWARD: "RouterIngress.forward_v6"},
-)
 
 
 def compile_ipmc(defines: dict[str, str] | None = None) -> Program:
@@ -38,33 +33,41 @@ def compile_ipmc(defines: dict[str, str] | None = None) -> Program:
 class IpmcController(Controller):
     """Keeps routes and trees in every switch, one P4Runtime batch for each switch that something changes at.
 
-    ``members``: who has joined what from the beginning.
+    ``members``: who has joined what from the beginning. ``roots``: by group, the switch whose hosts may send to (*,G).
     """
 
     def __init__(
-        self, members: Mapping[Channel, Iterable[str]] | None = None, *, reroute: bool, reaction_delay_ms: float
+        self,
+        members: Mapping[Channel, Iterable[str]] | None = None,
+        *,
+        roots: Mapping[str, str] | None = None,
+        reroute: bool,
+        reaction_delay_ms: float,
     ) -> None:
         super().__init__(reaction_delay_ms=reaction_delay_ms)
         self.reroute = reroute
         self._links = LinkState()
-        self._members: dict[Channel, dict[str, None]] = {}
-        self._numbers: dict[Channel, int] = {}
-        for channel, hosts in (members or {}).items():
-            self._number(channel)
-            self._members[channel] = dict.fromkeys(hosts)
+        self._first_members = dict(members or {})
+        self._roots = {ip_address(group): switch for group, switch in (roots or {}).items()}
 
     def attach(self, plane: ControlPlane) -> None:
-        """Prepares the routes."""
+        """Prepares the routes, and checks who has joined. Raises :class:`NetworkError` for a host or a switch that is not there."""
         super().attach(plane)
         self._links.attach(plane, self._install, self.reaction_delay_ps)
-        self._routing = Routing(TABLES, plane.clients, lambda topology, route: FORWARD)
+        self._routing = Routing.of_router(plane.clients)
+        self._sources = SourcePlaces(self.topology)
+        for group, switch in self._roots.items():
+            if switch not in self.topology.switches:
+                raise NetworkError(f"{group}: there is no switch {switch!r} to be its root")
+        self._free = Numbers(1, GROUPS, "groups, the most that a switch can have,")
+        self._numbers: dict[Channel, int] = {}
+        self._trees: dict[Channel, dict[str, tuple[TableEntry, Replicas]]] = {}
+        self._static = StaticMembers(self.topology, self._first_members)
+        for channel in self._static.channels:
+            self._root(channel)
 
     def on_start(self) -> None:
-        """Installs routes, and the trees of those who have joined. Raises :class:`NetworkError` for a host that is not there."""
-        for channel, hosts in self._members.items():
-            channel.key(self.topology)
-            for host in hosts:
-                self._check(host)
+        """Installs routes, and the trees of those who have joined."""
         self._interfaces = interfaces(self.topology)
         self._install()
 
@@ -75,45 +78,67 @@ class IpmcController(Controller):
 
     def members(self, channel: Channel) -> list[str]:
         """The hosts that have joined, in the order in which they did."""
-        return list(self._members.get(channel, ()))
+        return self._static.members(channel)
 
     def join(self, channel: Channel, host: str) -> None:
-        """Adds a member. Raises :class:`NetworkError` if there is no such host, or no such source."""
-        self._check(host)
-        channel.root(self.topology)
-        channel.key(self.topology)
-        if host not in self._members.setdefault(channel, {}):
-            self._number(channel)
-            self._members[channel][host] = None
-            self._install()
+        """Adds a member. Raises :class:`NetworkError` if there is no such host, no such source, or no root of (*,G)."""
+        self._root(channel)
+        self.members_changed(self._static.join(channel, host))
 
     def leave(self, channel: Channel, host: str) -> None:
         """Takes a member out. Raises :class:`NetworkError` if it is none."""
-        if host not in self._members.get(channel, ()):
-            raise NetworkError(f"{host!r} is no member of {channel.group} from {channel.source}")
-        del self._members[channel][host]
-        if not self._members[channel]:
-            del self._members[channel], self._numbers[channel]
-        self._install()
+        self.members_changed(self._static.leave(channel, host))
 
-    def _check(self, host: str) -> None:
-        if host not in self.topology.hosts:
-            raise NetworkError(f"there is no host {host!r}")
+    def members_changed(self, changes: Iterable[ChannelChange]) -> None:
+        """Plans the trees of channels that changed, and writes what differs: one batch for each switch."""
+        put: dict[str, list[TableEntry]] = {}
+        removed: dict[str, list[EntryKey]] = {}
+        groups: dict[str, dict[int, Replicas | None]] = {}
+        for channel in dict.fromkeys(change.channel for change in changes):
+            before, after = self._trees.pop(channel, {}), self._tree(channel)
+            number = self._numbers[channel]
+            for switch, (entry, replicas) in after.items():
+                if before.get(switch) != (entry, replicas):
+                    put.setdefault(switch, []).append(entry)
+                    groups.setdefault(switch, {})[number] = replicas
+            for switch in before.keys() - after.keys():
+                removed.setdefault(switch, []).append(before[switch][0].key)
+                groups.setdefault(switch, {})[number] = None
+            if channel in self._static.channels:
+                self._trees[channel] = after
+            else:
+                self._free.give_back(self._numbers.pop(channel))
+        for switch in sorted(groups):
+            writer = self._routing.writers[switch]
+            writer.change(put.get(switch, ()), removed.get(switch, ()), groups[switch])
 
-    def _number(self, channel: Channel) -> None:
-        """The lowest free number for a channel that has none."""
-        if channel in self._numbers:
-            return
-        taken = set(self._numbers.values())
-        number = next((i for i in range(1, GROUPS + 1) if i not in taken), None)
-        if number is None:
-            raise NetworkError(f"there are {GROUPS} groups already, the most that a switch can have")
-        self._numbers[channel] = number
+    def _tree(self, channel: Channel) -> dict[str, tuple[TableEntry, Replicas]]:
+        if channel not in self._numbers:
+            self._numbers[channel] = self._free.take()
+        members = self._static.channels.get(channel, {})
+        return tree(self.topology, self._paths, channel, self._root(channel), members, self._numbers[channel])
+
+    def _root(self, channel: Channel) -> Root:
+        source, group = channel
+        if source is None:
+            if group not in self._roots:
+                raise NetworkError(f"{group}: no switch is the root of (*,G); name it in roots")
+            return Root(self._roots[group], ANY_PORT)
+        host = self._sources.host(source)
+        if host is None:
+            raise NetworkError(f"{group}: no host has the address {source}")
+        place = self.topology.attachment(host)
+        return Root(place.switch, place.port)
 
     def _install(self) -> None:
         topology = self.topology
-        paths = ShortestPaths.of(topology, self._links.down if self.reroute else ())
-        routes = self._routing.plan(topology, paths)
-        for switch, forwarding in plan(topology, paths, self._members, self._numbers).items():
-            entries = routes[switch] + self._interfaces[switch] + forwarding.entries
-            self._routing.writers[switch].write(entries, forwarding.groups)
+        self._paths = ShortestPaths.of(topology, self._links.down if self.reroute else ())
+        wanted = self._routing.plan(topology, self._paths)
+        groups: dict[str, dict[int, Replicas]] = {name: {} for name in wanted}
+        for channel in self._static.channels:
+            found = self._trees[channel] = self._tree(channel)
+            for switch, (entry, replicas) in found.items():
+                wanted[switch].append(entry)
+                groups[switch][self._numbers[channel]] = replicas
+        for switch, entries in wanted.items():
+            self._routing.writers[switch].write(entries + self._interfaces[switch], groups[switch])

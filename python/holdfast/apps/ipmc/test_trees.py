@@ -8,7 +8,8 @@ import pytest
 
 from holdfast import SimulatedNetwork, UdpStream, topologies
 from holdfast._core import Program
-from holdfast.apps.ipmc import Channel, IpmcController
+from holdfast.apps.ipmc import IpmcController, channel, channel_of
+from holdfast.control.membership.channels import Channel
 from holdfast.errors import NetworkError
 
 GROUP = "239.1.1.1"
@@ -19,6 +20,10 @@ def network_of(
     program: Program, spec: str, controller: IpmcController, *, detection_delay_ms: float = 10.0
 ) -> SimulatedNetwork:
     return SimulatedNetwork(topologies.load(spec), program, [controller], detection_delay_ms=detection_delay_ms)
+
+
+def of(spec: str, source: str, group: str = GROUP) -> Channel:
+    return channel_of(topologies.load(spec), group, source)
 
 
 def stream(network: SimulatedNetwork, source: str, stop_s: float = 1.0) -> int:
@@ -40,7 +45,7 @@ def test_each_member_gets_each_packet_once_and_nobody_else_any(program: Program,
     hosts = list(topologies.load(spec).hosts)
     source, *others = random.Random(spec).sample(hosts, min(9, len(hosts)))
     members, strangers = others[: len(others) // 2 + 1], others[len(others) // 2 + 1 :]
-    controller = IpmcController({Channel(GROUP, source): members}, reroute=False, reaction_delay_ms=0)
+    controller = IpmcController({of(spec, source): members}, reroute=False, reaction_delay_ms=0)
     network = network_of(program, spec, controller)
     flow = stream(network, source)
     network.run(2.0)
@@ -55,7 +60,7 @@ def test_each_member_gets_each_packet_once_and_nobody_else_any(program: Program,
 def test_a_failure_costs_detection_and_reaction_with_reroute_and_its_time_without(
     program: Program, reroute: bool
 ) -> None:
-    controller = IpmcController({Channel(GROUP, "h1"): ["h2", "h3"]}, reroute=reroute, reaction_delay_ms=20)
+    controller = IpmcController({of("ring:4", "h1"): ["h2", "h3"]}, reroute=reroute, reaction_delay_ms=20)
     network = network_of(program, "ring:4", controller)
     flow = stream(network, "h1")
     network.set_link("s1-s2", up=False, at_s=0.3)
@@ -69,7 +74,7 @@ def test_a_failure_costs_detection_and_reaction_with_reroute_and_its_time_withou
 def test_join_and_leave_change_the_tree_and_leave_nothing_behind(program: Program) -> None:
     controller = IpmcController(reroute=False, reaction_delay_ms=0)
     network = network_of(program, "line:4", controller)
-    channel = Channel(GROUP, "h1")
+    channel = of("line:4", "h1")
     flow = stream(network, "h1", stop_s=4.0)
     controller.join(channel, "h4")
     assert entries_of(network) == 4
@@ -91,7 +96,8 @@ def test_join_and_leave_change_the_tree_and_leave_nothing_behind(program: Progra
 def test_any_host_of_a_switch_may_send_to_a_shared_channel(program: Program) -> None:
     topology = topologies.load("fat-tree:4")
     root = topology.attachment("h1").switch
-    controller = IpmcController({Channel(GROUP, root): ["h3", "h9"]}, reroute=False, reaction_delay_ms=0)
+    members = {channel(GROUP): ["h3", "h9"]}
+    controller = IpmcController(members, roots={GROUP: root}, reroute=False, reaction_delay_ms=0)
     network = SimulatedNetwork(topology, program, [controller])
     senders = [name for name in topology.hosts if topology.attachment(name).switch == root]
     assert len(senders) == 2
@@ -105,20 +111,54 @@ def test_any_host_of_a_switch_may_send_to_a_shared_channel(program: Program) -> 
 @pytest.mark.parametrize(
     ("group", "source", "message"),
     [
-        ("10.0.0.1", "h1", "is no multicast group"),
-        ("nonsense", "h1", "is no multicast group"),
+        ("10.0.0.1", "h1", "is not a multicast group"),
+        ("nonsense", "h1", "is not a channel"),
         ("224.0.0.22", "h1", "a group of one link"),
-        ("ff02::16", "h1", "a group of one link"),
-        (GROUP, "h9", "no host and no switch 'h9'"),
         ("ff15::1", "h1", "'h1' has no IPv6 address"),
+        (GROUP, "h9", "no host 'h9'"),
     ],
 )
-def test_what_makes_no_channel_is_one_sentence(program: Program, group: str, source: str, message: str) -> None:
+def test_what_makes_no_channel_is_one_sentence(group: str, source: str, message: str) -> None:
+    with pytest.raises(NetworkError, match=message):
+        of("line:2", source, group)
+
+
+def test_what_cannot_be_joined_is_one_sentence(program: Program) -> None:
     controller = IpmcController(reroute=False, reaction_delay_ms=0)
     network_of(program, "line:2", controller)
-    with pytest.raises(NetworkError, match=message):
-        controller.join(Channel(group, source), "h2")
-    with pytest.raises(NetworkError, match="no host 'h7'"):
-        controller.join(Channel(GROUP, "h1"), "h7")
+    for joined, host, message in (
+        (of("line:2", "h1"), "h7", "no host 'h7'"),
+        (channel(GROUP), "h2", "no switch is the root"),
+        (channel(GROUP, "10.9.9.9"), "h2", "no host has the address 10.9.9.9"),
+    ):
+        with pytest.raises(NetworkError, match=message):
+            controller.join(joined, host)
     with pytest.raises(NetworkError, match="no member"):
-        controller.leave(Channel(GROUP, "h1"), "h2")
+        controller.leave(of("line:2", "h1"), "h2")
+    with pytest.raises(NetworkError, match="no switch 's9'"):
+        network_of(program, "line:2", IpmcController(roots={GROUP: "s9"}, reroute=False, reaction_delay_ms=0))
+
+
+def test_a_join_writes_what_it_changes(program: Program) -> None:
+    """The tree gets a branch; whoever is not on it, and other channels, are not written."""
+    topology = topologies.load("line:4")
+    others = {channel_of(topology, f"239.2.0.{number}", "h1"): ["h2", "h3", "h4"] for number in range(20)}
+    joined = of("line:4", "h1")
+    controller = IpmcController(others | {joined: ["h2"]}, reroute=False, reaction_delay_ms=0)
+    network = SimulatedNetwork(topology, program, [controller])
+    before = {name: client.updates_sent for name, client in network.clients.items()}
+    controller.join(joined, "h3")
+    # At s2 another copy; at s3 a group and an entry.
+    written = {name: client.updates_sent - before[name] for name, client in network.clients.items()}
+    assert written == {"s1": 0, "s2": 1, "s3": 2, "s4": 0}
+
+
+def test_members_of_any_source_get_what_others_joined_by_name(program: Program) -> None:
+    topology = topologies.load("ring:5")
+    specific, shared = channel_of(topology, GROUP, "h1"), channel(GROUP)
+    controller = IpmcController({specific: ["h2"]}, roots={GROUP: "s1"}, reroute=False, reaction_delay_ms=0)
+    network = SimulatedNetwork(topology, program, [controller])
+    flow = stream(network, "h1")
+    controller.join(shared, "h4")
+    network.run(2.0)
+    assert [received(network, flow, host) for host in ("h2", "h3", "h4")] == [RATE, 0, RATE]

@@ -11,22 +11,12 @@ from pathlib import Path
 
 from holdfast._core import Program
 from holdfast.control.link_state import LinkState
-from holdfast.control.routes import RouteTables, Routing
+from holdfast.control.routes import Routing
 from holdfast.controller import Controller, ControlPlane
 from holdfast.discovery import Discovery, LinkDiscovery
 from holdfast.topology import Topology
 
 HERE = Path(__file__).parent
-
-FORWARD = "RouterIngress.forward"
-
-TABLES = RouteTables(
-    ipv4="RouterIngress.ipv4_lpm",
-    key="hdr.ipv4.dst_addr",
-    ipv6="RouterIngress.ipv6_lpm",
-    key_v6="hdr.ipv6.dst_addr",
-    actions_v6={FORWARD: "RouterIngress.forward_v6"},
-)
 
 
 def compile_router(defines: dict[str, str] | None = None) -> Program:
@@ -50,7 +40,7 @@ class RouterController(Controller):
         """Prepares the discovery, if there is one."""
         super().attach(plane)
         self._links.attach(plane, self.on_links_changed, self.reaction_delay_ps)
-        self._routing = Routing(TABLES, plane.clients, lambda topology, route: FORWARD)
+        self._routing = Routing.of_router(plane.clients)
 
     @property
     def topology(self) -> Topology:

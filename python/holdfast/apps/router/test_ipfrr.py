@@ -20,8 +20,8 @@ from holdfast.apps.router import (
     compile_ipfrr,
     compile_router,
 )
-from holdfast.apps.router.controller import TABLES as ROUTER_TABLES
 from holdfast.apps.router.ipfrr import TABLES as IPFRR_TABLES
+from holdfast.control.routes import ROUTER_TABLES
 from holdfast.parameters import PS_PER_MS
 from holdfast.paths import ShortestPaths
 from holdfast.topologies import by_name

@@ -6,9 +6,9 @@ It does not know who hears a message, and what follows from it.
 from __future__ import annotations
 
 import struct
-from functools import lru_cache
 from ipaddress import IPv4Address
 
+from holdfast.control.membership.family import IGMP
 from holdfast.control.membership.messages import (
     Malformed,
     MalformedError,
@@ -18,8 +18,6 @@ from holdfast.control.membership.messages import (
     RecordKind,
     Report,
     checksum,
-    decoded,
-    encoded,
 )
 from holdfast.parameters import PS_PER_S
 
@@ -35,19 +33,14 @@ REPORTS_V3 = IPv4Address("224.0.0.22")
 ROUTER_ALERT = bytes((0x94, 4, 0, 0))
 """The option in the IP header (RFC 2113)."""
 
-RESPONSE_UNIT_PS = PS_PER_S // 10
 RESPONSE_V1_PS = 10 * PS_PER_S
 """What a query of version 1 stands for (RFC 3376, 7.2.1)."""
 
-LONGEST_RESPONSE_PS = decoded(0xFF, 4) * RESPONSE_UNIT_PS
-LONGEST_RESPONSE_V2_PS = 0xFF * RESPONSE_UNIT_PS
+LONGEST_RESPONSE_PS = IGMP.longest_response_ps
+LONGEST_RESPONSE_V2_PS = 0xFF * IGMP.response_unit_ps
 
 _INTERNETWORK_CONTROL = 0xC0
-_KINDS = {int(kind): kind for kind in RecordKind}
 _FULL_HEADER = 20
-
-address_of = lru_cache(1 << 16)(IPv4Address)
-"""Of 4 bytes. Those in use are few, and heard often."""
 
 
 def parse(packet: bytes) -> tuple[IPv4Address, Message]:
@@ -68,7 +61,7 @@ def parse(packet: bytes) -> tuple[IPv4Address, Message]:
         raise MalformedError(Malformed.OTHER_PROTOCOL)
     if packet[8] != 1:
         raise MalformedError(Malformed.TTL)
-    source = address_of(packet[12:16])
+    source = IPv4Address(packet[12:16])
     if source.is_multicast or source.is_loopback or packet[12:16] == b"\xff\xff\xff\xff":
         raise MalformedError(Malformed.SOURCE)
     message = parse_message(packet[header_bytes:total_bytes])
@@ -100,79 +93,32 @@ def parse_message(data: bytes) -> Message:
         raise MalformedError(Malformed.CHECKSUM)
     kind = data[0]
     if kind == REPORT_V3:
-        return _report_v3(data)
+        return IGMP.report(data)
     if kind == QUERY:
         return _query(data)
     if kind == LEAVE:
-        return Report(2, (Record(RecordKind.CHANGE_TO_INCLUDE, _group(data[4:8])),))
+        return Report(2, (Record(RecordKind.CHANGE_TO_INCLUDE, IGMP.group(data, 4)),))
     if kind in (REPORT_V1, REPORT_V2):
-        return Report(1 if kind == REPORT_V1 else 2, (Record(RecordKind.MODE_IS_EXCLUDE, _group(data[4:8])),))
+        return Report(1 if kind == REPORT_V1 else 2, (Record(RecordKind.MODE_IS_EXCLUDE, IGMP.group(data, 4)),))
     raise MalformedError(Malformed.UNKNOWN_TYPE)
 
 
 def _query(data: bytes) -> Query:
-    group = _group(data[4:8]) if any(data[4:8]) else None
-    if len(data) == 8:
-        if data[1] == 0:
-            # A query of version 1 is always general: hosts ignore the group.
-            return Query(1, None, RESPONSE_V1_PS)
-        return Query(2, group, data[1] * RESPONSE_UNIT_PS)
-    if len(data) < 12:
-        raise MalformedError(Malformed.QUERY_LENGTH)
-    (count,) = struct.unpack_from("!H", data, 10)
-    return Query(
-        3,
-        group,
-        decoded(data[1], 4) * RESPONSE_UNIT_PS,
-        _sources(data, 12, count),
-        suppress=bool(data[8] & 8),
-        robustness=data[8] & 7,
-        interval_s=decoded(data[9], 4),
-    )
-
-
-def _report_v3(data: bytes) -> Report:
-    (count,) = struct.unpack_from("!H", data, 6)
-    records = []
-    at = 8
-    for _ in range(count):
-        if len(data) < at + 8:
-            raise MalformedError(Malformed.TRUNCATED)
-        kind, auxiliary, sources = struct.unpack_from("!BBH", data, at)
-        group = _group(data[at + 4 : at + 8])
-        record_sources = _sources(data, at + 8, sources)
-        at += 8 + 4 * (sources + auxiliary)
-        if at > len(data):
-            raise MalformedError(Malformed.TRUNCATED)
-        # Those of an unknown kind are ignored, and the others are not (RFC 3376, 4.2.12).
-        if (known := _KINDS.get(kind)) is not None:
-            records.append(Record(known, group, record_sources))
-    return Report(3, tuple(records))
-
-
-def _group(data: bytes) -> IPv4Address:
-    if data[0] >> 4 != 0xE:
-        raise MalformedError(Malformed.GROUP)
-    return address_of(data)
-
-
-def _sources(data: bytes, at: int, count: int) -> tuple[IPv4Address, ...]:
-    end = at + 4 * count
-    if end > len(data):
-        raise MalformedError(Malformed.TRUNCATED)
-    return tuple(address_of(data[i : i + 4]) for i in range(at, end, 4))
+    if len(data) > 8:
+        return IGMP.query(data, data[1])
+    if data[1] == 0:
+        # A query of version 1 is always general: hosts ignore the group.
+        return Query(1, None, RESPONSE_V1_PS)
+    return Query(2, IGMP.query_group(data), data[1] * IGMP.response_unit_ps)
 
 
 def query_message(query: Query) -> bytes:
     """The bytes of a query, without the IP header."""
     group = bytes(4) if query.group is None else query.group.packed
-    response = query.max_response_ps // RESPONSE_UNIT_PS
-    if query.version < 3:
-        return _with_checksum(struct.pack("!BBH4s", QUERY, response if query.version == 2 else 0, 0, group))
-    flags = query.suppress << 3 | (query.robustness if query.robustness < 8 else 0)
-    head = struct.pack("!BBH4s", QUERY, encoded(response, 4), 0, group)
-    rest = struct.pack("!BBH", flags, encoded(query.interval_s, 4), len(query.sources))
-    return _with_checksum(head + rest + b"".join(source.packed for source in query.sources))
+    if query.version < IGMP.latest:
+        response = query.max_response_ps // IGMP.response_unit_ps if query.version == 2 else 0
+        return _with_checksum(struct.pack("!BBH4s", QUERY, response, 0, group))
+    return _with_checksum(struct.pack("!BBH4s", QUERY, IGMP.query_code(query), 0, group) + IGMP.behind_group(query))
 
 
 def _with_checksum(message: bytes) -> bytes:

@@ -6,9 +6,9 @@ It does not know who hears a message, and what follows from it.
 from __future__ import annotations
 
 import struct
-from functools import lru_cache
 from ipaddress import IPv6Address
 
+from holdfast.control.membership.family import MLD
 from holdfast.control.membership.messages import (
     Malformed,
     MalformedError,
@@ -18,10 +18,7 @@ from holdfast.control.membership.messages import (
     RecordKind,
     Report,
     checksum,
-    decoded,
-    encoded,
 )
-from holdfast.parameters import PS_PER_S
 
 ICMPV6 = 58
 HOP_BY_HOP = 0
@@ -36,16 +33,10 @@ REPORTS_V2 = IPv6Address("ff02::16")
 ROUTER_ALERT = bytes((5, 2, 0, 0))
 """The option in the Hop-by-Hop header (RFC 2711), for MLD."""
 
-RESPONSE_UNIT_PS = PS_PER_S // 1000
+LONGEST_RESPONSE_PS = MLD.longest_response_ps
+LONGEST_RESPONSE_V1_PS = 0xFFFF * MLD.response_unit_ps
 
-LONGEST_RESPONSE_PS = decoded(0xFFFF, 12) * RESPONSE_UNIT_PS
-LONGEST_RESPONSE_V1_PS = 0xFFFF * RESPONSE_UNIT_PS
-
-_KINDS = {int(kind): kind for kind in RecordKind}
 _HEADER = 40
-
-address_of = lru_cache(1 << 16)(IPv6Address)
-"""Of 16 bytes. Those in use are few, and heard often."""
 
 
 def parse(packet: bytes) -> tuple[IPv6Address, Message]:
@@ -77,7 +68,7 @@ def parse(packet: bytes) -> tuple[IPv6Address, Message]:
     if checksum(pseudo + data):
         raise MalformedError(Malformed.CHECKSUM)
     message = parse_message(data)
-    source = address_of(packet[8:24])
+    source = IPv6Address(packet[8:24])
     if packet[7] != 1:
         raise MalformedError(Malformed.TTL)
     if not source.is_link_local:
@@ -111,75 +102,26 @@ def parse_message(data: bytes) -> Message:
     if len(data) < (8 if kind == REPORT_V2 else 24):
         raise MalformedError(Malformed.TRUNCATED)
     if kind == REPORT_V2:
-        return _report_v2(data)
+        return MLD.report(data)
     if kind == QUERY:
         return _query(data)
     change = RecordKind.CHANGE_TO_INCLUDE if kind == DONE else RecordKind.MODE_IS_EXCLUDE
-    return Report(1, (Record(change, _group(data[8:24])),))
+    return Report(1, (Record(change, MLD.group(data, 8)),))
 
 
 def _query(data: bytes) -> Query:
     (code,) = struct.unpack_from("!H", data, 4)
-    group = _group(data[8:24]) if any(data[8:24]) else None
-    if len(data) == 24:
-        return Query(1, group, code * RESPONSE_UNIT_PS)
-    if len(data) < 28:
-        raise MalformedError(Malformed.QUERY_LENGTH)
-    (count,) = struct.unpack_from("!H", data, 26)
-    return Query(
-        2,
-        group,
-        decoded(code, 12) * RESPONSE_UNIT_PS,
-        _sources(data, 28, count),
-        suppress=bool(data[24] & 8),
-        robustness=data[24] & 7,
-        interval_s=decoded(data[25], 4),
-    )
-
-
-def _report_v2(data: bytes) -> Report:
-    (count,) = struct.unpack_from("!H", data, 6)
-    records = []
-    at = 8
-    for _ in range(count):
-        if len(data) < at + 20:
-            raise MalformedError(Malformed.TRUNCATED)
-        kind, auxiliary, sources = struct.unpack_from("!BBH", data, at)
-        group = _group(data[at + 4 : at + 20])
-        record_sources = _sources(data, at + 20, sources)
-        at += 20 + 16 * sources + 4 * auxiliary
-        if at > len(data):
-            raise MalformedError(Malformed.TRUNCATED)
-        # Those of an unknown kind are ignored, and the others are not (RFC 3810, 5.2.12).
-        if (known := _KINDS.get(kind)) is not None:
-            records.append(Record(known, group, record_sources))
-    return Report(2, tuple(records))
-
-
-def _group(data: bytes) -> IPv6Address:
-    if data[0] != 0xFF:
-        raise MalformedError(Malformed.GROUP)
-    return address_of(data)
-
-
-def _sources(data: bytes, at: int, count: int) -> tuple[IPv6Address, ...]:
-    end = at + 16 * count
-    if end > len(data):
-        raise MalformedError(Malformed.TRUNCATED)
-    return tuple(address_of(data[i : i + 16]) for i in range(at, end, 16))
+    if len(data) > 24:
+        return MLD.query(data, code)
+    return Query(1, MLD.query_group(data), code * MLD.response_unit_ps)
 
 
 def query_message(query: Query) -> bytes:
     """The bytes of a query; its checksum, which covers addresses, is zero."""
     group = bytes(16) if query.group is None else query.group.packed
-    response = query.max_response_ps // RESPONSE_UNIT_PS
-    code = response if query.version == 1 else encoded(response, 12)
-    head = struct.pack("!BBHHH16s", QUERY, 0, 0, code, 0, group)
-    if query.version == 1:
-        return head
-    flags = query.suppress << 3 | (query.robustness if query.robustness < 8 else 0)
-    rest = struct.pack("!BBH", flags, encoded(query.interval_s, 4), len(query.sources))
-    return head + rest + b"".join(source.packed for source in query.sources)
+    if query.version < MLD.latest:
+        return struct.pack("!BBHHH16s", QUERY, 0, 0, query.max_response_ps // MLD.response_unit_ps, 0, group)
+    return struct.pack("!BBHHH16s", QUERY, 0, 0, MLD.query_code(query), 0, group) + MLD.behind_group(query)
 
 
 def query_packet(query: Query, source: IPv6Address) -> bytes:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.control.membership import frames, igmp, mld
+from holdfast.control.membership.family import IGMP, MLD
 from holdfast.control.membership.messages import (
     Malformed,
     MalformedError,
@@ -203,7 +204,7 @@ def queries(draw: st.DrawFn) -> tuple[V4 | V6, Query]:
     v4 = draw(st.booleans())
     group = draw(st.none() | (GROUPS_V4 if v4 else GROUPS_V6))
     sources = draw(st.lists(ADDRESSES_V4 if v4 else ADDRESSES_V6, max_size=4)) if group is not None else []
-    unit = igmp.RESPONSE_UNIT_PS if v4 else mld.RESPONSE_UNIT_PS
+    unit = (IGMP if v4 else MLD).response_unit_ps
     code = draw(st.integers(0, 0xFF if v4 else 0xFFFF))
     query = Query(
         3 if v4 else 2,

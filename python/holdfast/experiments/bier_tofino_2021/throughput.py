@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 
 from holdfast import statistics
 from holdfast.apps.bier.program import header_bytes
-from holdfast.apps.ipmc import Channel, IpmcController, compile_ipmc
+from holdfast.apps.ipmc import IpmcController, channel_of, compile_ipmc
 from holdfast.experiments import Finding, Setting
 from holdfast.experiments.bier_tofino_2021 import domain, drawing, load, model, provisioning, published
 from holdfast.network import SimulatedNetwork
@@ -150,7 +150,7 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 def _network(topology: Topology, replication: str, subscribers: Sequence[str], seed: int) -> SimulatedNetwork:
     if replication == "ipmc":
-        members = {Channel(GROUP, SOURCE): subscribers}
+        members = {channel_of(topology, GROUP, SOURCE): subscribers}
         trees = IpmcController(members, reroute=False, reaction_delay_ms=0.0)
         return SimulatedNetwork(topology, compile_ipmc(), [trees], seed=seed)
     bfr_ids = {f"bfer{number}": number for number in range(1, len(subscribers) + 1)}
