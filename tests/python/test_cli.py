@@ -466,3 +466,53 @@ def test_a_switch_says_what_controllers_lost() -> None:
         "digest messages lost, too many waited: 3",
         "notifications dropped, clients read too slowly: 2",
     ]
+
+
+RULES = """
+zones: {inside: , outside: }
+rules:
+  - {name: web, action: allow, from: inside, protocol: tcp, destination_ports: [80, 443]}
+  - {name: rest, action: deny, from: inside, protocol: tcp}
+"""
+
+
+def test_firewall_check_finds_rules_that_never_decide(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text(RULES)
+    result = holdfast("firewall", "check", str(file))
+    assert (result.returncode, result.stdout) == (0, f"{file}: 2 rules, 2 zones, 0 bindings; nothing to report\n")
+    file.write_text(RULES + "  - {name: late, action: allow, from: inside, protocol: tcp, destination_ports: 22}\n")
+    result = holdfast("firewall", "check", str(file))
+    sentence = "rule 'late' is shadowed: it never decides, because of 'rest'"
+    assert (result.returncode, result.stdout) == (1, f"{file}:6: {sentence}\n")
+    [finding] = json.loads(holdfast("firewall", "check", "--json", str(file)).stdout)
+    assert (finding["line"], finding["kind"], finding["sentence"]) == (6, "shadowed", sentence)
+    file.write_text(RULES + "  - {name: web, action: allow}\n")
+    result = holdfast("firewall", "check", str(file))
+    assert (result.returncode, result.stderr) == (1, f"error: {file}:6: rules.2.name: there is another rule 'web'\n")
+
+
+def test_firewall_show_lists_rules_and_counters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from holdfast.apps.firewall.program import compile_firewall
+    from holdfast.apps.firewall.rules import read
+    from holdfast.apps.firewall.writer import FirewallWriter
+    from holdfast.p4runtime.client import GrpcClient
+    from holdfast.p4runtime.device import Device
+    from holdfast.p4runtime.server import Server
+
+    file = tmp_path / "rules.yaml"
+    file.write_text(RULES)
+    monkeypatch.setenv("COLUMNS", "160")
+    result = holdfast("firewall", "show", str(file))
+    assert result.returncode == 0 and re.search(r"web .*allow .*inside .*any .*tcp .*80, 443", result.stdout)
+    program = compile_firewall("bridged", {"WAY_BITS": "4"})
+    device = Device(1, _core.Switch(program))
+    with Server([device], "127.0.0.1:0") as server, GrpcClient(server.address) as client:
+        client.set_pipeline(program)
+        rules = read(file).value
+        FirewallWriter(client, b"secret").replace(rules, [], [])
+        device.switch.process(1, bytes(60))
+        result = holdfast("firewall", "show", str(file), "--grpc", server.address)
+        assert client.is_primary, "a reader takes nothing from the controller"
+    assert result.returncode == 0, result.stderr
+    assert re.search(r"unknown_port\W+1\W+60", result.stdout)

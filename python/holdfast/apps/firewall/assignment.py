@@ -24,8 +24,8 @@ MOST_REQUESTS = 4096
 """That wait for answers at one switch; the oldest are forgotten."""
 
 Refusal: TypeAlias = Literal["malformed", "foreign", "taken", "too_many", "unasked"]
-"""Why a packet is not passed on: it cannot be read; its hardware address is not its sender's; the address is another station's, or
-the MAC address is at another port; the port has too many addresses; nobody asked."""
+"""Why a packet is not passed on: it cannot be read; its IP address or the hardware address in it is not its sender's; the address is
+another station's, or the MAC address is at another port; the port has too many addresses; nobody asked."""
 
 _COOKIE = b"\x63\x82\x53\x63"
 _REQUEST, _ACK, _RELEASE, _DECLINE = 3, 5, 7, 4
@@ -82,10 +82,22 @@ class Assignments:
     def _hear(self, frame: bytes, port: int, now_ps: int) -> Onward | Refusal:
         mac = int.from_bytes(frame[6:12], "big")
         if frame[12:14] == b"\x08\x00":
-            return self._dhcp(frame[42:], frame[34:36] == b"\0\x43", port, mac, now_ps)
+            answers, source = frame[34:36] == b"\0\x43", ipaddress.IPv4Address(frame[26:30])
+            if not answers and not source.is_unspecified and not self._holds(source, port, mac):
+                return "foreign"
+            return self._dhcp(frame[42:], answers, port, mac, now_ps)
         if frame[20] == 58:
             return self._claim(ipaddress.IPv6Address(frame[62:78]), port, mac, now_ps)
-        return self._dhcpv6(frame[62:], frame[54:56] == (547).to_bytes(2, "big"), port, mac, now_ps)
+        answers, sender = frame[54:56] == (547).to_bytes(2, "big"), ipaddress.IPv6Address(frame[22:38])
+        if not answers and not sender.is_link_local and not self._holds(sender, port, mac):
+            return "foreign"
+        return self._dhcpv6(frame[62:], answers, port, mac, now_ps)
+
+    def _holds(self, address: Address, port: int, mac: int) -> bool:
+        learnt = self.learnt.get(address)
+        if learnt is not None:
+            return (learnt.port, learnt.mac) == (port, mac)
+        return self.static.get(address) == mac and self.static_macs.get(mac) == port
 
     def _may_have(self, address: Address, port: int, mac: int) -> Refusal | None:
         if self.static.get(address, mac) != mac or self.static_macs.get(mac, port) != port:

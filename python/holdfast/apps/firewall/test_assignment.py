@@ -106,6 +106,8 @@ def test_a_release_ends_a_binding(bridge: Any) -> None:
     me = make.mac(1)
     bridge.receive(LAN, dhcp(3, me))
     bridge.receive(SERVER, dhcp(5, me, answers=True, address="10.0.0.1"))
+    bridge.receive(LAN, dhcp(7, make.mac(9), ciaddr="10.0.0.1"))
+    assert len(bridge.controller.learnt("s1")) == 1, "another's release"
     bridge.receive(LAN, dhcp(7, me, ciaddr="10.0.0.1"))
     assert bridge.controller.learnt("s1") == []
     assert bridge.reason(LAN, uses(me, "10.0.0.1")) == "spoofed_mac"
@@ -120,9 +122,11 @@ def test_only_authenticated_ports_get_addresses_and_only_servers_grant_them(brid
     assert bridge.receive(LAN, dhcp(3, make.mac(9)).replace(make.mac(9), make.mac(1), 1)) == [], (
         "in the name of another"
     )
+    packet = make.ipv4("10.0.0.9", "10.0.0.254", 17, make.udp(68, 67, bytes(300)))
+    assert bridge.receive(LAN, make.ethernet(BROADCAST, me, 0x0800, packet)) == [], "from an address of nobody"
     bridge.receive(LAN, dhcp(3, me))
     assert bridge.receive(SERVER, dhcp(5, make.mac(2), answers=True, address="10.0.0.1")) == [], "an answer to another"
-    assert bridge.controller.refused("s1") == {"unasked": 2, "foreign": 1}
+    assert bridge.controller.refused("s1") == {"unasked": 2, "foreign": 2}
     assert bridge.controller.learnt("s1") == []
 
 

@@ -63,7 +63,9 @@ def test_a_host_has_no_access_until_it_is_bound(variant: Variant, family: Any) -
 def test_flows_of_all_kinds_go_through_a_network() -> None:
     controller = FirewallController(rules("h1", "h3"), reaction_delay_ms=1)
     network = SimulatedNetwork(thesis_network(), compile_firewall("routed", {"WAY_BITS": "8"}), [controller], seed=1)
-    transfer = network.add_tcp(TcpTransfer(source="h1", destination="h3", application="transfer", transfer_bytes=2_000_000))
+    transfer = network.add_tcp(
+        TcpTransfer(source="h1", destination="h3", application="transfer", transfer_bytes=2_000_000)
+    )
     ping = network.add(Ping(source="h3", destination="h1", stop_s=1))
     network.run(until_s=3)
     assert network.tcp_statistics(transfer).bytes_received == 2_000_000

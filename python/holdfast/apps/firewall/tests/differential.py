@@ -162,6 +162,13 @@ def number(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> int:
     return int(address) + (0xFFFF << 32 if address.version == 4 else 0)
 
 
+def source_cell(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> int:
+    """Its cell of the meter of new flows: 12 bits of a hash."""
+    words = [number(address) >> shift & 0xFFFFFFFF for shift in (96, 64, 32, 0)]
+    first, second = ((HASH_KEYS[f"k{i}"] + words[i]) * (HASH_KEYS[f"k{i + 1}"] + words[i + 1]) for i in (0, 2))
+    return (first + second) % 2**64 >> 52
+
+
 def rule_match(rule: Rule, generation: int) -> Match:
     """The key of a rule's entry."""
     match: Match = {"generation": generation}
@@ -204,6 +211,7 @@ def world(*, bridged: bool, rng: random.Random) -> Model:
     model.routes.append((network("192.0.2.0/24"), 4, make.mac(104), make.mac(77)))  # to nobody who is bound
     model.packet_limits[1] = Bucket(rng.choice((500, 2_000)), rng.choice((3, 40)))
     model.byte_limits[2] = Bucket(rng.choice((10_000, 100_000)), rng.choice((200, 900)))
+    model.source_cell = source_cell
     model.new_flows = (rng.choice((100, 300)), 8)
     return model
 

@@ -8,6 +8,7 @@ Flows are objects in a list without a limit, addresses are Python's, and each ch
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -175,7 +176,9 @@ class Model:
         self.packet_limits: dict[int, Bucket] = {}
         self.byte_limits: dict[int, Bucket] = {}
         self.new_flows: tuple[int, int] | None = None
-        self._sources: dict[Address, Bucket] = {}
+        self.source_cell: Callable[[Address], object] = lambda source: source
+        """Sources with one cell share its rate."""
+        self._sources: dict[object, Bucket] = {}
         self.flows: dict[tuple[object, ...], Flow] = {}
 
     # ---- Parsing ----
@@ -541,7 +544,9 @@ class Model:
         rule = self._matching((role.zone, to_zone), (src, dst, *ports, packet.flow_protocol))
         if rule is None or not rule.allow:
             raise _Bad("no_rule" if rule is None else "denied")
-        if self.new_flows is not None and not self._sources.setdefault(src, Bucket(*self.new_flows)).take(1, now_us):
+        if self.new_flows is not None and not self._sources.setdefault(
+            self.source_cell(src), Bucket(*self.new_flows)
+        ).take(1, now_us):
             raise _Bad("flow_rate")
         self._take(rule.limit, packet, now_us)
         state = {"tcp": "syn_sent", "udp": "udp_new", "echo": "echo"}.get(packet.kind, "other_new")
