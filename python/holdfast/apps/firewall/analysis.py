@@ -2,8 +2,8 @@
 
 A box has an interval of each thing that rules ask for: zones, version, addresses, protocol, ports. A rule is a few boxes. Each
 question is a search for a packet in a box: what another box decides is cut out of it, and the parts that are left are searched in
-turn, until one is found that no other rule meets, or none is left. Bounds are numbered in their order, so that addresses are small numbers, and
-rules that a part has nothing in common with are left out by array operations.
+turn, until one is found that no other rule meets, or none is left. Bounds are numbered in their order, so that addresses are small
+numbers, and rules that a part has nothing in common with are left out by array operations.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ MOST_REQUESTS = 4096
 """That wait for answers at one switch; the oldest are forgotten."""
 
 Refusal: TypeAlias = Literal["malformed", "foreign", "taken", "too_many", "unasked"]
-"""Why a packet is not passed on: it cannot be read; its IP address or the hardware address in it is not its sender's; the address is
-another station's, or the MAC address is at another port; the port has too many addresses; nobody asked."""
+"""Why a packet is not passed on: it cannot be read; its IP address or the hardware address in it is not its sender's; the address
+is another station's, or the MAC address is at another port; the port has too many addresses; nobody asked."""
 
 _COOKIE = b"\x63\x82\x53\x63"
 _REQUEST, _ACK, _RELEASE, _DECLINE = 3, 5, 7, 4

@@ -49,19 +49,24 @@ class Standalone:
 
     @property
     def clients(self) -> Mapping[str, Client]:
+        """The one."""
         return {"s1": self.client}
 
     @property
     def now_ps(self) -> int:
+        """The test's clock."""
         return self.now_us * 1_000_000
 
     def port_is_up(self, switch: str, port: int) -> bool:
+        """Always."""
         return True
 
     def secret(self) -> bytes:
+        """The same in each test."""
         return bytes(range(32))
 
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
+        """For :meth:`elapse`."""
         self.timers.append((self.now_us + round(delay_ms * 1000), next(self._numbers), handler))
 
     def _packet_out(self, packet: bytes) -> None:
@@ -96,6 +101,7 @@ class Standalone:
         self.device.collect_digests(self.now_us * 1000)
 
     def drops(self) -> dict[str, int]:
+        """Dropped packets by reason."""
         return {reason: packets for reason, (packets, _) in self.controller.drops("s1").items()}
 
     def reason(self, port: int, frame: bytes) -> str:
@@ -112,9 +118,11 @@ class Standalone:
 
 @pytest.fixture
 def standalone() -> type[Standalone]:
+    """What makes such a switch."""
     return Standalone
 
 
 @pytest.fixture(params=["jit", "interpreter"])
 def executor(request: pytest.FixtureRequest) -> Any:
+    """Each of the two."""
     return request.param

@@ -1,4 +1,4 @@
-"""What attackers send: spoofed addresses, floods of new flows at the size of the table, fragments, cut and optioned headers, forged segments."""
+"""What attackers send: spoofed addresses, floods of new flows at the table's size, fragments, cut headers, forged segments."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_a_reset_ends_a_connection_only_if_the_receiver_believes_it(bridge: Any)
 
 
 def test_a_flood_of_new_flows_harms_no_established_one(bridge: Any) -> None:
-    """More first segments than the table has cells: the table stays bounded, half-open flows displace each other, connections go on."""
+    """More first segments than the table has cells: half-open flows displace each other, and connections go on."""
     ports = range(10_000, 10_200)
     for port in ports:
         established(bridge, port)

@@ -49,7 +49,7 @@ def packet(number: int, port: int) -> bytes:
 
 
 def test_no_packet_is_judged_by_a_mixture(standalone: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten thousand rules are replaced by others that decide the opposite, with packets after every batch and every entry of a batch's kind."""
+    """Ten thousand rules are replaced by others that decide the opposite, with packets before every batch."""
     even, odd = {n for n in range(RULES) if n % 2 == 0}, {n for n in range(RULES) if n % 2}
     bridge = standalone(compile_firewall("bridged", {"WAY_BITS": "12"}), rule_set("even", even))
     rng = random.Random(2)
