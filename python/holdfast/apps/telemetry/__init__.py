@@ -1,4 +1,4 @@
-"""In-band Network Telemetry v2.1 and telemetry reports v2.0: the program, its controller, the decoder of reports and the collector."""
+"""In-band Network Telemetry v2.1 and telemetry reports v2.0: programs, controllers, the decoder of reports and the collector."""
 
 from holdfast.apps.telemetry.controller import TelemetryController
 from holdfast.apps.telemetry.instructions import Instructions

@@ -259,7 +259,7 @@ def _sum(values: Iterable[int | None]) -> int | None:
 
 
 def _in_order(by_ttl: dict[int, int], report: Report) -> NodePath:
-    """Nodes by the TTL that packets had there: it falls along the path. A node that is seen elsewhere now is no more where it was."""
+    """Nodes by the TTL that packets had there, which falls along the path. A node is only where it was seen last."""
     for ttl in [ttl for ttl, node in by_ttl.items() if node == report.node_id and ttl != report.ttl]:
         del by_ttl[ttl]
     return tuple(by_ttl[ttl] for ttl in sorted(by_ttl, reverse=True))

@@ -1,7 +1,7 @@
 """The controller of ``telemetry.p4``: routes, and each switch's part in a telemetry domain.
 
-With ``reroute`` it plans routes and the ways of reports again when a link goes down or comes back. The watchlist can change while the
-network runs.
+With ``reroute`` it plans routes and the ways of reports again when a link goes down or comes back. The watchlist can change
+while the network runs.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from holdfast.apps.telemetry.entries import (
     Reporter,
     switch_configuration,
     transit_configuration,
+    unwatched,
     watch_entries,
 )
 from holdfast.apps.telemetry.planning import ReportPlan, node_ids, port_roles, reporters
@@ -32,10 +33,11 @@ from holdfast.paths import ShortestPaths
 class TelemetryController(Controller):
     """Keeps a telemetry domain of all switches, one P4Runtime batch for each switch that something changes at.
 
-    ``collector``: the host that gets the reports, at UDP port ``collector_port`` (None: nobody reports). ``udp_port``: as given to
-    :func:`compile_telemetry`. ``domain_id``: of INT headers. ``mtu``: of links without ``mtu_bytes``. ``queue_threshold``: from so many
-    packets on (0: never) a queue is congested, and causes up to ``queue_quota`` reports until it is not any more.
-    ``changes_only``: tracked flows are reported when their way or their latency, in steps of 2^``latency_shift`` microseconds, changes.
+    ``collector``: the host that gets the reports, at UDP port ``collector_port`` (None: no switch reports). ``udp_port``: as given
+    to :func:`compile_telemetry`. ``domain_id``: of INT headers. ``mtu``: of links without ``mtu_bytes``. ``queue_threshold``: a
+    queue of so many packets is congested (0: none is), and causes up to ``queue_quota`` reports until it is shorter again.
+    ``changes_only``: tracked flows are reported when their way or their latency changes, the latter in steps of
+    2^``latency_shift`` microseconds.
 
     Switches whose program is for transit alone have neither watchlist nor reports, so they must not have hosts.
     """
@@ -133,10 +135,12 @@ class TelemetryController(Controller):
         routes = self._routing.plan(topology, paths)
         threshold, quota = self._queue
         roles = port_roles(topology, mtu=self._mtu, queue_threshold=threshold, queue_quota=quota)
+        watches = watch_entries(self._watchlist, domain_id=self._domain_id, by_port=self._by_port)
         reporting: Mapping[str, Reporter | None] = {}
         if self._reports is not None:
             reporting = reporters(topology, paths, self._reports)
-        watches = watch_entries(self._watchlist, domain_id=self._domain_id, by_port=self._by_port)
+            collector = topology.attachment(self._reports.collector).host.address.ip
+            watches.append(unwatched(collector, self._reports.port, self._watchlist))
         for name, number in node_ids(topology).items():
             wanted: Configuration
             if self._full[name]:

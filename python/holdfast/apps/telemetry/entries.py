@@ -133,11 +133,19 @@ def _report_params(reporter: Reporter) -> dict[str, int]:
     }
 
 
+def unwatched(collector: IPv4Address, port: int, watchlist: Sequence[Watch]) -> TableEntry:
+    """The entry in front of all of a watchlist that keeps reports from being reported, which would multiply them."""
+    match = ternary_key(
+        {"dst_addr": str(collector)}, {"protocol": (PROTOCOL_UDP, 0xFF), "dst_port": (port, 0xFFFF)}
+    )
+    return TableEntry(program.WATCHLISTS[4], match, "NoAction", {}, 2 * len(watchlist) + 1)
+
+
 def watch_entries(watchlist: Sequence[Watch], *, domain_id: int, by_port: bool) -> list[TableEntry]:
     """The entries of a watchlist; ``by_port``: the domain's indicator is the UDP port.
 
-    What embeds something is for packets on their way into the domain. INT is behind TCP and UDP alone if the DSCP indicates it; such
-    an entry for all protocols is one for each of the two.
+    Modes that embed something are for packets on their way into the domain. INT is behind TCP and UDP alone if the DSCP
+    indicates it; then an entry for all protocols becomes one for each of the two.
     """
     found = []
     for number, watch in enumerate(watchlist):

@@ -1,6 +1,6 @@
-"""A collector's counts in Prometheus' text format (version 0.0.4), and an HTTP server that answers ``/metrics`` with the latest text.
+"""A collector's counts in Prometheus' text format (version 0.0.4), and an HTTP server that answers ``/metrics`` with them.
 
-Flows have no series of their own: there may be too many. The text is written by whoever owns the collector, and only read by the server.
+Flows have no series of their own: there may be too many. Whoever owns the collector writes the text; the server only reads it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``telemetry.p4`` and ``thesis.p4``: how they are compiled, their constants, and the full names of tables, registers and counters."""
+"""``telemetry.p4``: how it is compiled, its constants, and the full names of its tables, actions and counters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INT_DSCP = 0x17
 """Of packets with INT; the program's default, and the specification's example."""
 
 INT_UDP_PORT = 54321
-"""Of packets with INT in a domain whose indicator is the UDP port. The specification leaves the number to IANA, which has none yet."""
+"""Of packets with INT where the UDP port indicates it. The specification leaves the number to IANA, which has none yet."""
 
 COLLECTOR_PORT = 32766
 """Where collectors listen, unless told otherwise."""
@@ -66,8 +66,9 @@ def compile_telemetry(
 ) -> Program:
     """Compiles ``telemetry.p4``.
 
-    ``udp_port``: the indicator of INT is this destination port of UDP (:data:`INT_UDP_PORT`, say) and not the DSCP. ``transit_only``: a
-    transit node of INT-MD, which costs a packet less, and neither watches nor reports. Raises :class:`NetworkError` for a port that there is not.
+    ``udp_port``: the indicator of INT is this destination port of UDP (:data:`INT_UDP_PORT`, say) and not the DSCP.
+    ``transit_only``: a transit node of INT-MD, which neither watches nor reports, and handles packets faster. Raises
+    :class:`NetworkError` for a port that does not exist.
     """
     values = dict(defines or {})
     if udp_port is not None:

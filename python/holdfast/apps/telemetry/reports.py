@@ -1,7 +1,7 @@
 """Decodes telemetry reports v2.0 (P4.org, 2020-10-08) and the INT headers v2.1 of the packets in them.
 
-What arrives may be anything: :class:`MalformedReport` is the only exception, and says which rule is broken. Values that a node does not
-know (all ones) are None. Nothing is kept here.
+What arrives may be anything: :class:`MalformedReport` is the only exception, and says which rule is broken. Values that a node
+does not know (all ones) are None. Nothing is kept here.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ _FIELDS: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = (
 class _Layout:
     """The metadata of one node for a bitmap."""
 
-    __slots__ = ("_fields", "_queue", "_buffer", "size", "struct")
+    __slots__ = ("_buffer", "_fields", "_queue", "size", "struct")
 
     def __init__(self, bits: int, bytes_per_hop: int | None) -> None:
         form, self._fields = ">", []
@@ -193,8 +193,8 @@ def _report_words(bits: int) -> int:
 def decode(data: bytes, *, dscp: int = INT_DSCP, dscp_mask: int = 0x3F, udp_port: int = INT_UDP_PORT) -> list[Report]:
     """The individual reports of a UDP payload.
 
-    ``dscp`` (by its mask) and ``udp_port`` are the domain's indicators. Reports of other types than INT (IOAM) are passed over. Raises
-    :class:`MalformedReport`.
+    ``dscp`` (by its mask) and ``udp_port`` are the domain's indicators. Reports of other types than INT (IOAM) are passed over.
+    Raises :class:`MalformedReport`.
     """
     if len(data) < 8:
         raise MalformedReport("short group header")
@@ -251,7 +251,7 @@ def decode(data: bytes, *, dscp: int = INT_DSCP, dscp_mask: int = 0x3F, udp_port
                     flow,
                     ttl,
                     embedded,
-                )  # fmt: skip
+                )
             )
         at = end
         if at == len(data):

@@ -1,4 +1,4 @@
-"""Source and sink, byte by byte from the specification: modes, indicators, what follows the headers, checksums, the edge of the domain."""
+"""Source and sink, byte by byte from the specification: modes, indicators, next protocols, checksums, the edge of the domain."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_a_new_udp_header(compiled: Compile, executor: str, kind: str, mode: str
     ((port, out),) = of(node, original)
     assert port == RIGHT
     source_port = int.from_bytes(out[14 + (40 if v6 else 20) :][:2], "big")
-    assert 0xC000 <= source_port
+    assert source_port >= 0xC000
     protocol = PROTOCOLS["icmpv6" if v6 and kind == "icmp" else kind]
     md = shim(1, 2, 5, protocol) + md_header(NODE_AND_PORTS, 2, 7) + OWN_HOP
     body = (md if mode == "md" else shim(3, 2, 3, protocol) + mx_header(NODE_AND_PORTS)) + inner_of(original)

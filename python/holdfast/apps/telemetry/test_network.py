@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,10 @@ from holdfast.apps.telemetry import (
     Report,
     TelemetryController,
     Watch,
-    compile_telemetry,
     decode,
 )
 from holdfast.apps.telemetry.conftest import Compile
+from holdfast.apps.telemetry.program import HERE
 from holdfast.errors import NetworkError
 
 SWITCHES = 6
@@ -49,6 +50,23 @@ def line(switches: int = SWITCHES, **slow: object) -> Topology:
         topology.add_link(f"s{number}", f"s{number + 1}", rate_bps=rate, delay_ms=0.1 * number + 0.0007)
     topology.add_link(f"s{switches}", "h2", rate_bps=1e9, delay_ms=0.01)
     topology.add_link(f"s{switches}", "c", rate_bps=1e9, delay_ms=0.01)
+    return topology
+
+
+def managed() -> Topology:
+    """The same, but the collector has a switch of its own that all others reach directly: reports wait in no packet's queue."""
+    topology = Topology("managed")
+    for name in ("h1", "h2", "h3", "c"):
+        topology.add_host(name)
+    for number in range(1, SWITCHES + 2):
+        topology.add_switch(f"s{number}")
+    topology.add_ipv6()
+    for link in line().links:
+        if link.b != "c":
+            topology.add_link(link.a, link.b, rate_bps=link.rate_bps, delay_ms=link.delay_ms)
+    for number in range(1, SWITCHES + 1):
+        topology.add_link(f"s{number}", f"s{SWITCHES + 1}", cost=100)
+    topology.add_link(f"s{SWITCHES + 1}", "c")
     return topology
 
 
@@ -95,7 +113,7 @@ def identity(frame: bytes) -> bytes:
 
 def run(tmp_path: Path, compiled: Compile, mode: str, *, family: str = "ipv4", by_port: bool = False, **more: object):
     port = INT_UDP_PORT if by_port else None
-    topology = line()
+    topology = managed()
     watch = Watch(mode=mode, instructions=EVERYTHING, protocol=17)  # type: ignore[arg-type]
     controller = TelemetryController(
         [watch],
@@ -118,7 +136,7 @@ def run(tmp_path: Path, compiled: Compile, mode: str, *, family: str = "ipv4", b
                 family=family,
                 source_port=source_port,
                 start_s=start_s,
-            )  # fmt: skip
+            )
         )
         for source, rate, source_port, start_s in (("h1", 1700, 5001, 0.0), ("h3", 1300, 5003, 0.001))
     ]
@@ -173,7 +191,7 @@ def test_six_switches_report_what_happened(
             hop.queue_occupancy,
             hop.ingress_time,
             hop.egress_time,
-        )  # fmt: skip
+        )
         for hop in hops
     ]
     assert sorted(got) == sorted(expected)
@@ -333,3 +351,14 @@ def test_what_a_domain_cannot_have(watch: dict[str, object], more: dict[str, obj
 def test_what_cannot_be_watched(fields: dict[str, object], message: str) -> None:
     with pytest.raises(NetworkError, match=message):
         Watch(**fields)  # type: ignore[arg-type]
+
+
+def test_the_example_of_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (program,) = re.findall(r"```python\n(.*?)```", (HERE / "README.md").read_text(), re.DOTALL)
+    exec(program, names := {})
+    reports = [report for _, report in collected(tmp_path / "reports.pcap")]
+    # A half of 1000 packets is watched.
+    assert 400 < len(reports) < 600
+    assert {hop.node_id for hop in reports[0].path()} == set(range(1, 7))
+    assert names["network"].statistics(0).lost == 0

@@ -46,7 +46,9 @@ class Node:
         for prefix, port in (("10.0.1.0/24", HOST), ("10.0.2.0/24", RIGHT)):
             client.insert("ipv4_lpm", {"hdr.ipv4.dst_addr": prefix}, "forward", hop(port).params())
         for port in (HOST, LEFT, RIGHT):
-            client.insert("port_settings", {"egress_port": port}, "configure", {"link_mtu": mtu, "is_edge": port == HOST})
+            client.insert(
+                "port_settings", {"egress_port": port}, "configure", {"link_mtu": mtu, "is_edge": port == HOST}
+            )
             client.clone_session(1000 + port, [(port, 0)])
 
     def send(self, packet: Packet, port: int) -> list[tuple[int, bytes]]:

@@ -1,4 +1,4 @@
-"""A transit node of INT-MD, byte by byte from the specification: each instruction, flag and limit, with both programs and executors."""
+"""A transit node of INT-MD, byte by byte from the specification: each instruction, flag and limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The watchlist: which flows are watched, in which mode, and what is asked about them. Data alone; ``entries`` makes entries of it."""
+"""The watchlist: which flows are watched, in which mode, and what is asked about them. Data alone."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ DEFAULT_INSTRUCTIONS = int(
 class Watch(Parameters):
     """Flows by 5-tuple, and what becomes of them.
 
-    Of the 5-tuple, what is None matches everything; ports have masks. ``sampling``: the share of packets. ``hops``: nodes that may add
-    metadata. ``drops``: dropped packets are reported too, all of them. ``new_udp_header``: with the UDP port as indicator, UDP gets a
-    header of its own as other protocols do (NPT 2), and keeps its own port (else NPT 1). ``discard``: the sink ends the packets, which
-    are probes. Of several entries that match, the first in the list counts.
+    Of the 5-tuple, what is None matches everything; ports have masks. ``sampling``: the share of packets. ``hops``: nodes that
+    may add metadata. ``drops``: dropped packets are reported too, all of them. ``new_udp_header``: with the UDP port as
+    indicator, a UDP packet gets a second UDP header, as other protocols do (NPT 2), and keeps its own port (otherwise NPT 1).
+    ``discard``: the sink drops the packets, which are probes. Of several entries that match, the first in the list counts.
     """
 
     mode: Mode = "md"
