@@ -6,7 +6,7 @@ It does not know where plans and memberships come from, nor when they are writte
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
 
 from holdfast.apps.bier import program
@@ -98,7 +98,7 @@ def switch_configuration(
             groups[group] = tuple((entry.next_hop.port, instance) for instance, entry in numbered.items())
             for instance, neighbour in numbered.items():
                 entries += _neighbour_entries(group, instance, neighbour, bsl)
-                entries += _backup_entries(group, instance, neighbour, bsl, tunnel_mtu)
+                entries += _backup_entries(group, instance, neighbour.backups, neighbour.f_bm, bsl, tunnel_mtu)
         first += len(buckets)
     return Configuration(tuple(entries), groups)
 
@@ -147,7 +147,7 @@ def _of_neighbour(
     if other is not None:
         masks = neighbour.f_bm, other.f_bm
         backups = tuple(it for it in backups if it not in other.backups or len({it.f_bm == f_bm for f_bm in masks}) > 1)
-    entries += _backup_entries(group, instance, replace(neighbour, backups=backups), bsl, tunnel_mtu)
+    entries += _backup_entries(group, instance, backups, neighbour.f_bm, bsl, tunnel_mtu)
     return {entry.key: entry for entry in entries}
 
 
@@ -241,12 +241,13 @@ def _only_of(f_bm: int, bsl: int) -> dict[str, MatchValue]:
 
 
 def _backup_entries(
-    group: int, instance: int, neighbour: NeighbourEntry, bsl: int, tunnel_mtu: int
+    group: int, instance: int, backups: Iterable[Backup], of: int, bsl: int, tunnel_mtu: int
 ) -> Iterator[TableEntry]:
+    """``of``: the F-BM of the neighbour."""
     every_bit = (1 << bsl) - 1
-    for backup in neighbour.backups:
+    for backup in backups:
         # What all bits take does not change when the neighbour's F-BM does.
-        f_bm = every_bit if backup.f_bm == neighbour.f_bm else backup.f_bm
+        f_bm = every_bit if backup.f_bm == of else backup.f_bm
         action, params = _backup_action(backup, f_bm, tunnel_mtu)
         match: dict[str, MatchValue] = {"group": group, "instance": instance, **_only_of(f_bm, bsl)}
         yield TableEntry(program.BACKUP_TABLE, match, action, params, priority=1)
