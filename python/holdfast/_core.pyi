@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from subprocess import CompletedProcess
 from types import TracebackType
-from typing import Literal, Self, final
+from typing import Literal, Required, Self, TypedDict, Unpack, final
 
 from holdfast.measurements import (
     BfdStatistics,
@@ -251,6 +251,23 @@ class Notification:
 COPIES_PER_S: int
 """Copies of copies that :meth:`Network.start` allows per second, unless it is told otherwise."""
 
+class _LinkParameters(TypedDict, total=False):
+    """Keywords of :meth:`Network.add_link`."""
+
+    rate_bps: Required[int]
+    delay_ps: int
+    jitter: tuple[str, int, int] | tuple[str, Sequence[int]]
+    loss: float | tuple[str, float, float, float, float] | tuple[str, Sequence[int], int | None] | tuple[str, str, bool]
+    queue_bytes: int | None
+    queue_packets: int | None
+    red: Mapping[str, object] | None
+    mark_above: Mapping[str, object] | None
+    detection_down_ps: int | None
+    detection_up_ps: int | None
+    bfd: Mapping[str, int] | None
+    mtu_bytes: int | None
+    ordering: Mapping[str, object] | None
+
 @final
 class Network:
     """Nodes and links on one of two clocks. See :mod:`holdfast.network` for the face of it."""
@@ -309,23 +326,7 @@ class Network:
         a_port: int,
         b: str,
         b_port: int,
-        *,
-        rate_bps: int,
-        delay_ps: int = 0,
-        jitter: tuple[str, int, int] | tuple[str, Sequence[int]] = ("none", 0, 0),
-        loss: float
-        | tuple[str, float, float, float, float]
-        | tuple[str, Sequence[int], int | None]
-        | tuple[str, str, bool] = 0.0,
-        queue_bytes: int | None = None,
-        queue_packets: int | None = None,
-        red: Mapping[str, object] | None = None,
-        mark_above: Mapping[str, object] | None = None,
-        detection_down_ps: int | None = None,
-        detection_up_ps: int | None = None,
-        bfd: Mapping[str, int] | None = None,
-        mtu_bytes: int | None = None,
-        ordering: Mapping[str, object] | None = None,
+        **parameters: Unpack[_LinkParameters],
     ) -> int:
         """Bidirectional. Each direction draws its own jitter and losses, never reordering unless the draw overtakes (as tc netem does
         not prevent). Returns the link id.
@@ -342,23 +343,7 @@ class Network:
         self,
         link: int,
         direction: Literal["a_to_b", "b_to_a"],
-        *,
-        rate_bps: int,
-        delay_ps: int = 0,
-        jitter: tuple[str, int, int] | tuple[str, Sequence[int]] = ("none", 0, 0),
-        loss: float
-        | tuple[str, float, float, float, float]
-        | tuple[str, Sequence[int], int | None]
-        | tuple[str, str, bool] = 0.0,
-        queue_bytes: int | None = None,
-        queue_packets: int | None = None,
-        red: Mapping[str, object] | None = None,
-        mark_above: Mapping[str, object] | None = None,
-        detection_down_ps: int | None = None,
-        detection_up_ps: int | None = None,
-        bfd: Mapping[str, int] | None = None,
-        mtu_bytes: int | None = None,
-        ordering: Mapping[str, object] | None = None,
+        **parameters: Unpack[_LinkParameters],
     ) -> None:
         """Gives one direction of a link parameters of its own, before it carried anything; they are those of :meth:`add_link`."""
     def capture(self, node: str, port: int, path: str | PathLike[str]) -> None:

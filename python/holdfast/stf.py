@@ -11,7 +11,6 @@ from holdfast._core import run_stf, stf_scripts
 from holdfast.errors import ScenarioError
 from holdfast.regular_files import MOST_TEXT_BYTES
 
-
 STATUSES = ("passed", "passed without packets", "failed", "skipped")
 """The second one: the script sends no packet and checks no state, and its program compiles and loads on every executor."""
 

@@ -9,7 +9,7 @@ use ir::FieldListId;
 
 /// Runs a program's blocks. An executor holds the program (and, for machine code, its code) and nothing that changes.
 ///
-/// Both halves read and write `cx.state`, laid out by [`ir::Layout`].
+/// Both pipelines read and write `cx.state`, laid out by [`ir::Layout`].
 pub trait Executor: Send + Sync {
     /// Parser, checksum verification, ingress, and the ingress deparser if there is one.
     ///
@@ -26,7 +26,7 @@ pub trait Executor: Send + Sync {
     /// need not run; the engine drops the packet.
     fn egress(&self, cx: &mut PacketContext<'_>);
 
-    /// Both halves in one go, for packets that arrive at a port and leave at others as most do: without clones or another round.
+    /// Both pipelines in one go, for packets that arrive at a port and leave at others as most do: without clones or another round.
     /// An executor may make the replicas of a multicast group, or leave that to the switch. Packets run one after the other until all are done, or one needs something else: then the executor stops at
     /// the point that [`Exit`] names, with all the effects up to there and none of those behind, and the switch goes on from there.
     fn fast_path(&self, cx: &mut FastPathContext<'_>) -> FastPath {

@@ -9,7 +9,7 @@
 //! implement [`exec::Executor`], and both call the same [`runtime::Runtime`] for tables and other objects.
 //!
 //! - [`packet`], [`payload`], [`exec`]: a packet in memory, bytes that many share, and what an executor is.
-//! - [`switch`]: what is around the two halves of the pipeline, and `architecture`: what v1model and PSA decide there; [`observed`]: whether
+//! - [`switch`]: handles packets around the ingress and egress pipelines, and `architecture` decides for v1model and PSA; [`observed`]: whether
 //!   a program cares what time it is and what is between them.
 //! - [`runtime`]: the objects that programs use, with [`table`], [`profile`], [`meter`], [`digest`], [`value_set`], [`port_state`], [`random`] behind
 //!   it; [`hash`].

@@ -94,7 +94,7 @@ fn uses(program: &Program, statements: &[&StmtKind], from: Vec<SlotId>) -> bool 
     let mut tainted = BTreeSet::from_iter(from);
     let headers = program.headers.iter().flat_map(|header| &header.fields);
     let fields: BTreeSet<SlotId> = headers.map(|field| field.slot).collect();
-    // What is brought along has its effect in the other half.
+    // What is brought along has its effect in the other pipeline.
     let mut effects = program.architecture.decisions();
     if program.parser.egress.is_some() {
         effects.extend(program.field_lists.iter().flat_map(|list| &list.slots));

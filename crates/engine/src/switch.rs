@@ -4,7 +4,7 @@
 //! # Two uses
 //!
 //! [`Switch::receive`] runs a packet and all its copies to the end, [`Switch::receive_burst`] many packets one after the other. A
-//! traffic manager that queues between the halves calls [`Switch::ingress`], keeps the [`Enqueued`] copies as long as it wants,
+//! traffic manager that queues between ingress and egress calls [`Switch::ingress`], keeps the [`Enqueued`] copies as long as it wants,
 //! and calls [`Switch::egress`] for each.
 
 mod copies;
@@ -69,7 +69,7 @@ pub struct Enqueued {
 }
 
 impl Enqueued {
-    /// Length in bytes as it entered ingress: what a queue between the halves holds.
+    /// Length in bytes as it entered ingress: what a queue between ingress and egress holds.
     pub fn bytes(&self) -> usize {
         self.packet.len()
     }
@@ -125,7 +125,7 @@ struct Pass {
 }
 
 impl Pass {
-    /// The packet between the halves. What goes out for a replica gets its port there.
+    /// The packet between ingress and egress. What goes out for a replica gets its port there.
     fn enqueue(self, port: u32, priority: u8, consumed: usize, truncate: Option<u32>) -> Enqueued {
         Enqueued {
             port,
@@ -553,7 +553,7 @@ impl Switch {
         Pending::Again(pass)
     }
 
-    /// The packet between the halves: with its state, or deparsed, with what it brings along.
+    /// The packet between ingress and egress: with its state, or deparsed, with what it brings along.
     fn enqueue(
         &mut self,
         mut pass: Pass,
@@ -576,7 +576,7 @@ impl Switch {
         pass.enqueue(port, priority, consumed, truncate)
     }
 
-    /// Counts a packet that whoever queues between the halves had to drop.
+    /// Counts a packet that whoever queues between ingress and egress had to drop.
     pub fn count_dropped(&mut self, reason: DropReason) {
         self.drops[reason as usize] += 1;
     }

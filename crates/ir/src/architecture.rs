@@ -3,7 +3,7 @@
 //! A [`Description`] says which package a program is, which blocks it has and what each of their parameters is; an [`Architecture`] says
 //! in which slots a program has the architecture's metadata. The compiler reads descriptions to recognise and bind a program, both
 //! executors read which blocks there are and where errors go. Each architecture is one file here, one in `engine::architecture` (what
-//! happens between the halves) and one in `compile` (its externs). Nothing here knows how packets are copied.
+//! happens between ingress and egress) and one in `compile` (its externs). Nothing here knows how packets are copied.
 
 pub mod psa;
 pub mod v1model;
@@ -84,13 +84,13 @@ impl Architecture {
         }
     }
 
-    /// Where a parser of this half leaves its error ([`ERROR_WIDTH`](crate::ERROR_WIDTH) bits).
-    pub fn parser_error(&self, half: Half) -> SlotId {
+    /// Where a parser of this pipeline leaves its error ([`ERROR_WIDTH`](crate::ERROR_WIDTH) bits).
+    pub fn parser_error(&self, pipeline: Pipeline) -> SlotId {
         match self {
             Architecture::V1Model(standard) => standard.parser_error,
-            Architecture::Psa(metadata) => match half {
-                Half::Ingress => metadata.ingress_parser_error,
-                Half::Egress => metadata.egress_parser_error,
+            Architecture::Psa(metadata) => match pipeline {
+                Pipeline::Ingress => metadata.ingress_parser_error,
+                Pipeline::Egress => metadata.egress_parser_error,
             },
         }
     }
@@ -110,7 +110,7 @@ impl Architecture {
         }
     }
 
-    /// The slots that say what a queue between the halves was like.
+    /// The slots that say what a queue between ingress and egress was like.
     pub fn queue_data(&self) -> Vec<SlotId> {
         match self {
             Architecture::V1Model(standard) => vec![
@@ -152,7 +152,7 @@ impl Architecture {
         }
     }
 
-    /// How packets are forwarded, in architectures whose packets keep their state between the halves.
+    /// How packets are forwarded, in architectures whose packets keep their state between ingress and egress.
     pub fn forwarding(&self) -> Option<Forwarding> {
         match self {
             Architecture::V1Model(standard) => Some(standard.forwarding()),
@@ -200,7 +200,7 @@ pub enum Input {
     Zero,
 }
 
-/// How packets are forwarded that keep their state between the halves.
+/// How packets are forwarded that keep their state between ingress and egress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forwarding {
     /// What is given to a packet that arrives.
@@ -227,21 +227,21 @@ impl Forwarding {
     }
 }
 
-/// The two halves of a pipeline.
+/// One of the two pipelines of an architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Half {
+pub enum Pipeline {
     /// From arrival to the traffic manager.
     Ingress,
     /// From there to departure.
     Egress,
 }
 
-impl Half {
+impl Pipeline {
     /// Name, as in `ingress`.
     pub fn name(self) -> &'static str {
         match self {
-            Half::Ingress => "ingress",
-            Half::Egress => "egress",
+            Pipeline::Ingress => "ingress",
+            Pipeline::Egress => "egress",
         }
     }
 }
@@ -278,11 +278,11 @@ impl Block {
         Block::Deparser,
     ];
 
-    /// The half that it belongs to.
-    pub fn half(self) -> Half {
+    /// The pipeline that it belongs to.
+    pub fn pipeline(self) -> Pipeline {
         match self < Block::EgressParser {
-            true => Half::Ingress,
-            false => Half::Egress,
+            true => Pipeline::Ingress,
+            false => Pipeline::Egress,
         }
     }
 
@@ -311,7 +311,7 @@ impl Block {
     }
 }
 
-/// What a program brings along from one half or pass to another, where both are parsed: user-defined metadata beside the bytes.
+/// What a program brings along from one pipeline or pass to another, where both are parsed: user-defined metadata beside the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Bridged {
     /// From ingress to egress.
@@ -347,10 +347,10 @@ impl Bridged {
 pub enum Parameter {
     /// `packet_in` or `packet_out`.
     Packet,
-    /// The user's headers of a half.
-    Headers(Half),
-    /// The user's metadata of a half.
-    UserMetadata(Half),
+    /// The user's headers of a pipeline.
+    Headers(Pipeline),
+    /// The user's metadata of a pipeline.
+    UserMetadata(Pipeline),
     /// Metadata of the architecture: the path in front of the names of its fields, empty if they stand alone.
     Intrinsic(&'static str),
     /// What is brought along.
@@ -392,7 +392,7 @@ pub struct Description {
 }
 
 impl Description {
-    /// Whether egress begins with a parser, so that bytes and [`Bridged`] metadata are all that comes from one half to the other.
+    /// Whether egress begins with a parser, so that bytes and [`Bridged`] metadata are all that comes from one pipeline to the other.
     pub fn parses_twice(&self) -> bool {
         let parsers = self.stages.iter().filter(|stage| stage.block.is_parser());
         parsers.count() > 1

@@ -27,7 +27,9 @@ mod reads;
 pub mod text;
 pub mod verify;
 
-pub use architecture::{Architecture, Block, Bridged, Forwarding, Half, Input, StandardMetadata};
+pub use architecture::{
+    Architecture, Block, Bridged, Forwarding, Input, Pipeline, StandardMetadata,
+};
 pub use bits::Bits;
 pub use layout::Layout;
 pub use program::*;

@@ -19,7 +19,7 @@
 //! Structured: there is no jump but [`StmtKind::Break`] out of an enclosing labelled block or loop and
 //! [`StmtKind::Exit`] out of the whole control. To bound the work per packet, a *step* is spent by every transition to
 //! a parser state whose index is not greater than the current state's, and by every loop iteration after the first. After
-//! [`MAX_STEPS`] steps in one half of the pipeline (parser to ingress, egress to deparser) the packet is dropped and counted.
+//! [`MAX_STEPS`] steps in one pipeline (parser to ingress, egress to deparser) the packet is dropped and counted.
 
 mod expr;
 mod objects;
@@ -37,7 +37,7 @@ use crate::architecture::{Architecture, Block, StandardMetadata};
 use crate::verify::CORE_ERRORS;
 use std::convert::Infallible;
 
-/// Steps (backward transitions) that one packet may spend in one half of the pipeline.
+/// Steps (backward transitions) that one packet may spend in one pipeline.
 pub const MAX_STEPS: u32 = 4096;
 
 /// Width of an error value, as in `standard_metadata.parser_error`. The value is the index in [`Program::errors`].

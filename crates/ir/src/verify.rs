@@ -25,7 +25,7 @@
 //!     [`MAX_OBJECT_BYTES`] bytes; tables, value sets and action profiles ask for at most [`MAX_TABLE_SIZE`] entries. The result of a selector's hash has 1
 //!     to 64 bits.
 //! 11. Digests and value sets have at least one member, of 1 to [`Bits::MAX_WIDTH`] bits each and [`MAX_EXPR_WIDTH`] in all.
-//! 12. A field list names no slot twice. Where both halves parse, the first lists are those of [`Bridged`].
+//! 12. A field list names no slot twice. Where both pipelines parse, the first lists are those of [`Bridged`].
 //! 13. The parameters of an action have distinct slots.
 //!
 //! # Tables
@@ -53,8 +53,8 @@
 //! 22. The ids of headers, tables, registers, counters, meters, digests and field lists are in range.
 //! 23. `Extract`, `Lookahead`, `Advance` and `Reject` occur in the parser only; `Emit` in deparsers only; `Exit` not in
 //!     the parser; `Apply` in ingress and egress only, so not in actions; `Clone`, `Resubmit`, `Recirculate` and
-//!     `Truncate` in ingress, egress and actions only, and not where both halves parse; `Digest` in ingress, egress and actions, and in
-//!     deparsers where both halves parse; a `Hash` of the payload not in the parser.
+//!     `Truncate` in ingress, egress and actions only, and not where both pipelines parse; `Digest` in ingress, egress and actions, and in
+//!     deparsers where both pipelines parse; a `Hash` of the payload not in the parser.
 //! 24. Ingress and what it applies has no clone from egress and no `Recirculate`; egress and what it applies has no clone from
 //!     ingress and no `Resubmit`.
 //! 25. A label is below [`MAX_LABEL`] and given once in the program; a `Break` is inside the block or loop it names, in the
@@ -215,7 +215,7 @@ struct Roles {
     max_length: Vec<Option<u32>>,
 }
 
-/// From which halves of the pipeline an action is reached.
+/// The pipelines from which an action is reached.
 #[derive(Clone, Copy, Default)]
 struct Reach {
     ingress: bool,

@@ -276,8 +276,7 @@ impl Network {
     /// prevent). Returns the link id.
     #[pyo3(
         signature = (a, a_port, b, b_port, **parameters),
-        text_signature = "($self, a, a_port, b, b_port, *, rate_bps, delay_ps=0, jitter=('none', 0, 0), loss=0.0, \
-            queue_bytes=None, queue_packets=None, red=None, mark_above=None, detection_down_ps=None, detection_up_ps=None, bfd=None, mtu_bytes=None, ordering=None)"
+        text_signature = "($self, a, a_port, b, b_port, **parameters)"
     )]
     fn add_link(
         &self,
@@ -298,8 +297,7 @@ impl Network {
     /// Gives one direction of a link parameters of its own, before it carried anything; they are those of :meth:`add_link`.
     #[pyo3(
         signature = (link, direction, **parameters),
-        text_signature = "($self, link, direction, *, rate_bps, delay_ps=0, jitter=('none', 0, 0), loss=0.0, \
-            queue_bytes=None, queue_packets=None, red=None, mark_above=None, detection_down_ps=None, detection_up_ps=None, bfd=None, mtu_bytes=None, ordering=None)"
+        text_signature = "($self, link, direction, **parameters)"
     )]
     fn configure_direction(
         &self,

@@ -22,8 +22,8 @@ messages! {
     fn unknown_extern(architecture: &str, name: &str) =>
         error("E1133", "{architecture} has no extern `{name}`");
 
-    fn clone_half(kind: &str, half: &str) =>
-        error("E1134", "a clone of kind `{kind}` cannot be made in the {half} control");
+    fn clone_kind(kind: &str, control: &str) =>
+        error("E1134", "a clone of kind `{kind}` cannot be made in the {control} control");
 
     fn field_list_entry() => error("E1135", "only fields can be preserved, not computed values");
 

@@ -209,7 +209,7 @@ impl Lowerer<'_> {
             _ => (ir::CloneKind::EgressToEgress, "E2E", Block::Egress),
         };
         if block != self.block {
-            return self.report(errors::clone_half(span, shown, self.block.name()));
+            return self.report(errors::clone_kind(span, shown, self.block.name()));
         }
         self.emit(StmtKind::Clone {
             kind,

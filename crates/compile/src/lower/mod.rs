@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use ir::architecture::Parameter;
-use ir::{Architecture, Block, Bridged, Expr, Half, HeaderId, LabelId, Loc, SlotId, StmtKind};
+use ir::{Architecture, Block, Bridged, Expr, HeaderId, LabelId, Loc, SlotId, StmtKind};
 use syntax::ast;
 use syntax::diagnostics::{Diagnostic, Sink};
 use syntax::source::{SourceMap, Span};
@@ -444,7 +444,7 @@ impl<'m> Lowerer<'m> {
                 self.env.insert(*id, Binding::Value(Value::Object(object)));
             }
         }
-        let user_metadata = Parameter::UserMetadata(Half::Ingress);
+        let user_metadata = Parameter::UserMetadata(ir::Pipeline::Ingress);
         self.user_metadata = places.get(&user_metadata).cloned();
         for instance in &pipeline.blocks {
             self.stage(instance, &places);
@@ -466,10 +466,10 @@ impl<'m> Lowerer<'m> {
             let var = module.var(*module.block(instance.block).params.get(*position)?);
             let name = match parameter {
                 Parameter::Intrinsic(path) if !path.is_empty() => (*path).to_string(),
-                Parameter::Headers(half) | Parameter::UserMetadata(half)
+                Parameter::Headers(pipeline) | Parameter::UserMetadata(pipeline)
                     if description.parses_twice() =>
                 {
-                    format!("{}.{}", half.name(), var.name)
+                    format!("{}.{}", pipeline.name(), var.name)
                 }
                 _ => var.name.to_string(),
             };

@@ -2,8 +2,8 @@
 
 use super::types::{HEADERS, METADATA, STANDARD, Type};
 use super::{
-    BLOCK_STATEMENTS, Callable, DEPTH, Direction, Generator, Half, Parameter, SMALL_STATEMENTS,
-    Scope,
+    BLOCK_STATEMENTS, Callable, DEPTH, Direction, Generator, Parameter, SMALL_STATEMENTS, Scope,
+    Section,
 };
 
 impl Generator<'_> {
@@ -23,8 +23,8 @@ impl Generator<'_> {
         }
         self.declare_parser();
         self.declare_checksum("MyVerify", "verify");
-        self.declare_control("MyIngress", Half::Ingress);
-        self.declare_control("MyEgress", Half::Egress);
+        self.declare_control("MyIngress", Section::Ingress);
+        self.declare_control("MyEgress", Section::Egress);
         self.declare_checksum("MyCompute", "update");
         self.declare_deparser();
         self.line("V1Switch(MyParser(), MyVerify(), MyIngress(), MyEgress(), MyCompute(), MyDeparser()) main;");
@@ -83,7 +83,7 @@ impl Generator<'_> {
         let parameters = self.parameters(&types);
         let name = self.name("Control");
         self.scope = Scope {
-            half: Half::Both,
+            section: Section::Both,
             may_exit: true,
             ..Scope::default()
         };
@@ -120,9 +120,9 @@ impl Generator<'_> {
         }
     }
 
-    fn declare_control(&mut self, name: &str, half: Half) {
+    fn declare_control(&mut self, name: &str, section: Section) {
         self.scope = Scope {
-            half,
+            section,
             may_exit: true,
             ..Scope::default()
         };
@@ -140,7 +140,7 @@ impl Generator<'_> {
         self.declare_tables();
         self.open("apply");
         self.scope.may_leave = true;
-        if half == Half::Ingress {
+        if section == Section::Ingress {
             let port = self.choices.below(4);
             self.line(format!("sm.egress_spec = {port};"));
         }
@@ -149,7 +149,7 @@ impl Generator<'_> {
             self.apply_table();
             self.body();
         }
-        if half == Half::Egress {
+        if section == Section::Egress {
             self.show_metadata();
         }
         self.close();

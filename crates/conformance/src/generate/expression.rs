@@ -1,7 +1,7 @@
 //! Expressions of any given type. Everything is in parentheses: precedence is the parser's tests' matter.
 
 use super::types::Type;
-use super::{Constants, Generator, Half};
+use super::{Constants, Generator, Section};
 use ir::Bits;
 
 impl Generator<'_> {
@@ -223,7 +223,7 @@ impl Generator<'_> {
             let value = self.expression(&Type::Serial(i), depth);
             return format!("((bit<{width}>) {value})");
         }
-        if self.scope.half == Half::Parser {
+        if self.scope.section == Section::Parser {
             if width == 32 && self.has_stack() {
                 return "hdr.stack.lastIndex".into();
             }

@@ -1,7 +1,7 @@
 //! Externs of v1model: instances, and calls where they are allowed.
 
 use super::types::{STANDARD, Type};
-use super::{DEPTH, Generator, Half};
+use super::{DEPTH, Generator, Section};
 
 /// Instances in a control.
 #[derive(Clone, Debug, Default)]
@@ -51,11 +51,11 @@ impl Generator<'_> {
     }
 
     pub(super) fn extern_call(&mut self) {
-        match self.scope.half {
-            Half::Parser => self.parser_call(),
-            Half::Ingress | Half::Egress => self.control_call(),
-            Half::Both => self.shared_call(),
-            Half::Elsewhere => {}
+        match self.scope.section {
+            Section::Parser => self.parser_call(),
+            Section::Ingress | Section::Egress => self.control_call(),
+            Section::Both => self.shared_call(),
+            Section::Elsewhere => {}
         }
     }
 
@@ -112,7 +112,7 @@ impl Generator<'_> {
 
     /// Where the packet goes.
     fn forward(&mut self) {
-        let ingress = self.scope.half == Half::Ingress;
+        let ingress = self.scope.section == Section::Ingress;
         match self.choices.below(8) {
             4 if ingress => {
                 let group = self.choices.below(4);
@@ -234,8 +234,8 @@ impl Generator<'_> {
 
     /// A copy of the packet, at most once per pass of it.
     fn copy(&mut self) {
-        let kind = match self.scope.half {
-            Half::Ingress => "I2E",
+        let kind = match self.scope.section {
+            Section::Ingress => "I2E",
             _ => "E2E",
         };
         let session = self.choices.pick(&SMALL);
@@ -252,8 +252,8 @@ impl Generator<'_> {
     /// The packet from the start again.
     fn again(&mut self) {
         let index = 1 + self.choices.below(2);
-        let call = match self.scope.half {
-            Half::Ingress => format!("resubmit_preserving_field_list({index});"),
+        let call = match self.scope.section {
+            Section::Ingress => format!("resubmit_preserving_field_list({index});"),
             _ => format!("recirculate_preserving_field_list({index});"),
         };
         self.once(&call);
@@ -302,6 +302,6 @@ impl Generator<'_> {
 impl super::Scope {
     /// Whether standard metadata is at hand as `sm`.
     pub(super) fn standard(&self) -> bool {
-        matches!(self.half, Half::Ingress | Half::Egress)
+        matches!(self.section, Section::Ingress | Section::Egress)
     }
 }

@@ -115,7 +115,7 @@ struct Callable {
 
 /// Where in the pipeline the text is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Half {
+enum Section {
     /// In the parser.
     Parser,
     /// In the ingress control, or in one that it applies.
@@ -132,7 +132,7 @@ enum Half {
 /// What a body may contain.
 #[derive(Clone, Debug, Default)]
 struct Scope {
-    half: Half,
+    section: Section,
     variables: Vec<Variable>,
     /// In the body of an action.
     in_action: bool,

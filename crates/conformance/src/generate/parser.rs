@@ -1,7 +1,7 @@
 //! The parser and the parsers that it calls: states, extraction in all its forms, selection.
 
 use super::types::{HEADERS, METADATA, STANDARD, Type};
-use super::{Callable, DEPTH, Direction, Generator, Half, Parameter, SMALL_STATEMENTS, Scope};
+use super::{Callable, DEPTH, Direction, Generator, Parameter, SMALL_STATEMENTS, Scope, Section};
 
 impl Generator<'_> {
     /// A parser that takes one header and has a number to work with.
@@ -19,7 +19,7 @@ impl Generator<'_> {
         let name = self.name("Parser");
         let list = self.parameter_list(&parameters);
         self.scope = Scope {
-            half: Half::Parser,
+            section: Section::Parser,
             ..Scope::default()
         };
         self.open(format!("parser {name}(packet_in packet, {list})"));
@@ -52,7 +52,7 @@ impl Generator<'_> {
 
     pub(super) fn declare_parser(&mut self) {
         self.scope = Scope {
-            half: Half::Parser,
+            section: Section::Parser,
             ..Scope::default()
         };
         self.open(

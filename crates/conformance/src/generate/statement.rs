@@ -1,7 +1,7 @@
 //! Statements: what is allowed depends on where they are, which the scope says.
 
 use super::types::{STANDARD, Type};
-use super::{DEPTH, Generator, Half, MAX_BODY, NESTING};
+use super::{DEPTH, Generator, MAX_BODY, NESTING, Section};
 
 impl Generator<'_> {
     /// A body with its own budget of statements.
@@ -29,7 +29,7 @@ impl Generator<'_> {
     }
 
     fn statement(&mut self) {
-        if self.scope.half == Half::Parser {
+        if self.scope.section == Section::Parser {
             return self.parser_statement();
         }
         match self.choices.below(22) {
@@ -288,7 +288,7 @@ impl Generator<'_> {
 
     /// A function for its effects, or a control; a parser has sub-parsers, which its states apply.
     fn call_statement(&mut self) {
-        let applies = !self.scope.in_action && self.scope.half != Half::Parser;
+        let applies = !self.scope.in_action && self.scope.section != Section::Parser;
         if applies && !self.scope.instances.is_empty() && self.choices.one_in(2) {
             let instances = self.scope.instances.len() as u32;
             let (name, control) =

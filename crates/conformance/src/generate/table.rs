@@ -1,7 +1,7 @@
 //! Actions, tables with all match kinds, their entries, and how they are applied.
 
 use super::types::Type;
-use super::{DEPTH, Direction, Generator, Half, Parameter, SMALL_STATEMENTS};
+use super::{DEPTH, Direction, Generator, Parameter, SMALL_STATEMENTS, Section};
 
 #[derive(Clone, Debug)]
 pub(super) struct Action {
@@ -389,7 +389,7 @@ impl Generator<'_> {
     }
 
     pub(super) fn direct_action(&mut self) {
-        if self.scope.actions.is_empty() || self.scope.half == Half::Parser {
+        if self.scope.actions.is_empty() || self.scope.section == Section::Parser {
             return;
         }
         let actions = self.scope.actions.len() as u32;

@@ -1,9 +1,9 @@
-//! The Portable Switch Architecture: the program's requests are in its output metadata, and each half has a deparser of its own, so
+//! The Portable Switch Architecture: the program's requests are in its output metadata, and each pipeline has a deparser of its own, so
 //! that all that egress knows of ingress is bytes and bridged metadata.
 //!
 //! # What PSA does
 //!
-//! What ingress deparses is the packet between the halves; what egress knows besides is bridged metadata. After ingress: a clone of the
+//! What ingress deparses is the packet between ingress and egress; what egress knows besides is bridged metadata. After ingress: a clone of the
 //! packet as it arrived goes to egress; then, unless `drop` is set, the packet is resubmitted, replicated or sent to one port. After
 //! egress: a clone of the packet as it was deparsed goes to egress; then, unless `drop` is set, the packet is recirculated if its port is
 //! `PSA_PORT_RECIRCULATE`, else it leaves.

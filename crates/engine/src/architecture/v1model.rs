@@ -33,7 +33,7 @@ use super::{
 };
 use crate::exec::Intents;
 use ir::architecture::v1model::{DROP_PORT, instance_type};
-use ir::{Half, Input, Program, SlotId, StandardMetadata};
+use ir::{Input, Pipeline, Program, SlotId, StandardMetadata};
 
 /// The places of the standard metadata that the switch reads or writes.
 #[derive(Clone, Debug)]
@@ -156,7 +156,7 @@ impl Rules for V1Model {
 /// Whether code that may run in egress, or a list of preserved slots, mentions a slot.
 fn egress_reads(program: &Program, slot: SlotId) -> bool {
     let controls = ir::Block::CONTROLS.into_iter();
-    let egress = controls.filter(|block| block.half() == Half::Egress);
+    let egress = controls.filter(|block| block.pipeline() == Pipeline::Egress);
     let actions = program.actions.iter().map(|a| &a.body[..]);
     let mut bodies = egress.map(|block| program.control(block)).chain(actions);
     let reads = |body| ir::statements(body).any(|stmt| stmt.kind.reads(&|read| read == slot));

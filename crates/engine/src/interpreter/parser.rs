@@ -75,8 +75,8 @@ impl Run<'_, '_> {
 
     /// Sets the parser error and ends the parser.
     fn fail(&mut self, error: u64, loc: Loc) -> Flow {
-        let half = self.parser.half();
-        let slot = self.program.architecture.parser_error(half);
+        let pipeline = self.parser.pipeline();
+        let slot = self.program.architecture.parser_error(pipeline);
         self.layout.set_u64(self.cx.state, slot, error);
         self.note(loc, || EventKind::ParserError(error));
         Flow::Reject

@@ -1,4 +1,4 @@
-//! The fast path: a packet that comes in at one port and leaves at another, both halves in one call of the executor.
+//! The fast path: a packet that comes in at one port and leaves at another, both pipelines in one call of the executor.
 //!
 //! Nothing is allocated and nothing moved but the packet. A packet with other requests (clones, another round, replicas that the executor
 //! does not make) leaves the fast path at a point where the slow path can go on; what is observed is the same. It does not know how the

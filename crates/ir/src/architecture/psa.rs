@@ -1,6 +1,6 @@
 //! The Portable Switch Architecture 1.2: metadata, blocks and numbers, with the widths of the behavioral model's psa_switch.
 
-use super::{Block, Bridged, Description, Half, Parameter, metadata, stage};
+use super::{Block, Bridged, Description, Parameter, Pipeline, metadata, stage};
 use crate::ERROR_WIDTH;
 
 /// Its name.
@@ -86,10 +86,10 @@ metadata! {
     }
 }
 
-const IH: Parameter = Parameter::Headers(Half::Ingress);
-const IM: Parameter = Parameter::UserMetadata(Half::Ingress);
-const EH: Parameter = Parameter::Headers(Half::Egress);
-const EM: Parameter = Parameter::UserMetadata(Half::Egress);
+const IH: Parameter = Parameter::Headers(Pipeline::Ingress);
+const IM: Parameter = Parameter::UserMetadata(Pipeline::Ingress);
+const EH: Parameter = Parameter::Headers(Pipeline::Egress);
+const EM: Parameter = Parameter::UserMetadata(Pipeline::Egress);
 const INGRESS_PARSER_INPUT: Parameter = Parameter::Intrinsic("ingress_parser_input");
 const INGRESS_INPUT: Parameter = Parameter::Intrinsic("ingress_input");
 const INGRESS_OUTPUT: Parameter = Parameter::Intrinsic("ingress_output");

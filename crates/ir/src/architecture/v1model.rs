@@ -1,6 +1,6 @@
 //! v1model: metadata, blocks and numbers of the behavioral model's simple_switch.
 
-use super::{Block, Description, Forwarding, Half, Input, Parameter, metadata, stage};
+use super::{Block, Description, Forwarding, Input, Parameter, Pipeline, metadata, stage};
 use crate::ERROR_WIDTH;
 
 /// The value of `egress_spec` that drops.
@@ -91,8 +91,8 @@ impl StandardMetadata {
     }
 }
 
-const H: Parameter = Parameter::Headers(Half::Ingress);
-const M: Parameter = Parameter::UserMetadata(Half::Ingress);
+const H: Parameter = Parameter::Headers(Pipeline::Ingress);
+const M: Parameter = Parameter::UserMetadata(Pipeline::Ingress);
 const S: Parameter = Parameter::Intrinsic("");
 
 /// What v1model is.

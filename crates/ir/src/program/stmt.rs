@@ -164,9 +164,9 @@ pub enum StmtKind {
         /// Highest.
         high: Expr,
     },
-    /// Asks for a copy when the current half of the pipeline ends. The last one in a half counts.
+    /// Asks for a copy when the current pipeline ends. The last one in a pipeline counts.
     Clone {
-        /// Kind; must be of the half it is in.
+        /// Kind; must be of the pipeline it is in.
         kind: CloneKind,
         /// Clone session (32 bits).
         session: Expr,

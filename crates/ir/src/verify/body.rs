@@ -178,12 +178,12 @@ impl<'a> Verifier<'a> {
 
     /// Invariants 23 and 24.
     fn allowed_here(&mut self, stmt: &StmtKind, cx: &Context<'_>) {
-        let half = match cx.block {
-            Body::Control(block @ (Block::Ingress | Block::Egress)) => Some(block.half()),
+        let pipeline = match cx.block {
+            Body::Control(block @ (Block::Ingress | Block::Egress)) => Some(block.pipeline()),
             _ => None,
         };
         let in_parser = cx.block == Body::Parser;
-        let main = half.is_some() || matches!(cx.block, Body::Action(_));
+        let main = pipeline.is_some() || matches!(cx.block, Body::Action(_));
         let deparser = matches!(cx.block, Body::Control(block) if block.is_deparser());
         let twice = self.program.architecture.description().parses_twice();
         let here = match stmt {
@@ -193,7 +193,7 @@ impl<'a> Verifier<'a> {
             | StmtKind::Reject { .. } => in_parser,
             StmtKind::Emit(_) => deparser,
             StmtKind::Exit | StmtKind::Hash { payload: true, .. } => !in_parser,
-            StmtKind::Apply { .. } => half.is_some(),
+            StmtKind::Apply { .. } => pipeline.is_some(),
             StmtKind::Clone { .. }
             | StmtKind::Resubmit { .. }
             | StmtKind::Recirculate { .. }
@@ -204,11 +204,11 @@ impl<'a> Verifier<'a> {
         self.check(here, 23, cx.place, || {
             format!("{} is not allowed here", statement_name(stmt))
         });
-        let reach = match (cx.block, half) {
+        let reach = match (cx.block, pipeline) {
             (Body::Action(id), _) => self.reach[id.index()],
-            (_, Some(half)) => Reach {
-                ingress: half == Half::Ingress,
-                egress: half == Half::Egress,
+            (_, Some(pipeline)) => Reach {
+                ingress: pipeline == Pipeline::Ingress,
+                egress: pipeline == Pipeline::Egress,
             },
             _ => return,
         };
@@ -226,7 +226,7 @@ impl<'a> Verifier<'a> {
             _ => false,
         };
         self.check(!forbidden, 24, cx.place, || {
-            format!("{} in the wrong half of the pipeline", statement_name(stmt))
+            format!("{} in the wrong pipeline", statement_name(stmt))
         });
     }
 

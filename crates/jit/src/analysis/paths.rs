@@ -7,8 +7,8 @@
 
 use super::count_statements;
 use ir::{
-    Expr, Forwarding, Half, Input, KeySet, Program, SlotId, State, StateId, Stmt, StmtKind, Target,
-    Transition,
+    Expr, Forwarding, Input, KeySet, Pipeline, Program, SlotId, State, StateId, Stmt, StmtKind,
+    Target, Transition,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -210,7 +210,7 @@ pub(crate) fn leads_to(states: &[State], wanted: Vec<bool>) -> Vec<bool> {
 
 /// Validity behind the statements of a state.
 fn after(program: &Program, body: &[Stmt], mut validity: Validity) -> Option<Validity> {
-    let error = program.architecture.parser_error(Half::Ingress);
+    let error = program.architecture.parser_error(Pipeline::Ingress);
     let is_kept = |slot: SlotId| slot == error || program.headers.iter().any(|h| h.valid == slot);
     let header_of = |slot: SlotId| program.headers.iter().position(|h| h.valid == slot);
     for stmt in body {

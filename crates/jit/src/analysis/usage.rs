@@ -6,7 +6,7 @@
 
 use super::headers::Headers;
 use ir::{
-    ActionId, Expr, Forwarding, Half, HashAlgorithm, HeaderId, Input, Program, SlotId, Stmt,
+    ActionId, Expr, Forwarding, HashAlgorithm, HeaderId, Input, Pipeline, Program, SlotId, Stmt,
     StmtKind, Transition,
 };
 
@@ -193,8 +193,8 @@ impl<'a> Walk<'a> {
     /// All states: those of the other half's parser, if there is one, are no loss.
     fn parser(&mut self) {
         let program = self.program;
-        for half in [Half::Ingress, Half::Egress] {
-            self.write(program.architecture.parser_error(half));
+        for pipeline in [Pipeline::Ingress, Pipeline::Egress] {
+            self.write(program.architecture.parser_error(pipeline));
         }
         for state in &program.parser.states {
             self.stmts(&state.body);
@@ -314,8 +314,8 @@ impl<'a> Walk<'a> {
                 }
             }),
             StmtKind::Reject { .. } => {
-                for half in [Half::Ingress, Half::Egress] {
-                    self.assign(program.architecture.parser_error(half));
+                for pipeline in [Pipeline::Ingress, Pipeline::Egress] {
+                    self.assign(program.architecture.parser_error(pipeline));
                 }
             }
             StmtKind::Clone { .. } => self.usage.clones = true,

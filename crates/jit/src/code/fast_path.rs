@@ -23,7 +23,7 @@ use cranelift_codegen::ir::{
 };
 use cranelift_frontend::Variable;
 use engine::DropReason;
-use ir::{Half, HeaderId, Input, SlotId};
+use ir::{HeaderId, Input, Pipeline, SlotId};
 use smallvec::smallvec;
 use std::collections::HashMap;
 use std::mem::offset_of;
@@ -119,7 +119,7 @@ impl<'a> Gen<'a, '_> {
             self.fast_path_mut().may_move = may_move;
             // What is known anyway becomes constants here.
             let no_error = self.small_constant(ir::ERROR_WIDTH, 0);
-            let parser_error = self.program.architecture.parser_error(Half::Ingress);
+            let parser_error = self.program.architecture.parser_error(Pipeline::Ingress);
             self.put(parser_error, &no_error);
             for (i, &valid) in validity.iter().enumerate() {
                 self.put_validity(HeaderId(i as u32), valid);

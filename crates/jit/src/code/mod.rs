@@ -32,7 +32,7 @@ use cranelift_codegen::ir::{
 };
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use engine::DropReason;
-use ir::{Bits, Half, LabelId, Layout, MAX_STEPS, Program, SlotId};
+use ir::{Bits, LabelId, Layout, MAX_STEPS, Pipeline, Program, SlotId};
 use parser::ParserBlocks;
 use std::mem::offset_of;
 use wide::{Limbs, Wide, limbs_for};
@@ -571,10 +571,10 @@ impl Gen<'_, '_> {
     }
 
     /// The half of the pipeline that is generated.
-    fn half(&self) -> Half {
+    fn pipeline(&self) -> Pipeline {
         match self.entry_point {
-            EntryPoint::Egress => Half::Egress,
-            _ => Half::Ingress,
+            EntryPoint::Egress => Pipeline::Egress,
+            _ => Pipeline::Ingress,
         }
     }
 

@@ -142,7 +142,7 @@ impl Gen<'_, '_> {
             self.b.switch_to_block(block);
             self.b.seal_block(block);
             let error = self.small_constant(ERROR_WIDTH, code);
-            self.write(program.architecture.parser_error(self.half()), &error);
+            self.write(program.architecture.parser_error(self.pipeline()), &error);
             self.b.ins().jump(done, &[]);
         }
         self.continue_in(done);
@@ -325,7 +325,7 @@ impl Gen<'_, '_> {
     /// [`ir::StmtKind::Reject`].
     pub(crate) fn reject(&mut self, error: &Expr) {
         let error = self.expr(error);
-        let slot = self.program.architecture.parser_error(self.half());
+        let slot = self.program.architecture.parser_error(self.pipeline());
         self.write(slot, &error);
         let done = self.parser_mut().done;
         self.b.ins().jump(done, &[]);

@@ -1,4 +1,4 @@
-"""Parameters by which a tunnel egress tells first copies from others: those of a connection in ``acceptance.p4``. No packets here."""
+"""Parameters by which a tunnel egress tells first copies from others, for ``acceptance.p4``. It knows no packets."""
 
 from __future__ import annotations
 
