@@ -319,18 +319,6 @@ class Client(ClientSession):
         entity.digest_entry.config.ack_timeout_ns = int64(ack_timeout_ns, "ack_timeout_ns")
         self._update("insert", entity, f"digest {digest.name}")
 
-    def value_set(self, name: str, members: Iterable[Value]) -> None:
-        """Gives a parser value set of one exact field these members, in place of those that it has."""
-        known = self.p4info.value_sets[name]
-        (field,) = next(it.match for it in self.p4info.message.value_sets if it.preamble.id == known.id)
-        entity = p4runtime_pb2.Entity()
-        entity.value_set_entry.value_set_id = known.id
-        for value in members:
-            number = codec.to_int(value, field.bitwidth, f"value set '{known.name}'")
-            match = entity.value_set_entry.members.add().match.add(field_id=field.id)
-            match.exact.value = codec.encode(number)
-        self._update("modify", entity, f"value set {known.name}")
-
     # ---- Reading ----
 
     def read_table(

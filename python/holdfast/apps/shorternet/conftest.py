@@ -42,7 +42,7 @@ class Edge:
         self.switch = Switch(program, executor=executor)  # type: ignore[arg-type]
         self.client = LocalClient(Device(1, self.switch, executor=executor))  # type: ignore[arg-type]
         self.client.set_pipeline(program)
-        self.client.value_set("short_ports", [CORE])
+        self.client.set_value_set("short_ports", [CORE])
         other = 3 - station
         self.client.insert("stations", {"station": station}, "receive")
         self.client.insert("stations", {"station": 9}, "forward", {"port": CORE})

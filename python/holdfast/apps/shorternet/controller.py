@@ -117,7 +117,7 @@ class ShorternetController(Controller):
         ports = short_ports(self.topology, self._host_stations)
         for name, client in self.clients.items():
             self._writers[name].adopt(entry for table in _STATIC for entry in read_entries(client, table))
-            client.value_set("short_ports", ports[name])
+            client.set_value_set("short_ports", ports[name])
             rate = self._flows_per_s
             client.configure_meter(LEARNING, 0, (rate, rate, rate, rate))
         self._install()

@@ -135,9 +135,7 @@ def _report_params(reporter: Reporter) -> dict[str, int]:
 
 def unwatched(collector: IPv4Address, port: int, watchlist: Sequence[Watch]) -> TableEntry:
     """The entry in front of all of a watchlist that keeps reports from being reported, which would multiply them."""
-    match = ternary_key(
-        {"dst_addr": str(collector)}, {"protocol": (PROTOCOL_UDP, 0xFF), "dst_port": (port, 0xFFFF)}
-    )
+    match = ternary_key({"dst_addr": str(collector)}, {"protocol": (PROTOCOL_UDP, 0xFF), "dst_port": (port, 0xFFFF)})
     return TableEntry(program.WATCHLISTS[4], match, "NoAction", {}, 2 * len(watchlist) + 1)
 
 
