@@ -42,20 +42,21 @@ const flow_state_t CLOSING      = 9;  // one end has finished
 const flow_state_t UDP_STREAM   = 10;
 const flow_state_t OTHER_STREAM = 11;
 
-// The register flow_keys: what a flow is. "First" is the end with the lower address, or of an echo the one that asks.
-//   [383:256] first address, [255:128] second address, [127:112] first port, [111:96] second port, [95:88] protocol,
-//   [87:56] epoch of the rule set that allowed it, [55:40] limit, [39:32] first zone, [31:24] second zone, [0] the first began it
-#define KEY(record)   record[383:88]
-#define EPOCH(record) record[87:56]
-#define LIMIT(record) record[55:40]
-#define ZONES(record) record[39:24]
+// The register flow_keys: what a flow is, in words of 64 bits. "First" is the end with the lower address, or of an echo the one that asks.
+//   [383:256] first address, [255:128] second address, [127:112] first port, [111:96] second port, [95:88] protocol, [87:64] zero,
+//   [63:32] epoch of the rule set that allowed it, [31:16] limit, [15:8] first zone, [7:0] second zone
+#define KEY(record)   record[383:64]
+#define EPOCH(record) record[63:32]
+#define LIMIT(record) record[31:16]
+#define ZONES(record) record[15:0]
 
 // The register flow_states: how far a flow is. Of each end of TCP: the number after the highest sent, the highest that the other end
 // takes, the highest that it has acknowledged, and the window scale.
-//   [255:208] when it ends, microseconds; [207:204] state; [203] the first has finished, [202] the second;
-//   [199:100] the first: end [99:68], limit [67:36], acknowledged [35:4], scale [3:0]; [99:0] the second
-#define EXPIRES(state) state[255:208]
-#define CODE(state)    state[207:204]
+//   [255:208] when it ends, microseconds; [207:204] state; [203] the first has finished, [202] the second; [201] the first began it;
+//   [199:196] scale of the first, [195:192] of the second; [191:96] the first: sent, takes, acknowledged; [95:0] the second
+#define EXPIRES(state)  state[255:208]
+#define CODE(state)     state[207:204]
+#define BY_FIRST(state) state[201:201]
 
 #define IS_LIVE(state) (CODE(state) != FREE && now <= EXPIRES(state))
 
@@ -170,21 +171,18 @@ control JudgeFlow(in metadata_t meta, in settings_t settings, in bool is_ipv6, i
 
         // The flow's name is the same for packets of both directions.
         bool reversed = meta.is_echo == 1 ? meta.is_reply == 1 : meta.src > meta.dst;
-        bit<296> key;
-        if (meta.is_echo == 1) {
-            key = reversed ? meta.dst ++ meta.src ++ meta.src_port ++ 16w0 ++ meta.protocol
-                           : meta.src ++ meta.dst ++ meta.src_port ++ 16w0 ++ meta.protocol;
-        } else {
-            key = reversed ? meta.dst ++ meta.src ++ meta.dst_port ++ meta.src_port ++ meta.protocol
-                           : meta.src ++ meta.dst ++ meta.src_port ++ meta.dst_port ++ meta.protocol;
-        }
+        bit<128> first = reversed ? meta.dst : meta.src;
+        bit<128> second = reversed ? meta.src : meta.dst;
+        bit<16> first_port = reversed && meta.is_echo == 0 ? meta.dst_port : meta.src_port;
+        bit<16> second_port = meta.is_echo == 1 ? 16w0 : reversed ? meta.src_port : meta.dst_port;
+        bit<320> key = first ++ second ++ first_port ++ second_port ++ meta.protocol ++ 24w0;
 
         // Strongly universal in its higher half ("multilinear-HM" of Lemire and Kaser, 2014).
-        bit<64> sum = (settings.k0 + (bit<64>)key[295:264]) * (settings.k1 + (bit<64>)key[263:232]) +
-                      (settings.k2 + (bit<64>)key[231:200]) * (settings.k3 + (bit<64>)key[199:168]) +
-                      (settings.k4 + (bit<64>)key[167:136]) * (settings.k5 + (bit<64>)key[135:104]) +
-                      (settings.k6 + (bit<64>)key[103:72]) * (settings.k7 + (bit<64>)key[71:40]) +
-                      (settings.k8 + (bit<64>)key[39:8]) * (settings.k9 + (bit<64>)key[7:0]) + settings.k10;
+        bit<64> sum = (settings.k0 + (bit<64>)first[127:96]) * (settings.k1 + (bit<64>)first[95:64]) +
+                      (settings.k2 + (bit<64>)first[63:32]) * (settings.k3 + (bit<64>)first[31:0]) +
+                      (settings.k4 + (bit<64>)second[127:96]) * (settings.k5 + (bit<64>)second[95:64]) +
+                      (settings.k6 + (bit<64>)second[63:32]) * (settings.k7 + (bit<64>)second[31:0]) +
+                      (settings.k8 + (bit<64>)(first_port ++ second_port)) * (settings.k9 + (bit<64>)meta.protocol) + settings.k10;
         bit<32> place = sum[63:32];
         bit<32> step = (bit<32>)sum[63:48] | 1;
 
@@ -204,7 +202,7 @@ control JudgeFlow(in metadata_t meta, in settings_t settings, in bool is_ipv6, i
 
         bool begins = !found || opens && CODE(state) == CLOSED;
         bool again = !begins && settings.judges_again == 1 && EPOCH(record) != settings.epoch;
-        bool by_first = begins ? !reversed : record[0:0] == 1;  // who began it
+        bool by_first = begins ? !reversed : BY_FIRST(state) == 1;  // who began it
         if (begins) {
             if (related || meta.kind == KIND_ECHO_REPLY) {
                 reason = ICMP_UNRELATED;
@@ -224,19 +222,19 @@ control JudgeFlow(in metadata_t meta, in settings_t settings, in bool is_ipv6, i
             rule_ipv6 = is_ipv6 ? 1w1 : 1w0;
             rule_protocol = meta.protocol;
             if (by_first) {
-                rule_src = key[295:168];
-                rule_dst = key[167:40];
+                rule_src = first;
+                rule_dst = second;
                 rule_from = zones[15:8];
                 rule_to = zones[7:0];
             } else {
-                rule_src = key[167:40];
-                rule_dst = key[295:168];
+                rule_src = second;
+                rule_dst = first;
                 rule_from = zones[7:0];
                 rule_to = zones[15:8];
             }
             if (meta.is_echo == 0) {
-                rule_src_port = by_first ? key[39:24] : key[23:8];
-                rule_dst_port = by_first ? key[23:8] : key[39:24];
+                rule_src_port = by_first ? first_port : second_port;
+                rule_dst_port = by_first ? second_port : first_port;
             }
             bool ruled = rules.apply().hit;
             if (!allowed) {
@@ -276,8 +274,14 @@ control JudgeFlow(in metadata_t meta, in settings_t settings, in bool is_ipv6, i
 
         // The two ends, of which one has sent this.
         bool by_sender = by_first != reversed;  // the sender began it
-        bit<100> sender = reversed ? state[99:0] : state[199:100];
-        bit<100> receiver = reversed ? state[199:100] : state[99:0];
+        bit<32> sent = reversed ? state[95:64] : state[191:160];          // the number after the highest of the sender
+        bit<32> may_send = reversed ? state[63:32] : state[159:128];      // the highest that the receiver takes
+        bit<32> acked = reversed ? state[31:0] : state[127:96];           // the highest that the receiver has acknowledged
+        bit<4> scale = reversed ? state[195:192] : state[199:196];
+        bit<32> other_sent = reversed ? state[191:160] : state[95:64];    // the same of the receiver
+        bit<32> other_may_send = reversed ? state[159:128] : state[63:32];
+        bit<32> other_acked = reversed ? state[127:96] : state[31:0];
+        bit<4> other_scale = reversed ? state[199:196] : state[195:192];
         bit<2> finished = state[203:202];
         flow_state_t code = CODE(state);
         bool ends = false;
@@ -285,7 +289,7 @@ control JudgeFlow(in metadata_t meta, in settings_t settings, in bool is_ipv6, i
         if (reason != PASSES) {
             // Nothing more to ask.
         } else if (related) {
-            if (meta.protocol == PROTOCOL_TCP && meta.seq - sender[35:4] > sender[99:68] - sender[35:4]) {
+            if (meta.protocol == PROTOCOL_TCP && meta.seq - acked > sent - acked) {
                 reason = ICMP_UNRELATED;  // about nothing that is on its way (RFC 5927, section 4.1)
             }
         } else if (!is_tcp) {
@@ -298,38 +302,44 @@ control JudgeFlow(in metadata_t meta, in settings_t settings, in bool is_ipv6, i
             }
         } else {
             bit<32> after = meta.seq + payload + (syn ? 32w1 : 0) + (meta.flags & TCP_FIN != 0 ? 32w1 : 0);
-            bit<32> ack_offset = meta.ack - receiver[35:4];
-            bit<32> in_flight = receiver[99:68] - receiver[35:4];
+            bit<32> ack_offset = meta.ack - other_acked;
             if (begins || code == SYN_SENT && by_sender && opens) {
                 // A first segment, or another attempt.
                 code = SYN_SENT;
                 finished = 0;
-                sender = after ++ after ++ meta.seq ++ meta.scale;
+                sent = after;
+                may_send = after;
+                acked = meta.seq;
+                scale = meta.scale;
             } else if (code == SYN_SENT && by_sender) {
-                if (rst && meta.seq == sender[99:68]) {
+                if (rst && meta.seq == sent) {
                     ends = true;
                 } else {
                     reason = rst ? TCP_RESET : TCP_STATE;
                 }
             } else if (code == SYN_SENT) {
-                if (!acks || ack_offset == 0 || ack_offset > in_flight) {
+                if (!acks || ack_offset == 0 || ack_offset > other_sent - other_acked) {
                     reason = rst ? TCP_RESET : TCP_STATE;
                 } else if (rst) {
                     ends = true;
                 } else if (syn) {
                     code = SYN_RECEIVED;
-                    bool scaled = meta.scale != UNSCALED && receiver[3:0] != UNSCALED;
-                    sender = after ++ after ++ after ++ (scaled ? meta.scale : 4w0);
+                    bool scaled = meta.scale != UNSCALED && other_scale != UNSCALED;
+                    sent = after;
+                    may_send = after;
+                    acked = after;
+                    scale = scaled ? meta.scale : 4w0;
                     // The window of this segment is not scaled (RFC 7323, section 2.2).
-                    receiver = receiver[99:68] ++ (meta.ack + (meta.window == 0 ? 32w1 : (bit<32>)meta.window)) ++ meta.ack ++
-                               (scaled ? receiver[3:0] : 4w0);
+                    other_may_send = meta.ack + (meta.window == 0 ? 32w1 : (bit<32>)meta.window);
+                    other_acked = meta.ack;
+                    other_scale = scaled ? other_scale : 4w0;
                 } else {
                     reason = TCP_STATE;
                 }
             } else if (rst) {
                 // What the receiver may take (RFC 5961, section 3.2): its next number is between those that it has acknowledged and
                 // those that were sent. The flow stays for a while, in case that the receiver does not take it.
-                if (meta.seq - sender[35:4] > sender[99:68] - sender[35:4]) {
+                if (meta.seq - acked > sent - acked) {
                     reason = TCP_RESET;
                 } else if (code == SYN_RECEIVED) {
                     ends = true;
@@ -337,32 +347,26 @@ control JudgeFlow(in metadata_t meta, in settings_t settings, in bool is_ipv6, i
                     code = CLOSED;
                 }
             } else if (syn && code == SYN_RECEIVED && by_sender && !acks) {
-                if (after != sender[99:68]) {
+                if (after != sent) {
                     reason = TCP_STATE;
                 }
-            } else if (syn && (by_sender || !acks || after != sender[99:68])) {
+            } else if (syn && (by_sender || !acks || after != sent)) {
                 reason = TCP_STATE;  // only the second segment may come again
-            } else if (code == SYN_RECEIVED && !syn && (!by_sender || meta.ack != receiver[99:68])) {
+            } else if (code == SYN_RECEIVED && !syn && (!by_sender || meta.ack != other_sent)) {
                 reason = TCP_STATE;  // the third is missing
             } else {
                 // Between what the receiver takes and what it may have lost; acknowledges what was sent, and not long ago.
-                bit<32> receiver_window = 32w0x10000 << receiver[3:0];
-                bit<32> sender_window = 32w0x10000 << sender[3:0];
-                if (!NOT_AFTER(after, sender[67:36]) || !NOT_AFTER(sender[99:68], meta.seq + receiver_window) ||
-                    !NOT_AFTER(meta.ack, receiver[99:68]) || !NOT_AFTER(receiver[99:68], meta.ack + sender_window)) {
+                bit<32> window = 32w0x10000 << scale;
+                bit<32> other_window = 32w0x10000 << other_scale;
+                if (!NOT_AFTER(after, may_send) || !NOT_AFTER(sent, meta.seq + other_window) ||
+                    !NOT_AFTER(meta.ack, other_sent) || !NOT_AFTER(other_sent, meta.ack + window)) {
                     reason = TCP_WINDOW;
                 } else {
-                    bit<32> window = syn ? (bit<32>)meta.window : (bit<32>)meta.window << sender[3:0];
-                    bit<32> takes = meta.ack + (window == 0 ? 32w1 : window);  // a closed window is probed with a byte
-                    if (NOT_AFTER(sender[99:68], after)) {
-                        sender[99:68] = after;
-                    }
-                    if (NOT_AFTER(receiver[67:36], takes)) {
-                        receiver[67:36] = takes;
-                    }
-                    if (NOT_AFTER(receiver[35:4], meta.ack)) {
-                        receiver[35:4] = meta.ack;
-                    }
+                    bit<32> offered = syn ? (bit<32>)meta.window : (bit<32>)meta.window << scale;
+                    bit<32> takes = meta.ack + (offered == 0 ? 32w1 : offered);  // a closed window is probed with a byte
+                    sent = NOT_AFTER(sent, after) ? after : sent;
+                    other_may_send = NOT_AFTER(other_may_send, takes) ? takes : other_may_send;
+                    other_acked = NOT_AFTER(other_acked, meta.ack) ? meta.ack : other_acked;
                     if (meta.flags & TCP_FIN != 0) {
                         finished = reversed ? finished | 1 : finished | 2;
                     }
@@ -385,7 +389,7 @@ control JudgeFlow(in metadata_t meta, in settings_t settings, in bool is_ipv6, i
 
         if (reason == PASSES) {
             if (begins || again) {
-                flow_keys.write(cell, key ++ settings.epoch ++ limit ++ zones ++ 23w0 ++ (by_first ? 1w1 : 1w0));
+                flow_keys.write(cell, key ++ settings.epoch ++ limit ++ zones);
             }
             if (!related) {
                 bit<48> timeout;
@@ -393,8 +397,12 @@ control JudgeFlow(in metadata_t meta, in settings_t settings, in bool is_ipv6, i
                 if (ends) {
                     code = FREE;
                 }
-                bit<200> both = reversed ? receiver ++ sender : sender ++ receiver;
-                flow_states.write(cell, (now + timeout) ++ code ++ finished ++ 2w0 ++ both);
+                bit<1> began = by_first ? 1w1 : 1w0;
+                bit<64> control_word = (now + timeout) ++ code ++ finished ++ began ++ 1w0 ++
+                                       (reversed ? other_scale ++ scale : scale ++ other_scale);
+                bit<96> of_sender = sent ++ may_send ++ acked;
+                bit<96> of_receiver = other_sent ++ other_may_send ++ other_acked;
+                flow_states.write(cell, control_word ++ (reversed ? of_receiver ++ of_sender : of_sender ++ of_receiver));
             }
         }
     }
