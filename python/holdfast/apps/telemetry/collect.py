@@ -1,6 +1,7 @@
 """``holdfast collect``: feeds a collector from a UDP socket while a network runs, or from a capture of one.
 
-The socket has a large buffer, and the kernel counts what it had no room for (``SO_RXQ_OVFL``).
+The socket has a large buffer, and the kernel counts what it had no room for. This is the count that ``SO_RXQ_OVFL`` puts beside
+packets; ``SO_MEMINFO`` tells it at any time, so that the last losses are not missed.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ from holdfast.apps.telemetry.rows import RowWriter
 from holdfast.errors import LiveError
 from holdfast.terminal import Console
 
-SO_RXQ_OVFL = 40
-"""Of Linux's asm-generic/socket.h; Python's ``socket`` does not name it."""
-SO_RCVBUFFORCE = 33
+SO_RCVBUFFORCE, SO_MEMINFO = 33, 55
+"""Of Linux's asm-generic/socket.h; Python's ``socket`` does not name them."""
+
+_MEMINFO = struct.Struct("9I")
+"""Of linux/sock_diag.h; the last one is drops."""
 
 RECEIVE_BUFFER_BYTES = 64 << 20
 """Some 100,000 reports, a second's worth. Without privileges the kernel gives less (``net.core.rmem_max``)."""
@@ -33,9 +36,12 @@ RECEIVE_BUFFER_BYTES = 64 << 20
 MOST_BYTES = 65_535
 
 BATCH = 256
-"""Packets between two looks at the clock and at the kernel's count."""
+"""Packets between two looks at the clock."""
 
 REFRESH_S = 1.0
+
+DRAIN_S = 10.0
+"""How long, at most, what has arrived in time is taken after the time is over."""
 
 
 class Receiver:
@@ -50,7 +56,6 @@ class Receiver:
             raise LiveError(f"{host!r} is no IP address to listen at") from None
         self._socket = socket.socket(family, socket.SOCK_DGRAM)
         try:
-            self._socket.setsockopt(socket.SOL_SOCKET, SO_RXQ_OVFL, 1)
             try:
                 self._socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, RECEIVE_BUFFER_BYTES)
             except PermissionError:
@@ -59,7 +64,7 @@ class Receiver:
         except (OSError, OverflowError) as error:
             self._socket.close()
             raise LiveError(f"cannot listen for reports at {host}, port {port}: {error}") from None
-        self._drops_before: int | None = None
+        self._drops = 0
 
     @property
     def port(self) -> int:
@@ -71,13 +76,9 @@ class Receiver:
         collector, receive = self._collector, self._socket.recv
         self._socket.settimeout(timeout_s)
         try:
-            # The first of a batch brings the kernel's count.
-            payload, ancillary, _, _ = self._socket.recvmsg(MOST_BYTES, socket.CMSG_SPACE(4))
+            payload = receive(MOST_BYTES)
         except TimeoutError:
             return 0
-        for level, kind, data in ancillary:
-            if (level, kind) == (socket.SOL_SOCKET, SO_RXQ_OVFL):
-                self._count_drops(struct.unpack("I", data[:4])[0])
         now_ns = time.time_ns()
         collector.take(now_ns, payload)
         self._socket.setblocking(False)
@@ -89,21 +90,27 @@ class Receiver:
             collector.take(now_ns, payload)
         return BATCH
 
-    def _count_drops(self, total: int) -> None:
-        """The count is of this socket, in 32 bits."""
-        before = self._drops_before or 0
-        self._collector.receive_drops += (total - before) % (1 << 32)
-        self._drops_before = total
+    def count_drops(self) -> None:
+        """Adds what the kernel has dropped since the last time. Its counter has 32 bits."""
+        told = self._socket.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, _MEMINFO.size)
+        drops = _MEMINFO.unpack(told)[8]
+        self._collector.receive_drops += (drops - self._drops) % (1 << 32)
+        self._drops = drops
 
     def run(self, until_s: float | None, refresh: Callable[[], None]) -> None:
-        """Receives until a time on the monotonic clock (None: for ever), and calls ``refresh`` once a second."""
+        """Receives until a time on the monotonic clock (None: for ever), and calls ``refresh`` once a second and at the end."""
         next_s = time.monotonic()
         while True:
             now_s = time.monotonic()
             if now_s >= next_s:
+                self.count_drops()
                 refresh()
                 next_s = now_s + REFRESH_S
             if until_s is not None and now_s >= until_s:
+                while self.receive(0.001) and time.monotonic() < until_s + DRAIN_S:
+                    pass
+                self.count_drops()
+                refresh()
                 return
             wait_s = next_s - now_s if until_s is None else min(next_s, until_s) - now_s
             self.receive(max(wait_s, 0.001))

@@ -172,6 +172,7 @@ def l4(
         if v6
         else IP(src=src, dst=dst, ttl=ttl, tos=dscp << 2 | 1, id=7)
     )
+    header: Packet
     if kind == "tcp":
         header = TCP(sport=1000, dport=2000, seq=5, ack=6, flags="PA", window=99, **fields)
     else:

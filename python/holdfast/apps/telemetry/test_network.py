@@ -303,7 +303,7 @@ def test_reports_take_another_way_after_a_failure(tmp_path: Path, compiled: Comp
     network.run(until_s=0.3)
     # Each change of the way is reported once by each switch on the new one, and by nobody again.
     nodes = [report.node_id for _, report in collected(tmp_path / "c.pcap")]
-    assert nodes == [1, 2, 3, 1, 4, 3]
+    assert [sorted(nodes[:3]), sorted(nodes[3:])] == [[1, 2, 3], [1, 3, 4]]
 
 
 def test_the_watchlist_changes_while_packets_flow(compiled: Compile) -> None:
