@@ -3,7 +3,7 @@
 use crate::messages as m;
 use crate::translation::Translation;
 use crate::values::{Type, bytestring, number};
-use crate::{Batch, Mappings, Pipeline, Reading, WriteRequest};
+use crate::{Batch, Mappings, Pipeline, ReadRequest, Reading, WriteRequest};
 use bytes::Bytes;
 use engine::control::ControlErrorCode;
 use engine::{Interpreter, Switch, SwitchConfig};

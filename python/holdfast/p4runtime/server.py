@@ -145,6 +145,7 @@ class _Handled:
         self._lock = threading.Lock()
         self._bytes = 0
         self._next_s = 0.0
+        self._again = False
 
     def add(self, size: int) -> None:
         """So many more."""
@@ -154,9 +155,11 @@ class _Handled:
     def give_back(self, now_s: float) -> None:
         """Gives memory back if enough was handled and the last time is not too short ago."""
         with self._lock:
-            if self._bytes < _GIVE_BACK_BYTES or now_s < self._next_s:
+            enough = self._bytes >= _GIVE_BACK_BYTES
+            if not (enough or self._again) or now_s < self._next_s:
                 return
-            self._bytes, self._next_s = 0, now_s + _GIVE_BACK_S
+            # Once more, for what the last messages held until now.
+            self._bytes, self._next_s, self._again = 0, now_s + _GIVE_BACK_S, enough
         give_back_freed()
 
 
@@ -390,8 +393,10 @@ class _Servicer:
         device: Device | None = None
         session: Session | None = None
         error: P4RuntimeError | None = None
+        handled = 0
         try:
             for size, message in requests:
+                handled += size
                 self._handled.add(size)
                 if isinstance(message, _Refused):
                     raise message.error
@@ -415,6 +420,7 @@ class _Servicer:
             if device and session:
                 device.close(session)
             stream.end(error)
+            self._handled.add(handled)
 
     def look_after(self) -> None:
         """To be called now and then: ends Reads that stall, and gives memory back."""
