@@ -1,8 +1,8 @@
 """A link and a switch fail under a multicast stream of 10,000 packets/s to 20 kernel receivers: what that costs, to the packet.
 
 BIER-FRR on port state loses what is on the wire and what comes until detection; 1+1 BIER loses nothing. No controller reacts. The
-machine says how long a packet takes: a lost one must have been sent before the failure by no more than the slowest packet of the
-run took, and after the detection by no more than that. A run with a slow packet is made again, some times.
+machine says how long a packet takes: a lost one must have been sent before the failure by no more than the slowest packet around it
+took, and after the detection by no more than that. A run with a slow packet is made again, some times.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from holdfast.topology import Topology
 RATE = 10_000
 DETECTION_MS = 2.0
 EDGES, RECEIVERS = 5, 20
-ATTEMPTS, QUIET_NS = 5, 3_000_000
+ATTEMPTS, AROUND_NS = 5, 20_000_000
 RECEIVING = [f"h{number}" for number in range(1, RECEIVERS + 1)]
 STREAM = Stream("232.1.1.1", "source", RECEIVING, 10**9 // RATE, payload_bytes=64, before_s=0.3, after_s=0.3)
 
@@ -42,7 +42,7 @@ def two_cores() -> Topology:
 
 
 def observe(failure: str, *, one_plus_one: bool) -> Observed:
-    """A run that the machine did not hold up, or the last one."""
+    """A run that the machine did not hold up, or the last one; what 1+1 may lose does not depend on how long packets take."""
     program = compile_bier(one_plus_one=one_plus_one)
     for _ in range(ATTEMPTS):
         topology = two_cores()
@@ -60,7 +60,7 @@ def observe(failure: str, *, one_plus_one: bool) -> Observed:
             (network.set_node if is_node else network.set_link)(failure, up=False, at_s=at_s)
 
         found = live_stream.observe(topology, program, controller, STREAM, fail, detection_ms=DETECTION_MS)
-        if found.longest_ns < QUIET_NS:
+        if one_plus_one or found.longest_ns(AROUND_NS) < 1_000_000:
             break
     return found
 
@@ -74,12 +74,12 @@ def behind(failure: str) -> list[str]:
 def test_fast_reroute_loses_what_comes_until_detection(failure: str) -> None:
     found = observe(failure, one_plus_one=False)
     detected_ns = found.failure_ns + round(DETECTION_MS * 1e6)
-    first_ns, last_ns = found.failure_ns - found.longest_ns, detected_ns + found.longest_ns
+    longest_ns = found.longest_ns(AROUND_NS)
+    first_ns, last_ns = found.failure_ns - longest_ns, detected_ns + longest_ns
     window = [number for number, sent_ns in enumerate(found.sent_ns) if first_ns <= sent_ns <= last_ns]
     # What was sent well before the detection cannot have been repaired.
-    certain = [
-        number for number in window if found.failure_ns <= found.sent_ns[number] <= detected_ns - found.longest_ns
-    ]
+    last_ns = detected_ns - longest_ns
+    certain = [number for number in window if found.failure_ns <= found.sent_ns[number] <= last_ns]
     for host in RECEIVING:
         numbers = [number for number, _ in found.arrivals[host]]
         assert len(numbers) == len(set(numbers)), f"{host} got packets twice"

@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,9 @@ from holdfast.topology import Topology
 PORT = 5001
 READINGS = 100
 """Of the two clocks, of which the ones that are nearest to each other tell their difference."""
+
+LEAD_NS = 300_000_000
+"""From the word to the sender to its first packet."""
 
 NETWORK_PRIORITY = 20
 """Of the network's thread (SCHED_FIFO), before the sender."""
@@ -72,10 +74,12 @@ class Observed:
         """The numbers that did not arrive."""
         return sorted(set(range(len(self.sent_ns))) - {number for number, _ in self.arrivals[host]})
 
-    @cached_property
-    def longest_ns(self) -> int:
-        """From sending to arrival, of all packets that arrived."""
-        return max(at_ns - self.sent_ns[number] for each in self.arrivals.values() for number, at_ns in each)
+    def longest_ns(self, within_ns: int) -> int:
+        """From sending to arrival, of all packets that arrived and were sent so long before or after the failure at most."""
+        arrivals = ((number, at_ns) for each in self.arrivals.values() for number, at_ns in each)
+        sent_ns = self.sent_ns
+        near = ((number, at_ns) for number, at_ns in arrivals if abs(sent_ns[number] - self.failure_ns) <= within_ns)
+        return max((at_ns - sent_ns[number] for number, at_ns in near), default=0)
 
 
 def observe(
@@ -89,7 +93,6 @@ def observe(
                 LiveNetwork(topology, program, [controller], interfaces=interfaces, detection_delay_ms=detection_ms)
             )
         _prefer_network()
-
         addresses = {name: str(host.address.ip) for name, host in topology.hosts.items()}
         places = {namespaces[name].name: name for name in stream.receivers}
         told = (stream.group, str(PORT))
@@ -99,16 +102,17 @@ def observe(
         numbers = (stream.count, stream.interval_ns, stream.payload_bytes)
         words = ["send", *told, addresses[stream.source], *map(str, numbers)]
         sender = stack.enter_context(_Program(namespaces[stream.source].exec_prefix, words))
-        now_ps, realtime_ns = _clocks(network)
-        failure_ps = now_ps + round(stream.before_s * 1e12)
-        fail(network, failure_ps / 1e12)
-        sent_ns = sender.said()
+        now_ps, now_ns = _clocks(network)
+        start_ns = now_ns + LEAD_NS
+        failure_ns = start_ns + round(stream.before_s * 1e9)
+        fail(network, (now_ps / 1000 + failure_ns - now_ns) / 1e9)
+        sent_ns = sender.said(f"{start_ns}\n")
         # What is still on its way arrives before this.
         time.sleep(0.2)
         return Observed(
             sent_ns,
             {places[place]: arrivals for place, arrivals in receivers.said().items()},
-            realtime_ns + (failure_ps - now_ps) // 1000,
+            failure_ns,
             network.wall_statistics().max_lateness_ps,
         )
 
@@ -155,9 +159,9 @@ class _Program:
         self._process.kill()
         self._process.communicate()
 
-    def said(self) -> Any:
-        """Has it end, and gives what it then says."""
-        text, _ = self._process.communicate("\n", timeout=60)
+    def said(self, line: str = "\n") -> Any:
+        """Has it read a line, and gives what it says at its end."""
+        text, _ = self._process.communicate(line, timeout=60)
         try:
             return json.loads(text)
         except ValueError:

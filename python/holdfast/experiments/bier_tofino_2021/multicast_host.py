@@ -1,7 +1,7 @@
 """An ordinary multicast sender, or receivers of the kernel, run as a program of its own. It imports nothing of Holdfast.
 
-``send GROUP PORT ADDRESS COUNT INTERVAL_NS PAYLOAD_BYTES``, run in the host's namespace, sends numbered datagrams, and prints a
-JSON list of the times at which it sent them.
+``send GROUP PORT ADDRESS COUNT INTERVAL_NS PAYLOAD_BYTES``, run in the host's namespace, reads the time to begin from standard
+input, sends numbered datagrams, and prints a JSON list of the times at which it sent them.
 
 ``receive GROUP PORT NAMESPACE=ADDRESS ...`` joins the group by a socket in each of these namespaces, and sleeps until standard
 input has a line, so that it takes no processor time from the network. Then it prints a JSON object of what waits in the sockets: by
@@ -46,9 +46,9 @@ def send(group: str, port: int, address: str, count: int, interval_ns: int, payl
         sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, TTL)
         padding = bytes(payload_bytes - NUMBER.size)
         print("ready", flush=True)
-        start_ns = time.monotonic_ns()
+        start_ns = int(sys.stdin.readline())
         for number in range(count):
-            ahead_ns = start_ns + number * interval_ns - time.monotonic_ns()
+            ahead_ns = start_ns + number * interval_ns - time.time_ns()
             if ahead_ns > 0:
                 time.sleep(ahead_ns / 1e9)
             sent.append(time.time_ns())

@@ -54,11 +54,11 @@ def restored() -> str:
             suffix = f"_with_signalling_of_{signalling:g}_ms" if signalling else ""
             row.append(number(found(simulated, quantity=f"restoration_ms{suffix}", **key), 2))
         row.append(number(found(simulated, quantity="lost", **key), 0))
-        row.append(number(found(live, quantity="restoration_ms", **key), 1))
+        row += [number(found(live, quantity=f"{name}_ms", **key), 2) for name in ("restoration", "after_detection")]
         row.append(number(found(live, quantity="lost", **key), 1))
         rows.append(row)
     slow = [f"signalling {signalling:g} ms" for signalling in restoration.SIGNALLING_MS[1:]]
-    headings = ["", "paper", "simulated", *slow, "lost", "live", "lost, live"]
+    headings = ["", "paper", "simulated", *slow, "lost", "live", "live, after detection", "lost, live"]
     about = f"Milliseconds, and packets. Simulated {seeds('fig11')} runs; live {seeds('fig11_live')} in one sitting "
     return about + f"{disturbance(machine)}.\n\n" + markdown(headings, rows)
 
