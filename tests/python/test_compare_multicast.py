@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from holdfast import cli, topologies
-from holdfast.compare import advice, multicast, multicast_traffic, report, results, scenario, traffic_file
+from holdfast.compare import advice, drawing, multicast, multicast_traffic, report, results, scenario, traffic_file
 from holdfast.compare import mechanisms as registry
 from holdfast.compare.comparison import Comparison
 from holdfast.compare.traffic_file import Ends
@@ -195,6 +195,11 @@ def test_the_core_state_of_trees_grows_and_that_of_copies_does_not() -> None:
 
 
 # ---- Reports ----
+
+
+def test_a_core_without_state_is_drawn_on_the_line_of_zero() -> None:
+    """As of ingress-replication compared with nothing else."""
+    assert 'class="curve b-a"' in drawing.growth([drawing.Line("none", "b-a", [(1, 0.0), (1000, 0.0)])])
 
 
 def test_reports_have_what_multicast_costs(ring: tuple[Comparison, Path]) -> None:

@@ -359,7 +359,7 @@ def growth(lines: Sequence[Line], *, width: float = WIDE) -> str:
     left, right, height = 44.0, width - 124.0, 220.0
     zero, bottom = height - 36, height - 54
     x_top = max((x for each in lines for x, _ in each.points), default=1.0)
-    y_top = max((y for each in lines for _, y in each.points), default=1.0)
+    y_top = max((y for each in lines for _, y in each.points), default=1.0) or 1.0
     across, up = (max(1, math.ceil(math.log10(top / floor) - 1e-9)) for top, floor in ((x_top, 1.0), (y_top, 0.1)))
 
     def x(value: float) -> float:

@@ -173,8 +173,8 @@ class Host:
         self.latest_ns = 0
         self.open: list[Callable[[], None]] = []
         self.buffer = bytearray(1 << 18)
-        for udp in given["udp_receive"]:
-            self.receive_udp(udp)
+        for receiver in given["udp_receive"]:
+            self.receive_udp(receiver)
         for listener in given["tcp_receive"]:
             self.listen(listener)
         for udp in given["udp_send"]:
