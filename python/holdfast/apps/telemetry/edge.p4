@@ -16,9 +16,11 @@ control Source(inout headers_t hdr, in metadata_t meta, in bit<32> mtu, out bit<
         }
         bit<32> ip_bytes = hdr.ipv4.isValid() ? (bit<32>)hdr.ipv4.total_len : (bit<32>)hdr.ipv6.payload_len + 40;
         // Fragments have no header of their own, or one for several packets; behind IPv6's extension headers nobody looks.
-        bool capable = hdr.tcp.isValid() || hdr.udp.isValid() || meta.npt == NPT_PROTOCOL &&
-            (hdr.ipv4.isValid() && hdr.ipv4.flags[0:0] == 0 && hdr.ipv4.frag_offset == 0 ||
-             hdr.ipv6.isValid() && hdr.ipv6.next_header == PROTOCOL_ICMPV6);
+        bool capable = hdr.tcp.isValid() || hdr.udp.isValid();
+        if (meta.npt == NPT_PROTOCOL && !capable) {
+            capable = hdr.ipv4.isValid() ? hdr.ipv4.flags[0:0] == 0 && hdr.ipv4.frag_offset == 0
+                                         : hdr.ipv6.next_header == PROTOCOL_ICMPV6;
+        }
         if (!capable || ip_bytes + (bit<32>)bytes > mtu) {
             not_sourced.count(0);
         } else {
@@ -76,7 +78,7 @@ control Source(inout headers_t hdr, in metadata_t meta, in bit<32> mtu, out bit<
                     hdr.udp.dst_port = INDICATOR_PORT;
                 } else {
                     hdr.int_shim.original = (bit<16>)(meta.dscp ++ 2w0);
-                    bit<6> marked = meta.dscp & ~DSCP_MASK | DSCP_VALUE & DSCP_MASK;
+                    bit<6> marked = (meta.dscp & ~DSCP_MASK) | (DSCP_VALUE & DSCP_MASK);
                     if (hdr.ipv4.isValid()) {
                         hdr.ipv4.diffserv[7:2] = marked;
                     } else {

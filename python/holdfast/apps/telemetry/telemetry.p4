@@ -165,7 +165,7 @@ control TelemetryIngress(inout headers_t hdr, inout metadata_t meta, inout stand
                         mark_to_drop(standard_metadata);
                     }
 #else
-                    if (meta.dscp & DSCP_MASK == DSCP_VALUE & DSCP_MASK) {
+                    if ((meta.dscp & DSCP_MASK) == (DSCP_VALUE & DSCP_MASK)) {
                         foreign_indicator.count(0);
                         if (hdr.ipv4.isValid()) {
                             hdr.ipv4.diffserv[7:2] = meta.dscp & ~DSCP_MASK;
