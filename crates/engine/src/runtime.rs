@@ -458,8 +458,11 @@ impl Runtime {
 
     /// Does a part of what updates of tables have left to do; whether there is more.
     pub fn tidy(&mut self) -> bool {
-        let tables = self.tables.iter_mut();
-        tables.fold(false, |more, table| table.tidy() || more)
+        let mut more = false;
+        for table in &mut self.tables {
+            more |= table.tidy();
+        }
+        more
     }
 
     /// A table's contents.
