@@ -417,6 +417,8 @@ class _Servicer:
             log.exception("P4Runtime stream")
             error = P4RuntimeError("INTERNAL", "the server failed; its log says how")
         finally:
+            # A traceback may keep this frame until garbage is collected, and a message may have megabytes.
+            message = None
             if device and session:
                 device.close(session)
             stream.end(error)
