@@ -77,8 +77,8 @@ def test_every_example_is_of_a_known_kind() -> None:
     assert {"python/holdfast/compare/traffic_file.py", "python/holdfast/topologies/yaml_file.py", "docs/AGENT.md"} <= {
         where.rpartition(":")[0] for where in EXAMPLES
     }
-    # That of clients' rights has a test of its own.
-    others = {where for where in EXAMPLES if where.startswith("docs/SECURITY.md")}
+    # Clients' rights and the firewall's rules have tests of their own.
+    others = {where for where in EXAMPLES if where.startswith(("docs/SECURITY.md", "python/holdfast/apps/firewall/"))}
     assert set(those_of(TRAFFIC)) | set(those_of(TOPOLOGY)) | others == set(EXAMPLES)
 
 

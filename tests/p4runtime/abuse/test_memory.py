@@ -20,10 +20,10 @@ from p4.v1 import p4runtime_pb2_grpc as p4_grpc
 
 from holdfast.p4runtime import GrpcClient
 
-ROUNDS = 4
+ROUNDS = 3
 
-WARM_UP = 0.25
-"""What the first round may add: stacks of the threads that calls run in, and their arenas."""
+ARENAS_MB = 32
+"""What the threads that calls run in and their arenas of the allocator may add to a new server."""
 
 
 class Remote:
@@ -149,7 +149,7 @@ def digests(remote: Remote) -> None:
     ids=lambda of: of if isinstance(of, str) else of.__name__,
 )
 def test_memory_is_back(program: str, action: Callable[[Remote], None]) -> None:
-    """After the first time, in which threads start and arenas of the allocator come into use, it is where it was, and does not add up."""
+    """What a client wrote, read or sent is not kept, however often it does so."""
     with soak.server(program) as process:
         assert process.stdout is not None
         address = process.stdout.readline().strip()
@@ -166,9 +166,8 @@ def test_memory_is_back(program: str, action: Callable[[Remote], None]) -> None:
                 action(remote)
                 found_mb.append(settled_mb(process.pid, most=warm_mb * (1 + MEMORY_TOLERANCE)))
     log_memory(action.__name__, [new_mb, warm_mb, *found_mb])
-    assert warm_mb <= new_mb * (1 + WARM_UP), (new_mb, warm_mb)
-    # Which arenas of the allocator the server's threads use differs from round to round; what is kept would add up in all of them.
-    assert min(found_mb[-2:]) <= warm_mb * (1 + MEMORY_TOLERANCE), (new_mb, warm_mb, found_mb)
+    # Which arenas of the allocator the server's threads use differs from round to round; a soak shows that it does not add up.
+    assert max(warm_mb, *found_mb) <= new_mb + ARENAS_MB, (new_mb, warm_mb, found_mb)
 
 
 def log_memory(name: str, memory_mb: list[float]) -> None:
