@@ -248,7 +248,7 @@ def served(switch: Steady) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Taken:
-    """What something took: time, processor time of this process, and time for which threads of it waited for a processor.
+    """What something took: time, processor time of this process but for its busiest thread, and time that threads waited for one.
 
     The server and its clients are threads of this process.
     """
@@ -272,29 +272,34 @@ class Moment:
     """From which :class:`Taken` counts."""
 
     wall_s: float
-    cpu_s: float
-    delays_s: dict[str, float]
+    threads: dict[str, tuple[float, float]]
 
     @classmethod
     def now(cls) -> Moment:
         """Of this process."""
-        return cls(time.monotonic(), time.process_time(), _delays_s())
+        return cls(time.monotonic(), _threads())
 
     def taken(self) -> Taken:
         """Since then."""
-        wall_s, cpu_s = time.monotonic() - self.wall_s, time.process_time() - self.cpu_s
+        wall_s = time.monotonic() - self.wall_s
         if wall_s < LONGEST_WRITE_S / 2:
-            return Taken(wall_s, cpu_s)  # the rest does not matter
-        delayed_s = sum(max(0.0, now - self.delays_s.get(thread, 0.0)) for thread, now in _delays_s().items())
-        return Taken(wall_s, cpu_s, delayed_s)
+            return Taken(wall_s)  # the rest does not matter
+        ran_s, delayed_s = [], 0.0
+        for thread, (ran, delayed) in _threads().items():
+            ran_before, delayed_before = self.threads.get(thread, (0.0, 0.0))
+            ran_s.append(max(0.0, ran - ran_before))
+            delayed_s += max(0.0, delayed - delayed_before)
+        # The busiest thread is the network's, which looks for packets whenever it has a processor.
+        return Taken(wall_s, sum(ran_s) - max(ran_s), delayed_s)
 
 
-def _delays_s() -> dict[str, float]:
-    """For how long each thread was ready to run and had no processor so far (the kernel's ``schedstat``)."""
+def _threads() -> dict[str, tuple[float, float]]:
+    """For how long each thread ran, and was ready to run and had no processor, so far in seconds (the kernel's ``schedstat``)."""
     found = {}
     for thread in Path("/proc/self/task").iterdir():
         with suppress(OSError, IndexError):  # it has ended, or the kernel does not count
-            found[thread.name] = int((thread / "schedstat").read_bytes().split()[1]) / 1e9
+            ran, delayed = (thread / "schedstat").read_bytes().split()[:2]
+            found[thread.name] = (int(ran) / 1e9, int(delayed) / 1e9)
     return found
 
 

@@ -194,7 +194,7 @@ def test_what_the_machine_takes_is_told_apart() -> None:
     begin = Moment.now()
     time.sleep(0.3)
     assert begin.taken().wall_s >= 0.3
-    begin = Moment.now()
-    while time.process_time() - begin.cpu_s < 0.3:
+    begin, end_s = Moment.now(), time.process_time() + 0.3
+    while time.process_time() < end_s:
         pass
     assert begin.taken().own_s >= 0.25
