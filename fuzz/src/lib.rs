@@ -255,7 +255,7 @@ fn is_giant(program: &ir::Program) -> bool {
 pub fn packet(data: &[u8]) -> Reached {
     static SUBJECTS: OnceLock<Vec<(Subject, Frames)>> = OnceLock::new();
     let subjects = SUBJECTS.get_or_init(|| {
-        let subjects: [(_, Frames); 7] = [
+        let subjects: [(_, Frames); 10] = [
             (apps::router(), frames::frame),
             (apps::ipfrr(), frames::frame),
             (apps::protect(), frames::frame),
@@ -265,6 +265,7 @@ pub fn packet(data: &[u8]) -> Reached {
             (apps::bier("ONE_PASS", "ONE_PASS"), frames::bier_frame),
             (apps::bier("RECIRCULATE", "ONE_PASS"), frames::bier_frame),
             (apps::bier("CLUSTERS", "RECIRCULATE"), frames::bier_frame),
+            (apps::shorternet(), frames::shorternet_frame),
         ];
         subjects
             .into_iter()
