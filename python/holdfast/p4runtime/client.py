@@ -319,6 +319,18 @@ class Client(ClientSession):
         entity.digest_entry.config.ack_timeout_ns = int64(ack_timeout_ns, "ack_timeout_ns")
         self._update("insert", entity, f"digest {digest.name}")
 
+    def ensure_digest(
+        self, name: str, *, max_timeout_ns: int = 0, max_list_size: int = 1, ack_timeout_ns: int = 0
+    ) -> None:
+        """:meth:`enable_digest`, outside a batch, for a controller whose predecessor may have enabled it: then that is kept."""
+        try:
+            self.enable_digest(
+                name, max_timeout_ns=max_timeout_ns, max_list_size=max_list_size, ack_timeout_ns=ack_timeout_ns
+            )
+        except P4RuntimeError as error:
+            if "ALREADY_EXISTS" not in (error.code, *(failure.code for failure in error.failures)):
+                raise
+
     # ---- Reading ----
 
     def read_table(

@@ -63,8 +63,6 @@ from holdfast.control.routes import Routing
 from holdfast.control.tables import EntryKey, TableEntry, TableWriter, entry_key
 from holdfast.controller import Controller, ControlPlane
 from holdfast.errors import NetworkError
-from holdfast.p4runtime.client import Client
-from holdfast.p4runtime.errors import P4RuntimeError
 from holdfast.p4runtime.received import DigestList
 from holdfast.paths import ShortestPaths
 
@@ -211,7 +209,7 @@ class BierController(Controller):
             writer.write(self._ports(name))
         self._converge()
         for client in self.clients.values() if self.clusters else ():
-            _enable_samples(client)
+            client.ensure_digest(SAMPLE_DIGEST)
         if self._overlay_parameters is not None:
             channels = delivered_channels({name: each.channels for name, each in found.items()})
             self._listen(self._overlay_parameters, channels)
@@ -565,12 +563,3 @@ def _tunnel_route_key(address: IPv4Address) -> EntryKey:
 
 def _tunnel_end(address: IPv4Address) -> TableEntry:
     return TableEntry(CARRIERS, {CARRIERS_KEY: int(address)}, "NoAction")
-
-
-def _enable_samples(client: Client) -> None:
-    try:
-        client.enable_digest(SAMPLE_DIGEST)
-    except P4RuntimeError as error:
-        # An earlier controller may have done it.
-        if "ALREADY_EXISTS" not in (error.code, *(failure.code for failure in error.failures)):
-            raise

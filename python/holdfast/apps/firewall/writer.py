@@ -14,7 +14,6 @@ from holdfast.apps.firewall.entries import Numbering, Rates, Station
 from holdfast.apps.firewall.rules import Port, Rate, RuleSet
 from holdfast.control.tables import EntryKey, TableEntry, TableWriter, has_table, read_entries
 from holdfast.p4runtime.client import Client
-from holdfast.p4runtime.errors import P4RuntimeError
 
 CHUNK = 500
 """Entries of a rule set that is not active, in one batch: packets pass between batches."""
@@ -57,14 +56,9 @@ class FirewallWriter:
 
     def prepare(self, rules: RuleSet) -> None:
         """Rates and digests that no rule set changes while packets pass."""
-        try:
-            self._client.enable_digest(
-                program.LOG, max_list_size=100, max_timeout_ns=100_000_000, ack_timeout_ns=1_000_000_000
-            )
-        except P4RuntimeError as error:
-            # An earlier controller may have enabled it.
-            if any(failure.code != "ALREADY_EXISTS" for failure in error.failures):
-                raise
+        self._client.ensure_digest(
+            program.LOG, max_list_size=100, max_timeout_ns=100_000_000, ack_timeout_ns=1_000_000_000
+        )
         self._rate(program.LOG_RATE, rules.log_per_reason)
         self._rate(program.CONTROLLER_RATE, rules.controller_per_port)
 

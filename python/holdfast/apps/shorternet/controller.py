@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from functools import partial
+from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,6 @@ from holdfast.control.link_state import LinkState
 from holdfast.control.tables import TableEntry, TableWriter, read_entries
 from holdfast.controller import Controller, ControlPlane
 from holdfast.errors import NetworkError
-from holdfast.p4runtime.errors import P4RuntimeError
 from holdfast.paths import ShortestPaths
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class ShorternetController(Controller):
         self._adopt()
         for client in self.clients.values():
             for digest in ("flow_ipv4_t", "flow_ipv6_t", "lost_context_t"):
-                _enable(client, digest)
+                client.ensure_digest(digest, max_timeout_ns=1_000_000, max_list_size=64, ack_timeout_ns=_ACK_TIMEOUT_NS)
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
         """Goes around links that are down at either end. Contexts do not depend on ways."""
@@ -188,13 +188,12 @@ class ShorternetController(Controller):
 
     def _edge_of(self, flow: Flow) -> str | None:
         """The switch of the host with the destination's address."""
+        address = IPv4Address(flow.destination) if flow.version == 4 else IPv6Address(flow.destination)
         for name in self.topology.hosts:
             place = self.topology.attachment(name)
             for interface in (place.host.address, place.host.ipv6):
-                if interface is not None and interface.version == flow.version:
-                    shift = interface.max_prefixlen - interface.network.prefixlen
-                    if int(interface.network.network_address) >> shift == flow.destination >> shift:
-                        return place.switch
+                if interface is not None and interface.version == flow.version and address in interface.network:
+                    return place.switch
         return None
 
     def _retire(self, context: Context) -> None:
@@ -277,12 +276,3 @@ def _put(client: Client, wanted: TableEntry) -> bool:
         return False
     (wanted.modify if there else wanted.insert)(client)
     return True
-
-
-def _enable(client: Client, digest: str) -> None:
-    try:
-        client.enable_digest(digest, max_timeout_ns=1_000_000, max_list_size=64, ack_timeout_ns=_ACK_TIMEOUT_NS)
-    except P4RuntimeError as error:
-        # An earlier controller may have done it.
-        if "ALREADY_EXISTS" not in (error.code, *(failure.code for failure in error.failures)):
-            raise

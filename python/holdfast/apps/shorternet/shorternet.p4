@@ -262,9 +262,6 @@ control Shorten(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     meter(1, MeterType.packets) learning;
 
     bit<16> id = 0;
-    // The bytes behind the headers that are shortened.
-    bit<32> rest = 0;
-    bit<32> shortened = 0;
     bit<2> color = 0;
 
     action shorten(bit<16> context) {
@@ -309,36 +306,35 @@ control Shorten(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 
     apply {
         bit<32> packet_bytes;
-        bit<32> ip_bytes;
-        bit<32> behind;
+        bit<32> shortened;
+        // The bytes behind the headers that are shortened.
+        bit<32> rest;
         bool fits;
         bool found = false;
         if (hdr.ipv4.isValid()) {
             packet_bytes = (bit<32>)hdr.ipv4.total_len;
-            ip_bytes = IPV4_BYTES;
+            rest = packet_bytes - IPV4_BYTES;
             // No context holds options, nor what differs between fragments.
             fits = !hdr.ipv4_options.isValid() && hdr.ipv4.flags[0:0] == 0 && hdr.ipv4.frag_offset == 0;
             shortened = SHORT_BYTES + CONTEXT_BYTES + RESIDUE_BYTES;
         } else {
             packet_bytes = (bit<32>)hdr.ipv6.payload_len + IPV6_BYTES;
-            ip_bytes = IPV6_BYTES;
+            rest = packet_bytes - IPV6_BYTES;
             fits = true;
             shortened = SHORT_BYTES + CONTEXT_BYTES;
         }
-        behind = packet_bytes - ip_bytes;
         if (meta.profile == PROFILE_UDP) {
             // A length that says something else than IP's cannot be put back.
-            fits = fits && hdr.udp.length >= 8 && (bit<32>)hdr.udp.length == behind;
-            behind = behind - UDP_BYTES;
+            fits = fits && hdr.udp.length >= 8 && (bit<32>)hdr.udp.length == rest;
+            rest = rest - UDP_BYTES;
             shortened = shortened + RESIDUE_BYTES;
         } else if (meta.profile == PROFILE_TCP) {
-            fits = fits && behind >= PORTS_BYTES;
-            behind = behind - PORTS_BYTES;
+            fits = fits && rest >= PORTS_BYTES;
+            rest = rest - PORTS_BYTES;
         }
         // Bytes behind the packet are Ethernet's padding, or travel with it.
         bool padded = standard_metadata.packet_length != packet_bytes + ETHERNET_BYTES;
         fits = fits && (!padded || standard_metadata.packet_length <= SHORTEST_BYTES);
-        rest = behind;
 
         if (fits) {
             if (hdr.ipv4.isValid()) {
