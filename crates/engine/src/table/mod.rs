@@ -92,6 +92,14 @@ impl Matcher {
         }
     }
 
+    /// The hash map, if it is one.
+    fn map_mut(&mut self) -> Option<&mut KeyMap> {
+        match self {
+            Matcher::Exact(map, _) | Matcher::Packed(map, _) => Some(map),
+            _ => None,
+        }
+    }
+
     /// The entry that matches; 0 for none.
     #[inline]
     fn lookup(&self, key: &[u64]) -> u32 {
@@ -481,7 +489,7 @@ impl Table {
         self.last_hit_ps.truncate(end);
         // Of the others only the hash map shrinks by itself.
         if self.is_empty()
-            && !matches!(self.matcher, Matcher::Exact(..))
+            && self.matcher.map_mut().is_none()
             && self.matcher.heap_bytes() > KEPT_MATCHER_BYTES
         {
             self.matcher = Matcher::new(&self.shape);
@@ -490,10 +498,7 @@ impl Table {
 
     /// Does a part of what updates have left: memory that is given back, a hash map that grows or shrinks. Whether there is more.
     pub fn tidy(&mut self) -> bool {
-        let map = match &mut self.matcher {
-            Matcher::Exact(map, _) => map.tidy(),
-            _ => false,
-        };
+        let map = self.matcher.map_mut().is_some_and(KeyMap::tidy);
         map | self.entries.tidy()
             | self.records.tidy()
             | shrink(&mut self.counters)

@@ -493,16 +493,24 @@ fn large_routing_tables_are_right_while_they_change() {
 #[test]
 fn the_memory_of_entries_that_go_is_given_back() {
     const ENTRIES: u64 = 100_000;
-    for kind in [Exact, Lpm, Ternary] {
-        let keys = vec![ir::Key {
-            name: "k".to_string(),
-            id: 1,
-            width: 48,
+    // Two exact fields are packed.
+    for (kind, fields) in [(Exact, 1), (Exact, 2), (Lpm, 1), (Ternary, 1)] {
+        let key = |id| ir::Key {
+            name: format!("k{id}"),
+            id,
+            width: 48 / fields,
             kind,
-        }];
+        };
+        let keys = (1..=fields).map(key).collect();
         let program = program(keys);
         let mut table = Table::new(&program, &program.tables[0]);
         let matches = |n| {
+            if fields == 2 {
+                let fields = [n >> 24, n & 0xff_ffff];
+                return fields
+                    .map(|n| KeyMatch::Exact(Bits::from_u64(24, n)))
+                    .to_vec();
+            }
             let value = Bits::from_u64(48, n);
             vec![match kind {
                 Exact => KeyMatch::Exact(value),

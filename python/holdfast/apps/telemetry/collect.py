@@ -182,6 +182,8 @@ def run(settings: Settings, console: Console) -> None:
     Raises :class:`LiveError` if it cannot listen, read or write where it is told to.
     """
     host, port = _endpoint("--listen", settings.listen)
+    if settings.capture is not None and (settings.metrics is not None or settings.seconds is not None):
+        raise LiveError("--metrics and --for belong to listening; a capture is read at once")
     with ExitStack() as stack:
         rows = None if settings.parquet is None else RowWriter(settings.parquet)
         collector = Collector(

@@ -177,6 +177,8 @@ def test_the_command_listens(tmp_path: Path) -> None:
         (["--listen", "nowhere"], "--listen is 'nowhere'; it must be ADDRESS:PORT"),
         (["--metrics", "127.0.0.1:70000"], "--metrics is '127.0.0.1:70000'"),
         (["--capture", "/nonexistent.pcap"], "cannot read '/nonexistent.pcap'"),
+        (["--capture", "c.pcap", "--metrics", "127.0.0.1:0"], "--metrics and --for belong to listening"),
+        (["--capture", "c.pcap", "--for", "1"], "--metrics and --for belong to listening"),
     ],
 )
 def test_what_the_command_refuses(arguments: list[str], message: str) -> None:
