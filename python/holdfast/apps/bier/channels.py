@@ -83,9 +83,9 @@ class ChannelWriter:
         self._plan = plan
         put, _, groups = self._changes(sent, delivered)
         self._writer.write(Configuration(tuple(put), {number: at for number, at in groups.items() if at is not None}))
-        for ports in self._groups.keys() - self._users.keys():
+        for ports in [ports for ports in self._groups if ports not in self._users]:
             self._free_groups.give_back(self._groups.pop(ports))
-        for channel in self._further.keys() - sent.keys():
+        for channel in [channel for channel in self._further if channel not in sent]:
             for number in self._further.pop(channel).values():
                 self._free_sets.give_back(number)
 
@@ -135,7 +135,7 @@ class ChannelWriter:
             put += sent_entries(self._plan, channel, passes, further, bsl=self._bsl, mtu=self._mtu)
             if further:
                 self._further[channel] = further
-        for bift in numbers.keys() - further.keys():
+        for bift in [bift for bift in numbers if bift not in further]:
             removed.append(entry_key(program.FURTHER_SET_TABLE, {"set": numbers[bift]}))
             self._free_sets.give_back(numbers[bift])
 

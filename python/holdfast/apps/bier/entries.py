@@ -124,7 +124,7 @@ def switch_changes(
             old, new = instances(olds), instances(news)
             if old.keys() != new.keys():
                 groups[group] = tuple((entry.next_hop.port, instance) for instance, entry in new.items())
-            for instance in old.keys() | new.keys():
+            for instance in dict.fromkeys((*old, *new)):
                 if (was := old.get(instance)) == (is_now := new.get(instance)):
                     continue
                 known = {} if was is None else _of_neighbour(group, instance, was, is_now, bsl, tunnel_mtu)

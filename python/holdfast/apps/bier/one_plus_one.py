@@ -84,7 +84,7 @@ class Streams:
     def keep(self, numbered: Iterable[Channel], eliminated: Iterable[tuple[int, Channel]]) -> None:
         """Removes all others."""
         kept = set(_keys(numbered, eliminated))
-        for key in self._indices.keys() - kept:
+        for key in [key for key in self._indices if key not in kept]:
             self._free[_eliminates(key)].give_back(self._indices.pop(key))
         self._writer.write(_entry(key, index) for key, index in self._indices.items())
 

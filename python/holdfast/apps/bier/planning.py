@@ -493,7 +493,7 @@ class TunnelRoutes:
         # The link of a route, and how many tunnels take it.
         self._routes: dict[tuple[int, IPv4Address], tuple[int, int]] = {}
         self._ends: Counter[tuple[int, IPv4Address]] = Counter()
-        self._over: dict[int, set[Tunnel]] = {}
+        self._over: dict[int, dict[Tunnel, None]] = {}
         self._changed: set[tuple[int, IPv4Address]] = set()
         self._changed_ends: set[tuple[int, IPv4Address]] = set()
 
@@ -511,7 +511,7 @@ class TunnelRoutes:
 
     def reroute(self, underlay: Underlay, links: Collection[int]) -> None:
         """Some links went: the tunnels over them take other ways."""
-        for tunnel in {tunnel for link in links for tunnel in self._over.pop(link, ())}:
+        for tunnel in dict.fromkeys(tunnel for link in links for tunnel in self._over.pop(link, ())):
             self._remove(tunnel)
             self._add(underlay, tunnel)
 
@@ -532,12 +532,12 @@ class TunnelRoutes:
             if not users or link != hop.link:
                 self._changed.add(at)
             passed.append((at, hop.link))
-            self._over.setdefault(hop.link, set()).add(tunnel)
+            self._over.setdefault(hop.link, {})[tunnel] = None
             node = hop.neighbour
 
     def _remove(self, tunnel: Tunnel) -> None:
         for at, over in self._passed.pop(tunnel):
-            self._over.get(over, set()).discard(tunnel)
+            self._over.get(over, {}).pop(tunnel, None)
             link, users = self._routes[at]
             if users > 1:
                 self._routes[at] = (link, users - 1)

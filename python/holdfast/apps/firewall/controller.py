@@ -150,13 +150,11 @@ class FirewallController(Controller):
     def _stations(self, switch: str) -> Iterator[Station]:
         for binding in self.rules.bindings_of(switch):
             yield Station(binding.port, binding.mac, tuple(binding.addresses))
-        if any(zone.hosts for zone in self.rules.zones.values()):
-            named = {host for zone in self.rules.zones.values() for host in zone.hosts}
-            for host in named & self.topology.hosts.keys():
-                place = self.topology.attachment(host)
-                if place.switch == switch:
-                    addresses = [place.host.address.ip] + ([place.host.ipv6.ip] if place.host.ipv6 is not None else [])
-                    yield Station(place.port, int.from_bytes(place.host.mac, "big"), tuple(addresses))
+        for host in dict.fromkeys(host for zone in self.rules.zones.values() for host in zone.hosts):
+            place = self.topology.attachment(host)
+            if place.switch == switch:
+                addresses = [place.host.address.ip] + ([place.host.ipv6.ip] if place.host.ipv6 is not None else [])
+                yield Station(place.port, int.from_bytes(place.host.mac, "big"), tuple(addresses))
         if any(zone.switches for zone in self.rules.zones.values()):
             for index, (at, port) in self._links.ends():
                 link = self.topology.links[index]

@@ -101,7 +101,7 @@ class IpmcController(Controller):
                 if before.get(switch) != (entry, replicas):
                     put.setdefault(switch, []).append(entry)
                     groups.setdefault(switch, {})[number] = replicas
-            for switch in before.keys() - after.keys():
+            for switch in [switch for switch in before if switch not in after]:
                 removed.setdefault(switch, []).append(before[switch][0].key)
                 groups.setdefault(switch, {})[number] = None
             if channel in self._static.channels:
