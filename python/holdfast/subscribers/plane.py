@@ -1,0 +1,93 @@
+"""What the control plane asks of a user plane, and what it is told: the seam between both (TR-459's state control interface).
+
+All objects are immutable values. A user plane holds one `Session` for each session. It hands every discovery and PPP control
+frame to the control plane with the line that it came from, and sends frames that the control plane wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, IPv6Network
+from typing import Protocol
+
+
+@dataclass(frozen=True, order=True)
+class Line:
+    """A subscriber's line: a port towards an access node and up to two VLAN tags (TR-101, 1:1 or N:1). An absent tag is 0."""
+
+    port: int
+    s_tag: int = 0
+    c_tag: int = 0
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Limits of a session in bits per second, without Ethernet's preamble and gap; None is unlimited."""
+
+    up_bit_s: int | None = None
+    down_bit_s: int | None = None
+
+
+@dataclass(frozen=True)
+class Session:
+    """A session as the user plane must forward it. `session_id` is 1 to 65,534, unique on a user plane (RFC 2516, section 4).
+
+    `magic` is the gateway's own LCP magic number: the data plane answers Echo-Requests with it (RFC 1661, section 5.8).
+    `peer_mru` is the largest PPP payload, in bytes, that the subscriber takes; with `mss_clamp`, TCP's MSS option is
+    lowered to what fits. `ipv6_prefix` is the /64 of the router advertisements, `delegated` the prefix of DHCPv6.
+    """
+
+    session_id: int
+    line: Line
+    mac: bytes
+    magic: int
+    peer_mru: int = 1492
+    mss_clamp: bool = True
+    ipv4: IPv4Address | None = None
+    ipv6_interface: IPv6Address | None = None
+    ipv6_prefix: IPv6Network | None = None
+    delegated: IPv6Network | None = None
+    rates: Rates = Rates()
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Packets and bytes (of IP) of a session since it was installed, in both directions."""
+
+    packets_up: int = 0
+    bytes_up: int = 0
+    packets_down: int = 0
+    bytes_down: int = 0
+
+
+class UserPlane(Protocol):
+    """A user plane, or several behind one face. A call returns when the data plane has it; a failure raises a HoldfastError."""
+
+    def install(self, sessions: Iterable[Session]) -> None:
+        """Adds sessions, or replaces those with the same `session_id`, in one batch. Counters of a replaced session continue."""
+
+    def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:
+        """Removes sessions and returns their last usage, in the order given."""
+
+    def usage(self, session_ids: Iterable[int]) -> dict[int, Usage]:
+        """Usage of sessions, in the order given; a session that is not installed is absent."""
+
+    def installed(self) -> dict[int, Session]:
+        """What the data plane forwards, read back from it: for reconciliation after a restart."""
+
+    def send(self, line: Line, frame: bytes) -> None:
+        """Sends an Ethernet frame, written without VLAN tags, to a line; the user plane adds the line's tags."""
+
+    def receive(self, handler: Callable[[Line, bytes], None]) -> None:
+        """Has `handler` called with each discovery and PPP control frame, without its VLAN tags, and the line that it came from."""
+
+
+class Clock(Protocol):
+    """Time for timers, in seconds: the simulation's or the machine's. State machines keep no other clock."""
+
+    def now(self) -> float:
+        """Seconds since an arbitrary start."""
+
+    def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
+        """Calls `action` after `delay_s`; returns a function that cancels it."""
