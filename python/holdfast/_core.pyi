@@ -49,10 +49,10 @@ __all__ = [
     "extent",
     "give_back_freed",
     "interfaces_ready",
-    "map_large_blocks",
     "probe",
     "read_pcap",
     "run_stf",
+    "set_up_allocator",
     "stf_scripts",
     "write_pcap",
 ]
@@ -591,8 +591,11 @@ def clean() -> int:
 def probe() -> dict[str, tuple[bool, str]]:
     """The requirements of live networks and benchmarks, by name: whether each is met, and particulars or the reason why not."""
 
-def map_large_blocks() -> None:
-    """Freed blocks of 256 KiB or more go back to the system from now on, and grow without a copy."""
+def set_up_allocator() -> None:
+    """Freed blocks of 256 KiB or more go back to the system from now on, and grow without a copy.
+
+    Threads to come share the arenas of the allocator that there are.
+    """
 
 def give_back_freed() -> None:
     """Gives freed memory of the process back to the system; takes milliseconds, in which other threads run."""

@@ -50,7 +50,7 @@ pub use frame_io::PacketIo;
 pub use instructions::InstructionCounter;
 pub use interface::disable_offloads;
 pub use load::{InterfaceCounters, LoadReport, interface_counters, send_load};
-pub use memory::{give_back_freed, map_large_blocks};
+pub use memory::{give_back_freed, set_up_allocator};
 pub use namespace::{Namespace, VethOptions};
 pub use packet_socket::{PacketCounters, PacketSocket, TransmitKind};
 pub use probe::{Finding, interfaces_ready, probe};

@@ -33,7 +33,7 @@ mod _core {
     use crate::errors::{CompileError, ControlError, HoldfastError};
     #[pymodule_export]
     use crate::live::{
-        Namespace, clean, give_back_freed, interfaces_ready, map_large_blocks, probe,
+        Namespace, clean, give_back_freed, interfaces_ready, probe, set_up_allocator,
     };
     #[pymodule_export]
     use crate::network::Network;

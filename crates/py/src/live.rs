@@ -16,10 +16,11 @@ pub(crate) fn interfaces_ready() -> Option<String> {
     ::ports::interfaces_ready().err()
 }
 
-/// Freed blocks of 256 KiB or more go back to the system from now on, and grow without a copy.
+/// Freed blocks of 256 KiB or more go back to the system from now on, and grow without a copy; threads to come share the arenas of
+/// the allocator that there are.
 #[pyfunction]
-pub(crate) fn map_large_blocks() {
-    ::ports::map_large_blocks();
+pub(crate) fn set_up_allocator() {
+    ::ports::set_up_allocator();
 }
 
 /// Gives freed memory of the process back to the system.

@@ -7,6 +7,7 @@ business.
 from __future__ import annotations
 
 import logging
+import math
 import queue
 import ssl
 import threading
@@ -20,7 +21,7 @@ from typing import Any, NoReturn, Self, TypeAlias
 
 import grpc
 
-from holdfast._core import HoldfastError, give_back_freed, map_large_blocks
+from holdfast._core import HoldfastError, give_back_freed, set_up_allocator
 from holdfast.p4runtime import limits
 from holdfast.p4runtime.addresses import Access, access_at, check
 from holdfast.p4runtime.arbitration import Session
@@ -51,10 +52,12 @@ _STALL_CHECK_S = 0.05
 _STOP_S = 5.0
 
 _GIVE_BACK_BYTES = 1 << 20
-"""Of requests and answers, after which freed memory is given back to the system: it consists of many small blocks too, of which
-the allocator would keep the pages."""
-_GIVE_BACK_S = 1.0
-"""Between two times; each takes some milliseconds of a thread that nothing waits for."""
+"""Of requests and answers, after which freed memory is given back to the system soon: it consists of many small blocks too, of
+which the allocator would keep the pages."""
+_GIVE_BACK_SOON_S = 1.0
+"""After them, so that what held their memory is gone; each time takes some milliseconds of a thread that nothing waits for."""
+_GIVE_BACK_S = 3.0
+"""After any request, because a small one can free much."""
 
 MOST_PEM_BYTES = 16 << 20
 """Of a file of keys or certificates; the authorities of a whole system have less than one MiB."""
@@ -144,22 +147,21 @@ class _Handled:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._bytes = 0
-        self._next_s = 0.0
-        self._again = False
+        self._due_s = math.inf
 
     def add(self, size: int) -> None:
         """So many more."""
         with self._lock:
             self._bytes += size
+            wait_s = _GIVE_BACK_SOON_S if self._bytes >= _GIVE_BACK_BYTES else _GIVE_BACK_S
+            self._due_s = min(self._due_s, time.monotonic() + wait_s)
 
     def give_back(self, now_s: float) -> None:
-        """Gives memory back if enough was handled and the last time is not too short ago."""
+        """Gives memory back if that is due."""
         with self._lock:
-            enough = self._bytes >= _GIVE_BACK_BYTES
-            if not (enough or self._again) or now_s < self._next_s:
+            if now_s < self._due_s:
                 return
-            # Once more, for what the last messages held until now.
-            self._bytes, self._next_s, self._again = 0, now_s + _GIVE_BACK_S, enough
+            self._bytes, self._due_s = 0, math.inf
         give_back_freed()
 
 
@@ -480,6 +482,7 @@ class Server:
             if not insecure:
                 raise invalid_argument(f"whoever reaches {address} could write: give client_ca, or say insecure=True")
             log.warning("whoever reaches %s can write to the switches here", address)
+        set_up_allocator()  # before gRPC has threads
         self._servicer = _Servicer(self._devices, _trust(tls, address))
         self._executor = futures.ThreadPoolExecutor(
             limits.MAX_STREAMS + limits.MAX_READS + _OTHER_WORKERS, thread_name_prefix="p4runtime"
@@ -526,7 +529,6 @@ class Server:
 
     def start(self) -> None:
         """Answers from now on."""
-        map_large_blocks()
         self._server.start()
         self._timer.start()
 

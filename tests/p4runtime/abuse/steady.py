@@ -29,7 +29,7 @@ from p4.v1 import p4runtime_pb2 as p4
 from holdfast import _core
 from holdfast.errors import HoldfastError
 from holdfast.measurements import FlowStatistics
-from holdfast.p4runtime import Device, GrpcClient, P4InfoIndex, P4RuntimeError, Server
+from holdfast.p4runtime import Device, GrpcClient, P4InfoIndex, P4RuntimeError, Server, TlsFiles
 from holdfast.p4runtime.stubs import p4info_pb2
 
 HERE = Path(__file__).parent
@@ -50,6 +50,8 @@ class Steady:
     core: _core.Network
     device: Device
     server: Server
+    credentials: grpc.ChannelCredentials | None = None
+    """Of the primary and of the warm-up, if clients need them."""
     writer: Writer = field(init=False)
     """The primary that writes throughout."""
 
@@ -109,9 +111,16 @@ def request(
 
 @contextmanager
 def steady(
-    source: str = "steady.p4", *, copies_per_s: int = _core.COPIES_PER_S, judged: bool = True
+    source: str = "steady.p4",
+    *,
+    copies_per_s: int = _core.COPIES_PER_S,
+    judged: bool = True,
+    tls: TlsFiles | None = None,
+    credentials: grpc.ChannelCredentials | None = None,
 ) -> Iterator[Steady]:
     """It runs while inside. What must hold at the end, whatever was done to the switch, the module says.
+
+    With ``tls``, the primary has ``credentials``, whose certificate may read and write as the default role and ``TIMED_ROLE``.
 
     Unless ``judged``, it runs as it does for whoever uses it: nothing is written, measured or required beside.
     """
@@ -138,10 +147,10 @@ def steady(
         stop_ps=10**16,
         log_packets=False,
     )
-    with Server([device], "127.0.0.1:0") as server:
+    with Server([device], "127.0.0.1:0", tls) as server:
         core.start(copies_per_s=copies_per_s)
         try:
-            running = Steady(core, device, server)
+            running = Steady(core, device, server, credentials)
             if not judged:
                 yield running
                 return
@@ -176,7 +185,7 @@ def settled_mb() -> float:
 
 def warm_up(running: Steady) -> None:
     """Does each thing once, so that what modules and threads take when they are first used counts as before."""
-    with GrpcClient(running.server.address) as client:
+    with GrpcClient(running.server.address, credentials=running.credentials) as client:
         running.fill(WARM_UP_ENTRIES)
         wanted = p4.ReadRequest(device_id=1)
         wanted.entities.add().table_entry.SetInParent()
@@ -315,7 +324,7 @@ class Writer:
         self.writes = 0
         self.may_be_refused = False
         """While the pipeline is replaced, the group goes; what counts is that there is an answer."""
-        self._address = steady.server.address
+        self._steady = steady
         self._period_s = period_s
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -349,7 +358,8 @@ class Writer:
                 raise
 
     def __enter__(self) -> Writer:
-        self._client = GrpcClient(self._address, role=TIMED_ROLE)
+        steady = self._steady
+        self._client = GrpcClient(steady.server.address, role=TIMED_ROLE, credentials=steady.credentials)
         self._thread.start()
         return self
 

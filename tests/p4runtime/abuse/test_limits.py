@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import grpc
 import pytest
-from conftest import make_bench
+from abuse.steady import WARM_UP_ENTRIES, request, steady
 from p4.v1 import p4runtime_pb2 as p4
 
 from holdfast.errors import HoldfastError
-from holdfast.p4runtime import GrpcClient, P4RuntimeError, Server, limits
+from holdfast.p4runtime import GrpcClient, P4RuntimeError, limits
 
 
 @pytest.fixture(autouse=True)
@@ -21,17 +21,19 @@ def as_before() -> Iterator[None]:
 
 
 def test_a_server_has_the_limits_that_were_set() -> None:
-    limits.change(["MAX_WRITE_UPDATES=3", "MAX_STREAMS=1", "STREAM_HANDSHAKE_S=0.5"])
+    """Beside a steady stream, and a primary that writes, whose stream is one of the two."""
+    most = WARM_UP_ENTRIES
+    limits.change([f"MAX_WRITE_UPDATES={most}", "MAX_STREAMS=2", "STREAM_HANDSHAKE_S=0.5"])
     assert limits.STREAM_HANDSHAKE_S == 0.5
-    bench = make_bench()
-    with Server([bench.device], "127.0.0.1:0") as server, GrpcClient(server.address) as client:
-        client.set_pipeline(bench.program)
-        write = p4.WriteRequest(device_id=1, updates=[p4.Update()] * 4)
-        write.election_id.low = 1
-        with pytest.raises(P4RuntimeError, match="RESOURCE_EXHAUSTED: the request has 4 updates; 3 are taken"):
-            client._call_write(write)
-        with pytest.raises((P4RuntimeError, grpc.RpcError), match="the server takes 1 streams"):
-            GrpcClient(server.address, election_id=2)
+    with steady() as switch, GrpcClient(switch.server.address) as client:
+        for _ in range(20):
+            too_many = request(switch.device, p4.Update.INSERT, range(1, most + 2))
+            with pytest.raises(
+                P4RuntimeError, match=f"RESOURCE_EXHAUSTED: the request has {most + 1} updates; {most} "
+            ):
+                client._call_write(too_many)
+            with pytest.raises((P4RuntimeError, grpc.RpcError), match="the server takes 2 streams"):
+                GrpcClient(switch.server.address, election_id=2)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,7 @@
-"""Rights of client certificates, and no new pipeline from a role that a client invented."""
+"""Rights of client certificates, and no new pipeline from a role that a client invented.
+
+What needs a switch has a steady stream beside it, and a primary that writes (see ``steady``).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,8 @@ from pathlib import Path
 
 import grpc
 import pytest
-from conftest import Bench, make_bench
+from abuse.steady import Steady, steady
+from conftest import make_bench
 from p4.v1 import p4runtime_pb2 as p4
 from p4.v1 import p4runtime_pb2_grpc as p4_grpc
 from test_grpc import self_signed
@@ -35,22 +39,23 @@ def test_tls_alone_does_not_open_an_address_to_everybody(tmp_path: Path, caplog:
 
 
 def test_a_role_of_its_own_does_not_replace_the_pipeline() -> None:
-    bench = make_bench()
-    bench.primary()
-    request = p4.SetForwardingPipelineConfigRequest(device_id=1, role="mine", action=request_action())
-    request.election_id.low = 1
-    assert bench.device._running is not None
-    request.config.CopyFrom(bench.device._running.config)
-    session = bench.device.open(lambda _: None)
-    arbitration = p4.StreamMessageRequest()
-    arbitration.arbitration.device_id = 1
-    arbitration.arbitration.role.name = "mine"
-    arbitration.arbitration.election_id.low = 1
-    bench.device.handle(session, arbitration)
-    with pytest.raises(P4RuntimeError, match="PERMISSION_DENIED: role 'mine' may not set the pipeline"):
-        bench.device.set_forwarding_pipeline_config(request)
-    bench.device._pipeline_roles = frozenset({"mine"})
-    bench.device.set_forwarding_pipeline_config(request)
+    with steady() as switch:
+        device = switch.device
+        request = p4.SetForwardingPipelineConfigRequest(device_id=1, role="mine", action=request_action())
+        request.election_id.low = 1
+        assert device._running is not None
+        request.config.CopyFrom(device._running.config)
+        session = device.open(lambda _: None)
+        arbitration = p4.StreamMessageRequest()
+        arbitration.arbitration.device_id = 1
+        arbitration.arbitration.role.name = "mine"
+        arbitration.arbitration.election_id.low = 1
+        device.handle(session, arbitration)
+        with pytest.raises(P4RuntimeError, match="PERMISSION_DENIED: role 'mine' may not set the pipeline"):
+            device.set_forwarding_pipeline_config(request)
+        switch.writer.may_be_refused = True
+        device._pipeline_roles = frozenset({"mine"})
+        device.set_forwarding_pipeline_config(request)
 
 
 def request_action() -> int:
@@ -59,19 +64,17 @@ def request_action() -> int:
 
 def test_a_default_client_reads_the_error_of_a_large_batch() -> None:
     """Details beyond its metadata limit would end the call with another error."""
-    bench = make_bench()
-    updates = [p4.Update(type=p4.Update.INSERT)] * 1000
-    with Server([bench.device], "127.0.0.1:0") as server, GrpcClient(server.address) as client:
-        client.set_pipeline(bench.program)
-        write = p4.WriteRequest(device_id=1, updates=updates)
-        write.election_id.low = 1
-        with grpc.insecure_channel(server.address) as channel, pytest.raises(grpc.RpcError) as raised:
-            p4_grpc.P4RuntimeStub(channel).Write(write)
-        assert raised.value.code().name == "UNKNOWN"
-        assert "1000 of 1000 elements of the write failed; details of the first" in raised.value.details()
-        with pytest.raises(P4RuntimeError) as all_of_them:
-            client._call_write(write)
-    assert [failure.index for failure in all_of_them.value.failures] == list(range(1000))
+    write = p4.WriteRequest(device_id=1, updates=[p4.Update(type=p4.Update.INSERT)] * 1000)
+    write.election_id.low = 1
+    with steady() as switch, GrpcClient(switch.server.address) as client:
+        for _ in range(20):
+            with grpc.insecure_channel(switch.server.address) as channel, pytest.raises(grpc.RpcError) as raised:
+                p4_grpc.P4RuntimeStub(channel).Write(write)
+            assert raised.value.code().name == "UNKNOWN"
+            assert "1000 of 1000 elements of the write failed; details of the first" in raised.value.details()
+            with pytest.raises(P4RuntimeError) as all_of_them:
+                client._call_write(write)
+            assert [failure.index for failure in all_of_them.value.failures] == list(range(1000))
 
 
 @pytest.mark.parametrize("size", [1, 50, 100, 1000, 100_000])
@@ -115,24 +118,28 @@ class Authority:
 
 _KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
 
+# The last one is the primary's that writes beside.
 RIGHTS = """
 clients:
   - {certificate: controller, read: true, roles: [""], pipeline: true}
   - {certificate: "spiffe://lab/monitor", read: true}
   - {certificate: tenant, roles: [mine], devices: [1]}
   - {certificate: elsewhere, read: true, roles: [""], pipeline: true, devices: [2]}
+  - {certificate: timed, read: true, roles: ["", timed]}
 """
 
 
 @contextmanager
-def guarded(folder: Path, text: str | None = RIGHTS) -> Iterator[tuple[Bench, Authority, Server]]:
-    authority, bench = Authority(folder), make_bench()
+def guarded(folder: Path, text: str | None = RIGHTS) -> Iterator[tuple[Steady, Authority]]:
+    """A switch that clients need certificates for."""
+    authority = Authority(folder)
     (folder / "rights.yaml").write_text(text or "")
     files = authority.sign("server")
+    authority.sign("timed")
     granted = rights_file.read(folder / "rights.yaml") if text else None
     files = TlsFiles(files.certificate, files.key, authority.certificate, granted)
-    with Server([bench.device], "127.0.0.1:0", files) as server:
-        yield bench, authority, server
+    with steady(tls=files, credentials=authority.credentials("timed")) as switch:
+        yield switch, authority
 
 
 def refusal(call: Callable[[], object]) -> str:
@@ -146,7 +153,8 @@ def refusal(call: Callable[[], object]) -> str:
 
 
 def test_each_certificate_has_the_rights_of_its_file(tmp_path: Path) -> None:
-    with guarded(tmp_path) as (bench, authority, server):
+    with guarded(tmp_path) as (switch, authority):
+        server, device = switch.server, switch.device
         authority.sign("controller")
         authority.sign("watcher", "URI:spiffe://lab/monitor")
         authority.sign("tenant")
@@ -154,9 +162,10 @@ def test_each_certificate_has_the_rights_of_its_file(tmp_path: Path) -> None:
         authority.sign("nobody")
         found = {}
         with GrpcClient(server.address, credentials=authority.credentials("controller")) as controller:
-            controller.set_pipeline(bench.program)
-            assert bench.device._running is not None
-            config = bench.device._running.config
+            switch.writer.may_be_refused = True
+            controller.set_pipeline(device.switch.program)
+            assert device._running is not None
+            config = device._running.config
             for name in ("controller", "watcher", "tenant", "elsewhere", "nobody", "server"):
                 with grpc.secure_channel(server.address, authority.credentials(name)) as channel:
                     found[name] = answers(p4_grpc.P4RuntimeStub(channel), config)
@@ -196,22 +205,17 @@ def first_answer(stub: p4_grpc.P4RuntimeStub, role: str) -> str:
     return refusal(lambda: next(stub.StreamChannel(iter([message]))))
 
 
-def test_nobody_comes_in_without_a_certificate(tmp_path: Path) -> None:
-    with guarded(tmp_path, None) as (_, authority, server):
-        credentials = grpc.ssl_channel_credentials(authority.certificate.read_bytes())
-        with pytest.raises(P4RuntimeError):
-            GrpcClient(server.address, credentials=credentials, timeout_s=2.0)
-
-
 def test_without_a_file_all_certificates_but_the_servers_own_have_all_rights(tmp_path: Path) -> None:
-    with guarded(tmp_path, None) as (_, authority, server):
+    with guarded(tmp_path, None) as (switch, authority):
+        address = switch.server.address
+        none = grpc.ssl_channel_credentials(authority.certificate.read_bytes())
+        with pytest.raises(P4RuntimeError):
+            GrpcClient(address, credentials=none, timeout_s=2.0)
         authority.sign("anyone")
-        with GrpcClient(server.address, credentials=authority.credentials("anyone")) as client:
+        with GrpcClient(address, credentials=authority.credentials("anyone")) as client:
             assert client.is_primary
-        assert (
-            refusal(lambda: GrpcClient(server.address, credentials=authority.credentials("server")))
-            == "UNAUTHENTICATED"
-        )
+        servers = authority.credentials("server")
+        assert refusal(lambda: GrpcClient(address, credentials=servers)) == "UNAUTHENTICATED"
 
 
 @pytest.mark.parametrize(
