@@ -217,6 +217,7 @@ def run(
         warning = f"whoever reaches {address} can write to this switch"
         console.print(warning, style="bold", markup=False, highlight=False, soft_wrap=True)
     hint = _OffloadsHint(console)
+    _core.set_up_allocator()  # before the compiler's threads, whose arenas the server's would use
     with suppress(HoldfastError):
         _core.clean()  # what a run that was killed left behind
     live = LiveSwitch(

@@ -482,7 +482,7 @@ class Server:
             if not insecure:
                 raise invalid_argument(f"whoever reaches {address} could write: give client_ca, or say insecure=True")
             log.warning("whoever reaches %s can write to the switches here", address)
-        set_up_allocator()  # before gRPC has threads
+        set_up_allocator()  # before gRPC has threads; ``holdfast switch`` does so before the compiler has
         self._servicer = _Servicer(self._devices, _trust(tls, address))
         self._executor = futures.ThreadPoolExecutor(
             limits.MAX_STREAMS + limits.MAX_READS + _OTHER_WORKERS, thread_name_prefix="p4runtime"

@@ -124,6 +124,7 @@ def steady(
 
     Unless ``judged``, it runs as it does for whoever uses it: nothing is written, measured or required beside.
     """
+    _core.set_up_allocator()  # as holdfast switch does
     program = _core.Program.compile(str(HERE / source))
     core = _core.Network()
     switch = core.add_switch("s1", program)
