@@ -1,7 +1,7 @@
 """Memory of a server, in a process of its own, is back when what clients wrote is deleted, and stays so when they do it again.
 
 It is compared with the memory of a server that is warm: one that has done a small part of the same once, because the first stream,
-Read or digest loads code and begins threads. After each full round, memory may be ``MEMORY_TOLERANCE`` more than that.
+Read or digest loads code and begins threads. After each full round, memory may be ``MEMORY_TOLERANCE`` and ``PAGES_MB`` more than that.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ ROUNDS = 4
 
 SMALL = 1 / 64
 """The part of a round that warms a server."""
+
+PAGES_MB = 2
+"""The allocator keeps a page as long as one small block in it is in use."""
 
 
 class Remote:
@@ -168,12 +171,13 @@ def test_memory_is_back(program: str, action: Callable[[Remote, float], None]) -
             new_mb = soak.rss_mb(process.pid)
             action(remote, SMALL)
             warm_mb = settled_mb(process.pid, most=0, wait_s=5)
+            most_mb = warm_mb * (1 + MEMORY_TOLERANCE) + PAGES_MB
             found_mb = []
             for _ in range(ROUNDS):
                 action(remote, 1)
-                found_mb.append(settled_mb(process.pid, most=warm_mb * (1 + MEMORY_TOLERANCE)))
+                found_mb.append(settled_mb(process.pid, most=most_mb))
     log_memory(action.__name__, [new_mb, warm_mb, *found_mb])
-    assert max(found_mb) <= warm_mb * (1 + MEMORY_TOLERANCE), (new_mb, warm_mb, found_mb)
+    assert max(found_mb) <= most_mb, (new_mb, warm_mb, found_mb)
 
 
 def log_memory(name: str, memory_mb: list[float]) -> None:
