@@ -1,7 +1,8 @@
 """Memory of a server, in a process of its own, is back when what clients wrote is deleted, and stays so when they do it again.
 
 It is compared with the memory of a server that is warm: one that has done a small part of the same once, because the first stream,
-Read or digest loads code and begins threads. After each full round, memory may be ``MEMORY_TOLERANCE`` and ``PAGES_MB`` more than that.
+Read or digest loads code and begins threads. After each full round, memory may be ``MEMORY_TOLERANCE`` and ``PAGES_MB`` more than
+that.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from p4.v1 import p4runtime_pb2_grpc as p4_grpc
 
 from holdfast.p4runtime import GrpcClient
 
-ROUNDS = 4
+ROUNDS = 3
 
 SMALL = 1 / 64
 """The part of a round that warms a server."""
