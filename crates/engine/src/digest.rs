@@ -10,6 +10,7 @@
 
 use ir::{Bits, DigestId, Program};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::mem;
 
 /// Messages of one type that may wait; more are lost, and counted.
 pub const MAX_WAITING: usize = 1 << 16;
@@ -82,6 +83,15 @@ pub struct Queue {
     lost: u64,
 }
 
+/// What [`DigestQueue::set_config`] changed.
+#[derive(Debug)]
+pub enum Former {
+    /// The configuration, between two that keep the messages.
+    Config(Option<DigestConfig>),
+    /// All messages of the type.
+    Queue(Box<Queue>),
+}
+
 /// The digest messages of one switch.
 #[derive(Clone, Debug)]
 pub struct DigestQueue {
@@ -125,26 +135,34 @@ impl DigestQueue {
         self.queues[digest.index()].config
     }
 
-    /// Configures a type, or takes its configuration away. Messages from before it had one are forgotten. Gives all that
-    /// there was, for [`DigestQueue::restore`].
-    pub fn set_config(&mut self, digest: DigestId, config: Option<DigestConfig>) -> Queue {
+    /// Configures a type, or takes its configuration away. Messages from before it had one are forgotten. Gives what is needed
+    /// for [`DigestQueue::restore`]; of many messages a copy would be a pause.
+    pub fn set_config(&mut self, digest: DigestId, config: Option<DigestConfig>) -> Former {
         let queue = &mut self.queues[digest.index()];
-        let former = queue.clone();
-        if former.config.is_none() || config.is_none() {
-            queue.waiting.clear();
-            queue.waiting_values.clear();
-            queue.outstanding.clear();
-            queue.outstanding_messages = 0;
-            queue.suppressed.clear();
-        }
-        queue.config = config;
+        let former = queue.config;
         self.announced = false;
-        former
+        if former.is_some() && config.is_some() {
+            queue.config = config;
+            return Former::Config(former);
+        }
+        let emptied = Queue {
+            widths: queue.widths.clone(),
+            most: queue.most,
+            last_list_id: queue.last_list_id,
+            lost: queue.lost,
+            config,
+            ..Queue::default()
+        };
+        Former::Queue(Box::new(mem::replace(queue, emptied)))
     }
 
     /// Undoes [`DigestQueue::set_config`].
-    pub fn restore(&mut self, digest: DigestId, queue: Queue) {
-        self.queues[digest.index()] = queue;
+    pub fn restore(&mut self, digest: DigestId, former: Former) {
+        let queue = &mut self.queues[digest.index()];
+        match former {
+            Former::Config(config) => queue.config = config,
+            Former::Queue(whole) => *queue = *whole,
+        }
         self.announced = false;
     }
 

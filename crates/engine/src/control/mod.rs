@@ -256,7 +256,7 @@ enum Undo {
     MulticastGroup(u32, Option<MulticastGroup>),
     CloneSession(u32, Option<CloneSession>),
     ValueSet(ValueSetId, Vec<Vec<KeyMatch>>),
-    Digest(DigestId, Box<digest::Queue>),
+    Digest(DigestId, digest::Former),
 }
 
 /// What becomes of a batch if some of its updates fail. Those have their own errors in any case.
@@ -431,7 +431,7 @@ impl Switch {
             Undo::ActionProfileGroup(profile, id, contents) => {
                 runtime.put_group(profile, id, contents);
             }
-            Undo::Digest(digest, queue) => runtime.digests_mut().restore(digest, *queue),
+            Undo::Digest(digest, former) => runtime.digests_mut().restore(digest, former),
             Undo::MulticastGroup(id, group) => self.replication_mut().put_group(id, group),
             Undo::CloneSession(id, session) => self.replication_mut().put_session(id, session),
             other => self.undo_cells(other),

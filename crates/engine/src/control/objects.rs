@@ -201,7 +201,7 @@ impl Switch {
                 let config = (operation != Operation::Delete).then_some(config);
                 let queue = self.runtime_mut().digests_mut();
                 let former = queue.set_config(digest, config);
-                Ok(Undo::Digest(digest, Box::new(former)))
+                Ok(Undo::Digest(digest, former))
             }
         }
     }
