@@ -177,6 +177,7 @@ class BierController(Controller):
         """The plan without backups, if it is written first: where its groups are numbered as in the other."""
         self._underlay: Underlay | None = None
         self._underlay_without: frozenset[int] = frozenset()
+        self._coming_back = False
         self._tunnels: set[Tunnel] = set()
         self._tunnel_routes = TunnelRoutes(self.topology)
         self._lost: set[int] = set()
@@ -238,8 +239,17 @@ class BierController(Controller):
             self._write_switch(switch, self._written[switch])
 
     def _links_changed(self) -> None:
+        """What fails is repaired at once. Links that come back have everything planned again: once for those of one moment."""
         if not self.reroute:
             return
+        if self._unusable() >= self._underlay_without:
+            self._converge(self.bier_after_ip_ms)
+        elif not self._coming_back:
+            self._coming_back = True
+            self.plane.call_later(0, self._come_back)
+
+    def _come_back(self) -> None:
+        self._coming_back = False
         self._converge(self.bier_after_ip_ms)
 
     def _converge(self, bier_after_ms: float = 0) -> None:
