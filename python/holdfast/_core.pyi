@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from subprocess import CompletedProcess
 from types import TracebackType
-from typing import Literal, Required, Self, TypedDict, Unpack, final
+from typing import Any, Literal, Required, Self, TypedDict, Unpack, final
 
 from holdfast.measurements import (
     BfdStatistics,
@@ -34,6 +34,7 @@ __all__ = [
     "CompileError",
     "ControlError",
     "Diagnostic",
+    "EntryEncoder",
     "HoldfastError",
     "Namespace",
     "Network",
@@ -153,6 +154,30 @@ class Switch:
 
 def extent(data: bytes, field: int) -> tuple[int, int]:
     """Of a field with bytes of its own, how often it is in a serialized message, and how many bytes it has at most."""
+
+@final
+class EntryEncoder:
+    """Encodes updates of one table's entries whose values are plain numbers."""
+
+    def __new__(
+        cls,
+        table_id: int,
+        fields: Sequence[tuple[str, int, int, str]],
+        actions: Sequence[tuple[str, int, Sequence[tuple[str, int, int]]]],
+    ) -> Self:
+        """``fields``: name, id, width in bits and match kind; ``actions``: name, id and parameters, which are name, id and width. What has
+        several names is there with each of them."""
+    def update(
+        self,
+        kind: int,
+        match: dict[str, Any],
+        action: str | None,
+        params: dict[str, Any] | None,
+        priority: int,
+        metadata: bytes,
+    ) -> bytes | None:
+        """A serialized ``WriteRequest`` with nothing but one update, so that several, one after another, are one request. None if
+        something is not a number as it stands, does not fit, or has a name that is not known here."""
 
 @final
 class WriteRequest:

@@ -39,7 +39,7 @@ fn put_key(out: &mut Vec<u8>, tag: u32, wire_type: WireType) {
 }
 
 #[inline]
-fn put_number(out: &mut Vec<u8>, tag: u32, number: u32) {
+pub(crate) fn put_number(out: &mut Vec<u8>, tag: u32, number: u32) {
     if number != 0 {
         put_key(out, tag, WireType::Varint);
         match number {

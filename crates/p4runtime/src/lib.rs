@@ -2,7 +2,7 @@
 //!
 //! [`Pipeline`] is a program with its P4Info. It turns the updates of a [`WriteRequest`] into [`engine::control::Update`]s or
 //! refusals ([`Batch`]), answers a `ReadRequest` slice by slice ([`Reading`]), and cuts and joins what the data plane sends and gets:
-//! packets for the controller, digests, idle entries. `messages` has the fields of the messages, `info` what P4Info says of the
+//! packets for the controller, digests, idle entries. [`EntryEncoder`] is the client's side: a table's entries to updates. `messages` has the fields of the messages, `info` what P4Info says of the
 //! program.
 //!
 //! It does not know streams, elections, transports or clocks; `python/holdfast/p4runtime` does.
@@ -18,6 +18,7 @@ mod messages;
 mod pipeline;
 mod profiles;
 mod read;
+mod request;
 mod state;
 mod translation;
 mod values;
@@ -26,6 +27,7 @@ mod write;
 pub use extent::extent;
 pub use pipeline::Pipeline;
 pub use read::{ReadRequest, Reading, Slice};
+pub use request::{ActionShape, EntryBytes, EntryEncoder, Given, Match, Named, Number, Slot};
 pub use state::initial_entries;
 pub use translation::Mappings;
 pub use write::{Batch, Failure, WriteRequest};

@@ -18,6 +18,7 @@ mod pipeline;
 mod ports;
 mod program;
 mod readings;
+mod request;
 mod stf;
 mod switch;
 mod tcp;
@@ -45,6 +46,8 @@ mod _core {
     use crate::pipeline::{Batch, Pipeline, Reading, WriteRequest, extent};
     #[pymodule_export]
     use crate::program::{Diagnostic, Program};
+    #[pymodule_export]
+    use crate::request::EntryEncoder;
     #[pymodule_export]
     use crate::stf::{run_stf, stf_scripts};
     #[pymodule_export]

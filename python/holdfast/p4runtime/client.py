@@ -21,7 +21,7 @@ from google.protobuf.message import DecodeError
 
 from holdfast.p4runtime import codec, p4data
 from holdfast.p4runtime.addresses import check, is_loopback
-from holdfast.p4runtime.client_session import Atomicity, ClientSession, PipelineAction
+from holdfast.p4runtime.client_session import UPDATE_TYPES, Atomicity, ClientSession, EntryName, PipelineAction
 from holdfast.p4runtime.codec import Pair, Value
 from holdfast.p4runtime.device import Device
 from holdfast.p4runtime.entity_messages import (
@@ -120,8 +120,18 @@ class Client(ClientSession):
         idle_timeout_ns: int = 0,
     ) -> None:
         info = self.p4info.tables[table]
-        update = self._new_update(verb)
-        entry = update.entity.table_entry
+        given = dict(match)  # the caller's may change before the batch is sent
+        what = EntryName(info.name, given, priority)
+        # Most entries are plain numbers, and there are many.
+        if not idle_timeout_ns and (action is None or isinstance(action, str)):
+            encoded = info.encoder.update(
+                UPDATE_TYPES[verb], given, action, dict(params or ()), uint(priority or 0, 31, "priority"), metadata
+            )
+            if encoded is not None:
+                self._send_update(verb, encoded, what)
+                return
+        entity = p4runtime_pb2.Entity()
+        entry = entity.table_entry
         fill_key(entry, info, match, priority)
         if metadata:
             entry.metadata = metadata
@@ -133,8 +143,7 @@ class Client(ClientSession):
             entry.action.action_profile_member_id = uint(action.id, 32, "member")
         elif isinstance(action, Group):
             entry.action.action_profile_group_id = uint(action.id, 32, "group")
-        given = dict(match)  # the caller's may change before the batch is sent
-        self._send_update(verb, update, lambda: f"{info.name} {describe(given, priority)}")
+        self._update(verb, entity, what)
 
     def profile_member(
         self,
@@ -433,8 +442,8 @@ class LocalClient(Client):
         self._session = device.open(self._receive)
         self.arbitrate()
 
-    def _call_write(self, request: Proto) -> None:
-        self._device.write(request)
+    def _call_write(self, request: bytes) -> None:
+        self._device.write_serialized(request)
 
     def _call_read(self, request: Proto) -> Iterable[Proto]:
         return self._device.read(request)
@@ -502,6 +511,10 @@ class GrpcClient(Client):
         self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         self._requests: queue.SimpleQueue[Proto | None] = queue.SimpleQueue()
         self._stub = p4runtime_pb2_grpc.P4RuntimeStub(self._channel)
+        # As the stub's, for requests that are serialized already.
+        self._write = self._channel.unary_unary(
+            "/p4.v1.P4Runtime/Write", response_deserializer=p4runtime_pb2.WriteResponse.FromString
+        )
         self._answered = threading.Event()
         self._ended: P4RuntimeError | None = None
         self._stream = self._stub.StreamChannel(iter(self._requests.get, None))
@@ -536,8 +549,8 @@ class GrpcClient(Client):
         except grpc.RpcError as e:
             raise _from_rpc_error(e) from None
 
-    def _call_write(self, request: Proto) -> None:
-        self._call(self._stub.Write, request)
+    def _call_write(self, request: bytes) -> None:
+        self._call(self._write, request)
 
     def _call_read(self, request: Proto) -> Iterable[Proto]:
         try:

@@ -7,19 +7,19 @@ subclasses.
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import TracebackType
-from typing import Literal, Self, TypeAlias
+from typing import Literal, NamedTuple, Self, TypeAlias, cast
 
 from holdfast._core import Program
 from holdfast.p4runtime import codec, p4data
 from holdfast.p4runtime.arbitration import set_election_id
-from holdfast.p4runtime.codec import Value
+from holdfast.p4runtime.codec import Pair, Value
 from holdfast.p4runtime.device import no_pipeline
-from holdfast.p4runtime.entity_messages import read_entry
+from holdfast.p4runtime.entity_messages import describe, read_entry
 from holdfast.p4runtime.errors import P4RuntimeError, code_name, invalid_argument
 from holdfast.p4runtime.p4info import P4InfoIndex, message_of, parse_text
 from holdfast.p4runtime.received import Arbitration, DigestList, Event, IdleEntries, PacketIn, StreamError
@@ -28,7 +28,7 @@ from holdfast.p4runtime.stubs import Proto, p4info_pb2, p4runtime_pb2
 Atomicity: TypeAlias = Literal["continue_on_error", "rollback_on_error", "dataplane_atomic"]
 PipelineAction: TypeAlias = Literal["verify", "verify_and_save", "verify_and_commit", "commit", "reconcile_and_commit"]
 
-_UPDATE_TYPES: dict[str, int] = {
+UPDATE_TYPES: dict[str, int] = {
     "insert": p4runtime_pb2.Update.INSERT,
     "modify": p4runtime_pb2.Update.MODIFY,
     "delete": p4runtime_pb2.Update.DELETE,
@@ -43,11 +43,23 @@ def _index_of(p4info: bytes) -> P4InfoIndex:
     return P4InfoIndex(message)
 
 
+class EntryName(NamedTuple):
+    """A table's entry, for people: its text is worked out when something failed."""
+
+    table: str
+    match: Mapping[str, Value | Pair]
+    priority: int | None
+
+    def __str__(self) -> str:
+        return f"{self.table} {describe(self.match, self.priority)}"
+
+
 @dataclass
 class _Batch:
-    updates: list[Proto] = field(default_factory=list)
-    descriptions: list[Callable[[], str]] = field(default_factory=list)
-    """Of each update, worked out when it failed."""
+    updates: list[bytes] = field(default_factory=list)
+    """Each is a serialized ``WriteRequest`` with one update and nothing else: one after another they are one request."""
+    descriptions: list[tuple[str, str | EntryName]] = field(default_factory=list)
+    """Of each update, its verb and what it is about."""
 
 
 class ClientSession(abc.ABC):
@@ -70,7 +82,9 @@ class ClientSession(abc.ABC):
     # ---- Transport ----
 
     @abc.abstractmethod
-    def _call_write(self, request: Proto) -> None: ...
+    def _call_write(self, request: bytes) -> None:
+        """Sends a serialized ``WriteRequest``."""
+
     @abc.abstractmethod
     def _call_read(self, request: Proto) -> Iterable[Proto]: ...
     @abc.abstractmethod
@@ -214,32 +228,31 @@ class ClientSession(abc.ABC):
             self._send_batch(batch, atomicity)
 
     def _send_batch(self, batch: _Batch, atomicity: Atomicity) -> None:
-        request = p4runtime_pb2.WriteRequest(device_id=self.device_id, role=self.role, updates=batch.updates)
-        request.atomicity = p4runtime_pb2.WriteRequest.Atomicity.Value(atomicity.upper())
-        set_election_id(request, self.election_id)
         self.requests_sent += 1
         self.updates_sent += len(batch.updates)
         try:
-            self._call_write(request)
+            self._call_write(b"".join((self._request_head(atomicity), *batch.updates)))
         except P4RuntimeError as e:
-            raise e.with_descriptions([describe() for describe in batch.descriptions]) from None
+            raise e.with_descriptions([f"{verb} {what}" for verb, what in batch.descriptions]) from None
 
-    def _update(self, verb: str, entity: Proto, what: str | Callable[[], str]) -> None:
-        self._send_update(verb, p4runtime_pb2.Update(type=_UPDATE_TYPES[verb], entity=entity), what)
+    def _request_head(self, atomicity: Atomicity) -> bytes:
+        """A ``WriteRequest`` without updates, which those follow."""
+        head = p4runtime_pb2.WriteRequest(device_id=self.device_id, role=self.role)
+        head.atomicity = p4runtime_pb2.WriteRequest.Atomicity.Value(atomicity.upper())
+        set_election_id(head, self.election_id)
+        return cast(bytes, head.SerializeToString())
 
-    def _new_update(self, verb: str) -> Proto:
-        """An update whose entity is to be filled in, and then to be sent: without a copy, as most updates are table entries."""
-        return p4runtime_pb2.Update(type=_UPDATE_TYPES[verb])
+    def _update(self, verb: str, entity: Proto, what: str | EntryName) -> None:
+        update = p4runtime_pb2.Update(type=UPDATE_TYPES[verb], entity=entity)
+        self._send_update(verb, p4runtime_pb2.WriteRequest(updates=[update]).SerializeToString(), what)
 
-    def _send_update(self, verb: str, update: Proto, what: str | Callable[[], str]) -> None:
-        def description() -> str:
-            return f"{verb} {what if isinstance(what, str) else what()}"
-
+    def _send_update(self, verb: str, update: bytes, what: str | EntryName) -> None:
+        """``update``: a request with nothing else."""
         if self._batch is not None:
             self._batch.updates.append(update)
-            self._batch.descriptions.append(description)
+            self._batch.descriptions.append((verb, what))
         else:
-            self._send_batch(_Batch([update], [description]), "continue_on_error")
+            self._send_batch(_Batch([update], [(verb, what)]), "continue_on_error")
 
     def _read(self, entity: Proto) -> Iterator[Proto]:
         request = p4runtime_pb2.ReadRequest(device_id=self.device_id, role=self.role, entities=[entity])

@@ -14,7 +14,7 @@ from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from google.protobuf import text_format
 
-from holdfast._core import Program
+from holdfast._core import EntryEncoder, Program
 from holdfast.p4runtime.errors import P4RuntimeError, invalid_argument, quoted
 from holdfast.p4runtime.stubs import Proto, p4info_pb2
 
@@ -89,6 +89,18 @@ class Table:
     def needs_priority(self) -> bool:
         """Whether entries carry a priority: some field is ternary, range or optional."""
         return any(f.kind in ("ternary", "range", "optional") for f in self.fields)
+
+    @cached_property
+    def encoder(self) -> EntryEncoder:
+        """Of updates of entries that are plain numbers."""
+        return EntryEncoder(
+            self.id,
+            [(name, f.id, f.width, f.kind) for name, f in self.fields.spellings() if not f.uri],
+            [
+                (name, a.id, [(name, p.id, p.width) for name, p in a.params.spellings() if not p.uri])
+                for name, a in self.actions.spellings()
+            ],
+        )
 
 
 @dataclass(frozen=True)
@@ -187,6 +199,10 @@ class Names(Generic[T]):
         except P4RuntimeError:
             return False
         return True
+
+    def spellings(self) -> Iterator[tuple[str, T]]:
+        """Every name that means one object."""
+        return ((name, self[name]) for name in self._by_name if self.has(name))
 
     def get(self, id: int) -> T | None:
         """By id; None if there is none."""

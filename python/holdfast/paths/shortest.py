@@ -76,6 +76,11 @@ class ShortestPaths:
         self._distances[node] = distance
         return distance
 
+    @property
+    def known(self) -> int:
+        """From how many nodes distances have been computed."""
+        return len(self._distances)
+
     def next_hop(self, node: int, destination: int) -> Hop | None:
         """The first hop of a shortest path; of several the first of :attr:`hops`. None where no path leads, or none is needed."""
         distance = self.distances(destination)
@@ -108,6 +113,25 @@ class ShortestPaths:
             if nodes:
                 moved[destination] = nodes
         return left, moved
+
+    def farther_than(self, before: ShortestPaths) -> dict[int, list[int]]:
+        """By node those that are at another distance from it than ``before``, which this came from by :meth:`without`.
+
+        Of those nodes whose distances are known; nodes with the same distances are not in it.
+        """
+        found = {}
+        for node, distance in self._distances.items():
+            old = before._distances.get(node, distance)
+            if old is not distance:
+                others = [other for other, (one, two) in enumerate(zip(old, distance, strict=True)) if one != two]
+                if others:
+                    found[node] = others
+        return found
+
+    def is_on_the_way(self, node: int, hop: Hop, destination: int) -> bool:
+        """Whether a hop of a node is the first one of a shortest path."""
+        distance = self.distances(destination)
+        return distance[node] != UNREACHABLE and distance[hop.neighbour] + hop.cost == distance[node]
 
     def ends_of(self, links: Collection[int]) -> list[tuple[int, Hop]]:
         """The ends of links: nodes, with their hops over them."""

@@ -14,7 +14,8 @@ from functools import cached_property, lru_cache
 from ipaddress import IPv4Address, IPv4Network
 from typing import Protocol, TypeAlias
 
-from holdfast.apps.bier.protection import FastReroute, Loss, NotVia, Protect, Protector, Repair, Repairs, Underlay
+from holdfast.apps.bier.protection import FastReroute, Loss, NotVia, Protect, Repair, Repairs, Underlay
+from holdfast.apps.bier.protector import Protector
 from holdfast.control.next_hop import NextHop, over_link
 from holdfast.errors import NetworkError
 from holdfast.paths import Hop, ShortestPaths
@@ -382,6 +383,8 @@ class Plan:
     @cached_property
     def _uses(self) -> dict[Tunnel, int]:
         """How many repairs take a tunnel."""
+        if self.scheme.frr == "none":
+            return {}
         nodes = range(len(self.paths.nodes))
         sending = [(lane, node, hop) for lane in self.lanes for node in nodes for hop in self.sent(lane, node)]
         return dict(Counter(tunnel for each in sending for tunnel in self._tunnels_of(each)))
@@ -395,17 +398,18 @@ class Plan:
     def after(self, unusable: Collection[int], *, underlay: Underlay | None = None, loss: Loss | None = None) -> Plan:
         """The plan without these links. If some went and none came back, only what depends on them is planned again.
 
-        Alternates depend on all distances, and trees on the whole graph: with those everything is. ``underlay``: what is left of
-        it; ``loss``: what it lost since this plan. They are computed if they are not known.
+        Trees depend on the whole graph: with those everything is. ``underlay``: what is left of it; ``loss``: what it lost since
+        this plan. They are computed if they are not known.
         """
         links = frozenset(unusable)
-        if self.scheme.frr == "lfa" or not self.scheme.is_shortest or not links >= self.unusable:
+        if not self.scheme.is_shortest or not links >= self.unusable:
             return Plan(self.topology, self.scheme, links, underlay=underlay)
         before_switches = self.switches  # all of this plan is there from here on
         if loss is None or loss.before is not self.underlay or not loss.is_complete:
             loss = self.underlay.without(links - self.unusable)
         plan = Plan(self.topology, self.scheme, links, underlay=loss.after)
-        stale = {(lane, node, hop) for node, hop in loss.rerouted for lane in self.lanes}
+        plan._protector, rerouted = self._protector.after(loss)
+        stale = {(lane, node, hop) for node, hop in rerouted for lane in self.lanes}
         plan._take_over(self, before_switches, stale | plan._move(self, loss.moved))
         return plan
 

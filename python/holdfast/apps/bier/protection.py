@@ -28,7 +28,7 @@ Each repair is for bits that no other repair of this switch is for, and every bi
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -137,7 +137,12 @@ class Underlay:
         stale = {wish for link in links for wish in left._over.pop(link, ())}
         for wish in stale:
             left._tunnels.pop(wish, None)
-        return Loss(self, left, moved, {(s, failed) for s, failed, *_ in stale}, len(self._tunnels))
+        return Loss(self, left, moved, {(s, failed) for s, failed, *_ in stale}, self.known)
+
+    @property
+    def known(self) -> tuple[int, int]:
+        """How many tunnels, and distances from how many nodes, somebody has asked for."""
+        return len(self._tunnels), self.paths.known
 
     def _considered(self, s: int, end: int, repair: Repair | None) -> list[Hop]:
         if repair is None or repair.not_via is None:
@@ -168,12 +173,12 @@ class Loss:
     after: Underlay
     moved: Mapping[int, Collection[int]]
     rerouted: Collection[tuple[int, Hop]]
-    _tunnels: int
+    _known: tuple[int, int]
 
     @property
     def is_complete(self) -> bool:
-        """Whether it is known of all tunnels that were asked for before."""
-        return len(self.before._tunnels) == self._tunnels
+        """Whether it is of all tunnels and distances that were asked for before."""
+        return self.before.known == self._known
 
 
 def _distances_without(paths: ShortestPaths, start: int, avoided: int) -> list[int]:
@@ -197,124 +202,3 @@ Repairs: TypeAlias = dict[Repair, list[int]]
 
 NextHopOf: TypeAlias = Callable[[int, int], Hop | None]
 """The hop that a node takes to a destination."""
-
-
-class Protector:
-    """Chooses repairs. ``underlay`` has the paths that BIER's are made of, before anything fails."""
-
-    def __init__(self, underlay: Underlay, frr: FastReroute, protect: Protect) -> None:
-        self._underlay = underlay
-        self._paths = underlay.paths
-        self._frr = frr
-        self._protect: Protect = protect
-        self._known_ends: dict[tuple[int, int], list[tuple[int, Hop, bool]]] = {}
-
-    def repairs(self, s: int, primary: Hop, destinations: Sequence[int], next_hop: NextHopOf) -> Repairs:
-        """For what S sends over ``primary``. ``next_hop``: where E sends it on. A destination that is in none has no backup."""
-        if self._frr == "none":
-            return {}
-        if self._frr == "lfa":
-            return _grouped((d, self._alternate(s, primary, d)) for d in destinations)
-        return _grouped(self._tunnels(s, primary, destinations, next_hop))
-
-    # ---- Tunnels ----
-
-    def _tunnels(
-        self, s: int, primary: Hop, destinations: Sequence[int], next_hop: NextHopOf
-    ) -> Iterable[tuple[int, Repair | None]]:
-        e, around_link = primary.neighbour, self._to_neighbour(s, primary)
-        ways: dict[int, Repair | None] = {}
-        for d in destinations:
-            following = next_hop(e, d) if self._protect == "node" else None
-            if following is None:
-                yield d, around_link
-                continue
-            t = following.neighbour
-            if t not in ways:
-                ways[t] = self._underlay.tunnel(s, primary, t, following.link, "node")
-            yield d, ways[t] or around_link
-
-    def _to_neighbour(self, s: int, primary: Hop) -> Repair | None:
-        return self._underlay.tunnel(s, primary, primary.neighbour, primary.link, "link")
-
-    # ---- Loop-free alternates ----
-
-    def _alternate(self, s: int, primary: Hop, d: int) -> Repair | None:
-        """The best one: where nodes are protected, around the node before nearer; then the cheapest way; the order of the nodes.
-
-        A neighbour comes before a remote alternate, if that protects no better, and both before a tunnel to E.
-        """
-        to_d = self._paths.distances(d)
-        best: tuple[bool, int] | None = None
-        chosen = None
-        for hop in self._paths.hops[s]:
-            around = self._around_node(hop.neighbour, primary, d)
-            if hop.link == primary.link or not (around or to_d[hop.neighbour] < to_d[s]):
-                continue
-            key = (self._protect == "node" and not around, hop.cost + to_d[hop.neighbour])
-            if best is None or key < best:
-                best, chosen = key, Repair(hop, None, None)
-        if best is None or best[0]:
-            remote = self._remote(s, primary, d)
-            if remote is not None and (best is None or not remote[0]):
-                return remote[1]
-        return chosen or self._to_neighbour_of(s, primary, d)
-
-    def _around_node(self, node: int, primary: Hop, d: int) -> bool:
-        """Whether no shortest path from a node to D has E in it. Then none has S in it either, whose way to D is over E."""
-        e, to_d = primary.neighbour, self._paths.distances(d)
-        return to_d[node] < self._paths.distances(e)[node] + to_d[e]
-
-    def _remote(self, s: int, primary: Hop, d: int) -> tuple[bool, Repair] | None:
-        """A tunnel to a PQ node that makes no loop, and whether it does not protect from E's failure where it should.
-
-        Tunnels take the routes to loopbacks as they are, so the PQ nodes are of RFC 7490's P-space, not the extended one.
-        """
-        to_d, from_s = self._paths.distances(d), self._paths.distances(s)
-        best: tuple[bool, int, int] | None = None
-        chosen = None
-        for p, hop, avoids_node in self._ends(s, primary):
-            around = avoids_node and self._around_node(p, primary, d)
-            if not (around or to_d[p] < to_d[s]):
-                continue
-            key = (self._protect == "node" and not around, from_s[p] + to_d[p], p)
-            if best is None or key < best:
-                best, chosen = key, Repair(hop, p, None)
-        return None if best is None or chosen is None else (best[0], chosen)
-
-    def _ends(self, s: int, primary: Hop) -> list[tuple[int, Hop, bool]]:
-        """Where a tunnel from S without the link may end, its first hop, and whether it does not pass E either."""
-        known = self._known_ends.get((s, primary.link))
-        if known is None:
-            known = self._known_ends[s, primary.link] = []
-            for p in range(len(self._paths.nodes)):
-                first = self._paths.next_hop(s, p)
-                if first is not None and first.link != primary.link and p != primary.neighbour:
-                    route = self._underlay.route(s, p)
-                    known.append((p, first, all(hop.neighbour != primary.neighbour for hop in route)))
-        return known
-
-    def _to_neighbour_of(self, s: int, primary: Hop, d: int) -> Repair | None:
-        """To E itself: a tunnel to E, or for E's own bit to a router next to it, which sends it on and does not repair it.
-
-        Neither may use the link, and the router next to E is not reached over E.
-        """
-        e = primary.neighbour
-        first = self._paths.next_hop(s, e)
-        if first is not None and first.link != primary.link:
-            return Repair(first, e, None)
-        if d != e:
-            return None
-        for p, hop, avoids_node in self._ends(s, primary):
-            last = self._paths.next_hop(p, e)
-            if avoids_node and last is not None and last.neighbour == e and len(self._paths.next_hops(p, e)) == 1:
-                return Repair(hop, p, None)
-        return None
-
-
-def _grouped(chosen: Iterable[tuple[int, Repair | None]]) -> Repairs:
-    repairs: Repairs = {}
-    for d, repair in chosen:
-        if repair is not None:
-            repairs.setdefault(repair, []).append(d)
-    return repairs

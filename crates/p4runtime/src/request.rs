@@ -1,0 +1,262 @@
+//! Updates of table entries as a client sends them: names and numbers of one table to bytes.
+//!
+//! A client has its table from the device's P4Info. This file knows no P4Info, and no value but numbers: whatever is written in another
+//! way is refused here, and for the client to say.
+
+use crate::encode::{nested, put_number};
+use smallvec::SmallVec;
+
+/// A number without leading zeros, in network order; zero has no bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Number(SmallVec<[u8; 32]>);
+
+impl Number {
+    /// From bytes in network order.
+    pub fn from_be_bytes(bytes: &[u8]) -> Number {
+        let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+        Number(SmallVec::from_slice(&bytes[zeros..]))
+    }
+
+    fn bits(&self) -> u32 {
+        match self.0.first() {
+            None => 0,
+            Some(first) => self.0.len() as u32 * 8 - first.leading_zeros(),
+        }
+    }
+
+    fn is_zero(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn is_all_ones(&self, width: u32) -> bool {
+        self.bits() == width && self.0.iter().map(|byte| byte.count_ones()).sum::<u32>() == width
+    }
+
+    fn trailing_zeros(&self) -> u32 {
+        let zeros = self.0.iter().rev().take_while(|byte| **byte == 0).count();
+        let rest = self.0.iter().rev().nth(zeros);
+        zeros as u32 * 8 + rest.map_or(0, |byte| byte.trailing_zeros())
+    }
+
+    fn is_within(&self, mask: &Number) -> bool {
+        let pairs = self.0.iter().rev().zip(mask.0.iter().rev());
+        self.0.len() <= mask.0.len() && pairs.into_iter().all(|(byte, mask)| byte & !mask == 0)
+    }
+
+    fn is_above(&self, other: &Number) -> bool {
+        (self.0.len(), &self.0) > (other.0.len(), &other.0)
+    }
+
+    fn small(&self) -> Option<u32> {
+        let fits = self.0.len() <= 4;
+        fits.then(|| {
+            self.0
+                .iter()
+                .fold(0, |number, byte| number << 8 | u32::from(*byte))
+        })
+    }
+}
+
+/// What a client gives a match field.
+#[derive(Clone, Debug)]
+pub enum Given {
+    /// A number: all of its bits count.
+    Number(Number),
+    /// Value and prefix length, value and mask, or both ends of a range.
+    Pair(Number, Number),
+}
+
+/// How a field matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Match {
+    /// One value.
+    Exact,
+    /// A prefix.
+    Lpm,
+    /// A value under a mask.
+    Ternary,
+    /// From a value to another one.
+    Range,
+    /// One value, or anything.
+    Optional,
+}
+
+impl Match {
+    /// By the name that P4 has for it.
+    pub fn of_name(name: &str) -> Option<Match> {
+        Some(match name {
+            "exact" => Match::Exact,
+            "lpm" => Match::Lpm,
+            "ternary" => Match::Ternary,
+            "range" => Match::Range,
+            "optional" => Match::Optional,
+            _ => return None,
+        })
+    }
+}
+
+/// A match field, or a parameter of an action.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot {
+    /// In its table or action.
+    pub id: u32,
+    /// In bits.
+    pub width: u32,
+}
+
+/// The names that something has, and what they mean.
+pub type Named<T> = Vec<(String, T)>;
+
+fn find<'a, T>(names: &'a Named<T>, name: &str) -> Option<&'a T> {
+    names
+        .iter()
+        .find(|(known, _)| known == name)
+        .map(|(_, it)| it)
+}
+
+/// An action of a table.
+#[derive(Clone, Debug)]
+pub struct ActionShape {
+    /// In the program.
+    pub id: u32,
+    /// The parameters that are numbers.
+    pub params: Named<Slot>,
+}
+
+impl ActionShape {
+    /// The parameter of a name.
+    pub fn param(&self, name: &str) -> Option<Slot> {
+        find(&self.params, name).copied()
+    }
+}
+
+/// A table, as far as its entries are numbers.
+#[derive(Clone, Debug)]
+pub struct EntryEncoder {
+    /// In the program.
+    pub table: u32,
+    /// The fields that are numbers.
+    pub fields: Named<(Slot, Match)>,
+    /// Its actions.
+    pub actions: Named<ActionShape>,
+}
+
+impl EntryEncoder {
+    /// The field of a name.
+    pub fn field(&self, name: &str) -> Option<(Slot, Match)> {
+        find(&self.fields, name).copied()
+    }
+
+    /// The action of a name.
+    pub fn action(&self, name: &str) -> Option<&ActionShape> {
+        find(&self.actions, name)
+    }
+
+    /// An entry of this table, with nothing in it yet.
+    pub fn entry(&self) -> EntryBytes {
+        let mut bytes = Vec::with_capacity(256);
+        put_number(&mut bytes, 1, self.table);
+        EntryBytes { bytes }
+    }
+}
+
+/// The contents of a `TableEntry`: matches, then the action, then the rest.
+#[derive(Debug)]
+pub struct EntryBytes {
+    bytes: Vec<u8>,
+}
+
+fn put_value(out: &mut Vec<u8>, tag: u32, value: &Number) {
+    // The shortest string has one byte at least.
+    let bytes = if value.is_zero() { &[0][..] } else { &value.0 };
+    nested(out, tag, |out| out.extend_from_slice(bytes));
+}
+
+impl EntryBytes {
+    /// Adds a match, or nothing for a don't-care. False if this cannot be a match of the field.
+    pub fn put_match(&mut self, (slot, kind): (Slot, Match), given: &Given) -> bool {
+        let Slot { id, width } = slot;
+        let fits = |number: &Number| number.bits() <= width;
+        let mut put = |tag, fill: &dyn Fn(&mut Vec<u8>)| {
+            nested(&mut self.bytes, 2, |out| {
+                put_number(out, 1, id);
+                nested(out, tag, fill);
+            });
+        };
+        let two = |first: &Number, second: &Number| {
+            let (first, second) = (first.clone(), second.clone());
+            move |out: &mut Vec<u8>| {
+                put_value(out, 1, &first);
+                put_value(out, 2, &second);
+            }
+        };
+        match (kind, given) {
+            (Match::Exact, Given::Number(value)) if fits(value) => {
+                put(2, &|out| put_value(out, 1, value));
+            }
+            (Match::Optional, Given::Number(value)) if fits(value) => {
+                put(7, &|out| put_value(out, 1, value));
+            }
+            (Match::Lpm, Given::Pair(value, length)) if fits(value) => {
+                let Some(length) = length.small().filter(|length| *length <= width) else {
+                    return false;
+                };
+                if !value.is_zero() && value.trailing_zeros() < width - length {
+                    return false;
+                }
+                if length > 0 {
+                    put(4, &|out| {
+                        put_value(out, 1, value);
+                        put_number(out, 2, length);
+                    });
+                }
+            }
+            (Match::Ternary, Given::Pair(value, mask)) if fits(mask) && value.is_within(mask) => {
+                if !mask.is_zero() {
+                    put(3, &two(value, mask));
+                }
+            }
+            (Match::Range, Given::Pair(low, high)) if fits(high) && !low.is_above(high) => {
+                if !(low.is_zero() && high.is_all_ones(width)) {
+                    put(6, &two(low, high));
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Sets the action. False if a number does not fit into its parameter.
+    pub fn put_action(&mut self, action: &ActionShape, params: &[(Slot, Number)]) -> bool {
+        nested(&mut self.bytes, 3, |out| {
+            nested(out, 1, |out| {
+                put_number(out, 1, action.id);
+                for (slot, value) in params {
+                    nested(out, 4, |out| {
+                        put_number(out, 2, slot.id);
+                        put_value(out, 3, value);
+                    });
+                }
+            });
+        });
+        params
+            .iter()
+            .all(|(slot, value)| value.bits() <= slot.width)
+    }
+
+    /// A `WriteRequest` that has an update of this kind with this entry, and nothing else: requests one after another are one.
+    pub fn request(mut self, kind: u32, priority: u32, metadata: &[u8]) -> Vec<u8> {
+        put_number(&mut self.bytes, 4, priority);
+        if !metadata.is_empty() {
+            nested(&mut self.bytes, 11, |out| out.extend_from_slice(metadata));
+        }
+        let mut request = Vec::with_capacity(self.bytes.len() + 16);
+        nested(&mut request, 4, |out| {
+            put_number(out, 1, kind);
+            nested(out, 2, |out| {
+                nested(out, 2, |out| out.extend_from_slice(&self.bytes))
+            });
+        });
+        request
+    }
+}

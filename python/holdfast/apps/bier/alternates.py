@@ -1,0 +1,190 @@
+"""Loop-free alternates: what a switch does with a destination's bit instead of sending it to its next hop. From distances alone.
+
+S, E, D, N and P, and why none of these repairs makes a loop: ``protection``. When links go, a repair is chosen again only if a
+distance or a route that it was chosen by is another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
+
+from holdfast.apps.bier.protection import Protect, Repair
+from holdfast.paths import UNREACHABLE, Hop, ShortestPaths
+
+
+class _Choice(NamedTuple):
+    """A repair, and whether nodes beyond S's neighbours were candidates."""
+
+    repair: Repair | None
+    is_wide: bool
+
+
+class _End(NamedTuple):
+    """Where a tunnel from S may end: its distance from S, the node, S's first hop, whether E is not on the way."""
+
+    distance: int
+    node: int
+    first: Hop
+    avoids_node: bool
+
+
+class Alternates:
+    """The repairs of every S, hop to E and D that somebody asks for. Without ``node`` protection it suffices to avoid the link."""
+
+    def __init__(self, paths: ShortestPaths, protect: Protect) -> None:
+        self._paths = paths
+        self._protect = protect
+        self._known: dict[tuple[int, Hop], dict[int, _Choice]] = {}
+        # By S and the link to E.
+        self._ends: dict[tuple[int, int], list[_End]] = {}
+        # By destination, each node's first hop, and the nodes behind it on the way as bits.
+        self._ways: dict[int, list[tuple[Hop | None, int]]] = {}
+
+    def of(self, s: int, primary: Hop, d: int) -> Repair | None:
+        """The best one: where nodes are protected, around the node before nearer; then the cheapest way; the order of the nodes.
+
+        A neighbour comes before a remote alternate, if that protects no better, and both before a tunnel to E.
+        """
+        known = self._known.setdefault((s, primary), {})
+        if d not in known:
+            known[d] = self._choose(s, primary, d)
+        return known[d].repair
+
+    def after(
+        self, paths: ShortestPaths, moved: Mapping[int, Collection[int]]
+    ) -> tuple[Alternates, set[tuple[int, Hop]]]:
+        """The same when some links are gone; S and its hop where repairs are others.
+
+        ``moved``: by destination the nodes whose next hops may be others (:meth:`ShortestPaths.without`).
+        """
+        left = Alternates(paths, self._protect)
+        left._ways = {p: ways for p, ways in self._ways.items() if p not in moved}
+        farther = {node: _bits(others) for node, others in paths.farther_than(self._paths).items()}
+        rerouted = self._rerouted(moved)
+        left._ends = {key: ends for key, ends in self._ends.items() if key[0] not in rerouted}
+        changed = set()
+        for (s, primary), choices in self._known.items():
+            hops, e = paths.hops[s], primary.neighbour
+            if primary not in hops:
+                continue
+            near = _bits(hop.neighbour for hop in hops) | 1 << s
+            # Distances from E to S's neighbours; and what only those beyond are chosen by.
+            every = len(hops) != len(self._paths.hops[s]) or farther.get(e, 0) & near
+            every_wide = every or e in moved or s in farther or s in rerouted
+            stale = [
+                d
+                for d, choice in choices.items()
+                if every or farther.get(d, 0) & near or (choice.is_wide and (every_wide or d in farther))
+            ]
+            if not stale:
+                left._known[s, primary] = choices
+                continue
+            known = left._known[s, primary] = dict(choices)
+            for d in stale:
+                if not paths.is_on_the_way(s, primary, d):
+                    del known[d]
+                    continue
+                known[d] = left._choose(s, primary, d)
+                if known[d].repair != choices[d].repair:
+                    changed.add((s, primary))
+        return left, changed
+
+    def _rerouted(self, moved: Mapping[int, Collection[int]]) -> set[int]:
+        """The nodes from which a way to some other one may be another."""
+        found: set[int] = set()
+        for p, nodes in moved.items():
+            if p in self._ways:
+                bits = _bits(nodes)
+                found.update(node for node, (_, passed) in enumerate(self._ways[p]) if (passed | 1 << node) & bits)
+        return found
+
+    # ---- Choosing ----
+
+    def _choose(self, s: int, primary: Hop, d: int) -> _Choice:
+        to_d, to_e = self._paths.distances(d), self._paths.distances(primary.neighbour)
+        # No shortest path from a node to D has E in it. Then none has S in it either, whose way to D is over E.
+        from_e, here = to_d[primary.neighbour], to_d[s]
+        node = self._protect == "node"
+        best: tuple[bool, int] | None = None
+        chosen = None
+        for hop in self._paths.hops[s]:
+            there = to_d[hop.neighbour]
+            around = there < to_e[hop.neighbour] + from_e
+            if hop.link == primary.link or not (around or there < here):
+                continue
+            key = (node and not around, hop.cost + there)
+            if best is None or key < best:
+                best, chosen = key, Repair(hop, None, None)
+        if best is not None and not best[0]:
+            return _Choice(chosen, False)
+        remote = self._remote(s, primary, to_d, to_e)
+        if remote is not None and (best is None or not remote[0]):
+            return _Choice(remote[1], True)
+        return _Choice(chosen or self._to_neighbour(s, primary, d), True)
+
+    def _remote(self, s: int, primary: Hop, to_d: list[int], to_e: list[int]) -> tuple[bool, Repair] | None:
+        """A tunnel to a PQ node that makes no loop, and whether it does not protect from E's failure where it should.
+
+        Tunnels take the routes to loopbacks as they are, so the PQ nodes are of RFC 7490's P-space, not the extended one.
+        """
+        node, from_e, here = self._protect == "node", to_d[primary.neighbour], to_d[s]
+        best = (True, UNREACHABLE, 0)
+        chosen = None
+        for distance, p, first, avoids_node in self.ends(s, primary):
+            if distance > best[1] and not best[0]:
+                break  # All others are farther, too.
+            there = to_d[p]
+            around = avoids_node and there < to_e[p] + from_e
+            if around or there < here:
+                key = (node and not around, distance + there, p)
+                if key < best:
+                    best, chosen = key, Repair(first, p, None)
+        return None if chosen is None else (best[0], chosen)
+
+    def ends(self, s: int, primary: Hop) -> list[_End]:
+        """Where a tunnel from S without the link may end, the nearest first."""
+        known = self._ends.get((s, primary.link))
+        if known is None:
+            from_s, e = self._paths.distances(s), primary.neighbour
+            known = self._ends[s, primary.link] = []
+            for p in range(len(self._paths.nodes)):
+                first, passed = self._ways_to(p)[s]
+                if first is not None and first.link != primary.link and p != e:
+                    known.append(_End(from_s[p], p, first, not passed >> e & 1))
+            known.sort()
+        return known
+
+    def _ways_to(self, p: int) -> list[tuple[Hop | None, int]]:
+        ways = self._ways.get(p)
+        if ways is None:
+            paths, distance = self._paths, self._paths.distances(p)
+            ways = self._ways[p] = [(None, 0)] * len(distance)
+            for node in sorted(range(len(distance)), key=distance.__getitem__):
+                first = paths.next_hop(node, p)
+                if first is not None:
+                    ways[node] = first, ways[first.neighbour][1] | 1 << first.neighbour
+        return ways
+
+    def _to_neighbour(self, s: int, primary: Hop, d: int) -> Repair | None:
+        """To E itself: a tunnel to E, or for E's own bit to a router next to it, which sends it on and does not repair it.
+
+        Neither may use the link, and the router next to E is not reached over E.
+        """
+        e = primary.neighbour
+        first = self._paths.next_hop(s, e)
+        if first is not None and first.link != primary.link:
+            return Repair(first, e, None)
+        if d != e:
+            return None
+        for _, p, hop, avoids_node in sorted(self.ends(s, primary), key=lambda end: end.node):
+            if avoids_node and [last.neighbour for last in self._paths.next_hops(p, e)] == [e]:
+                return Repair(hop, p, None)
+        return None
+
+
+def _bits(nodes: Iterable[int]) -> int:
+    bits = 0
+    for node in nodes:
+        bits |= 1 << node
+    return bits
