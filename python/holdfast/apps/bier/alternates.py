@@ -7,7 +7,7 @@ distance or a route that it was chosen by is another one.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from holdfast.apps.bier.protection import Protect, Repair
 from holdfast.paths import UNREACHABLE, Hop, ShortestPaths
@@ -20,13 +20,8 @@ class _Choice(NamedTuple):
     is_wide: bool
 
 
-class _End(NamedTuple):
-    """Where a tunnel from S may end: its distance from S, the node, S's first hop, whether E is not on the way."""
-
-    distance: int
-    node: int
-    first: Hop
-    avoids_node: bool
+_End: TypeAlias = tuple[int, int, Hop, int]
+"""Where a tunnel may end: its distance, the node, the first hop, and the nodes behind that hop's beginning on the way, as bits."""
 
 
 class Alternates:
@@ -36,8 +31,7 @@ class Alternates:
         self._paths = paths
         self._protect = protect
         self._known: dict[tuple[int, Hop], dict[int, _Choice]] = {}
-        # By S and the link to E.
-        self._ends: dict[tuple[int, int], list[_End]] = {}
+        self._ends: dict[int, list[_End]] = {}
         # By destination, each node's first hop, and the nodes behind it on the way as bits.
         self._ways: dict[int, list[tuple[Hop | None, int]]] = {}
 
@@ -62,7 +56,7 @@ class Alternates:
         left._ways = {p: ways for p, ways in self._ways.items() if p not in moved}
         farther = {node: _bits(others) for node, others in paths.farther_than(self._paths).items()}
         rerouted = self._rerouted(moved)
-        left._ends = {key: ends for key, ends in self._ends.items() if key[0] not in rerouted}
+        left._ends = {s: ends for s, ends in self._ends.items() if s not in rerouted and s not in farther}
         changed = set()
         for (s, primary), choices in self._known.items():
             hops, e = paths.hops[s], primary.neighbour
@@ -128,34 +122,33 @@ class Alternates:
 
         Tunnels take the routes to loopbacks as they are, so the PQ nodes are of RFC 7490's P-space, not the extended one.
         """
-        node, from_e, here = self._protect == "node", to_d[primary.neighbour], to_d[s]
+        node, e = self._protect == "node", primary.neighbour
+        from_e, here = to_d[e], to_d[s]
         best = (True, UNREACHABLE, 0)
         chosen = None
-        for distance, p, first, avoids_node in self.ends(s, primary):
+        for distance, p, first, passed in self._ends_from(s):
             if distance > best[1] and not best[0]:
                 break  # All others are farther, too.
             there = to_d[p]
-            around = avoids_node and there < to_e[p] + from_e
-            if around or there < here:
+            around = there < to_e[p] + from_e and not passed >> e & 1
+            if (around or there < here) and first.link != primary.link and p != e:
                 key = (node and not around, distance + there, p)
                 if key < best:
                     best, chosen = key, Repair(first, p, None)
         return None if chosen is None else (best[0], chosen)
 
-    def ends(self, s: int, primary: Hop) -> list[_End]:
-        """Where a tunnel from S without the link may end, the nearest first."""
-        known = self._ends.get((s, primary.link))
+    def _ends_from(self, s: int) -> list[_End]:
+        """Where a tunnel from S may end, the nearest first."""
+        known = self._ends.get(s)
         if known is None:
-            from_s, e = self._paths.distances(s), primary.neighbour
-            known = self._ends[s, primary.link] = []
-            for p in range(len(self._paths.nodes)):
-                first, passed = self._ways_to(p)[s]
-                if first is not None and first.link != primary.link and p != e:
-                    known.append(_End(from_s[p], p, first, not passed >> e & 1))
-            known.sort()
+            from_s = self._paths.distances(s)
+            ways = ((p, *self._way(s, p)) for p in range(len(from_s)))
+            known = self._ends[s] = sorted(
+                (from_s[p], p, first, passed) for p, first, passed in ways if first is not None
+            )
         return known
 
-    def _ways_to(self, p: int) -> list[tuple[Hop | None, int]]:
+    def _way(self, s: int, p: int) -> tuple[Hop | None, int]:
         ways = self._ways.get(p)
         if ways is None:
             paths, distance = self._paths, self._paths.distances(p)
@@ -164,7 +157,7 @@ class Alternates:
                 first = paths.next_hop(node, p)
                 if first is not None:
                     ways[node] = first, ways[first.neighbour][1] | 1 << first.neighbour
-        return ways
+        return ways[s]
 
     def _to_neighbour(self, s: int, primary: Hop, d: int) -> Repair | None:
         """To E itself: a tunnel to E, or for E's own bit to a router next to it, which sends it on and does not repair it.
@@ -177,9 +170,12 @@ class Alternates:
             return Repair(first, e, None)
         if d != e:
             return None
-        for _, p, hop, avoids_node in sorted(self.ends(s, primary), key=lambda end: end.node):
-            if avoids_node and [last.neighbour for last in self._paths.next_hops(p, e)] == [e]:
-                return Repair(hop, p, None)
+        for p in dict.fromkeys(hop.neighbour for hop in self._paths.hops[e]):
+            first, passed = self._way(s, p)
+            if first is None or first.link == primary.link or passed >> e & 1:
+                continue
+            if [last.neighbour for last in self._paths.next_hops(p, e)] == [e]:
+                return Repair(first, p, None)
         return None
 
 

@@ -491,7 +491,8 @@ class BierController(Controller):
                 and self._scheme.buckets == 1
                 and not self.clusters
             ):
-                self._primary = Plan(self.topology, replace(self._scheme, frr="none"), unusable, underlay=underlay)
+                primary = replace(self._scheme, frr="none", protect="link")
+                self._primary = Plan(self.topology, primary, unusable, underlay=underlay)
         else:
             plan = before.after(unusable, underlay=underlay, loss=loss)
         new = [tunnel for tunnel in plan.tunnels if tunnel not in self._tunnels]

@@ -440,7 +440,7 @@ class Plan:
             elif hop is not None:
                 insort(sent.setdefault(hop, []), destination)
         stale = {(lane, node, hop) for hop in (old, new) if hop is not None}
-        if self.scheme.protect == "node":
+        if self.scheme.frr == "tunnel" and self.scheme.protect == "node":
             # Whoever sends the destination here, and did, splits its backups by where it goes on from here.
             for hop in before.paths.hops[node]:
                 back = Hop(node, hop.link, hop.cost)
