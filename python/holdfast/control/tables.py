@@ -6,8 +6,8 @@ It does not know the source of the entries: planning returns values, and a switc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
 
 from holdfast.p4runtime.client import Client
 from holdfast.p4runtime.received import Entry
@@ -30,14 +30,16 @@ def entry_key(table: str, match: Mapping[str, MatchValue], priority: int | None 
     return table, tuple(sorted(match.items())) if len(match) > 1 else tuple(match.items()), priority
 
 
-@dataclass(frozen=True, slots=True)
-class TableEntry:
-    """An entry with the program's full names and with numbers as values, as a switch returns it."""
+class TableEntry(NamedTuple):
+    """An entry with the program's full names and with numbers as values, as a switch returns it.
+
+    A tuple, because controllers make and compare thousands after a failure.
+    """
 
     table: str
     match: Mapping[str, MatchValue]
     action: str
-    params: Mapping[str, int | str] = field(default_factory=dict)
+    params: Mapping[str, int | str] = MappingProxyType({})
     priority: int | None = None
     metadata: bytes = b""
 
@@ -141,10 +143,14 @@ class TableWriter:
         client, installed = self._client, self._installed
         changed = {key: entry for entry in put if installed.get(key := entry.key) != entry}
         gone = [key for key in dict.fromkeys(removed) if key in installed]
-        kinds = (
-            (self._groups, groups or {}, client.multicast_group, client.delete_multicast_group),
-            (self._sessions, sessions or {}, client.clone_session, client.delete_clone_session),
-        )
+        kinds = [
+            (known, wanted, write, delete)
+            for known, wanted, write, delete in (
+                (self._groups, groups, client.multicast_group, client.delete_multicast_group),
+                (self._sessions, sessions, client.clone_session, client.delete_clone_session),
+            )
+            if wanted
+        ]
         with client.batch():
             for key in gone:
                 installed[key].delete(client)

@@ -43,6 +43,15 @@ def _index_of(p4info: bytes) -> P4InfoIndex:
     return P4InfoIndex(message)
 
 
+@lru_cache(maxsize=1024)
+def _head(device_id: int, role: str, election_id: int, atomicity: Atomicity) -> bytes:
+    """A ``WriteRequest`` without updates, which those follow."""
+    head = p4runtime_pb2.WriteRequest(device_id=device_id, role=role)
+    head.atomicity = p4runtime_pb2.WriteRequest.Atomicity.Value(atomicity.upper())
+    set_election_id(head, election_id)
+    return cast(bytes, head.SerializeToString())
+
+
 class EntryName(NamedTuple):
     """A table's entry, for people: its text is worked out when something failed."""
 
@@ -231,16 +240,9 @@ class ClientSession(abc.ABC):
         self.requests_sent += 1
         self.updates_sent += len(batch.updates)
         try:
-            self._call_write(b"".join((self._request_head(atomicity), *batch.updates)))
+            self._call_write(b"".join((_head(self.device_id, self.role, self.election_id, atomicity), *batch.updates)))
         except P4RuntimeError as e:
             raise e.with_descriptions([f"{verb} {what}" for verb, what in batch.descriptions]) from None
-
-    def _request_head(self, atomicity: Atomicity) -> bytes:
-        """A ``WriteRequest`` without updates, which those follow."""
-        head = p4runtime_pb2.WriteRequest(device_id=self.device_id, role=self.role)
-        head.atomicity = p4runtime_pb2.WriteRequest.Atomicity.Value(atomicity.upper())
-        set_election_id(head, self.election_id)
-        return cast(bytes, head.SerializeToString())
 
     def _update(self, verb: str, entity: Proto, what: str | EntryName) -> None:
         update = p4runtime_pb2.Update(type=UPDATE_TYPES[verb], entity=entity)

@@ -493,6 +493,7 @@ class BierController(Controller):
             ):
                 primary = replace(self._scheme, frr="none", protect="link")
                 self._primary = Plan(self.topology, primary, unusable, underlay=underlay)
+                _ = self._primary.switches  # planned now, not when something has failed
         else:
             plan = before.after(unusable, underlay=underlay, loss=loss)
         new = [tunnel for tunnel in plan.tunnels if tunnel not in self._tunnels]

@@ -273,8 +273,9 @@ class Plan:
         """The switches that may have other plans than in the plan before."""
         self._sent: dict[tuple[Lane, int], dict[Hop, list[int]]] = {}
         self._next_hops: dict[tuple[str, int], NextHop] = {}
-        self._repairs: dict[_Sending, Repairs] = {}
-        self._entries: dict[_Sending, dict[int, NeighbourEntry | None]] = {}
+        # By lane and node, so that the next plan copies what is in the nodes that change.
+        self._repairs: dict[tuple[Lane, int], dict[Hop, Repairs]] = {}
+        self._entries: dict[tuple[Lane, int], dict[Hop, dict[int, NeighbourEntry | None]]] = {}
 
     def next_hop(self, lane: Lane, node: int, destination: int) -> Hop | None:
         """Where a node sends a destination's bit."""
@@ -296,13 +297,15 @@ class Plan:
 
     def repairs(self, lane: Lane, node: int, hop: Hop) -> Repairs:
         """What a node does with the destinations of a next hop while the port towards it is down."""
-        key = lane, node, hop
-        if key not in self._repairs:
+        if self.scheme.frr == "none":
+            return {}
+        known = self._repairs.setdefault((lane, node), {})
+        if hop not in known:
             destinations = self.sent(lane, node).get(hop, [])
-            self._repairs[key] = self._protector.repairs(
+            known[hop] = self._protector.repairs(
                 node, hop, destinations, lambda at, destination: self.next_hop(lane, at, destination)
             )
-        return self._repairs[key]
+        return known[hop]
 
     # ---- Switches ----
 
@@ -326,8 +329,9 @@ class Plan:
 
     def _bucket(self, lane: Lane, name: str, set_identifier: int) -> tuple[NeighbourEntry, ...]:
         node, entries = self.paths.number[name], []
+        of_node = self._entries.setdefault((lane, node), {})
         for hop, destinations in sorted(self.sent(lane, node).items()):
-            known = self._entries.setdefault((lane, node, hop), {})
+            known = of_node.setdefault(hop, {})
             if set_identifier not in known:
                 known[set_identifier] = None
                 if f_bm := self._mask(destinations, set_identifier):
@@ -452,14 +456,18 @@ class Plan:
         """Takes over repairs, entries, tunnels and switches, but for those that are stale."""
         self._uses = uses = dict(before._uses)
         self._repairs, self._entries, self._next_hops = dict(before._repairs), dict(before._entries), before._next_hops
+        for at in {sending[:2] for sending in stale}:
+            self._repairs[at] = dict(before._repairs.get(at, {}))
+            self._entries[at] = dict(before._entries.get(at, {}))
         for sending in stale:
-            for tunnel in before._tunnels_of(sending) if sending in self._repairs else ():
+            lane, node, hop = sending
+            for tunnel in before._tunnels_of(sending) if hop in self._repairs[lane, node] else ():
                 uses[tunnel] -= 1
                 if not uses[tunnel]:
                     del uses[tunnel]
-            self._repairs.pop(sending, None)
-            self._entries.pop(sending, None)
-            for tunnel in self._tunnels_of(sending) if sending[2] in self._sent[sending[0], sending[1]] else ():
+            self._repairs[lane, node].pop(hop, None)
+            self._entries[lane, node].pop(hop, None)
+            for tunnel in self._tunnels_of(sending) if hop in self._sent[lane, node] else ():
                 uses[tunnel] = uses.get(tunnel, 0) + 1
         nodes = sorted({node for _, node, _ in stale})
         self.changed = [self.paths.nodes[node] for node in nodes]

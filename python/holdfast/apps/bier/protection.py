@@ -92,7 +92,7 @@ class Underlay:
         if wish not in self._tunnels:
             repair = self._tunnels[wish] = self._find(*wish)
             for hop in self._considered(s, end, repair):
-                # Sets are shared with earlier underlays, in which a wish too many costs nothing.
+                # They are shared with earlier underlays, in which a wish too many costs nothing.
                 self._over.setdefault(hop.link, set()).add(wish)
         return self._tunnels[wish]
 
@@ -132,9 +132,9 @@ class Underlay:
         paths, moved = self.paths.without(links)
         left = Underlay(paths, ip_frr=self.ip_frr)
         left._avoiding, left._gone = dict(self._avoiding), self._gone + self.paths.ends_of(links)
+        left._over = self._over
+        stale = {wish for link in links for wish in self._over.get(link, ())}
         left._tunnels = dict(self._tunnels)
-        left._over = dict(self._over)
-        stale = {wish for link in links for wish in left._over.pop(link, ())}
         for wish in stale:
             left._tunnels.pop(wish, None)
         return Loss(self, left, moved, {(s, failed) for s, failed, *_ in stale}, self.known)

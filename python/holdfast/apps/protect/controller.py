@@ -387,7 +387,7 @@ class ProtectController(Controller):
             changes.otherwise(lambda: self.registry.adopt(connection))
             # Without its metadata a later controller takes it for a leftover.
             entry = connection_entry(connection)
-            changes.modify(Phase.STOP, connection.egress, replace(entry, metadata=b""), entry)
+            changes.modify(Phase.STOP, connection.egress, entry._replace(metadata=b""), entry)
             changes.afterwards(lambda: self._transactions.when_drained(partial(self._take_down, connection)))
 
     def _take_down(self, connection: Connection, changes: Changes) -> None:
