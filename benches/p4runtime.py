@@ -120,13 +120,13 @@ def requests(client: Client, case: Case, kind: int, entries: int, batch: int, me
 def write_messages(client: Client, case: Case, kind: int, entries: int, batch: int) -> None:
     """By ids."""
     for request in requests(client, case, kind, entries, batch):
-        client._call_write(request)
+        client._call_write(request.SerializeToString())
 
 
 def write_metadata(client: Client, case: Case, kind: int, entries: int, batch: int) -> None:
     """By ids, with metadata."""
     for request in requests(client, case, kind, entries, batch, b"a controller's own"):
-        client._call_write(request)
+        client._call_write(request.SerializeToString())
 
 
 def write_names(client: Client, case: Case, kind: int, entries: int, batch: int) -> None:

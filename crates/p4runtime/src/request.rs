@@ -260,3 +260,93 @@ impl EntryBytes {
         request
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::messages as m;
+    use prost::Message;
+
+    fn number(value: u64) -> Number {
+        Number::from_be_bytes(&value.to_be_bytes())
+    }
+
+    #[test]
+    fn requests_one_after_another_are_one() {
+        let slot = |id, width| Slot { id, width };
+        let encoder = EntryEncoder {
+            table: 3,
+            fields: vec![("dst".into(), (slot(1, 32), Match::Lpm))],
+            actions: vec![(
+                "act".into(),
+                ActionShape {
+                    id: 7,
+                    params: vec![("port".into(), slot(1, 9))],
+                },
+            )],
+        };
+        let (field, action) = (
+            encoder.field("dst").unwrap(),
+            encoder.action("act").unwrap(),
+        );
+        let mut requests = Vec::new();
+        for port in [0, 511] {
+            let mut entry = encoder.entry();
+            assert!(entry.put_match(field, &Given::Pair(number(0x0a00_0000), number(8))));
+            assert!(entry.put_action(action, &[(action.param("port").unwrap(), number(port))]));
+            requests.extend(entry.request(2, 0, b""));
+        }
+        let request = m::RawWriteRequest::decode(&requests[..]).unwrap();
+        let updates = request.updates.into_iter().map(m::Update::decode);
+        let values = updates.map(|update| {
+            let update = update.unwrap();
+            assert_eq!(update.kind, 2);
+            let Some(m::EntityKind::Table(entry)) = update.entity.unwrap().entity else {
+                panic!("no table entry");
+            };
+            assert_eq!(entry.table_id, 3);
+            let Some(m::MatchKind::Lpm(lpm)) = &entry.matches[0].kind else {
+                panic!("no prefix");
+            };
+            assert_eq!((&lpm.value[..], lpm.prefix_len), (&[10, 0, 0, 0][..], 8));
+            let Some(m::ActionKind::Action(call)) = entry.action.unwrap().kind else {
+                panic!("no action");
+            };
+            call.params[0].value.to_vec()
+        });
+        assert_eq!(values.collect::<Vec<_>>(), [vec![0], vec![1, 255]]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let refused = |kind, width, given| {
+            let (encoder, slot) = (
+                EntryEncoder {
+                    table: 1,
+                    fields: vec![],
+                    actions: vec![],
+                },
+                Slot { id: 1, width },
+            );
+            !encoder.entry().put_match((slot, kind), &given)
+        };
+        assert!(refused(Match::Exact, 9, Given::Number(number(512))));
+        assert!(refused(Match::Lpm, 32, Given::Pair(number(1), number(8))));
+        assert!(refused(Match::Lpm, 32, Given::Pair(number(0), number(33))));
+        assert!(refused(
+            Match::Ternary,
+            32,
+            Given::Pair(number(3), number(5))
+        ));
+        assert!(refused(
+            Match::Range,
+            32,
+            Given::Pair(number(256), number(255))
+        ));
+        assert!(!refused(
+            Match::Range,
+            32,
+            Given::Pair(number(255), number(256))
+        ));
+    }
+}

@@ -148,7 +148,7 @@ class Clients:
 
     def _write(self, message: p4.WriteRequest, *, timed: bool = True) -> None:
         begin = time.monotonic()
-        self.primary._call_write(message)
+        self.primary._call_write(message.SerializeToString())
         if timed:
             self.write_times_s.append(time.monotonic() - begin)
         self.writes += 1

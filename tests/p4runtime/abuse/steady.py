@@ -352,7 +352,7 @@ class Writer:
 
     def _write(self, message: p4.WriteRequest) -> None:
         try:
-            self._client._call_write(message)
+            self._client._call_write(message.SerializeToString())
         except P4RuntimeError as e:
             refusals = {failure.code for failure in e.failures}
             if not self.may_be_refused or not refusals or not refusals <= {"ABORTED", "NOT_FOUND", "ALREADY_EXISTS"}:

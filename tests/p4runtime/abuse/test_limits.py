@@ -31,7 +31,7 @@ def test_a_server_has_the_limits_that_were_set() -> None:
             with pytest.raises(
                 P4RuntimeError, match=f"RESOURCE_EXHAUSTED: the request has {most + 1} updates; {most} "
             ):
-                client._call_write(too_many)
+                client._call_write(too_many.SerializeToString())
             with pytest.raises((P4RuntimeError, grpc.RpcError), match="the server takes 2 streams"):
                 GrpcClient(switch.server.address, election_id=2)
 

@@ -47,7 +47,7 @@ class Remote:
     def write(self, kind: int, numbers: range, *, batch: int, **more: Any) -> None:
         for start in range(numbers.start, numbers.stop, batch):
             part = range(start, min(start + batch, numbers.stop))
-            self.client._call_write(request(self.device, kind, part, **more))
+            self.client._call_write(request(self.device, kind, part, **more).SerializeToString())
 
     def read(self) -> int:
         wanted = p4.ReadRequest(device_id=1)
@@ -139,13 +139,13 @@ def digests(remote: Remote, share: float) -> None:
     entry.digest_id = digest.id
     entry.config.max_list_size = 2**31 - 1
     entry.config.max_timeout_ns = entry.config.ack_timeout_ns = 2**62
-    remote.client._call_write(configured)
+    remote.client._call_write(configured.SerializeToString())
     of_the_stream = range(0x020000000001, 0x020000000002)
     remote.write(p4.Update.INSERT, of_the_stream, batch=1)
     time.sleep(2 * max(share, 0.1))  # a list has 1,024, which take a tenth of a second
     remote.write(p4.Update.DELETE, of_the_stream, batch=1)
     configured.updates[0].type = p4.Update.DELETE
-    remote.client._call_write(configured)
+    remote.client._call_write(configured.SerializeToString())
 
 
 @pytest.mark.parametrize(

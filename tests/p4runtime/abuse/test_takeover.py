@@ -34,7 +34,7 @@ class Batch:
     def _run(self) -> None:
         begin = time.monotonic()
         try:
-            self._client._call_write(self._message)
+            self._client._call_write(self._message.SerializeToString())
         except P4RuntimeError as e:
             self.failures = {failure.index: failure.code for failure in e.failures}
         self.took_s = time.monotonic() - begin
@@ -102,7 +102,9 @@ def test_an_atomic_batch_has_a_bounded_size(switch: Steady, metadata: bytes, ato
         def write(updates: int) -> None:
             numbers = range(1, updates + 1)
             client._call_write(
-                request(switch.device, p4.Update.INSERT, numbers, metadata=metadata, atomicity=atomicity)
+                request(
+                    switch.device, p4.Update.INSERT, numbers, metadata=metadata, atomicity=atomicity
+                ).SerializeToString()
             )
 
         with pytest.raises(P4RuntimeError, match="RESOURCE_EXHAUSTED: the batch has 4097 updates; 4096 are taken"):

@@ -73,7 +73,7 @@ def test_a_default_client_reads_the_error_of_a_large_batch() -> None:
             assert raised.value.code().name == "UNKNOWN"
             assert "1000 of 1000 elements of the write failed; details of the first" in raised.value.details()
             with pytest.raises(P4RuntimeError) as all_of_them:
-                client._call_write(write)
+                client._call_write(write.SerializeToString())
             assert [failure.index for failure in all_of_them.value.failures] == list(range(1000))
 
 
