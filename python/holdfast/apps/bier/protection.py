@@ -73,6 +73,8 @@ class Underlay:
         self._tunnels: dict[_Wish, Repair | None] = {}
         # By link, the tunnels whose choice depends on it, and some that did once.
         self._over: dict[int, set[_Wish]] = {}
+        self._before: tuple[Underlay, Collection[int]] | None = None
+        """What it was made from by losing links, until somebody asks for tunnels."""
 
     def route(self, node: int, end: int) -> list[Hop]:
         """The hops to a loopback; none where no path leads."""
@@ -89,6 +91,7 @@ class Underlay:
         loopback in any case: the tunnel works as soon as the underlay's routes do.
         """
         wish = (s, failed, end, interface, protect)
+        self._inherit()
         if wish not in self._tunnels:
             repair = self._tunnels[wish] = self._find(*wish)
             for hop in self._considered(s, end, repair):
@@ -131,18 +134,27 @@ class Underlay:
         """The same without some links. A route or tunnel that has none of them is as good as before, and stays."""
         paths, moved = self.paths.without(links)
         left = Underlay(paths, ip_frr=self.ip_frr)
-        left._avoiding, left._gone = dict(self._avoiding), self._gone + self.paths.ends_of(links)
+        left._gone = self._gone + self.paths.ends_of(links)
         left._over = self._over
+        left._before = (self, links) if self.known[0] else None
         stale = {wish for link in links for wish in self._over.get(link, ())}
-        left._tunnels = dict(self._tunnels)
-        for wish in stale:
-            left._tunnels.pop(wish, None)
         return Loss(self, left, moved, {(s, failed) for s, failed, *_ in stale}, self.known)
 
     @property
     def known(self) -> tuple[int, int]:
         """How many tunnels, and distances from how many nodes, somebody has asked for."""
+        self._inherit()
         return len(self._tunnels), self.paths.known
+
+    def _inherit(self) -> None:
+        """Takes over what is still good. There is much of it, so not before it is needed: failures are repaired first."""
+        if self._before is None:
+            return
+        (before, links), self._before = self._before, None
+        before._inherit()
+        self._avoiding, self._tunnels = dict(before._avoiding), dict(before._tunnels)
+        for wish in {wish for link in links for wish in self._over.get(link, ())}:
+            self._tunnels.pop(wish, None)
 
     def _considered(self, s: int, end: int, repair: Repair | None) -> list[Hop]:
         if repair is None or repair.not_via is None:
@@ -151,6 +163,7 @@ class Underlay:
 
     def distances_avoiding(self, not_via: NotVia) -> list[int]:
         """To the address from every node, without the avoided one."""
+        self._inherit()
         known = self._avoiding.get(not_via)
         if known is not None and known[1] == len(self._gone):
             return known[0]
