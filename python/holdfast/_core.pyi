@@ -522,6 +522,7 @@ class Network:
         """Counters of both directions of a link."""
     def ordering_counters(self, link: int, direction: Literal["a_to_b", "b_to_a"]) -> OrderingCounters | None:
         """Counters of the ordering function of a direction, or None if there is none."""
+    def add_processor(self, switch: str, *, service_ps: int, exponential: bool, queue_packets: int) -> None: ...
     def set_queueing(
         self,
         switch: str,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 from pydantic import BeforeValidator, Field, model_validator
 
 from holdfast.errors import NetworkError
-from holdfast.parameters import PS_PER_MS, Keywords, Parameters, core_keywords
+from holdfast.parameters import PS_PER_MS, PS_PER_S, Keywords, Parameters, core_keywords
 from holdfast.regular_files import read_regular
 
 if TYPE_CHECKING:
@@ -452,6 +452,26 @@ class Queueing(Parameters):
             "queue": None if self.queue is None else queue_parameters(self.queue),
             "queue_of_priority": {n: queue_parameters(queue) for n, queue in self.by_priority.items()},
             "recirculation": None if self.recirculation is None else self.recirculation.core_value(),
+        }
+
+
+class Processor(Parameters):
+    """What runs a switch's program, as of a software switch: it takes packets one by one, from whatever port, ``packets_per_s`` on average.
+
+    ``service``: each takes the same time, or an exponentially distributed one. While it is busy ``queue_packets`` wait, and what comes
+    then is dropped and counted (``queue_drops`` of the node). Tables are those of the end of a packet's time.
+    """
+
+    packets_per_s: float = Field(ge=0.001, le=1e9)
+    service: Literal["constant", "exponential"] = "constant"
+    queue_packets: Amount
+
+    def core_parameters(self) -> Keywords:
+        """The keywords of the native core."""
+        return {
+            "service_ps": round(PS_PER_S / self.packets_per_s),
+            "exponential": self.service == "exponential",
+            "queue_packets": self.queue_packets,
         }
 
 

@@ -95,6 +95,8 @@ class Network(ABC):
             core = self._core.add_switch(name, program, executor=executor, latency_ps=latency_ps)
             if switch.queueing is not None:
                 self._core.set_queueing(name, switch.queueing.mode, **switch.queueing.core_parameters())
+            if switch.processor is not None:
+                self._core.add_processor(name, **switch.processor.core_parameters())
             self.devices[name] = Device(switch.index, core, executor=executor)
         self._add_hosts()
         self._sequence_headers: list[SequenceHeader] = []

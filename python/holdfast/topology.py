@@ -20,7 +20,7 @@ import networkx as nx
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from holdfast.errors import TopologyError, first_mistake
-from holdfast.link import Bfd, DelayMs, Direction, Queueing, link_towards
+from holdfast.link import Bfd, DelayMs, Direction, Processor, Queueing, link_towards
 from holdfast.parameters import LONGEST_S, SHORTEST_MS, Milliseconds, Parameters
 
 FIBRE_KM_PER_MS = 299.792458 * 2 / 3
@@ -89,6 +89,7 @@ class SwitchNode(Parameters):
     """A switch; what it does is decided by the program that a network loads into it.
 
     ``latency_ms``: what a packet takes through it besides waiting and transmission; with a traffic manager, in each pass.
+    ``processor``: what its packets wait for first, if it can do only so many in a time.
     """
 
     name: str
@@ -96,6 +97,7 @@ class SwitchNode(Parameters):
     position: Position | None = None
     queueing: Queueing | None = None
     latency_ms: DelayMs = 0.0
+    processor: Processor | None = None
 
 
 class Link(Direction):
@@ -263,8 +265,13 @@ class Topology:
         position: Position | None = None,
         queueing: Queueing | Mapping[str, Any] | None = None,
         latency_ms: float = 0.0,
+        processor: Processor | Mapping[str, Any] | None = None,
     ) -> SwitchNode:
-        """Adds a switch; ``queueing`` says where its packets wait, by the fields of :class:`holdfast.link.Queueing`."""
+        """Adds a switch.
+
+        ``queueing`` says where its packets wait, by the fields of :class:`holdfast.link.Queueing`, and ``processor`` for what they
+        wait before that, by those of :class:`holdfast.link.Processor`.
+        """
         self._new_name(name)
         switch = _validated(
             SwitchNode,
@@ -273,6 +280,7 @@ class Topology:
             position=position,
             queueing=queueing,
             latency_ms=latency_ms,
+            processor=processor,
             where=f"switch {name!r}",
         )
         self.switches[name] = switch

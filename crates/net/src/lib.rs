@@ -72,6 +72,7 @@ pub use ordering::{BitField, OrderingConfig, OrderingCounters, SequenceHeader};
 pub use packet_log::{ReceivedLog, SentLog};
 pub use queue::{Discipline, QueueConfig, QueueUnit, Red, Step};
 pub use statistics::{FlowStatistics, Latency};
+pub use switch::processor::ProcessorConfig;
 pub use tcp_flow::{Application, TcpFlowStatistics, TcpTransfer, WindowLog};
 pub use traffic_manager::recirculation::{
     MAX_RECIRCULATION_PORTS, RecirculationConfig, RecirculationStatistics, Spread,

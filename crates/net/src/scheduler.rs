@@ -48,6 +48,8 @@ pub(crate) enum Event {
         epoch: u32,
         copy: Box<Enqueued>,
     },
+    /// The time of the packet at a switch's processor is over, unless the switch failed since (`generation`).
+    Served { node: NodeId, generation: u32 },
     /// The transmitter of a port with queues may be free.
     PortReady { node: NodeId, port: u32 },
     /// A recirculation port of a switch may be.
@@ -99,10 +101,11 @@ impl Event {
             | Event::Detect { .. }
             | Event::Generate { .. }
             | Event::Agent { .. } => true,
-            // Those of traffic managers change nothing in switches without one.
+            // Those of traffic managers and processors change nothing in switches without one.
             Event::Arrive { .. }
             | Event::Depart { .. }
             | Event::Enqueue { .. }
+            | Event::Served { .. }
             | Event::PortReady { .. }
             | Event::RecirculationReady { .. }
             // Nor do those of nodes that hold packets back, which are not visited.
@@ -130,7 +133,7 @@ impl Event {
             | Event::RecirculationReady { .. }
             | Event::OrderingDue { .. } => 2,
             Event::Arrive { .. } => ARRIVAL_PRIORITY,
-            Event::Depart { .. } | Event::Enqueue { .. } => 4,
+            Event::Depart { .. } | Event::Enqueue { .. } | Event::Served { .. } => 4,
             // A packet that arrives when the detection time is over is in time.
             Event::Session { .. }
             | Event::Send { .. }

@@ -1,12 +1,14 @@
 //! A switch as a node: what runs its program, and how long a packet takes through it. It does not know what the program does.
 //!
 //! Without a traffic manager, a packet is processed with the tables as they are when it arrives, and what comes out leaves
-//! `latency_ps` later; what comes out of the CPU port then is a packet-in. With one, see `traffic_manager`. Failing a switch
+//! `latency_ps` later; what comes out of the CPU port then is a packet-in. With one, see `traffic_manager`. With a processor
+//! (`processor`), it waits for that first. Failing a switch
 //! loses what is inside, but not its tables and registers.
 
 mod agent;
 #[cfg(test)]
 pub(crate) mod closure;
+pub(crate) mod processor;
 mod queued;
 
 use crate::medium::Medium;
@@ -19,6 +21,7 @@ use crate::traffic::Traffic;
 use crate::traffic_manager::{Queueing, TrafficManager, TrafficManagerConfig};
 use engine::port_state::PortStates;
 use engine::{Output, Packet, Switch, TimeObserved};
+use processor::Processor;
 use std::sync::Arc;
 
 /// Runs a switch's packets.
@@ -86,6 +89,8 @@ pub(crate) struct SwitchNode {
     pub(crate) pipeline: Box<dyn Pipeline>,
     pub(crate) latency_ps: u64,
     pub(crate) traffic: Option<Box<TrafficManager>>,
+    /// What packets wait for before anything else; None: it takes no time.
+    pub(crate) processor: Option<Box<Processor>>,
     /// The program has digests or idle timeouts.
     has_deadlines: bool,
     /// What the program does depends on when it does it.
@@ -119,6 +124,7 @@ impl SwitchNode {
             traffic_config: TrafficManagerConfig::default(),
             queueing_of: None,
             traffic: None,
+            processor: None,
         }
     }
 
@@ -149,14 +155,25 @@ impl SwitchNode {
         medium: &mut Medium,
         packets: &mut Vec<(u32, Packet)>,
     ) {
-        if self.traffic.is_some() {
+        if self.traffic.is_some() || self.processor.is_some() {
             for (port, packet) in packets.drain(..) {
-                self.receive_queued(own, medium, port, packet);
+                self.wait_for_processor(own, medium, port, packet);
             }
             return;
         }
         self.run(own, medium, |pipeline, now_ps, outputs| {
             pipeline.receive_burst(now_ps, packets, outputs);
+        });
+    }
+
+    /// Works on a packet that arrived, or whose time at the processor is over.
+    #[inline]
+    fn process(&mut self, own: &mut NodeState, medium: &mut Medium, port: u32, packet: Packet) {
+        if self.traffic.is_some() {
+            return self.receive_queued(own, medium, port, packet);
+        }
+        self.run(own, medium, |pipeline, now_ps, outputs| {
+            pipeline.receive(now_ps, port, packet, outputs);
         });
     }
 
@@ -236,12 +253,10 @@ impl NodeModel for SwitchNode {
         port: u32,
         packet: Packet,
     ) {
-        if self.traffic.is_some() {
-            return self.receive_queued(own, medium, port, packet);
+        match self.processor.is_some() {
+            true => self.wait_for_processor(own, medium, port, packet),
+            false => self.process(own, medium, port, packet),
         }
-        self.run(own, medium, |pipeline, now_ps, outputs| {
-            pipeline.receive(now_ps, port, packet, outputs);
-        });
     }
 
     fn event(&mut self, own: &mut NodeState, medium: &mut Medium, event: Event) {
@@ -258,6 +273,7 @@ impl NodeModel for SwitchNode {
                 copy,
                 ..
             } => self.enqueue_event(own, medium, (generation, epoch), *copy),
+            Event::Served { generation, .. } => self.served(own, medium, generation),
             Event::PortReady { port, .. } => self.port_ready(own, medium, port),
             Event::RecirculationReady { port, .. } => self.recirculation_ready(own, medium, port),
             Event::Agent { .. } => self.agent_event(own, medium),
@@ -266,6 +282,7 @@ impl NodeModel for SwitchNode {
     }
 
     fn failed(&mut self, own: &mut NodeState, medium: &mut Medium) {
+        self.lose_waiting(own, medium);
         self.lose_queues(own, medium);
     }
 
@@ -275,7 +292,7 @@ impl NodeModel for SwitchNode {
 
     #[inline]
     fn visiting(&self) -> Visiting {
-        match self.traffic.is_some() || self.has_deadlines {
+        match self.traffic.is_some() || self.processor.is_some() || self.has_deadlines {
             true => Visiting::Never,
             false => Visiting::Bursts(self.time_observed),
         }

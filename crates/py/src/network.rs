@@ -872,6 +872,26 @@ impl Network {
             .call(py, move |n| n.set_queueing(&switch, queueing, config))
     }
 
+    /// Gives a switch a processor: each packet takes ``service_ps`` there (``exponential``: on average) before its program runs, one after
+    /// the other, and at most ``queue_packets`` wait.
+    #[pyo3(signature = (switch, *, service_ps, exponential, queue_packets))]
+    fn add_processor(
+        &self,
+        py: Python<'_>,
+        switch: String,
+        service_ps: u64,
+        exponential: bool,
+        queue_packets: u64,
+    ) -> PyResult<()> {
+        let config = net::ProcessorConfig {
+            service_ps,
+            exponential,
+            queue_packets,
+        };
+        self.handle
+            .call(py, move |n| n.add_processor(&switch, config))
+    }
+
     /// Whether packets of a switch wait in a traffic manager now.
     fn has_traffic_manager(&self, py: Python<'_>, switch: String) -> PyResult<bool> {
         self.handle

@@ -164,7 +164,7 @@ def _add_document(
             topology.add_host(name, **_fields(node, ("address", "ipv6", "position")))
     for name, node in _named(document.get("switches"), "switches"):
         with _at(node):
-            topology.add_switch(name, **_fields(node, ("position", "queueing", "latency_ms")))
+            topology.add_switch(name, **_fields(node, ("position", "queueing", "latency_ms", "processor")))
     defaults = _plain(document.get("link_defaults"), "link_defaults", {"a", "b", "a_port", "b_port"})
     _add_each(document.get("links"), "links", ("a", "b"), lambda fields: topology.add_link(**{**defaults, **fields}))
     generators = document.get("packet_generators")

@@ -5,8 +5,10 @@ use crate::error::{NetError, out_of_range};
 use crate::generator::{Generator, PacketGenerator};
 use crate::medium::Medium;
 use crate::node::NodeState;
+use crate::random::Stream;
 use crate::scheduler::Event;
 use crate::switch::SwitchNode;
+use crate::switch::processor::{Processor, ProcessorConfig};
 use crate::traffic_manager::recirculation::RecirculationStatistics;
 use crate::traffic_manager::{QueueStatistics, Queueing, TrafficManager, TrafficManagerConfig};
 use crate::{GeneratorId, NodeId};
@@ -109,6 +111,21 @@ impl Network {
             switch.traffic_config = config;
             switch.queueing_of = None;
             switch.refresh_queueing(own, medium);
+        });
+        Ok(())
+    }
+
+    /// Gives a switch a processor, for which its packets wait; it keeps that for good.
+    pub fn add_processor(&mut self, switch: &str, config: ProcessorConfig) -> Result<(), NetError> {
+        config.check()?;
+        if self.switch_node(switch)?.1.processor.is_some() {
+            return Err(out_of_range("switch", "one without a processor"));
+        }
+        let node = self.node_id(switch)?;
+        let draws = Stream::named(self.medium.seed, &format!("processor {switch}"));
+        self.visits.network_changed();
+        self.with_switch(node, |switch, _, _| {
+            switch.processor = Some(Box::new(Processor::new(config, draws)));
         });
         Ok(())
     }

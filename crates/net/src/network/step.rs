@@ -47,6 +47,7 @@ impl Network {
             }
             Event::Depart { node, .. }
             | Event::Enqueue { node, .. }
+            | Event::Served { node, .. }
             | Event::PortReady { node, .. }
             | Event::RecirculationReady { node, .. }
             | Event::Membership { node }

@@ -20,6 +20,7 @@ mod memberships;
 mod mtu;
 mod observers;
 mod ordered;
+mod processors;
 
 const US: u64 = 1_000_000;
 const MS: u64 = 1_000_000_000;

@@ -1,0 +1,130 @@
+//! A switch that is a program on a processor: each packet takes time, and the others wait for it in one queue, whatever ports they
+//! came in by. It does not know what is done with a packet that was served.
+//!
+//! A packet's time is spent before its program runs, so tables are those of the end of that time. One packet is served at a time, in the
+//! order of arrival; [`ProcessorConfig::queue_packets`] may wait besides, and what comes then is dropped and counted. Without a processor
+//! a switch takes no time for packets, however many come.
+
+use super::SwitchNode;
+use crate::error::{NetError, out_of_range};
+use crate::medium::Medium;
+use crate::node::NodeState;
+use crate::observer::DropReason;
+use crate::random::Stream;
+use crate::scheduler::Event;
+use crate::serialisation::MAX_DELAY_PS;
+use engine::Packet;
+use std::collections::VecDeque;
+
+/// A processor's parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessorConfig {
+    /// What a packet takes, or the mean of it; above 0.
+    pub service_ps: u64,
+    /// Times are exponentially distributed and independent; else they are all the same.
+    pub exponential: bool,
+    /// The most packets that may wait, besides the one that is served.
+    pub queue_packets: u64,
+}
+
+impl ProcessorConfig {
+    pub(crate) fn check(&self) -> Result<(), NetError> {
+        match (1..=MAX_DELAY_PS).contains(&self.service_ps) {
+            true => Ok(()),
+            false => Err(out_of_range(
+                "service_ps",
+                format!("from 1 to {MAX_DELAY_PS}"),
+            )),
+        }
+    }
+}
+
+/// A processor, and what waits for it.
+#[derive(Debug)]
+pub(crate) struct Processor {
+    config: ProcessorConfig,
+    draws: Stream,
+    /// The first one is served.
+    packets: VecDeque<(u32, Packet)>,
+}
+
+impl Processor {
+    pub(crate) fn new(config: ProcessorConfig, draws: Stream) -> Processor {
+        Processor {
+            config,
+            draws,
+            packets: VecDeque::new(),
+        }
+    }
+
+    fn service_ps(&mut self) -> u64 {
+        match self.config.exponential {
+            true => self.draws.exponential(self.config.service_ps),
+            false => self.config.service_ps,
+        }
+    }
+}
+
+impl SwitchNode {
+    /// A packet comes to the processor.
+    pub(super) fn wait_for_processor(
+        &mut self,
+        own: &mut NodeState,
+        medium: &mut Medium,
+        port: u32,
+        packet: Packet,
+    ) {
+        let Some(processor) = &mut self.processor else {
+            return self.process(own, medium, port, packet);
+        };
+        if processor.packets.len() as u64 > processor.config.queue_packets {
+            own.counters.queue_drops += 1;
+            medium.tell_dropped(own, Some(port), DropReason::QueueFull, 1);
+            return medium.pool.take_back(packet);
+        }
+        processor.packets.push_back((port, packet));
+        if processor.packets.len() == 1 {
+            self.serve_next(own, medium);
+        }
+    }
+
+    /// Begins with the first packet.
+    fn serve_next(&mut self, own: &NodeState, medium: &mut Medium) {
+        let Some(processor) = &mut self.processor else {
+            return;
+        };
+        let at_ps = medium.now_ps().saturating_add(processor.service_ps());
+        let event = Event::Served {
+            node: own.id,
+            generation: own.generation,
+        };
+        medium.scheduler.push(at_ps, event);
+    }
+
+    /// The first packet's time is over, unless the switch failed since.
+    pub(super) fn served(&mut self, own: &mut NodeState, medium: &mut Medium, generation: u32) {
+        if own.generation != generation {
+            return;
+        }
+        let Some((port, packet)) = (self.processor.as_mut()).and_then(|it| it.packets.pop_front())
+        else {
+            return;
+        };
+        if (self.processor.as_ref()).is_some_and(|it| !it.packets.is_empty()) {
+            self.serve_next(own, medium);
+        }
+        self.process(own, medium, port, packet);
+    }
+
+    /// The switch failed and loses what waits.
+    pub(super) fn lose_waiting(&mut self, own: &mut NodeState, medium: &mut Medium) {
+        let Some(processor) = &mut self.processor else {
+            return;
+        };
+        let lost = processor.packets.len() as u64;
+        for (_, packet) in processor.packets.drain(..) {
+            medium.pool.take_back(packet);
+        }
+        medium.lose(own, lost);
+    }
+}
