@@ -1,0 +1,37 @@
+"""The firewall's test: packets that are injected with addresses of others, and a host that is let in by an entry."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from holdfast.experiments import Finding, Part, Setting
+from holdfast.experiments.p4_thesis_2021 import firewall_runs, published
+
+
+def numbers(frame: pl.DataFrame) -> pl.DataFrame:
+    """The thesis's firewall with IPv4; then, named after variant and family, ours. Nothing in it is random."""
+    rows = []
+    for row in frame.filter(seed=frame["seed"][0]).iter_rows(named=True):
+        own = (row["variant"], row["family"]) == ("bindings", "ipv4")
+        quantity = "delivered_percent" if own else f"delivered_percent_{row['variant']}_{row['family']}"
+        ours = row["delivered_percent"]
+        rows.append({"packets": row["packets"], "quantity": quantity, "ours": ours, "low": ours, "high": ours})
+    return pl.DataFrame(rows)
+
+
+def find(setting: Setting) -> Finding:
+    """Every kind of packets; the same with every seed."""
+    frame = setting.one_run().sweep("firewall", f"{firewall_runs.__name__}:measure", firewall_runs.POINTS)
+    return Finding(numbers(frame), frames={"runs": frame})
+
+
+PARTS = (
+    Part(
+        "firewall",
+        published.FIREWALL.place,
+        published.FIREWALL.title,
+        find,
+        len(firewall_runs.POINTS),
+        published.FIREWALL,
+    ),
+)

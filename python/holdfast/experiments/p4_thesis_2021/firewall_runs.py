@@ -1,0 +1,122 @@
+"""Injected packets against the firewall of the thesis, in its network (sections 3.4 and 4.4)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from ipaddress import IPv4Address, IPv6Address
+from typing import Any
+
+from holdfast.apps.firewall import FirewallController, RuleSet, compile_firewall
+from holdfast.errors import ExperimentError
+from holdfast.network import SimulatedNetwork
+from holdfast.sweep import Point
+from holdfast.topology import Topology
+
+PACKETS = 100
+"""Of each kind."""
+
+INSIDE = ("h1", "h2", "h3")
+"""Hosts of the network; h4 comes later."""
+
+CASES: dict[str, tuple[str, str, str, bool]] = {
+    "of an inside host": ("h1", "h1", "h3", False),
+    "with the addresses of an inside host, from the port of another": ("h2", "h1", "h3", False),
+    "with the addresses of an inside host, from the port of host 4": ("h4", "h1", "h3", False),
+    "of host 4, before it has an entry": ("h4", "h4", "h1", False),
+    "to host 4, before it has an entry": ("h1", "h1", "h4", False),
+    "of host 4, with an entry": ("h4", "h4", "h1", True),
+    "to host 4, with an entry": ("h1", "h1", "h4", True),
+    "with the addresses of host 4, from the port of another, with an entry": ("h2", "h4", "h1", True),
+}
+"""Where packets are injected, whose addresses they have, to whom they go, and whether host 4 has its entry."""
+
+POINTS: list[Point] = [
+    {"packets": name, "variant": variant, "family": family}
+    for name in CASES
+    for variant in ("bindings", "routed")
+    for family in ("ipv4", "ipv6")
+]
+"""The thesis's firewall has bindings alone and IPv4 alone; ours has rules and flows and IPv6 too."""
+
+
+def figure_3_2() -> Topology:
+    """Two hosts at each of two switches, and a switch between."""
+    topology = Topology("figure-3-2")
+    for host in ("h1", "h2", "h3", "h4"):
+        topology.add_host(host, ipv6=f"2001:db8:{host[1]}::1/64")
+    for switch in ("s1", "s2", "s3"):
+        topology.add_switch(switch)
+    for a, b in (("h1", "s1"), ("h2", "s1"), ("h3", "s2"), ("h4", "s2"), ("s1", "s3"), ("s3", "s2")):
+        topology.add_link(a, b)
+    return topology
+
+
+def rules(*hosts: str) -> RuleSet:
+    """These hosts are bound to their ports, and everything is allowed between them."""
+    return RuleSet.model_validate(
+        {
+            "zones": {"hosts": {"hosts": list(hosts)}, "core": {"switches": True}},
+            "rules": [{"name": "all", "action": "allow"}],
+        }
+    )
+
+
+def udp_frame(topology: Topology, at: str, of: str, to: str, family: str, port: int) -> bytes:
+    """A datagram with the addresses of one host, as it is sent by another."""
+    place, owner, receiver = topology.attachment(at), topology.hosts[of], topology.hosts[to]
+    gateway = topology.port_mac(place.switch, place.port)
+    data = bytes(32)
+    if family == "ipv4":
+        source, destination = owner.address.ip, receiver.address.ip
+    else:
+        assert owner.ipv6 is not None and receiver.ipv6 is not None
+        source, destination = owner.ipv6.ip, receiver.ipv6.ip
+    length = 8 + len(data)
+    pseudo = source.packed + destination.packed + struct.pack(">HH", 17, length)
+    udp = struct.pack(">HHHH", port, 5001, length, 0)
+    udp = udp[:6] + struct.pack(">H", _checksum(pseudo + udp + data) or 0xFFFF) + data
+    return gateway + owner.mac + ip_packet(source, destination, udp)
+
+
+def ip_packet(source: IPv4Address | IPv6Address, destination: IPv4Address | IPv6Address, data: bytes) -> bytes:
+    """A UDP packet behind its EtherType."""
+    if source.version == 6:
+        return (
+            b"\x86\xdd" + struct.pack(">IHBB", 6 << 28, len(data), 17, 64) + source.packed + destination.packed + data
+        )
+    head = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(data), 1, 0, 64, 17, 0) + source.packed + destination.packed
+    return b"\x08\x00" + head[:10] + struct.pack(">H", _checksum(head)) + head[12:] + data
+
+
+def _checksum(data: bytes) -> int:
+    """RFC 1071."""
+    total = sum(struct.unpack(f">{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """How many injected packets arrive, and for which reasons the others were dropped."""
+    at, of, to, granted = CASES[point["packets"]]
+    controller = FirewallController(rules(*INSIDE), reaction_delay_ms=1)
+    topology = figure_3_2()
+    program = compile_firewall(point["variant"], {"WAY_BITS": "8"})
+    network = SimulatedNetwork(topology, program, [controller], seed=seed)
+    network.run(0.01)
+    if granted:
+        controller.replace(rules(*INSIDE, "h4"))
+        network.run(0.02)
+    before = network.node_counters(to).received
+    for number in range(PACKETS):
+        network.send_frame(at, udp_frame(topology, at, of, to, point["family"], 1024 + number))
+    network.run(0.1)
+    delivered = network.node_counters(to).received - before
+    reasons: dict[str, int] = {}
+    for switch in topology.switches:
+        for reason, (packets, _) in controller.drops(switch).items():
+            reasons[reason] = reasons.get(reason, 0) + packets
+    if delivered + sum(reasons.values()) != PACKETS:
+        raise ExperimentError(f"of {PACKETS} packets {delivered} arrived and {sum(reasons.values())} were dropped")
+    return {"delivered_percent": 100 * delivered / PACKETS, "reasons": ", ".join(sorted(reasons)) or "none"}

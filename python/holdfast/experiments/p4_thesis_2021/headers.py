@@ -1,0 +1,139 @@
+"""Table 4.1 and Figures 4.1 to 4.5: what the short header gives, over packet lengths.
+
+All come from the same runs (:mod:`.header_runs`). Ethernet pads packets below 60 bytes; so a packet that is short because its headers are
+is not shorter on the wire than that, and a figure that ends there says so. The thesis compares packets of the same length, which is not
+what a sender sees: that a datagram with the same payload is 30 bytes shorter, or less. The study has both.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+from matplotlib.figure import Figure
+
+from holdfast import statistics
+from holdfast.experiments import Finding, Part, Setting
+from holdfast.experiments.p4_thesis_2021 import drawing, header_runs, published
+
+ALL = "all lengths"
+
+MINIMUM_TITLE = "bytes on the wire of packets with the same payload; Ethernet's minimum included"
+
+
+def _runs(setting: Setting) -> pl.DataFrame:
+    return setting.sweep("headers", f"{header_runs.__name__}:measure", header_runs.POINTS)
+
+
+def theory_percent(packet_bytes: float) -> float:
+    """Equation 4.2."""
+    long, short = (packet_bytes - published.HEADER_BYTES[stack] for stack in ("standard", "shorternet"))
+    return 100 * (short / long - 1)
+
+
+def gains(frame: pl.DataFrame) -> pl.DataFrame:
+    """By length, the short header's bandwidth beyond the standard one's in percent, run by run."""
+    found = statistics.paired(
+        frame, ["packet_bytes", "stack"], "bandwidth_bytes_per_s", {"stack": "standard"}, ratio=True
+    )
+    return found.filter(stack="shorternet").with_columns(pl.col("mean", "low", "high") * 100)
+
+
+def gain_numbers(frame: pl.DataFrame) -> pl.DataFrame:
+    """Of Table 4.1."""
+    rows = []
+    for row in gains(frame).iter_rows(named=True):
+        rows.append(_row({"packet_bytes": row["packet_bytes"]}, "gain_percent", row))
+        exact = theory_percent(row["packet_bytes"])
+        rows.append(_row({"packet_bytes": row["packet_bytes"]}, "theory_percent", _exact(exact)))
+    return pl.DataFrame(rows)
+
+
+def by_stack(frame: pl.DataFrame, value: str) -> pl.DataFrame:
+    """By stack and length."""
+    rows = statistics.summary(frame, ["stack", "packet_bytes"], value).iter_rows(named=True)
+    return pl.DataFrame([_row({"stack": r["stack"], "packet_bytes": r["packet_bytes"]}, value, r) for r in rows])
+
+
+def comparison(frame: pl.DataFrame, value: str) -> pl.DataFrame:
+    """Over all lengths: each stack's mean, how much less the short header has, and that in percent; seed by seed."""
+    means = frame.group_by(["stack", "seed"], maintain_order=True).agg(pl.col(value).mean())
+    rows: list[dict[str, Any]] = []
+    for quantity, ratio, factor in (("difference_ms", False, -1), ("reduction_percent", True, -100)):
+        found = statistics.paired(means, ["stack"], value, {"stack": "standard"}, ratio=ratio)
+        [row] = found.filter(stack="shorternet").iter_rows(named=True)
+        turned = {"mean": factor * row["mean"], "low": factor * row["high"], "high": factor * row["low"]}
+        rows.append(_row({"over": ALL}, quantity, turned))
+    for row in statistics.summary(means, ["stack"], value).iter_rows(named=True):
+        rows.append(_row({"over": ALL}, f"{row['stack']}_ms", row))
+    for row in statistics.summary(frame, ["stack", "packet_bytes"], value).iter_rows(named=True):
+        rows.append(_row({"over": f"{row['packet_bytes']} bytes"}, f"{row['stack']}_ms", row))
+    return pl.DataFrame(rows)
+
+
+def minimum_numbers(frame: pl.DataFrame) -> pl.DataFrame:
+    """By payload: bytes on the wire with each stack, and what the short header saves of them in percent."""
+    header = pl.col("stack").replace_strict(published.HEADER_BYTES)
+    with_payload = frame.with_columns(payload_bytes=pl.col("packet_bytes") - header)
+    rows = []
+    for row in statistics.summary(with_payload, ["payload_bytes", "stack"], "wire_bytes").iter_rows(named=True):
+        rows.append(_row({"payload_bytes": row["payload_bytes"]}, f"{row['stack']}_wire_bytes", row))
+    saved = statistics.paired(with_payload, ["payload_bytes", "stack"], "wire_bytes", {"stack": "standard"}, ratio=True)
+    for row in saved.filter(stack="shorternet").iter_rows(named=True):
+        turned = {"mean": -100 * row["mean"], "low": -100 * row["high"], "high": -100 * row["low"]}
+        rows.append(_row({"payload_bytes": row["payload_bytes"]}, "saved_percent", turned))
+    return pl.DataFrame(rows)
+
+
+def _exact(value: float) -> dict[str, float]:
+    return dict.fromkeys(("mean", "low", "high"), value)
+
+
+def _row(key: dict[str, Any], quantity: str, row: dict[str, Any]) -> dict[str, Any]:
+    return {**key, "quantity": quantity, "ours": row["mean"], "low": row["low"], "high": row["high"]}
+
+
+def found(name: str, frame: pl.DataFrame) -> Finding:
+    """A part, of its runs."""
+    figures: dict[str, Figure]
+    match name:
+        case "table41":
+            return Finding(gain_numbers(frame), frames={"runs": frame})
+        case "fig41":
+            figures = {"": drawing.over_lengths(frame, "bandwidth_bytes_per_s", "effective bandwidth (bytes/s)")}
+            return Finding(by_stack(frame, "bandwidth_bytes_per_s"), figures)
+        case "fig42":
+            return Finding(gain_numbers(frame), {"": drawing.gain(gains(frame), theory_percent)})
+        case "fig43":
+            figures = {"": drawing.over_lengths(frame, "latency_ms", "mean latency (ms)")}
+            return Finding(comparison(frame, "latency_ms"), figures)
+        case "fig44":
+            figures = {"": drawing.over_lengths(frame, "lost_percent", "lost packets (%)")}
+            return Finding(by_stack(frame, "lost_percent"), figures)
+        case "fig45":
+            figures = {"": drawing.over_lengths(frame, "jitter_ms", "jitter: standard deviation of the latency (ms)")}
+            return Finding(comparison(frame, "jitter_ms"), figures)
+        case _:
+            numbers = minimum_numbers(frame)
+            return Finding(numbers, {"": drawing.minimum(numbers)}, {"runs": frame})
+
+
+def find_minimum(setting: Setting) -> Finding:
+    """What Ethernet's minimum leaves of the gain."""
+    sweep = setting.sweep("payloads", f"{header_runs.__name__}:measure", header_runs.PAYLOAD_POINTS)
+    return found("minimum", sweep)
+
+
+def _part(name: str, place: str, title: str, table: Any = None) -> Part:
+    return Part(name, place, title, lambda setting: found(name, _runs(setting)), len(header_runs.POINTS), table)
+
+
+PARTS = (
+    _part("table41", published.TABLE_4_1.place, published.TABLE_4_1.title, published.TABLE_4_1),
+    _part("fig41", "Fig. 4.1, section 4.1.1", "effective bandwidth over packet lengths"),
+    _part("fig42", "Fig. 4.2, section 4.1.1", "gain of the short header, measured and computed"),
+    _part("fig43", published.LATENCY.place, published.LATENCY.title, published.LATENCY),
+    _part("fig44", published.LOSS.place, published.LOSS.title, published.LOSS),
+    _part("fig45", published.JITTER.place, published.JITTER.title, published.JITTER),
+    Part("minimum", "not in the thesis", MINIMUM_TITLE, find_minimum, len(header_runs.PAYLOAD_POINTS)),
+)

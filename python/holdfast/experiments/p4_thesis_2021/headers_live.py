@@ -1,0 +1,179 @@
+"""Figures 4.1 to 4.5 in real time: frames of two programs with raw sockets through three of our switches on this machine.
+
+What the thesis measured was bmv2 on a laptop; this is our switch on this machine, whose cost per packet is not a simulated parameter.
+Sender, switches and receiver share its processors, and what else runs on it takes part: its load is kept with the results. Packets are
+as long as an interface of 1500 bytes takes. Needs root, and says so where it is missing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import statistics as plain
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from holdfast import statistics
+from holdfast._core import Program
+from holdfast.apps.router import RouterController
+from holdfast.apps.shorternet import ShorternetController
+from holdfast.controller import Controller
+from holdfast.errors import LiveError
+from holdfast.experiments import Finding, Part, Setting
+from holdfast.experiments.p4_thesis_2021 import drawing, header_runs, published, setup
+from holdfast.experiments.p4_thesis_2021.firewall_runs import ip_packet
+from holdfast.experiments.this_machine import disturbance, machine
+from holdfast.live.hosts import check_machine, hosts, preferred
+from holdfast.network import LiveNetwork
+from holdfast.sweep import Point
+from holdfast.topology import Topology
+
+LENGTHS_BYTES = (74, 300, 694, 850, 1514)
+PACKETS = 3000
+POINTS: list[Point] = header_runs.points(LENGTHS_BYTES, PACKETS)
+
+HOST_STATIONS = {setup.SENDER: 101, setup.RECEIVER: 104}
+"""Of hosts that speak Shorternet; the switches have the others."""
+
+PORT = 5001
+SCRIPT = Path(__file__).with_name("packet_host.py")
+
+
+def header(topology: Topology, stack: str, length: int) -> bytes:
+    """Everything in front of the payload of a frame of this length from h1 to h4."""
+    udp_bytes = length - (34 if stack == "standard" else 4)
+    udp = PORT.to_bytes(2, "big") * 2 + udp_bytes.to_bytes(2, "big") + bytes(2)
+    if stack == "shorternet":
+        return bytes((HOST_STATIONS[setup.RECEIVER], HOST_STATIONS[setup.SENDER], 17, 64)) + udp
+    place = topology.attachment(setup.SENDER)
+    source, destination = (topology.hosts[name].address.ip for name in (setup.SENDER, setup.RECEIVER))
+    packet = ip_packet(source, destination, udp + bytes(udp_bytes - 8))
+    return (topology.port_mac(place.switch, place.port) + place.host.mac + packet)[: published.HEADER_BYTES[stack]]
+
+
+def network_of(stack: str) -> tuple[Topology, Program, Controller]:
+    """Three switches without anything that slows them down; Shorternet's hosts are stations."""
+    topology = Topology("figure-3-2")
+    for name in (setup.SENDER, setup.RECEIVER):
+        topology.add_host(name)
+    for name in setup.PATH:
+        topology.add_switch(name)
+    way = (setup.SENDER, *setup.PATH, setup.RECEIVER)
+    for a, b in itertools.pairwise(way):
+        topology.add_link(a, b, **setup.FAST)
+    if stack == "standard":
+        return topology, setup.router(), RouterController(reroute=False, reaction_delay_ms=0.0)
+    return (
+        topology,
+        setup.shorternet(),
+        ShorternetController(reaction_delay_ms=0.0, host_stations=HOST_STATIONS),
+    )
+
+
+def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """One flow, with the names of :func:`header_runs.measure`."""
+    stack, length, count = point["stack"], point["packet_bytes"], point["packets"]
+    topology, program, controller = network_of(stack)
+    front = header(topology, stack, length)
+    interval_ns = round(1e9 / published.PACKETS_PER_S)
+    with ExitStack() as stack_:
+        namespaces, interfaces = stack_.enter_context(hosts(topology))
+        with preferred():
+            network = stack_.enter_context(LiveNetwork(topology, program, [controller], interfaces=interfaces))
+        seconds = count * interval_ns / 1e9 + 3
+        receiver = subprocess.Popen(
+            [
+                *namespaces[setup.RECEIVER].exec_prefix,
+                *(sys.executable, "-I", str(SCRIPT), "receive", str(count), str(len(front)), str(seconds)),
+            ],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        stack_.callback(receiver.kill)
+        assert receiver.stdout is not None
+        if receiver.stdout.readline() != "ready\n":
+            raise LiveError("the receiver does not start")
+        words = ["send", str(count), str(interval_ns), str(length), front.hex()]
+        sent = subprocess.run(
+            [*namespaces[setup.SENDER].exec_prefix, sys.executable, "-I", str(SCRIPT), *words],
+            capture_output=True,
+            text=True,
+            timeout=60 + 2 * seconds,
+            check=False,
+        )
+        if sent.returncode:
+            raise LiveError(f"the sender failed: {sent.stderr.strip().splitlines()[-1:]}")
+        arrivals = json.loads(receiver.communicate(timeout=60 + seconds)[0])
+        lateness_ps = network.wall_statistics().max_lateness_ps
+    return measures(arrivals, count, length - len(front)) | {"max_lateness_ms": lateness_ps / 1e9}
+
+
+def measures(arrivals: list[tuple[int, int, int]], count: int, payload: int) -> dict[str, Any]:
+    """Of what arrived: number, time of sending and of arrival in nanoseconds, each packet once."""
+    if len(arrivals) < 2:
+        raise LiveError(f"of {count} packets {len(arrivals)} arrived")
+    latencies_ms = [(at_ns - sent_ns) / 1e6 for _, sent_ns, at_ns in arrivals]
+    lost = count - len({number for number, _, _ in arrivals})
+    duration_s = (arrivals[-1][2] - arrivals[0][2]) / 1e9
+    return {
+        "lost_percent": 100 * lost / count,
+        "bandwidth_bytes_per_s": payload * (len(arrivals) - 1) / duration_s,
+        "latency_ms": plain.fmean(latencies_ms),
+        "jitter_ms": plain.stdev(latencies_ms),
+    }
+
+
+QUANTITIES = {
+    "bandwidth_bytes_per_s": "effective bandwidth (bytes/s)",
+    "latency_ms": "mean latency (ms)",
+    "lost_percent": "lost packets (%)",
+    "jitter_ms": "jitter (ms)",
+}
+
+
+def numbers(frame: pl.DataFrame) -> pl.DataFrame:
+    """Every quantity by stack and length."""
+    rows = []
+    for value in QUANTITIES:
+        for row in statistics.summary(frame, ["stack", "packet_bytes"], value).iter_rows(named=True):
+            key = {"stack": row["stack"], "packet_bytes": row["packet_bytes"]}
+            rows.append({**key, "quantity": value, "ours": row["mean"], "low": row["low"], "high": row["high"]})
+    return pl.DataFrame(rows)
+
+
+def found(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
+    """The part, of its runs."""
+    title = f"Through three switches in real time, {disturbance(where)}"
+    figure = drawing.live_lengths(frame, QUANTITIES, title)
+    return Finding(numbers(frame), {"": figure}, {"runs": frame, "machine": where})
+
+
+def find(setting: Setting) -> Finding:
+    """One run at a time whatever ``jobs`` says; nothing but the reason where it cannot run."""
+    try:
+        check_machine(("ip",))
+    except LiveError as error:
+        if setting.console is not None:
+            setting.console.print(f"headers_live is not run: {error}", highlight=False)
+        return Finding(frames={"skipped": pl.DataFrame({"reason": [str(error)]})})
+    where = machine()
+    frame = replace(setting, jobs=1, ray=None).sweep("headers_live", f"{__name__}:measure", POINTS)
+    return found(frame, where)
+
+
+PARTS = (
+    Part(
+        "headers_live",
+        "Figs. 4.1 to 4.5, section 4.1",
+        "the same with raw sockets and our switch on this machine (needs root)",
+        find,
+        len(POINTS),
+    ),
+)

@@ -1,0 +1,218 @@
+"""Figures 4.6 to 4.11: a flow with the thesis's INT and without, over the transmitted bandwidth; then with other formats of INT.
+
+All come from the same runs (:mod:`.telemetry_runs`). The service rate is fitted to one number, the bandwidth from which on five
+switches with INT lose packets. The rest is judged: with how many switches, with how many flows, what becomes of latency and jitter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+
+from holdfast import statistics
+from holdfast.experiments import Finding, Part, PublishedTable, Setting
+from holdfast.experiments.p4_thesis_2021 import drawing, published, telemetry_runs
+
+CONGESTED_PERCENT = 2.0
+"""Of packets lost: the thesis says that up to this was lost until congestion occurred."""
+
+GROWN = 2.0
+"""Latency that is so many times that at the lowest rate has grown."""
+
+QUANTITIES = {
+    "bandwidth_mbps": "received bandwidth (Mb/s)",
+    "latency_ms": "round-trip time of ping (ms)",
+    "lost_percent": "lost packets (%)",
+    "jitter_ms": "jitter (RFC 3550, ms)",
+}
+
+BY = ["switches", "flows", "mode", "rate_mbps"]
+
+
+def _runs(setting: Setting) -> pl.DataFrame:
+    return setting.sweep("telemetry", f"{telemetry_runs.__name__}:measure", telemetry_runs.POINTS)
+
+
+def numbers(frame: pl.DataFrame, value: str) -> pl.DataFrame:
+    """One quantity, by switches, flows, format and rate."""
+    rows = statistics.summary(frame, BY, value).iter_rows(named=True)
+    return pl.DataFrame([_row({key: row[key] for key in BY}, value, row) for row in rows])
+
+
+def onsets(frame: pl.DataFrame) -> pl.DataFrame:
+    """The lowest rate at which more than :data:`CONGESTED_PERCENT` are lost with INT; with two flows, at which latency has grown.
+
+    The interval is that of the rates that single runs give; a run that never congests counts as a step beyond the last rate.
+    """
+    rows = []
+    for key, group in frame.filter(mode="thesis").group_by(["switches", "flows"], maintain_order=True):
+        switches, flows = key
+        measured = []
+        for _, run in group.sort("rate_mbps").group_by(["seed"], maintain_order=True):
+            rates = run["rate_mbps"].to_list()
+            if flows == 1:
+                congested = [lost > CONGESTED_PERCENT for lost in run["lost_percent"]]
+            else:
+                congested = [latency > GROWN * run["latency_ms"][0] for latency in run["latency_ms"]]
+            measured.append(next((rate for rate, so in zip(rates, congested, strict=True) if so), rates[-1] + 0.5))
+        low, high = min(measured), max(measured)
+        mean = sum(measured) / len(measured)
+        rows.append(
+            _row({"switches": switches, "flows": flows}, "onset_mbps", {"mean": mean, "low": low, "high": high})
+        )
+    return pl.DataFrame(rows)
+
+
+class Means:
+    """Means over the runs, by switches, flows, INT and rate."""
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        columns = list(QUANTITIES)
+        means = frame.group_by(BY, maintain_order=True).agg(pl.col(name).mean() for name in columns)
+        self._rows = {tuple(row[key] for key in BY): row for row in means.iter_rows(named=True)}
+        self.rates = sorted({key[3] for key in self._rows})
+
+    def of(self, value: str, switches: int, mode: str, rate: float, flows: int = 1) -> float:
+        """One of them."""
+        return float(self._rows[switches, flows, mode, rate][value])
+
+    def close(self, switches: int, flows: int, rates: list[float], within: float) -> bool:
+        """Whether bandwidth with INT is within a share of that without, at each of these rates."""
+        return all(
+            self.of("bandwidth_mbps", switches, "thesis", rate, flows)
+            >= (1 - within) * self.of("bandwidth_mbps", switches, "off", rate, flows)
+            for rate in rates
+        )
+
+
+def _statements() -> dict[str, Callable[[Means, dict[tuple[int, int], float]], bool]]:
+    """How each statement of :data:`published.STATEMENTS` is tested, in its order. ``onsets`` are by switches and flows."""
+    switches = published.SWITCHES
+
+    def same_latency(means: Means) -> bool:
+        found = [means.of("latency_ms", n, "off", means.rates[0]) for n in switches]
+        return max(found) <= 1.25 * min(found)
+
+    def gap(means: Means, rate: float) -> float:
+        on, off = (means.of("bandwidth_mbps", 4, mode, rate, 2) for mode in ("thesis", "off"))
+        return off - on
+
+    def low(means: Means) -> list[float]:
+        return [rate for rate in means.rates if rate <= 4.5]
+
+    tests: list[Callable[[Means, dict[tuple[int, int], float]], bool]] = [
+        lambda m, _: m.close(3, 1, m.rates, 0.05) and m.close(4, 1, m.rates, 0.05),
+        lambda m, _: m.of("bandwidth_mbps", 5, "thesis", 5.0) < m.of("bandwidth_mbps", 5, "thesis", 4.5),
+        lambda m, _: all(
+            m.of("lost_percent", n, mode, rate) <= CONGESTED_PERCENT
+            for n in switches
+            for mode in ("off", "thesis")
+            for rate in low(m)
+        ),
+        lambda _, onset: onset[5, 1] < min(onset[3, 1], onset[4, 1]),
+        lambda m, _: same_latency(m),
+        lambda m, _: (
+            m.of("latency_ms", 3, "thesis", 4.5)
+            < m.of("latency_ms", 4, "thesis", 4.5)
+            < m.of("latency_ms", 5, "thesis", 4.5)
+        ),
+        lambda m, _: all(
+            m.of("latency_ms", n, "off", m.rates[-1]) > GROWN * m.of("latency_ms", n, "off", m.rates[0])
+            for n in switches
+        ),
+        lambda m, _: all(
+            0.5 <= m.of("jitter_ms", n, "thesis", rate) / m.of("jitter_ms", n, "off", rate) <= 2
+            for n in switches
+            for rate in m.rates
+        ),
+        lambda m, _: m.close(4, 2, low(m), 0.05),
+        lambda m, _: gap(m, m.rates[-1]) > gap(m, 5.0) > gap(m, 4.5),
+        lambda m, _: all(
+            m.of("jitter_ms", 4, mode, rate, 2) > m.of("jitter_ms", 4, mode, rate)
+            for mode in ("off", "thesis")
+            for rate in (1.0, 3.0)
+        ),
+    ]
+    return dict(zip((row[0] for row in published.STATEMENTS.rows), tests, strict=True))
+
+
+def statement_numbers(frame: pl.DataFrame) -> pl.DataFrame:
+    """Each statement of the thesis, and whether it is so here."""
+    means = Means(frame)
+    onset = {(row["switches"], row["flows"]): row["ours"] for row in onsets(frame).iter_rows(named=True)}
+    rows = []
+    for statement, test in _statements().items():
+        holds = float(test(means, onset))
+        rows.append(_row({"statement": statement}, "holds", {"mean": holds, "low": holds, "high": holds}))
+    return pl.DataFrame(rows)
+
+
+def _row(key: dict[str, Any], quantity: str, row: dict[str, Any]) -> dict[str, Any]:
+    return {**key, "quantity": quantity, "ours": row["mean"], "low": row["low"], "high": row["high"]}
+
+
+FIGURES = {
+    "fig46": (1, ("bandwidth_mbps",), "received bandwidth with 3, 4 and 5 switches"),
+    "fig47": (1, ("latency_ms",), "latency with 3, 4 and 5 switches"),
+    "fig48": (1, ("lost_percent",), "lost packets with 3, 4 and 5 switches"),
+    "fig49": (1, ("jitter_ms",), "jitter with 3, 4 and 5 switches"),
+    "fig410": (2, ("bandwidth_mbps", "latency_ms", "jitter_ms"), "two flows and four switches beside one flow"),
+    "fig411": (2, ("lost_percent",), "lost packets with two flows and four switches"),
+}
+"""By part: flows, what is drawn, and the title."""
+
+
+def found(name: str, frame: pl.DataFrame) -> Finding:
+    """A part, of its runs."""
+    match name:
+        case "congestion":
+            return Finding(onsets(frame), frames={"runs": frame})
+        case "statements":
+            return Finding(statement_numbers(frame))
+        case "beyond":
+            return Finding(beyond_numbers(frame), {"": drawing.beyond(frame, QUANTITIES)}, {"runs": frame})
+        case _:
+            flows, quantities, title = FIGURES[name]
+            chosen = frame.filter(flows=flows) if flows == 1 else frame.filter(switches=4)
+            drawn = {value: QUANTITIES[value] for value in quantities}
+            figure = drawing.by_switches(chosen, quantities[0], drawn[quantities[0]], title)
+            if flows == 2:
+                figure = drawing.two_flows(chosen, drawn, title)
+            tables = [numbers(chosen, value) for value in quantities]
+            return Finding(pl.concat(tables), {"": figure})
+
+
+def beyond_numbers(frame: pl.DataFrame) -> pl.DataFrame:
+    """Every quantity by format, share of packets watched, and rate."""
+    by = ["mode", "sampling", "rate_mbps"]
+    rows = []
+    for value in (*QUANTITIES, "bytes_between_switches"):
+        for row in statistics.summary(frame, by, value).iter_rows(named=True):
+            rows.append(_row({key: row[key] for key in by}, value, row))
+    return pl.DataFrame(rows)
+
+
+def find_beyond(setting: Setting) -> Finding:
+    """INT v2.1 in its three modes, with all packets and with a tenth."""
+    frame = setting.sweep("beyond", f"{telemetry_runs.__name__}:measure", telemetry_runs.BEYOND_POINTS)
+    return found("beyond", frame)
+
+
+def _part(name: str, place: str, title: str, table: PublishedTable | None = None) -> Part:
+    return Part(name, place, title, lambda setting: found(name, _runs(setting)), len(telemetry_runs.POINTS), table)
+
+
+PARTS = (
+    _part("congestion", published.CONGESTION.place, published.CONGESTION.title, published.CONGESTION),
+    *(_part(name, f"Fig. 4.{name[4:]}, section 4.2", title) for name, (_, _, title) in FIGURES.items()),
+    _part("statements", published.STATEMENTS.place, published.STATEMENTS.title, published.STATEMENTS),
+    Part(
+        "beyond",
+        "not in the thesis",
+        "five switches with INT v2.1 (MD, MX, XD), and with a tenth of the packets",
+        find_beyond,
+        len(telemetry_runs.BEYOND_POINTS),
+    ),
+)
