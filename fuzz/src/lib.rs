@@ -11,8 +11,8 @@ pub mod seeds;
 
 use compile::{Options, Outcome};
 use conformance::choices::random_bytes;
-use conformance::history::Frames;
-use conformance::{Subject, apps, frames, generated, history};
+use conformance::history::Dialect;
+use conformance::{Subject, apps, frames, generated, history, telemetry};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::sync::OnceLock;
@@ -154,7 +154,7 @@ pub fn compile(data: &[u8]) -> Reached {
     let mut hasher = DefaultHasher::new();
     data.hash(&mut hasher);
     let bytes = random_bytes(hasher.finish(), 300);
-    match history::run_with(&subject, &bytes, generated::frame) {
+    match history::run_with(&subject, &bytes, &Dialect::of(generated::frame)) {
         Ok(_) => reached(Stage::Ran, (codes, shape)),
         Err(difference) => panic!("{difference}"),
     }
@@ -253,31 +253,36 @@ fn is_giant(program: &ir::Program) -> bool {
 
 /// The applications under packets and control operations.
 pub fn packet(data: &[u8]) -> Reached {
-    static SUBJECTS: OnceLock<Vec<(Subject, Frames)>> = OnceLock::new();
+    static SUBJECTS: OnceLock<Vec<(Subject, Dialect)>> = OnceLock::new();
     let subjects = SUBJECTS.get_or_init(|| {
-        let subjects: [(_, Frames); 10] = [
-            (apps::router(), frames::frame),
-            (apps::ipfrr(), frames::frame),
-            (apps::protect(), frames::frame),
-            (apps::protect_small_numbers(), frames::frame),
-            (apps::firewall("ROUTED"), frames::frame),
-            (apps::firewall("BRIDGED"), frames::frame),
-            (apps::bier("ONE_PASS", "ONE_PASS"), frames::bier_frame),
-            (apps::bier("RECIRCULATE", "ONE_PASS"), frames::bier_frame),
-            (apps::bier("CLUSTERS", "RECIRCULATE"), frames::bier_frame),
-            (apps::shorternet(), frames::shorternet_frame),
+        let (plain, bier) = (Dialect::of(frames::frame), Dialect::of(frames::bier_frame));
+        let subjects = [
+            (apps::router(), plain),
+            (apps::ipfrr(), plain),
+            (apps::protect(), plain),
+            (apps::protect_small_numbers(), plain),
+            (apps::firewall("ROUTED"), plain),
+            (apps::firewall("BRIDGED"), plain),
+            (apps::bier("ONE_PASS", "ONE_PASS"), bier),
+            (apps::bier("RECIRCULATE", "ONE_PASS"), bier),
+            (apps::bier("CLUSTERS", "RECIRCULATE"), bier),
+            (apps::shorternet(), Dialect::of(frames::shorternet_frame)),
+            (apps::telemetry(&[]), telemetry::dialect()),
+            (apps::telemetry(&telemetry::BY_PORT), telemetry::dialect()),
+            (apps::telemetry(&telemetry::TRANSIT), telemetry::dialect()),
+            (apps::thesis_telemetry(), telemetry::thesis_dialect()),
         ];
         subjects
             .into_iter()
-            .map(|(s, frames)| (s.unwrap_or_else(|why| panic!("{why}")), frames))
+            .map(|(s, dialect)| (s.unwrap_or_else(|why| panic!("{why}")), dialect))
             .collect()
     });
     let Some((&first, rest)) = data.split_first() else {
         return reached(Stage::Ran, 0);
     };
     let subject = usize::from(first) % subjects.len();
-    let (program, frames) = &subjects[subject];
-    match history::run_with(program, rest, *frames) {
+    let (program, dialect) = &subjects[subject];
+    match history::run_with(program, rest, dialect) {
         Ok(statistics) => reached(Stage::Ran, (subject, outcome(&statistics))),
         Err(difference) => panic!("{difference}"),
     }

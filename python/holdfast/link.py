@@ -456,9 +456,9 @@ class Queueing(Parameters):
 
 
 class Processor(Parameters):
-    """What runs a switch's program, as of a software switch: it takes packets one by one, from whatever port, ``packets_per_s`` on average.
+    """What runs the program of a software switch: it takes packets one by one, from whatever port, ``packets_per_s`` on average.
 
-    ``service``: each takes the same time, or an exponentially distributed one. While it is busy ``queue_packets`` wait, and what comes
+    ``service``: each takes the same time, or an exponentially distributed one. While it is busy ``queue_packets`` wait; what comes
     then is dropped and counted (``queue_drops`` of the node). Tables are those of the end of a packet's time.
     """
 

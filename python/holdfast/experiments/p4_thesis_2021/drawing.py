@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from holdfast import statistics
 from holdfast.experiments.p4_thesis_2021.header_runs import MINIMUM_BYTES
 
-GRID = {"color": "#DDDDDD", "linewidth": 0.5}
+GRID: dict[str, Any] = {"color": "#DDDDDD", "linewidth": 0.5}
 BLUE, ORANGE = "#0072B2", "#E69F00"
 
 STACK_LOOKS = {"standard": ("standard", ORANGE, "s"), "shorternet": ("Shorternet", BLUE, "o")}
@@ -31,7 +31,10 @@ FORMAT_LOOKS = {
 
 def _errorbars(axes: Any, rows: pl.DataFrame, x: str, label: str, colour: str, marker: str, line: str = "-") -> None:
     means, lows, highs = (rows[name].to_list() for name in ("mean", "low", "high"))
-    reach = [[m - l for m, l in zip(means, lows, strict=True)], [h - m for m, h in zip(means, highs, strict=True)]]
+    reach = [
+        [mean - low for mean, low in zip(means, lows, strict=True)],
+        [high - mean for mean, high in zip(means, highs, strict=True)],
+    ]
     axes.errorbar(
         rows[x].to_list(),
         means,
@@ -121,6 +124,8 @@ def by_switches(frame: pl.DataFrame, value: str, label: str, title: str) -> Figu
     for axes, count in zip(grid[0], counts, strict=True):
         _with_and_without(axes, frame.filter(switches=count), value)
         axes.set_title(f"{count} switches", fontsize=9)
+    # The panels share the scale, and setting one end of it ends its adaptation to what is drawn.
+    grid[0][0].set_ylim(bottom=0)
     grid[0][0].set_ylabel(label, fontsize=8)
     grid[0][0].legend(fontsize=7)
     figure.suptitle(title, fontsize=9)
@@ -143,6 +148,7 @@ def two_flows(frame: pl.DataFrame, quantities: Mapping[str, str], title: str) ->
         for axes, flows in zip(line, (2, 1), strict=True):
             _with_and_without(axes, frame.filter(flows=flows), value)
             axes.set_xlabel("")
+        line[0].set_ylim(bottom=0)
         line[0].set_ylabel(label, fontsize=8)
     for axes, name in zip(grid[0], ("two flows", "one flow"), strict=True):
         axes.set_title(name, fontsize=9)
@@ -159,7 +165,6 @@ def _with_and_without(axes: Any, frame: pl.DataFrame, value: str) -> None:
         rows = statistics.summary(frame.filter(mode=mode).sort("rate_mbps"), ["rate_mbps"], value)
         _errorbars(axes, rows, "rate_mbps", *look)
     axes.set_xlabel("transmitted bandwidth (Mb/s)", fontsize=8)
-    axes.set_ylim(bottom=0)
     axes.grid(**GRID)
 
 
@@ -205,6 +210,7 @@ def live_rates(frame: pl.DataFrame, quantities: Mapping[str, str], title: str) -
     figure, grid = plt.subplots(2, 2, figsize=(9.2, 6.2), dpi=130)
     for axes, (value, label) in zip(grid.flat, quantities.items(), strict=True):
         _with_and_without(axes, frame, value)
+        axes.set_ylim(bottom=0)
         axes.set_ylabel(label, fontsize=8)
     grid.flat[0].legend(fontsize=6.5)
     figure.suptitle(title, fontsize=9)

@@ -67,6 +67,8 @@ def udp_frame(topology: Topology, at: str, of: str, to: str, family: str, port: 
     place, owner, receiver = topology.attachment(at), topology.hosts[of], topology.hosts[to]
     gateway = topology.port_mac(place.switch, place.port)
     data = bytes(32)
+    source: IPv4Address | IPv6Address
+    destination: IPv4Address | IPv6Address
     if family == "ipv4":
         source, destination = owner.address.ip, receiver.address.ip
     else:
@@ -91,7 +93,7 @@ def ip_packet(source: IPv4Address | IPv6Address, destination: IPv4Address | IPv6
 
 def _checksum(data: bytes) -> int:
     """RFC 1071."""
-    total = sum(struct.unpack(f">{len(data) // 2}H", data))
+    total: int = sum(struct.unpack(f">{len(data) // 2}H", data))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return ~total & 0xFFFF

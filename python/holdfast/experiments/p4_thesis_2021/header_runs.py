@@ -20,8 +20,8 @@ from holdfast.traffic import UdpStream
 STACKS = tuple(published.HEADER_BYTES)
 
 PAYLOADS_BYTES = (28, 32, 48, 258, 1472, 8958)
-"""For the comparison of packets that carry as much: short packets, where Ethernet's minimum counts, and long ones. A simulated stream has 28
-at least."""
+"""For the comparison of packets that carry as much: short packets, where Ethernet's minimum counts, and long ones. A simulated
+stream has 28 at least."""
 
 MINIMUM_BYTES = 60
 """Of an Ethernet frame without its check sequence: shorter ones are padded (IEEE 802.3, 4.2.3.3)."""

@@ -1,8 +1,8 @@
 """Table 4.1 and Figures 4.1 to 4.5: what the short header gives, over packet lengths.
 
-All come from the same runs (:mod:`.header_runs`). Ethernet pads packets below 60 bytes; so a packet that is short because its headers are
-is not shorter on the wire than that, and a figure that ends there says so. The thesis compares packets of the same length, which is not
-what a sender sees: that a datagram with the same payload is 30 bytes shorter, or less. The study has both.
+All come from the same runs (:mod:`.header_runs`). Ethernet pads packets below 60 bytes; so a packet that is short because its
+headers are is not shorter on the wire than that, and a figure that ends there says so. The thesis compares packets of the same
+length, which is not what a sender sees: that a datagram with the same payload is 30 bytes shorter, or less. The study has both.
 """
 
 from __future__ import annotations

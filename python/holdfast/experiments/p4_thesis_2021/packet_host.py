@@ -1,9 +1,10 @@
 """The thesis's scripts for its benchmark of headers (Figure 3.3), run as a program of its own. It imports nothing of Holdfast.
 
-``send COUNT INTERVAL_NS LENGTH HEADER`` sends frames of this length from eth0: the header (hexadecimal; all in front of the payload), then a number, the
-time, and padding. ``receive COUNT HEADER_BYTES SECONDS`` takes frames at eth0 until so many have come or so many seconds are over, and
-prints JSON: for each, its number, the time in it, and the kernel's time of its arrival. Frames with other headers than ``MARK`` behind
-the header are not counted. Times are nanoseconds of CLOCK_REALTIME. ``receive`` prints ``ready`` when it begins.
+``send COUNT INTERVAL_NS LENGTH HEADER`` sends frames of this length from eth0: the header (hexadecimal; all in front of the
+payload), then a number, the time, and padding. ``receive COUNT HEADER_BYTES SECONDS`` takes frames at eth0 until so many have
+come or so many seconds are over, and prints JSON: for each, its number, the time in it, and the kernel's time of its arrival.
+Frames with other headers than ``MARK`` behind the header are not counted. Times are nanoseconds of CLOCK_REALTIME. ``receive``
+prints ``ready`` when it begins.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ def send(count: int, interval_ns: int, length: int, header: bytes) -> None:
     padding = bytes(length - len(header) - BODY.size)
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender:
         sender.bind(("eth0", 0))
-        start_ns = time.time_ns()
+        start_ns = time.monotonic_ns()
         for number in range(count):
-            ahead_ns = start_ns + number * interval_ns - time.time_ns()
+            ahead_ns = start_ns + number * interval_ns - time.monotonic_ns()
             if ahead_ns > 0:
                 time.sleep(ahead_ns / 1e9)
             sender.send(header + BODY.pack(MARK, number, time.time_ns()) + padding)
@@ -38,7 +39,7 @@ def send(count: int, interval_ns: int, length: int, header: bytes) -> None:
 
 def receive(count: int, header_bytes: int, seconds: float) -> list[tuple[int, int, int]]:
     """Number, time of sending and time of arrival of what comes."""
-    found = []
+    found: list[tuple[int, int, int]] = []
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL)) as receiver:
         receiver.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
         receiver.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
@@ -67,7 +68,8 @@ def main() -> None:
     """What the command line says."""
     what, *more = sys.argv[1:]
     if what == "send":
-        send(*map(int, more[:3]), bytes.fromhex(more[3]))
+        count, interval_ns, length = map(int, more[:3])
+        send(count, interval_ns, length, bytes.fromhex(more[3]))
     else:
         json.dump(receive(int(more[0]), int(more[1]), float(more[2])), sys.stdout)
 

@@ -142,7 +142,7 @@ FIREWALL = PublishedTable(
     decimals=0,
     criteria={"delivered_percent": Criterion(0.0, "the thesis says that packets were blocked, or not")},
 )
-"""The thesis gives no counts: it says that spoofed packets were blocked, that host 4 had no access, and that an entry gives it access."""
+"""The thesis gives no counts: it says that spoofed packets were blocked, and that host 4 had no access and gets it by an entry."""
 
 ONLY_IN_FIGURES = (
     "the packet lengths of Figures 4.1 to 4.5 beyond those of Table 4.1 and 694",
@@ -156,9 +156,9 @@ SLIPS = (
     "Table 4.1 has 11.62 % for 300 bytes; by its own formula it is 11.628, which rounds to 11.63.",
     "Section 4.1.1 says that the gain is (30 + x)/x for a standard payload of x, and calls the 1 in it a gain.",
     "The caption of Figure 4.6 compares the bandwidth with INT enabled with that when INT is enabled.",
-    "Section 4.1.2 says that latency did not depend on lengths, and that the standard stack's varied much; the reduction of 75 % of section "
-    "5 and the difference of 3 ms of section 4.1.2 give 4 ms and 1 ms.",
-    "Section 3.3.2 says that the performance of the network falls with the number of switches, section 4.2 that without INT latency "
-    "did not.",
+    "Section 4.1.2 says that latency did not depend on lengths, and that the standard stack's varied much; the reduction of 75 % "
+    "of section 5 and the difference of 3 ms of section 4.1.2 give 4 ms and 1 ms.",
+    "Section 3.3.2 says that the performance of the network falls with the number of switches, section 4.2 that without INT "
+    "latency did not change.",
 )
 """Where the text is not consistent, or leaves open what decides."""

@@ -1,9 +1,9 @@
 """What the simulated parts share: the thesis's bmv2 switches, and its networks.
 
 A bmv2 switch is a program on a processor that others use too. It is modelled as :class:`holdfast.link.Processor`: one packet at a
-time, from all ports, at a rate; :data:`BMV2_QUEUE_PACKETS` wait. The rates are fitted, each to one statement of the thesis, and everything
-else is judged with them. All switches of the thesis ran on one laptop, so in the tests of INT each of n switches on the way has 1/n
-of one rate. What else the laptop did, and when, is not modelled.
+time, from all ports, at a rate; :data:`BMV2_QUEUE_PACKETS` wait. The rates are fitted, each to one statement of the thesis, and
+everything else is judged with them. All switches of the thesis ran on one laptop, so in the tests of INT each of n switches on
+the way has 1/n of one rate. What else the laptop did, and when, is not modelled.
 """
 
 from __future__ import annotations

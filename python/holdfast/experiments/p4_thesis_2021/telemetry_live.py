@@ -1,8 +1,8 @@
 """Figures 4.6 to 4.8 in real time: iperf3 and ping of the kernel through the simulated switches' models on the wall clock.
 
 The network is that of :mod:`telemetry_runs`, with the same processors and links; hosts are namespaces of this machine. What is
-different from the simulation is the hosts: what iperf3 sends when, and the kernel's answers to reports for which no program listens.
-Needs root and iperf3, and says so where they are missing.
+different from the simulation is the hosts: what iperf3 sends when, and the kernel's answers to reports for which no program
+listens. Needs root and iperf3, and says so where they are missing.
 """
 
 from __future__ import annotations
@@ -77,8 +77,9 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
     times = re.search(r"= [\d.]+/([\d.]+)/", pinged)
     if times is None:
         raise LiveError("no ping came back")
+    arrived = received["packets"] - received["lost_packets"]
     return {
-        "bandwidth_mbps": received["bytes"] * 8 / received["seconds"] / 1e6,
+        "bandwidth_mbps": arrived * telemetry_runs.PAYLOAD_BYTES * 8 / received["seconds"] / 1e6,
         "lost_percent": received["lost_percent"],
         "jitter_ms": received["jitter_ms"],
         "latency_ms": float(times[1]),

@@ -23,7 +23,7 @@ PAYLOAD_BYTES = 1400
 
 MTU = 1500
 
-RATES_MBPS = (1.0, 2.0, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0)
+RATES_MBPS = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0)
 """Of payload, as iperf counts. The thesis's are in figures alone."""
 
 MODES = ("off", "thesis", "md", "mx", "xd")
@@ -101,10 +101,10 @@ def forwarding(mode: str, sampling: float) -> tuple[Program, Controller]:
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """What iperf and ping say of the first flow; the second has the thesis's 2 Mb/s. ``queue_drops``: at processors of all switches.
+    """What iperf and ping say of the first flow; the second has the thesis's 2 Mb/s.
 
     Bandwidth is payload that arrived over the time from the first to the last arrival. Latency is the mean round-trip time of pings
-    that came back, as ping says it.
+    that came back, as ping says it. ``queue_drops``: at processors of all switches.
     """
     v21 = point["mode"] in ("md", "mx", "xd")
     topology = setup.line(point["switches"], setup.MACHINE_PACKETS_PER_S, flows=point["flows"], collector=v21)

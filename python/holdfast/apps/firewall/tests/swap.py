@@ -1,11 +1,13 @@
 """A rule set of 10,000 rules is replaced while packets come in, and no packet is judged by a mixture of both sets.
 
-``python -m holdfast.apps.firewall.tests.swap`` does it in virtual time, ``--live`` on the wall clock: the switch is in a thread of its own, and
-another one writes by P4Runtime over gRPC. It prints the rate of packets and exits with 1 if a packet's verdict is that of neither set.
+``python -m holdfast.apps.firewall.tests.swap`` does it in virtual time, ``--live`` on the wall clock: the switch is in a thread
+of its own, and another one writes by P4Runtime over gRPC. It prints the rate of packets and exits with 1 if a packet's verdict is
+that of neither set.
 
-Each rule is about one destination. The old set allows the even ones and denies the odd ones, the new set the other way round. Packets to
-the first :data:`DESTINATIONS` come in turns, so what comes out says of each packet what became of it: even numbers one after the other, and from
-one packet on odd ones. A packet that no rule matches, or a number that is missing or too many, was judged by a mixture.
+Each rule is about one destination. The old set allows the even ones and denies the odd ones, the new set the other way round.
+Packets to the first :data:`DESTINATIONS` come in turns, so what comes out says of each packet what became of it: even numbers one
+after the other, and from one packet on odd ones. A packet that no rule matches, or a number that is missing or too many, was
+judged by a mixture.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +140,7 @@ def judged(passed: Sequence[int]) -> tuple[int, int, list[str]]:
     """How many passed by the old and by the new set, and what contradicts both, of the numbers that came out in their order."""
     wrong = []
     change = next((i for i, number in enumerate(passed) if number % 2), len(passed))
-    for i, (one, following) in enumerate(zip(passed, passed[1:], strict=False), 1):
+    for i, (one, following) in enumerate(pairwise(passed), 1):
         steps = (1, 3) if i == change else (2,)
         if (following - one) % DESTINATIONS not in steps:
             wrong.append(f"packet {i} that passed is to {following}, after one to {one}")
@@ -201,7 +204,7 @@ def simulated(folder: Path, *, rules: int = RULES, rate_per_s: float = RATE_PER_
         network.run(now_s)
         return plain(*arguments, **more)
 
-    client.batch = batch  # type: ignore[method-assign]
+    client.batch = batch  # type: ignore[assignment, method-assign]
     began = time.monotonic()
     keeper.activate(rule_set("new", 1, rules))
     writing_s = time.monotonic() - began
@@ -216,7 +219,7 @@ def _temporary() -> Iterator[Path]:
 
 
 def live(folder: Path, *, rules: int = RULES, rate_per_s: float = RATE_PER_S, seconds: float = LIVE_S) -> Swapped:
-    """On the wall clock: this thread writes while the network's thread moves packets, for so many seconds or as long as it takes."""
+    """On the wall clock: this thread writes while the network's thread moves packets, for so many seconds or longer."""
     path = folder / "passed.pcap"
     with LiveNetwork(topology(rate_per_s, seconds), _programs(), [], interfaces={}) as network:
         keeper = _Writer(network.clients[FIREWALL])

@@ -1,7 +1,7 @@
 """The fit of the service rates: ``python -m holdfast.experiments.p4_thesis_2021.tests.fit`` prints them.
 
-Each rate is fitted to one statement of the thesis by bisection, with seeds that the study does not judge with. :mod:`..setup` has the
-results, rounded to 10 packets/s.
+Each rate is fitted to one statement of the thesis by bisection, with seeds that the study does not judge with. :mod:`..setup` has
+the results, rounded to 10 packets/s.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ def main() -> None:
     limit = telemetry.CONGESTED_PERCENT
     least = bisect(2000, 8000, lambda rate: lost_percent(UNCONGESTED_MBPS, rate) <= limit, 10)
     most = bisect(2000, 8000, lambda rate: lost_percent(CONGESTED_MBPS, rate) <= limit, 10)
-    print(f"all switches of the tests of INT: {least:.0f} to {most:.0f} packets/s, the middle is {(least + most) / 2:.0f}")
+    print(
+        f"all switches of the tests of INT: {least:.0f} to {most:.0f} packets/s, the middle is {(least + most) / 2:.0f}"
+    )
 
 
 if __name__ == "__main__":
