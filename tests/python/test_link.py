@@ -490,6 +490,34 @@ def test_a_program_that_reads_queues_has_some(tmp_path: Path, executor: str) -> 
     assert run("{mode: link}") == [(0, 0, 0), (1, 0, 0), (2, 0, 0), (1, 0, 0)]
 
 
+def test_a_switch_takes_as_many_packets_as_its_processor(tmp_path: Path) -> None:
+    path = tmp_path / "processor.yaml"
+    path.write_text(
+        """
+hosts: {h1: , h2: }
+switches: {s1: {processor: {packets_per_s: 500, queue_packets: 9}}}
+links: [{a: h1, b: s1}, {a: s1, b: h2}]
+"""
+    )
+    topology = Topology.from_yaml(path)
+    path.write_text(topology.to_yaml())
+    assert Topology.from_yaml(path).switches == topology.switches
+    network = SimulatedNetwork(topology, compile_router(), [RouterController(reroute=False, reaction_delay_ms=0)])
+    flows = [network.add(UdpStream(source=a, destination=b, stop_s=1)) for a, b in (("h1", "h2"), ("h2", "h1"))]
+    network.run(2.0)
+    found = [network.statistics(flow) for flow in flows]
+    delivered = sum(each.delivered for each in found)
+    # One each 2 ms, and those that wait in the end.
+    assert 500 <= delivered <= 510
+    assert network.node_counters("s1").queue_drops == 2000 - delivered
+    # Nine wait, and at most one is served when another one comes.
+    assert 18 * PS_PER_MS <= max(each.latency_max_ps or 0 for each in found) <= 20.1 * PS_PER_MS
+    with pytest.raises(TopologyError, match="packets_per_s"):
+        topology.add_switch("s2", processor={"packets_per_s": 0, "queue_packets": 9})
+    with pytest.raises(TopologyError, match="queue_packets"):
+        topology.add_switch("s2", processor={"packets_per_s": 5})
+
+
 # The byte behind the Ethernet header says how often a packet is to be recirculated.
 RECIRCULATING = """
 #include <core.p4>
