@@ -4,7 +4,7 @@
 
 use conformance::choices::random_bytes;
 use conformance::generated::frame;
-use conformance::history::run_with;
+use conformance::history::{Dialect, run_with};
 use conformance::{Statistics, Subject};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -60,8 +60,8 @@ fn histories(path: &Path, program: ir::Program, count: u64) -> Result<Statistics
         // Frames of the Internet and frames of small numbers in turn.
         let bytes = random_bytes(seed, 1200);
         let statistics = match seed % 2 {
-            0 => run_with(&subject, &bytes, conformance::frames::frame),
-            _ => run_with(&subject, &bytes, frame),
+            0 => run_with(&subject, &bytes, &Dialect::of(conformance::frames::frame)),
+            _ => run_with(&subject, &bytes, &Dialect::of(frame)),
         };
         total += statistics.map_err(|why| format!("{}, seed {seed}: {why}", path.display()))?;
     }

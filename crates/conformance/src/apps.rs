@@ -82,3 +82,13 @@ pub fn firewall(variant: &str) -> Result<Subject, String> {
     ];
     subject("python/holdfast/apps/firewall/firewall.p4", &defines)
 }
+
+/// INT v2.1, with the indicator and the parts that the definitions say.
+pub fn telemetry(defines: &[(&str, &str)]) -> Result<Subject, String> {
+    subject("python/holdfast/apps/telemetry/telemetry.p4", defines)
+}
+
+/// The thesis's INT.
+pub fn thesis_telemetry() -> Result<Subject, String> {
+    subject("python/holdfast/apps/telemetry/thesis.p4", &[])
+}

@@ -240,7 +240,7 @@ fn ipv4(choices: &mut Choices<'_>, protocol: u8, options: &[u8], payload: &[u8])
 }
 
 /// RFC 1071.
-fn checksum(bytes: &[u8]) -> u16 {
+pub(crate) fn checksum(bytes: &[u8]) -> u16 {
     let mut sum = 0u32;
     for pair in bytes.chunks(2) {
         sum += u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0));
@@ -252,7 +252,7 @@ fn checksum(bytes: &[u8]) -> u16 {
 }
 
 /// Cuts the end off, flips bits, or, mostly, leaves the frame alone.
-fn damage(choices: &mut Choices<'_>, frame: &mut Vec<u8>) {
+pub(crate) fn damage(choices: &mut Choices<'_>, frame: &mut Vec<u8>) {
     match choices.below(8) {
         6 => {
             let keep = choices.u16() as usize % (frame.len() + 1);

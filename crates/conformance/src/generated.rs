@@ -6,7 +6,7 @@
 
 use crate::choices::{Choices, random_bytes};
 use crate::generate::{self, Constants};
-use crate::history::{self, Statistics};
+use crate::history::{self, Dialect, Statistics};
 use crate::twin::Subject;
 use compile::Options;
 use std::fmt;
@@ -115,10 +115,10 @@ fn check(source: &str, case: &[u8]) -> Result<Statistics, (Kind, String)> {
         Err(error) => return Err((Kind::TextForm, error.to_string())),
     }
     let subject = Subject::new(plain).map_err(|e| (Kind::NoMachineCode, e.to_string()))?;
-    let statistics =
-        history::run_with(&subject, history, frame).map_err(|why| (Kind::Differs, why))?;
+    let statistics = history::run_with(&subject, history, &Dialect::of(frame))
+        .map_err(|why| (Kind::Differs, why))?;
     let hidden = compiled(&generate::program(program, Constants::Hidden))?;
-    history::run_with(&subject.beside(hidden), history, frame).map_err(|why| {
+    history::run_with(&subject.beside(hidden), history, &Dialect::of(frame)).map_err(|why| {
         let why = why.replace("machine code", "not folded ");
         (Kind::Folded, why)
     })?;

@@ -61,17 +61,42 @@ impl std::ops::AddAssign for Statistics {
 /// Writes a packet, for the controller's port or another.
 pub type Frames = fn(&mut Choices<'_>, bool) -> Vec<u8>;
 
-/// Runs the history that `bytes` spell on fresh switches; an error says where the executors differ.
-pub fn run(subject: &Subject, bytes: &[u8]) -> Result<Statistics, String> {
-    run_with(subject, bytes, frames::frame)
+/// What the histories of a program are made of: values that any program's have would seldom mean anything to some.
+#[derive(Clone, Copy)]
+pub struct Dialect {
+    /// Packets.
+    pub frame: Frames,
+    /// A value of the parameter of an action with this name; None: as of any program.
+    pub param: fn(&mut Choices<'_>, &str) -> Option<u64>,
+    /// What the switch is told before everything else.
+    pub first: fn(&mut Choices<'_>, &Program) -> Vec<Update>,
 }
 
-/// Like [`run`], with packets of another kind.
-pub fn run_with(subject: &Subject, bytes: &[u8], frame: Frames) -> Result<Statistics, String> {
+impl Dialect {
+    /// Packets of a kind, and nothing else that is special.
+    pub fn of(frame: Frames) -> Dialect {
+        Dialect {
+            frame,
+            param: |_, _| None,
+            first: |_, _| Vec::new(),
+        }
+    }
+}
+
+/// Runs the history that `bytes` spell on fresh switches; an error says where the executors differ.
+pub fn run(subject: &Subject, bytes: &[u8]) -> Result<Statistics, String> {
+    run_with(subject, bytes, &Dialect::of(frames::frame))
+}
+
+/// Like [`run`], in a dialect.
+pub fn run_with(subject: &Subject, bytes: &[u8], dialect: &Dialect) -> Result<Statistics, String> {
+    let Dialect { frame, .. } = *dialect;
     let mut choices = Choices::new(bytes);
     let mut twin = Twin::new(subject);
     let mut statistics = Statistics::default();
-    for update in first_members(&mut choices, &subject.program) {
+    let mut first = first_members(&mut choices, &subject.program);
+    first.extend((dialect.first)(&mut choices, &subject.program));
+    for update in first {
         match twin.write(update)? {
             true => statistics.accepted += 1,
             false => statistics.refused += 1,
@@ -87,8 +112,12 @@ pub fn run_with(subject: &Subject, bytes: &[u8], frame: Frames) -> Result<Statis
     for round in 0..FIRST_ENTRIES * subject.program.tables.len() as u32 {
         let table = TableId(round % subject.program.tables.len() as u32);
         let entity = entry(&mut choices, &subject.program, table);
-        let operation = Operation::Insert;
-        match twin.write(Update { operation, entity })? {
+        let update = Update {
+            operation: Operation::Insert,
+            entity,
+        };
+        let update = in_dialect(&mut choices, &subject.program, dialect, update);
+        match twin.write(update)? {
             true => statistics.accepted += 1,
             false => statistics.refused += 1,
         }
@@ -104,6 +133,7 @@ pub fn run_with(subject: &Subject, bytes: &[u8], frame: Frames) -> Result<Statis
             twin.set_port_up(port, choices.one_in(2));
         } else if operation % 8 >= 5 {
             let update = update(&mut choices, &subject.program);
+            let update = in_dialect(&mut choices, &subject.program, dialect, update);
             match twin.write(update)? {
                 true => statistics.accepted += 1,
                 false => statistics.refused += 1,
@@ -375,6 +405,32 @@ fn action(choices: &mut Choices<'_>, program: &Program, table: TableId) -> (Acti
     let params = &program.actions[action.index()].params;
     let widths = params.iter().map(|p| program.slots[p.slot.index()].width);
     (action, widths.map(|w| value(choices, w)).collect())
+}
+
+/// An update with what the dialect says of its action's parameters.
+fn in_dialect(
+    choices: &mut Choices<'_>,
+    program: &Program,
+    dialect: &Dialect,
+    mut update: Update,
+) -> Update {
+    let call = match &mut update.entity {
+        Entity::TableEntry { entry, .. } => match &mut entry.action {
+            EntryAction::Call(call) => call,
+            EntryAction::Target(_) | EntryAction::Keep => return update,
+        },
+        Entity::DefaultAction {
+            action: Some(call), ..
+        } => call,
+        _ => return update,
+    };
+    let params = &program.actions[call.action.index()].params;
+    for (param, argument) in params.iter().zip(&mut call.args) {
+        if let Some(value) = (dialect.param)(choices, &param.name) {
+            *argument = Bits::from_u64(64, value).resize(argument.width());
+        }
+    }
+    update
 }
 
 /// A value that has a chance to mean something: an address, a port, a small number.

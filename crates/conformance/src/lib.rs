@@ -12,6 +12,7 @@ pub mod frames;
 pub mod generate;
 pub mod generated;
 pub mod history;
+pub mod telemetry;
 pub mod twin;
 
 pub use choices::Choices;

@@ -1,8 +1,8 @@
 //! Random histories of the applications: the interpreter and the machine code do the same.
 
 use conformance::choices::random_bytes;
-use conformance::history::{Frames, run_with};
-use conformance::{Statistics, Subject, apps, frames, run};
+use conformance::history::{Dialect, run_with};
+use conformance::{Statistics, Subject, apps, frames, run, telemetry};
 use ir::Bits;
 
 /// Histories for each program, with about twenty operations each.
@@ -43,15 +43,15 @@ const FIREWALL_RARE: [&str; 2] = [
 
 /// `rare` are counters that need not have counted.
 fn histories(name: &str, subject: Result<Subject, String>, rare: &[&str]) {
-    histories_of(name, subject, frames::frame, rare);
+    histories_of(name, subject, &Dialect::of(frames::frame), rare);
 }
 
-fn histories_of(name: &str, subject: Result<Subject, String>, frames: Frames, rare: &[&str]) {
+fn histories_of(name: &str, subject: Result<Subject, String>, dialect: &Dialect, rare: &[&str]) {
     let subject = subject.unwrap_or_else(|why| panic!("{why}"));
     let mut total = Statistics::default();
     for seed in 0..HISTORIES {
         let bytes = random_bytes(seed, 1500);
-        match run_with(&subject, &bytes, frames) {
+        match run_with(&subject, &bytes, dialect) {
             Ok(statistics) => total += statistics,
             Err(difference) => panic!("{name}, seed {seed}: {difference}"),
         }
@@ -125,15 +125,48 @@ fn shorternet() {
     histories_of(
         "shorternet",
         apps::shorternet(),
-        frames::shorternet_frame,
+        &Dialect::of(frames::shorternet_frame),
         &SHORTERNET_RARE,
+    );
+}
+
+#[test]
+fn telemetry_by_dscp() {
+    histories_of(
+        "telemetry",
+        apps::telemetry(&[]),
+        &telemetry::dialect(),
+        &[],
+    );
+}
+
+#[test]
+fn telemetry_by_port() {
+    let subject = apps::telemetry(&telemetry::BY_PORT);
+    histories_of("telemetry, by port", subject, &telemetry::dialect(), &[]);
+}
+
+#[test]
+fn telemetry_for_transit() {
+    let subject = apps::telemetry(&telemetry::TRANSIT);
+    histories_of("telemetry, transit", subject, &telemetry::dialect(), &[]);
+}
+
+#[test]
+fn telemetry_of_the_thesis() {
+    let subject = apps::thesis_telemetry();
+    histories_of(
+        "telemetry, thesis",
+        subject,
+        &telemetry::thesis_dialect(),
+        &[],
     );
 }
 
 fn bier(replication: &str, cluster_misses: &str) {
     let name = format!("bier, {replication}, {cluster_misses}");
     let subject = apps::bier(replication, cluster_misses);
-    histories_of(&name, subject, frames::bier_frame, &BIER_RARE);
+    histories_of(&name, subject, &Dialect::of(frames::bier_frame), &BIER_RARE);
 }
 
 /// The harness notices a difference: two switches of different programs are no twins.

@@ -16,7 +16,7 @@ RULES = swap.DESTINATIONS
 def test_no_packet_is_judged_by_a_mixture_at_a_million_per_second(tmp_path: Path) -> None:
     found = swap.simulated(tmp_path, rules=RULES)
     assert found.wrong == []
-    assert found.per_s == pytest.approx(1e6)
+    assert found.per_s == pytest.approx(1e6, rel=1e-3)
     assert found.before > 500 and found.after > 500
     assert found.injected == found.before + found.after + found.drops["denied"]
 
