@@ -4,7 +4,7 @@
 use crate::choices::Choices;
 use crate::frames::{self, ADDRESSES};
 use crate::history::Dialect;
-use engine::control::{CloneSession, Entity, Operation, Replica, Update};
+use engine::control::{CloneSession, Entity, Entry, Operation, Replica, Update};
 use ir::{ActionCall, Bits, KeyMatch, Program, TableId, ValueSetId};
 
 /// The definitions of a domain whose indicator is a port that packets have.
@@ -57,6 +57,8 @@ fn param(choices: &mut Choices<'_>, name: &str) -> Option<u64> {
 
 /// Domain ports, sessions of clones, ports at the edge, and where reports go; what a program does not have is left out.
 fn first(choices: &mut Choices<'_>, program: &Program) -> Vec<Update> {
+    let (mode, npt) = (choices.pick(&[1, 1, 1, 3, 15]), choices.pick(&[0, 0, 1, 2]));
+    let changes_only = u64::from(choices.one_in(2));
     let mut updates = Vec::new();
     let mut tell = |operation, entity| updates.push(Update { operation, entity });
     for set in 0..program.value_sets.len() as u32 {
@@ -102,10 +104,7 @@ fn first(choices: &mut Choices<'_>, program: &Program) -> Vec<Update> {
         call(".report_to", &|name| match name {
             "queue_instructions" => 0x7f00,
             "dst_port" | "src_port" => 2,
-            "changes_only" => {
-                let mut ahead = *choices;
-                u64::from(ahead.one_in(2))
-            }
+            "changes_only" => changes_only,
             name if name.ends_with("addr") => 0x0a00_0102,
             _ => 1,
         }),
@@ -117,18 +116,64 @@ fn first(choices: &mut Choices<'_>, program: &Program) -> Vec<Update> {
         };
         tell(Operation::Modify, entity);
     }
-    for port in [0, 2] {
-        let settings = |name: &str| match name {
-            "link_mtu" => 1500,
-            "is_edge" => 1,
-            _ => 0,
-        };
-        if let (Some(table), Some(call)) = (table(".port_settings"), call(".configure", &settings))
-        {
-            let matches = vec![KeyMatch::Exact(bits(9, port))];
-            let entry = engine::control::Entry::new(matches, 0, call);
+    let mut insert = |in_table: &str,
+                      action: &str,
+                      matches: Vec<KeyMatch>,
+                      priority: i32,
+                      args: &dyn Fn(&str) -> u64| {
+        if let (Some(table), Some(call)) = (table(in_table), call(action, args)) {
+            let entry = Entry::new(matches, priority, call);
             tell(Operation::Insert, Entity::TableEntry { table, entry });
         }
+    };
+    // Two ports at the edge, and two inside, one of which is too narrow for most packets to grow.
+    for (port, link_mtu, is_edge) in [(0, 1500, 1), (1, 90, 0), (2, 1500, 1), (3, 1500, 0)] {
+        let settings = |name: &str| match name {
+            "link_mtu" => link_mtu,
+            "is_edge" => is_edge,
+            _ => 0,
+        };
+        insert(
+            ".port_settings",
+            ".configure",
+            vec![KeyMatch::Exact(bits(9, port))],
+            0,
+            &settings,
+        );
+    }
+    for (prefix, port) in [(0x0a00_0000, 1), (0x0a01_0000, 3), (0xc0a8_0000, 2)] {
+        let route = KeyMatch::Lpm {
+            value: bits(32, prefix),
+            prefix_len: 16,
+        };
+        insert(".ipv4_lpm", ".forward", vec![route], 0, &|name| {
+            if name == "port" { port } else { 2 }
+        });
+    }
+    for (prefix, port) in [(0, 3), (2, 2)] {
+        let route = KeyMatch::Lpm {
+            value: Bits::from_u64(64, prefix).resize(128),
+            prefix_len: 127,
+        };
+        insert(".ipv6_lpm", ".forward_v6", vec![route], 0, &|name| {
+            if name == "port" { port } else { 2 }
+        });
+    }
+    for (list, address) in [(".watchlist", 32), (".watchlist_v6", 128)] {
+        let anything = [1, address, address, 8, 16, 16].map(|width| KeyMatch::Ternary {
+            value: Bits::zero(width),
+            mask: Bits::zero(width),
+        });
+        insert(list, ".watch", anything.to_vec(), 1, &|name| match name {
+            "mode" => mode,
+            "npt" => npt,
+            "instructions" => 0xff81,
+            "hop_ml" => 14,
+            "hops" => 8,
+            "sampling" => 0x10000,
+            "domain_id" => 7,
+            _ => 1,
+        });
     }
     updates
 }
@@ -164,8 +209,13 @@ fn frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
 
 /// Shim, INT-MD or INT-MX header, and what earlier nodes have pushed.
 fn int_headers(choices: &mut Choices<'_>) -> Vec<u8> {
-    let (hop_ml, instructions) =
-        choices.pick(&[(1u8, 0x8000u16), (4, 0xf000), (8, 0xfc00), (14, 0xff81)]);
+    let (hop_ml, instructions) = choices.pick(&[
+        (1u8, 0x8000u16),
+        (4, 0xf000),
+        (8, 0xfc00),
+        (14, 0xff81),
+        (2, 0xfc00),
+    ]);
     let hops = choices.below(4) as usize;
     let is_md = !choices.one_in(4);
     let pushed = if is_md { hops * usize::from(hop_ml) } else { 0 };

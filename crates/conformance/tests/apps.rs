@@ -41,16 +41,6 @@ const FIREWALL_RARE: [&str; 2] = [
     "FirewallIngress.judge_flow.displaced",
 ];
 
-/// Counters of INT for which a route, a port's settings and headers must meet; `test_edge.py`, `test_transit.py` and `test_thesis.py` have both
-/// executors count them.
-const TELEMETRY_RARE: [&str; 5] = [
-    "TelemetryEgress.push_hop.mtu_exceeded",
-    "TelemetryEgress.push_hop.not_pushed",
-    "TelemetryEgress.source.not_sourced",
-    "TelemetryEgress.discarded",
-    "TelemetryEgress.mtu_exceeded",
-];
-
 /// `rare` are counters that need not have counted.
 fn histories(name: &str, subject: Result<Subject, String>, rare: &[&str]) {
     histories_of(name, subject, &Dialect::of(frames::frame), rare);
@@ -146,30 +136,20 @@ fn telemetry_by_dscp() {
         "telemetry",
         apps::telemetry(&[]),
         &telemetry::dialect(),
-        &TELEMETRY_RARE,
+        &[],
     );
 }
 
 #[test]
 fn telemetry_by_port() {
     let subject = apps::telemetry(&telemetry::BY_PORT);
-    histories_of(
-        "telemetry, by port",
-        subject,
-        &telemetry::dialect(),
-        &TELEMETRY_RARE,
-    );
+    histories_of("telemetry, by port", subject, &telemetry::dialect(), &[]);
 }
 
 #[test]
 fn telemetry_for_transit() {
     let subject = apps::telemetry(&telemetry::TRANSIT);
-    histories_of(
-        "telemetry, transit",
-        subject,
-        &telemetry::dialect(),
-        &TELEMETRY_RARE,
-    );
+    histories_of("telemetry, transit", subject, &telemetry::dialect(), &[]);
 }
 
 #[test]
@@ -179,7 +159,7 @@ fn telemetry_of_the_thesis() {
         "telemetry, thesis",
         subject,
         &telemetry::thesis_dialect(),
-        &TELEMETRY_RARE,
+        &[],
     );
 }
 
