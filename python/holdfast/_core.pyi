@@ -95,6 +95,10 @@ class Program:
         source: str, name: str = "program.p4", include_dirs: Sequence[str] = (), defines: dict[str, str] = ...
     ) -> Program: ...
     @staticmethod
+    def examine(path: str, include_dirs: Sequence[str] = (), defines: dict[str, str] = ...) -> list[Diagnostic]:
+        """Reads of invalid headers and of variables without a value in the program in a file, each with the path of packets that leads
+        there. Errors of the program are among the diagnostics, and then nothing else is."""
+    @staticmethod
     def from_artifact(data: bytes, p4info: str = "") -> Program:
         """Loads what :meth:`artifact` gave (verified first). Raises :class:`ControlError` INVALID_ARGUMENT. An artifact does not hold
         the program's P4Info, which can be given beside it."""

@@ -145,11 +145,7 @@ def _check_includes(includes: list[Path]) -> None:
             fail(f"-I: there is no directory {str(directory)!r}")
 
 
-def compile_or_fail(source: Path, defines: list[str], includes: list[Path], library: bool = False) -> Program:
-    """Compiles, printing warnings; diagnostics go to standard error as they are.
-
-    A file without `main` ends the command: with success if ``library`` says that having checked it is enough.
-    """
+def _check_source(source: Path, includes: list[Path]) -> None:
     if source.is_dir():
         fail(f"{str(source)!r} is a directory, not a program")
     if not source.is_file():
@@ -158,6 +154,26 @@ def compile_or_fail(source: Path, defines: list[str], includes: list[Path], libr
         if b"\0" in file.read(TEXT_BYTES):
             fail(f"{str(source)!r} is not P4 source: it contains bytes that are not text")
     _check_includes(includes)
+
+
+def examine(source: Path, defines: list[str], includes: list[Path], as_json: bool) -> None:
+    """Prints what a program reads that may not be there; ends the command with 1 if there is something."""
+    _check_source(source, includes)
+    found = Program.examine(str(source), include_dirs=[str(i) for i in includes], defines=macros(defines))
+    if as_json:
+        names = ("code", "severity", "message", "file", "line", "column", "rendered")
+        sys.stdout.write(json.dumps([{name: getattr(d, name) for name in names} for d in found], indent=2) + "\n")
+    else:
+        sys.stderr.write("".join(f"{d.rendered}\n" for d in found))
+    raise typer.Exit(1 if found else 0)
+
+
+def compile_or_fail(source: Path, defines: list[str], includes: list[Path], library: bool = False) -> Program:
+    """Compiles, printing warnings; diagnostics go to standard error as they are.
+
+    A file without `main` ends the command: with success if ``library`` says that having checked it is enough.
+    """
+    _check_source(source, includes)
     try:
         program = Program.compile(str(source), include_dirs=[str(i) for i in includes], defines=macros(defines))
     except CompileError as error:
@@ -262,6 +278,14 @@ def compile_command(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Compiled program (device config).")] = None,
     p4info: Annotated[Path | None, typer.Option("--p4info", help="P4Info in protobuf text format.")] = None,
     emit_ir: Annotated[bool, typer.Option("--emit-ir", help="Print the intermediate representation.")] = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Write nothing; name reads of invalid headers and variables without a value, with the path there.",
+        ),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="With --check: print JSON.")] = False,
     define: Defines = [],  # noqa: B006
     include: Includes = [],  # noqa: B006
 ) -> None:
@@ -271,6 +295,12 @@ def compile_command(
     """
     if _is_artifact(source):
         fail(f"{str(source)!r} is compiled already: compile takes source")
+    if as_json and not check:
+        fail("--json belongs to --check")
+    if check:
+        if output is not None or p4info is not None or emit_ir:
+            fail("--check writes nothing: leave out --output, --p4info and --emit-ir")
+        examine(source, define, include, as_json)
     program = compile_or_fail(source, define, include, library=True)
     artifact = program.artifact()
     if emit_ir:

@@ -66,6 +66,26 @@ def test_compile_shows_where_the_error_is(tmp_path: Path) -> None:
     assert not (tmp_path / "wrong.holdfast").exists()
 
 
+def test_compile_check_names_what_is_read_and_the_way_there(tmp_path: Path) -> None:
+    clean = holdfast("compile", "--check", ROUTER, cwd=tmp_path)
+    assert (clean.returncode, clean.stdout, clean.stderr) == (0, "", "")
+    text = Path(ROUTER).read_text()
+    guard = "} else if (hdr.ipv6.isValid()) {"
+    assert guard in text
+    source = tmp_path / "unguarded.p4"
+    source.write_text(text.replace(guard, "} else if (true) {").replace('"../headers.p4"', f'"{APPS / "headers.p4"}"'))
+    result = holdfast("compile", "--check", str(source), cwd=tmp_path)
+    assert result.returncode == 1
+    assert "warning[W1180]: `hdr.ipv6." in result.stderr
+    assert "the parser goes through start" in result.stderr
+    result = holdfast("compile", "--check", "--json", str(source), cwd=tmp_path)
+    assert result.returncode == 1
+    assert {finding["code"] for finding in json.loads(result.stdout)} == {"W1180"}
+    assert list(tmp_path.iterdir()) == [source], "a check writes nothing"
+    assert holdfast("compile", "--check", "-o", "x", ROUTER, cwd=tmp_path).returncode != 0
+    assert holdfast("compile", "--json", ROUTER, cwd=tmp_path).returncode != 0
+
+
 def test_a_library_is_checked_and_cannot_run(tmp_path: Path) -> None:
     source = tmp_path / "library.p4"
     source.write_text("#include <core.p4>\ncontrol C(inout bit<8> x) { apply { x = x + 1; } }\n")

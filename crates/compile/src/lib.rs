@@ -11,6 +11,8 @@
 //! 7. [`validity`]: guards field writes, so that the fields of invalid headers are zero.
 //! 8. `ir::verify`: the invariants of the IR, checked on every program.
 //!
+//! [`examine_file`] goes another way after lowering: [`reads`] follows the paths of packets and names reads of what may not be there.
+//!
 //! Every message is a constructor in [`errors`]. This crate knows nothing about how a program is run; what stands around
 //! its blocks, it reads in [`ir::architecture`]. What it does not support is an error with a place, never a panic.
 #![forbid(unsafe_code)]
@@ -23,6 +25,7 @@ mod hir;
 mod indices;
 mod lower;
 pub mod p4info;
+mod reads;
 mod types;
 mod validity;
 
@@ -88,6 +91,47 @@ impl Outcome {
 /// Compiles the program in a file.
 pub fn compile_file(path: &Path, options: &Options) -> Outcome {
     compile_with(path, &loader(options), options)
+}
+
+/// Looks for reads of invalid headers and of variables without a value in the program in a file: warnings, and no program.
+pub fn examine_file(path: &Path, options: &Options) -> Outcome {
+    examine_with(path, &loader(options), options)
+}
+
+/// The same for a program given as text.
+pub fn examine_text(source: &str, name: &str, options: &Options) -> Outcome {
+    let text = Text {
+        name: PathBuf::from(name),
+        text: source.to_string(),
+        files: loader(options),
+    };
+    examine_with(Path::new(name), &text, options)
+}
+
+fn examine_with(path: &Path, loader: &dyn Loader, options: &Options) -> Outcome {
+    let parsed = syntax::parse(path, loader, &options.defines);
+    let mut diagnostics = parsed.diagnostics;
+    let failed = |diagnostics: &[Diagnostic]| diagnostics.iter().any(Diagnostic::is_error);
+    let mut checked = false;
+    if !failed(&diagnostics) {
+        let (module, found) = check::check(&parsed.program);
+        diagnostics.extend(found);
+        checked = !failed(&diagnostics);
+        if checked {
+            let (lowered, found) = lower::lower(&module, &parsed.sources, "examined", true);
+            diagnostics.extend(found);
+            if let Some(mut lowered) = lowered.filter(|_| !failed(&diagnostics)) {
+                indices::fold(&mut lowered.program, &lowered.next_indexes);
+                diagnostics.extend(reads::check(&lowered, &parsed.sources));
+            }
+        }
+    }
+    Outcome {
+        compiled: None,
+        diagnostics,
+        sources: parsed.sources,
+        checked,
+    }
 }
 
 /// Compiles a program given as text. `name` is shown in messages, and quoted includes are looked for beside it.
@@ -177,7 +221,7 @@ fn passes(
         return None;
     }
     *checked = true;
-    let (lowered, found) = lower::lower(&module, sources, name);
+    let (lowered, found) = lower::lower(&module, sources, name, false);
     diagnostics.extend(found);
     let mut lowered = lowered.filter(|_| !failed(diagnostics))?;
     indices::fold(&mut lowered.program, &lowered.next_indexes);

@@ -196,6 +196,23 @@ impl Program {
         finish(py, compilation)
     }
 
+    /// Reads of invalid headers and of variables without a value in the program in a file, each with the path of packets that leads there.
+    /// Errors of the program are among the diagnostics, and then nothing else is.
+    #[staticmethod]
+    #[pyo3(
+        signature = (path, include_dirs=Vec::new(), defines=nothing()),
+        text_signature = "(path, include_dirs=(), defines=...)"
+    )]
+    fn examine(
+        py: Python<'_>,
+        path: PathBuf,
+        include_dirs: Vec<PathBuf>,
+        defines: BTreeMap<String, String>,
+    ) -> Vec<Diagnostic> {
+        let options = options(include_dirs, defines);
+        py.detach(|| compiled(compile::examine_file(&path, &options)).diagnostics)
+    }
+
     /// Loads what :meth:`artifact` gave (verified first). Raises :class:`ControlError` INVALID_ARGUMENT. An artifact does not hold
     /// the program's P4Info, which can be given beside it.
     #[staticmethod]

@@ -264,15 +264,15 @@ impl Lowerer<'_> {
                 Ready::Lvalue(Lvalue::Place(place), before) if direct && !by_copy && !fixed => {
                     self.env.insert(*param, Binding::Place(place.clone()));
                     if before.is_none() {
-                        let zero = self.default_value(&ty);
-                        self.assign_place(&place, zero);
+                        let value = self.unset_value(&ty);
+                        self.assign_place(&place, value);
                     }
                 }
                 Ready::Lvalue(lvalue, before) => {
                     let place = self.parameter_place(*param);
                     let value = match before {
                         Some(value) => value,
-                        None => self.default_value(&ty),
+                        None => self.unset_value(&ty),
                     };
                     self.assign(&Lvalue::Place(place.clone()), value, &ty, span);
                     if !matches!(def.kind, VarKind::Param(Direction::In)) {

@@ -40,17 +40,20 @@ use place::{Lvalue, Place, Value};
 /// Statements, slots and states that lowering makes at most.
 const MAX_WORK: u32 = 1 << 18;
 
-/// Lowers a checked program. `name` is the program's name.
+/// Lowers a checked program. `name` is the program's name. `marks_unset`: variables without a value start with that of a slot of
+/// [`Lowered::unset`] instead of zero, for an analysis of the program, which must not run.
 pub(crate) fn lower(
     module: &Module,
     sources: &SourceMap,
     name: &str,
+    marks_unset: bool,
 ) -> (Option<Lowered>, Vec<Diagnostic>) {
     let pipeline = match arch::recognise(module) {
         Ok(pipeline) => pipeline,
         Err(error) => return (None, vec![*error]),
     };
     let mut lowerer = Lowerer::new(module, sources, name);
+    lowerer.unset = marks_unset.then(BTreeMap::new);
     lowerer.pipeline(&pipeline);
     lowerer.check_direct_meter_reads();
     let Lowerer {
@@ -58,6 +61,7 @@ pub(crate) fn lower(
         info,
         diagnostics,
         next_indexes,
+        unset,
         ..
     } = lowerer;
     (
@@ -66,6 +70,7 @@ pub(crate) fn lower(
             info,
             main: pipeline.main,
             next_indexes,
+            unset: unset.into_iter().flat_map(BTreeMap::into_values).collect(),
         }),
         diagnostics.into_vec(),
     )
@@ -81,6 +86,8 @@ pub(crate) struct Lowered {
     pub main: VarId,
     /// The slots of header stacks' next indexes.
     pub next_indexes: Vec<SlotId>,
+    /// The slots that stand for no value, if such were asked for.
+    pub unset: BTreeSet<SlotId>,
 }
 
 /// What the control plane sees, in the order it was met.
@@ -232,6 +239,8 @@ struct Lowerer<'m> {
     siblings: BTreeMap<HeaderId, Vec<HeaderId>>,
     /// The slots of header stacks' next indexes.
     next_indexes: Vec<SlotId>,
+    /// By width, the slots that stand for no value, if they are marked.
+    unset: Option<BTreeMap<u32, SlotId>>,
     /// Headers that are not whole bytes.
     padded: BTreeSet<HeaderId>,
     /// The headers around varbits that are in none.
@@ -297,6 +306,7 @@ impl<'m> Lowerer<'m> {
             field_lists: BTreeMap::new(),
             siblings: BTreeMap::new(),
             next_indexes: Vec::new(),
+            unset: None,
             padded: BTreeSet::new(),
             loose: BTreeMap::new(),
             current: None,

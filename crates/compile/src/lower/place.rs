@@ -514,6 +514,36 @@ impl Lowerer<'_> {
         }
     }
 
+    /// What a variable holds that was given no value: the default value, in which nothing is marked as having none unless that is
+    /// asked for.
+    pub(super) fn unset_value(&mut self, ty: &Ty) -> Value {
+        let value = self.default_value(ty);
+        match self.unset {
+            Some(_) => self.marked_unset(value),
+            None => value,
+        }
+    }
+
+    /// Headers keep their fields: those of an invalid header have a value of their own kind.
+    fn marked_unset(&mut self, value: Value) -> Value {
+        match value {
+            Value::Bits(e) => {
+                let width = e.width(&self.program.slots);
+                let known = self.unset.as_ref().and_then(|slots| slots.get(&width));
+                let slot = known.copied().unwrap_or_else(|| {
+                    let slot = self.new_slot("$unset", width);
+                    self.unset.get_or_insert_default().insert(width, slot);
+                    slot
+                });
+                Value::Bits(Expr::Slot(slot))
+            }
+            Value::Fields(items) => {
+                Value::Fields(items.into_iter().map(|v| self.marked_unset(v)).collect())
+            }
+            value => value,
+        }
+    }
+
     /// `cond ? a : b` of values of one shape.
     pub(super) fn mux(&self, cond: &Expr, a: Value, b: Value) -> Value {
         let all = |a: Vec<Value>, b: Vec<Value>| {

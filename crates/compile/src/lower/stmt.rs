@@ -124,7 +124,7 @@ impl Lowerer<'_> {
         let (ty, span) = (&def.ty, def.span);
         let value = match init {
             Some(init) => self.eval(init),
-            None => self.default_value(ty),
+            None => self.unset_value(ty),
         };
         let place = self.storage_of(var);
         self.env.insert(var, Binding::Place(place.clone()));

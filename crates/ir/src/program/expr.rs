@@ -4,7 +4,7 @@ use super::{Slot, SlotId};
 use crate::Bits;
 
 /// Expressions: no side effects, every width known.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Expr {
     /// A constant.
     Const(Bits),

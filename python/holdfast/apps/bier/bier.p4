@@ -75,6 +75,7 @@ control EndTunnels(inout headers_t hdr, in bool from_core, in bool counts, out b
             if (hdr.repair.isValid() && loopbacks.apply().hit) {
                 // What congestion did to the outer header is told to the inner one (RFC 6040, section 4.2).
                 bit<2> outer = hdr.repair.diffserv[1:0];
+                // allow(invalid): what comes out of a repair tunnel is IPv4 or has a carrier
                 bit<2> inner = hdr.carrier.isValid() ? hdr.carrier.diffserv[1:0] : hdr.ipv4.diffserv[1:0];
                 hdr.repair.setInvalid();
                 if (counts) {
@@ -186,7 +187,7 @@ control BierIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
         }
 
         bool is_ipv6 = hdr.ipv6.isValid();
-        bool is_multicast = is_ipv6 ? hdr.ipv6.dst_addr[127:120] == 0xff : hdr.ipv4.dst_addr[31:28] == 0xe;
+        bool is_multicast = is_ipv6 ? hdr.ipv6.dst_addr[127:120] == 0xff : hdr.ipv4.isValid() && hdr.ipv4.dst_addr[31:28] == 0xe;
         bool in_tunnel = hdr.repair.isValid() || hdr.carrier.isValid();
         bool from_core = false;
         if (in_tunnel || !hdr.bier.isValid() && is_multicast && meta.again == 0) {
@@ -262,6 +263,7 @@ control BierIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                     is_bier = true;
                     rest = meta.bits;
                     if (meta.again == 0) {
+                        // allow(invalid): the fields of the other version of IP are always zero, or add no entropy
                         hash(meta.entropy, HashAlgorithm.crc32, (bit<20>)0,
                              { hdr.ipv4.src_addr, hdr.ipv4.dst_addr, hdr.ipv4.protocol,
                                hdr.ipv6.src_addr, hdr.ipv6.dst_addr, hdr.ipv6.flow_label, hdr.ipv6.next_header },
@@ -343,6 +345,7 @@ control BierIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
             standard_metadata.egress_spec = CPU_PORT;
             hdr.packet_in.setValid();
             hdr.packet_in.ingress_port = standard_metadata.ingress_port;
+            hdr.packet_in._pad = 0;
         } else if (!is_bier) {
             if (!sends) {
                 mark_to_drop(standard_metadata);
@@ -476,6 +479,7 @@ control BierEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
             hdr.bier.proto = BIER_PROTO_IPV6;
             hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
         } else {
+            // allow(invalid): only packets of IP get a BIER header
             hdr.bier.dscp = hdr.ipv4.diffserv[7:2];
             hdr.bier.proto = BIER_PROTO_IPV4;
             decrement_ttl(hdr.ipv4);
@@ -507,6 +511,7 @@ control BierEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         hdr.carrier.setValid();
         hdr.carrier.version = 4;
         hdr.carrier.ihl = 5;
+        // allow(invalid): only packets of BIER go into a carrier
         hdr.carrier.diffserv = hdr.bier.dscp ++ ECN_NOT_ECT;
         hdr.carrier.total_len = meta.bier_bytes + (bit<16>)(IPV4_BYTES + GRE_BYTES);
         hdr.carrier.identification = 0;  // not fragmented, never will be (RFC 6864, section 4.1)
@@ -527,6 +532,7 @@ control BierEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         hdr.repair.setValid();
         hdr.repair.version = 4;
         hdr.repair.ihl = 5;
+        // allow(invalid): what goes into a repair tunnel is IPv4 or has a carrier
         hdr.repair.diffserv = has_carrier ? hdr.carrier.diffserv : hdr.ipv4.diffserv;
         hdr.repair.total_len = (has_carrier ? hdr.carrier.total_len : hdr.ipv4.total_len) + (bit<16>)IPV4_BYTES;
         hdr.repair.identification = 0;
@@ -583,6 +589,7 @@ control BierEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                     hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
                 } else {
                     hdr.ethernet.ether_type = ETHERTYPE_IPV4;
+                    // allow(invalid): what leaves BIER is of IP
                     hdr.ethernet.dst_addr = 25w0x200bc ++ hdr.ipv4.dst_addr[22:0];
                     decrement_ttl(hdr.ipv4);
                 }

@@ -389,6 +389,7 @@ control BierDeparser(packet_out packet, in headers_t hdr) {
 // A router's decrement, with the header checksum (RFC 1624, equation 3, for a difference of one in the TTL). The TTL must not be 0.
 void decrement_ttl(inout ipv4_t ip) {
     ip.ttl = ip.ttl - 1;
+    // allow(invalid): an invalid header keeps nothing of it
     bit<17> sum = (bit<17>)ip.hdr_checksum + 0x100;
     bit<16> checksum = sum[15:0] + (bit<16>)sum[16:16];
     // The two zeros of one's complement: a sum of fields that are not all zero is never the negative one.

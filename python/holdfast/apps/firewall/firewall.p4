@@ -226,6 +226,7 @@ control FirewallIngress(inout headers_t hdr, inout metadata_t meta, inout standa
         bool punts = false;
         bool floods = false;
         bit<32> header_bytes = is_ipv4 ? 32w20 : 32w40;
+        // allow(invalid): without IP nothing uses it
         bit<32> ip_bytes = is_ipv4 ? (bit<32>)hdr.ipv4.total_len : (bit<32>)hdr.ipv6.payload_len + 40;
         bit<32> carried = ip_bytes - header_bytes;
         bit<32> payload = 0;
@@ -276,6 +277,7 @@ control FirewallIngress(inout headers_t hdr, inout metadata_t meta, inout standa
                     reason = MALFORMED;
                 }
             } else if (meta.kind != KIND_OTHER) {
+                // allow(invalid): only packets of IPv6 are of this kind
                 if (carried < 8 || meta.kind == KIND_NEIGHBOUR && (carried < 24 && meta.type >= 135 || hdr.ipv6.hop_limit != 255)) {
                     reason = MALFORMED;
                 }
@@ -418,6 +420,7 @@ control FirewallIngress(inout headers_t hdr, inout metadata_t meta, inout standa
                 standard_metadata.egress_spec = CPU_PORT;
                 hdr.packet_in.setValid();
                 hdr.packet_in.ingress_port = standard_metadata.ingress_port;
+                hdr.packet_in._pad = 0;
             }
 #ifdef BRIDGED
         } else if (reason == PASSES && floods) {
@@ -447,6 +450,7 @@ control FirewallIngress(inout headers_t hdr, inout metadata_t meta, inout standa
                     sender_address = hdr.ipv6.src_addr;
                     receiver_address = hdr.ipv6.dst_addr;
                 }
+                // allow(invalid): of a frame that is too short for Ethernet the log has zeros
                 digest<dropped_t>(1, { reason, standard_metadata.ingress_port, hdr.ethernet.src_addr, hdr.ethernet.dst_addr,
                                        hdr.ethernet.ether_type, sender_address, receiver_address, meta.protocol, meta.src_port, meta.dst_port });
             }

@@ -252,6 +252,7 @@ control MplsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
         standard_metadata.egress_spec = CPU_PORT;
         hdr.packet_in.setValid();
         hdr.packet_in.ingress_port = standard_metadata.ingress_port;
+        hdr.packet_in._pad = 0;
     }
 
     // Ports behind which there are label switching routers. Labels from elsewhere are not ours (RFC 3031, section 3.1).
@@ -435,6 +436,7 @@ control MplsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
         hdr.mpls.push_front(1);
         hdr.mpls[0].setValid();
         hdr.mpls[0].label = top;
+        // allow(invalid): a second label goes on top of a first, which entries of push_stack have
         hdr.mpls[0].tc = hdr.mpls[1].tc;
         hdr.mpls[0].bos = 0;
         hdr.mpls[0].ttl = ttl;
@@ -633,6 +635,7 @@ control MplsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
 
         switch (nhlfes.apply().action_run) {
             php: {
+                // allow(invalid): entries with php are for labelled packets
                 if (hdr.mpls[0].bos == 0) {
                     if (meta.uniform == 1) {
                         if (!hdr.mpls[1].isValid()) {
@@ -645,6 +648,7 @@ control MplsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                     }
                 } else if (hdr.ipv4.isValid()) {
                     if (meta.uniform == 1) {
+                        // allow(invalid): likewise
                         set_ipv4_ttl.apply(hdr.ipv4, hdr.mpls[0].ttl);
                     }
                     hdr.ethernet.ether_type = ETHERTYPE_IPV4;
@@ -672,18 +676,21 @@ control MplsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                 }
                 if (depth >= 2) {
                     if (ttl2 == 0) {
+                        // allow(invalid): the first label is there: replaced or pushed
                         ttl2 = hdr.mpls[0].ttl;
                     }
                     stack_label(label2, ttl2);
                 }
                 if (depth >= 3) {
                     if (ttl3 == 0) {
+                        // allow(invalid): likewise
                         ttl3 = hdr.mpls[0].ttl;
                     }
                     stack_label(label3, ttl3);
                 }
                 if (depth >= 4) {
                     if (ttl4 == 0) {
+                        // allow(invalid): likewise
                         ttl4 = hdr.mpls[0].ttl;
                     }
                     stack_label(label4, ttl4);

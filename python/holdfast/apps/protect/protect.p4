@@ -461,6 +461,7 @@ control ProtectAndForward(inout headers_t hdr, inout metadata_t meta, inout stan
         standard_metadata.egress_spec = CPU_PORT;
         hdr.packet_in.setValid();
         hdr.packet_in.ingress_port = standard_metadata.ingress_port;
+        hdr.packet_in._pad = 0;
     }
 
     table ipv4_lpm {
@@ -534,10 +535,12 @@ control ProtectAndForward(inout headers_t hdr, inout metadata_t meta, inout stan
             outermost.ttl = hdr.tunnel.ttl;
             outermost.length = hdr.tunnel.total_len;
 #ifdef UDP_PORT
+            // allow(invalid): a tunnel without UDP is one of protocol 4 or 41, whose ports nothing uses
             outermost.src_port = hdr.udp.src_port;
             outermost.dst_port = hdr.udp.dst_port;
 #endif
         } else {
+            // allow(invalid): of IPv6 the values follow below, and without IP nothing uses them
             outermost.src_addr = hdr.ipv4.src_addr;
             outermost.dst_addr = hdr.ipv4.dst_addr;
             outermost.protocol = hdr.ipv4.protocol;
@@ -612,6 +615,7 @@ control ProtectIngress(inout headers_t hdr, inout metadata_t meta, inout standar
                 standard_metadata.egress_spec = CPU_PORT;
                 hdr.packet_in.setValid();
                 hdr.packet_in.ingress_port = standard_metadata.ingress_port;
+                hdr.packet_in._pad = 0;
             } else {
                 mark_to_drop(standard_metadata);
             }

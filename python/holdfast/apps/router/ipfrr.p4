@@ -171,6 +171,7 @@ control IpfrrIngress(inout headers_t hdr, inout metadata_t meta, inout standard_
         standard_metadata.egress_spec = CPU_PORT;
         hdr.packet_in.setValid();
         hdr.packet_in.ingress_port = standard_metadata.ingress_port;
+        hdr.packet_in._pad = 0;
     }
 
     table ipv4_lpm {
@@ -263,6 +264,7 @@ control IpfrrIngress(inout headers_t hdr, inout metadata_t meta, inout standard_
             stop = true;
         }
 
+        // allow(invalid): without IPv4 nothing uses it
         meta.dst_addr = hdr.ipv4.dst_addr;
         if (!stop && hdr.tunnel.isValid()) {
             meta.dst_addr = hdr.tunnel.dst_addr;

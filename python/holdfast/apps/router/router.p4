@@ -99,6 +99,7 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         standard_metadata.egress_spec = CPU_PORT;
         hdr.packet_in.setValid();
         hdr.packet_in.ingress_port = standard_metadata.ingress_port;
+        hdr.packet_in._pad = 0;
     }
 
     table ipv4_lpm {

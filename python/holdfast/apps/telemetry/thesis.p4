@@ -156,6 +156,7 @@ control TelemetryIngress(inout headers_t hdr, inout metadata_t meta, inout stand
             standard_metadata.egress_spec = CPU_PORT;
             hdr.packet_in.setValid();
             hdr.packet_in.ingress_port = standard_metadata.ingress_port;
+            hdr.packet_in._pad = 0;
         } else {
             mark_to_drop(standard_metadata);
         }
@@ -254,7 +255,7 @@ control TelemetryEgress(inout headers_t hdr, inout metadata_t meta, inout standa
                                                 FIRST_SESSION + (bit<32>)standard_metadata.ingress_port, 1);
                 }
             } else if (hdr.udp.isValid() && hdr.udp.dst_port != REPORT_PORT) {
-                if ((bit<32>)hdr.ipv4.total_len + (bit<32>)grown > mtu || hdr.int_header.hops == MAX_HOPS) {
+                if ((bit<32>)hdr.ipv4.total_len + (bit<32>)grown > mtu || hdr.int_header.isValid() && hdr.int_header.hops == MAX_HOPS) {
                     mtu_exceeded.count(0);
                 } else {
                     if (!hdr.int_header.isValid()) {

@@ -1,0 +1,419 @@
+//! What may be the case at one point of a program, on one group of paths that lead there.
+//!
+//! A [`State`] holds the values of slots that are known (validity bits among them), conditions that are known to hold or not, the slots
+//! that may have no value, and the path. Conditions that hold or fail make new states ([`State::assume`]); a condition that cannot be
+//! the case makes none. So relations between slots are kept by keeping states apart, as long as there are not too many.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use ir::{ActionId, BinaryOp, Bits, Expr, HeaderId, Loc, Slot, SlotId, StateId, TableId, UnaryOp};
+
+use crate::lower::build;
+
+/// Conditions that a state remembers; the oldest go first.
+const FACTS: usize = 24;
+
+/// A step on the way to a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// The parser entered a state.
+    Entered(StateId),
+    /// The packet ended before this header, or the parser rejected it.
+    Short(HeaderId),
+    /// The parser rejected the packet at a place.
+    Rejected(Loc),
+    /// A condition had a value.
+    Branch(Loc, bool),
+    /// A table was hit or missed, and ran an action.
+    Ran(TableId, ActionId, bool),
+    /// The packet is a copy that a clone has made, sent again, or parsed again.
+    Copied(&'static str),
+}
+
+/// The way to a place, from its end.
+#[derive(Debug)]
+pub(super) struct Path {
+    pub step: Step,
+    pub before: Option<Rc<Path>>,
+    pub length: usize,
+}
+
+impl Drop for Path {
+    /// Without recursion: paths may be long.
+    fn drop(&mut self) {
+        let mut next = self.before.take();
+        while let Some(path) = next {
+            match Rc::try_unwrap(path) {
+                Ok(mut path) => next = path.before.take(),
+                Err(_) => break,
+            }
+        }
+    }
+}
+
+/// What the clone of a packet needs to know when the pipeline ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct PendingClone {
+    pub of_ingress: bool,
+    pub preserve: Option<ir::FieldListId>,
+}
+
+/// What is the same of a packet however it is copied: validity and lack of values.
+pub(super) type Shape = (Vec<Option<bool>>, BTreeSet<SlotId>);
+
+/// What may be the case.
+#[derive(Clone, Debug)]
+pub(super) struct State {
+    /// Slots whose value is known.
+    pub values: BTreeMap<SlotId, Bits>,
+    /// Conditions, and whether they hold.
+    pub facts: Vec<(Rc<Expr>, bool)>,
+    /// Slots that may have no value.
+    pub unset: BTreeSet<SlotId>,
+    /// Headers that have been reported on this path already.
+    pub blamed: BTreeSet<HeaderId>,
+    /// A copy that the program has asked for.
+    pub clone: Option<PendingClone>,
+    /// As the parser left the packet, if the program clones packets of that time.
+    pub parsed: Option<Rc<State>>,
+    /// The way here.
+    pub path: Option<Rc<Path>>,
+}
+
+impl State {
+    /// At the start, with these values.
+    pub fn new(values: BTreeMap<SlotId, Bits>) -> State {
+        State {
+            values,
+            facts: Vec::new(),
+            unset: BTreeSet::new(),
+            blamed: BTreeSet::new(),
+            clone: None,
+            parsed: None,
+            path: None,
+        }
+    }
+
+    /// With one more step.
+    pub fn push(&mut self, step: Step) {
+        let length = self.path_length() + 1;
+        let before = self.path.take();
+        self.path = Some(Rc::new(Path {
+            step,
+            before,
+            length,
+        }));
+    }
+
+    /// Steps so far.
+    pub fn path_length(&self) -> usize {
+        self.path.as_ref().map_or(0, |path| path.length)
+    }
+
+    /// Whether both say the same, whichever way led there.
+    pub fn agrees(&self, other: &State) -> bool {
+        self.values == other.values
+            && self.unset == other.unset
+            && self.clone == other.clone
+            && self.blamed == other.blamed
+            && self.facts.len() == other.facts.len()
+            && self.facts.iter().all(|fact| other.facts.contains(fact))
+            && match (&self.parsed, &other.parsed) {
+                (Some(a), Some(b)) => Rc::ptr_eq(a, b) || a.agrees(b),
+                (a, b) => a.is_none() == b.is_none(),
+            }
+    }
+
+    /// What both say. Only known to one is not known; without a value in one is perhaps without.
+    pub fn join(&mut self, other: &State) {
+        self.values
+            .retain(|slot, value| other.values.get(slot) == Some(value));
+        self.facts.retain(|fact| other.facts.contains(fact));
+        self.unset.extend(&other.unset);
+        self.blamed.retain(|header| other.blamed.contains(header));
+        if other.path_length() < self.path_length() {
+            self.path.clone_from(&other.path);
+        }
+        if let (Some(a), Some(b)) = (&self.parsed, &other.parsed)
+            && !Rc::ptr_eq(a, b)
+            && !a.agrees(b)
+        {
+            let mut joined = (**a).clone();
+            joined.join(b);
+            self.parsed = Some(Rc::new(joined));
+        }
+    }
+
+    /// Forgets what is known of a slot's value.
+    pub fn forget(&mut self, slot: SlotId) {
+        self.values.remove(&slot);
+        self.facts
+            .retain(|(fact, _)| !fact.reads(&|read| read == slot));
+    }
+
+    /// Keeps what is said about these slots alone; validity is always kept.
+    pub fn keep(&mut self, values: &dyn Fn(SlotId) -> bool, unset: &dyn Fn(SlotId) -> bool) {
+        self.values.retain(|slot, _| values(*slot));
+        self.facts
+            .retain(|(fact, _)| !fact.reads(&|read| !values(read)));
+        self.unset.retain(|slot| unset(*slot));
+    }
+
+    /// Gives a slot a value. Whether this can be the case.
+    #[must_use]
+    pub fn set(&mut self, slot: SlotId, value: Bits, slots: &[Slot]) -> bool {
+        self.values.insert(slot, value);
+        let about: Vec<(Rc<Expr>, bool)> = (self.facts.iter())
+            .filter(|(fact, _)| fact.reads(&|read| read == slot))
+            .cloned()
+            .collect();
+        self.facts
+            .retain(|(fact, _)| !fact.reads(&|read| read == slot));
+        (about.into_iter()).all(|(fact, holds)| {
+            let simpler = self.simplify(&fact, slots);
+            match build::known(&simpler) {
+                Some(value) => value == holds,
+                None => {
+                    self.note(simpler, holds);
+                    true
+                }
+            }
+        })
+    }
+
+    /// Remembers whether a condition holds.
+    fn note(&mut self, condition: Expr, holds: bool) {
+        if self.facts.len() == FACTS {
+            self.facts.remove(0);
+        }
+        self.facts.push((Rc::new(condition), holds));
+    }
+
+    /// An equal expression with what is known put in.
+    pub fn simplify(&self, expr: &Expr, slots: &[Slot]) -> Expr {
+        let again = |e: &Expr| self.simplify(e, slots);
+        let simpler = match expr {
+            Expr::Slot(slot) => match self.values.get(slot) {
+                Some(value) => return Expr::Const(value.clone()),
+                None => return expr.clone(),
+            },
+            Expr::Const(_) | Expr::PacketLength => return expr.clone(),
+            Expr::Unary { op, a } => build::unary(*op, again(a)),
+            Expr::Binary { op, a, b } => build::binary(*op, again(a), again(b), slots),
+            Expr::Slice { a, high, low } => build::slice(again(a), *high, *low, slots),
+            Expr::Concat { a, b } => build::concat(again(a), again(b)),
+            Expr::ZeroExtend { a, width } => build::resize(again(a), *width, slots),
+            Expr::SignExtend { a, width } => build::resize_signed(again(a), *width, slots),
+            Expr::Mux {
+                cond,
+                then,
+                otherwise,
+            } => {
+                let cond = again(cond);
+                match build::known(&cond) {
+                    Some(true) => again(then),
+                    Some(false) => again(otherwise),
+                    None => build::mux(cond, again(then), again(otherwise)),
+                }
+            }
+        };
+        if let Expr::Const(_) = simpler {
+            return simpler;
+        }
+        let (condition, sense) = normal(&simpler);
+        self.fact(&condition)
+            .map_or(simpler, |holds| build::boolean(holds == sense))
+    }
+
+    /// Whether a condition in its normal form is known to hold.
+    fn fact(&self, condition: &Expr) -> Option<bool> {
+        let equals = |e: &Expr| match e {
+            Expr::Binary {
+                op: BinaryOp::Eq,
+                a,
+                b,
+            } => match &**b {
+                Expr::Const(value) => Some((a.clone(), value.clone())),
+                _ => None,
+            },
+            _ => None,
+        };
+        if self.facts.is_empty() {
+            return None;
+        }
+        if let Some((_, holds)) = self.facts.iter().find(|(fact, _)| **fact == *condition) {
+            return Some(*holds);
+        }
+        // What equals one value equals no other.
+        let (a, value) = equals(condition)?;
+        let other = (self.facts.iter())
+            .filter(|(_, holds)| *holds)
+            .filter_map(|(fact, _)| equals(fact))
+            .any(|(b, known)| a == b && value != known);
+        other.then_some(false)
+    }
+
+    /// The states in which a condition has a value.
+    pub fn assume(self, condition: &Expr, value: bool, slots: &[Slot]) -> Vec<State> {
+        let condition = self.simplify(condition, slots);
+        match condition {
+            Expr::Const(bits) => match bits.is_zero() != value {
+                true => vec![self],
+                false => Vec::new(),
+            },
+            Expr::Unary {
+                op: UnaryOp::Not,
+                a,
+            } => self.assume(&a, !value, slots),
+            Expr::Binary { op, a, b }
+                if matches!(op, BinaryOp::And | BinaryOp::Or) && a.width(slots) == 1 =>
+            {
+                // Both operands have the value, or the first that has the other one decides.
+                let both = value == (op == BinaryOp::And);
+                if both {
+                    let first = self.assume(&a, value, slots);
+                    return (first.into_iter())
+                        .flat_map(|state| state.assume(&b, value, slots))
+                        .collect();
+                }
+                let mut states = self.clone().assume(&a, value, slots);
+                for state in self.assume(&a, !value, slots) {
+                    states.extend(state.assume(&b, value, slots));
+                }
+                states
+            }
+            Expr::Mux {
+                cond,
+                then,
+                otherwise,
+            } => {
+                let mut states = Vec::new();
+                for (side, arm) in [(true, then), (false, otherwise)] {
+                    for state in self.clone().assume(&cond, side, slots) {
+                        states.extend(state.assume(&arm, value, slots));
+                    }
+                }
+                states
+            }
+            condition => {
+                let (condition, sense) = normal(&condition);
+                self.assume_normal(condition, value == sense, slots)
+            }
+        }
+    }
+
+    /// Of a condition that is neither known nor made of others.
+    fn assume_normal(mut self, condition: Expr, value: bool, slots: &[Slot]) -> Vec<State> {
+        match &condition {
+            Expr::Slot(slot) => {
+                let slot = *slot;
+                match self.set(slot, Bits::from_bool(value), slots) {
+                    true => vec![self],
+                    false => Vec::new(),
+                }
+            }
+            Expr::Binary {
+                op: BinaryOp::Eq,
+                a,
+                b,
+            } => match &**b {
+                Expr::Const(constant) => self.assume_equal(a, constant, value, slots),
+                _ => {
+                    self.note(condition, value);
+                    vec![self]
+                }
+            },
+            _ => {
+                self.note(condition, value);
+                vec![self]
+            }
+        }
+    }
+
+    /// The states in which an expression equals a constant, or differs from it.
+    fn assume_equal(
+        mut self,
+        a: &Expr,
+        constant: &Bits,
+        value: bool,
+        slots: &[Slot],
+    ) -> Vec<State> {
+        let equals =
+            |a: &Expr, bits: Bits| build::binary(BinaryOp::Eq, a.clone(), Expr::Const(bits), slots);
+        match a {
+            Expr::Slot(slot) if value => {
+                let possible = self.set(*slot, constant.clone(), slots);
+                if possible { vec![self] } else { Vec::new() }
+            }
+            Expr::Concat { a: high, b: low } => {
+                let width = low.width(slots);
+                let high = equals(high, constant.slice(constant.width() - 1, width));
+                let low = equals(low, constant.slice(width - 1, 0));
+                let both = build::binary(BinaryOp::And, high, low, slots);
+                self.assume(&both, value, slots)
+            }
+            Expr::ZeroExtend { a, .. } => {
+                let width = a.width(slots);
+                match constant.bit_length() <= width {
+                    true => {
+                        let inner = equals(a, constant.resize(width));
+                        self.assume(&inner, value, slots)
+                    }
+                    false if value => Vec::new(),
+                    false => vec![self],
+                }
+            }
+            Expr::Mux {
+                cond,
+                then,
+                otherwise,
+            } => {
+                let mut states = Vec::new();
+                for (side, arm) in [(true, then), (false, otherwise)] {
+                    let inner = equals(arm, constant.clone());
+                    for state in self.clone().assume(cond, side, slots) {
+                        states.extend(state.assume(&inner, value, slots));
+                    }
+                }
+                states
+            }
+            _ => {
+                self.note(equals(a, constant.clone()), value);
+                vec![self]
+            }
+        }
+    }
+}
+
+/// A condition in the form in which states remember it, and whether it holds when that does: no `Ne`, `Ule`, `Not`; constants on the
+/// right of an equality.
+fn normal(condition: &Expr) -> (Expr, bool) {
+    match condition {
+        Expr::Unary {
+            op: UnaryOp::Not,
+            a,
+        } => {
+            let (inner, sense) = normal(a);
+            (inner, !sense)
+        }
+        Expr::Binary { op, a, b } => {
+            let make = |op, a: &Expr, b: &Expr| Expr::Binary {
+                op,
+                a: Box::new(a.clone()),
+                b: Box::new(b.clone()),
+            };
+            match op {
+                BinaryOp::Eq | BinaryOp::Ne => {
+                    let swap = matches!(**a, Expr::Const(_));
+                    let (a, b) = if swap { (b, a) } else { (a, b) };
+                    (make(BinaryOp::Eq, a, b), *op == BinaryOp::Eq)
+                }
+                BinaryOp::Ule => (make(BinaryOp::Ult, b, a), false),
+                BinaryOp::Sle => (make(BinaryOp::Slt, b, a), false),
+                _ => (condition.clone(), true),
+            }
+        }
+        _ => (condition.clone(), true),
+    }
+}

@@ -1,0 +1,282 @@
+//! Which slots conditions depend on, and where slots are read for the last time: what states need to remember.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ir::{BinaryOp, Block, CloneKind, Expr, Program, SlotId, Stmt, StmtKind};
+
+/// What is read where. Positions number the statements of the controls in the order in which packets meet them.
+pub(super) struct Uses {
+    relevant: Vec<bool>,
+    validity: Vec<bool>,
+    next_index: Vec<bool>,
+    may_be_unset: Vec<bool>,
+    /// Fields of headers that are sent.
+    sent: Vec<bool>,
+    /// The position of the last statement that reads a slot.
+    last: Vec<u32>,
+    /// By the address of a statement, which does not move: its position, and the next one behind it and what is inside.
+    positions: BTreeMap<usize, (u32, u32)>,
+    starts: BTreeMap<u8, u32>,
+}
+
+fn clones_egress(program: &Program) -> bool {
+    (ir::statements(&program.egress))
+        .chain(
+            program
+                .actions
+                .iter()
+                .flat_map(|action| ir::statements(&action.body)),
+        )
+        .any(|stmt| {
+            matches!(
+                stmt.kind,
+                StmtKind::Clone {
+                    kind: CloneKind::EgressToEgress,
+                    ..
+                }
+            )
+        })
+}
+
+fn address(stmt: &Stmt) -> usize {
+    std::ptr::from_ref(stmt) as usize
+}
+
+impl Uses {
+    pub fn new(program: &Program) -> Uses {
+        let count = program.slots.len();
+        let mut uses = Uses {
+            relevant: vec![false; count],
+            validity: vec![false; count],
+            next_index: (program.slots.iter())
+                .map(|slot| slot.name.ends_with(".nextIndex"))
+                .collect(),
+            may_be_unset: vec![false; count],
+            sent: vec![false; count],
+            last: vec![0; count],
+            positions: BTreeMap::new(),
+            starts: BTreeMap::new(),
+        };
+        uses.find_relevant(program);
+        uses.find_unset(program);
+        let mut next = 1;
+        for block in Block::CONTROLS {
+            uses.starts.insert(block as u8, next);
+            let first = next;
+            uses.number(program, program.control(block), &mut next);
+            if block == Block::Egress && clones_egress(program) {
+                // The clones come from the end of egress to its beginning.
+                let inside = first..next;
+                let read = uses.last.iter_mut().filter(|last| inside.contains(last));
+                read.for_each(|last| *last = next);
+            }
+        }
+        uses.find_lasting(program);
+        uses
+    }
+
+    /// Slots that conditions read, and those that such slots get their values from.
+    fn find_relevant(&mut self, program: &Program) {
+        let mut read = BTreeSet::new();
+        for header in &program.headers {
+            self.validity[header.valid.index()] = true;
+            read.insert(header.valid);
+        }
+        for stmt in program.bodies().flat_map(ir::statements) {
+            match &stmt.kind {
+                StmtKind::If { cond, .. } | StmtKind::Assert { cond } => all(cond, &mut read),
+                StmtKind::Switch { value, .. } => all(value, &mut read),
+                _ => {}
+            }
+            for expr in stmt.kind.exprs() {
+                conditions(expr, program, &mut read);
+            }
+        }
+        for key in program.select_keys() {
+            all(key, &mut read);
+        }
+        if let Some(standard) = program.v1model() {
+            read.extend([
+                standard.egress_spec,
+                standard.mcast_grp,
+                standard.egress_port,
+            ]);
+        }
+        loop {
+            let before = read.len();
+            for stmt in program.bodies().flat_map(ir::statements) {
+                if let StmtKind::Assign { dst, value } = &stmt.kind
+                    && read.contains(dst)
+                {
+                    all(value, &mut read);
+                }
+            }
+            if read.len() == before {
+                break;
+            }
+        }
+        for slot in read {
+            self.relevant[slot.index()] = true;
+        }
+    }
+
+    /// Slots that a copy of no value may reach, or a header made valid has.
+    fn find_unset(&mut self, program: &Program) {
+        for stmt in program.bodies().flat_map(ir::statements) {
+            if let StmtKind::Assign {
+                dst,
+                value: Expr::Slot(_),
+            } = &stmt.kind
+            {
+                self.may_be_unset[dst.index()] = true;
+            }
+        }
+    }
+
+    fn number(&mut self, program: &Program, body: &[Stmt], next: &mut u32) {
+        for stmt in body {
+            let position = *next;
+            *next += 1;
+            let mut read = BTreeSet::new();
+            reads(program, stmt, &mut read);
+            for inner in stmt.kind.inner() {
+                self.number(program, inner, next);
+            }
+            self.positions.insert(address(stmt), (position, *next));
+            let until = match stmt.kind {
+                // What a later round reads is read later.
+                StmtKind::Loop { .. } => {
+                    for stmt in ir::statements(body_of(stmt)) {
+                        reads(program, stmt, &mut read);
+                    }
+                    *next
+                }
+                _ => position,
+            };
+            for slot in read {
+                let last = &mut self.last[slot.index()];
+                *last = (*last).max(until);
+            }
+        }
+    }
+
+    /// Validity is of use as long as the fields are; what comes back with a clone, always.
+    fn find_lasting(&mut self, program: &Program) {
+        for (header, emitted) in program.headers.iter().zip(program.emitted_headers()) {
+            let fields = header.field_slots().map(|slot| self.last[slot.index()]);
+            let last = fields
+                .max()
+                .unwrap_or(0)
+                .max(self.last[header.valid.index()]);
+            self.last[header.valid.index()] = last;
+            for slot in header.field_slots() {
+                self.sent[slot.index()] = emitted;
+            }
+        }
+        let copies = program
+            .bodies()
+            .flat_map(ir::statements)
+            .filter_map(|stmt| match stmt.kind {
+                StmtKind::Clone { preserve, .. } => preserve,
+                _ => None,
+            });
+        for list in copies {
+            for slot in &program.field_lists[list.index()].slots {
+                self.last[slot.index()] = u32::MAX;
+            }
+        }
+        if let Some(standard) = program.v1model() {
+            for slot in [
+                standard.egress_spec,
+                standard.mcast_grp,
+                standard.instance_type,
+            ] {
+                self.last[slot.index()] = u32::MAX;
+            }
+        }
+    }
+
+    pub fn relevant(&self) -> impl Iterator<Item = SlotId> {
+        (0..self.relevant.len() as u32)
+            .map(SlotId)
+            .filter(|slot| self.is_relevant(*slot))
+    }
+
+    pub fn is_relevant(&self, slot: SlotId) -> bool {
+        self.relevant[slot.index()]
+    }
+
+    pub fn is_validity(&self, slot: SlotId) -> bool {
+        self.validity[slot.index()]
+    }
+
+    pub fn is_next_index(&self, slot: SlotId) -> bool {
+        self.next_index[slot.index()]
+    }
+
+    pub fn may_be_unset(&self, slot: SlotId) -> bool {
+        self.may_be_unset[slot.index()]
+    }
+
+    /// Whether a header of this field is sent.
+    pub fn is_sent(&self, slot: SlotId) -> bool {
+        self.sent[slot.index()]
+    }
+
+    pub fn is_read_after(&self, slot: SlotId, position: u32) -> bool {
+        self.last[slot.index()] >= position
+    }
+
+    pub fn position(&self, stmt: &Stmt) -> Option<(u32, u32)> {
+        self.positions.get(&address(stmt)).copied()
+    }
+
+    pub fn start(&self, block: Block) -> Option<u32> {
+        self.starts.get(&(block as u8)).copied()
+    }
+}
+
+fn body_of(stmt: &Stmt) -> &[Stmt] {
+    match &stmt.kind {
+        StmtKind::Loop { body, .. } => body,
+        _ => &[],
+    }
+}
+
+fn all(expr: &Expr, out: &mut BTreeSet<SlotId>) {
+    match expr {
+        Expr::Slot(slot) => {
+            out.insert(*slot);
+        }
+        _ => expr.operands().for_each(|operand| all(operand, out)),
+    }
+}
+
+/// What the conditions inside of an expression read.
+fn conditions(expr: &Expr, program: &Program, out: &mut BTreeSet<SlotId>) {
+    match expr {
+        Expr::Mux { cond, .. } => all(cond, out),
+        Expr::Binary {
+            op: BinaryOp::And | BinaryOp::Or,
+            a,
+            ..
+        } if a.width(&program.slots) == 1 => all(expr, out),
+        _ => {}
+    }
+    expr.operands()
+        .for_each(|operand| conditions(operand, program, out));
+}
+
+/// What a statement itself reads, the actions of its table included, but not what it sends.
+fn reads(program: &Program, stmt: &Stmt, out: &mut BTreeSet<SlotId>) {
+    for expr in stmt.kind.exprs() {
+        all(expr, out);
+    }
+    if let StmtKind::Apply { table, .. } = &stmt.kind {
+        for action in &program.tables[table.index()].actions {
+            for stmt in ir::statements(&program.actions[action.action.index()].body) {
+                reads(program, stmt, out);
+            }
+        }
+    }
+}
