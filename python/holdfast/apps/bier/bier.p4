@@ -75,8 +75,8 @@ control EndTunnels(inout headers_t hdr, in bool from_core, in bool counts, out b
             if (hdr.repair.isValid() && loopbacks.apply().hit) {
                 // What congestion did to the outer header is told to the inner one (RFC 6040, section 4.2).
                 bit<2> outer = hdr.repair.diffserv[1:0];
-                // allow(invalid): what comes out of a repair tunnel is IPv4 or has a carrier
-                bit<2> inner = hdr.carrier.isValid() ? hdr.carrier.diffserv[1:0] : hdr.ipv4.diffserv[1:0];
+                bit<2> inner = hdr.carrier.isValid() ? hdr.carrier.diffserv[1:0]
+                                                     : hdr.ipv4.isValid() ? hdr.ipv4.diffserv[1:0] : 2w0;
                 hdr.repair.setInvalid();
                 if (counts) {
                     decapsulated.count(0);
