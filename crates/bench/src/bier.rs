@@ -352,7 +352,10 @@ fn write(switch: &mut Switch, entity: Entity) -> Result<(), String> {
 
 fn prepared(configuration: &Configuration) -> Result<(Switch, Box<BierNode>), String> {
     let replication = configuration.replication.define().to_string();
-    let mut switch = source::switch("bier.p4", &[("REPLICATION", replication)])?;
+    let mut switch = source::switch(
+        "python/holdfast/apps/bier/bier.p4",
+        &[("REPLICATION", replication)],
+    )?;
     configuration.fill(&mut switch)?;
     Ok((switch, Box::new(configuration.by_hand())))
 }

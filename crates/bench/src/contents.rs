@@ -83,6 +83,11 @@ impl Target {
         self.table
     }
 
+    /// The action.
+    pub fn action(&self) -> ActionId {
+        self.action
+    }
+
     /// An entry for the table.
     pub fn entry(&self, matches: &[Match], priority: i32, args: &[u128]) -> Entry {
         let matches = (matches.iter().zip(&self.key_widths))

@@ -36,7 +36,7 @@ fn stations(count: usize) -> Vec<Station> {
 /// The workload with this many addresses.
 pub fn workload(count: usize) -> Result<Workload, String> {
     let stations: Rc<[Station]> = stations(count).into();
-    let mut switch = source::switch("l2_switch.p4", &[("ADDRESSES", count.to_string())])?;
+    let mut switch = source::switch("benches/l2_switch.p4", &[("ADDRESSES", count.to_string())])?;
     let sources = Target::new(&switch, "sources", "known")?;
     let destinations = Target::new(&switch, "destinations", "forward")?;
     let mut handwritten = LearningSwitch::new(count, PORTS as u32);

@@ -287,7 +287,7 @@ fn acl(count: usize, routes: &[Route], random: &mut Random) -> Vec<(AclMatch, Ac
 /// The workload; tables are smaller by `scale`.
 pub fn workload(scale: usize) -> Result<Workload, String> {
     let configuration = Rc::new(Configuration::new(scale));
-    let mut switch = source::switch("middleblock.p4", &[])?;
+    let mut switch = source::switch("benches/middleblock.p4", &[])?;
     configuration.fill(&mut switch)?;
     let handwritten = Box::new(configuration.by_hand());
     Ok(Workload {

@@ -211,7 +211,7 @@ fn prepared(
     acceptance: Acceptance,
 ) -> Result<(Rc<Configuration>, Switch, Box<ProtectNode>), String> {
     let configuration = Rc::new(Configuration::new(count, acceptance));
-    let mut switch = source::switch("protect.p4", &[])?;
+    let mut switch = source::switch("python/holdfast/apps/protect/protect.p4", &[])?;
     configuration.fill(&mut switch)?;
     let node = Box::new(configuration.by_hand());
     Ok((configuration, switch, node))

@@ -106,7 +106,7 @@ pub fn next_hops() -> Vec<NextHop> {
 pub fn workload(count: usize) -> Result<Workload, String> {
     let prefixes: Rc<[Prefix]> = prefixes(count).into();
     let next_hops = next_hops();
-    let mut switch = source::switch("router.p4", &[("ROUTES", count.to_string())])?;
+    let mut switch = source::switch("benches/router.p4", &[("ROUTES", count.to_string())])?;
     let routes = Target::new(&switch, "routes", "forward")?;
     let mut handwritten = Router::new(next_hops.clone());
     for (i, prefix) in prefixes.iter().enumerate() {

@@ -56,7 +56,7 @@ const PS_PER_S: u64 = 1_000_000_000_000;
 
 fn measure_dumbbell(quick: bool) -> Result<SimulationMeasurement, String> {
     let until_ps = if quick { DUMBBELL_PS / 10 } else { DUMBBELL_PS };
-    let code = source::code("router.p4", &[("ROUTES", "201".to_string())])?;
+    let code = source::code("benches/router.p4", &[("ROUTES", "201".to_string())])?;
     let mut times = Vec::new();
     let mut measured = None;
     for _ in 0..REPETITIONS {
@@ -327,7 +327,7 @@ fn host(number: u8, ipv4: Ipv4Addr) -> HostConfig {
 impl Lines {
     fn new(lines: usize, routers: usize) -> Result<Lines, String> {
         Ok(Lines {
-            program: source::code("router.p4", &[("ROUTES", "1001".to_string())])?,
+            program: source::code("benches/router.p4", &[("ROUTES", "1001".to_string())])?,
             lines,
             routers,
             // One router gets a thousand; a thousand routers share them, since filling tables is not what is measured.

@@ -5,55 +5,35 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use syntax::{FileLoader, IncludeStyle, LoadError, Loaded, Loader};
 
-/// The built-in files by the name that they are included by.
-const FILES: [(&str, &str); 14] = [
-    ("headers.p4", include_str!("../../../benches/headers.p4")),
-    (
-        "l2_switch.p4",
-        include_str!("../../../benches/l2_switch.p4"),
-    ),
-    ("router.p4", include_str!("../../../benches/router.p4")),
-    (
-        "middleblock.p4",
-        include_str!("../../../benches/middleblock.p4"),
-    ),
-    ("tables.p4", include_str!("../../../benches/tables.p4")),
-    (
-        "wide_field.p4",
-        include_str!("../../../benches/wide_field.p4"),
-    ),
-    (
-        "protect.p4",
-        include_str!("../../../python/holdfast/apps/protect/protect.p4"),
-    ),
-    (
-        "acceptance.p4",
-        include_str!("../../../python/holdfast/apps/protect/acceptance.p4"),
-    ),
-    (
-        "bier.p4",
-        include_str!("../../../python/holdfast/apps/bier/bier.p4"),
-    ),
-    (
-        "packet.p4",
-        include_str!("../../../python/holdfast/apps/bier/packet.p4"),
-    ),
-    (
-        "routing.p4",
-        include_str!("../../../python/holdfast/apps/bier/routing.p4"),
-    ),
-    (
-        "channels.p4",
-        include_str!("../../../python/holdfast/apps/bier/channels.p4"),
-    ),
-    (
-        "replication.p4",
-        include_str!("../../../python/holdfast/apps/bier/replication.p4"),
-    ),
-    (
-        "../headers.p4",
-        include_str!("../../../python/holdfast/apps/headers.p4"),
-    ),
+/// The built-in files by their paths in the repository.
+macro_rules! files {
+    ($($path:literal),* $(,)?) => {
+        &[$(($path, include_str!(concat!("../../../", $path)))),*]
+    };
+}
+const FILES: &[(&str, &str)] = files![
+    "benches/headers.p4",
+    "benches/l2_switch.p4",
+    "benches/router.p4",
+    "benches/middleblock.p4",
+    "benches/tables.p4",
+    "benches/wide_field.p4",
+    "python/holdfast/apps/headers.p4",
+    "python/holdfast/apps/protect/protect.p4",
+    "python/holdfast/apps/protect/acceptance.p4",
+    "python/holdfast/apps/bier/bier.p4",
+    "python/holdfast/apps/bier/packet.p4",
+    "python/holdfast/apps/bier/routing.p4",
+    "python/holdfast/apps/bier/channels.p4",
+    "python/holdfast/apps/bier/replication.p4",
+    "python/holdfast/apps/telemetry/telemetry.p4",
+    "python/holdfast/apps/telemetry/packet.p4",
+    "python/holdfast/apps/telemetry/int.p4",
+    "python/holdfast/apps/telemetry/routing.p4",
+    "python/holdfast/apps/telemetry/hop.p4",
+    "python/holdfast/apps/telemetry/edge.p4",
+    "python/holdfast/apps/telemetry/reports.p4",
+    "python/holdfast/apps/shorternet/shorternet.p4",
 ];
 
 /// Files in memory; nothing of the file system is read.
@@ -80,7 +60,15 @@ impl Loader for BuiltIn {
     fn include(&self, name: &str, style: IncludeStyle, from: &Path) -> Result<Loaded, LoadError> {
         match style {
             IncludeStyle::Angled => self.libraries.include(name, style, from),
-            IncludeStyle::Quoted => self.open(Path::new(name)),
+            IncludeStyle::Quoted => {
+                let folder = from.parent().unwrap_or(Path::new(""));
+                // From an application's folder to the one of all.
+                let path = match name.strip_prefix("../") {
+                    Some(above) => folder.parent().unwrap_or(folder).join(above),
+                    None => folder.join(name),
+                };
+                self.open(&path)
+            }
         }
     }
 }

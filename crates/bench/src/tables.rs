@@ -73,7 +73,7 @@ pub fn measure_table(name: &str, quick: bool) -> Result<TableMeasurement, String
         format!("there is no table {name:?}; there are {}", names.join(", "))
     })?;
     let count = if quick { full / 100 } else { full };
-    let mut switch = source::switch("tables.p4", &[])?;
+    let mut switch = source::switch("benches/tables.p4", &[])?;
     let target = Target::new(&switch, table, "forward")?;
     let contents = contents(&target, table, count);
     let mut random = Random::new(20);
@@ -90,7 +90,7 @@ pub fn measure_table(name: &str, quick: bool) -> Result<TableMeasurement, String
         let entries = order.iter().map(|&at| &contents.entries[at]);
         delete_all(&mut switch, &target, entries, &mut updates[1])?;
         // A new table has everything to grow again.
-        switch = source::switch("tables.p4", &[])?;
+        switch = source::switch("benches/tables.p4", &[])?;
     }
     let [inserted, deleted] = [0, 1].map(|i| updates[i].iter().sum::<f64>());
     let mut times = updates.concat();

@@ -15,7 +15,10 @@ use ir::{ActionCall, ActionId, Bits, KeyMatch, TableId};
 
 /// The workload with this many neighbours.
 pub fn workload(count: usize) -> Result<Workload, String> {
-    let mut switch = source::switch("wide_field.p4", &[("NEIGHBOURS", count.to_string())])?;
+    let mut switch = source::switch(
+        "benches/wide_field.p4",
+        &[("NEIGHBOURS", count.to_string())],
+    )?;
     let program = switch.program().clone();
     let forward = (program.actions.iter())
         .position(|a| a.name.ends_with("forward"))

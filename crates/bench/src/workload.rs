@@ -2,8 +2,9 @@
 
 use crate::bier::Replication;
 use crate::protect::Acceptance;
+use crate::telemetry::Role;
 use crate::traffic::Traffic;
-use crate::{bier, l2_switch, middleblock, protect, router, wide_field};
+use crate::{bier, l2_switch, middleblock, protect, router, shorternet, telemetry, wide_field};
 use engine::{Output, Packet, Switch};
 
 /// A function written by hand in Rust, with its own tables.
@@ -33,7 +34,7 @@ pub struct Workload {
 }
 
 /// The programs that can be measured.
-pub const PROGRAMS: [&str; 18] = [
+pub const PROGRAMS: [&str; 21] = [
     "l2_switch",
     "router_1k",
     "router_1m",
@@ -42,6 +43,9 @@ pub const PROGRAMS: [&str; 18] = [
     "protect_egress",
     "protect_egress_vector",
     "wide_field",
+    "int_transit",
+    "int_source",
+    "shorternet",
     "bier_transit_1",
     "bier_transit_1_recirculate",
     "bier_transit_1_clusters",
@@ -64,6 +68,9 @@ pub fn workload(program: &str, quick: bool) -> Result<Workload, String> {
         "protect_egress" => protect::egress(1_000 / scale, Acceptance::Window),
         "protect_egress_vector" => protect::egress(1_000 / scale, Acceptance::VECTOR),
         "wide_field" => wide_field::workload(4_096 / scale),
+        "int_transit" => telemetry::node(1_000 / scale, Role::Transit),
+        "int_source" => telemetry::node(1_000 / scale, Role::Source),
+        "shorternet" => shorternet::edge(10_000 / scale),
         "router_1k" => router::workload(1_000 / scale),
         "router_1m" => router::workload(1_000_000 / scale),
         "bier_bfir" => bier::bfir(1_000 / scale),
