@@ -13,11 +13,12 @@ use crate::medium::Medium;
 use crate::membership::Memberships;
 use crate::node::NodeState;
 use crate::scheduler::Event;
-use crate::tcp_flow::{EndpointId, Key4, Key6, read_segment};
+use crate::tcp_flow::{EndpointId, Key4, Key6, read_segment, read_telemetry};
 use engine::Packet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::checksum::Sum;
-use wire::{Address, MacAddress, arp, checksum, ethernet, icmpv4, icmpv6, ipv4, ipv6, udp};
+use wire::int::Telemetry;
+use wire::{Address, MacAddress, arp, checksum, ethernet, icmpv4, icmpv6, int, ipv4, ipv6, udp};
 
 /// Configuration of a modelled host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +65,8 @@ pub(crate) enum Received<'a> {
     Segment {
         endpoint: Option<EndpointId>,
         segment: tcp::Segment,
+        /// What its INT headers say.
+        telemetry: Option<Box<Telemetry>>,
     },
     /// Anything else.
     Other,
@@ -79,6 +82,8 @@ pub(crate) struct Host {
     connections: Vec<(Key4, EndpointId)>,
     /// The same over IPv6: apart, so that the keys of most stay short.
     connections_v6: Vec<(Key6, EndpointId)>,
+    /// Some of its connections are sinks of INT headers.
+    takes_telemetry: bool,
     /// What it joined, if anybody in the network joins anything.
     pub(crate) memberships: Option<Box<Memberships>>,
 }
@@ -90,6 +95,7 @@ impl Host {
             pings: Vec::new(),
             connections: Vec::new(),
             connections_v6: Vec::new(),
+            takes_telemetry: false,
             memberships: None,
         }
     }
@@ -124,6 +130,11 @@ impl Host {
             let event = Event::Membership { node: own.id };
             medium.scheduler.push(due_ps, event);
         }
+    }
+
+    /// From now on the host takes INT headers out of TCP segments that the DSCP indicates them in.
+    pub(crate) fn take_telemetry(&mut self) {
+        self.takes_telemetry = true;
     }
 
     /// Makes a connection from `port` of this host to `peer_port` of the destination known; false if there is one already.
@@ -246,10 +257,11 @@ impl Host {
             ipv4::PROTOCOL_UDP => receive_udp(packet.source(), to, packet.payload(), recognise),
             ipv4::PROTOCOL_TCP => {
                 let (source, class) = (packet.source(), packet.traffic_class());
-                match read_segment(source, to, class, packet.payload()) {
-                    Ok((port, peer_port, segment)) => Received::Segment {
+                match self.read(source, to, class, packet.payload()) {
+                    Ok((port, peer_port, segment, telemetry)) => Received::Segment {
                         endpoint: find(&self.connections, Key4::new(port, peer_port, source)),
                         segment,
+                        telemetry,
                     },
                     Err(_) => Received::Corrupt(None),
                 }
@@ -276,16 +288,35 @@ impl Host {
             ipv4::PROTOCOL_UDP => receive_udp(packet.source(), to, packet.payload(), recognise),
             ipv4::PROTOCOL_TCP => {
                 let (source, class) = (packet.source(), packet.traffic_class());
-                match read_segment(source, to, class, packet.payload()) {
-                    Ok((port, peer_port, segment)) => Received::Segment {
+                match self.read(source, to, class, packet.payload()) {
+                    Ok((port, peer_port, segment, telemetry)) => Received::Segment {
                         endpoint: find(&self.connections_v6, Key6::new(port, peer_port, source)),
                         segment,
+                        telemetry,
                     },
                     Err(_) => Received::Corrupt(None),
                 }
             }
             _ => Received::Other,
         }
+    }
+
+    /// A TCP segment, with INT headers where the DSCP says so and the host takes them.
+    #[inline]
+    fn read<A: Address>(
+        &self,
+        source: A,
+        destination: A,
+        class: u8,
+        bytes: &[u8],
+    ) -> Result<(u16, u16, tcp::Segment, Option<Box<Telemetry>>), wire::Error> {
+        if self.takes_telemetry && class >> 2 == int::DSCP {
+            let (port, peer_port, segment, telemetry) =
+                read_telemetry(source, destination, class, bytes)?;
+            return Ok((port, peer_port, segment, Some(Box::new(telemetry))));
+        }
+        let (port, peer_port, segment) = read_segment(source, destination, class, bytes)?;
+        Ok((port, peer_port, segment, None))
     }
 
     fn receive_icmp<'a>(&self, from: MacAddress, packet: &ipv4::View<'a>) -> Received<'a> {

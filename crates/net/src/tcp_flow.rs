@@ -3,6 +3,9 @@
 //!
 //! Payload bytes are zeros: an application's data is counted, not made up. Headers and checksums are real.
 //!
+//! An end whose congestion control needs the loads of links ([`tcp::Connection::telemetry`]) is source and sink of INT headers: it puts
+//! them into its segments and takes them out of those that it receives (`wire::int`).
+//!
 //! # Applications
 //!
 //! The client connects and writes; the server only receives, and closes when the client has. A *bulk* application always has something to send. A *transfer*
@@ -21,7 +24,8 @@ use crate::random::Stream;
 use crate::{NodeId, TcpFlowId};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use tcp::{Connection, EcnCodepoint, Estimator, Segment};
-use wire::{MacAddress, ethernet, ipv4, ipv6};
+use wire::int::Telemetry;
+use wire::{MacAddress, ethernet, int, ipv4, ipv6};
 
 /// What a client writes.
 #[derive(Clone, Debug, PartialEq)]
@@ -185,9 +189,24 @@ impl Endpoint {
             ethertype: addresses.ethertype(),
         }
         .emit(out)?;
-        let class = self.traffic_class | segment.ecn.bits();
         let len = header.header_len() + payload_bytes;
-        addresses.emit_header(class, ipv4::PROTOCOL_TCP, len, out)?;
+        let ecn = segment.ecn.bits();
+        if let Some((kind, load)) = self.connection.telemetry(segment) {
+            let dscp = self.traffic_class >> 2;
+            let telemetry = Telemetry { kind, dscp, load };
+            let len = len + telemetry.len();
+            addresses.emit_header(int::DSCP << 2 | ecn, ipv4::PROTOCOL_TCP, len, out)?;
+            match addresses {
+                Addresses::V4(own, peer) => {
+                    header.emit_virtual_with(&telemetry, own, peer, payload_bytes, out)
+                }
+                Addresses::V6(own, peer) => {
+                    header.emit_virtual_with(&telemetry, own, peer, payload_bytes, out)
+                }
+            }?;
+            return Ok(out.len() + payload_bytes);
+        }
+        addresses.emit_header(self.traffic_class | ecn, ipv4::PROTOCOL_TCP, len, out)?;
         match addresses {
             Addresses::V4(own, peer) => header.emit_virtual(own, peer, payload_bytes, out),
             Addresses::V6(own, peer) => header.emit_virtual(own, peer, payload_bytes, out),
@@ -297,6 +316,11 @@ impl TcpFlow {
         })
     }
 
+    /// Whether its ends are source and sink of INT headers.
+    pub(crate) fn uses_telemetry(&self) -> bool {
+        self.server.connection.uses_telemetry()
+    }
+
     /// The nodes at its ends.
     pub(crate) fn nodes(&self) -> [NodeId; 2] {
         [&self.client, &self.server].map(|end| end.address.node)
@@ -359,8 +383,18 @@ impl TcpFlow {
     }
 
     /// An end takes a segment.
-    pub(crate) fn receive(&mut self, now_ps: u64, side: Side, segment: &Segment) {
-        self.endpoint_mut(side).connection.receive(now_ps, segment);
+    pub(crate) fn receive(
+        &mut self,
+        now_ps: u64,
+        side: Side,
+        segment: &Segment,
+        telemetry: Option<&Telemetry>,
+    ) {
+        let connection = &mut self.endpoint_mut(side).connection;
+        match telemetry {
+            None => connection.receive(now_ps, segment),
+            Some(with) => connection.receive_with(now_ps, segment, with.kind, &with.load),
+        }
         match side {
             Side::Client => self.log(now_ps),
             Side::Server => self.count(now_ps),
@@ -469,6 +503,24 @@ pub(crate) fn read_segment<A: wire::Address>(
     let payload_bytes = view.payload().len() as u32;
     let segment = Segment::from_header(&header, payload_bytes, ecn);
     Ok((header.destination_port, header.source_port, segment))
+}
+
+/// The same of a segment with INT headers.
+pub(crate) fn read_telemetry<A: wire::Address>(
+    source: A,
+    destination: A,
+    traffic_class: u8,
+    bytes: &[u8],
+) -> Result<(u16, u16, Segment, Telemetry), wire::Error> {
+    let (header, telemetry, payload_len) = int::parse_segment(bytes, source, destination)?;
+    let ecn = EcnCodepoint::from_bits(traffic_class);
+    let segment = Segment::from_header(&header, payload_len as u32, ecn);
+    Ok((
+        header.destination_port,
+        header.source_port,
+        segment,
+        telemetry,
+    ))
 }
 
 #[cfg(test)]

@@ -144,11 +144,15 @@ impl Traffic {
                 }
                 accepted(own, medium, intact, frame);
             }
-            Received::Segment { endpoint, segment } => match endpoint {
+            Received::Segment {
+                endpoint,
+                segment,
+                telemetry,
+            } => match endpoint {
                 Some(endpoint) => {
                     own.counters.accepted += 1;
                     let flow = &mut self.tcp_flows[endpoint.flow()];
-                    flow.receive(now_ps, endpoint.side(), &segment);
+                    flow.receive(now_ps, endpoint.side(), &segment, telemetry.as_deref());
                     self.tcp_send(own, medium, endpoint);
                 }
                 None => accepted(own, medium, None, frame),

@@ -6,8 +6,8 @@ use net::{Application, Family, TcpFlowStatistics, TcpTransfer};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tcp::{
-    Config, Congestion, Cubic, DelayedAck, ExitWindow, HyStart, Increase, NewReno, PartialAck,
-    Recovery, Reduction,
+    Config, Congestion, Cubic, DelayedAck, ExitWindow, Hpcc, HyStart, Increase, NewReno,
+    PartialAck, Recovery, Reduction,
 };
 
 /// A preset, changed by options; each option is named like the field of the configuration that it sets. The presets' segments make
@@ -77,6 +77,14 @@ fn set(config: &mut Config, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()
         },
         "cubic_tcp_friendly" => details_of_cubic(config)?.tcp_friendly = value.extract()?,
         "cubic_fast_convergence" => details_of_cubic(config)?.fast_convergence = value.extract()?,
+        "hpcc_rate_bps" => details_of_hpcc(config)?.rate_bps = value.extract()?,
+        "hpcc_base_rtt_ps" => details_of_hpcc(config)?.base_rtt_ps = value.extract()?,
+        "hpcc_increment_bytes" => details_of_hpcc(config)?.ai_bytes = value.extract()?,
+        "hpcc_utilisation" => {
+            let utilisation: f64 = value.extract()?;
+            details_of_hpcc(config)?.eta_permille = (utilisation * 1000.0).round() as u32;
+        }
+        "hpcc_stages" => details_of_hpcc(config)?.max_stage = value.extract()?,
         "newreno_exit" => match &mut config.recovery {
             Recovery::NewReno(details) => details.exit = exit(&value.extract::<String>()?)?,
             _ => {
@@ -148,8 +156,10 @@ fn congestion(name: &str) -> PyResult<Congestion> {
         "newreno" => Ok(Congestion::NewReno),
         "cubic" => Ok(Congestion::Cubic(Cubic::RFC_9438)),
         "bbr" => Ok(Congestion::Bbr),
+        "dctcp" => Ok(Congestion::Dctcp),
+        "hpcc" => Ok(Congestion::Hpcc(Hpcc::published(0, 0))),
         _ => Err(failed(format!(
-            "congestion must be \"newreno\", \"cubic\" or \"bbr\", not {name:?}"
+            "congestion must be \"newreno\", \"cubic\", \"bbr\", \"dctcp\" or \"hpcc\", not {name:?}"
         ))),
     }
 }
@@ -158,6 +168,14 @@ fn details_of_cubic(config: &mut Config) -> PyResult<&mut Cubic> {
     match &mut config.congestion {
         Congestion::Cubic(details) => Ok(details),
         _ => Err(failed("cubic_* options belong to the congestion \"cubic\"")),
+    }
+}
+
+/// Rate and round trip have no default: the configuration's check refuses their zeros.
+fn details_of_hpcc(config: &mut Config) -> PyResult<&mut Hpcc> {
+    match &mut config.congestion {
+        Congestion::Hpcc(details) => Ok(details),
+        _ => Err(failed("hpcc_* options belong to the congestion \"hpcc\"")),
     }
 }
 

@@ -79,6 +79,39 @@ pub enum Congestion {
     /// BBR, version 1 (draft-cardwell-iccrg-bbr-congestion-control-00), with pacing. It needs selective acknowledgments; where the
     /// other end does not permit them, NewReno takes over.
     Bbr,
+    /// DCTCP (RFC 8257). It needs ECN, and an acknowledgment for each segment, which echoes that segment's mark (3.2).
+    Dctcp,
+    /// HPCC (Li and others, SIGCOMM 2019), with pacing. It needs selective acknowledgments, and the loads of links in INT headers
+    /// ([`crate::Connection::telemetry`]); where the other end does not permit the former, NewReno takes over.
+    Hpcc(Hpcc),
+}
+
+/// Parameters of HPCC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hpcc {
+    /// B: the rate of the sender's network card in bits per second. B * T is the first window, and the largest.
+    pub rate_bps: u64,
+    /// T: the round trip of an empty network, the same for all senders.
+    pub base_rtt_ps: u64,
+    /// W_AI: bytes by which the window grows, which makes it fair.
+    pub ai_bytes: u64,
+    /// The wanted utilisation of links, in thousandths.
+    pub eta_permille: u32,
+    /// Round trips of additive increase before a multiplicative one.
+    pub max_stage: u32,
+}
+
+impl Hpcc {
+    /// eta, maxStage and W_AI of the paper's evaluation, at this rate and round trip.
+    pub fn published(rate_bps: u64, base_rtt_ps: u64) -> Hpcc {
+        Hpcc {
+            rate_bps,
+            base_rtt_ps,
+            ai_bytes: 80,
+            eta_permille: 950,
+            max_stage: 5,
+        }
+    }
 }
 
 /// Choices that RFC 9438 leaves open.
@@ -370,7 +403,42 @@ impl Config {
                 "BBR needs selective acknowledgments: the recovery must be SACK or RACK-TLP",
             );
         }
+        if self.congestion == Congestion::Dctcp {
+            if !self.ecn {
+                return refuse("DCTCP needs ECN");
+            }
+            if self.delayed_ack.is_some() {
+                return refuse("DCTCP needs an acknowledgment for each segment: no delayed_ack");
+            }
+        }
+        if let Congestion::Hpcc(hpcc) = self.congestion {
+            hpcc.check(self)?;
+        }
         self.rto.check()
+    }
+}
+
+impl Hpcc {
+    fn check(&self, config: &Config) -> Result<(), ConfigError> {
+        let refuse = |what| Err(ConfigError(what));
+        if matches!(config.recovery, Recovery::NewReno(_)) {
+            return refuse(
+                "HPCC needs selective acknowledgments: the recovery must be SACK or RACK-TLP",
+            );
+        }
+        if !(1_000..=1_000_000_000_000).contains(&self.rate_bps) {
+            return refuse("the rate of HPCC must be from 1 kb/s to 1 Tb/s");
+        }
+        if !(MILLISECOND_PS / 1000..=10 * SECOND_PS).contains(&self.base_rtt_ps) {
+            return refuse("the round trip of HPCC must be from 1 microsecond to 10 s");
+        }
+        if self.ai_bytes == 0 || self.ai_bytes > 1 << 30 {
+            return refuse("the increment of HPCC must be from 1 byte to 2^30");
+        }
+        if !(1..=1000).contains(&self.eta_permille) {
+            return refuse("the wanted utilisation of HPCC must be from 0.001 to 1");
+        }
+        Ok(())
     }
 }
 

@@ -3,12 +3,13 @@
 //! `sender` decides what to send and when, `receiver` what to acknowledge and when; the connection puts both into segments.
 
 use crate::NEVER_PS;
-use crate::config::{Config, ConfigError, Recovery};
+use crate::config::{Config, ConfigError, Congestion, Recovery};
 use crate::receiver::{Owed, Receiver};
 use crate::recovery::Report;
 use crate::segment::{EcnCodepoint, Segment, initial, unwrapped};
 use crate::sender::{Sender, Transmission};
 use crate::statistics::Statistics;
+use wire::int::{Kind, PathLoad};
 use wire::tcp::{Flags, Options, Timestamps};
 
 /// States of RFC 9293, 3.3.2.
@@ -82,6 +83,8 @@ pub struct Connection {
     window_set_by: (u64, u64),
     reset: Option<Segment>,
     time_wait_at_ps: u64,
+    /// The loads that came with the newest data, for the other end.
+    load: Option<Box<PathLoad>>,
 }
 
 impl Connection {
@@ -115,6 +118,7 @@ impl Connection {
             window_set_by: (0, 0),
             reset: None,
             time_wait_at_ps: NEVER_PS,
+            load: None,
         })
     }
 
@@ -269,14 +273,22 @@ impl Connection {
 
     /// The next segment to send, if one may be sent now.
     pub fn next_segment(&mut self, now_ps: u64) -> Option<Segment> {
-        if let Some(reset) = self.reset.take() {
-            return Some(reset);
+        let mut segment = match self.reset.take() {
+            Some(reset) => Some(reset),
+            None => match self.state {
+                State::Closed | State::Listen => None,
+                State::SynSent | State::SynReceived => self.next_syn(now_ps),
+                _ => self.next_synchronized(now_ps),
+            },
+        };
+        if self.sender.config.congestion == Congestion::Dctcp
+            && let Some(segment) = &mut segment
+        {
+            // Where everything else is dropped beyond the threshold, handshakes and repairs would starve: RFC 8257, 3.5, for SYN and
+            // RST; as Linux does, for all others too.
+            segment.ecn = EcnCodepoint::Ect0;
         }
-        match self.state {
-            State::Closed | State::Listen => None,
-            State::SynSent | State::SynReceived => self.next_syn(now_ps),
-            _ => self.next_synchronized(now_ps),
-        }
+        segment
     }
 
     fn next_synchronized(&mut self, now_ps: u64) -> Option<Segment> {
@@ -546,6 +558,40 @@ impl Connection {
         }
     }
 
+    /// The INT headers with which a segment of [`Connection::next_segment`] leaves: data asks for the loads of the links on its way,
+    /// an acknowledgment alone brings back those of the newest data.
+    pub fn telemetry(&self, segment: &Segment) -> Option<(Kind, PathLoad)> {
+        if !self.uses_telemetry() {
+            return None;
+        }
+        if segment.payload_bytes > 0 {
+            return Some((Kind::Metadata, PathLoad::default()));
+        }
+        let echoes = !segment.flags.intersects(Flags::SYN | Flags::RST);
+        let load = self.load.as_deref().filter(|_| echoes)?;
+        Some((Kind::Echo, *load))
+    }
+
+    /// Whether congestion control needs INT headers.
+    pub fn uses_telemetry(&self) -> bool {
+        matches!(self.sender.config.congestion, Congestion::Hpcc(_))
+    }
+
+    /// Takes in a segment with what its INT headers say, as [`Connection::receive`] takes in one without.
+    pub fn receive_with(&mut self, now_ps: u64, segment: &Segment, kind: Kind, load: &PathLoad) {
+        let una = self.sender.una;
+        let ack = unwrapped(una, segment.acknowledgment);
+        self.receive(now_ps, segment);
+        match kind {
+            Kind::Metadata => self.load = Some(Box::new(*load)),
+            Kind::Echo if ack >= una && ack <= self.sender.max && segment.has(Flags::ACK) => {
+                self.sender.on_load(load);
+                self.sender.begin_burst();
+            }
+            Kind::Echo => {}
+        }
+    }
+
     /// RFC 7323, 5: whether the segment is not older than what was seen.
     fn passes_timestamps(&mut self, segment: &Segment) -> bool {
         if !self.agreed.timestamps || segment.has(Flags::RST) {
@@ -641,6 +687,9 @@ impl Connection {
             self.set_peer_window(segment, sequence, ack);
         }
         let echoes = self.agreed.ecn && segment.has(Flags::ECE);
+        if self.agreed.ecn && ack >= self.sender.una {
+            self.sender.on_mark(ack, echoes);
+        }
         if echoes {
             self.sender.on_congestion_echo(ack);
         }

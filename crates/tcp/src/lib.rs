@@ -40,12 +40,13 @@ mod statistics;
 mod tests;
 
 pub use config::{
-    Config, ConfigError, Congestion, Cubic, DelayedAck, Estimator, ExitWindow, HyStart, Increase,
-    NewReno, PartialAck, Recovery, Reduction, RtoConfig,
+    Config, ConfigError, Congestion, Cubic, DelayedAck, Estimator, ExitWindow, Hpcc, HyStart,
+    Increase, NewReno, PartialAck, Recovery, Reduction, RtoConfig,
 };
 pub use connection::{Connection, Failure, State};
 pub use segment::{EcnCodepoint, Segment};
 pub use statistics::Statistics;
+pub use wire::int::{Kind, PathLoad};
 pub use wire::tcp::{Flags, Options, SackBlocks, Timestamps};
 
 /// No timer.

@@ -3,7 +3,7 @@
 //! It does not know the state of our own data or of the connection. It counts bytes and does not store them.
 
 use crate::NEVER_PS;
-use crate::config::{Config, DelayedAck};
+use crate::config::{Config, Congestion, DelayedAck};
 use crate::intervals::IntervalSet;
 use crate::segment::EcnCodepoint;
 use crate::statistics::Statistics;
@@ -54,6 +54,8 @@ pub(crate) struct Receiver {
     pub(crate) ack_at_ps: u64,
     /// Congestion experienced, echoed until the other end says that it heard (RFC 3168, 6.1.3).
     pub(crate) echoes_congestion: bool,
+    /// Each acknowledgment echoes its own segment's mark instead (RFC 8257, 3.2).
+    echoes_each_mark: bool,
     /// TS.Recent.
     pub(crate) ts_recent: u32,
     /// Last.ACK.sent.
@@ -82,6 +84,7 @@ impl Receiver {
             owed: Owed::Nothing,
             ack_at_ps: NEVER_PS,
             echoes_congestion: false,
+            echoes_each_mark: config.congestion == Congestion::Dctcp,
             ts_recent: 0,
             last_ack: 0,
         }
@@ -316,9 +319,9 @@ impl Receiver {
         self.duplicate.is_some() || !self.out_of_order.is_empty()
     }
 
-    /// ECN of an accepted segment with data (RFC 3168, 6.1.3).
+    /// ECN of an accepted segment with data (RFC 3168, 6.1.3; RFC 8257, 3.2).
     pub(crate) fn notice_ecn(&mut self, ecn: EcnCodepoint, cwr: bool, statistics: &mut Statistics) {
-        if cwr {
+        if cwr || self.echoes_each_mark {
             self.echoes_congestion = false;
         }
         if ecn == EcnCodepoint::Ce {

@@ -5,10 +5,11 @@
 
 use crate::NEVER_PS;
 use crate::config::{Config, NewReno, Recovery, Reduction};
-use crate::congestion::{Ack, Algorithm, Control, Loss, Window, scaled};
+use crate::congestion::{Ack, Algorithm, Control, Echo, Loss, Mark, Window, scaled};
 use crate::recovery::{Report, Tracking};
 use crate::rtt::RttEstimator;
 use crate::statistics::Statistics;
+use wire::int::PathLoad;
 
 /// Where the sender is between losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,10 +167,13 @@ impl Sender {
         } else {
             u64::from(self.config.initial_window_segments)
         };
-        self.window.cwnd = segments * self.mss;
         if !sack && self.algorithm.has_model() {
             self.algorithm = Algorithm::without_model(&self.config);
         }
+        self.window.cwnd = self
+            .algorithm
+            .initial_window(self.mss)
+            .unwrap_or(segments * self.mss);
         self.algorithm
             .on_established(&self.window, now_ps, self.rtt.srtt_ps());
         self.rto_at_ps = NEVER_PS;
@@ -473,7 +477,7 @@ impl Sender {
                 usable / self.mss / 2 * 2 * self.mss
             }
         };
-        Loss { from_bytes }
+        Loss::lost(from_bytes)
     }
 
     /// One measurement per round trip for the timer, never of what was sent twice unless timestamps tell the copies apart. Returns
@@ -509,10 +513,33 @@ impl Sender {
             return;
         }
         self.statistics.ecn_reductions += 1;
-        let loss = self.reduction_base();
+        let loss = Loss {
+            is_echo: true,
+            ..self.reduction_base()
+        };
         self.reduce_window(&loss);
         self.reduced_until = self.max;
         self.cwr_due = true;
+    }
+
+    /// An acknowledgment up to `ack` says whether what it acknowledges was marked.
+    pub(crate) fn on_mark(&mut self, ack: u64, echoes: bool) {
+        self.algorithm.on_mark(&Mark {
+            acked_bytes: ack.saturating_sub(self.una),
+            echoes,
+            ack,
+            next: self.nxt,
+        });
+    }
+
+    /// An acknowledgment brought the loads of the path's links.
+    pub(crate) fn on_load(&mut self, load: &PathLoad) {
+        let echo = Echo {
+            ack: self.una,
+            next: self.nxt,
+            load,
+        };
+        self.algorithm.on_echo(&mut self.window, &echo);
     }
 
     /// Congestion at once lowers the window to the new threshold, unless the algorithm knows better.

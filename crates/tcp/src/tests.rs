@@ -21,5 +21,5 @@ macro_rules! scripts {
 }
 
 scripts!(
-    bbr, ecn, handshake, newreno, ns2, rack, receiver, sack, timer, timestamps, window
+    bbr, dctcp, ecn, handshake, hpcc, newreno, ns2, rack, receiver, sack, timer, timestamps, window
 );

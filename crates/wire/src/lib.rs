@@ -56,6 +56,7 @@ mod icmp;
 pub mod icmpv4;
 pub mod icmpv6;
 pub mod igmp;
+pub mod int;
 pub mod ipv4;
 pub mod ipv6;
 pub mod membership;

@@ -5,6 +5,7 @@
 //! the segment with its zeros, so that a capture cut off behind the header is right to the bit.
 
 use crate::checksum::verifies;
+use crate::int::Telemetry;
 use crate::ipv4::PROTOCOL_TCP;
 use crate::{Address, Error, at_least, u16_at, u32_at};
 use std::fmt;
@@ -391,6 +392,11 @@ impl Header {
         if !view.verifies_with_zeros(source, destination, zeros) {
             return Err(Error::Checksum);
         }
+        Header::read(view)
+    }
+
+    /// Reads the values, whatever the checksum is.
+    pub(crate) fn read(view: &View<'_>) -> Result<Header, Error> {
         Ok(Header {
             source_port: view.source_port(),
             destination_port: view.destination_port(),
@@ -434,6 +440,24 @@ impl Header {
         Ok(())
     }
 
+    /// The same with INT headers in front of the options.
+    pub fn emit_virtual_with<A: Address>(
+        &self,
+        telemetry: &Telemetry,
+        source: A,
+        destination: A,
+        zeros: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let len = self.segment_len(zeros.saturating_add(telemetry.len()))?;
+        let start = out.len();
+        self.emit_fixed(out);
+        telemetry.emit(out);
+        self.options.emit(out);
+        put_checksum(&mut out[start..], source, destination, len);
+        Ok(())
+    }
+
     fn segment_len(&self, payload_len: usize) -> Result<u16, Error> {
         if self.options.len() > Options::MAX_LEN {
             return Err(Error::OutOfRange);
@@ -445,6 +469,11 @@ impl Header {
     }
 
     fn emit_without_checksum(&self, out: &mut Vec<u8>) {
+        self.emit_fixed(out);
+        self.options.emit(out);
+    }
+
+    fn emit_fixed(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.source_port.to_be_bytes());
         out.extend_from_slice(&self.destination_port.to_be_bytes());
         out.extend_from_slice(&self.sequence.to_be_bytes());
@@ -454,7 +483,6 @@ impl Header {
         out.extend_from_slice(&self.window.to_be_bytes());
         out.extend_from_slice(&[0, 0]);
         out.extend_from_slice(&self.urgent_pointer.to_be_bytes());
-        self.options.emit(out);
     }
 }
 

@@ -174,6 +174,7 @@ fn connections_of_both_families_are_told_apart() {
             Received::Segment {
                 endpoint: found,
                 segment,
+                telemetry: None,
             } => {
                 assert_eq!(found, expected.map(endpoint));
                 assert_eq!(segment.payload_bytes, 1);
@@ -480,4 +481,47 @@ proptest! {
             prop_assert_ne!(received, Received::NotAddressed);
         }
     }
+}
+
+#[test]
+fn int_headers_are_taken_out_by_hosts_that_take_them() {
+    let mut host = host(24);
+    let telemetry = Telemetry {
+        kind: int::Kind::Metadata,
+        dscp: 46,
+        load: int::PathLoad::new(5, &[int::Hop::new(3, 1, 2, 3)]).unwrap(),
+    };
+    let header = wire::tcp::Header {
+        source_port: 1000,
+        destination_port: 80,
+        ..Default::default()
+    };
+    let mut segment = Vec::new();
+    header
+        .emit_virtual_with(&telemetry, FAR, HOST_IPV4, 3, &mut segment)
+        .unwrap();
+    segment.extend_from_slice(&[0; 3]);
+    let mut frame = ipv4_frame(FAR, HOST_IPV4, ipv4::PROTOCOL_TCP, &segment);
+    let marked = |frame: &mut Vec<u8>| {
+        frame[15] = int::DSCP << 2;
+        frame[24..26].fill(0);
+        let sum = checksum::checksum(&frame[14..34]);
+        frame[24..26].copy_from_slice(&sum.to_be_bytes());
+    };
+    marked(&mut frame);
+    let received = |host: &Host, frame: &[u8]| match host.receive(frame, |_| None) {
+        Received::Segment {
+            segment, telemetry, ..
+        } => Some((segment.payload_bytes, telemetry)),
+        Received::Corrupt(None) => None,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(received(&host, &frame), Some((27, None)));
+    host.take_telemetry();
+    assert_eq!(
+        received(&host, &frame),
+        Some((3, Some(Box::new(telemetry))))
+    );
+    frame[60] ^= 1;
+    assert_eq!(received(&host, &frame), None);
 }

@@ -168,13 +168,17 @@ impl Network {
         ];
         for (end, peer, side) in sides {
             let endpoint = EndpointId::new(id, side);
-            if let Some((host, _)) = self.node_mut(end.node).get_mut::<Host>()
-                && !host.add_connection(end.addresses, end.port, peer.port, endpoint)
-            {
+            let Some((host, _)) = self.node_mut(end.node).get_mut::<Host>() else {
+                continue;
+            };
+            if !host.add_connection(end.addresses, end.port, peer.port, endpoint) {
                 return Err(NetError::Refused(format!(
                     "{} and {} have a connection with these ports already",
                     transfer.client, transfer.server
                 )));
+            }
+            if flow.uses_telemetry() {
+                host.take_telemetry();
             }
         }
         let event = Event::TcpApplication { flow: id };

@@ -237,7 +237,7 @@ mod tests {
             mss: 1000,
         };
         let from_bytes = window.cwnd;
-        cubic.on_congestion(&mut window, &Loss { from_bytes });
+        cubic.on_congestion(&mut window, &Loss::lost(from_bytes));
         window.cwnd = window.ssthresh;
         (cubic, window)
     }
@@ -280,7 +280,7 @@ mod tests {
             };
             let first = rounds(&mut cubic, &mut window, 10, 10)[9];
             let from_bytes = window.cwnd;
-            cubic.on_congestion(&mut window, &Loss { from_bytes });
+            cubic.on_congestion(&mut window, &Loss::lost(from_bytes));
             window.cwnd = window.ssthresh;
             let before = window.cwnd;
             let later = rounds(&mut cubic, &mut window, 10, 10)[9];
@@ -310,7 +310,7 @@ mod tests {
     fn a_second_loss_below_the_first_releases_bandwidth() {
         let (mut cubic, mut window) = after_loss(100);
         assert_eq!((cubic.w_max, window.cwnd), (100_000, 70_000));
-        cubic.on_congestion(&mut window, &Loss { from_bytes: 70_000 });
+        cubic.on_congestion(&mut window, &Loss::lost(70_000));
         assert_eq!((cubic.w_max, window.ssthresh), (59_500, 49_000));
     }
 
@@ -320,7 +320,7 @@ mod tests {
         for (cwnd, w_max) in [(99_001, 99_001), (99_000, 84_150)] {
             let (mut cubic, mut window) = after_loss(100);
             window.cwnd = cwnd;
-            cubic.on_congestion(&mut window, &Loss { from_bytes: cwnd });
+            cubic.on_congestion(&mut window, &Loss::lost(cwnd));
             assert_eq!(cubic.w_max, w_max);
         }
     }
@@ -328,7 +328,7 @@ mod tests {
     #[test]
     fn after_a_timeout_the_curve_begins_flat() {
         let (mut cubic, mut window) = after_loss(100);
-        cubic.on_timeout(&mut window, &Loss { from_bytes: 70_000 });
+        cubic.on_timeout(&mut window, &Loss::lost(70_000));
         window.cwnd = window.ssthresh;
         let windows = rounds(&mut cubic, &mut window, 100, 3);
         assert!(windows[2] - 49_000 < 3000, "{windows:?}");

@@ -4,13 +4,18 @@
 
 mod bbr;
 mod cubic;
+mod dctcp;
+mod hpcc;
 mod newreno;
 mod slow_start;
 
 use crate::config::{Config, Congestion};
 use bbr::Bbr;
 use cubic::Cubic;
+use dctcp::Dctcp;
+use hpcc::Hpcc;
 use newreno::NewReno;
+use wire::int::PathLoad;
 
 /// The window that an algorithm steers. All in bytes.
 #[derive(Clone, Debug)]
@@ -51,6 +56,41 @@ pub(crate) struct Ack {
 pub(crate) struct Loss {
     /// The window that the reduction starts from, as the configuration defines it.
     pub(crate) from_bytes: u64,
+    /// It was notified and nothing was lost.
+    pub(crate) is_echo: bool,
+}
+
+impl Loss {
+    /// Something was lost.
+    pub(crate) fn lost(from_bytes: u64) -> Loss {
+        Loss {
+            from_bytes,
+            is_echo: false,
+        }
+    }
+}
+
+/// What an acknowledgment says of congestion marks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    /// Bytes newly acknowledged.
+    pub(crate) acked_bytes: u64,
+    /// It echoes congestion.
+    pub(crate) echoes: bool,
+    /// First unacknowledged number.
+    pub(crate) ack: u64,
+    /// SND.NXT.
+    pub(crate) next: u64,
+}
+
+/// The loads of the path's links, as an acknowledgment echoes them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Echo<'a> {
+    /// First unacknowledged number.
+    pub(crate) ack: u64,
+    /// SND.NXT.
+    pub(crate) next: u64,
+    pub(crate) load: &'a PathLoad,
 }
 
 /// The sender's measurements at an acknowledgment, for algorithms with a model of the path.
@@ -100,6 +140,15 @@ pub(crate) trait Control {
     /// The handshake is complete; it measured `rtt_ps` (0 if unknown).
     fn on_established(&mut self, _window: &Window, _now_ps: u64, _rtt_ps: u64) {}
 
+    /// What an acknowledgment says of marks, if both ends have ECN; before the window changes because of it.
+    fn on_mark(&mut self, _mark: &Mark) {}
+    /// An acknowledgment echoed the loads of the path's links.
+    fn on_echo(&mut self, _window: &mut Window, _echo: &Echo<'_>) {}
+    /// The first window, if it is not the configuration's.
+    fn initial_window(&self, _mss: u64) -> Option<u64> {
+        None
+    }
+
     /// Whether the algorithm has a model of the path. Such an algorithm gets samples and sets the window itself, in recovery too.
     fn has_model(&self) -> bool {
         false
@@ -118,6 +167,8 @@ pub(crate) enum Algorithm {
     NewReno(NewReno),
     Cubic(Cubic),
     Bbr(Box<Bbr>),
+    Dctcp(Dctcp),
+    Hpcc(Box<Hpcc>),
 }
 
 /// Calls the algorithm that there is.
@@ -127,6 +178,8 @@ macro_rules! each {
             Algorithm::NewReno($algorithm) => $call,
             Algorithm::Cubic($algorithm) => $call,
             Algorithm::Bbr($algorithm) => $call,
+            Algorithm::Dctcp($algorithm) => $call,
+            Algorithm::Hpcc($algorithm) => $call,
         }
     };
 }
@@ -140,6 +193,8 @@ impl Algorithm {
                 Algorithm::Cubic(Cubic::new(choices, config.increase, config.hystart))
             }
             Congestion::Bbr => Algorithm::Bbr(Box::new(Bbr::new(seed))),
+            Congestion::Dctcp => Algorithm::Dctcp(Dctcp::new(config.increase, config.hystart)),
+            Congestion::Hpcc(choices) => Algorithm::Hpcc(Box::new(Hpcc::new(choices))),
         }
     }
 
@@ -168,6 +223,18 @@ impl Control for Algorithm {
 
     fn on_established(&mut self, window: &Window, now_ps: u64, rtt_ps: u64) {
         each!(self, algorithm => algorithm.on_established(window, now_ps, rtt_ps));
+    }
+
+    fn on_mark(&mut self, mark: &Mark) {
+        each!(self, algorithm => algorithm.on_mark(mark));
+    }
+
+    fn on_echo(&mut self, window: &mut Window, echo: &Echo<'_>) {
+        each!(self, algorithm => algorithm.on_echo(window, echo));
+    }
+
+    fn initial_window(&self, mss: u64) -> Option<u64> {
+        each!(self, algorithm => algorithm.initial_window(mss))
     }
 
     fn has_model(&self) -> bool {

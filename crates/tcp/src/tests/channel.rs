@@ -1,8 +1,9 @@
-//! Two ends joined by a rate, a queue, a delay, and a test's changes to segments.
+//! Two ends joined by a rate, a queue, a delay, and a test's changes to segments. Each direction is a link whose load INT headers carry.
 
 use crate::{Config, Connection, Segment};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use wire::int::{Hop, Kind, PathLoad};
 
 pub(crate) const MS: u64 = 1_000_000_000;
 pub(crate) const SECOND: u64 = 1000 * MS;
@@ -27,6 +28,7 @@ pub(crate) struct Way {
     pub(crate) queue_segments: u64,
     pub(crate) delay_ps: u64,
     free_at_ps: u64,
+    sent_bytes: u64,
 }
 
 impl Way {
@@ -36,6 +38,7 @@ impl Way {
             queue_segments,
             delay_ps,
             free_at_ps: 0,
+            sent_bytes: 0,
         }
     }
 
@@ -51,7 +54,23 @@ impl Way {
             return None;
         }
         self.free_at_ps = self.free_at_ps.max(now_ps) + time_ps;
+        self.sent_bytes += bytes;
         Some(self.free_at_ps + self.delay_ps)
+    }
+}
+
+impl Way {
+    /// The load of the link when the segment that passed last leaves: what waited in front of it stands for what waits behind it.
+    fn load(&self, now_ps: u64, code: u8) -> PathLoad {
+        let wait_ps = self.free_at_ps - now_ps;
+        let queue = u128::from(wait_ps) * u128::from(self.bytes_per_second) / u128::from(SECOND);
+        let hop = Hop::new(
+            code,
+            (self.free_at_ps / 1_000_000) as u32,
+            (self.sent_bytes / u64::from(Hop::TRANSMITTED_UNIT)) as u32,
+            (queue as u32 / Hop::QUEUE_UNIT) as u16,
+        );
+        PathLoad::new(1, &[hop]).unwrap()
     }
 }
 
@@ -65,7 +84,7 @@ pub(crate) struct Channel<F> {
     /// Decides by direction (that of end 0 first), time and segment.
     fate: F,
     arrivals: BinaryHeap<Arrival>,
-    flying: Vec<Segment>,
+    flying: Vec<(Segment, Option<(Kind, PathLoad)>)>,
     free: Vec<usize>,
     count: u64,
     pub(crate) queue_drops: u64,
@@ -116,22 +135,27 @@ impl<F: FnMut(usize, u64, &Segment) -> Fate> Channel<F> {
                 self.queue_drops += 1;
                 continue;
             };
+            let telemetry = self.ends[end].telemetry(&segment).map(|with| match with {
+                // 100 Mb/s, which tests with INT have.
+                (Kind::Metadata, _) => (Kind::Metadata, self.ways[end].load(self.now_ps, 2)),
+                echo => echo,
+            });
             let mut segment = segment;
             if fate == Fate::Marked && segment.ecn != crate::EcnCodepoint::NotEct {
                 segment.ecn = crate::EcnCodepoint::Ce;
             }
             match fate {
-                Fate::Delayed(by_ps) => self.fly(at_ps + by_ps, end, segment),
+                Fate::Delayed(by_ps) => self.fly(at_ps + by_ps, end, (segment, telemetry)),
                 Fate::Twice(by_ps) => {
-                    self.fly(at_ps, end, segment);
-                    self.fly(at_ps + by_ps, end, segment);
+                    self.fly(at_ps, end, (segment, telemetry));
+                    self.fly(at_ps + by_ps, end, (segment, telemetry));
                 }
-                _ => self.fly(at_ps, end, segment),
+                _ => self.fly(at_ps, end, (segment, telemetry)),
             }
         }
     }
 
-    fn fly(&mut self, at_ps: u64, from: usize, segment: Segment) {
+    fn fly(&mut self, at_ps: u64, from: usize, segment: (Segment, Option<(Kind, PathLoad)>)) {
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.flying[slot] = segment;
@@ -164,8 +188,11 @@ impl<F: FnMut(usize, u64, &Segment) -> Fate> Channel<F> {
             };
             let (slot, to) = (key / 2, 1 - key % 2);
             self.free.push(slot);
-            let segment = self.flying[slot];
-            self.ends[to].receive(next_ps, &segment);
+            let (segment, telemetry) = self.flying[slot];
+            match telemetry {
+                None => self.ends[to].receive(next_ps, &segment),
+                Some((kind, load)) => self.ends[to].receive_with(next_ps, &segment, kind, &load),
+            }
             self.flush(to);
         } else {
             let end = usize::from(timers[0] != next_ps);

@@ -3,8 +3,8 @@
 
 use super::channel::{Channel, Fate, MS, SECOND, Way};
 use crate::{
-    Config, Congestion, Connection, Cubic, Flags, HyStart, Options, Recovery, Reduction, RtoConfig,
-    SackBlocks, Segment, State, Timestamps,
+    Config, Congestion, Connection, Cubic, Flags, Hpcc, HyStart, Options, Recovery, Reduction,
+    RtoConfig, SackBlocks, Segment, State, Timestamps,
 };
 use proptest::prelude::*;
 
@@ -17,7 +17,7 @@ fn any_config() -> impl Strategy<Value = Config> {
         any::<bool>(),
     );
     let sizes = (100u32..1500, 1u64..80, 1u32..11);
-    (choices, sizes, 0usize..5, 0usize..3).prop_map(
+    (choices, sizes, 0usize..5, 0usize..5).prop_map(
         |(choices, (mss, window, initial), preset, congestion)| {
             let base = match preset {
                 0 => Config::default(),
@@ -40,10 +40,15 @@ fn any_config() -> impl Strategy<Value = Config> {
             let congestion = match congestion {
                 1 => Congestion::Cubic(Cubic::RFC_9438),
                 2 if !matches!(base.recovery, Recovery::NewReno(_)) => Congestion::Bbr,
+                3 if !matches!(base.recovery, Recovery::NewReno(_)) => {
+                    Congestion::Hpcc(Hpcc::published(100_000_000, 40 * 1_000_000_000))
+                }
+                4 if choices.1 => Congestion::Dctcp,
                 _ => Congestion::NewReno,
             };
             Config {
                 congestion,
+                delayed_ack: base.delayed_ack.filter(|_| congestion != Congestion::Dctcp),
                 hystart: match (choices.1, choices.2) {
                     (false, _) => None,
                     (true, false) => Some(HyStart::PlusPlus),

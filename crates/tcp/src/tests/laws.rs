@@ -1,7 +1,7 @@
 //! Compares whole connections with closed formulas, and with the known properties of each algorithm.
 
 use super::channel::{Channel, Fate, MS, SECOND, Way};
-use crate::{Config, Congestion, Cubic, Recovery, Segment};
+use crate::{Config, Congestion, Cubic, EcnCodepoint, Hpcc, Recovery, Segment};
 
 /// The numbers of a 64-bit linear congruential generator (Knuth's constants): 31 bits each.
 struct Draws(u64);
@@ -24,11 +24,13 @@ fn modern(congestion: Congestion) -> Config {
     }
 }
 
-fn algorithms() -> [Congestion; 3] {
+fn algorithms() -> [Congestion; 4] {
     [
         Congestion::NewReno,
         Congestion::Cubic(Cubic::RFC_9438),
         Congestion::Bbr,
+        // A segment of 1488 bytes takes 0.12 ms.
+        Congestion::Hpcc(Hpcc::published(8 * RATE, 40 * MS + MS / 8)),
     ]
 }
 
@@ -217,7 +219,13 @@ fn every_algorithm_fills_a_bottleneck() {
     // 100 Mb/s and 40 ms are 336 segments.
     for congestion in algorithms() {
         let (share, srtt_ms, again) = bottleneck(&modern(congestion), 336, 0);
-        assert!(share > 0.95, "{congestion:?}: {share} {srtt_ms} {again}");
+        // HPCC wants 0.95 of it.
+        let least = if matches!(congestion, Congestion::Hpcc(_)) {
+            0.9
+        } else {
+            0.95
+        };
+        assert!(share > least, "{congestion:?}: {share} {srtt_ms} {again}");
         assert!(again < 10, "{congestion:?}: {share} {srtt_ms} {again}");
     }
 }
@@ -232,6 +240,72 @@ fn bbr_keeps_the_queue_short_and_its_rate_under_loss() {
     assert!(share > 0.8, "{share}");
     let (share, _, _) = bottleneck(&modern(Congestion::NewReno), 3000, 20);
     assert!(share < 0.1, "NewReno at 2 % loss: {share}");
+}
+
+#[test]
+fn hpcc_keeps_the_queue_next_to_empty_at_its_utilisation() {
+    // 95 % of the link, and no more than the segments that the sender has whole of in the queue. INT headers are not in the way's bytes.
+    let hpcc = Congestion::Hpcc(Hpcc::published(8 * RATE, 40 * MS + MS / 8));
+    let (share, srtt_ms, again) = bottleneck(&modern(hpcc), 3000, 0);
+    assert!((0.90..0.97).contains(&share), "{share}");
+    assert!(srtt_ms < 41.0 && again == 0, "{srtt_ms} {again}");
+    // Loss is no sign of congestion: 2 % cost little more than what is sent again.
+    let (share, _, _) = bottleneck(&modern(hpcc), 3000, 20);
+    assert!(share > 0.8, "{share}");
+}
+
+#[test]
+fn dctcp_keeps_the_queue_at_the_threshold_of_marks() {
+    // 100 Mb/s and 40 ms are 336 segments; marks from the 60th waiting segment on, more than a seventh of that.
+    let config = Config {
+        ecn: true,
+        delayed_ack: None,
+        ..modern(Congestion::Dctcp)
+    };
+    let marked = |config: &Config| {
+        let mut free_at_ps = 0u64;
+        let way = Way::new(RATE, 3000, 20 * MS);
+        let mut channel = Channel::new(
+            [config, config],
+            way,
+            move |end, now_ps, segment: &Segment| {
+                if end == 1 || segment.ecn == EcnCodepoint::NotEct {
+                    return Fate::Delivered;
+                }
+                let time_ps = (segment.len() + 20) * SECOND / RATE;
+                let waiting = free_at_ps.saturating_sub(now_ps) / time_ps.max(1);
+                free_at_ps = free_at_ps.max(now_ps) + time_ps;
+                if waiting > 60 {
+                    Fate::Marked
+                } else {
+                    Fate::Delivered
+                }
+            },
+        );
+        channel.ends[0].write_endless();
+        channel.run(10 * SECOND);
+        let before = channel.ends[1].received_bytes();
+        channel.run(40 * SECOND);
+        let bytes = channel.ends[1].received_bytes() - before;
+        let srtt_ps = channel.ends[0].statistics().srtt_ps;
+        (
+            bytes as f64 / 30.0 / (RATE as f64 * 1448.0 / 1488.0),
+            srtt_ps as f64 / MS as f64,
+        )
+    };
+    let (share, srtt_ms) = marked(&config);
+    // 60 segments are 7.1 ms.
+    assert!(
+        share > 0.95 && (42.0..49.5).contains(&srtt_ms),
+        "{share} {srtt_ms}"
+    );
+    // NewReno halves at each mark, and empties the queue with it.
+    let reno = Config {
+        congestion: Congestion::NewReno,
+        ..config
+    };
+    let (less, _) = marked(&reno);
+    assert!(less < share - 0.03, "{less} {share}");
 }
 
 #[test]

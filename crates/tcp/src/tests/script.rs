@@ -18,7 +18,7 @@
 
 use super::channel::SECOND;
 use crate::{
-    Config, Congestion, Connection, Cubic, DelayedAck, EcnCodepoint, Flags, NewReno, Options,
+    Config, Congestion, Connection, Cubic, DelayedAck, EcnCodepoint, Flags, Hpcc, NewReno, Options,
     PartialAck, Recovery, Reduction, SackBlocks, Segment, Timestamps,
 };
 use std::collections::VecDeque;
@@ -495,6 +495,10 @@ fn choose(config: &mut Config, word: &str, words: &mut Words<'_>) {
         "rack" => config.recovery = Recovery::RFC_8985,
         "cubic" => config.congestion = Congestion::Cubic(Cubic::RFC_9438),
         "bbr" => config.congestion = Congestion::Bbr,
+        "dctcp" => config.congestion = Congestion::Dctcp,
+        "hpcc" => {
+            config.congestion = Congestion::Hpcc(Hpcc::published(100_000_000, words.seconds()))
+        }
         "iw" => config.initial_window_segments = words.number() as u32,
         "mss" => config.mss = words.number() as u32,
         "window" => config.window_limit_bytes = words.number(),
