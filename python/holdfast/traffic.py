@@ -25,10 +25,10 @@ Family = Literal["ipv4", "ipv6"]
 MembershipVersion: TypeAlias = Literal["igmpv1", "igmpv2", "igmpv3", "mldv1", "mldv2"]
 """How a host tells its router what groups it wants (RFC 1112, 2236, 3376; RFC 2710, 3810)."""
 
-CongestionControl: TypeAlias = Literal["newreno", "cubic", "bbr"]
+CongestionControl: TypeAlias = Literal["newreno", "cubic", "bbr", "dctcp", "hpcc"]
 
-KERNEL_CONGESTION: dict[CongestionControl, str] = {"newreno": "reno", "cubic": "cubic", "bbr": "bbr"}
-"""Linux's names of them."""
+KERNEL_CONGESTION: dict[CongestionControl, str] = {"newreno": "reno", "cubic": "cubic", "bbr": "bbr", "dctcp": "dctcp"}
+"""Linux's names of those that it has."""
 
 KERNEL_TOO = object()
 """Beside an option in its declaration: a program can also ask the kernel's TCP for it."""
@@ -108,6 +108,12 @@ class TcpOptions(Parameters):
     flight (RFC 5681) or the window (Linux). ``cubic_searches``: before the first loss CUBIC grows by 5 % per round trip at least
     (Linux). ``delayed_ack_ms``: 0 is none; ``quick_ack_segments``: so many at the beginning are acknowledged one by one all the
     same. ``rto_*``: RFC 6298.
+
+    ``dctcp`` (RFC 8257) needs ``ecn`` and ``delayed_ack_ms`` 0. ``hpcc`` (Li and others, 2019) needs selective acknowledgments, and
+    switches that put the loads of their links into packets (:func:`holdfast.apps.telemetry.compile_telemetry` with ``load``): data
+    segments and acknowledgments have 16 bytes of INT headers and 8 per hop. ``hpcc_rate_bps`` is the rate of the sender's link,
+    ``hpcc_base_rtt_ms`` the round trip of an empty network, both required; W_AI is 80 bytes, eta (``hpcc_utilisation``) 0.95 and
+    maxStage (``hpcc_stages``) 5 if nothing else is said.
     """
 
     preset: Literal["standard", "ns2-2001"] = "standard"
@@ -120,6 +126,11 @@ class TcpOptions(Parameters):
     newreno_exit: Literal["at-most-flight", "ssthresh"] | None = None
     cubic_tcp_friendly: bool | None = None
     cubic_fast_convergence: bool | None = None
+    hpcc_rate_bps: int | None = Field(default=None, ge=1000, le=1_000_000_000_000)
+    hpcc_base_rtt_ms: float | None = Field(default=None, gt=0, le=10_000)
+    hpcc_increment_bytes: int | None = Field(default=None, ge=1, le=1 << 30)
+    hpcc_utilisation: float | None = Field(default=None, gt=0, le=1)
+    hpcc_stages: int | None = Field(default=None, ge=0, lt=1 << 32)
     increase: Literal["per-ack", "per-byte"] | None = None
     slow_start_limit_segments: Count | None = None
     reduction: Literal["flight", "window"] | None = None

@@ -108,7 +108,8 @@ def _check_entry(where: str, entry: object) -> None:
 
 
 def _congestion(entry: TcpEntry) -> str:
-    return KERNEL_CONGESTION[entry.tcp_options().congestion or "cubic"]
+    wanted = entry.tcp_options().congestion or "cubic"
+    return KERNEL_CONGESTION.get(wanted, wanted)
 
 
 def _per_s(flow: Flow) -> float:

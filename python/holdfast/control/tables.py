@@ -76,6 +76,11 @@ def has_table(client: Client, table: str) -> bool:
     return any(known.preamble.name == table for known in client.p4info.message.tables)
 
 
+def has_register(client: Client, register: str) -> bool:
+    """Whether a switch's program has this register."""
+    return any(known.preamble.name == register for known in client.p4info.message.registers)
+
+
 class TableWriter:
     """The entries, multicast groups and clone sessions that one controller keeps in one switch. A batch is atomic."""
 

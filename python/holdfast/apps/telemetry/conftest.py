@@ -72,6 +72,7 @@ class Node:
         by_port: bool = False,
         mtu: int = MTU,
         transit: bool = False,
+        load: bool = False,
         interfaces: bool = True,
         queue_threshold: int = 0,
         queue_quota: int = 0,
@@ -94,11 +95,12 @@ class Node:
                 interface=0x10000 + port,
                 queue_threshold=queue_threshold,
                 queue_quota=queue_quota,
+                rate_bps=1_000_000_000,
             )
             for port in (HOST, LEFT, RIGHT)
         }
         if transit:
-            configuration = transit_configuration(NODE_ID, ports)
+            configuration = transit_configuration(NODE_ID, ports, load=load)
         else:
             entries = watch_entries(list(watches), domain_id=DOMAIN_ID, by_port=by_port)
             to = Reporter(hop(COLLECTOR_PORT), OWN, COLLECTOR, 50000, program.COLLECTOR_PORT, hw_id=5, **reporter)

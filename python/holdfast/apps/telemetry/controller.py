@@ -24,7 +24,7 @@ from holdfast.apps.telemetry.watchlist import Watch
 from holdfast.apps.telemetry.writer import ConfigurationWriter
 from holdfast.control.link_state import LinkState
 from holdfast.control.routes import Routing
-from holdfast.control.tables import has_table
+from holdfast.control.tables import has_register, has_table
 from holdfast.controller import Controller, ControlPlane
 from holdfast.errors import NetworkError
 from holdfast.paths import ShortestPaths
@@ -39,7 +39,9 @@ class TelemetryController(Controller):
     ``changes_only``: tracked flows are reported when their way or their latency changes, the latter in steps of
     2^``latency_shift`` microseconds.
 
-    Switches whose program is for transit alone have neither watchlist nor reports, so they must not have hosts.
+    ``hosts_in_domain``: hosts are source and sink of INT headers themselves, as HPCC's are; no port is at the domain's edge.
+
+    Switches whose program is for transit alone have neither watchlist nor reports, so they must not have hosts that are outside.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class TelemetryController(Controller):
         changes_only: bool = False,
         latency_shift: int = 10,
         reroute: bool = False,
+        hosts_in_domain: bool = False,
         reaction_delay_ms: float,
     ) -> None:
         super().__init__(reaction_delay_ms=reaction_delay_ms)
@@ -70,6 +73,7 @@ class TelemetryController(Controller):
             if not 0 <= value < 1 << bits:
                 raise NetworkError(f"{name} is {value}; it must be from 0 to {(1 << bits) - 1}")
         self.reroute = reroute
+        self._hosts_in_domain = hosts_in_domain
         self._by_port = udp_port is not None
         self._domain_id = domain_id
         self._mtu, self._queue = mtu, (queue_threshold, queue_quota)
@@ -88,8 +92,9 @@ class TelemetryController(Controller):
         self._full = {name: has_table(client, program.REPORT_SETTINGS) for name, client in plane.clients.items()}
         for host in self.topology.hosts:
             switch = self.topology.attachment(host).switch
-            if not self._full.get(switch, True):
+            if not self._hosts_in_domain and not self._full.get(switch, True):
                 raise NetworkError(f"host {host!r} is at switch {switch!r}, whose program is for transit alone")
+        self._load = {name: has_register(client, program.SENT_BYTES) for name, client in plane.clients.items()}
 
     def on_start(self) -> None:
         """Configures all switches."""
@@ -134,7 +139,13 @@ class TelemetryController(Controller):
         paths = ShortestPaths.of(topology, self._links.down if self.reroute else ())
         routes = self._routing.plan(topology, paths)
         threshold, quota = self._queue
-        roles = port_roles(topology, mtu=self._mtu, queue_threshold=threshold, queue_quota=quota)
+        roles = port_roles(
+            topology,
+            mtu=self._mtu,
+            queue_threshold=threshold,
+            queue_quota=quota,
+            hosts_in_domain=self._hosts_in_domain,
+        )
         watches = watch_entries(self._watchlist, domain_id=self._domain_id, by_port=self._by_port)
         reporting: Mapping[str, Reporter | None] = {}
         if self._reports is not None:
@@ -146,5 +157,5 @@ class TelemetryController(Controller):
             if self._full[name]:
                 wanted = switch_configuration(number, roles[name], watches, reporting.get(name))
             else:
-                wanted = transit_configuration(number, roles[name])
+                wanted = transit_configuration(number, roles[name], load=self._load[name])
             self._writers[name].write(wanted, routes[name])

@@ -41,6 +41,7 @@ class PortRole:
     interface: int
     queue_threshold: int = 0
     queue_quota: int = 0
+    rate_bps: int | None = None
 
 
 @dataclass(frozen=True)
@@ -89,12 +90,15 @@ def switch_configuration(
     return Configuration((*entries, *watches), defaults, domain, None if reporter is None else reporter.hop.port)
 
 
-def transit_configuration(node_id: int, ports: Mapping[int, PortRole]) -> Configuration:
-    """Of a switch with the program for transit alone, where a port has nothing but an MTU."""
+def transit_configuration(node_id: int, ports: Mapping[int, PortRole], *, load: bool = False) -> Configuration:
+    """Of a switch with the program for transit alone, where a port has an MTU, and with ``load`` a rate."""
     entries = []
     for number, port in sorted(ports.items()):
         match = {"standard_metadata.egress_port": number}
-        entries.append(TableEntry(program.PORT_SETTINGS, match, program.CONFIGURE, {"link_mtu": port.mtu}))
+        params = {"link_mtu": port.mtu}
+        if load:
+            params["rate_code"] = program.rate_code(port.rate_bps)
+        entries.append(TableEntry(program.PORT_SETTINGS, match, program.CONFIGURE, params))
         entries += _interface_entries(number, port)
     return Configuration(tuple(entries), {program.NODE: Default(program.IDENTIFY, {"node_id": node_id})}, (), None)
 

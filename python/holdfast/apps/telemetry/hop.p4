@@ -156,6 +156,22 @@ control PushHop(inout headers_t hdr, in hop_values_t values, in bit<32> mtu, in 
             bit<8> words;
             fill.apply(hdr.hop, hdr.int_header.instructions, values, added, words);
             bit<8> pad = hop_ml - known;
+#ifdef INT_LOAD
+            // With instructions that are not known besides, all of the domain's are answered with ones.
+            if (hdr.int_header.domain_id == LOAD_DOMAIN && hdr.int_header.ds_instructions == LOAD_INSTRUCTION &&
+                asked == known && pad == LOAD_WORDS) {
+                pad = 0;
+                hdr.hop.load.setValid();
+                hdr.hop.load.rate = values.load[63:60];
+                hdr.hop.load.time = values.load[59:36];
+                hdr.hop.load.transmitted = values.load[35:16];
+                hdr.hop.load.queue = values.load[15:0];
+                bit<16> path = hdr.int_header.ds_flags ^ values.node_id[15:0];
+                added = added + (values.load >> 32) + (values.load & 0xFFFFFFFF) +
+                        (bit<64>)(~hdr.int_header.ds_flags) + (bit<64>)path;
+                hdr.int_header.ds_flags = path;
+            }
+#endif
             if (pad != 0) {
                 if (pad[4:4] == 1) {
                     hdr.hop.pad_16.setValid();

@@ -35,6 +35,16 @@ const bit<16> INT_BYTES = 16;
 const bit<8>  INT_WORDS = 3;
 const bit<16> UDP_BYTES = 8;
 
+#ifdef INT_LOAD
+// The domain with an instruction for the load of the output port, its first domain-specific one. The flags are the path: the exclusive or of
+// node ids.
+const bit<16> LOAD_DOMAIN = 0x4850;
+const bit<16> LOAD_INSTRUCTION = 0x8000;
+const bit<8>  LOAD_WORDS = 2;
+// Ethernet's preamble, frame check sequence and gap: bytes of the link's rate that no packet length counts.
+const bit<32> GAP_BYTES = 24;
+#endif
+
 // Values of what is not known here.
 const bit<16> UNKNOWN_16 = 0xFFFF;
 const bit<32> UNKNOWN_32 = 0xFFFFFFFF;
@@ -111,6 +121,16 @@ header pad_16_t {
     bit<512> value;
 }
 
+#ifdef INT_LOAD
+// The load of an output port when the packet left it, with the fields of HPCC (Li and others, SIGCOMM 2019).
+header load_t {
+    bit<4>  rate;         // a code; 0 and 15 are unknown
+    bit<24> time;         // microseconds
+    bit<20> transmitted;  // 128 bytes
+    bit<16> queue;        // 64 bytes
+}
+#endif
+
 // A node's own metadata, in the order of the instruction bits. Reserved and domain-specific instructions are answered with ones (pad).
 struct hop_t {
     word_t        node_id;         // bit 0
@@ -127,6 +147,9 @@ struct hop_t {
     pad_4_t       pad_4;
     double_word_t pad_2;
     word_t        pad_1;
+#ifdef INT_LOAD
+    load_t        load;            // domain-specific 0
+#endif
     word_t        complement;      // 15
 }
 
@@ -152,6 +175,9 @@ struct hop_values_t {
     bit<64> egress_time;
     bit<64> interfaces;
     bit<32> tx_utilisation;
+#ifdef INT_LOAD
+    bit<64> load;
+#endif
 }
 
 // Report group header, and individual report header with the main contents of RepType 1.

@@ -1,6 +1,6 @@
 """From a topology to the roles of a telemetry domain: node ids, ports at its edge and inside, MTUs, the way to the collector.
 
-Pure functions of the map. All switches of the topology are INT nodes; hosts are outside the domain.
+Pure functions of the map. All switches of the topology are INT nodes; hosts are outside the domain if nothing else is said.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from ipaddress import IPv4Address
 from holdfast.apps.telemetry.entries import PortRole, Reporter
 from holdfast.control.next_hop import over_link, to_host
 from holdfast.errors import NetworkError
+from holdfast.link import link_towards
 from holdfast.paths import ShortestPaths
 from holdfast.topology import Topology
 
@@ -32,9 +33,9 @@ def node_ids(topology: Topology) -> dict[str, int]:
 
 
 def port_roles(
-    topology: Topology, *, mtu: int, queue_threshold: int, queue_quota: int
+    topology: Topology, *, mtu: int, queue_threshold: int, queue_quota: int, hosts_in_domain: bool = False
 ) -> dict[str, dict[int, PortRole]]:
-    """By switch and port. A port to a host is at the edge; ``mtu`` is of links that do not say."""
+    """By switch and port. A port to a host is at the edge, unless hosts are in the domain; ``mtu`` is of links that do not say."""
     roles: dict[str, dict[int, PortRole]] = {name: {} for name in topology.switches}
     for link in topology.links:
         ends = ((link.a, link.a_port, link.b), (link.b, link.b_port, link.a))
@@ -42,10 +43,11 @@ def port_roles(
             if switch in roles:
                 roles[switch][port] = PortRole(
                     mtu=link.mtu_bytes or mtu,
-                    edge=neighbour not in roles,
+                    edge=neighbour not in roles and not hosts_in_domain,
                     interface=topology.switches[switch].index << 16 | port,
                     queue_threshold=queue_threshold,
                     queue_quota=queue_quota,
+                    rate_bps=link_towards(link, neighbour).rate_bps,
                 )
     return roles
 

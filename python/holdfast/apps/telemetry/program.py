@@ -19,6 +19,14 @@ INT_UDP_PORT = 54321
 COLLECTOR_PORT = 32766
 """Where collectors listen, unless told otherwise."""
 
+LOAD_DOMAIN = 0x4850
+"""The domain whose first domain-specific instruction asks for the load of the output port."""
+
+LOAD_RATES_BPS = tuple(
+    round(gigabits * 1e9) for gigabits in (0.01, 0.1, 1, 2.5, 4, 5, 10, 25, 40, 50, 100, 200, 400, 800)
+)
+"""Rates of links in the order of their codes, from 1 on."""
+
 FORWARD = "TelemetryIngress.routing.forward"
 ROUTES = RouteTables(
     ipv4="TelemetryIngress.routing.ipv4_lpm",
@@ -45,6 +53,9 @@ REPORT_TO = "TelemetryEgress.report_to"
 REPORT_SESSION = 1
 """The clone session of reports."""
 
+SENT_BYTES = "TelemetryEgress.sent_bytes"
+"""The register of programs that know the load."""
+
 COUNTERS = {
     "malformed": "TelemetryIngress.malformed",
     "ttl_expired": "TelemetryIngress.routing.ttl_expired",
@@ -61,20 +72,39 @@ COUNTERS = {
 """Full names by short ones."""
 
 
+def rate_code(rate_bps: int | None) -> int:
+    """The code of a link's rate in the load of its port (None: not limited, 0). Raises :class:`NetworkError` if it has none."""
+    if rate_bps is None:
+        return 0
+    if rate_bps not in LOAD_RATES_BPS:
+        rates = ", ".join(f"{rate:,}" for rate in LOAD_RATES_BPS)
+        raise NetworkError(f"a link's rate is {rate_bps:,} b/s; the load has codes for {rates} b/s")
+    return LOAD_RATES_BPS.index(rate_bps) + 1
+
+
 def compile_telemetry(
-    *, udp_port: int | None = None, transit_only: bool = False, defines: dict[str, str] | None = None
+    *,
+    udp_port: int | None = None,
+    transit_only: bool = False,
+    load: bool = False,
+    defines: dict[str, str] | None = None,
 ) -> Program:
     """Compiles ``telemetry.p4``.
 
     ``udp_port``: the indicator of INT is this destination port of UDP (:data:`INT_UDP_PORT`, say) and not the DSCP.
-    ``transit_only``: a transit node of INT-MD, which neither watches nor reports, and handles packets faster. Raises
-    :class:`NetworkError` for a port that does not exist.
+    ``transit_only``: a transit node of INT-MD, which neither watches nor reports, and handles packets faster. ``load``: such a node
+    that also knows the instruction of domain :data:`LOAD_DOMAIN` for the load of its output port, as HPCC needs it. Raises
+    :class:`NetworkError` for a port that does not exist, and for ``load`` without ``transit_only``.
     """
     values = dict(defines or {})
     if udp_port is not None:
         if not 0 < udp_port < 1 << 16:
             raise NetworkError(f"udp_port is {udp_port}; it must be from 1 to 65535")
         values["INT_UDP_PORT"] = str(udp_port)
+    if load:
+        if not transit_only:
+            raise NetworkError("load is of nodes for transit alone; give transit_only")
+        values["INT_LOAD"] = "1"
     if transit_only:
         values["INT_TRANSIT_ONLY"] = "1"
     return Program.compile(str(HERE / "telemetry.p4"), defines=values)

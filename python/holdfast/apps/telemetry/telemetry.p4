@@ -3,6 +3,8 @@
 // Ports are in the INT domain (an INT node is behind them) or at its edge. The watchlist chooses what gets INT headers on its way into
 // the domain; towards the edge they are taken out. With INT_TRANSIT_ONLY it is a transit node of INT-MD and nothing else.
 //
+// With INT_LOAD, a transit node also knows the instruction of domain 0x4850 for the load of its output port.
+//
 // Ingress does what needs no output port: routes, watchlist, drops. INT is egress' matter, where the queue and the times are known.
 
 #include <core.p4>
@@ -265,9 +267,21 @@ control TelemetryEgress(inout headers_t hdr, inout metadata_t meta, inout standa
         queue_quota = quota;
     }
 #else
+#ifdef INT_LOAD
+    bit<4> rate = 0;
+    // By port: bytes sent.
+    register<bit<32>>(PORTS) sent_bytes;
+
+    // `rate_code`: of the link's rate.
+    action configure(bit<32> link_mtu, bit<4> rate_code) {
+        mtu = link_mtu;
+        rate = rate_code;
+    }
+#else
     action configure(bit<32> link_mtu) {
         mtu = link_mtu;
     }
+#endif
 #endif
 
     table port_settings {
@@ -327,16 +341,39 @@ control TelemetryEgress(inout headers_t hdr, inout metadata_t meta, inout standa
 
     apply {
 #ifdef INT_TRANSIT_ONLY
+#ifdef INT_LOAD
+        // All that leaves the port counts, with what it has grown by here.
+        bit<32> port = (bit<32>)standard_metadata.egress_port;
+        bit<32> bytes;
+        sent_bytes.read(bytes, port);
+        bytes = bytes + standard_metadata.packet_length + GAP_BYTES;
+#endif
         if (hdr.int_header.isValid() && hdr.int_header.version == INT_VERSION) {
             node.apply();
             port_settings.apply();
             observe();
+#ifdef INT_LOAD
+            // Depths are in packets: the queue's bytes are those of so many packets like this one.
+            bit<32> grown = standard_metadata.packet_length + ((bit<32>)hdr.int_header.hop_ml << 2);
+            bit<32> queued = (bit<32>)standard_metadata.deq_qdepth * (grown >> 6);
+            bit<16> queue = queued > 0xFFFF ? 16w0xFFFF : queued[15:0];
+            bit<32> sent = bytes + ((bit<32>)hdr.int_header.hop_ml << 2);
+            meta.values.load = rate ++ standard_metadata.egress_global_timestamp[23:0] ++ sent[26:7] ++ queue;
+            bit<16> length_before = hdr.ipv4.isValid() ? hdr.ipv4.total_len : hdr.ipv6.payload_len;
+#endif
             if (hdr.int_header.instructions INSTRUCTION_INTERFACES == 1) {
                 ingress_interfaces.apply();
                 egress_interfaces.apply();
             }
             push_hop.apply(hdr, meta.values, mtu, 0);
+#ifdef INT_LOAD
+            bit<16> length_now = hdr.ipv4.isValid() ? hdr.ipv4.total_len : hdr.ipv6.payload_len;
+            bytes = bytes + (bit<32>)length_now - (bit<32>)length_before;
+#endif
         }
+#ifdef INT_LOAD
+        sent_bytes.write(port, bytes);
+#endif
 #else
         node.apply();
         report_settings.apply();
