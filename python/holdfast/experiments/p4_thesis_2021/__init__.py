@@ -7,6 +7,7 @@ from holdfast.experiments.p4_thesis_2021 import (
     firewall,
     headers,
     headers_live,
+    hpcc,
     published,
     telemetry,
     telemetry_live,
@@ -18,6 +19,7 @@ PARTS: tuple[Part, ...] = (
     *telemetry.PARTS,
     *telemetry_live.PARTS,
     *firewall.PARTS,
+    *hpcc.PARTS,
 )
 """In the order in which they are run and shown. Studies of telemetry beyond the thesis come last."""
 
