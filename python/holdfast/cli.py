@@ -50,6 +50,12 @@ class Executor(StrEnum):
     INTERPRETER = "interpreter"
 
 
+class Telemetry(StrEnum):
+    """What a comparison can be told by."""
+
+    INT = "int"
+
+
 class Io(StrEnum):
     """How frames leave a live port."""
 
@@ -83,6 +89,15 @@ P4Info = Annotated[
     Path | None,
     typer.Option(
         "--p4info", help="P4Info of a compiled program.", show_default="NAME.p4info.txtpb beside NAME.holdfast"
+    ),
+]
+TelemetryOption = Annotated[
+    Telemetry | None,
+    typer.Option(
+        "--telemetry",
+        help="int: switches report latency and queue of each port by INT-MD, and the report shows them before, during and after"
+        " the failure. Of mechanisms whose program has INT: static and reroute, which then run telemetry.p4 (16 bytes of headers"
+        " and 24 per hop in TCP and UDP, and reports to a collector, all in the figures). Not live.",
     ),
 ]
 Includes = Annotated[list[Path], typer.Option("--include", "-I", help="Directory to search for #include <...>.")]
@@ -239,6 +254,7 @@ def demo(
         float, typer.Option(help="Time from the detection to the controller's new routes.")
     ] = 100.0,
     executor: Annotated[Executor, typer.Option(help="Executor of the packets.")] = Executor.JIT,
+    telemetry: TelemetryOption = None,
 ) -> None:
     """Cut a link under UDP, TCP and a ping, and compare four mechanisms on a square of two paths."""
     from holdfast import demo as square
@@ -249,6 +265,7 @@ def demo(
         executor=executor.value,
         detection_delay_ms=detection_delay_ms,
         reaction_delay_ms=reaction_delay_ms,
+        telemetry=telemetry is not None,
     )
     folder = out or Path("out/demo-live" if live else "out/demo")
     _show_comparison(lambda: square.run(built, folder, seed=seed, console=errors), folder)
@@ -266,6 +283,9 @@ def _show_comparison(run: Callable[[], Comparison], out: Path) -> None:
         raise typer.Exit(interrupts.STATUS) from None
     console.print(Text(f"{terminal.title(found)}\n", style="italic"))
     console.print(terminal.table(found))
+    if found.scenario.telemetry:
+        console.print("")
+        console.print(terminal.telemetry_table(found))
     console.print(Text(f"\n{advice.advice(found)}\n"))
     for note in advice.notes(found):
         console.print(Text(f"* {note}", style="dim"))
@@ -739,6 +759,7 @@ def compare(
         float, typer.Option(help="Time from the detection to a controller's new routes.")
     ] = 100.0,
     executor: Annotated[Executor, typer.Option(help="Executor of the packets.")] = Executor.JIT,
+    telemetry: TelemetryOption = None,
 ) -> None:
     """Fail a link, a switch, or every link under each mechanism, and compare losses, outages and costs.
 
@@ -767,8 +788,12 @@ def compare(
         executor=executor.value,
         when=times,
         live=live,
+        telemetry=telemetry is not None,
     )
-    chosen = registry.find(given or registry.defaults(built.traffic), registry.baseline(built.traffic))
+    baseline = registry.baseline(built.traffic)
+    if telemetry is not None:
+        given = registry.with_telemetry(given, baseline)
+    chosen = registry.find(given or registry.defaults(built.traffic), baseline)
     folder = out or Path("out/compare-live" if live else "out/compare")
     processes = jobs or len(os.sched_getaffinity(0))
     _show_comparison(

@@ -16,7 +16,7 @@ from rich.console import Console
 from holdfast.compare import mechanisms, results
 from holdfast.compare.comparison import Comparison
 from holdfast.compare.rows import CurveColumn
-from holdfast.compare.scenario import Scenario, times
+from holdfast.compare.scenario import Scenario, check_telemetry, times
 from holdfast.compare.traffic_file import PingEntry, TcpEntry, TrafficFile, UdpEntry
 from holdfast.link import Direction, Jitter
 from holdfast.plots import Curves, over_time
@@ -66,9 +66,14 @@ def scenario(
     live: bool = False,
     jitter_ms: float = 0.1,
     executor: Literal["jit", "interpreter"] = "jit",
+    telemetry: bool = False,
     **changes: float,
 ) -> Scenario:
-    """The demo's scenario. ``jitter_ms``: uniform, of each link between switches. ``changes``: fields of the comparison's times."""
+    """The demo's scenario. ``jitter_ms``: uniform, of each link between switches. ``changes``: fields of the comparison's times.
+
+    ``telemetry``: by INT, under the mechanisms that have it.
+    """
+    check_telemetry(telemetry=telemetry, live=live)
     edge = Direction(rate_bps=RATE_BPS, delay_ms=0.01)
     jitter = Jitter(distribution="uniform", high_ms=jitter_ms) if jitter_ms else None
     core = Direction(rate_bps=RATE_BPS, delay_ms=1.0, jitter=jitter)
@@ -91,12 +96,14 @@ def scenario(
         own_traffic=True,
         executor=executor,
         live=live,
+        telemetry=telemetry,
     )
 
 
 def run(given: Scenario, out: Path, *, seed: int = 1, console: Console | None = None) -> Comparison:
     """Compares the demo's mechanisms; what ``compare`` writes goes to ``out``, and ``demo.png`` beside it."""
-    comparison = results.run(given, mechanisms.find(MECHANISMS), [seed], out, console=console)
+    names = mechanisms.with_telemetry(None, mechanisms.STATIC) if given.telemetry else MECHANISMS
+    comparison = results.run(given, mechanisms.find(names), [seed], out, console=console)
     draw(comparison, out / "demo.png")
     return comparison
 

@@ -84,6 +84,7 @@ class Network(ABC):
         self.devices: dict[str, Device] = {}
         self._scheduler = Scheduler()
         self._failing: dict[str, str] = {}
+        self._frame_listeners: dict[str, list[Callable[[int, bytes], None]]] = {}
         if isinstance(programs, Mapping) and (unknown := programs.keys() - topology.switches.keys()):
             raise NetworkError(f"there is a program for {min(unknown)!r}, which is not a switch of the topology")
         for name, switch in topology.switches.items():
@@ -180,6 +181,9 @@ class Network(ABC):
             self.devices[notification.node].collect_digests(self._now_ns())
         elif notification.kind == "idle_timeout":
             self.devices[notification.node].collect_idle(self._now_ns())
+        elif notification.kind == "host_frame":
+            for take in self._frame_listeners.get(notification.node, ()):
+                take(notification.time_ps, notification.data)
 
     @abstractmethod
     def _now_ns(self) -> int:
@@ -190,6 +194,12 @@ class Network(ABC):
         for name, client in self._clients.items():
             while (event := client.poll()) is not None:
                 self._scheduler.add_event(self.controllers, self._core.now_ps, name, event)
+
+    def add_frame_listener(self, host: str, take: Callable[[int, bytes], None]) -> None:
+        """Gives ``take`` each frame that reaches a host and belongs to none of its flows, with the time in picoseconds."""
+        if host not in self.topology.hosts:
+            raise NetworkError(f"there is no host {host!r}")
+        self._frame_listeners.setdefault(host, []).append(take)
 
     def set_link(self, name: str, *, up: bool, at_s: float | None = None, one_way: bool = False) -> None:
         """Fails or repairs the link ``a-b``, now or at a time; with ``one_way`` only the direction from ``a`` to ``b``."""

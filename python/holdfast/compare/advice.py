@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import networkx as nx
 
-from holdfast.compare import traffic_file
+from holdfast.compare import telemetry, traffic_file
 from holdfast.compare.comparison import Comparison, Summary, packets, percent
 from holdfast.compare.scenario import NO_FAILURE, Scenario
 from holdfast.topology import Topology
@@ -245,6 +245,8 @@ def notes(comparison: Comparison) -> list[str]:
             f"{traffic_file.counted(several, 'flow')} with several receivers: a packet counts at each of them, a flow's loss is the"
             f" sum over its receivers, and its outage that of the worst. {copies}"
         )
+    if scenario.telemetry:
+        found.append(_note_of_telemetry(comparison))
     found += _notes_of_promises(comparison)
     if any(summary.unprotected_flows for summary in summaries):
         counts = _grouped(summaries, lambda s: s.unprotected_flows)
@@ -283,6 +285,17 @@ def notes(comparison: Comparison) -> list[str]:
             nobody = "it, and it is" if gone == 1 else "them, and they are"
             found.append(f"{streams} at {failure}; nothing can help {nobody} not counted.")
     return [*found, *scenario.notes]
+
+
+def _note_of_telemetry(comparison: Comparison) -> str:
+    rows = [row for _, row in comparison.telemetry_rows()]
+    reports, lost = (sum(row[name] for row in rows) for name in ("reports", "reports_lost"))
+    cut = sum(row["mtu_exceeded"] + row["hops_exceeded"] for row in rows)
+    short = f" {cut:,} packets had no room for all of their hops." if cut else ""
+    return (
+        f"INT: {telemetry.HEADER_BYTES} bytes and {telemetry.HOP_BYTES} per hop in TCP and UDP packets, and a report for each, all"
+        f" of them in these figures; switches run telemetry.p4. The collector got {reports:,} reports, and missed {lost:,}.{short}"
+    )
 
 
 def _notes_of_promises(comparison: Comparison) -> list[str]:

@@ -14,13 +14,14 @@ says why. Nothing here runs a network, draws, or puts it into words.
 
 from __future__ import annotations
 
+import json
 import math
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import Final, TypedDict
+from typing import Final, TypedDict, cast
 
 import polars as pl
 
@@ -28,7 +29,7 @@ from holdfast.compare import multicast
 from holdfast.compare.flows import Flow, Kind, Reception, of_kind, receptions_of
 from holdfast.compare.mechanism import Mechanism
 from holdfast.compare.mechanisms import STATIC
-from holdfast.compare.rows import Row
+from holdfast.compare.rows import Row, TelemetryRow
 from holdfast.compare.scenario import NO_FAILURE, Scenario, link_names
 from holdfast.compare.traffic_file import UdpEntry
 from holdfast.link import Direction
@@ -816,6 +817,23 @@ class Comparison:
         ]
         names = dict.fromkeys(("kind", "source", "destination", "receiver"), pl.String)
         return pl.DataFrame(rows, schema={**KEY_SCHEMA, **names, **FIGURES_SCHEMA})
+
+    def costliest_failures(self) -> list[str]:
+        """Those that lost most packets over all mechanisms first."""
+        costs: dict[str, int] = {}
+        for case in self.cases:
+            costs[case.failure] = costs.get(case.failure, 0) + case.lost_to_failure
+        return sorted(self.scenario.failures, key=lambda name: -costs.get(name, 0))
+
+    def telemetry_rows(self) -> Iterator[tuple[dict[str, object], TelemetryRow]]:
+        """What INT reported in each run that took place, with its point."""
+        for point, row in self._took_place():
+            yield point, json.loads(row["telemetry"])
+
+    def telemetry_of(self, mechanism: str, failure: str) -> TelemetryRow | None:
+        """What INT reported with the first seed; None of a failure that nothing noticed."""
+        row = self.row(mechanism, failure, self.seeds[0])
+        return None if row["skipped"] else cast(TelemetryRow, json.loads(row["telemetry"]))
 
     def _took_place(self) -> Iterator[tuple[dict[str, object], Row]]:
         for (mechanism, failure, seed), row in self._rows.items():

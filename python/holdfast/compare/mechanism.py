@@ -57,7 +57,8 @@ class Mechanism:
     """Something that keeps traffic going, or does not. ``colour``: on white, and on black.
 
     ``multicast``: its switches copy what is sent to a flow's group to all receivers of the flow. ``core_state``: what
-    each switch then holds, in entries and replicas, for flows that neither begin nor end at it.
+    each switch then holds, in entries and replicas, for flows that neither begin nor end at it. ``with_telemetry``: the same with
+    a program that reports by INT, if there is one.
     """
 
     name: str
@@ -66,3 +67,4 @@ class Mechanism:
     build: Callable[[Setting], Built]
     multicast: bool = False
     core_state: Callable[[Topology, Sequence[Ends]], list[int]] | None = None
+    with_telemetry: Callable[[Setting], Built] | None = None

@@ -21,7 +21,7 @@ from holdfast.apps.protect import (
 )
 from holdfast.apps.protect.program import OVERHEAD_BYTES
 from holdfast.apps.router import IpFrrController, RouterController, compile_ipfrr, compile_router
-from holdfast.compare import multicast_mechanisms
+from holdfast.compare import multicast_mechanisms, telemetry
 from holdfast.compare.mechanism import Built, Mechanism, Setting
 from holdfast.compare.traffic_file import Pair, TrafficFile
 from holdfast.errors import ScenarioError
@@ -192,12 +192,14 @@ MECHANISMS: dict[str, Mechanism] = {
             "routes are installed once, and nobody reacts",
             ("#C2410C", "#FB923C"),
             partial(_router, reroute=False),
+            with_telemetry=partial(telemetry.router, reroute=False),
         ),
         Mechanism(
             "reroute",
             "the controller learns of the failure and installs new routes",
             ("#1D4ED8", "#60A5FA"),
             partial(_router, reroute=True),
+            with_telemetry=partial(telemetry.router, reroute=True),
         ),
         Mechanism(
             "ip-frr",
@@ -257,6 +259,19 @@ def baseline(traffic: TrafficFile) -> str:
 def defaults(traffic: TrafficFile) -> list[str]:
     """The mechanisms that are compared if none is named: those of multicast if all flows have several receivers."""
     return list(MECHANISMS if baseline(traffic) == STATIC else multicast_mechanisms.MECHANISMS)
+
+
+def with_telemetry(names: Sequence[str] | None, baseline: str) -> list[str]:
+    """Of the named mechanisms (None: of all) those that report by INT; a named one without raises :class:`ScenarioError`."""
+    able = [name for name, mechanism in MECHANISMS.items() if mechanism.with_telemetry is not None]
+    if baseline not in able:
+        raise ScenarioError(f"--telemetry int is for flows with one receiver: {baseline} has no INT")
+    for name in names or ():
+        if name in known() and name not in able:
+            raise ScenarioError(
+                f"--telemetry int: the program of mechanism {name!r} has no INT; these mechanisms have it: {', '.join(able)}"
+            )
+    return able if names is None else list(names)
 
 
 def find(names: Sequence[str], baseline: str = STATIC) -> list[Mechanism]:

@@ -13,7 +13,7 @@ from html import escape
 from pathlib import Path
 
 from holdfast import whole_files
-from holdfast.compare import advice, drawing, mechanisms, multicast, traffic_file
+from holdfast.compare import advice, drawing, mechanisms, multicast, telemetry, traffic_file
 from holdfast.compare.comparison import Comparison, Summary, percent
 from holdfast.compare.drawing import Curve, Dots, Line, LinkLook, Panel
 from holdfast.compare.rows import CurveColumn, Row
@@ -50,6 +50,7 @@ def write(comparison: Comparison, path: Path) -> None:
         _distributions(comparison) if len(scenario.failures) > 1 else "",
         _core(comparison),
         _over_time(comparison),
+        _telemetry(comparison) if scenario.telemetry else "",
         _explanations(comparison),
     ]
     style = (HERE / "report.css").read_text(encoding="utf-8") + _colours(comparison)
@@ -421,10 +422,7 @@ def _core(comparison: Comparison) -> str:
 
 
 def _over_time(comparison: Comparison) -> str:
-    costs: dict[str, int] = {}
-    for case in comparison.cases:
-        costs[case.failure] = costs.get(case.failure, 0) + case.lost_to_failure
-    failures = sorted(comparison.scenario.failures, key=lambda name: -costs[name])[:CURVES]
+    failures = comparison.costliest_failures()[:CURVES]
     sections = []
     for i, failure in enumerate(failures):
         hidden = " hidden" if i else ""
@@ -439,6 +437,42 @@ def _over_time(comparison: Comparison) -> str:
             f'<div class="choice" data-for="time">{buttons}</div>'
         )
     return f"<h2>Before, during and after</h2>\n{choice}\n" + "\n".join(sections)
+
+
+# ---- Telemetry ----
+
+
+def _telemetry(comparison: Comparison) -> str:
+    """What INT reported about ports around the failure; of several, around the one that cost most."""
+    failure = comparison.costliest_failures()[0]
+    heads = "".join(
+        f"<th>{interval}<small>latency, \N{MICRO SIGN}s</small></th><th>{NONE}<small>queue, packets</small></th>"
+        for interval in telemetry.INTERVALS
+    )
+    rows = []
+    for each in comparison.mechanisms:
+        if (reported := comparison.telemetry_of(each.name, failure)) is None:
+            continue
+        for line in telemetry.around(comparison.scenario.topology, failure, reported):
+            values = "".join(
+                _cell(shown, interval, unit, best=False)
+                for interval in telemetry.INTERVALS
+                for shown, unit in zip(telemetry.cells(line[interval]), ("\N{MICRO SIGN}s", "packets"), strict=True)
+            )
+            rows.append(
+                f'<tr><td><span class="swatch {_style(each.name)}"></span><b>{escape(each.name)}</b> '
+                f"{escape(line['switch'])} \N{RIGHTWARDS ARROW} {escape(line['to'])}</td>{values}</tr>"
+            )
+    what = escape(failure.replace("_", " "))
+    return (
+        f"<h2>Latency and queues around {what}, by INT</h2>\n"
+        '<p class="soft">Mean / largest for each output port, as switches reported to the collector: microseconds in the switch,'
+        " and packets that were in the queue when one came. Before the failure, until the repair, and after it; a dash where no"
+        " packet was reported.</p>\n"
+        f'<div class="scroll"><table class="ranking">\n<tr><th>port<small>&nbsp;</small></th>{heads}</tr>\n'
+        + "\n".join(rows)
+        + "</table></div>"
+    )
 
 
 ZOOM_S = 0.4

@@ -2,6 +2,7 @@
 
 In the folder: ``cases.parquet`` (a row per mechanism, failure and seed), ``flows.parquet`` (a row per flow of each run),
 ``receivers.parquet`` (a row per receiver of each run's flows with several; without such a flow there is none),
+``telemetry.parquet`` (with ``--telemetry int``: a row per run, output port and interval),
 ``summary.json``, ``report.html``, and ``runs/``, where finished runs are kept. The same scenario and seeds give the same
 bytes in all files but those in ``runs/``, unless it is live.
 """
@@ -17,7 +18,7 @@ import polars as pl
 from rich.console import Console
 
 from holdfast import sweep, whole_files
-from holdfast.compare import advice, live, report, runs, traffic_file
+from holdfast.compare import advice, live, report, runs, telemetry, traffic_file
 from holdfast.compare.comparison import Comparison
 from holdfast.compare.mechanism import Mechanism
 from holdfast.compare.rows import Row
@@ -59,6 +60,8 @@ def run(
     whole_files.write(out / "flows.parquet", comparison.flow_frame().write_parquet)
     if (receivers := comparison.receiver_frame()) is not None:
         whole_files.write(out / "receivers.parquet", receivers.write_parquet)
+    if scenario.telemetry:
+        whole_files.write(out / "telemetry.parquet", telemetry.frame(comparison.telemetry_rows()).write_parquet)
     whole_files.write_text(out / "summary.json", json.dumps(summary(comparison), indent=2) + "\n")
     report.write(comparison, out / "report.html")
     return comparison

@@ -30,6 +30,32 @@ class Measures(TypedDict):
     completion_ms: list[float | None]
 
 
+class PortRow(TypedDict):
+    """What INT reports say about an output port in an interval."""
+
+    switch: str
+    to: str
+    interval: Literal["before", "failed", "repaired"]
+    packets: int
+    latency_mean_us: float
+    latency_max_us: int
+    queue_mean: float
+    queue_max: int
+
+
+class TelemetryRow(TypedDict):
+    """What INT reports say about a run."""
+
+    reports: int
+    reports_lost: int
+    """By their sequence numbers."""
+    malformed: int
+    hops_exceeded: int
+    """Packets that had no room for a hop, as of the links' MTU."""
+    mtu_exceeded: int
+    ports: list[PortRow]
+
+
 class RunRow(Measures, total=False):
     """The whole row. What failed without anybody's noticing is ``skipped``, and has nothing else."""
 
@@ -44,6 +70,8 @@ class RunRow(Measures, total=False):
     """Under a failure: for how long each reception of probes may be out (0: it loses nothing), if anybody promises anything."""
     unprotected: list[int]
     """Places of flows among :meth:`holdfast.compare.traffic_file.TrafficFile.flows`."""
+    telemetry: str
+    """With ``--telemetry int`` a :class:`TelemetryRow`, as JSON."""
     mean_lateness_ms: float
     """Of a live run, as the next two."""
     max_lateness_ms: float

@@ -20,6 +20,7 @@ from functools import lru_cache
 from typing import Any, TypedDict, cast
 
 from holdfast.compare import scenario as scenarios
+from holdfast.compare import telemetry
 from holdfast.compare.flows import not_protected, of_kind, receptions_of
 from holdfast.compare.measures import add_traffic, entries, links_used, simulated
 from holdfast.compare.mechanism import Built, Setting
@@ -58,9 +59,12 @@ def is_used(topology: Topology, failure: str, links_used: Sequence[bool]) -> boo
 
 def setting_of(path: str, scenario: Scenario) -> Setting:
     """What a mechanism is built for, with a topology of its own."""
+    topology, flows = scenarios.fresh_topology(path), scenario.traffic.flows()
+    if scenario.telemetry:
+        telemetry.add_collector(topology, flows)
     return Setting(
-        topology=scenarios.fresh_topology(path),
-        flows=scenario.traffic.flows(),
+        topology=topology,
+        flows=flows,
         detection_delay_ms=scenario.times.detection_delay_ms,
         reaction_delay_ms=scenario.times.reaction_delay_ms,
         largest_packet_bytes=scenario.traffic.largest_packet_bytes(),
@@ -76,7 +80,9 @@ class Prepared:
         self.scenario: Scenario = scenario
         chosen = known()[mechanism]
         self.setting = setting
-        self.built: Built = chosen.build(setting)
+        build = chosen.with_telemetry if scenario.telemetry else chosen.build
+        assert build is not None
+        self.built: Built = build(setting)
         self.network = SimulatedNetwork(
             setting.topology,
             self.built.program,
@@ -85,6 +91,9 @@ class Prepared:
             detection_delay_ms=scenario.times.detection_delay_ms,
             executor=scenario.executor,
         )
+        self.reports = telemetry.Reports(scenario.times) if scenario.telemetry else None
+        if self.reports is not None:
+            self.reports.listen(self.network)
         self.entries = entries(self.network)
         self.instruments = add_traffic(self.network, scenario, multicast=chosen.multicast)
         self.network.run(max(0.0, scenario.times.failure_s - LEAD_S))
@@ -115,6 +124,8 @@ class Prepared:
         network.run(times.end_s + DRAIN_S)
         row = cast(RunRow, simulated(network, self.scenario, self.instruments, cut_off))
         row["skipped"] = False
+        if self.reports is not None:
+            row["telemetry"] = json.dumps(self.reports.row(network.topology))
         if failure == NO_FAILURE:
             row["links_used"] = links_used(network)
             row["join_updates"], row["join_switches"] = join_cost(network, self.built, self.setting.flows)

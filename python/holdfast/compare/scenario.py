@@ -90,6 +90,8 @@ class Scenario:
     executor: Literal["jit", "interpreter"] = "jit"
     notes: tuple[str, ...] = field(default=())
     live: bool = False
+    telemetry: bool = False
+    """Switches report by INT."""
     loss_traces: Mapping[str, str] = field(default_factory=dict)
     """The files that the topology names, with digests of what they held: with others the runs are others."""
 
@@ -115,6 +117,8 @@ class Scenario:
             "executor": self.executor,
             "live": self.live,
         }
+        if self.telemetry:
+            needed["telemetry"] = True
         if self.loss_traces:
             needed["loss_traces"] = dict(self.loss_traces)
         text = json.dumps(needed, indent=1, sort_keys=True)
@@ -134,6 +138,7 @@ class Written(TypedDict):
     times: dict[str, float]
     executor: Literal["jit", "interpreter"]
     live: bool
+    telemetry: NotRequired[bool]
     loss_traces: NotRequired[dict[str, str]]
 
 
@@ -151,6 +156,7 @@ def read(path: str) -> Scenario:
         own_traffic=True,
         executor=content["executor"],
         live=content["live"],
+        telemetry=content.get("telemetry", False),
     )
 
 
@@ -167,11 +173,13 @@ def build(
     executor: Literal["jit", "interpreter"] = "jit",
     when: Mapping[str, float | None] | None = None,
     live: bool = False,
+    telemetry: bool = False,
 ) -> Scenario:
     """A scenario from what the user writes; anything wrong is one sentence.
 
     ``traffic``: a file, or the default one, of pairs or of multicast. ``when`` are fields of :class:`Times`.
     """
+    check_telemetry(telemetry=telemetry, live=live)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", TopologyWarning)
         topology = topologies.load(spec)
@@ -200,8 +208,17 @@ def build(
         executor=executor,
         notes=tuple(str(each.message) for each in caught),
         live=live,
+        telemetry=telemetry,
         loss_traces=trace_digests(topology.links),
     )
+
+
+def check_telemetry(*, telemetry: bool, live: bool) -> None:
+    """Raises :class:`ScenarioError` for what cannot be together."""
+    if telemetry and live:
+        raise ScenarioError(
+            "--telemetry int is of simulated networks: leave out --live, or run holdfast switch and holdfast collect"
+        )
 
 
 def link_names(topology: Topology) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from rich.table import Table
 
-from holdfast.compare import traffic_file
+from holdfast.compare import telemetry, traffic_file
 from holdfast.compare.comparison import Comparison, Summary
 
 Column = tuple[str, Callable[[Summary], str]]
@@ -96,6 +96,24 @@ MULTICAST: list[Column] = [
     ("up-\ndates/\njoin", lambda s: number(s.join_updates)),
 ]
 """Instead of these, where all flows have several receivers."""
+
+
+def telemetry_table(comparison: Comparison) -> Table:
+    """What INT reported around the failure that cost most: latency in microseconds and queue in packets, mean / largest."""
+    failure = comparison.costliest_failures()[0]
+    result = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    result.add_column("INT", style="bold", no_wrap=True)
+    result.add_column("port", no_wrap=True)
+    for interval in telemetry.INTERVALS:
+        result.add_column(f"{interval}\nus", justify="right", no_wrap=True)
+        result.add_column("\nqueue", justify="right", no_wrap=True)
+    for each in comparison.mechanisms:
+        if (reported := comparison.telemetry_of(each.name, failure)) is None:
+            continue
+        for line in telemetry.around(comparison.scenario.topology, failure, reported):
+            values = [cell for interval in telemetry.INTERVALS for cell in telemetry.cells(line[interval])]
+            result.add_row(each.name, f"{line['switch']}-{line['to']}", *values)
+    return result
 
 
 def table(comparison: Comparison) -> Table:

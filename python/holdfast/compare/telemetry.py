@@ -1,0 +1,223 @@
+"""``--telemetry int``: what INT reports say about latency and queues of output ports, before, during and after a failure.
+
+A mechanism's routers run ``telemetry.p4`` instead of their own program, which routes alike: TCP and UDP carry INT-MD through the
+network, and the switch of the receiver reports each packet to a collector, a host beside the others. Packets are longer for that,
+and reports are traffic like any other: both are part of all figures. Nothing here reads what the simulator knows itself.
+
+Latencies and times are microseconds of the switches' clocks; queues are packets in front of the one that reports. An interval is
+that in which a packet left the port.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Final, Literal, TypedDict, get_args
+
+import polars as pl
+
+from holdfast._core import Program
+from holdfast.apps.telemetry import COLLECTOR_PORT, Instructions, Report, TelemetryController, Watch, compile_telemetry
+from holdfast.apps.telemetry.collector import Collector, Limits
+from holdfast.compare.mechanism import Built, Setting
+from holdfast.compare.rows import PortRow, TelemetryRow
+from holdfast.compare.scenario import Times
+from holdfast.compare.traffic_file import Ends
+from holdfast.errors import ScenarioError
+from holdfast.link import Direction
+from holdfast.network import Network
+from holdfast.topology import Topology
+
+COLLECTOR: Final = "int_collector"
+
+Interval = Literal["before", "failed", "repaired"]
+
+HOPS = 16
+"""That a packet has room for; one on a longer path reports as many, and is counted."""
+
+INSTRUCTIONS = int(
+    Instructions.NODE_ID | Instructions.PORTS | Instructions.LATENCY | Instructions.QUEUE | Instructions.EGRESS_TIME
+)
+HOP_BYTES, HEADER_BYTES = 24, 16
+
+UDP_OFFSET = 14 + 20
+"""Of reports, which have no IP options."""
+
+
+def add_collector(topology: Topology, flows: Sequence[Ends]) -> None:
+    """Adds the collector, at the switch with most receivers: so most reports go no further than their sink."""
+    if COLLECTOR in topology.hosts or COLLECTOR in topology.switches:
+        raise ScenarioError(f"the topology has a node {COLLECTOR!r}, which is the name of the reports' collector")
+    at = Counter(topology.attachment(receiver).switch for ends in flows for receiver in ends.receivers)
+    switch = max(topology.switches, key=lambda name: at[name])
+    topology.add_host(COLLECTOR)
+    topology.add_link(switch, COLLECTOR, Direction(rate_bps=10_000_000_000))
+
+
+@cache
+def _program() -> Program:
+    return compile_telemetry()
+
+
+def router(setting: Setting, *, reroute: bool) -> Built:
+    """What routes like the router of :mod:`holdfast.apps.router`, and reports."""
+    watch = [Watch(protocol=protocol, instructions=INSTRUCTIONS, hops=HOPS, drops=False) for protocol in (6, 17)]
+    controller = TelemetryController(
+        watch,
+        collector=COLLECTOR,
+        mtu=setting.mtu_for(HEADER_BYTES + HOPS * HOP_BYTES),
+        reroute=reroute,
+        reaction_delay_ms=setting.reaction_delay_ms,
+    )
+    return Built(_program(), controller)
+
+
+@dataclass
+class _Port:
+    packets: int = 0
+    latency_sum: int = 0
+    latency_max: int = 0
+    queue_sum: int = 0
+    queue_max: int = 0
+
+    def take(self, latency: int, queue: int) -> None:
+        self.packets += 1
+        self.latency_sum += latency
+        self.latency_max = max(self.latency_max, latency)
+        self.queue_sum += queue
+        self.queue_max = max(self.queue_max, queue)
+
+
+@dataclass
+class Reports:
+    """Takes the collector's packets of a network, and sums them up by port and interval."""
+
+    times: Times
+    ports: dict[tuple[int, int, Interval], _Port] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """The collector of ``holdfast collect`` decodes and counts; hops come from each report."""
+        self.collector = Collector(Limits(), on_report=self._take)
+        self._failure_us, self._repair_us = (round(at * 1e6) for at in (self.times.failure_s, self.times.repair_s))
+
+    def listen(self, network: Network) -> None:
+        """From now on."""
+        network.add_frame_listener(COLLECTOR, self.frame)
+
+    def frame(self, time_ps: int, frame: bytes) -> None:
+        """A frame that reached the collector's host."""
+        to_port = int.from_bytes(frame[UDP_OFFSET + 2 : UDP_OFFSET + 4], "big")
+        if frame[12:14] == b"\x08\x00" and frame[23] == 17 and to_port == COLLECTOR_PORT:
+            self.collector.take(time_ps // 1000, frame[UDP_OFFSET + 8 :])
+
+    def _take(self, _: int, report: Report) -> None:
+        if report.dropped:
+            return
+        for hop in report.path():
+            if None in (hop.node_id, hop.egress_port, hop.latency, hop.queue_occupancy, hop.egress_time):
+                continue
+            assert hop.node_id is not None
+            assert hop.egress_port is not None
+            assert hop.egress_time is not None
+            interval: Interval = "before"
+            if hop.egress_time >= self._repair_us:
+                interval = "repaired"
+            elif hop.egress_time >= self._failure_us:
+                interval = "failed"
+            port = self.ports.setdefault((hop.node_id, hop.egress_port, interval), _Port())
+            port.take(hop.latency or 0, hop.queue_occupancy or 0)
+
+    def row(self, topology: Topology) -> TelemetryRow:
+        """All that was reported."""
+        names = {switch.index: name for name, switch in topology.switches.items()}
+        behind = {
+            (end, port): other
+            for link in topology.links
+            for end, port, other in ((link.a, link.a_port, link.b), (link.b, link.b_port, link.a))
+        }
+        collector = self.collector
+        ports: list[PortRow] = [
+            {
+                "switch": names[node],
+                "to": behind[names[node], port],
+                "interval": interval,
+                "packets": found.packets,
+                "latency_mean_us": found.latency_sum / found.packets,
+                "latency_max_us": found.latency_max,
+                "queue_mean": found.queue_sum / found.packets,
+                "queue_max": found.queue_max,
+            }
+            for (node, port, interval), found in sorted(self.ports.items())
+            if node in names and (names[node], port) in behind
+        ]
+        return {
+            "reports": collector.reports,
+            "reports_lost": collector.reports_lost(),
+            "malformed": collector.malformed.total(),
+            "hops_exceeded": sum(flow.hops_exceeded for flow in collector.flows.values()),
+            "mtu_exceeded": sum(flow.mtu_exceeded for flow in collector.flows.values()),
+            "ports": ports,
+        }
+
+
+INTERVALS: Final[tuple[Interval, ...]] = get_args(Interval)
+
+
+class PortLine(TypedDict):
+    """An output port in the three intervals; None where nothing was reported."""
+
+    switch: str
+    to: str
+    before: PortRow | None
+    failed: PortRow | None
+    repaired: PortRow | None
+
+
+LINES = 16
+"""Of ports that are shown for each mechanism."""
+
+
+def around(topology: Topology, failure: str, row: TelemetryRow, most: int = LINES) -> list[PortLine]:
+    """The ports of switches at the failure and beside it; if there are too many, those with the longest latencies."""
+    if failure in topology.switches:
+        near = {failure}
+    else:
+        link = topology.links[topology.find_link(failure)]
+        near = {link.a, link.b}
+    near |= {other for link in topology.links for one, other in ((link.a, link.b), (link.b, link.a)) if one in near}
+    lines: dict[tuple[str, str], PortLine] = {}
+    for port in row["ports"]:
+        if port["switch"] in near and port["to"] != COLLECTOR:
+            line = lines.setdefault(
+                (port["switch"], port["to"]),
+                {"switch": port["switch"], "to": port["to"], "before": None, "failed": None, "repaired": None},
+            )
+            line[port["interval"]] = port
+    order = list(topology.switches)
+    shown = sorted(lines.values(), key=_longest_us, reverse=True)[:most]
+    return sorted(shown, key=lambda line: (order.index(line["switch"]), line["to"]))
+
+
+def _longest_us(line: PortLine) -> int:
+    found = (line[interval] for interval in INTERVALS)
+    return max(port["latency_max_us"] for port in found if port is not None)
+
+
+def cells(port: PortRow | None) -> tuple[str, str]:
+    """Latency and queue, mean and largest, as text."""
+    if port is None:
+        return "-", "-"
+    return (
+        f"{port['latency_mean_us']:,.0f} / {port['latency_max_us']:,}",
+        f"{port['queue_mean']:.1f} / {port['queue_max']}",
+    )
+
+
+def frame(rows: Iterable[tuple[Mapping[str, object], TelemetryRow]]) -> pl.DataFrame:
+    """A row per run, port and interval."""
+    return pl.DataFrame(
+        [{**point, **port} for point, row in rows for port in row["ports"]],
+        infer_schema_length=None,
+    )
