@@ -83,7 +83,8 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
     topology = setup.two_ends(point["pairs"], clients=line, servers=slow, path1=line, path2=line, direct=True)
     hosts = [(setup.server(pair), setup.client(pair)) for pair in pairs]
     program, controller = setup.forwarding(point["mode"], hosts)
-    network = SimulatedNetwork(topology, program, [controller], seed=seed)
+    # The committed results have the order of packets of one instant that there is without lookahead.
+    network = SimulatedNetwork(topology, program, [controller], seed=seed, lookahead=False)
     draw = Random(seed)
     flows = [
         network.add_tcp(

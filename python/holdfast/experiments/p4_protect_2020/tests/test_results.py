@@ -17,6 +17,7 @@ from holdfast.experiments.p4_protect_2020 import (
     instructions,
     jitter,
     processing,
+    published,
     scenarios,
 )
 from holdfast.experiments.p4_protect_2020.tests import report
@@ -95,6 +96,13 @@ def test_instructions_counted_again_are_nearly_the_committed_ones() -> None:
             "fig7",
             goodput.POINTS,
             {"host_gbps": goodput.SLOW_HOST_GBPS, "pairs": 2, "mode": "protected"},
+            goodput.measure,
+            ("goodput_gbps", "segments_retransmitted"),
+        ),
+        (
+            "fig7",
+            goodput.POINTS,
+            {"host_gbps": published.LINE_RATE_GBPS, "pairs": 4, "mode": "plain"},
             goodput.measure,
             ("goodput_gbps", "segments_retransmitted"),
         ),
