@@ -86,6 +86,18 @@ def index_of(p4info: bytes) -> P4InfoIndex:
     return P4InfoIndex(p4info_pb2.P4Info.FromString(p4info))
 
 
+def largest_lists(index: P4InfoIndex) -> p4.WriteRequest:
+    """Configures the program's digest with lists as large and as late as P4Runtime lets a client ask for."""
+    (digest,) = index.digests
+    written = p4.WriteRequest(device_id=1)
+    written.election_id.low = 1
+    entry = written.updates.add(type=p4.Update.INSERT).entity.digest_entry
+    entry.digest_id = digest.id
+    entry.config.max_list_size = 2**31 - 1
+    entry.config.max_timeout_ns = entry.config.ack_timeout_ns = 2**62
+    return written
+
+
 def request(
     device: Device, kind: int, numbers: range, *, atomicity: int = 0, metadata: bytes = b"", timeout_ns: int = 0
 ) -> p4.WriteRequest:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from abuse.steady import Steady, memory_mb, request, served, steady
+from abuse.steady import Steady, largest_lists, memory_mb, request, served, steady
 from p4.v1 import p4runtime_pb2 as p4
 from raw import read
 
@@ -53,15 +53,9 @@ def test_thousands_of_idle_entries_leave_packets_and_writes_their_time(switch: S
 
 def test_digests_with_a_huge_list_and_timeout_are_bounded(switch: Steady) -> None:
     lists: list[int] = []
-    (digest,) = switch.index.digests
     with GrpcClient(switch.server.address) as client, served(switch):
         client.on_digest = lambda digest_list: lists.append(len(digest_list.values))
-        configured = p4.WriteRequest(device_id=1)
-        configured.election_id.low = 1
-        entry = configured.updates.add(type=p4.Update.INSERT).entity.digest_entry
-        entry.digest_id = digest.id
-        entry.config.max_list_size = 2**31 - 1
-        entry.config.max_timeout_ns = entry.config.ack_timeout_ns = 2**62
+        configured = largest_lists(switch.index)
         switch.device.write(configured)
         # The stream's own address: each of its packets sends a digest now.
         switch.device.write(request(switch.device, p4.Update.INSERT, range(0x020000000001, 0x020000000002)))

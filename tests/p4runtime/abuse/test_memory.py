@@ -19,7 +19,7 @@ from typing import Any
 import grpc
 import pytest
 from abuse import soak
-from abuse.steady import MEMORY_TOLERANCE, Moment, Taken, request
+from abuse.steady import MEMORY_TOLERANCE, Moment, Taken, largest_lists, request
 from p4.v1 import p4runtime_pb2 as p4
 from p4.v1 import p4runtime_pb2_grpc as p4_grpc
 
@@ -132,14 +132,7 @@ def idle_entries(remote: Remote, share: float) -> None:
 
 def digests(remote: Remote, share: float) -> None:
     """One for each packet, in lists that are never acknowledged."""
-    (digest,) = remote.client.p4info.digests
-    configured = p4.WriteRequest(device_id=1)
-    configured.election_id.low = 1
-    entry = configured.updates.add(type=p4.Update.INSERT).entity.digest_entry
-    entry.digest_id = digest.id
-    entry.config.max_list_size = 2**31 - 1
-    entry.config.max_timeout_ns = entry.config.ack_timeout_ns = 2**62
-    remote.client._call_write(configured.SerializeToString())
+    remote.client._call_write(largest_lists(remote.client.p4info).SerializeToString())
     of_the_stream = range(0x020000000001, 0x020000000002)
     remote.write(p4.Update.INSERT, of_the_stream, batch=1)
     time.sleep(2 * max(share, 0.1))  # a list has 1,024, which take a tenth of a second

@@ -8,7 +8,7 @@ numbers, and rules that a part has nothing in common with are left out by array 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -147,36 +147,42 @@ class _Search:
 
     def finds(self, box: Box, others: Numbers) -> bool:
         """Whether a packet of a box is in none of the others."""
+
+        def cut(part: Box, near: Numbers) -> tuple[int, Numbers]:
+            around = self._space.covers(part, near)
+            first = int(around[0] if len(around) else near[0])
+            self.used[self._space.owner[first]] = None
+            return first, near
+
+        return self._any(box, others, cut)
+
+    def finds_decision(self, rule: Rule, box: Box, earlier: Numbers, later: Numbers) -> bool:
+        """Whether a box has a packet that no earlier one has, and about which the later ones do not decide as a rule does."""
+        before = int(later[0]) if len(later) else len(self._space.boxes)
+
+        def cut(part: Box, near: Numbers) -> tuple[int, Numbers] | None:
+            first = int(near[0])
+            if first >= before:
+                owner = self._space.owner[first]
+                if _decides(self._rules.rules[owner]) != _decides(rule):
+                    return None
+                self.used[owner] = None
+            return first, near[1:]
+
+        return self._any(box, np.concatenate((earlier, later)), cut)
+
+    def _any(self, box: Box, others: Numbers, cut: Callable[[Box, Numbers], tuple[int, Numbers] | None]) -> bool:
+        """Whether a part of a box is left. ``cut``: what to cut out of a part, and what to look at after it; None: it stays."""
         waiting = [(box, others)]
         while waiting:
             part, near = waiting.pop()
             self._step()
             near = self._space.meeting(part, near)
-            if not len(near):
+            chosen = cut(part, near) if len(near) else None
+            if chosen is None:
                 return True
-            around = self._space.covers(part, near)
-            first = int(around[0] if len(around) else near[0])
-            self.used[self._space.owner[first]] = None
+            first, near = chosen
             waiting += [(each, near) for each in _without(part, self._space.boxes[first])]
-        return False
-
-    def finds_decision(self, rule: Rule, box: Box, earlier: Numbers, later: Numbers) -> bool:
-        """Whether a box has a packet that no earlier one has, and about which the later ones do not decide as a rule does."""
-        waiting = [(box, np.concatenate((earlier, later)))]
-        before = int(later[0]) if len(later) else len(self._space.boxes)
-        while waiting:
-            part, near = waiting.pop()
-            self._step()
-            near = self._space.meeting(part, near)
-            if not len(near):
-                return True
-            first = int(near[0])
-            if first >= before:
-                owner = self._space.owner[first]
-                if _decides(self._rules.rules[owner]) != _decides(rule):
-                    return True
-                self.used[owner] = None
-            waiting += [(each, near[1:]) for each in _without(part, self._space.boxes[first])]
         return False
 
     def _step(self) -> None:

@@ -19,20 +19,12 @@ from holdfast.apps.telemetry import (
 )
 from holdfast.apps.telemetry.conftest import Compile
 from holdfast.apps.telemetry.program import HERE
+from holdfast.apps.telemetry.watchlist import DEFAULT_INSTRUCTIONS
 from holdfast.errors import NetworkError
 
 SWITCHES = 6
 PAYLOAD = 972
-EVERYTHING = int(
-    Instructions.NODE_ID
-    | Instructions.PORTS
-    | Instructions.LATENCY
-    | Instructions.QUEUE
-    | Instructions.INGRESS_TIME
-    | Instructions.EGRESS_TIME
-    | Instructions.INTERFACES
-    | Instructions.TX_UTILISATION
-)
+EVERYTHING = DEFAULT_INSTRUCTIONS | int(Instructions.INTERFACES | Instructions.TX_UTILISATION)
 
 
 def line(switches: int = SWITCHES, **slow: object) -> Topology:
