@@ -1,0 +1,58 @@
+"""What a gateway tells those who bill: start, interim and stop of a session (RFC 2866)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Protocol
+
+from holdfast.subscribers.plane import Session, Usage
+
+
+NO_USAGE = Usage()
+
+
+class Kind(IntEnum):
+    """Acct-Status-Type (RFC 2866, section 5.1)."""
+
+    START = 1
+    STOP = 2
+    INTERIM = 3
+
+
+class Cause(IntEnum):
+    """Acct-Terminate-Cause (RFC 2866, section 5.10), those that a gateway can have."""
+
+    USER_REQUEST = 1
+    LOST_CARRIER = 2
+    IDLE_TIMEOUT = 4
+    SESSION_TIMEOUT = 5
+    ADMIN_RESET = 6
+    NAS_ERROR = 9
+    NAS_REQUEST = 10
+    NAS_REBOOT = 11
+    USER_ERROR = 17
+
+
+@dataclass(frozen=True)
+class Record:
+    """One accounting record. ``time_s`` is Unix time of the event; ``duration_s`` how long the session has lasted."""
+
+    kind: Kind
+    accounting_id: str
+    user: str
+    session: Session
+    time_s: int
+    duration_s: int = 0
+    usage: Usage = NO_USAGE
+    cause: Cause | None = None
+    classes: tuple[bytes, ...] = ()
+    circuit_id: str = ""
+    remote_id: str = ""
+
+
+class Accountant(Protocol):
+    """Takes records and delivers them, sooner or later."""
+
+    def account(self, record: Record) -> None:
+        """Takes one."""

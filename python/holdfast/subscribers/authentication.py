@@ -1,0 +1,68 @@
+"""What PAP and CHAP find out, and who judges it: the question to an authenticator and its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Network
+from typing import Protocol
+
+from holdfast.subscribers.plane import Line, Rates
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """Who a subscriber claims to be: a password (PAP), or identifier, challenge and response (CHAP)."""
+
+    user: bytes
+    password: bytes | None = None
+    identifier: int = 0
+    challenge: bytes = b""
+    response: bytes = b""
+
+
+@dataclass(frozen=True)
+class Question:
+    """Credentials and where they come from."""
+
+    credentials: Credentials
+    session_id: int
+    accounting_id: str
+    line: Line
+    mac: bytes
+    circuit_id: str = ""
+    remote_id: str = ""
+    service: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """An authenticator's answer. What is None or empty is the gateway's to choose.
+
+    ``interim_s``: seconds between interim accounting records. Timeouts are RFC 2865's, 5.27 and 5.28.
+    ``classes``: RADIUS Class values, to be repeated in accounting.
+    """
+
+    accepted: bool
+    message: str = ""
+    ipv4: IPv4Address | None = None
+    ipv4_pool: str = ""
+    ipv6_prefix: IPv6Network | None = None
+    delegated: IPv6Network | None = None
+    dns: tuple[IPv4Address, ...] = ()
+    rates: Rates | None = None
+    session_timeout_s: int = 0
+    idle_timeout_s: int = 0
+    interim_s: int = 0
+    classes: tuple[bytes, ...] = ()
+
+
+Answer = Callable[[Verdict], None]
+"""Takes the verdict; once."""
+
+
+class Authenticator(Protocol):
+    """Judges subscribers: a list of users, or RADIUS servers."""
+
+    def authenticate(self, question: Question, answer: Answer) -> None:
+        """Calls ``answer``, at once or later."""

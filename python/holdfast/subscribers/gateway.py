@@ -1,0 +1,602 @@
+"""The gateway: joins discovery, sessions, addresses, authentication, accounting, storage and the user plane.
+
+Sans I/O: frames come from a :class:`UserPlane`, time from a :class:`Clock`. The same code runs simulated and live, in one thread.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Network
+from typing import Protocol
+
+from holdfast.errors import HoldfastError
+from holdfast.subscribers import dhcpv6_pd, pools, pppoe
+from holdfast.subscribers.accounting import Accountant, Cause, Kind, Record
+from holdfast.subscribers.admission import Admission
+from holdfast.subscribers.authentication import Answer, Authenticator, Question, Verdict
+from holdfast.subscribers.configuration import Configuration
+from holdfast.subscribers.lcp import Authentication
+from holdfast.subscribers.plane import Clock, Line, Rates, Session, Usage, UserPlane
+from holdfast.subscribers.ppp import Protocol as PppProtocol
+from holdfast.subscribers.ppp import Restart
+from holdfast.subscribers.session import Grant, Phase, PppSession, Rules
+
+_METHODS = {"chap": Authentication.CHAP, "pap": Authentication.PAP}
+
+BATCH_S = 0.002
+"""How long what is to be installed waits for more, so that a storm of setups makes few writes."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What outlives the process: a session with all that its next control plane must know."""
+
+    grant: Grant
+    accounting_id: str
+    started_s: float
+    ipcp: bool
+    interface: bytes | None
+    bound: bool
+    peer_mru: int
+    circuit_id: str = ""
+    remote_id: str = ""
+    service: str = ""
+
+
+class Store(Protocol):
+    """Where sessions are kept. Changes of one call are there together or not at all."""
+
+    def load(self) -> list[Stored]:
+        """All that is kept."""
+
+    def save(self, put: Iterable[Stored], drop: Iterable[int]) -> None:
+        """Keeps sessions, by session id, and forgets others."""
+
+
+class Nobody:
+    """An accountant where nobody bills, and a store that forgets."""
+
+    def account(self, record: Record) -> None:
+        """See :class:`Accountant`."""
+
+    def load(self) -> list[Stored]:
+        """See :class:`Store`."""
+        return []
+
+    def save(self, put: Iterable[Stored], drop: Iterable[int]) -> None:
+        """See :class:`Store`."""
+
+
+@dataclass(frozen=True)
+class Reconciled:
+    """What :meth:`Gateway.reconcile` found: sessions kept, installed again, and removed because nobody knew them."""
+
+    kept: int
+    reinstalled: int
+    removed: int
+
+
+class Gateway:
+    """A broadband network gateway's control plane.
+
+    ``random`` gives unpredictable bytes; in a simulation, those of its seed. ``wall`` is Unix time.
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        plane: UserPlane,
+        clock: Clock,
+        authenticator: Authenticator,
+        *,
+        random: Callable[[int], bytes],
+        accountant: Accountant | None = None,
+        store: Store | None = None,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self.configuration, self.clock, self.random = configuration, clock, random
+        self._plane, self._authenticator, self._wall = plane, authenticator, wall
+        self._accountant: Accountant = accountant or Nobody()
+        self._store: Store = store or Nobody()
+        mac = configuration.mac_bytes
+        limits, six = configuration.limits, configuration.ipv6
+        self.rules = Rules(
+            name=configuration.name,
+            authentication=tuple(_METHODS[each] for each in configuration.authentication),
+            address=configuration.address,
+            dns6=six.dns if six else (),
+            interface=mac[:3] + b"\xff\xfe" + mac[3:],
+            duid=dhcpv6_pd.duid(mac),
+            setup_timeout_s=limits.setup_timeout_s,
+            restart=Restart(),
+            lease_s=six.lease_s if six else 3600,
+        )
+        cookies = pppoe.Cookies(random(32), random)
+        self.concentrator = pppoe.Concentrator(
+            mac, configuration.name, configuration.services, configuration.max_payload, cookies
+        )
+        self.sessions: dict[int, PppSession] = {}
+        self.setups = 0
+        self.events: Counter[str] = Counter()
+        self.drops: Counter[str] = Counter()
+        self.draining = False
+        self._admission = Admission(limits.padi_per_line_s, limits.padi_per_s)
+        self._setup_admission = Admission(limits.padi_per_line_s, limits.padi_per_s)
+        self._by_cookie: dict[bytes, PppSession] = {}
+        self._by_mac: dict[bytes, list[PppSession]] = {}
+        self._by_line: Counter[Line] = Counter()
+        self._ids = pools.session_ids(limits.sessions)
+        own = frozenset() if configuration.address is None else frozenset((configuration.address,))
+        self._pools = {name: pools.addresses(network, own) for name, network in configuration.pools.items()}
+        self._prefixes = pools.prefixes(six.prefixes, 64) if six else None
+        self._delegations = (
+            pools.prefixes(six.delegated, six.delegated_length) if six and six.delegated is not None else None
+        )
+        self._install: dict[int, PppSession] = {}
+        self._ending: dict[int, PppSession] = {}
+        self._installed: set[int] = set()
+        self._held: dict[int, list[tuple[Line, bytes]]] = {}
+        self._flushing: Callable[[], None] | None = None
+        self._slice = 0
+        self._sweeping: Callable[[], None] | None = None
+        plane.receive(self.receive)
+
+    def start(self) -> None:
+        """Begins to look after sessions: echoes, timeouts, interim accounting, router advertisements."""
+        self._sweeping = self.clock.call_later(self._slice_s, self._sweep)
+
+    def stop(self) -> None:
+        """Stops timers; what waits is written. Sessions stay established in the user plane and in the store."""
+        self.flush()
+        if self._sweeping is not None:
+            self._sweeping()
+            self._sweeping = None
+
+    def reconcile(self) -> Reconciled:
+        """Takes up the sessions of an earlier process. What store and user plane have is kept without a packet lost.
+
+        What only the store has is installed again; what only the user plane has is removed, and its subscriber gets a PADT.
+        """
+        there = self._plane.installed()
+        kept = reinstalled = 0
+        lost: list[int] = []
+        for stored in self._store.load():
+            session = self._restore(stored)
+            if session is None:
+                lost.append(stored.grant.session.session_id)
+                continue
+            if there.get(session.id) == session.wanted:
+                kept += 1
+            else:
+                reinstalled += 1
+                self._install[session.id] = session
+            if session.id in there:
+                self._installed.add(session.id)
+        strangers = [each for each in there.values() if each.session_id not in self.sessions]
+        if strangers:
+            self._plane.remove(each.session_id for each in strangers)
+            for each in strangers:
+                self._plane.send(each.line, self.concentrator.terminate(each.mac, each.session_id))
+        self._store.save((), lost)
+        self.flush()
+        return Reconciled(kept, reinstalled, len(strangers))
+
+    # What the user plane tells.
+
+    def receive(self, line: Line, frame: bytes) -> None:
+        """A discovery or PPP control frame from a line, without VLAN tags."""
+        kind = frame[12:14]
+        try:
+            if kind == pppoe.SESSION:
+                self._receive_session(line, frame)
+            elif kind == pppoe.DISCOVERY and len(frame) >= 20:
+                self._receive_discovery(line, frame)
+            else:
+                self.drops["ethertype"] += 1
+        except pppoe.MalformedError as error:
+            self.drops[str(error)] += 1
+
+    def _receive_session(self, line: Line, frame: bytes) -> None:
+        destination, source, session_id, protocol, payload = pppoe.read_session(frame)
+        if destination != self.concentrator.mac:
+            self.drops["destination"] += 1
+            return
+        session = self.sessions.get(session_id)
+        if session is None:
+            self.drops["no-session"] += 1
+            # Its session died with an earlier gateway: a PADT lets the subscriber redial at once (section 5.5).
+            if protocol == PppProtocol.LCP and self._setup_admission.admits(line, self.clock.now()) is None:
+                self._plane.send(line, self.concentrator.terminate(source, session_id))
+        elif session.mac != source or session.line != line:
+            self.drops["spoofed"] += 1
+        else:
+            session.receive(protocol, payload)
+
+    def _receive_discovery(self, line: Line, frame: bytes) -> None:
+        code, destination = frame[15], frame[:6]
+        if frame[6] & 1:
+            self.drops["source"] += 1
+            return
+        if destination != self.concentrator.mac and (code != pppoe.Code.PADI or destination != pppoe.BROADCAST):
+            self.drops["destination"] += 1
+            return
+        now = self.clock.now()
+        if code == pppoe.Code.PADI:
+            self.events["padi"] += 1
+            why = "draining" if self.draining else self._admission.admits(line, now)
+            if why is not None:
+                self.drops[why] += 1
+                return
+            offer = self.concentrator.offer(pppoe.read_discovery(frame), line, now)
+            if offer is None:
+                self.drops["service"] += 1
+            else:
+                self.events["pado"] += 1
+                self._plane.send(line, offer)
+        elif code == pppoe.Code.PADR:
+            self.events["padr"] += 1
+            why = self._setup_admission.admits(line, now)
+            if why is not None:
+                self.drops[why] += 1
+                return
+            self._setup(pppoe.read_discovery(frame), line, now)
+        elif code == pppoe.Code.PADT:
+            packet = pppoe.read_discovery(frame)
+            session = self.sessions.get(packet.session_id)
+            if session is None:
+                self.drops["no-session"] += 1
+            elif session.mac != packet.source or session.line != line:
+                self.drops["spoofed"] += 1
+            else:
+                self.events["padt"] += 1
+                session.vanish(Cause.USER_REQUEST)
+        else:
+            self.drops["code"] += 1
+
+    def _setup(self, padr: pppoe.Discovery, line: Line, now: float) -> None:
+        request = self.concentrator.request(padr, line, now)
+        if isinstance(request, bytes):
+            self.events["refused"] += 1
+            self._plane.send(line, request)
+            return
+        again = self._by_cookie.get(request.cookie)
+        if again is not None:  # the PADS was lost
+            self._plane.send(line, self.concentrator.confirm(again.request, again.id))
+            return
+        error = self._hindrance(request)
+        session_id = self._ids.take() if error is None else None
+        if session_id is None:
+            tag, sentence = error or (pppoe.Tag.AC_SYSTEM_ERROR, "no session is free")
+            self.events["refused"] += 1
+            self._plane.send(line, self.concentrator.refuse(request, tag, sentence))
+            return
+        session = PppSession(self, session_id, request, self.random(8).hex(), request.max_payload)
+        self._enter(session)
+        self._by_cookie[request.cookie] = session
+        self.setups += 1
+        self._plane.send(line, self.concentrator.confirm(request, session_id))
+        session.start()
+
+    def _hindrance(self, request: pppoe.SetupRequest) -> tuple[pppoe.Tag, str] | None:
+        """Why a host cannot have a session now. A host at its limit loses its oldest session: it may have restarted."""
+        limits = self.configuration.limits
+        if self.draining:
+            return pppoe.Tag.AC_SYSTEM_ERROR, "the gateway takes no new sessions"
+        if self.setups >= limits.setups:
+            return pppoe.Tag.AC_SYSTEM_ERROR, "too many sessions are being set up"
+        own = self._by_mac.get(request.mac, [])
+        if len(own) >= limits.sessions_per_mac:
+            oldest = next((each for each in own if each.line == request.line), None)
+            if oldest is None:
+                return pppoe.Tag.GENERIC_ERROR, "this host has sessions on another line"
+            self.events["replaced"] += 1
+            oldest.vanish(Cause.LOST_CARRIER)
+        if self._by_line[request.line] >= limits.sessions_per_line:
+            return pppoe.Tag.GENERIC_ERROR, "too many sessions on this line"
+        return None
+
+    # What sessions ask for: see session.Owner.
+
+    def send_ppp(self, session: PppSession, protocol: int, payload: bytes) -> None:
+        """See :class:`holdfast.subscribers.session.Owner`."""
+        frame = pppoe.session_frame(session.mac, self.concentrator.mac, session.id, protocol, payload)
+        if session.id in self._install:
+            self._held.setdefault(session.id, []).append((session.line, frame))
+        else:
+            self._plane.send(session.line, frame)
+
+    def judge(self, question: Question, answer: Answer) -> None:
+        """See :class:`holdfast.subscribers.session.Owner`."""
+        self.events["authentication"] += 1
+        self._authenticator.authenticate(question, answer)
+
+    def grant(self, session: PppSession, verdict: Verdict) -> Grant | None:
+        """See :class:`holdfast.subscribers.session.Owner`."""
+        taken = self._take(verdict)
+        if taken is None:
+            self.events["exhausted"] += 1
+            return None
+        ipv4, prefix, delegated = taken
+        lcp, configuration = session.lcp, self.configuration
+        whole = Session(
+            session_id=session.id,
+            line=session.line,
+            mac=session.mac,
+            magic=lcp.magic,
+            peer_mru=lcp.peer_mru,
+            ipv4=ipv4,
+            ipv6_prefix=prefix,
+            delegated=delegated,
+            rates=configuration.rates.rates() if verdict.rates is None else verdict.rates,
+        )
+        return Grant(
+            session.user,
+            whole,
+            verdict.dns or configuration.dns,
+            verdict.session_timeout_s,
+            verdict.idle_timeout_s,
+            verdict.interim_s or (configuration.radius.interim_s if configuration.radius else 0),
+            verdict.classes,
+        )
+
+    def changed(self, session: PppSession) -> None:
+        """See :class:`holdfast.subscribers.session.Owner`."""
+        self._install[session.id] = session
+        self._flush_soon()
+
+    def ended(self, session: PppSession) -> None:
+        """See :class:`holdfast.subscribers.session.Owner`."""
+        if self.sessions.get(session.id) is not session:
+            return
+        del self.sessions[session.id]
+        self._by_cookie.pop(session.request.cookie, None)
+        if not session.counted:
+            self.setups -= 1
+        mine = self._by_mac[session.mac]
+        mine.remove(session)
+        if not mine:
+            del self._by_mac[session.mac]
+        self._by_line[session.line] -= 1
+        if not self._by_line[session.line]:
+            del self._by_line[session.line]
+        self._install.pop(session.id, None)
+        for line, frame in self._held.pop(session.id, ()):
+            self._plane.send(line, frame)
+        self.events["ended"] += 1
+        self._plane.send(session.line, self.concentrator.terminate(session.mac, session.id))
+        self._ending[session.id] = session
+        self._flush_soon()
+
+    # What operators ask for.
+
+    def kick(self, session_ids: Iterable[int], cause: Cause = Cause.ADMIN_RESET) -> int:
+        """Terminates sessions; returns how many there were."""
+        found = [self.sessions[each] for each in session_ids if each in self.sessions]
+        for each in found:
+            each.terminate(cause)
+        return len(found)
+
+    def drain(self) -> None:
+        """Takes no new sessions from now on; those that are, stay."""
+        self.draining = True
+
+    def change_rates(self, session: PppSession, rates: Rates) -> None:
+        """Other limits for a session; traffic does not stop."""
+        session.change_rates(rates)
+
+    def flush(self) -> None:
+        """Writes what waits: removals, then installations, then what subscribers may hear only afterwards."""
+        if self._flushing is not None:
+            self._flushing()
+            self._flushing = None
+        ending, self._ending = self._ending, {}
+        installing, self._install = self._install, {}
+        held, self._held = self._held, {}
+        usages: dict[int, Usage] = {}
+        gone = [each for each in ending if each in self._installed]
+        wanted = {each.id: each.wanted for each in installing.values()}
+        try:
+            if gone:
+                usages = self._plane.remove(gone)
+            self._plane.install([each for each in wanted.values() if each is not None])
+        except HoldfastError:
+            # The data plane's state is unknown: these sessions must go, and are removed again.
+            self.events["plane-failures"] += 1
+            self._ending = dict(ending)
+            for each in installing.values():
+                self._installed.add(each.id)
+                each.vanish(Cause.NAS_ERROR)
+            self._flush_later(1.0)
+            return
+        self._installed.difference_update(gone)
+        self._installed.update(wanted)
+        now = self._wall()
+        self._store.save([self._stored(each, now) for each in installing.values() if each.established], list(ending))
+        for key, each in ending.items():
+            self._ids.give_back(key)
+            if each.grant is not None:
+                self._give_back(each.grant.session)
+            if each.counted:
+                self._record(Kind.STOP, each, usages.get(key, each.last_usage), now)
+        for each in installing.values():
+            if each.established and not each.counted:
+                each.counted = True
+                each.started_s = now
+                each.idle_since_s = each.interim_at_s = self.clock.now()
+                self.setups -= 1
+                self.events["established"] += 1
+                self._record(Kind.START, each, Usage(), now)
+        for frames in held.values():
+            for line, frame in frames:
+                self._plane.send(line, frame)
+
+    # The rest is the gateway's own.
+
+    def _enter(self, session: PppSession) -> None:
+        self.sessions[session.id] = session
+        self._by_mac.setdefault(session.mac, []).append(session)
+        self._by_line[session.line] += 1
+
+    def _take(self, verdict: Verdict) -> tuple[IPv4Address | None, IPv6Network | None, IPv6Network | None] | None:
+        """Addresses by the verdict's word or from the pools; None, and nothing taken, if one is not to be had."""
+        if verdict.ipv4 is not None:
+            ipv4: IPv4Address | None = verdict.ipv4
+            if not all(pool.reserve(verdict.ipv4) for pool in self._pools.values()):
+                return None
+        elif self._pools:
+            pool = self._pools.get(verdict.ipv4_pool or next(iter(self._pools)))
+            ipv4 = None if pool is None else pool.take()
+            if ipv4 is None:
+                return None
+        else:
+            ipv4 = None
+        prefix, ok = _taken(self._prefixes, verdict.ipv6_prefix)
+        if not ok:
+            self._give_back(Session(0, Line(0), b"", 0, ipv4=ipv4))
+            return None
+        delegated, ok = _taken(self._delegations, verdict.delegated)
+        if not ok:
+            self._give_back(Session(0, Line(0), b"", 0, ipv4=ipv4, ipv6_prefix=prefix))
+            return None
+        return ipv4, prefix, delegated
+
+    def _give_back(self, session: Session) -> None:
+        if session.ipv4 is not None:
+            for pool in self._pools.values():
+                pool.give_back(session.ipv4)
+        if session.ipv6_prefix is not None and self._prefixes is not None:
+            self._prefixes.give_back(session.ipv6_prefix)
+        if session.delegated is not None and self._delegations is not None:
+            self._delegations.give_back(session.delegated)
+
+    def _flush_soon(self) -> None:
+        if self._flushing is None:
+            self._flush_later(BATCH_S)
+
+    def _flush_later(self, delay_s: float) -> None:
+        if self._flushing is not None:
+            self._flushing()
+        self._flushing = self.clock.call_later(delay_s, self._flush_now)
+
+    def _flush_now(self) -> None:
+        self._flushing = None
+        self.flush()
+
+    def _stored(self, session: PppSession, now: float) -> Stored:
+        assert session.grant is not None
+        six = session.ipv6cp
+        return Stored(
+            session.grant,
+            session.accounting_id,
+            session.started_s or now,
+            session.ipcp is not None and session.ipcp.opened,
+            six.theirs if six is not None and six.opened else None,
+            session.delegation_bound,
+            session.request.max_payload,
+            session.request.circuit_id,
+            session.request.remote_id,
+            session.request.service,
+        )
+
+    def _restore(self, stored: Stored) -> PppSession | None:
+        """A session as it was; None if something else has its place by now."""
+        whole = stored.grant.session
+        if not self._ids.reserve(whole.session_id):
+            return None
+        request = pppoe.SetupRequest(
+            whole.line, whole.mac, stored.service, stored.peer_mru, stored.circuit_id, stored.remote_id, b"", ()
+        )
+        session = PppSession(self, whole.session_id, request, stored.accounting_id, stored.peer_mru)
+        session.user = stored.grant.user
+        self._enter(session)
+        if whole.ipv4 is not None:
+            for pool in self._pools.values():
+                pool.reserve(whole.ipv4)
+        if whole.ipv6_prefix is not None and self._prefixes is not None:
+            self._prefixes.reserve(whole.ipv6_prefix)
+        if whole.delegated is not None and self._delegations is not None:
+            self._delegations.reserve(whole.delegated)
+        session.counted = True
+        session.idle_since_s = session.interim_at_s = self.clock.now()
+        session.restore(stored.grant, whole.magic, stored.ipcp, stored.interface, stored.bound, stored.started_s)
+        self.events["restored"] += 1
+        return session
+
+    @property
+    def _slice_s(self) -> float:
+        return self.configuration.echo_interval_s / _SLICES
+
+    def _sweep(self) -> None:
+        """Looks after a part of the sessions; all have been looked after once in an echo interval."""
+        self._sweeping = self.clock.call_later(self._slice_s, self._sweep)
+        self._slice = (self._slice + 1) % _SLICES
+        due = [each for each in self.sessions.values() if each.id % _SLICES == self._slice and each.established]
+        try:
+            usages = self._plane.usage([each.id for each in due])
+        except HoldfastError:
+            self.events["plane-failures"] += 1
+            return
+        now, wall = self.clock.now(), self._wall()
+        for each in due:
+            if each.phase is Phase.NETWORK:
+                self._look_after(each, usages.get(each.id, each.last_usage), now, wall)
+
+    def _look_after(self, session: PppSession, usage: Usage, now: float, wall: float) -> None:
+        grant = session.grant
+        assert grant is not None
+        if usage.packets_up != session.last_usage.packets_up or session.heard:
+            session.echoes = 0
+        if usage.packets_up != session.last_usage.packets_up or usage.packets_down != session.last_usage.packets_down:
+            session.idle_since_s = now
+        quiet = usage.packets_up == session.last_usage.packets_up and not session.heard
+        session.last_usage, session.heard = usage, False
+        if grant.session_timeout_s and wall - session.started_s >= grant.session_timeout_s:
+            session.terminate(Cause.SESSION_TIMEOUT)
+        elif grant.idle_timeout_s and now - session.idle_since_s >= grant.idle_timeout_s:
+            session.terminate(Cause.IDLE_TIMEOUT)
+        elif quiet and session.echoes >= self.configuration.echo_failures:
+            session.vanish(Cause.LOST_CARRIER)
+        else:
+            if quiet:
+                session.echoes += 1
+                session.lcp.send_echo_request()
+            if grant.interim_s and now - session.interim_at_s >= grant.interim_s:
+                session.interim_at_s = now
+                self._record(Kind.INTERIM, session, usage, wall)
+            if now - session.advertised_s >= self.configuration.advertisement_interval_s:
+                session.advertise()
+
+    def _record(self, kind: Kind, session: PppSession, usage: Usage, now: float) -> None:
+        grant = session.grant
+        assert grant is not None
+        self._accountant.account(
+            Record(
+                kind,
+                session.accounting_id,
+                grant.user,
+                grant.session,
+                int(now),
+                max(0, int(now - session.started_s)),
+                usage,
+                session.cause if kind is Kind.STOP else None,
+                grant.classes,
+                session.request.circuit_id,
+                session.request.remote_id,
+            )
+        )
+
+
+_SLICES = 30
+
+
+def _taken(pool: pools.Pool[IPv6Network] | None, fixed: IPv6Network | None) -> tuple[IPv6Network | None, bool]:
+    """A prefix by name or from a pool, and whether it could be had."""
+    if fixed is not None:
+        return fixed, pool is None or pool.reserve(fixed)
+    if pool is None:
+        return None, True
+    prefix = pool.take()
+    return prefix, prefix is not None

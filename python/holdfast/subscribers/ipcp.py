@@ -1,0 +1,64 @@
+"""The gateway's side of IPCP (RFC 1332): the subscriber's IPv4 address, and DNS servers (RFC 1877)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from ipaddress import IPv4Address
+from typing import ClassVar
+
+from holdfast.subscribers import ppp
+from holdfast.subscribers.plane import Clock
+
+_ADDRESS, _PRIMARY_DNS, _SECONDARY_DNS = 3, 129, 131
+
+
+class Ipcp(ppp.Automaton):
+    """Gives one address. A subscriber that insists on another one gets no IPv4."""
+
+    protocol: ClassVar[ppp.Protocol] = ppp.Protocol.IPCP
+
+    def __init__(
+        self,
+        send: Callable[[int, bytes], None],
+        clock: Clock,
+        restart: ppp.Restart,
+        *,
+        ours: IPv4Address,
+        theirs: IPv4Address,
+        dns: tuple[IPv4Address, ...],
+        changed: Callable[[bool], None],
+    ) -> None:
+        super().__init__(send, clock, restart)
+        self._changed = changed
+        self._wishes: ppp.Options = ((_ADDRESS, ours.packed),)
+        self._given = {_ADDRESS: theirs.packed}
+        for kind, server in zip((_PRIMARY_DNS, _SECONDARY_DNS), dns, strict=False):
+            self._given[kind] = server.packed
+
+    def wishes(self) -> ppp.Options:
+        """Our own address."""
+        return self._wishes
+
+    def judge(self, options: ppp.Options) -> tuple[ppp.Options, ppp.Options]:
+        """Only the given values; an address that is not asked for is appended to a Nak (RFC 1661, section 5.3)."""
+        reject, nak = [], []
+        for kind, data in options:
+            if kind not in self._given or len(data) != 4:
+                reject.append((kind, data))
+            elif data != self._given[kind]:
+                nak.append((kind, self._given[kind]))
+        if not any(kind == _ADDRESS for kind, _ in options):
+            nak.append((_ADDRESS, self._given[_ADDRESS]))
+        return tuple(reject), tuple(nak)
+
+    def rejected(self, options: ppp.Options) -> None:
+        """The subscriber need not know our address."""
+        self._wishes = ()
+
+    def layer_up(self) -> None:
+        """IPv4 may flow."""
+        self._changed(True)
+
+    def layer_down(self) -> None:
+        """IPv4 may not flow."""
+        self._changed(False)

@@ -1,0 +1,88 @@
+"""IPv6 packets that the gateway itself writes to a session and reads from it: UDP, and router advertisements (RFC 4861, 8106)."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from ipaddress import IPv6Address, IPv6Network
+
+ALL_NODES = IPv6Address("ff02::1")
+_HEADER = struct.Struct("!IHBB16s16s")
+_UDP, _ICMPV6 = 17, 58
+_ROUTER_SOLICITATION, _ROUTER_ADVERTISEMENT = 133, 134
+
+
+def link_local(interface_identifier: bytes) -> IPv6Address:
+    """fe80::/64 with an interface identifier."""
+    return IPv6Address(b"\xfe\x80" + bytes(6) + interface_identifier)
+
+
+def checksum(source: bytes, destination: bytes, next_header: int, payload: bytes) -> int:
+    """The Internet checksum with IPv6's pseudo-header (RFC 8200, section 8.1)."""
+    data = source + destination + struct.pack("!II", len(payload), next_header) + payload
+    if len(data) % 2:
+        data += b"\0"
+    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    total = (total & 0xFFFF) + (total >> 16)
+    return ~((total & 0xFFFF) + (total >> 16)) & 0xFFFF
+
+
+def _packet(source: IPv6Address, destination: IPv6Address, next_header: int, hops: int, payload: bytes) -> bytes:
+    return _HEADER.pack(6 << 28, len(payload), next_header, hops, source.packed, destination.packed) + payload
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A packet for the gateway: a router solicitation, or a UDP payload with its ports."""
+
+    source: IPv6Address
+    destination: IPv6Address
+    solicitation: bool
+    source_port: int = 0
+    destination_port: int = 0
+    payload: bytes = b""
+
+
+def read(packet: bytes) -> Received | None:
+    """A valid router solicitation (RFC 4861, section 6.1.1) or UDP packet; None for all else."""
+    if len(packet) < 48 or packet[0] >> 4 != 6:
+        return None
+    _, length, next_header, hops, source, destination = _HEADER.unpack_from(packet)
+    body = packet[40 : 40 + length]
+    if len(body) < length or length < 8 or checksum(source, destination, next_header, body):
+        return None
+    addresses = IPv6Address(source), IPv6Address(destination)
+    if next_header == _ICMPV6:
+        good = body[0] == _ROUTER_SOLICITATION and body[1] == 0 and hops == 255
+        return Received(*addresses, True) if good else None
+    if next_header != _UDP or body[6:8] == b"\0\0" or int.from_bytes(body[4:6], "big") != length:
+        return None
+    ports = struct.unpack("!HH", body[:4])
+    return Received(*addresses, False, ports[0], ports[1], body[8:])
+
+
+def udp(
+    source: IPv6Address, destination: IPv6Address, source_port: int, destination_port: int, payload: bytes
+) -> bytes:
+    """A UDP packet."""
+    head = struct.pack("!HHH", source_port, destination_port, 8 + len(payload))
+    value = checksum(source.packed, destination.packed, _UDP, head + b"\0\0" + payload) or 0xFFFF
+    return _packet(source, destination, _UDP, 255, head + value.to_bytes(2, "big") + payload)
+
+
+def router_advertisement(
+    source: IPv6Address, prefix: IPv6Network, mtu: int, dns: tuple[IPv6Address, ...], lifetime_s: int
+) -> bytes:
+    """To all nodes: we are a router, addresses come from ``prefix`` by autoconfiguration, all else from DHCPv6.
+
+    ``prefix`` is not on-link: a session is point to point. With lifetime 0 we are a router no longer.
+    """
+    other_configuration, autonomous = 0x40, 0x40
+    body = struct.pack("!BBHBBHII", _ROUTER_ADVERTISEMENT, 0, 0, 64, other_configuration, lifetime_s, 0, 0)
+    lifetimes = 4 * lifetime_s, 2 * lifetime_s
+    body += struct.pack("!BBBBIII", 3, 4, prefix.prefixlen, autonomous, *lifetimes, 0) + prefix.network_address.packed
+    body += struct.pack("!BBHI", 5, 1, 0, mtu)
+    if dns:
+        body += struct.pack("!BBHI", 25, 1 + 2 * len(dns), 0, lifetime_s) + b"".join(each.packed for each in dns)
+    value = checksum(source.packed, ALL_NODES.packed, _ICMPV6, body)
+    return _packet(source, ALL_NODES, _ICMPV6, 255, body[:2] + value.to_bytes(2, "big") + body[4:])

@@ -1,0 +1,59 @@
+"""The gateway's side of IPv6CP (RFC 5072): interface identifiers of both ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from holdfast.subscribers import ppp
+from holdfast.subscribers.plane import Clock
+
+_INTERFACE_IDENTIFIER = 1
+
+
+class Ipv6cp(ppp.Automaton):
+    """After it is opened, ``theirs`` is the subscriber's interface identifier, 8 bytes."""
+
+    protocol: ClassVar[ppp.Protocol] = ppp.Protocol.IPV6CP
+
+    def __init__(
+        self,
+        send: Callable[[int, bytes], None],
+        clock: Clock,
+        restart: ppp.Restart,
+        *,
+        ours: bytes,
+        suggestion: bytes,
+        changed: Callable[[bool], None],
+    ) -> None:
+        super().__init__(send, clock, restart)
+        self.ours, self.theirs = ours, bytes(8)
+        self._suggestion, self._changed = suggestion, changed
+        self._rejected = False
+
+    def wishes(self) -> ppp.Options:
+        """Our own identifier."""
+        return () if self._rejected else ((_INTERFACE_IDENTIFIER, self.ours),)
+
+    def judge(self, options: ppp.Options) -> tuple[ppp.Options, ppp.Options]:
+        """Any identifier but zero and our own (section 4.1)."""
+        reject = tuple(each for each in options if each[0] != _INTERFACE_IDENTIFIER or len(each[1]) != 8)
+        asked = [data for kind, data in options if kind == _INTERFACE_IDENTIFIER]
+        bad = not asked or asked[0] in (bytes(8), self.ours)
+        return reject, ((_INTERFACE_IDENTIFIER, self._suggestion),) if bad else ()
+
+    def accepted(self, options: ppp.Options) -> None:
+        """The subscriber's identifier holds."""
+        self.theirs = options[0][1]
+
+    def rejected(self, options: ppp.Options) -> None:
+        """The subscriber need not know ours."""
+        self._rejected = True
+
+    def layer_up(self) -> None:
+        """IPv6 may flow."""
+        self._changed(True)
+
+    def layer_down(self) -> None:
+        """IPv6 may not flow."""
+        self._changed(False)

@@ -1,0 +1,181 @@
+"""The gateway's side of LCP (RFC 1661): MRU, authentication protocol, magic number, echo and Protocol-Reject."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import ClassVar, Protocol
+
+from holdfast.subscribers import ppp
+from holdfast.subscribers.plane import Clock
+from holdfast.subscribers.pppoe import MRU
+
+
+class Authentication(Enum):
+    """The value of option 3 (RFC 1661, section 6.2; RFC 1994, section 3)."""
+
+    CHAP = b"\xc2\x23\x05"
+    PAP = b"\xc0\x23"
+
+
+LEAST_MRU = 576
+"""The smallest MRU that we take: below it IPv4 hosts may not reassemble (RFC 791), and IPv6 needs 1,280 of its own."""
+
+_MRU, _AUTHENTICATION, _MAGIC = 1, 3, 5
+
+
+class Owner(Protocol):
+    """What a link tells."""
+
+    def link_up(self) -> None:
+        """LCP is opened."""
+
+    def link_down(self) -> None:
+        """It is no longer."""
+
+    def link_finished(self) -> None:
+        """It is terminated, or it failed."""
+
+    def protocol_rejected(self, protocol: int) -> None:
+        """The peer does not know a protocol."""
+
+    def echo_replied(self) -> None:
+        """The peer answered an echo."""
+
+
+class Lcp(ppp.Automaton):
+    """LCP of one session. After it is opened, ``peer_mru`` is what the subscriber takes and ``magic`` our number."""
+
+    protocol: ClassVar[ppp.Protocol] = ppp.Protocol.LCP
+
+    def __init__(
+        self,
+        owner: Owner,
+        send: Callable[[int, bytes], None],
+        clock: Clock,
+        restart: ppp.Restart,
+        *,
+        mru: int,
+        authentication: tuple[Authentication, ...],
+        random: Callable[[int], bytes],
+    ) -> None:
+        super().__init__(send, clock, restart)
+        self._owner, self._random = owner, random
+        self._limit, self._mru = mru, mru
+        self._methods = authentication
+        self._unwanted: set[int] = set()
+        self.authentication: Authentication | None = authentication[0]
+        self.magic = self._number()
+        self.peer_mru = min(mru, MRU)
+        self.peer_magic = 0
+
+    def _number(self) -> int:
+        return int.from_bytes(self._random(4), "big") or 1
+
+    def wishes(self) -> ppp.Options:
+        """MRU, authentication protocol, magic number."""
+        assert self.authentication is not None
+        options = (
+            (_MRU, self._mru.to_bytes(2, "big")),
+            (_AUTHENTICATION, self.authentication.value),
+            (_MAGIC, self.magic.to_bytes(4, "big")),
+        )
+        return tuple(each for each in options if each[0] not in self._unwanted)
+
+    def judge(self, options: ppp.Options) -> tuple[ppp.Options, ppp.Options]:
+        """Takes MRU and magic numbers. We do not authenticate ourselves, and compress no fields (RFC 2516, section 7)."""
+        reject, nak = [], []
+        for kind, data in options:
+            if kind == _MRU and len(data) == 2:
+                mru = int.from_bytes(data, "big")
+                if not LEAST_MRU <= mru <= self._limit:
+                    nak.append((kind, min(max(mru, LEAST_MRU), self._limit).to_bytes(2, "big")))
+            elif kind == _MAGIC and len(data) == 4:
+                number = int.from_bytes(data, "big")
+                # Our own number: the line may be looped back (section 6.4). Zero is no number.
+                if number in (0, self.magic):
+                    nak.append((kind, self._number().to_bytes(4, "big")))
+            else:
+                reject.append((kind, data))
+        return tuple(reject), tuple(nak)
+
+    def accepted(self, options: ppp.Options) -> None:
+        """The peer's MRU and magic number hold."""
+        values = dict(options)
+        self.peer_mru = int.from_bytes(values[_MRU], "big") if _MRU in values else self._limit
+        self.peer_magic = int.from_bytes(values.get(_MAGIC, b""), "big")
+
+    def naked(self, options: ppp.Options) -> None:
+        """Another method of ours, another number, or a smaller MRU."""
+        for kind, data in options:
+            if kind == _AUTHENTICATION:
+                wanted = next((each for each in self._methods if each.value == data), None)
+                if wanted is None:
+                    # Not one of ours: the next of ours that was not tried, if there is any.
+                    at = self._methods.index(self.authentication) + 1 if self.authentication else 0
+                    wanted = self._methods[at % len(self._methods)]
+                self.authentication = wanted
+            elif kind == _MAGIC:
+                self.magic = self._number()
+            elif kind == _MRU and len(data) == 2:
+                self._mru = min(max(int.from_bytes(data, "big"), LEAST_MRU), self._limit)
+
+    def rejected(self, options: ppp.Options) -> None:
+        """Without authentication there is no session; MRU and magic number are dispensable."""
+        for kind, _ in options:
+            self._unwanted.add(kind)
+            if kind == _MAGIC:
+                self.magic = 0
+        if _AUTHENTICATION in self._unwanted:
+            self._unwanted.discard(_AUTHENTICATION)
+            self.close()
+
+    def layer_up(self) -> None:
+        """See :class:`Owner`."""
+        self._owner.link_up()
+
+    def layer_down(self) -> None:
+        """See :class:`Owner`."""
+        self._owner.link_down()
+
+    def layer_finished(self) -> None:
+        """See :class:`Owner`."""
+        self._owner.link_finished()
+
+    def other_code(self, code: int, identifier: int, data: bytes) -> bool:
+        """Protocol-Reject, echo and discard (sections 5.7 to 5.9)."""
+        if code == ppp.Code.PROTOCOL_REJECT:
+            if self.opened and len(data) >= 2:
+                protocol = int.from_bytes(data[:2], "big")
+                if protocol == ppp.Protocol.LCP:
+                    self.handle(ppp.Event.REJECT_FATAL)
+                else:
+                    self._owner.protocol_rejected(protocol)
+        elif code == ppp.Code.ECHO_REQUEST:
+            if len(data) >= 4:
+                self._echoed = identifier, data[4:]
+                self.handle(ppp.Event.ECHO)
+        elif code == ppp.Code.ECHO_REPLY:
+            # Our own number says that a loop answered (section 5.8).
+            if self.opened and len(data) >= 4 and (not self.magic or int.from_bytes(data[:4], "big") != self.magic):
+                self._owner.echo_replied()
+        else:
+            return code == ppp.Code.DISCARD_REQUEST
+        return True
+
+    def send_echo_reply(self) -> None:
+        """With our number and the request's data."""
+        identifier, data = self._echoed
+        self._send(self.protocol, ppp.packet(ppp.Code.ECHO_REPLY, identifier, self.magic.to_bytes(4, "big") + data))
+
+    def send_echo_request(self) -> None:
+        """Asks whether the subscriber is there."""
+        self._send(
+            self.protocol,
+            ppp.packet(ppp.Code.ECHO_REQUEST, self.next_identifier(), self.magic.to_bytes(4, "big")),
+        )
+
+    def reject_protocol(self, protocol: int, payload: bytes) -> None:
+        """Section 5.7: we do not know this protocol."""
+        body = (protocol.to_bytes(2, "big") + payload)[: self.peer_mru - 4]
+        self._send(self.protocol, ppp.packet(ppp.Code.PROTOCOL_REJECT, self.next_identifier(), body))

@@ -1,0 +1,95 @@
+"""Pools of IPv4 addresses, of IPv6 prefixes and of session ids: what is free, without a list of all.
+
+What came back waits behind what was never given, so that late packets of one subscriber do not meet the next.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from ipaddress import IPv4Address, IPv4Network, IPv6Network
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Pool(Generic[T]):
+    """``size`` values, made from indexes. Deterministic: a function of the order of calls."""
+
+    def __init__(self, size: int, value: Callable[[int], T], index: Callable[[T], int | None]) -> None:
+        self.size = size
+        self._value, self._index = value, index
+        self._next = 0
+        self._returned: OrderedDict[int, None] = OrderedDict()
+        self._used: set[int] = set()
+
+    @property
+    def used(self) -> int:
+        """How many are taken."""
+        return len(self._used)
+
+    def take(self) -> T | None:
+        """A free value; None if there is none."""
+        while self._next < self.size:
+            index = self._next
+            self._next += 1
+            if index not in self._used:
+                self._used.add(index)
+                return self._value(index)
+        if self._returned:
+            index, _ = self._returned.popitem(last=False)
+            self._used.add(index)
+            return self._value(index)
+        return None
+
+    def reserve(self, value: T) -> bool:
+        """Takes this value; False if it is taken already. A value from elsewhere is not the pool's business: True."""
+        index = self._index(value)
+        if index is None:
+            return True
+        if index in self._used:
+            return False
+        self._used.add(index)
+        self._returned.pop(index, None)
+        return True
+
+    def give_back(self, value: T) -> None:
+        """The value is free again."""
+        index = self._index(value)
+        if index is not None and index in self._used:
+            self._used.remove(index)
+            if index < self._next:
+                self._returned[index] = None
+
+
+def addresses(network: IPv4Network, excluded: frozenset[IPv4Address]) -> Pool[IPv4Address]:
+    """All hosts of a network but the excluded ones."""
+    first = int(network.network_address)
+    edges = {first, int(network.broadcast_address)} if network.prefixlen < 31 else set()
+    pool = Pool(
+        network.num_addresses,
+        lambda index: IPv4Address(first + index),
+        lambda address: int(address) - first if address in network else None,
+    )
+    for each in sorted({*edges, *(int(each) for each in excluded if each in network)}):
+        pool.reserve(IPv4Address(each))
+    return pool
+
+
+def prefixes(network: IPv6Network, length: int) -> Pool[IPv6Network]:
+    """All prefixes of one length in a network."""
+    first, step = int(network.network_address), 1 << 128 - length
+    return Pool(
+        1 << length - network.prefixlen,
+        lambda index: IPv6Network((first + index * step, length)),
+        lambda prefix: (
+            (int(prefix.network_address) - first) // step
+            if prefix.prefixlen == length and prefix.subnet_of(network)
+            else None
+        ),
+    )
+
+
+def session_ids(most: int) -> Pool[int]:
+    """1 to ``most``, at most 65,534 (RFC 2516, section 4: 0 and 65,535 are no sessions)."""
+    return Pool(most, lambda index: index + 1, lambda value: value - 1 if 1 <= value <= most else None)

@@ -1,0 +1,409 @@
+"""PPP's option negotiation (RFC 1661): the automaton that LCP and every network control protocol share.
+
+Sans I/O: packets come in through :meth:`Automaton.receive` and leave through a function; time is a :class:`Clock`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+from typing import ClassVar
+
+from holdfast.subscribers.plane import Clock
+
+
+class Protocol(IntEnum):
+    """PPP's Protocol field."""
+
+    IPV4 = 0x0021
+    IPV6 = 0x0057
+    IPCP = 0x8021
+    IPV6CP = 0x8057
+    LCP = 0xC021
+    PAP = 0xC023
+    CHAP = 0xC223
+
+
+class Code(IntEnum):
+    """The Code field of LCP and, up to Code-Reject, of every control protocol (section 5)."""
+
+    CONFIGURE_REQUEST = 1
+    CONFIGURE_ACK = 2
+    CONFIGURE_NAK = 3
+    CONFIGURE_REJECT = 4
+    TERMINATE_REQUEST = 5
+    TERMINATE_ACK = 6
+    CODE_REJECT = 7
+    PROTOCOL_REJECT = 8
+    ECHO_REQUEST = 9
+    ECHO_REPLY = 10
+    DISCARD_REQUEST = 11
+
+
+class State(IntEnum):
+    """Section 4.2."""
+
+    INITIAL = 0
+    STARTING = 1
+    CLOSED = 2
+    STOPPED = 3
+    CLOSING = 4
+    STOPPING = 5
+    REQ_SENT = 6
+    ACK_RCVD = 7
+    ACK_SENT = 8
+    OPENED = 9
+
+
+class Event(Enum):
+    """Section 4.3; the value is the table's name."""
+
+    UP = "Up"
+    DOWN = "Down"
+    OPEN = "Open"
+    CLOSE = "Close"
+    TIMEOUT_MORE = "TO+"
+    TIMEOUT_LAST = "TO-"
+    REQUEST_GOOD = "RCR+"
+    REQUEST_BAD = "RCR-"
+    ACK = "RCA"
+    NAK = "RCN"
+    TERMINATE = "RTR"
+    TERMINATE_ACK = "RTA"
+    UNKNOWN = "RUC"
+    REJECT_BENIGN = "RXJ+"
+    REJECT_FATAL = "RXJ-"
+    ECHO = "RXR"
+
+
+# Section 4.1. A cell is actions and the next state. The options r (restart) and p (passive) are not used; x is logged by nobody.
+_TABLE = """
+Up    2      irc,scr/6  -          -                -      -      -          -          -          -
+Down  -      -          0          tls/1            0      1      1          1          1          tld/1
+Open  tls/1  1          irc,scr/6  3                5      5      6          7          8          9
+Close 0      tlf/0      2          2                4      4      irc,str/4  irc,str/4  irc,str/4  tld,irc,str/4
+TO+   -      -          -          -                str/4  str/5  scr/6      scr/6      scr/8      -
+TO-   -      -          -          -                tlf/2  tlf/3  tlf/3      tlf/3      tlf/3      -
+RCR+  -      -          sta/2      irc,scr,sca/8    4      5      sca/8      sca,tlu/9  sca/8      tld,scr,sca/8
+RCR-  -      -          sta/2      irc,scr,scn/6    4      5      scn/6      scn/7      scn/6      tld,scr,scn/6
+RCA   -      -          sta/2      sta/3            4      5      irc/7      scr/6      irc,tlu/9  tld,scr/6
+RCN   -      -          sta/2      sta/3            4      5      irc,scr/6  scr/6      irc,scr/8  tld,scr/6
+RTR   -      -          sta/2      sta/3            sta/4  sta/5  sta/6      sta/6      sta/6      tld,zrc,sta/5
+RTA   -      -          2          3                tlf/2  tlf/3  6          6          8          tld,scr/6
+RUC   -      -          scj/2      scj/3            scj/4  scj/5  scj/6      scj/7      scj/8      scj/9
+RXJ+  -      -          2          3                4      5      6          6          8          9
+RXJ-  -      -          tlf/2      tlf/3            tlf/2  tlf/3  tlf/3      tlf/3      tlf/3      tld,irc,str/5
+RXR   -      -          2          3                4      5      6          7          8          ser/9
+"""
+
+
+def _cells() -> dict[Event, tuple[tuple[tuple[str, ...], State] | None, ...]]:
+    table = {}
+    for row in _TABLE.split("\n"):
+        if row:
+            name, *cells = row.split()
+            table[Event(name)] = tuple(_cell(each) for each in cells)
+    return table
+
+
+def _cell(text: str) -> tuple[tuple[str, ...], State] | None:
+    if text == "-":
+        return None
+    actions, _, state = text.rpartition("/")
+    return tuple(actions.split(",")) if actions else (), State(int(state))
+
+
+TRANSITIONS = _cells()
+"""Actions and next state of each event in each state; None where section 4.1 has no transition."""
+
+_TIMED = {State.CLOSING, State.STOPPING, State.REQ_SENT, State.ACK_RCVD, State.ACK_SENT}
+
+
+@dataclass(frozen=True)
+class Restart:
+    """Section 4.6: the Restart timer in seconds, and how often what is sent."""
+
+    restart_s: float = 3.0
+    max_configure: int = 10
+    max_terminate: int = 2
+    max_failure: int = 5
+
+
+Options = tuple[tuple[int, bytes], ...]
+"""Types and data of configuration options."""
+
+
+def read_options(data: bytes) -> Options | None:
+    """Configuration options (section 6); None if a length is wrong."""
+    options, at = [], 0
+    while at < len(data):
+        if at + 2 > len(data) or data[at + 1] < 2 or at + data[at + 1] > len(data):
+            return None
+        options.append((data[at], data[at + 2 : at + data[at + 1]]))
+        at += data[at + 1]
+    return tuple(options)
+
+
+def write_options(options: Iterable[tuple[int, bytes]]) -> bytes:
+    """The reverse of :func:`read_options`."""
+    return b"".join(bytes((kind, 2 + len(data))) + data for kind, data in options)
+
+
+def packet(code: int, identifier: int, data: bytes = b"") -> bytes:
+    """A control protocol's packet (section 5)."""
+    return bytes((code, identifier)) + (4 + len(data)).to_bytes(2, "big") + data
+
+
+class Automaton:
+    """Negotiates one protocol. Subclasses say what to ask for and what to accept, and are told when the layer goes up or down.
+
+    ``send`` takes a protocol number and a packet.
+    """
+
+    protocol: ClassVar[Protocol]
+
+    def __init__(self, send: Callable[[int, bytes], None], clock: Clock, restart: Restart) -> None:
+        self.state = State.INITIAL
+        self._send, self._clock, self._restart = send, clock, restart
+        self._cancel: Callable[[], None] | None = None
+        self._count = 0
+        self._identifier = 0
+        self._requested = b""
+        self._request_identifier = -1
+        self._naks = 0
+        self._answer: tuple[int, bytes] = (0, b"")
+        self._received = b""
+
+    # What subclasses define.
+
+    def wishes(self) -> Options:
+        """The options of our Configure-Request."""
+        raise NotImplementedError
+
+    def judge(self, options: Options) -> tuple[Options, Options]:
+        """Options of the peer's Configure-Request to reject, and to be changed with the values that we would take."""
+        raise NotImplementedError
+
+    def accepted(self, options: Options) -> None:
+        """We acknowledge these options of the peer."""
+
+    def naked(self, options: Options) -> None:
+        """The peer would rather have these values."""
+
+    def rejected(self, options: Options) -> None:
+        """The peer does not know these options."""
+
+    def layer_up(self) -> None:
+        """The protocol is Opened (This-Layer-Up)."""
+
+    def layer_down(self) -> None:
+        """It is no longer (This-Layer-Down)."""
+
+    def layer_finished(self) -> None:
+        """It is not needed any more, or it failed (This-Layer-Finished)."""
+
+    def other_code(self, code: int, identifier: int, data: bytes) -> bool:
+        """Handles a code above 7; False if there is none such."""
+        return False
+
+    # What owners do.
+
+    @property
+    def opened(self) -> bool:
+        """Whether both sides agree."""
+        return self.state is State.OPENED
+
+    def up(self) -> None:
+        """The layer below is up."""
+        self.handle(Event.UP)
+
+    def down(self) -> None:
+        """The layer below is down."""
+        self.handle(Event.DOWN)
+
+    def open(self) -> None:
+        """The protocol shall negotiate."""
+        self.handle(Event.OPEN)
+
+    def close(self) -> None:
+        """The protocol shall terminate."""
+        self.handle(Event.CLOSE)
+
+    def restore(self) -> None:
+        """Opened, by what an earlier process agreed; nothing is sent and :meth:`layer_up` is not called."""
+        self._stop_timer()
+        self.state = State.OPENED
+
+    def stop(self) -> None:
+        """Stops the timer for good, without a word to the peer."""
+        self._stop_timer()
+        self.state = State.INITIAL
+
+    def next_identifier(self) -> int:
+        """An Identifier that was not used by the packet before."""
+        self._identifier = self._identifier + 1 & 0xFF
+        return self._identifier
+
+    def receive(self, received: bytes) -> None:
+        """A packet of this protocol. What is invalid is silently discarded (section 5)."""
+        if len(received) < 4 or self.state <= State.STARTING:
+            return
+        code, identifier, length = received[0], received[1], received[2] << 8 | received[3]
+        if length < 4 or length > len(received):
+            return
+        data = received[4:length]
+        self._received = received[:length]
+        self._answer = identifier, b""
+        if code == Code.CONFIGURE_REQUEST:
+            self._configure(identifier, data)
+        elif code <= Code.CONFIGURE_REJECT and code:
+            self._answered(code, identifier, data)
+        elif code == Code.TERMINATE_REQUEST:
+            self.handle(Event.TERMINATE)
+        elif code == Code.TERMINATE_ACK:
+            self.handle(Event.TERMINATE_ACK)
+        elif code == Code.CODE_REJECT:
+            fatal = bool(data) and Code.CONFIGURE_REQUEST <= data[0] <= Code.CODE_REJECT
+            self.handle(Event.REJECT_FATAL if fatal else Event.REJECT_BENIGN)
+        elif not self.other_code(code, identifier, data):
+            self.handle(Event.UNKNOWN)
+
+    def handle(self, event: Event) -> None:
+        """One transition of section 4.1."""
+        cell = TRANSITIONS[event][self.state]
+        if cell is None:
+            return
+        actions, state = cell
+        if event is Event.DOWN:
+            self._stop_timer()
+        # tld comes first and sends nothing; tlu and tlf come last, and what they call finds the new state.
+        before, self.state = self.state, state
+        for action in actions:
+            self._ACTIONS[action](self)
+            if self.state is not state:
+                return
+        if state not in _TIMED:
+            self._stop_timer()
+        elif self._cancel is None and (before is not state or actions):
+            self._start_timer()
+
+    def _configure(self, identifier: int, data: bytes) -> None:
+        options = read_options(data)
+        if options is None:
+            return
+        if self.state in (State.CLOSING, State.STOPPING):
+            return
+        if self.state is State.CLOSED:
+            self.handle(Event.REQUEST_GOOD)
+            return
+        reject, nak = self.judge(options)
+        if not reject and nak and self._naks >= self._restart.max_failure:
+            asked = {kind for kind, _ in options}
+            reject, nak = tuple(each for each in options if each[0] in {kind for kind, _ in nak} & asked), ()
+        if reject:
+            self._answer = identifier, packet(Code.CONFIGURE_REJECT, identifier, write_options(reject))
+        elif nak:
+            self._naks += 1
+            self._answer = identifier, packet(Code.CONFIGURE_NAK, identifier, write_options(nak))
+        else:
+            self._naks = 0
+            self._answer = identifier, packet(Code.CONFIGURE_ACK, identifier, data)
+            self.accepted(options)
+        self.handle(Event.REQUEST_BAD if reject or nak else Event.REQUEST_GOOD)
+
+    def _answered(self, code: int, identifier: int, data: bytes) -> None:
+        if identifier != self._request_identifier:
+            return
+        options = read_options(data)
+        if options is None or (code == Code.CONFIGURE_ACK and data != self._requested):
+            return
+        if code == Code.CONFIGURE_ACK:
+            self._request_identifier = -1  # a second answer to one request is invalid (section 5.2 to 5.4)
+            self.handle(Event.ACK)
+            return
+        asked = read_options(self._requested) or ()
+        if code == Code.CONFIGURE_REJECT and (not options or any(each not in asked for each in options)):
+            return
+        self._request_identifier = -1
+        if self.state in (State.REQ_SENT, State.ACK_SENT, State.ACK_RCVD, State.OPENED):
+            (self.naked if code == Code.CONFIGURE_NAK else self.rejected)(options)
+        self.handle(Event.NAK)
+
+    def _timeout(self) -> None:
+        self._cancel = None
+        if self.state in _TIMED:
+            self.handle(Event.TIMEOUT_MORE if self._count > 0 else Event.TIMEOUT_LAST)
+
+    def _start_timer(self) -> None:
+        self._stop_timer()
+        self._cancel = self._clock.call_later(self._restart.restart_s, self._timeout)
+
+    def _stop_timer(self) -> None:
+        if self._cancel is not None:
+            self._cancel()
+            self._cancel = None
+
+    def _initialize_restart_count(self) -> None:
+        terminating = self.state in (State.CLOSING, State.STOPPING)
+        self._count = self._restart.max_terminate if terminating else self._restart.max_configure
+
+    def _zero_restart_count(self) -> None:
+        self._count = 0
+        self._start_timer()
+
+    def _send_configure_request(self) -> None:
+        self._count -= 1
+        self._request_identifier = self.next_identifier()
+        self._requested = write_options(self.wishes())
+        self._start_timer()
+        self._send(self.protocol, packet(Code.CONFIGURE_REQUEST, self._request_identifier, self._requested))
+
+    def _send_answer(self) -> None:
+        self._send(self.protocol, self._answer[1])
+
+    def _send_terminate_request(self) -> None:
+        self._count -= 1
+        self._start_timer()
+        self._send(self.protocol, packet(Code.TERMINATE_REQUEST, self.next_identifier()))
+
+    def _send_terminate_ack(self) -> None:
+        self._send(self.protocol, packet(Code.TERMINATE_ACK, self._answer[0]))
+
+    def _send_code_reject(self) -> None:
+        self._send(self.protocol, packet(Code.CODE_REJECT, self.next_identifier(), self._received[:1400]))
+
+    def send_echo_reply(self) -> None:
+        """Only LCP has echoes."""
+
+    def _this_layer_up(self) -> None:
+        self.layer_up()
+
+    def _this_layer_down(self) -> None:
+        self.layer_down()
+
+    def _this_layer_finished(self) -> None:
+        self._stop_timer()
+        self.layer_finished()
+
+    def _nothing(self) -> None:
+        """This-Layer-Started: the layer below starts by itself."""
+
+    def _echo(self) -> None:
+        self.send_echo_reply()
+
+    _ACTIONS: ClassVar[dict[str, Callable[[Automaton], None]]] = {
+        "tlu": _this_layer_up,
+        "tld": _this_layer_down,
+        "tls": _nothing,
+        "tlf": _this_layer_finished,
+        "irc": _initialize_restart_count,
+        "zrc": _zero_restart_count,
+        "scr": _send_configure_request,
+        "sca": _send_answer,
+        "scn": _send_answer,
+        "str": _send_terminate_request,
+        "sta": _send_terminate_ack,
+        "scj": _send_code_reject,
+        "ser": _echo,
+    }

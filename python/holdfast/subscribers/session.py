@@ -1,0 +1,421 @@
+"""One subscriber's PPP session from the PADS on: link, authentication, network, and its end (RFC 1661, section 3).
+
+It decides what the session may do and when it is over. Its owner, the gateway, sends, installs, accounts and gives addresses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+from ipaddress import IPv4Address, IPv6Address
+from typing import Protocol
+
+from holdfast.subscribers import dhcpv6_pd, ipv6, ppp
+from holdfast.subscribers.accounting import Cause
+from holdfast.subscribers.authentication import Answer, Credentials, Question, Verdict
+from holdfast.subscribers.chap import Chap
+from holdfast.subscribers.ipcp import Ipcp
+from holdfast.subscribers.ipv6cp import Ipv6cp
+from holdfast.subscribers.lcp import Authentication, Lcp
+from holdfast.subscribers.pap import Pap
+from holdfast.subscribers.plane import Clock, Rates, Session, Usage
+from holdfast.subscribers.pppoe import SetupRequest
+
+_ROUTER_LIFETIME_S = 1800
+_ECHO_REPLY = bytes((ppp.Code.ECHO_REPLY,))
+
+
+class Phase(Enum):
+    """RFC 1661, section 3.2."""
+
+    ESTABLISH = "establish"
+    AUTHENTICATE = "authenticate"
+    NETWORK = "network"
+    TERMINATE = "terminate"
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What holds for all sessions of a gateway."""
+
+    name: str
+    authentication: tuple[Authentication, ...]
+    address: IPv4Address | None
+    dns6: tuple[IPv6Address, ...]
+    interface: bytes
+    duid: bytes
+    setup_timeout_s: float
+    restart: ppp.Restart
+    lease_s: int
+
+
+@dataclass(frozen=True)
+class Grant:
+    """What a subscriber was given when it was accepted."""
+
+    user: str
+    session: Session
+    dns: tuple[IPv4Address, ...]
+    session_timeout_s: int = 0
+    idle_timeout_s: int = 0
+    interim_s: int = 0
+    classes: tuple[bytes, ...] = ()
+
+
+class Owner(Protocol):
+    """The gateway, as a session sees it."""
+
+    rules: Rules
+    clock: Clock
+
+    def random(self, size: int) -> bytes:
+        """Unpredictable bytes."""
+
+    def send_ppp(self, session: PppSession, protocol: int, payload: bytes) -> None:
+        """Sends a PPP packet to the session's subscriber, after what is still to be installed for it."""
+
+    def judge(self, question: Question, answer: Answer) -> None:
+        """Has credentials judged."""
+
+    def grant(self, session: PppSession, verdict: Verdict) -> Grant | None:
+        """Addresses for an accepted subscriber; None if there are none left."""
+
+    def changed(self, session: PppSession) -> None:
+        """``session.wanted`` is to be installed."""
+
+    def ended(self, session: PppSession) -> None:
+        """The session is over: ``session.cause`` says why."""
+
+
+class PppSession:
+    """A session of the control plane. ``wanted`` is what the user plane must forward; nothing before the first network protocol.
+
+    ``counted``: the gateway has installed and accounted it.
+    """
+
+    def __init__(self, owner: Owner, session_id: int, request: SetupRequest, accounting_id: str, mru: int) -> None:
+        self.id, self.line, self.mac, self.request = session_id, request.line, request.mac, request
+        self.accounting_id = accounting_id
+        self.phase = Phase.ESTABLISH
+        self.cause: Cause | None = None
+        self.grant: Grant | None = None
+        self.delegation_bound = False
+        self.established = False
+        self.counted = False
+        self.user = ""
+        self.started_s = 0.0
+        self.heard = True
+        self.echoes = 0
+        self.last_usage = Usage()
+        self.idle_since_s = self.interim_at_s = self.advertised_s = 0.0
+        self._owner = owner
+        self._mru = mru
+        self._cancel: Callable[[], None] | None = None
+        self._auth: Pap | Chap | None = None
+        self.ipcp: Ipcp | None = None
+        self.ipv6cp: Ipv6cp | None = None
+        self.lcp = Lcp(
+            self,
+            self._send,
+            owner.clock,
+            owner.rules.restart,
+            mru=mru,
+            authentication=owner.rules.authentication,
+            random=owner.random,
+        )
+
+    def start(self) -> None:
+        """The PADS is sent."""
+        self._cancel = self._owner.clock.call_later(self._owner.rules.setup_timeout_s, self._too_late)
+        self.lcp.open()
+        self.lcp.up()
+
+    @property
+    def wanted(self) -> Session | None:
+        """The session as the user plane must have it now."""
+        if self.grant is None:
+            return None
+        six = self.ipv6cp is not None and self.ipv6cp.opened
+        whole = self.grant.session
+        return replace(
+            whole,
+            ipv4=whole.ipv4 if self.ipcp is not None and self.ipcp.opened else None,
+            ipv6_interface=ipv6.link_local(self.ipv6cp.theirs) if six and self.ipv6cp else None,
+            ipv6_prefix=whole.ipv6_prefix if six else None,
+            delegated=whole.delegated if six and self.delegation_bound else None,
+        )
+
+    def receive(self, protocol: int, payload: bytes) -> None:
+        """A PPP packet of the subscriber. Before its phase, a protocol is silently discarded (section 3.4)."""
+        # An answered echo is not a reason to ask less often.
+        self.heard = self.heard or protocol != ppp.Protocol.LCP or payload[:1] != _ECHO_REPLY
+        if protocol == ppp.Protocol.LCP:
+            self.lcp.receive(payload)
+        elif self.phase is Phase.NETWORK:
+            self._receive_network(protocol, payload)
+        elif self.phase is Phase.AUTHENTICATE:
+            self._receive_authentication(protocol, payload)
+
+    def _judged(self, asked: Pap | Chap, verdict: Verdict) -> None:
+        """The verdict; it comes too late if the link has gone down since, or if another login began."""
+        if self.phase is not Phase.AUTHENTICATE or self._auth is not asked:
+            return
+        message = verdict.message
+        grant = self._owner.grant(self, verdict) if verdict.accepted else None
+        if verdict.accepted and grant is None:
+            message = "no address is free"
+        asked.decide(grant is not None, message)
+        if grant is None:
+            self.terminate(Cause.NAS_ERROR if verdict.accepted else Cause.USER_ERROR)
+            return
+        self.grant = grant
+        self.phase = Phase.NETWORK
+        self._make_network(grant)
+        for each in (self.ipcp, self.ipv6cp):
+            if each is not None:
+                each.open()
+                each.up()
+
+    def terminate(self, cause: Cause) -> None:
+        """Ends the session: asks the link to terminate, and is over when it has, or does not answer."""
+        if self.phase is Phase.TERMINATE:
+            return
+        self._stop_network()
+        self.phase, self.cause = Phase.TERMINATE, cause
+        self.lcp.close()
+        self._end_if_closed()
+
+    def vanish(self, cause: Cause) -> None:
+        """Ends the session without a word in PPP: the subscriber sent a PADT, or does not answer."""
+        if self.phase is not Phase.TERMINATE:
+            self.cause = cause
+        self._stop_network()
+        self.phase = Phase.TERMINATE
+        self._finish()
+
+    def change_rates(self, rates: Rates) -> None:
+        """Other limits from now on."""
+        assert self.grant is not None
+        self.grant = replace(self.grant, session=replace(self.grant.session, rates=rates))
+        self._owner.changed(self)
+
+    def advertise(self, lifetime_s: int = _ROUTER_LIFETIME_S) -> None:
+        """Sends a router advertisement, if IPv6 is up."""
+        if (
+            self.ipv6cp is None
+            or not self.ipv6cp.opened
+            or self.grant is None
+            or self.grant.session.ipv6_prefix is None
+        ):
+            return
+        rules = self._owner.rules
+        self.advertised_s = self._owner.clock.now()
+        self._send(
+            ppp.Protocol.IPV6,
+            ipv6.router_advertisement(
+                ipv6.link_local(rules.interface),
+                self.grant.session.ipv6_prefix,
+                min(self._mru, max(1280, self.lcp.peer_mru)),
+                rules.dns6,
+                lifetime_s,
+            ),
+        )
+
+    def restore(
+        self, grant: Grant, magic: int, ipcp: bool, interface: bytes | None, bound: bool, started_s: float
+    ) -> None:
+        """Takes up a session that an earlier process established."""
+        self.grant, self.phase, self.established = grant, Phase.NETWORK, True
+        self.delegation_bound, self.started_s = bound, started_s
+        self.lcp.magic, self.lcp.peer_mru = magic, grant.session.peer_mru
+        self.lcp.restore()
+        self._make_network(grant)
+        if self.ipcp is not None:
+            if ipcp:
+                self.ipcp.restore()
+            else:
+                self.ipcp.open()
+                self.ipcp.up()
+        if self.ipv6cp is not None:
+            if interface is not None:
+                self.ipv6cp.theirs = interface
+                self.ipv6cp.restore()
+            else:
+                self.ipv6cp.open()
+                self.ipv6cp.up()
+
+    # What LCP tells.
+
+    def link_up(self) -> None:
+        """LCP is opened: the subscriber says who it is."""
+        self.phase = Phase.AUTHENTICATE
+        rules = self._owner.rules
+        if self.lcp.authentication is Authentication.PAP:
+            self._auth = Pap(self._send, self._ask)
+        else:
+            self._auth = Chap(
+                self._send,
+                self._ask,
+                lambda: self.terminate(Cause.LOST_CARRIER),
+                self._owner.clock,
+                rules.restart,
+                name=rules.name,
+                identifier=self._owner.random(1)[0],
+                challenge=self._owner.random(16),
+            )
+        self._auth.start()
+
+    def link_down(self) -> None:
+        """LCP left Opened: by a Terminate-Request, or because the subscriber negotiates anew (which it may, with a new login)."""
+        self._stop_network()
+        if self.established and self.phase is not Phase.TERMINATE:
+            # A new negotiation within an established session would need new accounting: the subscriber must redial.
+            self.phase, self.cause = Phase.TERMINATE, Cause.USER_REQUEST
+            self._owner.clock.call_later(0, self._finish)
+        elif self.phase is not Phase.TERMINATE:
+            self.phase = Phase.ESTABLISH
+
+    def link_finished(self) -> None:
+        """LCP is closed, or the subscriber does not answer."""
+        if self.phase is not Phase.TERMINATE:
+            self.phase, self.cause = Phase.TERMINATE, Cause.LOST_CARRIER
+        self._finish()
+
+    def protocol_rejected(self, protocol: int) -> None:
+        """The subscriber has no such network protocol."""
+        for each in (self.ipcp, self.ipv6cp):
+            if each is not None and each.protocol == protocol:
+                each.handle(ppp.Event.REJECT_FATAL)
+
+    def echo_replied(self) -> None:
+        """The subscriber is there."""
+        self.echoes = 0
+
+    # The rest is this session's own.
+
+    def _send(self, protocol: int, payload: bytes) -> None:
+        self._owner.send_ppp(self, protocol, payload)
+
+    def _ask(self, credentials: Credentials) -> None:
+        request, auth = self.request, self._auth
+        assert auth is not None
+        self.user = credentials.user.decode(errors="replace")
+        self._owner.judge(
+            Question(
+                credentials,
+                self.id,
+                self.accounting_id,
+                self.line,
+                self.mac,
+                request.circuit_id,
+                request.remote_id,
+                request.service,
+            ),
+            lambda verdict: self._judged(auth, verdict),
+        )
+
+    def _make_network(self, grant: Grant) -> None:
+        rules, session = self._owner.rules, grant.session
+        if session.ipv4 is not None and rules.address is not None:
+            self.ipcp = Ipcp(
+                self._send,
+                self._owner.clock,
+                rules.restart,
+                ours=rules.address,
+                theirs=session.ipv4,
+                dns=grant.dns,
+                changed=self._network_changed,
+            )
+        if session.ipv6_prefix is not None:
+            self.ipv6cp = Ipv6cp(
+                self._send,
+                self._owner.clock,
+                rules.restart,
+                ours=rules.interface,
+                suggestion=self._owner.random(8),
+                changed=self._ipv6_changed,
+            )
+
+    def _network_changed(self, up: bool) -> None:
+        if self.phase is not Phase.NETWORK:
+            return
+        if up and not self.established:
+            self.established = True
+            self._stop_timer()
+        self._owner.changed(self)
+
+    def _ipv6_changed(self, up: bool) -> None:
+        self._network_changed(up)
+        if up:
+            self.advertise()
+
+    def _receive_network(self, protocol: int, payload: bytes) -> None:
+        if protocol == ppp.Protocol.IPCP and self.ipcp is not None:
+            self.ipcp.receive(payload)
+        elif protocol == ppp.Protocol.IPV6CP and self.ipv6cp is not None:
+            self.ipv6cp.receive(payload)
+        elif protocol == ppp.Protocol.IPV6 and self.ipv6cp is not None:
+            if self.ipv6cp.opened:
+                self._receive_ipv6(payload)
+        elif protocol in (ppp.Protocol.PAP, ppp.Protocol.CHAP):
+            self._receive_authentication(protocol, payload)  # its answer may be lost: it asks again
+        elif protocol != ppp.Protocol.IPV4:
+            self.lcp.reject_protocol(protocol, payload)
+
+    def _receive_authentication(self, protocol: int, payload: bytes) -> None:
+        wanted = ppp.Protocol.PAP if isinstance(self._auth, Pap) else ppp.Protocol.CHAP
+        if self._auth is not None and protocol == wanted:
+            self._auth.receive(payload)
+
+    def _receive_ipv6(self, payload: bytes) -> None:
+        received = ipv6.read(payload)
+        if received is None or self.grant is None:
+            return
+        if received.solicitation:
+            self.advertise()
+        elif received.destination_port == dhcpv6_pd.SERVER_PORT:
+            rules = self._owner.rules
+            lease = dhcpv6_pd.Lease(self.grant.session.delegated, rules.dns6, rules.lease_s, 2 * rules.lease_s)
+            outcome = dhcpv6_pd.respond(received.payload, rules.duid, lease, self.delegation_bound)
+            if outcome.bound is not None and outcome.bound is not self.delegation_bound:
+                self.delegation_bound = outcome.bound
+                self._owner.changed(self)
+            if outcome.reply is not None:
+                self._send(
+                    ppp.Protocol.IPV6,
+                    ipv6.udp(
+                        ipv6.link_local(rules.interface),
+                        received.source,
+                        dhcpv6_pd.SERVER_PORT,
+                        dhcpv6_pd.CLIENT_PORT,
+                        outcome.reply,
+                    ),
+                )
+
+    def _too_late(self) -> None:
+        self._cancel = None
+        if not self.established:
+            self.terminate(Cause.USER_ERROR)
+
+    def _stop_timer(self) -> None:
+        if self._cancel is not None:
+            self._cancel()
+            self._cancel = None
+
+    def _stop_network(self) -> None:
+        self._stop_timer()
+        if self._auth is not None:
+            self._auth.stop()
+        for each in (self.ipcp, self.ipv6cp):
+            if each is not None:
+                each.stop()
+
+    def _end_if_closed(self) -> None:
+        if self.lcp.state in (ppp.State.INITIAL, ppp.State.STARTING, ppp.State.CLOSED):
+            self._finish()
+
+    def _finish(self) -> None:
+        self.lcp.stop()
+        self._stop_network()
+        self._owner.ended(self)

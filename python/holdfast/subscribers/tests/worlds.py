@@ -1,0 +1,124 @@
+"""What tests of the control plane run in: a virtual clock, a user plane in memory, and a gateway between it and subscribers."""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Callable, Iterable
+from itertools import count
+
+from holdfast.errors import HoldfastError
+from holdfast.subscribers.configuration import Configuration
+from holdfast.subscribers.plane import Line, Session, Usage
+
+
+class VirtualClock:
+    """Runs timers in order of time."""
+
+    def __init__(self) -> None:
+        self._now = 0.0
+        self._numbers = count()
+        self._queue: list[tuple[float, int, Callable[[], None]]] = []
+        self._cancelled: set[int] = set()
+
+    def now(self) -> float:
+        return self._now
+
+    def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
+        number = next(self._numbers)
+        heapq.heappush(self._queue, (self._now + delay_s, number, action))
+        return lambda: self._cancelled.add(number)
+
+    def run(self, duration_s: float) -> None:
+        end = self._now + duration_s
+        while self._queue and self._queue[0][0] <= end:
+            at, number, action = heapq.heappop(self._queue)
+            if number in self._cancelled:
+                self._cancelled.discard(number)
+                continue
+            self._now = at
+            action()
+        self._now = end
+
+
+class MemoryPlane:
+    """A user plane that keeps what it is told, counts what tests say, and hands frames over at once or after a delay."""
+
+    def __init__(self, clock: VirtualClock, delay_s: float = 0.0005) -> None:
+        self.clock, self.delay_s = clock, delay_s
+        self.table: dict[int, Session] = {}
+        self.traffic: dict[int, Usage] = {}
+        self.sent: list[tuple[Line, bytes]] = []
+        self.trace: list[tuple[float, Line, bytes]] | None = None
+        self.writes: list[int] = []
+        self.failing = False
+        self.hosts: dict[tuple[Line, bytes], Callable[[bytes], None]] = {}
+        self.handler: Callable[[Line, bytes], None] | None = None
+
+    def install(self, sessions: Iterable[Session]) -> None:
+        sessions = list(sessions)
+        if self.failing:
+            raise HoldfastError("the data plane is away")
+        if sessions:
+            self.writes.append(len(sessions))
+        for each in sessions:
+            self.table[each.session_id] = each
+            self.traffic.setdefault(each.session_id, Usage())
+
+    def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:
+        if self.failing:
+            raise HoldfastError("the data plane is away")
+        gone = {}
+        for each in session_ids:
+            if self.table.pop(each, None) is not None:
+                gone[each] = self.traffic.pop(each)
+        return gone
+
+    def usage(self, session_ids: Iterable[int]) -> dict[int, Usage]:
+        return {each: self.traffic[each] for each in session_ids if each in self.traffic}
+
+    def installed(self) -> dict[int, Session]:
+        return dict(self.table)
+
+    def send(self, line: Line, frame: bytes) -> None:
+        if self.trace is not None:
+            self.trace.append((self.clock.now(), line, frame))
+        host = self.hosts.get((line, frame[:6]))
+        if host is not None:
+            self.clock.call_later(self.delay_s, lambda: host(frame))
+        else:
+            self.sent.append((line, frame))
+
+    def receive(self, handler: Callable[[Line, bytes], None]) -> None:
+        self.handler = handler
+
+    def from_line(self, line: Line, frame: bytes) -> None:
+        """A subscriber's frame, after a delay."""
+        if self.trace is not None:
+            self.trace.append((self.clock.now(), line, frame))
+        self.clock.call_later(self.delay_s, lambda: self.handler and self.handler(line, frame))
+
+
+MAC = bytes.fromhex("02000000000a")
+
+
+def configuration(**changes: object) -> Configuration:
+    values: dict[str, object] = {
+        "name": "ac-1",
+        "mac": "02:00:00:00:00:0a",
+        "address": "100.64.0.1",
+        "pools": {"default": "100.64.0.0/16"},
+        "dns": ["192.0.2.53", "192.0.2.54"],
+        "ipv6": {
+            "prefixes": "2001:db8:1::/48",
+            "delegated": "2001:db8:8000::/34",
+            "delegated_length": 56,
+            "dns": ["2001:db8::53"],
+        },
+        "users": {"alice": {"password": "secret"}},
+    }
+    return Configuration.model_validate({**values, **changes})
+
+
+def seeded(seed: int) -> Callable[[int], bytes]:
+    return random.Random(seed).randbytes
