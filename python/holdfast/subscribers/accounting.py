@@ -8,7 +8,6 @@ from typing import Protocol
 
 from holdfast.subscribers.plane import Session, Usage
 
-
 NO_USAGE = Usage()
 
 

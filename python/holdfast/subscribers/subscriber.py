@@ -1,6 +1,6 @@
 """A modelled subscriber host: a PPPoE and PPP client (RFC 2516, 1661) for simulations, tests and live dialling.
 
-It shares no code with the gateway's control plane: it writes and reads its packets itself, so that one side's mistake is not the other's.
+It shares no code with the gateway's control plane: it writes and reads its packets itself, so that no mistake is on both sides.
 Sans I/O: frames come in through :meth:`Subscriber.receive` and leave, without VLAN tags, through a function; time is a clock's.
 """
 
@@ -437,9 +437,9 @@ class Subscriber:
         for protocol, wanted in ((_IPCP, self.account.ipv4), (_IPV6CP, self.account.ipv6)):
             if wanted and protocol not in self._refused and not (self._sent_ack[protocol] and self._got_ack[protocol]):
                 return
-        if self.account.ipv6 and _IPV6CP not in self._refused:
-            if self.ipv6_prefix is None or (self.account.delegation and self.delegated is None):
-                return
+        six = self.account.ipv6 and _IPV6CP not in self._refused
+        if six and (self.ipv6_prefix is None or (self.account.delegation and self.delegated is None)):
+            return
         self.state, self.up_s = "up", self._clock.now()
         self.counts.sessions += 1
         if self._up is not None:

@@ -1,0 +1,1 @@
+"""Tests of the control plane, and what they run in."""

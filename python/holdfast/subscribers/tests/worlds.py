@@ -22,14 +22,17 @@ class VirtualClock:
         self._cancelled: set[int] = set()
 
     def now(self) -> float:
+        """Seconds of virtual time."""
         return self._now
 
     def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
+        """See Clock."""
         number = next(self._numbers)
         heapq.heappush(self._queue, (self._now + delay_s, number, action))
         return lambda: self._cancelled.add(number)
 
     def run(self, duration_s: float) -> None:
+        """Runs all timers of so many seconds."""
         end = self._now + duration_s
         while self._queue and self._queue[0][0] <= end:
             at, number, action = heapq.heappop(self._queue)
@@ -56,6 +59,7 @@ class MemoryPlane:
         self.handler: Callable[[Line, bytes], None] | None = None
 
     def install(self, sessions: Iterable[Session]) -> None:
+        """See UserPlane."""
         sessions = list(sessions)
         if self.failing:
             raise HoldfastError("the data plane is away")
@@ -66,6 +70,7 @@ class MemoryPlane:
             self.traffic.setdefault(each.session_id, Usage())
 
     def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:
+        """See UserPlane."""
         if self.failing:
             raise HoldfastError("the data plane is away")
         gone = {}
@@ -75,12 +80,15 @@ class MemoryPlane:
         return gone
 
     def usage(self, session_ids: Iterable[int]) -> dict[int, Usage]:
+        """See UserPlane."""
         return {each: self.traffic[each] for each in session_ids if each in self.traffic}
 
     def installed(self) -> dict[int, Session]:
+        """See UserPlane."""
         return dict(self.table)
 
     def send(self, line: Line, frame: bytes) -> None:
+        """See UserPlane."""
         if self.trace is not None:
             self.trace.append((self.clock.now(), line, frame))
         host = self.hosts.get((line, frame[:6]))
@@ -90,6 +98,7 @@ class MemoryPlane:
             self.sent.append((line, frame))
 
     def receive(self, handler: Callable[[Line, bytes], None]) -> None:
+        """See UserPlane."""
         self.handler = handler
 
     def from_line(self, line: Line, frame: bytes) -> None:
@@ -103,6 +112,7 @@ MAC = bytes.fromhex("02000000000a")
 
 
 def configuration(**changes: object) -> Configuration:
+    """A gateway for tests, with changes."""
     values: dict[str, object] = {
         "name": "ac-1",
         "mac": "02:00:00:00:00:0a",
@@ -121,4 +131,5 @@ def configuration(**changes: object) -> Configuration:
 
 
 def seeded(seed: int) -> Callable[[int], bytes]:
+    """Bytes of a seed."""
     return random.Random(seed).randbytes
