@@ -99,8 +99,8 @@ class Gateway:
     ) -> None:
         self.configuration, self.clock, self.random = configuration, clock, random
         self._plane, self._authenticator, self._wall = plane, authenticator, wall
-        self._accountant: Accountant = accountant or Nobody()
-        self._store: Store = store or Nobody()
+        self._accountant: Accountant = Nobody() if accountant is None else accountant
+        self._store: Store = Nobody() if store is None else store
         mac = configuration.mac_bytes
         limits, six = configuration.limits, configuration.ipv6
         self.rules = Rules(

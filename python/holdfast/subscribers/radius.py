@@ -1,0 +1,454 @@
+"""A RADIUS client (RFC 2865, 2866, 2869, 3162, 4818) for a gateway: authentication and accounting with several servers.
+
+pyrad encodes packets and verifies answers. Retransmission, fail-over and the queue of accounting records are here, sans I/O.
+Message-Authenticator is the first attribute of each Access-Request and demanded in each answer (CVE-2024-3596).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv6Network
+from typing import Any, Protocol
+
+from pyrad import packet as pyrad
+from pyrad.dictionary import Dictionary
+
+from holdfast.subscribers.accounting import Kind, Record
+from holdfast.subscribers.authentication import Answer, Question, Verdict
+from holdfast.subscribers.configuration import Radius
+from holdfast.subscribers.plane import Clock, Line, Rates
+
+USER_NAME, USER_PASSWORD, CHAP_PASSWORD, NAS_IP_ADDRESS, NAS_PORT = 1, 2, 3, 4, 5
+SERVICE_TYPE, FRAMED_PROTOCOL, FRAMED_IP_ADDRESS, FRAMED_MTU, REPLY_MESSAGE = 6, 7, 8, 12, 18
+CLASS, SESSION_TIMEOUT, IDLE_TIMEOUT, CALLED_STATION_ID, CALLING_STATION_ID, NAS_IDENTIFIER = 25, 27, 28, 30, 31, 32
+ACCT_STATUS_TYPE, ACCT_DELAY_TIME, ACCT_INPUT_OCTETS, ACCT_OUTPUT_OCTETS, ACCT_SESSION_ID = 40, 41, 42, 43, 44
+ACCT_AUTHENTIC, ACCT_SESSION_TIME, ACCT_INPUT_PACKETS, ACCT_OUTPUT_PACKETS, ACCT_TERMINATE_CAUSE = 45, 46, 47, 48, 49
+ACCT_INPUT_GIGAWORDS, ACCT_OUTPUT_GIGAWORDS, EVENT_TIMESTAMP, CHAP_CHALLENGE, NAS_PORT_TYPE = 52, 53, 55, 60, 61
+ACCT_INTERIM_INTERVAL, NAS_PORT_ID, FRAMED_POOL, FRAMED_IPV6_PREFIX = 85, 87, 88, 97
+DELEGATED_IPV6_PREFIX = 123
+
+MS_PRIMARY_DNS, MS_SECONDARY_DNS = (311, 28), (311, 29)
+WISPR_MAX_UP, WISPR_MAX_DOWN = (14122, 7), (14122, 8)
+"""Bits per second of a subscriber, WISPr 1.0: no standard attribute has them."""
+AGENT_CIRCUIT_ID, AGENT_REMOTE_ID = (3561, 1), (3561, 2)
+"""RFC 4679."""
+
+_FRAMED, _PPP, _ETHERNET, _BY_RADIUS = 2, 1, 15, 1
+_ASSIGNED_BY_NAS = b"\xff\xff\xff\xfe"
+_TEXT = 253
+
+DICTIONARY = Dictionary()
+"""Empty: attributes are octets here. With none at all, pyrad would not take vendors' attributes apart."""
+
+CHANNELS = 8
+"""Source ports to each server and purpose: each has 256 requests under way (RFC 2865, section 2.5)."""
+
+WINDOW = 256
+"""Accounting records under way at once; the others wait in the queue."""
+
+Attribute = tuple[Any, bytes]
+
+
+class Queue(Protocol):
+    """Accounting records that no server has acknowledged yet, kept in order of their numbers."""
+
+    def put(self, record: Record) -> None:
+        """Keeps a record."""
+
+    def after(self, number: int, most: int) -> list[tuple[int, Record]]:
+        """The first records beyond a number."""
+
+    def done(self, number: int) -> None:
+        """A server has it."""
+
+    def __len__(self) -> int: ...
+
+
+class MemoryQueue:
+    """A queue that ends with the process."""
+
+    def __init__(self) -> None:
+        self._records: dict[int, Record] = {}
+        self._last = 0
+
+    def put(self, record: Record) -> None:
+        """See :class:`Queue`."""
+        self._last += 1
+        self._records[self._last] = record
+
+    def after(self, number: int, most: int) -> list[tuple[int, Record]]:
+        """See :class:`Queue`."""
+        found = []
+        for each, record in self._records.items():
+            if each > number:
+                found.append((each, record))
+                if len(found) == most:
+                    break
+        return found
+
+    def done(self, number: int) -> None:
+        """See :class:`Queue`."""
+        self._records.pop(number, None)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+
+Transmit = Callable[[int, bool, int, bytes], None]
+"""Sends a datagram to a server (its index), for accounting or not, from one of the channels."""
+
+
+@dataclass(eq=False)
+class _Request:
+    """Something asked for, until it is answered or given up."""
+
+    accounting: bool
+    build: Callable[[Any], None]
+    answered: Callable[[Any], None]
+    failed: Callable[[], None]
+    server: int = -1
+    slot: int = -1
+    packet: Any = None
+    wire: bytes = b""
+    tries: int = 0
+    tried: set[int] = field(default_factory=set)
+    cancel: Callable[[], None] | None = None
+
+
+class RadiusClient:
+    """An :class:`Authenticator` and an :class:`Accountant`.
+
+    A server that does not answer ``tries`` times is dead for ``dead_s`` and its requests go to the next one. Afterwards one request
+    at a time is sent to it until it answers. Accounting records wait in ``queue`` until a server has acknowledged them.
+    """
+
+    def __init__(
+        self,
+        settings: Radius,
+        clock: Clock,
+        transmit: Transmit,
+        *,
+        random: Callable[[int], bytes],
+        wall: Callable[[], float],
+        queue: Queue | None = None,
+    ) -> None:
+        self._settings, self._clock, self._transmit = settings, clock, transmit
+        self._random, self._wall = random, wall
+        self.queue: Queue = MemoryQueue() if queue is None else queue
+        self.events: Counter[str] = Counter()
+        servers = len(settings.servers)
+        self._under_way: dict[tuple[int, bool, int], _Request] = {}
+        self._next_slot: Counter[tuple[int, bool]] = Counter()
+        self._waiting: deque[_Request] = deque()
+        self.dead_until: list[float | None] = [None] * servers
+        self._probing: list[_Request | None] = [None] * servers
+        self._accounted = 0
+        self._accounting: set[int] = set()
+        self._retry: Callable[[], None] | None = None
+        self._nas: list[Attribute] = []
+        if settings.nas_identifier:
+            self._nas.append((NAS_IDENTIFIER, settings.nas_identifier.encode()))
+        if settings.nas_address is not None:
+            self._nas.append((NAS_IP_ADDRESS, settings.nas_address.packed))
+        self._pump()
+
+    # Authenticator
+
+    def authenticate(self, question: Question, answer: Answer) -> None:
+        """Asks a server; without any answer the verdict is a refusal."""
+        credentials = question.credentials
+
+        def build(request: Any) -> None:
+            attributes: list[Attribute] = [(USER_NAME, credentials.user[:_TEXT])]
+            if credentials.password is not None:
+                attributes.append((USER_PASSWORD, request.PwCrypt(credentials.password[:128])))
+            else:
+                attributes.append((CHAP_PASSWORD, bytes((credentials.identifier,)) + credentials.response))
+                attributes.append((CHAP_CHALLENGE, credentials.challenge))
+            attributes += self._port(question.session_id, question.line, question.mac)
+            attributes += _access_line(question.circuit_id, question.remote_id)
+            attributes.append((ACCT_SESSION_ID, question.accounting_id.encode()))
+            _add(request, attributes)
+            request.add_message_authenticator()
+
+        def answered(reply: Any) -> None:
+            self.events["accepted" if reply.code == pyrad.AccessAccept else "rejected"] += 1
+            answer(verdict(reply))
+
+        def failed() -> None:
+            self.events["unanswered"] += 1
+            answer(Verdict(False, "no authentication server answers"))
+
+        self._send(_Request(False, build, answered, failed))
+
+    # Accountant
+
+    def account(self, record: Record) -> None:
+        """Keeps a record until a server has it."""
+        self.queue.put(record)
+        self._pump()
+
+    def received(self, server: int, accounting: bool, channel: int, data: bytes) -> None:
+        """A datagram from a server, on a channel."""
+        if len(data) < 20:
+            self.events["malformed"] += 1
+            return
+        request = self._under_way.get((server, accounting, channel << 8 | data[1]))
+        if request is None:
+            self.events["late"] += 1
+            return
+        wanted = (pyrad.AccountingResponse,) if accounting else (pyrad.AccessAccept, pyrad.AccessReject)
+        try:
+            reply = request.packet.CreateReply(packet=data)
+            good = reply.code in wanted and request.packet.VerifyReply(
+                reply, data, enforce_ma=self._settings.require_message_authenticator
+            )
+        except (pyrad.PacketError, ValueError, KeyError, struct.error):
+            good = False
+        if not good:
+            # Forged, or the secrets differ: as if nothing had come (RFC 2865, section 3).
+            self.events["invalid"] += 1
+            return
+        self.dead_until[server] = None
+        self._probing[server] = None
+        self._release(request)
+        request.answered(reply)
+
+    # The rest is the client's own.
+
+    def _port(self, session_id: int, line: Line, mac: bytes) -> list[Attribute]:
+        return [
+            *self._nas,
+            (NAS_PORT, session_id.to_bytes(4, "big")),
+            (NAS_PORT_TYPE, _ETHERNET.to_bytes(4, "big")),
+            (NAS_PORT_ID, port_id(line).encode()),
+            (CALLING_STATION_ID, mac_text(mac).encode()),
+            (SERVICE_TYPE, _FRAMED.to_bytes(4, "big")),
+            (FRAMED_PROTOCOL, _PPP.to_bytes(4, "big")),
+        ]
+
+    def _pump(self) -> None:
+        """Sends accounting records while there is room in the window."""
+        while self._retry is None and len(self._accounting) < WINDOW:
+            found = self.queue.after(self._accounted, WINDOW - len(self._accounting))
+            if not found:
+                return
+            for number, record in found:
+                self._accounted = number
+                if number not in self._accounting:
+                    self._accounting.add(number)
+                    self._send_record(number, record)
+
+    def _send_record(self, number: int, record: Record) -> None:
+        def build(request: Any) -> None:
+            _add(request, self._record(record))
+
+        def answered(_: Any) -> None:
+            self.events["accounted"] += 1
+            self.queue.done(number)
+            self._accounting.discard(number)
+            self._pump()
+
+        def failed() -> None:
+            # The record waits for a better time: with all that follow it.
+            self.events["unaccounted"] += 1
+            self._accounting.discard(number)
+            self._accounted = min(self._accounted, number - 1)
+            if self._retry is None:
+                self._retry = self._clock.call_later(self._settings.dead_s, self._retry_accounting)
+
+        self._send(_Request(True, build, answered, failed))
+
+    def _retry_accounting(self) -> None:
+        self._retry = None
+        self._pump()
+
+    def _record(self, record: Record) -> list[Attribute]:
+        session, usage = record.session, record.usage
+        values = (
+            (ACCT_STATUS_TYPE, record.kind),
+            (ACCT_DELAY_TIME, max(0, int(self._wall()) - record.time_s)),
+            (EVENT_TIMESTAMP, record.time_s),
+            (ACCT_AUTHENTIC, _BY_RADIUS),
+        )
+        attributes: list[Attribute] = [(USER_NAME, record.user.encode()[:_TEXT])]
+        attributes += [(kind, int(value).to_bytes(4, "big")) for kind, value in values]
+        attributes.append((ACCT_SESSION_ID, record.accounting_id.encode()))
+        attributes += self._port(session.session_id, session.line, session.mac)
+        attributes += _access_line(record.circuit_id, record.remote_id)
+        attributes += [(CLASS, each) for each in record.classes]
+        if session.ipv4 is not None:
+            attributes.append((FRAMED_IP_ADDRESS, session.ipv4.packed))
+        for kind, prefix in ((FRAMED_IPV6_PREFIX, session.ipv6_prefix), (DELEGATED_IPV6_PREFIX, session.delegated)):
+            if prefix is not None:
+                attributes.append((kind, bytes((0, prefix.prefixlen)) + prefix.network_address.packed))
+        if record.kind is not Kind.START:
+            counts = (
+                (ACCT_INPUT_OCTETS, usage.bytes_up),
+                (ACCT_OUTPUT_OCTETS, usage.bytes_down),
+                (ACCT_INPUT_GIGAWORDS, usage.bytes_up >> 32),
+                (ACCT_OUTPUT_GIGAWORDS, usage.bytes_down >> 32),
+                (ACCT_INPUT_PACKETS, usage.packets_up),
+                (ACCT_OUTPUT_PACKETS, usage.packets_down),
+                (ACCT_SESSION_TIME, record.duration_s),
+            )
+            attributes += [(kind, (value & 0xFFFFFFFF).to_bytes(4, "big")) for kind, value in counts]
+        if record.cause is not None:
+            attributes.append((ACCT_TERMINATE_CAUSE, int(record.cause).to_bytes(4, "big")))
+        return attributes
+
+    def _send(self, request: _Request) -> None:
+        """To the best server that was not tried, or nowhere."""
+        server = self._choose(request)
+        if server is None:
+            request.failed()
+            return
+        request.tried.add(server)
+        request.server, request.tries = server, 0
+        slot = self._free_slot(server, request.accounting)
+        if slot is None:
+            request.tried.discard(server)
+            self._waiting.append(request)
+            return
+        request.slot = slot
+        secret = self._settings.servers[server].secret.encode()
+        identifier = slot & 0xFF
+        if request.accounting:
+            request.packet = pyrad.AcctPacket(id=identifier, secret=secret, dict=DICTIONARY)
+        else:
+            request.packet = pyrad.AuthPacket(
+                id=identifier, secret=secret, authenticator=self._random(16), dict=DICTIONARY
+            )
+        request.build(request.packet)
+        request.wire = request.packet.RequestPacket()
+        self._under_way[server, request.accounting, slot] = request
+        if self.dead_until[server] is not None and self._probing[server] is None:
+            self._probing[server] = request
+        self._try(request)
+
+    def _choose(self, request: _Request) -> int | None:
+        now = self._clock.now()
+        rest = [each for each in range(len(self._settings.servers)) if each not in request.tried]
+        for each in rest:
+            until = self.dead_until[each]
+            if until is None or (until <= now and self._probing[each] is None):
+                return each
+        # All are dead: the one that has been so for longest, since something must be tried.
+        return min(rest, key=lambda each: self.dead_until[each] or 0.0, default=None)
+
+    def _free_slot(self, server: int, accounting: bool) -> int | None:
+        last = self._next_slot[server, accounting]
+        for step in range(CHANNELS << 8):
+            slot = (last + step) % (CHANNELS << 8)
+            if (server, accounting, slot) not in self._under_way:
+                self._next_slot[server, accounting] = slot + 1
+                return slot
+        return None
+
+    def _try(self, request: _Request) -> None:
+        """Sends it, again and ever more seldom (RFC 5080, section 2.2.1)."""
+        delay = self._settings.timeout_s * 2**request.tries
+        request.tries += 1
+        self.events["sent"] += 1
+        request.cancel = self._clock.call_later(delay, lambda: self._timeout(request))
+        self._transmit(request.server, request.accounting, request.slot >> 8, request.wire)
+
+    def _timeout(self, request: _Request) -> None:
+        request.cancel = None
+        if request.tries < self._settings.tries:
+            self.events["repeated"] += 1
+            self._try(request)
+            return
+        server = request.server
+        self.events["dead"] += self.dead_until[server] is None
+        self.dead_until[server] = self._clock.now() + self._settings.dead_s
+        self._probing[server] = None
+        # What else waits for this server would wait in vain.
+        stranded = [each for each in self._under_way.values() if each.server == server]
+        for each in stranded:
+            self._release(each)
+        for each in stranded:
+            self._send(each)
+
+    def _release(self, request: _Request) -> None:
+        if request.cancel is not None:
+            request.cancel()
+            request.cancel = None
+        self._under_way.pop((request.server, request.accounting, request.slot), None)
+        if self._waiting:
+            self._clock.call_later(0, self._send_waiting)
+
+    def _send_waiting(self) -> None:
+        if self._waiting:
+            self._send(self._waiting.popleft())
+
+
+def verdict(reply: Any) -> Verdict:
+    """What an Access-Accept or Access-Reject says. Attributes of a wrong length are as if they were not there."""
+    message = b" ".join(reply.get(REPLY_MESSAGE, [])).decode(errors="replace")
+    if reply.code != pyrad.AccessAccept:
+        return Verdict(False, message)
+    address = _first(reply, FRAMED_IP_ADDRESS, 4)
+    dns = [_first(reply, kind, 4) for kind in (MS_PRIMARY_DNS, MS_SECONDARY_DNS)]
+    return Verdict(
+        True,
+        message,
+        ipv4=IPv4Address(address) if address and address < _ASSIGNED_BY_NAS else None,
+        ipv4_pool=(_first(reply, FRAMED_POOL) or b"").decode(errors="replace"),
+        ipv6_prefix=_prefix(reply, FRAMED_IPV6_PREFIX),
+        delegated=_prefix(reply, DELEGATED_IPV6_PREFIX),
+        dns=tuple(IPv4Address(each) for each in dns if each),
+        rates=rates(reply),
+        session_timeout_s=number(reply, SESSION_TIMEOUT) or 0,
+        idle_timeout_s=number(reply, IDLE_TIMEOUT) or 0,
+        interim_s=number(reply, ACCT_INTERIM_INTERVAL) or 0,
+        classes=tuple(reply.get(CLASS, ())),
+    )
+
+
+def rates(packet: Any) -> Rates | None:
+    """Rates in a packet; None if there are none."""
+    up, down = number(packet, WISPR_MAX_UP), number(packet, WISPR_MAX_DOWN)
+    return None if up is None and down is None else Rates(up or None, down or None)
+
+
+def number(packet: Any, kind: Any) -> int | None:
+    """An integer attribute."""
+    value = _first(packet, kind, 4)
+    return None if value is None else int.from_bytes(value, "big")
+
+
+def port_id(line: Line) -> str:
+    """NAS-Port-Id of a line: port and VLAN tags."""
+    return f"{line.port}:{line.s_tag}.{line.c_tag}"
+
+
+def mac_text(mac: bytes) -> str:
+    """Calling-Station-Id of a MAC address (RFC 3580, section 3.21)."""
+    return mac.hex("-").upper()
+
+
+def _first(packet: Any, kind: Any, size: int | None = None) -> bytes | None:
+    values: list[bytes] = packet.get(kind, [])
+    return values[0] if values and (size is None or len(values[0]) == size) else None
+
+
+def _prefix(packet: Any, kind: int) -> IPv6Network | None:
+    """RFC 3162, section 2.3: reserved, length in bits, and as many octets as are needed."""
+    value = _first(packet, kind)
+    if value is None or not 2 <= len(value) <= 18 or value[1] > 128 or len(value) - 2 < (value[1] + 7) // 8:
+        return None
+    return IPv6Network((value[2:].ljust(16, b"\0"), value[1]), strict=False)
+
+
+def _access_line(circuit_id: str, remote_id: str) -> list[Attribute]:
+    pairs = ((AGENT_CIRCUIT_ID, circuit_id), (AGENT_REMOTE_ID, remote_id))
+    return [(kind, value.encode()[:63]) for kind, value in pairs if value]
+
+
+def _add(packet: Any, attributes: Iterable[Attribute]) -> None:
+    for kind, value in attributes:
+        packet.setdefault(kind, []).append(value)

@@ -1,0 +1,158 @@
+"""Sessions and accounting records on disk (SQLite), so that neither ends with the process.
+
+What a call has written outlives a kill of the process. After a crash of the machine, the last moments may be missing.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import asdict
+from ipaddress import IPv4Address, IPv6Address, IPv6Network
+from pathlib import Path
+from typing import Any
+
+from holdfast.errors import LiveError
+from holdfast.subscribers.accounting import Cause, Kind, Record
+from holdfast.subscribers.gateway import Stored
+from holdfast.subscribers.plane import Line, Rates, Session, Usage
+from holdfast.subscribers.session import Grant
+
+_VERSION = 1
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS session (id INTEGER PRIMARY KEY, state TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS accounting (number INTEGER PRIMARY KEY AUTOINCREMENT, record TEXT NOT NULL) STRICT;
+"""
+
+
+class SqliteStore:
+    """A :class:`holdfast.subscribers.gateway.Store` and a :class:`holdfast.subscribers.radius.Queue` in one file.
+
+    ``most_records``: beyond so many waiting accounting records, interim ones are dropped, and counted in ``dropped``.
+    """
+
+    def __init__(self, path: Path, most_records: int = 1_000_000) -> None:
+        """Opens or makes the file. Raises :class:`LiveError` if it cannot, or if another version or process has it."""
+        self._most_records = most_records
+        self.dropped = 0
+        try:
+            self._database = sqlite3.connect(path, isolation_level=None, timeout=1)
+            self._database.execute("PRAGMA locking_mode = EXCLUSIVE")
+            self._database.execute("PRAGMA journal_mode = WAL")
+            self._database.execute("PRAGMA synchronous = NORMAL")
+            version = self._database.execute("PRAGMA user_version").fetchone()[0]
+            if version not in (0, _VERSION):
+                raise LiveError(f"{path}: it has version {version}, and this program knows version {_VERSION}")
+            self._database.executescript(_SCHEMA)
+            self._database.execute(f"PRAGMA user_version = {_VERSION}")
+            self._length: int = self._database.execute("SELECT count(*) FROM accounting").fetchone()[0]
+        except sqlite3.Error as error:
+            raise LiveError(f"{path}: {error}") from None
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._database.close()
+
+    # Store
+
+    def load(self) -> list[Stored]:
+        """All sessions, by number."""
+        rows = self._database.execute("SELECT state FROM session ORDER BY id")
+        return [_stored(json.loads(state)) for (state,) in rows]
+
+    def save(self, put: Iterable[Stored], drop: Iterable[int]) -> None:
+        """Keeps and forgets sessions in one transaction."""
+        gone = [(each,) for each in drop]
+        rows = [(each.grant.session.session_id, _dump(each)) for each in put]
+        if not gone and not rows:
+            return
+        with self._database:
+            self._database.execute("BEGIN")
+            self._database.executemany("DELETE FROM session WHERE id = ?", gone)
+            self._database.executemany("INSERT OR REPLACE INTO session VALUES (?, ?)", rows)
+
+    # Queue
+
+    def put(self, record: Record) -> None:
+        """Keeps a record."""
+        if self._length >= self._most_records and record.kind is Kind.INTERIM:
+            self.dropped += 1
+            return
+        self._database.execute("INSERT INTO accounting (record) VALUES (?)", (_dump(record),))
+        self._length += 1
+
+    def after(self, number: int, most: int) -> list[tuple[int, Record]]:
+        """The first records beyond a number."""
+        rows = self._database.execute(
+            "SELECT number, record FROM accounting WHERE number > ? ORDER BY number LIMIT ?", (number, most)
+        )
+        return [(each, _record(json.loads(text))) for each, text in rows]
+
+    def done(self, number: int) -> None:
+        """Forgets a record."""
+        self._length -= self._database.execute("DELETE FROM accounting WHERE number = ?", (number,)).rowcount
+
+    def __len__(self) -> int:
+        return self._length
+
+
+def _dump(value: Stored | Record) -> str:
+    return json.dumps(asdict(value), default=_plain, separators=(",", ":"))
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, bytes):
+        return value.hex()
+    return str(value)
+
+
+def _session(values: dict[str, Any]) -> Session:
+    def address(name: str, kind: type[Any]) -> Any:
+        return None if values[name] is None else kind(values[name])
+
+    return Session(
+        session_id=values["session_id"],
+        line=Line(**values["line"]),
+        mac=bytes.fromhex(values["mac"]),
+        magic=values["magic"],
+        peer_mru=values["peer_mru"],
+        mss_clamp=values["mss_clamp"],
+        ipv4=address("ipv4", IPv4Address),
+        ipv6_interface=address("ipv6_interface", IPv6Address),
+        ipv6_prefix=address("ipv6_prefix", IPv6Network),
+        delegated=address("delegated", IPv6Network),
+        rates=Rates(**values["rates"]),
+    )
+
+
+def _stored(values: dict[str, Any]) -> Stored:
+    grant = values["grant"]
+    interface = values["interface"]
+    return Stored(
+        **{
+            **values,
+            "grant": Grant(
+                **{
+                    **grant,
+                    "session": _session(grant["session"]),
+                    "dns": tuple(IPv4Address(each) for each in grant["dns"]),
+                    "classes": tuple(bytes.fromhex(each) for each in grant["classes"]),
+                }
+            ),
+            "interface": None if interface is None else bytes.fromhex(interface),
+        }
+    )
+
+
+def _record(values: dict[str, Any]) -> Record:
+    return Record(
+        **{
+            **values,
+            "kind": Kind(values["kind"]),
+            "session": _session(values["session"]),
+            "usage": Usage(**values["usage"]),
+            "cause": None if values["cause"] is None else Cause(values["cause"]),
+            "classes": tuple(bytes.fromhex(each) for each in values["classes"]),
+        }
+    )
