@@ -1,0 +1,21 @@
+"""A broadband network gateway: PPPoE sessions of IPv4 and IPv6, on one switch or on several behind a load balancer."""
+
+from holdfast.apps.bng.controller import SingleGateway
+from holdfast.apps.bng.edges import AccessPort, ControlRates, CorePort, Edges, Rate, Route
+from holdfast.apps.bng.program import BALANCER_REASONS, REASONS, compile_balancer, compile_bng
+from holdfast.apps.bng.single import SinglePlane
+
+__all__ = [
+    "BALANCER_REASONS",
+    "REASONS",
+    "AccessPort",
+    "ControlRates",
+    "CorePort",
+    "Edges",
+    "Rate",
+    "Route",
+    "SingleGateway",
+    "SinglePlane",
+    "compile_balancer",
+    "compile_bng",
+]

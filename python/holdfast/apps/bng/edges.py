@@ -1,0 +1,133 @@
+"""What surrounds a gateway: its access ports, its core ports, the next hops in the core, and how much goes to the controller."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from typing import Annotated
+
+from pydantic import Field, field_validator, model_validator
+
+from holdfast.apps.bng import program
+from holdfast.parameters import Parameters
+
+PortNumber = Annotated[int, Field(ge=1, le=509)]
+"""A port of a switch that is not the controller's."""
+
+PacketsPerSecond = Annotated[int, Field(ge=1, le=10_000_000)]
+
+MacAddress = Annotated[str, Field(pattern="^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}$")]
+
+
+def mac_bytes(mac: str) -> bytes:
+    """The six bytes of an address."""
+    return bytes.fromhex(mac.replace(":", ""))
+
+
+class AccessPort(Parameters):
+    """A port towards an access node. ``mac``: the gateway's there. ``s_tpid``: the EtherType of outer tags that are sent."""
+
+    port: PortNumber
+    mac: MacAddress
+    s_tpid: int = Field(default=0x8100)
+
+    @field_validator("s_tpid")
+    @classmethod
+    def _known(cls, value: int) -> int:
+        if value not in (0x8100, 0x88A8):
+            raise ValueError("it must be 0x8100 or 0x88a8")
+        return value
+
+
+class CorePort(Parameters):
+    """A port towards the core. ``addresses``: the gateway's own there, for which it answers ARP and neighbour solicitations."""
+
+    port: PortNumber
+    mac: MacAddress
+    addresses: tuple[IPv4Address | IPv6Address, ...] = ()
+
+
+class Route(Parameters):
+    """A prefix that is reached through a core port and the MAC address of its next hop. ``mtu``: in bytes of IP."""
+
+    prefix: IPv4Network | IPv6Network
+    port: PortNumber
+    next_hop_mac: MacAddress
+    mtu: int = Field(default=1500, ge=68, le=65535)
+
+
+class Rate(Parameters):
+    """Packets per second, and how many may come at once."""
+
+    per_s: PacketsPerSecond
+    burst: PacketsPerSecond
+
+
+class ControlRates(Parameters):
+    """How many packets go to the controller, in each of the three classes of a line's frames: PADI, other discovery, PPP.
+
+    A line is sure of ``line_committed``, and never has more than ``line_peak``. Beyond what is committed, all lines together have
+    at most ``padi``, ``discovery`` and ``ppp``; the committed packets of all lines have ``committed``. ``core``: ARP and neighbour
+    discovery.
+    """
+
+    line_committed: Rate = Rate(per_s=10, burst=50)
+    line_peak: Rate = Rate(per_s=5_000, burst=5_000)
+    padi: Rate = Rate(per_s=2_000, burst=2_000)
+    discovery: Rate = Rate(per_s=5_000, burst=5_000)
+    ppp: Rate = Rate(per_s=20_000, burst=20_000)
+    committed: Rate = Rate(per_s=20_000, burst=20_000)
+    core: Rate = Rate(per_s=1_000, burst=1_000)
+
+    @model_validator(mode="after")
+    def _check(self) -> ControlRates:
+        if self.line_committed.per_s > self.line_peak.per_s or self.line_committed.burst > self.line_peak.burst:
+            raise ValueError("line_committed is more than line_peak")
+        return self
+
+
+class Edges(Parameters):
+    """All of it. Ports differ from each other, and routes go through core ports."""
+
+    access: tuple[AccessPort, ...]
+    core: tuple[CorePort, ...]
+    routes: tuple[Route, ...]
+    control: ControlRates = ControlRates()
+
+    @model_validator(mode="after")
+    def _check(self) -> Edges:
+        ports = [port.port for port in self.access] + [port.port for port in self.core]
+        for port in ports:
+            if ports.count(port) > 1:
+                raise ValueError(f"port {port} is there twice")
+        core = {port.port for port in self.core}
+        for route in self.routes:
+            if route.port not in core:
+                raise ValueError(f"route {route.prefix} goes through port {route.port}, which is no core port")
+        return self
+
+    def access_port(self, port: int) -> AccessPort | None:
+        """The access port with this number, if there is one."""
+        return next((each for each in self.access if each.port == port), None)
+
+    def core_port(self, port: int) -> CorePort:
+        """The core port with this number, which there is."""
+        return next(each for each in self.core if each.port == port)
+
+
+def control_meters(rates: ControlRates) -> tuple[tuple[int, int, int, int], dict[int, tuple[int, int, int, int]]]:
+    """The meter of each line, and those of all lines by cell: committed rate and burst, peak rate and burst."""
+    line = (
+        rates.line_committed.per_s,
+        rates.line_committed.burst,
+        rates.line_peak.per_s,
+        rates.line_peak.burst,
+    )
+
+    def one_rate(rate: Rate) -> tuple[int, int, int, int]:
+        return rate.per_s, rate.burst, rate.per_s, rate.burst
+
+    cells = {}
+    for number, name in enumerate(program.CLASSES):
+        cells[2 * number] = one_rate(rates.core if name == "core" else rates.committed)
+        cells[2 * number + 1] = one_rate(getattr(rates, name))
+    return line, cells

@@ -1,0 +1,118 @@
+"""A user plane of one switch: control packets and sessions in one program (`UserPlane` of the subscribers' control plane).
+
+It works with any P4Runtime client. With a client whose events nobody else takes (live), call :meth:`SinglePlane.listen`; in a
+simulation, the network's controller hands packet-ins over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from ipaddress import IPv4Address, IPv6Address
+
+from holdfast.apps.bng import program
+from holdfast.apps.bng.edges import Edges, control_meters, mac_bytes
+from holdfast.apps.bng.entries import Way
+from holdfast.apps.bng.frames import arp_reply, check_line, neighbour_advertisement, tagged, untagged
+from holdfast.apps.bng.sessions import SessionTables
+from holdfast.errors import NetworkError
+from holdfast.p4runtime.client import Client
+from holdfast.subscribers.plane import Line, Session, Usage
+
+Handler = Callable[[Line, bytes], None]
+
+
+def refuse(line: Line, frame: bytes) -> None:
+    """In place of a control plane, before there is one."""
+
+
+def configure_control(client: Client, edges: Edges) -> None:
+    """Sets the meters of packets for the controller."""
+    line, cells = control_meters(edges.control)
+    with client.batch():
+        client.configure_meter(program.LINE_RATE, None, line)
+        for cell, rates in cells.items():
+            client.configure_meter(program.CONTROL_RATE, cell, rates)
+
+
+def drops(client: Client, counter: str = program.DROPS, reasons: tuple[str, ...] = program.REASONS) -> dict[str, int]:
+    """Packets that a switch has dropped, by reason."""
+    cells = client.counters(counter)
+    return {reason: cells[number][0] for number, reason in enumerate(reasons) if number and cells[number][0]}
+
+
+def answer_neighbour(
+    client: Client, edges: Edges, port: int, frame: bytes, has: Callable[[IPv4Address | IPv6Address], bool]
+) -> None:
+    """Answers ARP and neighbour solicitations that came in on a core port, for the gateway's addresses and those of sessions."""
+    core = edges.core_port(port)
+    mac = mac_bytes(core.mac)
+
+    def owns(address: IPv4Address | IPv6Address) -> bool:
+        return address in core.addresses or has(address)
+
+    reply = arp_reply(frame, mac, owns) or neighbour_advertisement(frame, mac, owns)
+    if reply is not None:
+        client.packet_out(reply, egress_port=port)
+
+
+class SinglePlane:
+    """The `UserPlane` of a switch with the variant ``single``. Sessions that are in the switch stay there."""
+
+    def __init__(self, client: Client, edges: Edges) -> None:
+        self._client = client
+        self._edges = edges
+        self._handler: Handler = refuse
+        configure_control(client, edges)
+        self.sessions = SessionTables(client, Way(edges))
+
+    def listen(self) -> None:
+        """Takes the client's packet-ins. The handler is then called by the thread that receives for the client."""
+        self._client.on_packet_in = lambda packet: self.packet_in(packet.payload, packet.metadata)
+
+    def packet_in(self, packet: bytes, metadata: Mapping[str, int]) -> None:
+        """A packet that the switch has sent to its controller."""
+        port = metadata["ingress_port"]
+        if self._edges.access_port(port) is not None:
+            self._handler(*untagged(packet, port))
+        else:
+            answer_neighbour(self._client, self._edges, port, packet, self.sessions.owns)
+
+    # UserPlane
+
+    def install(self, sessions: Iterable[Session]) -> None:
+        """Adds or replaces sessions, in atomic batches of 400."""
+        self.sessions.install(sessions)
+
+    def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:
+        """Removes sessions and returns their last usage."""
+        return self.sessions.remove(session_ids)
+
+    def usage(self, session_ids: Iterable[int]) -> dict[int, Usage]:
+        """Usage of sessions since they were installed."""
+        return self.sessions.usage(session_ids)
+
+    def installed(self) -> dict[int, Session]:
+        """The sessions, read from the switch."""
+        return self.sessions.read()
+
+    def send(self, line: Line, frame: bytes) -> None:
+        """Sends a frame to a line. Raises :class:`NetworkError` for a line that is at no access port."""
+        check_line(line)
+        port = self._edges.access_port(line.port)
+        if port is None:
+            raise NetworkError(f"{line}: port {line.port} is no access port")
+        self._client.packet_out(tagged(line, frame, port.s_tpid, port_tag=False), egress_port=line.port)
+
+    def receive(self, handler: Handler) -> None:
+        """Has the handler called with frames for the control plane."""
+        self._handler = handler
+
+    # For operators.
+
+    def drops(self) -> dict[str, int]:
+        """Dropped packets by reason."""
+        return drops(self._client)
+
+    def echoes(self) -> int:
+        """LCP Echo-Requests that the data plane has answered."""
+        return self._client.counter(program.ECHOES, 0)[0]
