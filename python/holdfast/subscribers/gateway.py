@@ -141,6 +141,7 @@ class Gateway:
         self._held: dict[int, list[tuple[Line, bytes]]] = {}
         self._flushing: Callable[[], None] | None = None
         self._slice = 0
+        self._usages: dict[int, Usage] = {}
         self._sweeping: Callable[[], None] | None = None
         plane.receive(self.receive)
 
@@ -179,7 +180,7 @@ class Gateway:
         if strangers:
             self._plane.remove(each.session_id for each in strangers)
             for each in strangers:
-                self._plane.send(each.line, self.concentrator.terminate(each.mac, each.session_id))
+                self._send(each.line, self.concentrator.terminate(each.mac, each.session_id))
         self._store.save((), lost)
         self.flush()
         return Reconciled(kept, reinstalled, len(strangers))
@@ -209,7 +210,7 @@ class Gateway:
             self.drops["no-session"] += 1
             # Its session died with an earlier gateway: a PADT lets the subscriber redial at once (section 5.5).
             if protocol == PppProtocol.LCP and self._setup_admission.admits(line, self.clock.now()) is None:
-                self._plane.send(line, self.concentrator.terminate(source, session_id))
+                self._send(line, self.concentrator.terminate(source, session_id))
         elif session.mac != source or session.line != line:
             self.drops["spoofed"] += 1
         else:
@@ -235,7 +236,7 @@ class Gateway:
                 self.drops["service"] += 1
             else:
                 self.events["pado"] += 1
-                self._plane.send(line, offer)
+                self._send(line, offer)
         elif code == pppoe.Code.PADR:
             self.events["padr"] += 1
             why = self._setup_admission.admits(line, now)
@@ -260,24 +261,24 @@ class Gateway:
         request = self.concentrator.request(padr, line, now)
         if isinstance(request, bytes):
             self.events["refused"] += 1
-            self._plane.send(line, request)
+            self._send(line, request)
             return
         again = self._by_cookie.get(request.cookie)
         if again is not None:  # the PADS was lost
-            self._plane.send(line, self.concentrator.confirm(again.request, again.id))
+            self._send(line, self.concentrator.confirm(again.request, again.id))
             return
         error = self._hindrance(request)
         session_id = self._ids.take() if error is None else None
         if session_id is None:
             tag, sentence = error or (pppoe.Tag.AC_SYSTEM_ERROR, "no session is free")
             self.events["refused"] += 1
-            self._plane.send(line, self.concentrator.refuse(request, tag, sentence))
+            self._send(line, self.concentrator.refuse(request, tag, sentence))
             return
         session = PppSession(self, session_id, request, self.random(8).hex(), request.max_payload)
         self._enter(session)
         self._by_cookie[request.cookie] = session
         self.setups += 1
-        self._plane.send(line, self.concentrator.confirm(request, session_id))
+        self._send(line, self.concentrator.confirm(request, session_id))
         session.start()
 
     def _hindrance(self, request: pppoe.SetupRequest) -> tuple[pppoe.Tag, str] | None:
@@ -306,7 +307,7 @@ class Gateway:
         if session.id in self._install:
             self._held.setdefault(session.id, []).append((session.line, frame))
         else:
-            self._plane.send(session.line, frame)
+            self._send(session.line, frame)
 
     def judge(self, question: Question, answer: Answer) -> None:
         """See :class:`holdfast.subscribers.session.Owner`."""
@@ -364,9 +365,9 @@ class Gateway:
             del self._by_line[session.line]
         self._install.pop(session.id, None)
         for line, frame in self._held.pop(session.id, ()):
-            self._plane.send(line, frame)
+            self._send(line, frame)
         self.events["ended"] += 1
-        self._plane.send(session.line, self.concentrator.terminate(session.mac, session.id))
+        self._send(session.line, self.concentrator.terminate(session.mac, session.id))
         self._ending[session.id] = session
         self._flush_soon()
 
@@ -386,6 +387,15 @@ class Gateway:
     def change_rates(self, session: PppSession, rates: Rates) -> None:
         """Other limits for a session; traffic does not stop."""
         session.change_rates(rates)
+
+    def pool_use(self) -> Counter[str]:
+        """How much of each pool is taken."""
+        use = Counter({name: pool.used for name, pool in self._pools.items()})
+        for name, prefixes in (("ipv6-prefixes", self._prefixes), ("ipv6-delegated", self._delegations)):
+            if prefixes is not None:
+                use[name] = prefixes.used
+        use["session-ids"] = self._ids.used
+        return use
 
     def flush(self) -> None:
         """Writes what waits: removals, then installations, then what subscribers may hear only afterwards."""
@@ -412,6 +422,8 @@ class Gateway:
             self._flush_later(1.0)
             return
         self._installed.difference_update(gone)
+        for number in ending:
+            self._usages.pop(number, None)  # the next session with this number begins anew
         self._installed.update(wanted)
         now = self._wall()
         self._store.save([self._stored(each, now) for each in installing.values() if each.established], list(ending))
@@ -431,9 +443,15 @@ class Gateway:
                 self._record(Kind.START, each, Usage(), now)
         for frames in held.values():
             for line, frame in frames:
-                self._plane.send(line, frame)
+                self._send(line, frame)
 
     # The rest is the gateway's own.
+
+    def _send(self, line: Line, frame: bytes) -> None:
+        try:
+            self._plane.send(line, frame)
+        except HoldfastError:  # subscribers ask again; a lost connection shows in what is installed, too
+            self.events["send-failures"] += 1
 
     def _enter(self, session: PppSession) -> None:
         self.sessions[session.id] = session
@@ -533,16 +551,16 @@ class Gateway:
         """Looks after a part of the sessions; all have been looked after once in an echo interval."""
         self._sweeping = self.clock.call_later(self._slice_s, self._sweep)
         self._slice = (self._slice + 1) % _SLICES
-        due = [each for each in self.sessions.values() if each.id % _SLICES == self._slice and each.established]
-        try:
-            usages = self._plane.usage([each.id for each in due])
-        except HoldfastError:
-            self.events["plane-failures"] += 1
-            return
+        if self._slice == 0:  # usage is read at once for all: that is far cheaper than slice by slice
+            try:
+                self._usages = self._plane.usage([each.id for each in self.sessions.values() if each.counted])
+            except HoldfastError:
+                self.events["plane-failures"] += 1
+        due = [each for each in self.sessions.values() if each.id % _SLICES == self._slice and each.counted]
         now, wall = self.clock.now(), self._wall()
         for each in due:
             if each.phase is Phase.NETWORK:
-                self._look_after(each, usages.get(each.id, each.last_usage), now, wall)
+                self._look_after(each, self._usages.get(each.id, each.last_usage), now, wall)
 
     def _look_after(self, session: PppSession, usage: Usage, now: float, wall: float) -> None:
         grant = session.grant

@@ -1,0 +1,44 @@
+"""A gateway's state in Prometheus' text format (version 0.0.4). Sessions have no series of their own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from holdfast.subscribers.dynamic_authorization import DynamicAuthorization
+from holdfast.subscribers.gateway import Gateway
+from holdfast.subscribers.radius import RadiusClient
+
+
+def text(gateway: Gateway, client: RadiusClient | None, authorization: DynamicAuthorization | None) -> str:
+    """All metrics."""
+    phases = Counter(each.phase.value for each in gateway.sessions.values())
+    lines = [
+        *_family("sessions", "gauge", "Sessions, by phase.", _labelled("phase", phases)),
+        *_family("setups", "gauge", "Sessions that are being set up.", [("", gateway.setups)]),
+        *_family("events_total", "counter", "Events of the control plane.", _labelled("event", gateway.events)),
+        *_family("drops_total", "counter", "Frames dropped, by reason.", _labelled("reason", gateway.drops)),
+        *_family("pool_used", "gauge", "Addresses and prefixes that are taken.", _labelled("pool", gateway.pool_use())),
+    ]
+    if client is not None:
+        alive = Counter({str(number): int(until is None) for number, until in enumerate(client.dead_until)})
+        lines += [
+            *_family("radius_events_total", "counter", "Events of the client.", _labelled("event", client.events)),
+            *_family("radius_server_up", "gauge", "Servers that answer.", _labelled("server", alive)),
+            *_family("radius_queue", "gauge", "Accounting records that wait.", [("", len(client.queue))]),
+        ]
+    if authorization is not None:
+        events = _labelled("event", authorization.events)
+        lines += _family("dynamic_authorization_total", "counter", "CoA and Disconnect requests.", events)
+    return "\n".join(lines) + "\n"
+
+
+def _labelled(label: str, counts: Counter[str]) -> Iterator[tuple[str, float]]:
+    return ((f'{{{label}="{name}"}}', count) for name, count in sorted(counts.items()))
+
+
+def _family(name: str, kind: str, about: str, samples: Iterable[tuple[str, float]]) -> Iterator[str]:
+    yield f"# HELP holdfast_bng_{name} {about}"
+    yield f"# TYPE holdfast_bng_{name} {kind}"
+    for labels, value in samples:
+        yield f"holdfast_bng_{name}{labels} {value:.10g}"

@@ -1,0 +1,363 @@
+"""A gateway on this machine's clock and network: timers of asyncio, sockets for RADIUS, and sockets for operators and Prometheus.
+
+It knows no user plane but the interface, whose frames may come from any thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import socket
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from ipaddress import IPv4Address, ip_address
+from pathlib import Path
+from typing import Any
+
+from holdfast.errors import LiveError
+from holdfast.subscribers import metrics
+from holdfast.subscribers.configuration import Configuration, RadiusServer
+from holdfast.subscribers.dynamic_authorization import DynamicAuthorization
+from holdfast.subscribers.gateway import Gateway, Nobody, Reconciled
+from holdfast.subscribers.plane import Line, Session, Usage, UserPlane
+from holdfast.subscribers.radius import CHANNELS, RadiusClient
+from holdfast.subscribers.store import SqliteStore
+from holdfast.subscribers.users import UserList
+
+DIRECTORY = Path("/run/holdfast")
+"""Where operators' sockets are, one for each gateway, by its name."""
+
+_WAITING = 20_000
+"""Frames from the user plane that wait for the control plane; more are dropped, and counted."""
+
+_BURST = 64
+"""Frames between two looks at timers and sockets."""
+
+_LINE = 1 << 16
+
+
+class AsyncClock:
+    """A :class:`Clock` of an event loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def now(self) -> float:
+        """Seconds of the loop's clock."""
+        return self._loop.time()
+
+    def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
+        """See :class:`Clock`."""
+        return self._loop.call_later(delay_s, action).cancel
+
+
+class HandedOver:
+    """A user plane whose frames are taken to the event loop's thread. ``overflowed``: frames that had no room."""
+
+    def __init__(self, plane: UserPlane, loop: asyncio.AbstractEventLoop) -> None:
+        self._plane, self._loop = plane, loop
+        self._frames: deque[tuple[Line, bytes]] = deque()
+        self._scheduled = False
+        self._handler: Callable[[Line, bytes], None] | None = None
+        self.overflowed = 0
+        plane.receive(self._put)
+
+    def _put(self, line: Line, frame: bytes) -> None:
+        """In the user plane's thread."""
+        if len(self._frames) >= _WAITING:
+            self.overflowed += 1
+            return
+        self._frames.append((line, frame))
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon_threadsafe(self._take)
+
+    def _take(self) -> None:
+        self._scheduled = False
+        for _ in range(min(_BURST, len(self._frames))):
+            line, frame = self._frames.popleft()
+            if self._handler is not None:
+                self._handler(line, frame)
+        if self._frames and not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._take)
+
+    def install(self, sessions: Iterable[Session]) -> None:
+        """See :class:`UserPlane`."""
+        self._plane.install(sessions)
+
+    def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:
+        """See :class:`UserPlane`."""
+        return self._plane.remove(session_ids)
+
+    def usage(self, session_ids: Iterable[int]) -> dict[int, Usage]:
+        """See :class:`UserPlane`."""
+        return self._plane.usage(session_ids)
+
+    def installed(self) -> dict[int, Session]:
+        """See :class:`UserPlane`."""
+        return self._plane.installed()
+
+    def send(self, line: Line, frame: bytes) -> None:
+        """See :class:`UserPlane`."""
+        self._plane.send(line, frame)
+
+    def receive(self, handler: Callable[[Line, bytes], None]) -> None:
+        """See :class:`UserPlane`; the handler is called in the loop's thread."""
+        self._handler = handler
+
+
+class RadiusSockets:
+    """UDP sockets to servers, one for each channel. They are connected, so that nobody else's answers come in."""
+
+    def __init__(self, servers: tuple[RadiusServer, ...], loop: asyncio.AbstractEventLoop) -> None:
+        self._servers, self._loop = servers, loop
+        self._sockets: dict[tuple[int, bool, int], socket.socket] = {}
+        self.client: RadiusClient | None = None
+
+    def transmit(self, server: int, accounting: bool, channel: int, data: bytes) -> None:
+        """Sends; what the kernel does not take is lost, as on a network."""
+        key = server, accounting, channel
+        if key not in self._sockets:
+            self._sockets[key] = self._open(*key)
+        try:
+            self._sockets[key].send(data)
+        except OSError:
+            return
+
+    def _open(self, server: int, accounting: bool, channel: int) -> socket.socket:
+        settings = self._servers[server]
+        port = settings.accounting_port if accounting else settings.authentication_port
+        family = socket.AF_INET if isinstance(settings.host, IPv4Address) else socket.AF_INET6
+        opened = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        opened.connect((str(settings.host), port))
+        self._loop.add_reader(opened, self._read, opened, server, accounting, channel)
+        return opened
+
+    def _read(self, opened: socket.socket, server: int, accounting: bool, channel: int) -> None:
+        for _ in range(CHANNELS):
+            try:
+                data = opened.recv(4096)
+            except OSError:  # nothing there, or nobody listens at the other end
+                return
+            if self.client is not None:
+                self.client.received(server, accounting, channel, data)
+
+    def close(self) -> None:
+        """Closes all."""
+        for each in self._sockets.values():
+            self._loop.remove_reader(each)
+            each.close()
+
+
+class _AuthorizationProtocol(asyncio.DatagramProtocol):
+    def __init__(self, server: DynamicAuthorization) -> None:
+        self._server = server
+        self._transport: asyncio.DatagramTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.DatagramTransport)
+        self._transport = transport
+
+    def datagram_received(self, data: bytes, address: tuple[Any, ...]) -> None:
+        answer = self._server.received(ip_address(address[0].partition("%")[0]), address[1], data, time.time())
+        if answer is not None and self._transport is not None:
+            self._transport.sendto(answer, address)
+
+
+def operator_socket(name: str) -> Path:
+    """Where the gateway of this name takes operators' requests."""
+    return DIRECTORY / f"bng-{name}.sock"
+
+
+class Service:
+    """A gateway with all that it needs around it; an asynchronous context manager."""
+
+    def __init__(self, configuration: Configuration, plane: UserPlane) -> None:
+        """Must be made within a running event loop. Raises :class:`LiveError` if the state file cannot be opened."""
+        loop = asyncio.get_running_loop()
+        self._configuration = configuration
+        self.plane = HandedOver(plane, loop)
+        self.store = None if configuration.state is None else SqliteStore(configuration.state)
+        self.radius: RadiusClient | None = None
+        self._sockets: RadiusSockets | None = None
+        clock = AsyncClock(loop)
+        settings = configuration.radius
+        authenticator: UserList | RadiusClient = UserList(configuration.users)
+        if settings is not None:
+            self._sockets = RadiusSockets(settings.servers, loop)
+            self.radius = RadiusClient(
+                settings,
+                clock,
+                self._sockets.transmit,
+                random=secrets.token_bytes,
+                wall=time.time,
+                queue=self.store,
+            )
+            self._sockets.client = authenticator = self.radius
+        self.gateway = Gateway(
+            configuration,
+            self.plane,
+            clock,
+            authenticator,
+            random=secrets.token_bytes,
+            accountant=Nobody() if self.radius is None else self.radius,
+            store=self.store,
+        )
+        self.authorization = (
+            DynamicAuthorization(settings, self.gateway)
+            if settings is not None and settings.dynamic_authorization is not None
+            else None
+        )
+        self.reconciled = Reconciled(0, 0, 0)
+        self.addresses: dict[str, int] = {}
+        self._closers: list[Callable[[], None]] = []
+
+    async def __aenter__(self) -> Service:
+        path = operator_socket(self._configuration.name)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if await _answers(path):
+                raise LiveError(f"a gateway named {self._configuration.name!r} is running")
+            path.unlink(missing_ok=True)
+            before = os.umask(0o077)
+            try:
+                operators = await asyncio.start_unix_server(self._operator, path, limit=_LINE)
+            finally:
+                os.umask(before)
+            self._closers += [operators.close, lambda: path.unlink(missing_ok=True)]
+            await self._listen()
+        except OSError as error:
+            raise LiveError(f"cannot listen: {error}") from None
+        self.reconciled = self.gateway.reconcile()
+        self.gateway.start()
+        return self
+
+    async def _listen(self) -> None:
+        loop = asyncio.get_running_loop()
+        settings = self._configuration.radius
+        if self.authorization is not None and settings is not None and settings.dynamic_authorization is not None:
+            authorization, own = self.authorization, settings.dynamic_authorization
+            transport, _ = await loop.create_datagram_endpoint(
+                lambda: _AuthorizationProtocol(authorization), local_addr=(str(own.host), own.port)
+            )
+            self._closers.append(transport.close)
+            self.addresses["dynamic_authorization"] = transport.get_extra_info("sockname")[1]
+        if self._configuration.metrics_port is not None:
+            pages = await asyncio.start_server(self._page, "127.0.0.1", self._configuration.metrics_port)
+            self._closers.append(pages.close)
+            self.addresses["metrics"] = pages.sockets[0].getsockname()[1]
+
+    async def __aexit__(self, *_: object) -> None:
+        self.gateway.stop()
+        for each in self._closers:
+            each()
+        if self._sockets is not None:
+            self._sockets.close()
+        if self.store is not None:
+            self.store.close()
+
+    async def _operator(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            line = await asyncio.wait_for(reader.readline(), 10)
+            try:
+                answer = self._obey(json.loads(line))
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                answer = {"error": f"not a request: {error!r}"}
+            writer.write(json.dumps(answer).encode() + b"\n")
+            await writer.drain()
+        except (OSError, TimeoutError):
+            pass  # whoever asked has gone
+        finally:
+            writer.close()
+
+    def _obey(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        verb = request["verb"]
+        if verb == "sessions":
+            return {"sessions": self.sessions(request.get("usage", False)), "draining": self.gateway.draining}
+        if verb == "kick":
+            wanted = request["sessions"]
+            if wanted == "all":
+                wanted = list(self.gateway.sessions)
+            return {"kicked": self.gateway.kick([int(each) for each in wanted])}
+        if verb == "drain":
+            self.gateway.drain()
+            return {"sessions": len(self.gateway.sessions)}
+        raise ValueError(f"no verb {verb!r}")
+
+    def sessions(self, with_usage: bool = False) -> list[dict[str, Any]]:
+        """What operators see of each session."""
+        usages = self.plane.usage(self.gateway.sessions) if with_usage else {}
+        rows = []
+        for each in self.gateway.sessions.values():
+            whole = each.wanted
+            usage = usages.get(each.id, each.last_usage)
+            rows.append(
+                {
+                    "session": each.id,
+                    "user": each.user,
+                    "line": f"{each.line.port}:{each.line.s_tag}.{each.line.c_tag}",
+                    "mac": each.mac.hex(":"),
+                    "phase": each.phase.value,
+                    "ipv4": None if whole is None or whole.ipv4 is None else str(whole.ipv4),
+                    "ipv6": None if whole is None or whole.ipv6_prefix is None else str(whole.ipv6_prefix),
+                    "delegated": None if whole is None or whole.delegated is None else str(whole.delegated),
+                    "up_bit_s": None if whole is None else whole.rates.up_bit_s,
+                    "down_bit_s": None if whole is None else whole.rates.down_bit_s,
+                    "started_s": each.started_s,
+                    "bytes_up": usage.bytes_up,
+                    "bytes_down": usage.bytes_down,
+                    "packets_up": usage.packets_up,
+                    "packets_down": usage.packets_down,
+                }
+            )
+        return rows
+
+    async def _page(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)
+            if head.split(b" ")[1].partition(b"?")[0] == b"/metrics":
+                self.gateway.drops["overflow"] = self.plane.overflowed
+                body = metrics.text(self.gateway, self.radius, self.authorization).encode()
+                status, kind = b"200 OK", b"text/plain; version=0.0.4; charset=utf-8"
+            else:
+                status, kind, body = b"404 Not Found", b"text/plain", b"there is only /metrics\n"
+            writer.write(
+                b"HTTP/1.1 %b\r\nContent-Type: %b\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%b"
+                % (status, kind, len(body), body)
+            )
+            await writer.drain()
+        except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, IndexError):
+            pass  # not a request, or whoever asked has gone
+        finally:
+            writer.close()
+
+
+async def _answers(path: Path) -> bool:
+    try:
+        _, writer = await asyncio.open_unix_connection(path)
+    except OSError:
+        return False
+    writer.close()
+    return True
+
+
+def ask(name: str, **request: object) -> dict[str, Any]:
+    """Asks the running gateway of this name. Raises :class:`LiveError` if there is none, or with what it says."""
+    path = operator_socket(name)
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(30)
+            connection.connect(str(path))
+            connection.sendall(json.dumps(request).encode() + b"\n")
+            with connection.makefile("rb") as answers:
+                line = answers.readline()
+    except OSError as error:
+        raise LiveError(f"no gateway named {name!r} answers at {path}: {error.strerror or error}") from None
+    answer = json.loads(line) if line else {"error": "it has ended"}
+    if "error" in answer:
+        raise LiveError(f"gateway {name!r}: {answer['error']}")
+    return dict(answer)
