@@ -1,0 +1,197 @@
+"""Subscribers on a Linux interface: :class:`subscriber.Subscriber` over a packet socket, with a TUN device.
+
+For demonstrations and tests. It needs root, and no PPP driver.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import socket
+import struct
+import subprocess
+from collections.abc import Callable
+from ipaddress import IPv4Address, IPv6Address
+
+from holdfast.errors import LiveError
+from holdfast.subscribers.subscriber import Account, Subscriber
+
+_ETH_P_ALL = 3
+_TUNSETIFF = 0x400454CA
+_IFF_TUN, _IFF_NO_PI = 0x0001, 0x1000
+_TAGS = (b"\x81\x00", b"\x88\xa8")
+_BUFFER = 8 << 20
+_SO_RCVBUFFORCE = 33
+_PACKET_IGNORE_OUTGOING, _SOL_PACKET = 23, 263
+
+
+class _LoopTimer:
+    """Time of an event loop, as subscribers take it."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def now(self) -> float:
+        return self._loop.time()
+
+    def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
+        return self._loop.call_later(delay_s, action).cancel
+
+
+class Street:
+    """Subscribers behind one interface, each with VLAN tags of its own, outer first. Must be made within a running event loop."""
+
+    def __init__(self, interface: str) -> None:
+        """Raises :class:`LiveError` if the interface cannot be opened."""
+        self._loop = asyncio.get_running_loop()
+        self.timer = _LoopTimer(self._loop)
+        self._hosts: dict[bytes, Callable[[bytes], None]] = {}
+        self.unsent = 0
+        try:
+            self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, 0)
+            self._socket.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
+            self._socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER)
+            self._socket.bind((interface, _ETH_P_ALL))
+            self.mac: bytes = self._socket.getsockname()[4]
+        except OSError as error:
+            raise LiveError(f"cannot open {interface}: {error.strerror or error}") from None
+        self._loop.add_reader(self._socket, self._read)
+
+    def add(
+        self,
+        account: Account,
+        mac: bytes,
+        *,
+        seed: int,
+        tags: tuple[int, ...] = (),
+        up: Callable[[Subscriber], None] | None = None,
+        packet: Callable[[bytes], None] | None = None,
+    ) -> Subscriber:
+        """A subscriber that does not dial yet."""
+        inserted = b"".join(b"\x81\x00" + tag.to_bytes(2, "big") for tag in tags)
+
+        def send(frame: bytes) -> None:
+            try:
+                self._socket.send(frame[:12] + inserted + frame[12:])
+            except OSError:
+                self.unsent += 1
+
+        host = Subscriber(account, mac, self.timer, send, seed=seed, up=up, packet=packet)
+        self._hosts[mac] = host.receive
+        return host
+
+    def _read(self) -> None:
+        for _ in range(64):
+            try:
+                frame = self._socket.recv(65_536)
+            except OSError:
+                return
+            host = self._hosts.get(frame[:6])
+            if host is None:
+                continue
+            while frame[12:14] in _TAGS:  # the kernel has taken off the outer one already
+                frame = frame[:12] + frame[16:]
+            host(frame)
+
+    def close(self) -> None:
+        """Nobody hears anything any more."""
+        self._loop.remove_reader(self._socket)
+        self._socket.close()
+
+
+class Tunnel:
+    """A TUN device that has a subscriber's addresses while its session is up, and its default routes."""
+
+    def __init__(self, name: str) -> None:
+        """Raises :class:`LiveError` if the device cannot be made."""
+        self.name = name
+        self.packets_out = 0
+        try:
+            self._file = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+            fcntl.ioctl(self._file, _TUNSETIFF, struct.pack("16sH22x", name.encode(), _IFF_TUN | _IFF_NO_PI))
+        except OSError as error:
+            raise LiveError(f"cannot make {name}: {error.strerror or error}") from None
+        self._host: Subscriber | None = None
+
+    def join(self, host: Subscriber) -> None:
+        """Packets of the kernel go to this host's session."""
+        self._host = host
+        asyncio.get_running_loop().add_reader(self._file, self._read)
+
+    def up(self, host: Subscriber) -> None:
+        """Gives the device the session's addresses and routes. Raises :class:`LiveError` if the kernel refuses."""
+        mtu = min(host.mru, host.peer_mru)
+        _ip("link", "set", self.name, "mtu", str(mtu), "up")
+        _ip("addr", "flush", "dev", self.name)
+        if any(host.ipv4):
+            _ip("addr", "add", f"{IPv4Address(host.ipv4)}/32", "dev", self.name)
+            _ip("route", "replace", "default", "dev", self.name)
+        if host.ipv6_prefix is not None:
+            prefix, length = host.ipv6_prefix
+            address = IPv6Address(prefix[:8] + host.interface)
+            _ip("-6", "addr", "add", f"{address}/{length}", "dev", self.name, "nodad")
+            _ip("-6", "route", "replace", "default", "dev", self.name)
+
+    def write(self, packet: bytes) -> None:
+        """A packet from the session, for the kernel; what it does not take is lost."""
+        try:
+            os.write(self._file, packet)
+        except OSError:
+            return
+
+    def _read(self) -> None:
+        for _ in range(64):
+            try:
+                packet = os.read(self._file, 65_536)
+            except OSError:
+                return
+            # The kernel's own link-local packets are not the subscriber's: its state machine sends those.
+            if self._host is not None and not (packet[0] >> 4 == 6 and packet[8:10] == b"\xfe\x80"):
+                self.packets_out += 1
+                self._host.send(packet)
+
+    def close(self) -> None:
+        """The device goes, with its addresses and routes."""
+        asyncio.get_running_loop().remove_reader(self._file)
+        os.close(self._file)
+
+
+def _ip(*words: str) -> None:
+    done = subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise LiveError(f"ip {' '.join(words)}: {done.stderr.strip()}")
+
+
+async def dial(interface: str, account: Account, tunnel_name: str, say: Callable[[str], None]) -> None:
+    """Dials and keeps a subscriber online until cancelled. Raises :class:`LiveError` if it is refused."""
+    street, tunnel = Street(interface), Tunnel(tunnel_name)
+    online = asyncio.Event()
+
+    def up(host: Subscriber) -> None:
+        tunnel.up(host)
+        online.set()
+
+    host = street.add(account, street.mac, seed=int.from_bytes(os.urandom(8), "big"), up=up, packet=tunnel.write)
+    tunnel.join(host)
+    host.dial()
+    try:
+        while True:
+            online.clear()
+            while host.state != "up":
+                if host.state == "failed" and account.redial_s is None:
+                    raise LiveError(f"{account.user}: {host.reason}")
+                await asyncio.sleep(0.05)
+            four = str(IPv4Address(host.ipv4)) if any(host.ipv4) else "no IPv4"
+            six = "no IPv6" if host.ipv6_prefix is None else f"{IPv6Address(host.ipv6_prefix[0])}/{host.ipv6_prefix[1]}"
+            given = (
+                "" if host.delegated is None else f", {IPv6Address(host.delegated[0])}/{host.delegated[1]} delegated"
+            )
+            say(f"{account.user} is online: session {host.session}, {four}, {six}{given}, by {tunnel_name}")
+            while host.state == "up":
+                await asyncio.sleep(0.2)
+            say(f"{account.user} is offline: {host.reason}")
+    finally:
+        host.hang_up()
+        tunnel.close()
+        street.close()
