@@ -23,6 +23,7 @@ from holdfast import interrupts, whole_files
 from holdfast._core import CompileError, HoldfastError, Program
 from holdfast.errors import TopologyWarning
 from holdfast.regular_files import MOST_TEXT_BYTES, read_regular
+from holdfast.subscribers import commands as bng
 from holdfast.terminal import Console, printable
 
 if TYPE_CHECKING:
@@ -942,6 +943,7 @@ def bier_coverage(
 
 firewall = typer.Typer(no_args_is_help=True, help="Rule files of the firewall.")
 app.add_typer(firewall, name="firewall")
+app.add_typer(bng.app, name="bng")
 
 RulesFile = Annotated[Path, typer.Argument(metavar="RULES", help="A rule file (YAML); apps/firewall documents it.")]
 

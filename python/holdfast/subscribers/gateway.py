@@ -40,6 +40,7 @@ class Stored:
     ipcp: bool
     interface: bytes | None
     bound: bool
+    released: bool
     peer_mru: int
     circuit_id: str = ""
     remote_id: str = ""
@@ -137,7 +138,7 @@ class Gateway:
         )
         self._install: dict[int, PppSession] = {}
         self._ending: dict[int, PppSession] = {}
-        self._installed: set[int] = set()
+        self._installed: dict[int, Session | None] = {}
         self._held: dict[int, list[tuple[Line, bytes]]] = {}
         self._flushing: Callable[[], None] | None = None
         self._slice = 0
@@ -175,7 +176,7 @@ class Gateway:
                 reinstalled += 1
                 self._install[session.id] = session
             if session.id in there:
-                self._installed.add(session.id)
+                self._installed[session.id] = there[session.id]
         strangers = [each for each in there.values() if each.session_id not in self.sessions]
         if strangers:
             self._plane.remove(each.session_id for each in strangers)
@@ -411,20 +412,25 @@ class Gateway:
         try:
             if gone:
                 usages = self._plane.remove(gone)
-            self._plane.install([each for each in wanted.values() if each is not None])
+            changes = {
+                key: each for key, each in wanted.items() if each is not None and self._installed.get(key) != each
+            }
+            if changes:
+                self._plane.install(changes.values())
         except HoldfastError:
             # The data plane's state is unknown: these sessions must go, and are removed again.
             self.events["plane-failures"] += 1
             self._ending = dict(ending)
             for each in installing.values():
-                self._installed.add(each.id)
+                self._installed[each.id] = None
                 each.vanish(Cause.NAS_ERROR)
             self._flush_later(1.0)
             return
-        self._installed.difference_update(gone)
+        for number in gone:
+            del self._installed[number]
         for number in ending:
             self._usages.pop(number, None)  # the next session with this number begins anew
-        self._installed.update(wanted)
+        self._installed.update(changes)
         now = self._wall()
         self._store.save([self._stored(each, now) for each in installing.values() if each.established], list(ending))
         for key, each in ending.items():
@@ -513,6 +519,7 @@ class Gateway:
             session.ipcp is not None and session.ipcp.opened,
             six.theirs if six is not None and six.opened else None,
             session.delegation_bound,
+            session.delegation_released,
             session.request.max_payload,
             session.request.circuit_id,
             session.request.remote_id,
@@ -539,7 +546,15 @@ class Gateway:
             self._delegations.reserve(whole.delegated)
         session.counted = True
         session.idle_since_s = session.interim_at_s = self.clock.now()
-        session.restore(stored.grant, whole.magic, stored.ipcp, stored.interface, stored.bound, stored.started_s)
+        session.restore(
+            stored.grant,
+            whole.magic,
+            stored.ipcp,
+            stored.interface,
+            stored.bound,
+            stored.released,
+            stored.started_s,
+        )
         self.events["restored"] += 1
         return session
 

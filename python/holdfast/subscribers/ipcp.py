@@ -26,10 +26,11 @@ class Ipcp(ppp.Automaton):
         ours: IPv4Address,
         theirs: IPv4Address,
         dns: tuple[IPv4Address, ...],
+        agreed: Callable[[], None],
         changed: Callable[[bool], None],
     ) -> None:
         super().__init__(send, clock, restart)
-        self._changed = changed
+        self._agreed, self._changed = agreed, changed
         self._wishes: ppp.Options = ((_ADDRESS, ours.packed),)
         self._given = {_ADDRESS: theirs.packed}
         for kind, server in zip((_PRIMARY_DNS, _SECONDARY_DNS), dns, strict=False):
@@ -50,6 +51,10 @@ class Ipcp(ppp.Automaton):
         if not any(kind == _ADDRESS for kind, _ in options):
             nak.append((_ADDRESS, self._given[_ADDRESS]))
         return tuple(reject), tuple(nak)
+
+    def accepted(self, options: ppp.Options) -> None:
+        """The subscriber may use its address as soon as it hears so."""
+        self._agreed()
 
     def rejected(self, options: ppp.Options) -> None:
         """The subscriber need not know our address."""

@@ -24,11 +24,12 @@ class Ipv6cp(ppp.Automaton):
         *,
         ours: bytes,
         suggestion: bytes,
+        agreed: Callable[[], None],
         changed: Callable[[bool], None],
     ) -> None:
         super().__init__(send, clock, restart)
         self.ours, self.theirs = ours, bytes(8)
-        self._suggestion, self._changed = suggestion, changed
+        self._suggestion, self._agreed, self._changed = suggestion, agreed, changed
         self._rejected = False
 
     def wishes(self) -> ppp.Options:
@@ -43,8 +44,9 @@ class Ipv6cp(ppp.Automaton):
         return reject, ((_INTERFACE_IDENTIFIER, self._suggestion),) if bad else ()
 
     def accepted(self, options: ppp.Options) -> None:
-        """The subscriber's identifier holds."""
+        """The subscriber's identifier holds, as soon as it hears so."""
         self.theirs = options[0][1]
+        self._agreed()
 
     def rejected(self, options: ppp.Options) -> None:
         """The subscriber need not know ours."""

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from ipaddress import IPv4Address, ip_address
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from holdfast.errors import LiveError
 from holdfast.subscribers import metrics
@@ -159,8 +159,7 @@ class _AuthorizationProtocol(asyncio.DatagramProtocol):
         self._transport: asyncio.DatagramTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.DatagramTransport)
-        self._transport = transport
+        self._transport = cast("asyncio.DatagramTransport", transport)
 
     def datagram_received(self, data: bytes, address: tuple[Any, ...]) -> None:
         answer = self._server.received(ip_address(address[0].partition("%")[0]), address[1], data, time.time())

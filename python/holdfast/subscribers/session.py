@@ -23,6 +23,7 @@ from holdfast.subscribers.plane import Clock, Rates, Session, Usage
 from holdfast.subscribers.pppoe import SetupRequest
 
 _ROUTER_LIFETIME_S = 1800
+_AGREED = (ppp.State.ACK_SENT, ppp.State.OPENED)
 _ECHO_REPLY = bytes((ppp.Code.ECHO_REPLY,))
 
 
@@ -100,7 +101,7 @@ class PppSession:
         self.phase = Phase.ESTABLISH
         self.cause: Cause | None = None
         self.grant: Grant | None = None
-        self.delegation_bound = False
+        self.delegation_bound = self.delegation_released = False
         self.established = False
         self.counted = False
         self.user = ""
@@ -133,17 +134,21 @@ class PppSession:
 
     @property
     def wanted(self) -> Session | None:
-        """The session as the user plane must have it now."""
+        """The session as the user plane must have it now.
+
+        A subscriber may send as soon as it has our acknowledgment, so a protocol is installed before that is sent. Its delegated
+        prefix is its own from then on, until it releases it.
+        """
         if self.grant is None:
             return None
-        six = self.ipv6cp is not None and self.ipv6cp.opened
+        six = self.ipv6cp is not None and self.ipv6cp.state in _AGREED
         whole = self.grant.session
         return replace(
             whole,
-            ipv4=whole.ipv4 if self.ipcp is not None and self.ipcp.opened else None,
+            ipv4=whole.ipv4 if self.ipcp is not None and self.ipcp.state in _AGREED else None,
             ipv6_interface=ipv6.link_local(self.ipv6cp.theirs) if six and self.ipv6cp else None,
             ipv6_prefix=whole.ipv6_prefix if six else None,
-            delegated=whole.delegated if six and self.delegation_bound else None,
+            delegated=whole.delegated if six and not self.delegation_released else None,
         )
 
     def receive(self, protocol: int, payload: bytes) -> None:
@@ -223,11 +228,18 @@ class PppSession:
         )
 
     def restore(
-        self, grant: Grant, magic: int, ipcp: bool, interface: bytes | None, bound: bool, started_s: float
+        self,
+        grant: Grant,
+        magic: int,
+        ipcp: bool,
+        interface: bytes | None,
+        bound: bool,
+        released: bool,
+        started_s: float,
     ) -> None:
         """Takes up a session that an earlier process established."""
         self.grant, self.phase, self.established = grant, Phase.NETWORK, True
-        self.delegation_bound, self.started_s = bound, started_s
+        self.delegation_bound, self.delegation_released, self.started_s = bound, released, started_s
         self.lcp.magic, self.lcp.peer_mru = magic, grant.session.peer_mru
         self.lcp.restore()
         self._make_network(grant)
@@ -325,6 +337,7 @@ class PppSession:
                 ours=rules.address,
                 theirs=session.ipv4,
                 dns=grant.dns,
+                agreed=lambda: self._owner.changed(self),
                 changed=self._network_changed,
             )
         if session.ipv6_prefix is not None:
@@ -334,6 +347,7 @@ class PppSession:
                 rules.restart,
                 ours=rules.interface,
                 suggestion=self._owner.random(8),
+                agreed=lambda: self._owner.changed(self),
                 changed=self._ipv6_changed,
             )
 
@@ -380,6 +394,7 @@ class PppSession:
             outcome = dhcpv6_pd.respond(received.payload, rules.duid, lease, self.delegation_bound)
             if outcome.bound is not None and outcome.bound is not self.delegation_bound:
                 self.delegation_bound = outcome.bound
+                self.delegation_released = not outcome.bound
                 self._owner.changed(self)
             if outcome.reply is not None:
                 self._send(

@@ -90,12 +90,14 @@ class Negotiation:
         if six:
             self.protocol = Ipv6cp(
                 lambda protocol, packet: self.sent.append(packet), clock, ppp.Restart(), ours=bytes.fromhex("0200ccfffe000001"),
-                suggestion=bytes.fromhex("1122334455667788"), changed=self.changes.append,
+                suggestion=bytes.fromhex("1122334455667788"),
+                agreed=lambda: None, changed=self.changes.append,
             )  # fmt: skip
         else:
             self.protocol = Ipcp(
                 lambda protocol, packet: self.sent.append(packet), clock, ppp.Restart(), ours=IPv4Address("100.64.0.1"),
-                theirs=IPv4Address("100.64.0.9"), dns=tuple(IPv4Address(each) for each in dns), changed=self.changes.append,
+                theirs=IPv4Address("100.64.0.9"), dns=tuple(IPv4Address(each) for each in dns),
+                agreed=lambda: None, changed=self.changes.append,
             )  # fmt: skip
         self.protocol.open()
         self.protocol.up()

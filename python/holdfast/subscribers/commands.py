@@ -1,0 +1,96 @@
+"""``holdfast bng``: runs a gateway, shows and ends its sessions, and dials as a subscriber."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+app = typer.Typer(no_args_is_help=True, help="A broadband network gateway: PPPoE sessions on a P4 switch.")
+
+Name = Annotated[str, typer.Option("--name", help="The gateway's name in its configuration.")]
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+@app.command("run")
+def run(
+    configuration: Annotated[Path, typer.Argument(metavar="CONFIG", help="YAML; apps/bng/README.md documents it.")],
+    keep_switch: Annotated[bool, typer.Option("--keep-switch", help="Let the switch run on in the end.")] = False,
+) -> None:
+    """Run a gateway's control plane, and its switch if there is none (needs root)."""
+    from holdfast.apps.bng import live
+
+    live.run(live.read(configuration), _say, keep_switch=keep_switch)
+
+
+@app.command("sessions")
+def sessions(
+    name: Name = "holdfast",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show the sessions of a running gateway, with their traffic."""
+    from holdfast.subscribers import service
+
+    answer = service.ask(name, verb="sessions", usage=True)
+    if as_json:
+        _say(json.dumps(answer, indent=2))
+        return
+    columns = ("session", "user", "line", "mac", "phase", "ipv4", "ipv6", "delegated", "bytes_up", "bytes_down")
+    table = Table(*columns, box=None)
+    for row in answer["sessions"]:
+        table.add_row(*("-" if row[each] is None else str(row[each]) for each in columns))
+    Console().print(table)
+
+
+@app.command("kick")
+def kick(
+    session: Annotated[list[int] | None, typer.Argument(min=1, max=65_534, help="Numbers of sessions.")] = None,
+    everybody: Annotated[bool, typer.Option("--all", help="End all sessions.")] = False,
+    name: Name = "holdfast",
+) -> None:
+    """End sessions of a running gateway."""
+    from holdfast.subscribers import service
+
+    if bool(session) == everybody:
+        raise typer.BadParameter("name sessions, or give --all")
+    answer = service.ask(name, verb="kick", sessions="all" if everybody else session)
+    _say(f"{answer['kicked']} sessions end")
+
+
+@app.command("drain")
+def drain(name: Name = "holdfast") -> None:
+    """Have a running gateway take no new sessions; it keeps those that it has."""
+    from holdfast.subscribers import service
+
+    answer = service.ask(name, verb="drain")
+    _say(f"no new sessions; {answer['sessions']} remain")
+
+
+@app.command("dial")
+def dial(
+    interface: Annotated[str, typer.Argument(help="The Ethernet interface towards the gateway.")],
+    user: Annotated[str, typer.Option(help="The subscriber's name.")],
+    password: Annotated[str, typer.Option(help="Its password.")],
+    tunnel: Annotated[str, typer.Option(help="The TUN device to make.")] = "ppp0",
+    service_name: Annotated[str, typer.Option(help="The Service-Name to ask for.")] = "",
+    max_payload: Annotated[int, typer.Option(min=1492, max=9000, help="PPP-Max-Payload (RFC 4638).")] = 1492,
+    redial_s: Annotated[float | None, typer.Option(min=0.1, help="Dial again after a lost session.")] = None,
+) -> None:
+    """Dial as a subscriber: a TUN device gets the session's addresses and the default route (needs root)."""
+    from holdfast.subscribers.dialer import dial as online
+    from holdfast.subscribers.subscriber import Account
+
+    account = Account(user, password, service_name.encode(), max_payload=max_payload, redial_s=redial_s)
+    with suppress(KeyboardInterrupt):
+        asyncio.run(online(interface, account, tunnel, _say))
