@@ -12,7 +12,9 @@ import socket
 import struct
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address
+from pathlib import Path
 
 from holdfast.errors import LiveError
 from holdfast.subscribers.subscriber import Account, Subscriber
@@ -128,6 +130,8 @@ class Tunnel:
             _ip("addr", "add", f"{IPv4Address(host.ipv4)}/32", "dev", self.name)
             _ip("route", "replace", "default", "dev", self.name)
         if host.ipv6_prefix is not None:
+            with suppress(OSError):  # where IPv6 is off for new devices
+                Path(f"/proc/sys/net/ipv6/conf/{self.name}/disable_ipv6").write_text("0", encoding="ascii")
             prefix, length = host.ipv6_prefix
             address = IPv6Address(prefix[:8] + host.interface)
             _ip("-6", "addr", "add", f"{address}/{length}", "dev", self.name, "nodad")
@@ -166,22 +170,25 @@ def _ip(*words: str) -> None:
 async def dial(interface: str, account: Account, tunnel_name: str, say: Callable[[str], None]) -> None:
     """Dials and keeps a subscriber online until cancelled. Raises :class:`LiveError` if it is refused."""
     street, tunnel = Street(interface), Tunnel(tunnel_name)
-    online = asyncio.Event()
+    refused: list[LiveError] = []
 
     def up(host: Subscriber) -> None:
-        tunnel.up(host)
-        online.set()
+        try:
+            tunnel.up(host)
+        except LiveError as error:
+            refused.append(error)
 
     host = street.add(account, street.mac, seed=int.from_bytes(os.urandom(8), "big"), up=up, packet=tunnel.write)
     tunnel.join(host)
     host.dial()
     try:
         while True:
-            online.clear()
             while host.state != "up":
                 if host.state == "failed" and account.redial_s is None:
                     raise LiveError(f"{account.user}: {host.reason}")
                 await asyncio.sleep(0.05)
+            if refused:
+                raise refused[0]
             four = str(IPv4Address(host.ipv4)) if any(host.ipv4) else "no IPv4"
             six = "no IPv6" if host.ipv6_prefix is None else f"{IPv6Address(host.ipv6_prefix[0])}/{host.ipv6_prefix[1]}"
             given = (
