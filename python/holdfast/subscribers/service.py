@@ -38,6 +38,8 @@ _BURST = 64
 
 _LINE = 1 << 16
 
+_COMMIT_S = 0.02
+
 
 class AsyncClock:
     """A :class:`Clock` of an event loop."""
@@ -52,6 +54,20 @@ class AsyncClock:
     def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
         """See :class:`Clock`."""
         return self._loop.call_later(delay_s, action).cancel
+
+
+class BufferedRandom:
+    """The kernel's random bytes, fetched many at a time: a session takes a dozen small pieces."""
+
+    def __init__(self) -> None:
+        self._buffer = b""
+
+    def __call__(self, size: int) -> bytes:
+        """Bytes that nobody has had before."""
+        if size > len(self._buffer):
+            self._buffer = secrets.token_bytes(max(size, 4096))
+        given, self._buffer = self._buffer[:size], self._buffer[size:]
+        return given
 
 
 class HandedOver:
@@ -180,7 +196,12 @@ class Service:
         loop = asyncio.get_running_loop()
         self._configuration = configuration
         self.plane = HandedOver(plane, loop)
-        self.store = None if configuration.state is None else SqliteStore(configuration.state)
+        random = BufferedRandom()
+        self.store = (
+            None
+            if configuration.state is None
+            else SqliteStore(configuration.state, later=lambda commit: loop.call_later(_COMMIT_S, commit))
+        )
         self.radius: RadiusClient | None = None
         self._sockets: RadiusSockets | None = None
         clock = AsyncClock(loop)
@@ -192,7 +213,7 @@ class Service:
                 settings,
                 clock,
                 self._sockets.transmit,
-                random=secrets.token_bytes,
+                random=random,
                 wall=time.time,
                 queue=self.store,
             )
@@ -202,7 +223,7 @@ class Service:
             self.plane,
             clock,
             authenticator,
-            random=secrets.token_bytes,
+            random=random,
             accountant=Nobody() if self.radius is None else self.radius,
             store=self.store,
         )

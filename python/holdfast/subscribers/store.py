@@ -1,14 +1,15 @@
 """Sessions and accounting records on disk (SQLite), so that neither ends with the process.
 
-What a call has written outlives a kill of the process. After a crash of the machine, the last moments may be missing.
+What a call has written outlives a kill of the process; accounting records may share a write that comes soon. After a crash of the
+machine, the last moments may be missing.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable
-from dataclasses import asdict
+from collections.abc import Callable, Iterable
+from dataclasses import is_dataclass
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
 from pathlib import Path
 from typing import Any
@@ -30,11 +31,18 @@ class SqliteStore:
     """A :class:`holdfast.subscribers.gateway.Store` and a :class:`holdfast.subscribers.radius.Queue` in one file.
 
     ``most_records``: beyond so many waiting accounting records, interim ones are dropped, and counted in ``dropped``.
+    ``later``: has :meth:`commit` called soon, so that many records share one write; without it, each is written at once.
     """
 
-    def __init__(self, path: Path, most_records: int = 1_000_000) -> None:
+    def __init__(
+        self,
+        path: Path,
+        most_records: int = 1_000_000,
+        later: Callable[[Callable[[], None]], object] | None = None,
+    ) -> None:
         """Opens or makes the file. Raises :class:`LiveError` if it cannot, or if another version or process has it."""
         self._most_records = most_records
+        self._later = later
         self.dropped = 0
         try:
             self._database = sqlite3.connect(path, isolation_level=None, timeout=1)
@@ -51,8 +59,21 @@ class SqliteStore:
             raise LiveError(f"{path}: {error}") from None
 
     def close(self) -> None:
-        """Closes the file."""
+        """Writes what is open and closes the file."""
+        self.commit()
         self._database.close()
+
+    def commit(self) -> None:
+        """Writes what is open."""
+        if self._database.in_transaction:
+            self._database.execute("COMMIT")
+
+    def _change(self, statement: str, values: tuple[object, ...]) -> int:
+        """Changes rows soon; returns how many."""
+        if self._later is not None and not self._database.in_transaction:
+            self._database.execute("BEGIN")
+            self._later(self.commit)
+        return self._database.execute(statement, values).rowcount
 
     # Store
 
@@ -67,10 +88,11 @@ class SqliteStore:
         rows = [(each.grant.session.session_id, _dump(each)) for each in put]
         if not gone and not rows:
             return
-        with self._database:
+        if not self._database.in_transaction:
             self._database.execute("BEGIN")
-            self._database.executemany("DELETE FROM session WHERE id = ?", gone)
-            self._database.executemany("INSERT OR REPLACE INTO session VALUES (?, ?)", rows)
+        self._database.executemany("DELETE FROM session WHERE id = ?", gone)
+        self._database.executemany("INSERT OR REPLACE INTO session VALUES (?, ?)", rows)
+        self.commit()
 
     # Queue
 
@@ -79,7 +101,7 @@ class SqliteStore:
         if self._length >= self._most_records and record.kind is Kind.INTERIM:
             self.dropped += 1
             return
-        self._database.execute("INSERT INTO accounting (record) VALUES (?)", (_dump(record),))
+        self._change("INSERT INTO accounting (record) VALUES (?)", (_dump(record),))
         self._length += 1
 
     def after(self, number: int, most: int) -> list[tuple[int, Record]]:
@@ -91,20 +113,20 @@ class SqliteStore:
 
     def done(self, number: int) -> None:
         """Forgets a record."""
-        self._length -= self._database.execute("DELETE FROM accounting WHERE number = ?", (number,)).rowcount
+        self._length -= self._change("DELETE FROM accounting WHERE number = ?", (number,))
 
     def __len__(self) -> int:
         return self._length
 
 
 def _dump(value: Stored | Record) -> str:
-    return json.dumps(asdict(value), default=_plain, separators=(",", ":"))
+    return json.dumps(value, default=_plain, separators=(",", ":"))
 
 
-def _plain(value: object) -> str:
-    if isinstance(value, bytes):
-        return value.hex()
-    return str(value)
+def _plain(value: object) -> object:
+    if is_dataclass(value):
+        return vars(value)
+    return value.hex() if isinstance(value, bytes) else str(value)
 
 
 def _session(values: dict[str, Any]) -> Session:
