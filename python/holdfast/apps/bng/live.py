@@ -28,6 +28,7 @@ from holdfast.subscribers.configuration import Configuration
 from holdfast.subscribers.service import Service
 
 _PATIENCE_S = 60.0
+_SWITCH_INTERVAL_S = 0.0005
 
 
 class SwitchSettings(Checked):
@@ -109,6 +110,8 @@ def run(configuration: LiveConfiguration, say: Callable[[str], None], *, keep_sw
     Raises :class:`LiveError` if something that it needs is missing, or if the switch is lost.
     """
     client, process = find_switch(configuration.switch, say)
+    # Every frame wakes gRPC's thread and ours; with the usual 5 ms one would wait for the other too long.
+    sys.setswitchinterval(_SWITCH_INTERVAL_S)
     try:
         with client:
             asyncio.run(_serve(configuration, client, say))
