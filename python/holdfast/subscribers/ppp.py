@@ -178,12 +178,15 @@ class Automaton:
     # What subclasses define.
 
     def wishes(self) -> Options:
-        """The options of our Configure-Request."""
-        raise NotImplementedError
+        """The options of our Configure-Request; by default none."""
+        return ()
 
     def judge(self, options: Options) -> tuple[Options, Options]:
-        """Options of the peer's Configure-Request to reject, and to be changed with the values that we would take."""
-        raise NotImplementedError
+        """Options of the peer's Configure-Request to reject, and to be changed with the values that we would take.
+
+        By default, all are rejected.
+        """
+        return options, ()
 
     def accepted(self, options: Options) -> None:
         """We acknowledge these options of the peer."""
