@@ -128,7 +128,6 @@ class Site:
                         "pools": {"default": "100.64.0.0/16"},
                         "dns": ["192.0.2.53", "192.0.2.54"],
                         "ipv6": {"prefixes": "2001:db8:1::/48", "delegated": "2001:db8:8000::/34"},
-                        "limits": {"padi_per_s": 100_000, "setups": 20_000},
                         "state": str(directory / "state.db"),
                         "radius": self.radius.settings(
                             dynamic_authorization={"port": self.coa_port, "clients": {"127.0.0.1": freeradius.SECRET}}

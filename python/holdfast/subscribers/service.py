@@ -23,6 +23,7 @@ from holdfast.subscribers.configuration import Configuration, RadiusServer
 from holdfast.subscribers.dynamic_authorization import DynamicAuthorization
 from holdfast.subscribers.gateway import Gateway, Nobody, Reconciled
 from holdfast.subscribers.plane import Line, Session, Usage, UserPlane
+from holdfast.subscribers.pppoe import DISCOVERY, Code
 from holdfast.subscribers.radius import CHANNELS, RadiusClient
 from holdfast.subscribers.store import SqliteStore
 from holdfast.subscribers.users import UserList
@@ -32,6 +33,11 @@ DIRECTORY = Path("/run/holdfast")
 
 _WAITING = 20_000
 """Frames from the user plane that wait for the control plane; more are dropped, and counted."""
+
+_BEGINNINGS = 500
+"""PADIs that wait: who has no room asks again."""
+
+_PADI = DISCOVERY + bytes((0x11, Code.PADI))
 
 _BURST = 64
 """Frames between two looks at timers and sockets."""
@@ -71,11 +77,16 @@ class BufferedRandom:
 
 
 class HandedOver:
-    """A user plane whose frames are taken to the event loop's thread. ``overflowed``: frames that had no room."""
+    """A user plane whose frames are taken to the event loop's thread. ``overflowed``: frames that had no room.
+
+    A PADI waits until nothing else does: setups that began are finished before others begin. Otherwise, with more subscribers than
+    the control plane can serve, all would wait longer than they have patience for, and none would come online.
+    """
 
     def __init__(self, plane: UserPlane, loop: asyncio.AbstractEventLoop) -> None:
         self._plane, self._loop = plane, loop
         self._frames: deque[tuple[Line, bytes]] = deque()
+        self._beginnings: deque[tuple[Line, bytes]] = deque()
         self._scheduled = False
         self._handler: Callable[[Line, bytes], None] | None = None
         self.overflowed = 0
@@ -83,21 +94,29 @@ class HandedOver:
 
     def _put(self, line: Line, frame: bytes) -> None:
         """In the user plane's thread."""
-        if len(self._frames) >= _WAITING:
+        waiting, most = (self._beginnings, _BEGINNINGS) if frame[12:16] == _PADI else (self._frames, _WAITING)
+        if len(waiting) >= most:
             self.overflowed += 1
             return
-        self._frames.append((line, frame))
+        waiting.append((line, frame))
         if not self._scheduled:
             self._scheduled = True
             self._loop.call_soon_threadsafe(self._take)
 
     def _take(self) -> None:
         self._scheduled = False
-        for _ in range(min(_BURST, len(self._frames))):
-            line, frame = self._frames.popleft()
+        for _ in range(_BURST):
+            if self._frames:
+                line, frame = self._frames.popleft()
+            elif self._beginnings and self._handler is not None:
+                # One at a time: then the loop looks whether others have said something.
+                self._handler(*self._beginnings.popleft())
+                break
+            else:
+                break
             if self._handler is not None:
                 self._handler(line, frame)
-        if self._frames and not self._scheduled:
+        if (self._frames or self._beginnings) and not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._take)
 
