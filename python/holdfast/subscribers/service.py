@@ -99,7 +99,7 @@ class HandedOver:
             self.overflowed += 1
             return
         waiting.append((line, frame))
-        if not self._scheduled:
+        if not self._scheduled and not self._loop.is_closed():
             self._scheduled = True
             self._loop.call_soon_threadsafe(self._take)
 
