@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bier;
+pub mod bng;
 pub mod contents;
 pub mod l2_switch;
 pub mod measure;

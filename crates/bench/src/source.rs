@@ -34,6 +34,10 @@ const FILES: &[(&str, &str)] = files![
     "python/holdfast/apps/telemetry/edge.p4",
     "python/holdfast/apps/telemetry/reports.p4",
     "python/holdfast/apps/shorternet/shorternet.p4",
+    "python/holdfast/apps/bng/bng.p4",
+    "python/holdfast/apps/bng/frames.p4",
+    "python/holdfast/apps/bng/wire.p4",
+    "python/holdfast/apps/bng/reasons.p4",
 ];
 
 /// Files in memory; nothing of the file system is read.

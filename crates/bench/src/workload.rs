@@ -4,7 +4,7 @@ use crate::bier::Replication;
 use crate::protect::Acceptance;
 use crate::telemetry::Role;
 use crate::traffic::Traffic;
-use crate::{bier, l2_switch, middleblock, protect, router, shorternet, telemetry, wide_field};
+use crate::{bier, bng, l2_switch, middleblock, protect, router, shorternet, telemetry, wide_field};
 use engine::{Output, Packet, Switch};
 
 /// A function written by hand in Rust, with its own tables.
@@ -34,7 +34,7 @@ pub struct Workload {
 }
 
 /// The programs that can be measured.
-pub const PROGRAMS: [&str; 21] = [
+pub const PROGRAMS: [&str; 23] = [
     "l2_switch",
     "router_1k",
     "router_1m",
@@ -56,6 +56,8 @@ pub const PROGRAMS: [&str; 21] = [
     "bier_transit_16_recirculate",
     "bier_transit_16_clusters",
     "bier_bfir",
+    "bng_upstream",
+    "bng_downstream",
 ];
 
 /// Compiles a program and fills the tables of both versions. `quick`: tables a hundredth of the size, for tests.
@@ -73,6 +75,8 @@ pub fn workload(program: &str, quick: bool) -> Result<Workload, String> {
         "shorternet" => shorternet::edge(10_000 / scale),
         "router_1k" => router::workload(1_000 / scale),
         "router_1m" => router::workload(1_000_000 / scale),
+        "bng_upstream" => bng::upstream(64_000 / scale),
+        "bng_downstream" => bng::downstream(64_000 / scale),
         "bier_bfir" => bier::bfir(1_000 / scale),
         "bier_transit_1" => bier::transit(Replication::OnePass, 1),
         "bier_transit_1_recirculate" => bier::transit(Replication::Recirculate, 1),

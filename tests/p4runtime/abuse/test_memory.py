@@ -132,7 +132,8 @@ def idle_entries(remote: Remote, share: float) -> None:
 
 def digests(remote: Remote, share: float) -> None:
     """One for each packet, in lists that are never acknowledged."""
-    remote.client._call_write(largest_lists(remote.client.p4info).SerializeToString())
+    configured = largest_lists(remote.client.p4info)
+    remote.client._call_write(configured.SerializeToString())
     of_the_stream = range(0x020000000001, 0x020000000002)
     remote.write(p4.Update.INSERT, of_the_stream, batch=1)
     time.sleep(2 * max(share, 0.1))  # a list has 1,024, which take a tenth of a second

@@ -17,7 +17,7 @@
 #define PORT_TAG
 #endif
 
-#include "packet.p4"
+#include "frames.p4"
 #include "reasons.p4"
 
 // Session identifiers have 16 bits, so there are at most 65,534 sessions.

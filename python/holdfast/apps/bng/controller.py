@@ -6,12 +6,15 @@ The control plane is given as a function that is called once, with the user plan
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from holdfast.apps.bng.clock import NetworkClock
 from holdfast.apps.bng.edges import Edges
 from holdfast.apps.bng.single import SinglePlane
+from holdfast.apps.bng.split import AuthenticationPlane, Balancer, ForwardingPlane, SplitPlane
 from holdfast.controller import Controller
 from holdfast.errors import NetworkError
+from holdfast.p4runtime.client import Client
 from holdfast.subscribers.plane import Clock, UserPlane
 
 StartControl = Callable[[UserPlane, Clock], None]
@@ -46,3 +49,73 @@ class SingleGateway(Controller):
         """For the control plane, or ARP and neighbour discovery from the core."""
         if switch == self.switch:
             self.user_plane.packet_in(packet, metadata)
+
+
+@dataclass(frozen=True)
+class SplitCables:
+    """How the switches of a split gateway are joined, by their names and the balancer's ports.
+
+    ``authentication`` and ``planes``: a switch, its port towards lines, and the balancer's ports to it; the core ports of planes
+    are those of the edges. ``uplinks``: the balancer's ports towards the core, by the MAC address of the next hop.
+    """
+
+    balancer: str
+    authentication: tuple[str, int, int]
+    planes: Mapping[str, tuple[int, int, int]]
+    uplinks: Mapping[str, int]
+
+
+class SplitGateway(Controller):
+    """A gateway of an authentication plane and forwarding planes behind a balancer."""
+
+    def __init__(
+        self, cables: SplitCables, edges: Edges, start: StartControl, *, reaction_delay_ms: float, drain_ms: float = 50
+    ) -> None:
+        super().__init__(reaction_delay_ms=reaction_delay_ms)
+        self._cables, self._edges, self._start, self._drain_ms = cables, edges, start, drain_ms
+        self._user_plane: SplitPlane | None = None
+
+    @property
+    def user_plane(self) -> SplitPlane:
+        """The user plane. Raises :class:`NetworkError` before the network has started."""
+        if self._user_plane is None:
+            raise NetworkError("the gateway's network has not started yet")
+        return self._user_plane
+
+    def on_start(self) -> None:
+        """Takes over the switches, and starts the control plane."""
+        cables, clock = self._cables, NetworkClock(self.plane)
+        name, trunk, port = cables.authentication
+        self._user_plane = SplitPlane(
+            self._edges,
+            Balancer(self._client(cables.balancer), cables.uplinks),
+            AuthenticationPlane(self._client(name), trunk, port),
+            {each: ForwardingPlane(self._client(each), *ports) for each, ports in cables.planes.items()},
+            clock,
+            drain_s=self._drain_ms / 1000,
+        )
+        self._start(self._user_plane, clock)
+
+    def _client(self, switch: str) -> Client:
+        client = self.clients.get(switch)
+        if client is None:
+            raise NetworkError(f"there is no switch {switch!r} for the gateway")
+        return client
+
+    def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
+        """For the control plane, or ARP and neighbour discovery from the core."""
+        if switch in (self._cables.balancer, self._cables.authentication[0], *self._cables.planes):
+            self.user_plane.packet_in(packet, metadata)
+
+    def on_port_change(self, switch: str, port: int, up: bool) -> None:
+        """A forwarding plane, unless it is the last, is lost when one of its two links goes down, and returns when both are up."""
+        if switch != self._cables.balancer:
+            return
+        for name, (trunk, access_port, core_port) in self._cables.planes.items():
+            if port not in (access_port, core_port):
+                continue
+            there = name in self.user_plane.planes
+            if not up and there and len(self.user_plane.planes) > 1:
+                self.user_plane.lost(name)
+            elif up and not there and all(self.plane.port_is_up(switch, each) for each in (access_port, core_port)):
+                self.user_plane.add(name, ForwardingPlane(self._client(name), trunk, access_port, core_port))

@@ -65,9 +65,9 @@ class SessionTables:
         edges.write(edge_entries(self._way.edges, self._way.trunk))
 
     @property
-    def installed(self) -> dict[int, Session]:
+    def installed(self) -> Mapping[int, Session]:
         """The sessions by identifier, as far as this object knows."""
-        return dict(self._sessions)
+        return self._sessions
 
     def __contains__(self, session_id: int) -> bool:
         return session_id in self._sessions

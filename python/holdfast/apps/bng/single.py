@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from ipaddress import IPv4Address, IPv6Address
 
 from holdfast.apps.bng import program
-from holdfast.apps.bng.edges import Edges, control_meters, mac_bytes
+from holdfast.apps.bng.edges import CorePort, Edges, control_meters, mac_bytes
 from holdfast.apps.bng.entries import Way
 from holdfast.apps.bng.frames import arp_reply, check_line, neighbour_advertisement, tagged, untagged
 from holdfast.apps.bng.sessions import SessionTables
@@ -41,10 +41,9 @@ def drops(client: Client, counter: str = program.DROPS, reasons: tuple[str, ...]
 
 
 def answer_neighbour(
-    client: Client, edges: Edges, port: int, frame: bytes, has: Callable[[IPv4Address | IPv6Address], bool]
+    client: Client, core: CorePort, port: int, frame: bytes, has: Callable[[IPv4Address | IPv6Address], bool]
 ) -> None:
-    """Answers ARP and neighbour solicitations that came in on a core port, for the gateway's addresses and those of sessions."""
-    core = edges.core_port(port)
+    """Answers ARP and neighbour solicitations that came in on a port, for the gateway's addresses and those of sessions."""
     mac = mac_bytes(core.mac)
 
     def owns(address: IPv4Address | IPv6Address) -> bool:
@@ -75,7 +74,7 @@ class SinglePlane:
         if self._edges.access_port(port) is not None:
             self._handler(*untagged(packet, port))
         else:
-            answer_neighbour(self._client, self._edges, port, packet, self.sessions.owns)
+            answer_neighbour(self._client, self._edges.core_port(port), port, packet, self.sessions.owns)
 
     # UserPlane
 

@@ -1,0 +1,397 @@
+"""A user plane of several switches: an authentication plane and forwarding planes behind a balancer (`UserPlane`).
+
+Sessions of a line are on the plane that serves the line's bucket. A handover makes them on the new plane first, then has the
+balancer serve the bucket from there, and removes them from the old plane when no packet can be on its way any more. Both
+directions of a bucket change with one entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
+
+from holdfast.apps.bng import program
+from holdfast.apps.bng.balancing import assigned, bucket_of
+from holdfast.apps.bng.edges import Edges
+from holdfast.apps.bng.entries import NO_USAGE, Way, edge_entries
+from holdfast.apps.bng.frames import check_line, tagged, untagged
+from holdfast.apps.bng.sessions import CHUNK, SessionTables, total
+from holdfast.apps.bng.single import Handler, answer_neighbour, configure_control, drops, refuse
+from holdfast.control.tables import EntryKey, MatchValue, TableEntry, TableWriter, read_entries
+from holdfast.errors import NetworkError
+from holdfast.p4runtime.client import Client
+from holdfast.subscribers.plane import Clock, Line, Session, Usage
+
+
+@dataclass(frozen=True)
+class ForwardingPlane:
+    """A forwarding plane and its cables: its port towards lines, and the balancer's ports to both of its sides.
+
+    Its core ports are those of the gateway's edges.
+    """
+
+    client: Client
+    trunk: int
+    access_port: int
+    core_port: int
+
+
+@dataclass(frozen=True)
+class AuthenticationPlane:
+    """The authentication plane: its port towards the balancer, and the balancer's port to it."""
+
+    client: Client
+    trunk: int
+    access_port: int
+
+
+@dataclass(frozen=True)
+class Balancer:
+    """The balancer: its ports towards the core, by the MAC address of the next hop there. Access ports are those of the edges."""
+
+    client: Client
+    uplinks: Mapping[str, int]
+
+
+@dataclass
+class _Plane:
+    name: str
+    cables: ForwardingPlane
+    sessions: SessionTables
+
+
+def destinations(session: Session, bucket: int) -> list[TableEntry]:
+    """The balancer's entries of a session."""
+    entries = []
+    params: dict[str, int | str] = {"bucket": bucket}
+    if session.ipv4 is not None:
+        match: dict[str, MatchValue] = {"address": int(session.ipv4)}
+        entries.append(TableEntry(program.DESTINATIONS_V4, match, program.BELONG, params))
+    for prefix in dict.fromkeys((session.ipv6_prefix, session.delegated)):
+        if prefix is not None:
+            match = {"prefix": (int(prefix.network_address) >> 64, prefix.prefixlen)}
+            entries.append(TableEntry(program.DESTINATIONS_V6, match, program.BELONG_V6, params))
+    return entries
+
+
+class SplitPlane:
+    """The `UserPlane` of these switches.
+
+    ``drain_s``: how long after a change of the balancer a packet can still be on its way through the old plane. What earlier
+    controllers have left is taken over, also a handover that was not finished.
+    """
+
+    def __init__(
+        self,
+        edges: Edges,
+        balancer: Balancer,
+        authentication: AuthenticationPlane,
+        planes: Mapping[str, ForwardingPlane],
+        clock: Clock,
+        *,
+        drain_s: float,
+    ) -> None:
+        if len({port.mac for port in edges.access}) > 1:
+            raise NetworkError("behind a balancer, all access ports have one MAC address")
+        self._edges, self._balancer, self._authentication, self._clock = edges, balancer, authentication, clock
+        self._drain_s = drain_s
+        self._handler: Handler = refuse
+        self._heard: dict[int, Usage] = {}
+        """The last usage that was asked for: all that is left of a plane's counters when it fails."""
+        self._planes = {
+            name: _Plane(name, cables, SessionTables(cables.client, Way(edges, cables.trunk)))
+            for name, cables in planes.items()
+        }
+        configure_control(authentication.client, edges)
+        for plane in self._planes.values():
+            configure_control(plane.cables.client, edges)
+        self._write_authentication()
+        self._table = TableWriter(balancer.client)
+        self._adopt()
+
+    # ---- Start ----
+
+    def _write_authentication(self) -> None:
+        writer = TableWriter(self._authentication.client)
+        writer.adopt(read_entries(self._authentication.client, program.PORTS))
+        writer.write(edge_entries(self._edges, self._authentication.trunk, forwards=False))
+
+    def _adopt(self) -> None:
+        client = self._balancer.client
+        tables = (
+            program.BALANCER_PORTS,
+            program.BUCKET_TABLE,
+            program.DESTINATIONS_V4,
+            program.DESTINATIONS_V6,
+            program.UPLINKS,
+        )
+        found = [entry for table in tables for entry in read_entries(client, table)]
+        self._table.adopt(found)
+        client.set_default(program.AUTHENTICATION, program.TO_PLANE, {"port": self._authentication.access_port})
+        rates = self._edges.control.core
+        client.configure_meter(program.CORE_RATE, 0, (rates.per_s, rates.burst, rates.per_s, rates.burst))
+        by_port = {plane.cables.access_port: name for name, plane in self._planes.items()}
+        self._serving = assigned(self._planes)
+        for entry in found:
+            if entry.table == program.BUCKET_TABLE:
+                number, port = entry.match["bucket"], int(entry.params["access"])
+                if isinstance(number, int) and port in by_port:
+                    self._serving[number] = by_port[port]
+        self._table.change(self._static())
+        self._serve(range(program.BUCKETS))
+        # A handover that was not finished: its sessions are made where they are served, and removed elsewhere.
+        for plane in self._planes.values():
+            stray = [each for each in plane.sessions.installed.values() if self._plane_of(each.line) is not plane]
+            for each in stray:
+                to = self._plane_of(each.line).sessions
+                if each.session_id not in to:
+                    to.install([each])
+            self._retire(plane, [each.session_id for each in stray])
+        wanted = {
+            entry.key: entry
+            for session in self._sessions().values()
+            for entry in destinations(session, bucket_of(session.line))
+        }
+        known = [e for e in self._table.installed if e.table in (program.DESTINATIONS_V4, program.DESTINATIONS_V6)]
+        self._change(wanted.values(), [entry.key for entry in known if entry.key not in wanted])
+
+    def _static(self) -> list[TableEntry]:
+        def role(port: int, name: str) -> TableEntry:
+            return TableEntry(program.BALANCER_PORTS, {"port": port}, program.SET_ROLE, {"number": program.ROLES[name]})
+
+        entries = [role(port.port, "access") for port in self._edges.access]
+        entries.append(role(self._authentication.access_port, "plane"))
+        for plane in self._planes.values():
+            entries += [role(plane.cables.access_port, "plane"), role(plane.cables.core_port, "plane_core")]
+        for port in dict.fromkeys(self._balancer.uplinks.values()):
+            entries.append(role(port, "core"))
+        for mac, port in self._balancer.uplinks.items():
+            key = {"mac": int(mac.replace(":", ""), 16)}
+            entries.append(TableEntry(program.UPLINKS, key, program.TO_UPLINK, {"port": port}))
+        return entries
+
+    def _serve(self, buckets: Iterable[int]) -> None:
+        """Makes the balancer serve these buckets from their planes, each batch between two packets."""
+        entries = []
+        for bucket in buckets:
+            cables = self._planes[self._serving[bucket]].cables
+            params = {"access": cables.access_port, "core": cables.core_port}
+            entries.append(TableEntry(program.BUCKET_TABLE, {"bucket": bucket}, program.SERVE, params))
+        self._change(entries, [])
+
+    def _change(self, put: Iterable[TableEntry], removed: Iterable[EntryKey]) -> None:
+        """Changes the balancer's entries in atomic batches of bounded size; those that go, go first."""
+        gone, new = list(removed), list(put)
+        for first in range(0, len(gone), 4 * CHUNK):
+            self._table.change([], gone[first : first + 4 * CHUNK])
+        for first in range(0, len(new), 4 * CHUNK):
+            self._table.change(new[first : first + 4 * CHUNK])
+
+    # ---- What there is ----
+
+    def _plane_of(self, line: Line) -> _Plane:
+        return self._planes[self._serving[bucket_of(line)]]
+
+    def _holders(self, session_id: int) -> list[_Plane]:
+        """The planes with a session: during a handover, the old one too."""
+        return [plane for plane in self._planes.values() if session_id in plane.sessions]
+
+    def _sessions(self) -> dict[int, Session]:
+        found: dict[int, Session] = {}
+        for plane in self._planes.values():
+            for number, session in plane.sessions.installed.items():
+                if self._plane_of(session.line) is plane or number not in found:
+                    found[number] = session
+        return found
+
+    @property
+    def planes(self) -> dict[str, int]:
+        """Sessions by forwarding plane."""
+        return {name: len(plane.sessions) for name, plane in self._planes.items()}
+
+    def serving(self, line: Line) -> str:
+        """The plane that serves a line."""
+        return self._serving[bucket_of(line)]
+
+    def owns(self, address: IPv4Address | IPv6Address) -> bool:
+        """Whether a session has an address."""
+        return any(plane.sessions.owns(address) for plane in self._planes.values())
+
+    def drops(self) -> dict[str, dict[str, int]]:
+        """Dropped packets by switch and reason."""
+        found = {name: drops(plane.cables.client) for name, plane in self._planes.items()}
+        found["authentication"] = drops(self._authentication.client)
+        found["balancer"] = drops(self._balancer.client, program.BALANCER_DROPS, program.BALANCER_REASONS)
+        return found
+
+    # ---- UserPlane ----
+
+    def install(self, sessions: Iterable[Session]) -> None:
+        """Adds or replaces sessions on their planes, in atomic batches for each plane, and then in the balancer."""
+        given = {session.session_id: session for session in sessions}
+        before = {number: known for number, known in self._sessions().items() if number in given}
+        by_plane: dict[str, list[Session]] = {}
+        for session in given.values():
+            check_line(session.line)
+            by_plane.setdefault(self.serving(session.line), []).append(session)
+        for name, part in by_plane.items():
+            plane = self._planes[name]
+            plane.sessions.install(part)
+            for session in part:
+                for other in self._holders(session.session_id):
+                    if other is not plane and other.sessions.installed[session.session_id].line != session.line:
+                        self._retire(other, [session.session_id])
+        wanted = {
+            entry.key: entry for session in given.values() for entry in destinations(session, bucket_of(session.line))
+        }
+        gone = [
+            entry.key
+            for session in before.values()
+            for entry in destinations(session, bucket_of(session.line))
+            if entry.key not in wanted
+        ]
+        self._change(wanted.values(), gone)
+
+    def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:
+        """Removes sessions from all planes and from the balancer, and returns their last usage."""
+        numbers = list(dict.fromkeys(session_ids))
+        known = self._sessions()
+        going = [known[number] for number in numbers if number in known]
+        keys = [entry.key for session in going for entry in destinations(session, bucket_of(session.line))]
+        self._change([], keys)
+        parts = [plane.sessions.remove(numbers) for plane in self._planes.values()]
+        for number in numbers:
+            self._heard.pop(number, None)
+        return {number: total(*(p[number] for p in parts if number in p)) for number in numbers if number in known}
+
+    def usage(self, session_ids: Iterable[int]) -> dict[int, Usage]:
+        """Usage of sessions on all planes that have had them."""
+        numbers = list(dict.fromkeys(session_ids))
+        parts = [plane.sessions.usage(numbers) for plane in self._planes.values()]
+        found = {
+            number: total(*(part[number] for part in parts if number in part))
+            for number in numbers
+            if any(number in part for part in parts)
+        }
+        self._heard |= found
+        return found
+
+    def installed(self) -> dict[int, Session]:
+        """The sessions, read from the planes that serve them."""
+        found: dict[int, Session] = {}
+        for plane in self._planes.values():
+            for number, session in plane.sessions.read().items():
+                if self._plane_of(session.line) is plane:
+                    found[number] = session
+        return found
+
+    def send(self, line: Line, frame: bytes) -> None:
+        """Sends a frame to a line through the authentication plane."""
+        check_line(line)
+        port = self._edges.access_port(line.port)
+        if port is None:
+            raise NetworkError(f"{line}: port {line.port} is no access port")
+        plane = self._authentication
+        plane.client.packet_out(tagged(line, frame, port.s_tpid, port_tag=True), egress_port=plane.trunk)
+
+    def receive(self, handler: Handler) -> None:
+        """Has the handler called with frames for the control plane."""
+        self._handler = handler
+
+    def packet_in(self, packet: bytes, metadata: Mapping[str, int]) -> None:
+        """A packet that one of the switches has sent to its controller: with a port tag, from a line; else from the core."""
+        port = metadata["ingress_port"]
+        if packet[12:14] == program.ETHERTYPE_PORT_TAG.to_bytes(2, "big"):
+            self._handler(*untagged(packet, port))
+        else:
+            answer_neighbour(self._balancer.client, self._edges.core[0], port, packet, self.owns)
+
+    def listen(self) -> None:
+        """Takes all clients' packet-ins. The handler is then called by the threads that receive for the clients."""
+        clients = [self._balancer.client, self._authentication.client]
+        for client in clients + [plane.cables.client for plane in self._planes.values()]:
+            client.on_packet_in = lambda packet: self.packet_in(packet.payload, packet.metadata)
+
+    # ---- Handover ----
+
+    def drain(self, name: str, done: Callable[[], None] | None = None) -> None:
+        """Hands all sessions of a plane over to the others, make before break; ``done`` is called when none is left there."""
+        self._check(name)
+        self.rebalance([each for each in self._planes if each != name], done)
+
+    def rebalance(self, names: Iterable[str] | None = None, done: Callable[[], None] | None = None) -> None:
+        """Hands over what has to move for these planes to serve all lines (by default all planes), make before break."""
+        wanted = assigned(self._planes if names is None else names)
+        moving = [bucket for bucket, name in wanted.items() if self._serving[bucket] != name]
+        leaving: dict[str, list[int]] = {}
+        arriving: dict[str, list[Session]] = {}
+        in_motion = set(moving)
+        for plane in self._planes.values():
+            for number, session in plane.sessions.installed.items():
+                bucket = bucket_of(session.line)
+                if bucket in in_motion and self._serving[bucket] == plane.name:
+                    leaving.setdefault(plane.name, []).append(number)
+                    arriving.setdefault(wanted[bucket], []).append(session)
+        for name, sessions in arriving.items():
+            self._planes[name].sessions.install(sessions)
+        for bucket in moving:
+            self._serving[bucket] = wanted[bucket]
+        self._serve(moving)
+
+        def finish() -> None:
+            for name, numbers in leaving.items():
+                plane = self._planes.get(name)
+                if plane is not None:
+                    known = plane.sessions.installed
+                    there = [number for number in numbers if number in known]
+                    self._retire(plane, [number for number in there if self._plane_of(known[number].line) is not plane])
+            if done is not None:
+                done()
+
+        self._clock.call_later(self._drain_s, finish)
+
+    def _retire(self, plane: _Plane, numbers: list[int]) -> None:
+        """Removes sessions from a plane, and keeps their usage on the plane that has them too."""
+        last = plane.sessions.remove(numbers)
+        for other in self._planes.values():
+            known = other.sessions.installed
+            there = [number for number in last if number in known]
+            earlier = {number: total(other.sessions.earlier(number), last[number]) for number in there}
+            other.sessions.install([known[number] for number in there], earlier)
+
+    def lost(self, name: str) -> None:
+        """A plane has failed: its sessions are made on the others. They keep the usage that was asked for last.
+
+        Raises :class:`NetworkError` if it was the only one.
+        """
+        self._check(name)
+        wanted = assigned(each for each in self._planes if each != name)
+        plane = self._planes.pop(name)
+        moving = [bucket for bucket, server in self._serving.items() if server == name]
+        for bucket in moving:
+            self._serving[bucket] = wanted[bucket]
+        arriving: dict[str, list[Session]] = {}
+        for number, session in plane.sessions.installed.items():
+            to = self._plane_of(session.line)
+            if number not in to.sessions:
+                arriving.setdefault(to.name, []).append(session)
+        for target, sessions in arriving.items():
+            earlier = {s.session_id: self._heard.get(s.session_id, NO_USAGE) for s in sessions}
+            self._planes[target].sessions.install(sessions, earlier)
+        self._serve(moving)
+
+    def add(self, name: str, cables: ForwardingPlane, done: Callable[[], None] | None = None) -> None:
+        """A plane joins, or one that was lost returns: it gets its share of lines. What it forwarded before is forgotten."""
+        if name in self._planes:
+            raise NetworkError(f"there is a forwarding plane {name!r} already")
+        plane = _Plane(name, cables, SessionTables(cables.client, Way(self._edges, cables.trunk)))
+        plane.sessions.remove(list(plane.sessions.installed))
+        configure_control(cables.client, self._edges)
+        self._planes[name] = plane
+        self._table.change(self._static())
+        self.rebalance(done=done)
+
+    def _check(self, name: str) -> None:
+        if name not in self._planes:
+            raise NetworkError(f"there is no forwarding plane {name!r}; there are {', '.join(self._planes)}")
