@@ -271,6 +271,10 @@ pub fn packet(data: &[u8]) -> Reached {
             (apps::telemetry(&telemetry::BY_PORT), telemetry::dialect()),
             (apps::telemetry(&telemetry::TRANSIT), telemetry::dialect()),
             (apps::thesis_telemetry(), telemetry::thesis_dialect()),
+            (apps::bng("SINGLE"), Dialect::of(frames::bng_frame)),
+            (apps::bng("AUTH_ONLY"), Dialect::of(frames::bng_frame)),
+            (apps::bng("FORWARD_ONLY"), Dialect::of(frames::bng_frame)),
+            (apps::balancer(), Dialect::of(frames::bng_frame)),
         ];
         subjects
             .into_iter()

@@ -92,3 +92,15 @@ pub fn telemetry(defines: &[(&str, &str)]) -> Result<Subject, String> {
 pub fn thesis_telemetry() -> Result<Subject, String> {
     subject("python/holdfast/apps/telemetry/thesis.p4", &[])
 }
+
+/// A plane of the gateway with registers and meters small enough to compare whole.
+pub fn bng(variant: &str) -> Result<Subject, String> {
+    let defines = [(variant, "1"), ("SESSION_IDS", "8"), ("LINE_CELLS", "4")];
+    subject("python/holdfast/apps/bng/bng.p4", &defines)
+}
+
+/// The gateway's balancer with few buckets.
+pub fn balancer() -> Result<Subject, String> {
+    let defines = [("BUCKETS", "4"), ("ADDRESSES", "64")];
+    subject("python/holdfast/apps/bng/balancer.p4", &defines)
+}

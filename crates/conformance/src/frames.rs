@@ -130,6 +130,78 @@ pub fn shorternet_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec
     frame
 }
 
+/// A frame of a PPPoE gateway: from a line with up to two tags, with or without that of a port in front, or from the core.
+pub fn bng_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
+    if from_controller || choices.one_in(8) {
+        return frame(choices, from_controller);
+    }
+    let mut frame = vec![0, 0, 0, 0, 0, choices.below(4) as u8];
+    frame.extend([0, 0, 0, 0, 0, choices.below(4) as u8]);
+    if choices.one_in(4) {
+        frame.extend(if choices.one_in(4) {
+            [&[0x86, 0xdd][..], &multicast_v6(choices)].concat()
+        } else {
+            [&[0x08, 0x00][..], &segment(choices)].concat()
+        });
+        damage(choices, &mut frame);
+        return frame;
+    }
+    if choices.one_in(2) {
+        frame.extend([0x91, 0x00, 0, choices.below(4) as u8]);
+    }
+    for _ in 0..choices.pick(&[0, 0, 1, 2]) {
+        let tpid = choices.pick(&[0x8100u16, 0x8100, 0x88a8]);
+        frame.extend(tpid.to_be_bytes());
+        frame.extend([0, choices.below(3) as u8]);
+    }
+    let session_id = choices.below(4) as u8;
+    let (ether_type, code, payload): (u16, u8, Vec<u8>) = match choices.below(8) {
+        0 | 1 => (
+            0x8863,
+            choices.pick(&[0x09, 0x19, 0xa7, 0x07]),
+            vec![1, 1, 0, 0],
+        ),
+        2 => {
+            let code = choices.pick(&[9, 9, 9, 10, 1]);
+            let magic = choices.below(4) as u8;
+            let lcp = [0xc0, 0x21, code, 7, 0, 8, 0, 0, 0, magic];
+            (0x8864, 0, lcp.to_vec())
+        }
+        3 => (
+            0x8864,
+            0,
+            [&[0x00, 0x57][..], &multicast_v6(choices)].concat(),
+        ),
+        _ => (0x8864, 0, [&[0x00, 0x21][..], &segment(choices)].concat()),
+    };
+    frame.extend(ether_type.to_be_bytes());
+    frame.extend([0x11, code, 0, session_id]);
+    frame.extend((payload.len() as u16).to_be_bytes());
+    frame.extend(payload);
+    damage(choices, &mut frame);
+    frame
+}
+
+/// A datagram, or a segment of TCP that opens a connection.
+fn segment(choices: &mut Choices<'_>) -> Vec<u8> {
+    if choices.one_in(2) {
+        return datagram(choices);
+    }
+    let options: &[u8] = choices.pick(&[
+        &[2, 4, 5, 180],
+        &[1, 2, 4, 5, 180, 0, 0, 0],
+        &[4, 2, 1, 1, 2, 4, 255, 255],
+        &[2, 3, 5, 180],
+        &[5, 1, 0, 0],
+        &[],
+    ]);
+    let mut tcp = choices.bytes(12);
+    tcp.extend([(5 + options.len() as u8 / 4) << 4, 2]);
+    tcp.extend(choices.bytes(6));
+    tcp.extend(options);
+    ipv4(choices, 6, &[], &tcp)
+}
+
 /// Data of a group, or a membership message.
 fn multicast(choices: &mut Choices<'_>) -> Vec<u8> {
     let protocol = if choices.one_in(8) { 2 } else { 17 };

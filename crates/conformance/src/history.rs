@@ -438,6 +438,7 @@ fn value(choices: &mut Choices<'_>, width: u32) -> Bits {
     match width {
         32 if choices.one_in(4) => Bits::from_u64(32, u64::from(choices.pick(&ADDRESSES))),
         9 => Bits::from_u64(9, u64::from(choices.pick(&PORTS))),
+        12 if !choices.one_in(4) => Bits::from_u64(12, u64::from(choices.below(3))),
         16 if choices.one_in(2) => Bits::from_u64(16, choices.pick(&[1500, 60])),
         16.. if !choices.one_in(4) => Bits::from_u64(width, u64::from(choices.below(4))),
         _ => choices.bits(width),

@@ -41,6 +41,14 @@ const FIREWALL_RARE: [&str; 2] = [
     "FirewallIngress.judge_flow.displaced",
 ];
 
+/// Counters of the gateway for which a session's line, MAC address and source must meet a packet; `test_single.py` has both executors count
+/// them.
+const BNG_RARE: [&str; 3] = [
+    "BngIngress.clamp_mss.clamped",
+    "BngIngress.clamp_mss.unparsed",
+    "BngIngress.echoes",
+];
+
 /// `rare` are counters that need not have counted.
 fn histories(name: &str, subject: Result<Subject, String>, rare: &[&str]) {
     histories_of(name, subject, &Dialect::of(frames::frame), rare);
@@ -161,6 +169,19 @@ fn telemetry_of_the_thesis() {
         &telemetry::thesis_dialect(),
         &[],
     );
+}
+
+#[test]
+fn bng() {
+    for variant in ["SINGLE", "AUTH_ONLY", "FORWARD_ONLY"] {
+        let name = format!("bng, {variant}");
+        histories_of(&name, apps::bng(variant), &Dialect::of(frames::bng_frame), &BNG_RARE);
+    }
+}
+
+#[test]
+fn bng_balancer() {
+    histories_of("bng, balancer", apps::balancer(), &Dialect::of(frames::bng_frame), &[]);
 }
 
 fn bier(replication: &str, cluster_misses: &str) {

@@ -20,7 +20,11 @@
 #include "frames.p4"
 #include "reasons.p4"
 
-// Session identifiers have 16 bits, so there are at most 65,534 sessions.
+// Cells of registers and meters, which session identifiers are the indices of; 0 and 65,535 are no session's.
+#ifndef SESSION_IDS
+#define SESSION_IDS 65536
+#endif
+
 #ifndef SESSIONS
 #define SESSIONS 65536
 #endif
@@ -148,10 +152,10 @@ control BngIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     CountHop() count_hop;
     counter(1, CounterType.packets) echoes;
     // By session: packets in the upper 64 bits, bytes of IP in the lower ones.
-    register<bit<128>>(65536) usage_up;
-    register<bit<128>>(65536) usage_down;
-    meter(65536, MeterType.bytes) rate_up;
-    meter(65536, MeterType.bytes) rate_down;
+    register<bit<128>>(SESSION_IDS) usage_up;
+    register<bit<128>>(SESSION_IDS) usage_down;
+    meter(SESSION_IDS, MeterType.bytes) rate_up;
+    meter(SESSION_IDS, MeterType.bytes) rate_down;
 
     bool sends = false;
     bit<16> session_id = 0;
