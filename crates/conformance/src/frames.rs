@@ -135,7 +135,10 @@ pub fn bng_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     if from_controller || choices.one_in(8) {
         return frame(choices, from_controller);
     }
-    let mut frame = vec![0, 0, 0, 0, 0, choices.below(4) as u8];
+    let mut frame = match choices.one_in(4) {
+        true => vec![0xff; 6],
+        false => vec![0, 0, 0, 0, 0, choices.below(4) as u8],
+    };
     frame.extend([0, 0, 0, 0, 0, choices.below(4) as u8]);
     if choices.one_in(4) {
         frame.extend(if choices.one_in(4) {
