@@ -97,6 +97,9 @@ class SplitPlane:
         self._edges, self._balancer, self._authentication, self._clock = edges, balancer, authentication, clock
         self._drain_s = drain_s
         self._handler: Handler = refuse
+        self._owners: dict[EntryKey, int] = {}
+        """Sessions by their entries in the balancer, and these by session."""
+        self._keys: dict[int, tuple[EntryKey, ...]] = {}
         self._heard: dict[int, Usage] = {}
         """The last usage that was asked for: all that is left of a plane's counters when it fails."""
         self._planes = {
@@ -148,11 +151,13 @@ class SplitPlane:
                 if each.session_id not in to:
                     to.install([each])
             self._retire(plane, [each.session_id for each in stray])
-        wanted = {
-            entry.key: entry
-            for session in self._sessions().values()
-            for entry in destinations(session, bucket_of(session.line))
-        }
+        wanted: dict[EntryKey, TableEntry] = {}
+        installed = [session for plane in self._planes.values() for session in plane.sessions.installed.values()]
+        for session in installed:
+            entries = destinations(session, bucket_of(session.line))
+            self._keys[session.session_id] = tuple(entry.key for entry in entries)
+            self._owners |= dict.fromkeys(self._keys[session.session_id], session.session_id)
+            wanted |= {entry.key: entry for entry in entries}
         known = [e for e in self._table.installed if e.table in (program.DESTINATIONS_V4, program.DESTINATIONS_V6)]
         self._change(wanted.values(), [entry.key for entry in known if entry.key not in wanted])
 
@@ -197,14 +202,6 @@ class SplitPlane:
         """The planes with a session: during a handover, the old one too."""
         return [plane for plane in self._planes.values() if session_id in plane.sessions]
 
-    def _sessions(self) -> dict[int, Session]:
-        found: dict[int, Session] = {}
-        for plane in self._planes.values():
-            for number, session in plane.sessions.installed.items():
-                if self._plane_of(session.line) is plane or number not in found:
-                    found[number] = session
-        return found
-
     @property
     def planes(self) -> dict[str, int]:
         """Sessions by forwarding plane."""
@@ -230,7 +227,7 @@ class SplitPlane:
     def install(self, sessions: Iterable[Session]) -> None:
         """Adds or replaces sessions on their planes, in atomic batches for each plane, and then in the balancer."""
         given = {session.session_id: session for session in sessions}
-        before = {number: known for number, known in self._sessions().items() if number in given}
+        wanted = self._destinations(given.values())
         by_plane: dict[str, list[Session]] = {}
         for session in given.values():
             check_line(session.line)
@@ -242,28 +239,45 @@ class SplitPlane:
                 for other in self._holders(session.session_id):
                     if other is not plane and other.sessions.installed[session.session_id].line != session.line:
                         self._retire(other, [session.session_id])
-        wanted = {
-            entry.key: entry for session in given.values() for entry in destinations(session, bucket_of(session.line))
-        }
-        gone = [
-            entry.key
-            for session in before.values()
-            for entry in destinations(session, bucket_of(session.line))
-            if entry.key not in wanted
-        ]
-        self._change(wanted.values(), gone)
+        gone = [key for number in given for key in self._keys.get(number, ()) if key not in wanted]
+        self._change((entry for entry, _ in wanted.values()), gone)
+        for key in gone:
+            del self._owners[key]
+        for number in given:
+            self._keys[number] = ()
+        for key, (_, number) in wanted.items():
+            self._owners[key] = number
+            self._keys[number] = (*self._keys[number], key)
+
+    def _destinations(self, sessions: Iterable[Session]) -> dict[EntryKey, tuple[TableEntry, int]]:
+        """The balancer's entries of sessions to be installed. Raises :class:`NetworkError` if another session has one of them."""
+        found: dict[EntryKey, tuple[TableEntry, int]] = {}
+        given = list(sessions)
+        numbers = {session.session_id for session in given}
+        for session in given:
+            for entry in destinations(session, bucket_of(session.line)):
+                owner = self._owners.get(entry.key)
+                if owner in numbers:
+                    owner = None
+                if entry.key in found:
+                    owner = found[entry.key][1]
+                if owner is not None:
+                    raise NetworkError(f"session {session.session_id}: session {owner} has the same address or prefix")
+                found[entry.key] = entry, session.session_id
+        return found
 
     def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:
         """Removes sessions from all planes and from the balancer, and returns their last usage."""
         numbers = list(dict.fromkeys(session_ids))
-        known = self._sessions()
-        going = [known[number] for number in numbers if number in known]
-        keys = [entry.key for session in going for entry in destinations(session, bucket_of(session.line))]
+        known = [number for number in numbers if self._holders(number)]
+        keys = [key for number in known for key in self._keys.pop(number, ())]
         self._change([], keys)
+        for key in keys:
+            del self._owners[key]
         parts = [plane.sessions.remove(numbers) for plane in self._planes.values()]
         for number in numbers:
             self._heard.pop(number, None)
-        return {number: total(*(p[number] for p in parts if number in p)) for number in numbers if number in known}
+        return {number: total(*(p[number] for p in parts if number in p)) for number in known}
 
     def usage(self, session_ids: Iterable[int]) -> dict[int, Usage]:
         """Usage of sessions on all planes that have had them."""

@@ -360,6 +360,26 @@ def test_a_new_controller_ends_a_handover(gateway: Callable[..., Gateway], monke
     at.check_usage(flows)
 
 
+def test_an_address_has_one_session_on_all_planes(gateway: Callable[..., Gateway]) -> None:
+    at = gateway()
+    [one, *others] = at.sessions
+    other = next(each for each in others if at.plane.serving(each.line) != at.plane.serving(one.line))
+    with pytest.raises(
+        NetworkError, match=f"session {one.session_id}: session {other.session_id} has the same address"
+    ):
+        at.plane.install([dataclasses.replace(one, ipv4=other.ipv4)])
+    with pytest.raises(NetworkError, match="session 91: session 90 has the same address"):
+        at.plane.install([session(90, Line(1, 5)), session(91, Line(1, 6), delegated=session(90).delegated)])
+    assert at.plane.installed() == {each.session_id: each for each in at.sessions}
+    swapped = [dataclasses.replace(one, ipv4=other.ipv4), dataclasses.replace(other, ipv4=one.ipv4)]
+    at.plane.install(swapped)
+    assert at.plane.installed() == {each.session_id: each for each in at.sessions} | {
+        each.session_id: each for each in swapped
+    }
+    at.plane.remove([one.session_id])
+    at.plane.install([dataclasses.replace(other, ipv4=other.ipv4)])
+
+
 # ---- Storms ----
 
 
