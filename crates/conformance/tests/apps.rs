@@ -43,7 +43,8 @@ const FIREWALL_RARE: [&str; 2] = [
 
 /// Counters of the gateway for which a session's line, MAC address and source must meet a packet; `test_single.py` has both executors count
 /// them.
-const BNG_RARE: [&str; 3] = [
+const BNG_RARE: [&str; 4] = [
+    "BngIngress.send_to_controller.to_controller",
     "BngIngress.clamp_mss.clamped",
     "BngIngress.clamp_mss.unparsed",
     "BngIngress.echoes",
