@@ -4,7 +4,9 @@ use crate::bier::Replication;
 use crate::protect::Acceptance;
 use crate::telemetry::Role;
 use crate::traffic::Traffic;
-use crate::{bier, bng, l2_switch, middleblock, protect, router, shorternet, telemetry, wide_field};
+use crate::{
+    bier, bng, l2_switch, middleblock, protect, router, shorternet, telemetry, wide_field,
+};
 use engine::{Output, Packet, Switch};
 
 /// A function written by hand in Rust, with its own tables.

@@ -176,13 +176,23 @@ fn telemetry_of_the_thesis() {
 fn bng() {
     for variant in ["SINGLE", "AUTH_ONLY", "FORWARD_ONLY"] {
         let name = format!("bng, {variant}");
-        histories_of(&name, apps::bng(variant), &Dialect::of(frames::bng_frame), &BNG_RARE);
+        histories_of(
+            &name,
+            apps::bng(variant),
+            &Dialect::of(frames::bng_frame),
+            &BNG_RARE,
+        );
     }
 }
 
 #[test]
 fn bng_balancer() {
-    histories_of("bng, balancer", apps::balancer(), &Dialect::of(frames::bng_frame), &[]);
+    histories_of(
+        "bng, balancer",
+        apps::balancer(),
+        &Dialect::of(frames::bng_frame),
+        &[],
+    );
 }
 
 fn bier(replication: &str, cluster_misses: &str) {
