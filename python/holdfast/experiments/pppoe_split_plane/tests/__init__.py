@@ -1,0 +1,1 @@
+"""Checks of the committed results, and what writes the README's tables."""
