@@ -98,7 +98,7 @@ def burst(frame: pl.DataFrame) -> Finding:
         for quantity in ("latency_ms", "lost")
         for each in frame.iter_rows(named=True)
     ]
-    numbers = pl.DataFrame(rows, schema_overrides={name: pl.Float64 for name in ("ours", "low", "high")})
+    numbers = pl.DataFrame(rows, schema_overrides=dict.fromkeys(("ours", "low", "high"), pl.Float64))
     return Finding(numbers, {"": drawing.burst(frame)}, {"runs": frame})
 
 

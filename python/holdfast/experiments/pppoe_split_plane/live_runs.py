@@ -1,0 +1,212 @@
+"""A row of the first table in real time: planes are processes ``holdfast switch`` on interfaces of this machine. Needs root.
+
+The subscriber and the server are namespaces with programs that send and receive frames. A session is written over P4Runtime, as
+the gateway's control plane does. All of them share this machine's processors.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import statistics
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Any
+
+from holdfast import _core
+from holdfast.apps.bng import (
+    AccessPort,
+    AuthenticationPlane,
+    Balancer,
+    CorePort,
+    Edges,
+    ForwardingPlane,
+    Route,
+    SinglePlane,
+    SplitPlane,
+)
+from holdfast.apps.bng.program import HERE, VARIANTS
+from holdfast.errors import HoldfastError, LiveError
+from holdfast.experiments.pppoe_split_plane import published, setup
+from holdfast.experiments.pppoe_split_plane.frames import upstream
+from holdfast.p4runtime.client import GrpcClient
+from holdfast.subscribers.plane import UserPlane
+from holdfast.sweep import Point
+
+SCRIPT = Path(__file__).with_name("packet_host.py")
+INTERVAL_NS = 1_000_000
+"""Of packets whose latency is measured: the planes are mostly idle."""
+
+LOAD_S = 1.0
+"""How long as many packets are sent as the kernel takes, to see how many are forwarded."""
+
+START_S = 90.0
+COUNTS = (30, 300, 600, 3000)
+POINTS: list[Point] = [{"packets": count, "plane": plane} for count in COUNTS for plane in published.PLANES]
+CORE_MAC, SERVER_MAC = "02:00:00:00:00:09", "06:00:00:00:00:09"
+
+CABLES = (("hfsplita0", "hfsplita1"), ("hfsplitf0", "hfsplitf1"), ("hfsplitc0", "hfsplitc1"))
+"""Between balancer and planes: the authentication plane's, and both of the forwarding plane's."""
+
+
+def _free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@contextmanager
+def switch(source: str, interfaces: Mapping[int, str], defines: Mapping[str, str]) -> Iterator[GrpcClient]:
+    """A process with its client. Raises :class:`LiveError` if it does not start."""
+    number = _free_port()
+    address = f"127.0.0.1:{number}"
+    # On one machine, no two switches have the same device id.
+    words = [sys.executable, "-m", "holdfast", "switch", str(HERE / source)]
+    words += ["--grpc", address, "--device-id", str(number)]
+    for port, name in interfaces.items():
+        words += ["-i", f"{port}@{name}"]
+    for name, value in defines.items():
+        words += ["-D", f"{name}={value}"]
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        with _connected(process, address, number) as client:
+            yield client
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        assert process.stderr is not None
+        process.stderr.close()
+
+
+def _connected(process: subprocess.Popen[str], address: str, device_id: int) -> GrpcClient:
+    end_s = time.monotonic() + START_S
+    while time.monotonic() < end_s and process.poll() is None:
+        try:
+            return GrpcClient(address, device_id)
+        except HoldfastError:
+            time.sleep(0.1)
+    process.kill()
+    assert process.stderr is not None
+    raise LiveError(f"a switch does not start: {process.stderr.read().strip().splitlines()[-1:]}")
+
+
+@contextmanager
+def cables() -> Iterator[None]:
+    """Pairs of interfaces between switches."""
+    made: list[str] = []
+    try:
+        for a, b in CABLES:
+            _ip("link", "add", a, "type", "veth", "peer", "name", b)
+            made.append(a)
+            for name in (a, b):
+                _ip("link", "set", name, "addrgenmode", "none", "up")
+        yield
+    finally:
+        for name in made:
+            subprocess.run(["ip", "link", "del", name], check=False, capture_output=True)
+
+
+def _ip(*words: str) -> None:
+    done = subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise LiveError(f"ip {' '.join(words)}: {done.stderr.strip()}")
+
+
+class _WallClock:
+    """For handovers, of which there are none here."""
+
+    def now(self) -> float:
+        """Seconds."""
+        return time.monotonic()
+
+    def call_later(self, delay_s: float, action: object) -> Any:
+        """Never."""
+        raise LiveError("nothing is handed over in this measurement")
+
+
+EDGES = Edges(
+    access=(AccessPort(port=1, mac=setup.GATEWAY_MAC),),
+    core=(CorePort(port=2, mac=CORE_MAC),),
+    routes=(Route(prefix=IPv4Network("0.0.0.0/0"), port=2, next_hop_mac=SERVER_MAC),),
+)
+
+
+def _gateway(stack: ExitStack, plane: str, home: str, core: str) -> UserPlane:
+    if plane == "single":
+        return SinglePlane(stack.enter_context(switch("bng.p4", {1: home, 2: core}, VARIANTS["single"])), EDGES)
+    stack.enter_context(cables())
+    (auth0, auth1), (access0, access1), (core0, core1) = CABLES
+    balancer = stack.enter_context(
+        switch("balancer.p4", {1: home, 2: auth0, 3: core, 11: access0, 12: core0}, {})
+    )
+    authentication = stack.enter_context(switch("bng.p4", {1: auth1}, VARIANTS["auth"]))
+    forwarding = stack.enter_context(switch("bng.p4", {1: access1, 2: core1}, VARIANTS["forward"]))
+    return SplitPlane(
+        EDGES,
+        Balancer(balancer, {SERVER_MAC: 3}),
+        AuthenticationPlane(authentication, 1, 2),
+        {"forwarding": ForwardingPlane(forwarding, 1, 11, 12)},
+        _WallClock(),
+        drain_s=0,
+    )
+
+
+def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """Latencies of so many packets, and how many packets/s come out when as many are sent as the kernel takes."""
+    count = point["packets"]
+    session = setup.session()
+    frame = upstream(session, setup.GATEWAY_MAC, setup.PAYLOAD_BYTES)
+    length = 14 + 28 + setup.PAYLOAD_BYTES
+    with ExitStack() as stack:
+        home = stack.enter_context(_core.Namespace("home"))
+        core = stack.enter_context(_core.Namespace("core"))
+        outside = home.add_veth("eth0"), core.add_veth("eth0")
+        user_plane = _gateway(stack, point["plane"], *outside)
+        user_plane.receive(lambda line, frame: None)
+        user_plane.install([session])
+        _round(stack, home, core, frame, length, 50)  # what is first done once is not of interest
+        latencies_ms = _round(stack, home, core, frame, length, count)
+        before = core.interface_counters("eth0")
+        load = home.send_load("eth0", [frame], duration_s=LOAD_S)
+        took_s = load.elapsed_ns / 1e9
+        time.sleep(0.2)
+        after = core.interface_counters("eth0")
+    return {
+        "latency_ms": statistics.fmean(latencies_ms),
+        "latency_p50_ms": statistics.median(latencies_ms),
+        "total_ms": sum(latencies_ms),
+        "lost": count - len(latencies_ms),
+        "offered_per_s": load.sent / took_s,
+        "forwarded_per_s": (after.rx_packets - before.rx_packets) / took_s,
+    }
+
+
+def _round(
+    stack: ExitStack, home: _core.Namespace, core: _core.Namespace, frame: bytes, length: int, count: int
+) -> Sequence[float]:
+    seconds = count * INTERVAL_NS / 1e9 + 5
+    words = [sys.executable, "-I", str(SCRIPT)]
+    receiver = subprocess.Popen(
+        [*core.exec_prefix, *words, "receive", str(count), str(length), str(seconds)], stdout=subprocess.PIPE, text=True
+    )
+    stack.callback(receiver.kill)
+    assert receiver.stdout is not None
+    if receiver.stdout.readline() != "ready\n":
+        raise LiveError("the receiver does not start")
+    sent = home.run([*words, "send", str(count), str(INTERVAL_NS), frame.hex()], check=False, timeout_s=60 + 2 * seconds)
+    if sent.returncode:
+        raise LiveError(f"the sender failed: {sent.stderr.strip().splitlines()[-1:]}")
+    arrivals = json.loads(receiver.communicate(timeout=60 + seconds)[0])
+    if len(arrivals) < 2:
+        raise LiveError(f"of {count} packets {len(arrivals)} arrived")
+    return [(at_ns - sent_ns) / 1e6 for _, sent_ns, at_ns in arrivals]

@@ -1,0 +1,70 @@
+"""Sender and receiver of the live parts, a program of its own. It imports nothing of Holdfast.
+
+``send COUNT INTERVAL_NS FRAME`` sends the frame (hexadecimal) from eth0, with a number and the time in its last 12 bytes.
+``receive COUNT LENGTH SECONDS`` takes frames of that length at eth0 until so many have come or the seconds are over, and prints
+JSON: number, time of sending, and the kernel's time of arrival of each, in nanoseconds of CLOCK_REALTIME. It prints ``ready`` first.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import sys
+import time
+
+ETH_P_ALL, PACKET_OUTGOING = 3, 4
+SO_RCVBUFFORCE, SO_TIMESTAMPNS = 33, 35
+TIMESPEC = struct.Struct("=qq")
+BODY = struct.Struct("!Iq")
+
+
+def send(count: int, interval_ns: int, frame: bytes) -> None:
+    """At a constant rate: what is late is sent at once."""
+    front = frame[: -BODY.size]
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender:
+        sender.bind(("eth0", 0))
+        start_ns = time.monotonic_ns()
+        for number in range(count):
+            ahead_ns = start_ns + number * interval_ns - time.monotonic_ns()
+            if ahead_ns > 0:
+                time.sleep(ahead_ns / 1e9)
+            sender.send(front + BODY.pack(number, time.time_ns()))
+
+
+def receive(count: int, length: int, seconds: float) -> list[tuple[int, int, int]]:
+    """What comes."""
+    found: list[tuple[int, int, int]] = []
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL)) as receiver:
+        receiver.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
+        receiver.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        receiver.bind(("eth0", ETH_P_ALL))
+        print("ready", flush=True)
+        end = time.monotonic() + seconds
+        while len(found) < count and (left := end - time.monotonic()) > 0:
+            receiver.settimeout(left)
+            try:
+                data, ancillary, _, address = receiver.recvmsg(length + 1, 64)
+            except TimeoutError:
+                break
+            if address[2] == PACKET_OUTGOING or len(data) != length:
+                continue
+            number, sent_ns = BODY.unpack(data[-BODY.size :])
+            for _, kind, value in ancillary:
+                if kind == SO_TIMESTAMPNS:
+                    whole, nanoseconds = TIMESPEC.unpack(value)
+                    found.append((number, sent_ns, whole * 1_000_000_000 + nanoseconds))
+    return found
+
+
+def main() -> None:
+    """What the command line says."""
+    what, *more = sys.argv[1:]
+    if what == "send":
+        send(int(more[0]), int(more[1]), bytes.fromhex(more[2]))
+    else:
+        json.dump(receive(int(more[0]), int(more[1]), float(more[2])), sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
