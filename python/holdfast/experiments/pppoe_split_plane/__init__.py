@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from holdfast.experiments import Experiment, Part
-from holdfast.experiments.pppoe_split_plane import live, tables
+from holdfast.experiments.pppoe_split_plane import beyond, live, tables
 
 SEEDS = 10
 """The paper does not repeat its measurements."""
 
-PARTS: tuple[Part, ...] = (*tables.PARTS, *live.PARTS)
+PARTS: tuple[Part, ...] = (*tables.PARTS, *live.PARTS, *beyond.PARTS)
 """In the order in which they are run and shown. Studies beyond the paper come last."""
 
 EXPERIMENT = Experiment(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import socket
 import statistics
-import struct
 import subprocess
 import sys
 import time
@@ -146,9 +145,7 @@ def _gateway(stack: ExitStack, plane: str, home: str, core: str) -> UserPlane:
         return SinglePlane(stack.enter_context(switch("bng.p4", {1: home, 2: core}, VARIANTS["single"])), EDGES)
     stack.enter_context(cables())
     (auth0, auth1), (access0, access1), (core0, core1) = CABLES
-    balancer = stack.enter_context(
-        switch("balancer.p4", {1: home, 2: auth0, 3: core, 11: access0, 12: core0}, {})
-    )
+    balancer = stack.enter_context(switch("balancer.p4", {1: home, 2: auth0, 3: core, 11: access0, 12: core0}, {}))
     authentication = stack.enter_context(switch("bng.p4", {1: auth1}, VARIANTS["auth"]))
     forwarding = stack.enter_context(switch("bng.p4", {1: access1, 2: core1}, VARIANTS["forward"]))
     return SplitPlane(
@@ -203,7 +200,9 @@ def _round(
     assert receiver.stdout is not None
     if receiver.stdout.readline() != "ready\n":
         raise LiveError("the receiver does not start")
-    sent = home.run([*words, "send", str(count), str(INTERVAL_NS), frame.hex()], check=False, timeout_s=60 + 2 * seconds)
+    sent = home.run(
+        [*words, "send", str(count), str(INTERVAL_NS), frame.hex()], check=False, timeout_s=60 + 2 * seconds
+    )
     if sent.returncode:
         raise LiveError(f"the sender failed: {sent.stderr.strip().splitlines()[-1:]}")
     arrivals = json.loads(receiver.communicate(timeout=60 + seconds)[0])

@@ -2,7 +2,7 @@
 
 ``send COUNT INTERVAL_NS FRAME`` sends the frame (hexadecimal) from eth0, with a number and the time in its last 12 bytes.
 ``receive COUNT LENGTH SECONDS`` takes frames of that length at eth0 until so many have come or the seconds are over, and prints
-JSON: number, time of sending, and the kernel's time of arrival of each, in nanoseconds of CLOCK_REALTIME. It prints ``ready`` first.
+JSON: number, time of sending, and the kernel's time of arrival of each, in nanoseconds of CLOCK_REALTIME. It prints ``ready``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A gateway's planes without a network: switches joined by cables, whose work is measured as processor time.
 
 Each switch is this program's, with its tables, on machine code. Frames run through them at once; the processor time that each
-switch spends on subscribers' packets, on control frames, and on entries is kept apart: so long would it keep a core of its own busy.
+switch spends on subscribers' packets, on control frames, and on entries is kept apart.
 The call from Python is part of it, for each switch that a frame passes.
 """
 
@@ -126,7 +126,9 @@ class _Node:
     def __init__(self, planes: Planes, name: str, program: Program) -> None:
         self.name, self._planes = name, planes
         self.switch = Switch(program)
-        self.device = _TimedDevice(1, self.switch, packet_out=lambda frame: planes.run(name, [(CPU_PORT, frame)], "control"))
+        self.device = _TimedDevice(
+            1, self.switch, packet_out=lambda frame: planes.run(name, [(CPU_PORT, frame)], "control")
+        )
         self.device.planes, self.device.name = planes, name
         self.client = LocalClient(self.device)
         self.client.set_pipeline(program)

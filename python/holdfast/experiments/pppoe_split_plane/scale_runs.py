@@ -29,13 +29,16 @@ from holdfast.subscribers.session import Grant
 from holdfast.subscribers.store import SqliteStore
 from holdfast.sweep import Point
 
-SESSIONS = (1, 1000, 4000, 16_000, 64_000)
+SESSIONS = (1, 1000, 8000, 64_000)
 POINTS: list[Point] = [{"sessions": count, "plane": plane} for count in SESSIONS for plane in published.PLANES]
 
-PACKETS = 20_000
+PACKETS = 10_000
 """In each direction, of sessions drawn at random."""
 
-SETUPS = 50
+BATCH = 100
+"""Packets that are handed over at once: what comes out of many would not fit in the caches."""
+
+SETUPS = 30
 """Beside the sessions that there are; a hundredth of a second apart."""
 
 
@@ -103,9 +106,11 @@ def scale(plane: str, sessions: int, *, seed: int, packets: int, setups: int, fo
     for measured in (False, True):  # what is first done once is not of interest
         planes.busy_ns.clear()
         planes.to_core = planes.to_lines = 0
-        planes.from_lines(up, "data")
+        for first in range(0, packets, BATCH):
+            planes.from_lines(up[first : first + BATCH], "data")
         up_s = sum(planes.busy_s("data").values())
-        planes.from_core(down)
+        for first in range(0, packets, BATCH):
+            planes.from_core(down[first : first + BATCH])
         if measured and (planes.to_core, planes.to_lines) != (packets, packets):
             raise ExperimentError(f"of {packets} packets each way {planes.to_core} and {planes.to_lines} came out")
     data = planes.busy_s("data")

@@ -1,0 +1,81 @@
+"""What a split costs and gives with our planes: new sessions beside traffic, and sessions up to 64,000. Not in the paper."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from holdfast.experiments import Finding, Part, Setting
+from holdfast.experiments.pppoe_split_plane import drawing, scale_runs, storm_runs
+from holdfast.experiments.pppoe_split_plane.rows import summaries
+from holdfast.experiments.this_machine import disturbance, machine
+
+STORM_QUANTITIES = {
+    "packets_per_s": "packets/s, a core for each switch",
+    "packets_per_s_one_core": "packets/s, all switches on one core",
+    "planes_us_per_setup": "planes' time for a setup (us)",
+    "control_us_per_setup": "control plane's time for a setup (us)",
+}
+SCALE_QUANTITIES = {
+    "packets_per_s": "packets/s, a core for each switch",
+    "setups_per_s": "setups/s of the control plane",
+    "memory_mb": "memory (MB)",
+    "recover_s": "restart of the control plane (s of processor time)",
+}
+STORM_MORE = ("ns_per_packet", "entries_us_per_setup", "setups_per_s", "ns_per_padi", "lost", "failed_setups")
+SCALE_MORE = ("ns_up", "ns_down", "installs_per_s", "control_ms_per_setup", "planes_ms_per_setup", "read_s")
+
+
+def found_storm(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
+    """Storms, of their runs."""
+    names = [*STORM_QUANTITIES, *STORM_MORE]
+    rows = [summaries(frame.drop_nulls(name), ["storm", "plane"], [name]) for name in names]
+    beside = frame.filter(pl.col("storm").str.ends_with("setups") | (pl.col("storm") == "none"))
+    setups = pl.col("storm").replace_strict({name: float(dials) for name, (dials, _) in storm_runs.STORMS.items()})
+    title = f"New sessions beside {storm_runs.PACKETS:,} packets, {disturbance(where)}"
+    figure = drawing.over(
+        beside.with_columns(setups=setups), "setups", "setups beside the packets", STORM_QUANTITIES, title, logs=False
+    )
+    return Finding(pl.concat(rows), {"": figure}, {"runs": frame, "machine": where})
+
+
+def found_scale(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
+    """Numbers of sessions, of their runs."""
+    numbers = summaries(frame, ["sessions", "plane"], [*SCALE_QUANTITIES, *SCALE_MORE])
+    title = f"Sessions of one gateway, {disturbance(where)}"
+    figure = drawing.over(frame, "sessions", "sessions", SCALE_QUANTITIES, title, logs=True)
+    return Finding(numbers, {"": figure}, {"runs": frame, "machine": where})
+
+
+def find_storm(setting: Setting) -> Finding:
+    """Storms, one at a time."""
+    where = machine()
+    return found_storm(_alone(setting).sweep("storm", f"{storm_runs.__name__}:measure", storm_runs.POINTS), where)
+
+
+def find_scale(setting: Setting) -> Finding:
+    """Numbers of sessions, one at a time."""
+    where = machine()
+    return found_scale(_alone(setting).sweep("scale", f"{scale_runs.__name__}:measure", scale_runs.POINTS), where)
+
+
+def _alone(setting: Setting) -> Setting:
+    """Processor times are measured: runs do not disturb each other."""
+    return Setting(setting.seeds, setting.out, console=setting.console)
+
+
+PARTS = (
+    Part(
+        "storm",
+        "not in the paper",
+        "new sessions beside established traffic: what the planes and the control plane need",
+        find_storm,
+        len(storm_runs.POINTS),
+    ),
+    Part(
+        "scale",
+        "not in the paper",
+        "1 to 64,000 sessions: forwarding, setups, memory, restart",
+        find_scale,
+        len(scale_runs.POINTS),
+    ),
+)
