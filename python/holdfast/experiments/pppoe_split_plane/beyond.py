@@ -21,8 +21,24 @@ SCALE_QUANTITIES = {
     "memory_mb": "memory (MB)",
     "recover_s": "restart of the control plane (s of processor time)",
 }
-STORM_MORE = ("ns_per_packet", "entries_us_per_setup", "setups_per_s", "ns_per_padi", "lost", "failed_setups")
-SCALE_MORE = ("ns_up", "ns_down", "installs_per_s", "control_ms_per_setup", "planes_ms_per_setup", "read_s")
+STORM_MORE = (
+    "ns_per_packet",
+    "entries_us_per_setup",
+    "setups_per_s",
+    "left_percent",
+    "ns_per_padi",
+    "lost",
+    "failed_setups",
+)
+SCALE_MORE = (
+    "ns_up",
+    "ns_down",
+    "installs_per_s",
+    "control_ms_per_setup",
+    "planes_ms_per_setup",
+    "upkeep_percent",
+    "read_s",
+)
 
 
 def found_storm(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:

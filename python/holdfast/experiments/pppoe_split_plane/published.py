@@ -54,9 +54,6 @@ LEFT_OUT = 119_476
 FITTED = (30, 90, 150, 210, 270)
 """Rows of the first table from which the service times come: every other one of the ten that are 30 packets apart."""
 
-STATED_GAIN_PERCENT = (7.0, 8.0)
-"""Of the text: "an 7%-8% improvement"."""
-
 PLANES = ("single", "split")
 
 
@@ -110,11 +107,11 @@ TABLE_2 = PublishedTable(
 
 GAIN = PublishedTable(
     name="gain",
-    place="text, and both tables",
+    place="both tables",
     title="mean improvement over the rows",
     keys=("rows",),
     columns=("gain_percent",),
-    rows=(("the text: 7 to 8", 7.5), ("the 15 of the first table", 7.5), ("the row that is left out", -1.3)),
+    rows=(("those of the first table that are not fitted", 7.5), ("the row that is left out", -1.3)),
     decimals=1,
     criteria={"gain_percent": Criterion(3.75, "half of the gain")},
 )

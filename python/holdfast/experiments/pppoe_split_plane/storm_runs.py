@@ -35,6 +35,8 @@ from holdfast.sweep import Point
 PACKETS = 50_000
 """Of established subscribers in a run, half of them in each direction."""
 
+SWITCHES = ("single", "balancer", "authentication", "forwarding")
+
 ESTABLISHED = 1000
 PAYLOAD_BYTES = 470
 """Of UDP: packets of 498 bytes of IP, about the mean of the Internet's."""
@@ -147,7 +149,11 @@ def padi(number: int) -> bytes:
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """One storm. Times per packet and per setup are of all switches together."""
+    """One storm. Times per packet and per setup are of all switches together.
+
+    ``setups_per_s``: as many as the control plane manages on a core of its own. ``left_percent``: of the packets without a storm,
+    when it sets up so many, with a core for each switch.
+    """
     return storm(point["plane"], *STORMS[point["storm"]], seed=seed, packets=PACKETS)
 
 
@@ -180,17 +186,27 @@ def storm(plane: str, setups: int, padis: int, *, seed: int, packets: int) -> di
     sent = TICKS * (len(ups) + len(downs))
     done = sum(host.state == "up" for host in hosts)
     busy, data = planes.busy_s(), planes.busy_s("data")
-    control, entries = sum(planes.busy_s("control").values()), sum(planes.busy_s("entries").values())
+    control, entries = planes.busy_s("control"), planes.busy_s("entries")
+    storm_s = {name: control[name] + entries[name] for name in busy}
+    setups_per_s = 1e9 * setups / planes.control_ns if setups else None
     return {
         "lost": sent - delivered,
         "failed_setups": setups - done,
         "ns_per_packet": 1e9 * sum(data.values()) / sent,
         "packets_per_s": sent / max(busy.values()),
         "packets_per_s_one_core": sent / sum(busy.values()),
-        "planes_us_per_setup": 1e6 * (control + entries) / setups if setups else None,
-        "entries_us_per_setup": 1e6 * entries / setups if setups else None,
+        "planes_us_per_setup": 1e6 * sum(storm_s.values()) / setups if setups else None,
+        "entries_us_per_setup": 1e6 * sum(entries.values()) / setups if setups else None,
         "control_us_per_setup": planes.control_ns / 1e3 / setups if setups else None,
-        "setups_per_s": 1e9 * setups / planes.control_ns if setups else None,
-        "ns_per_padi": 1e9 * control / padis if padis else None,
-        **{f"{name}_busy_s": busy.get(name) for name in ("single", "balancer", "authentication", "forwarding")},
+        "setups_per_s": setups_per_s,
+        "left_percent": 100 * left(data, {name: storm_s[name] / setups * setups_per_s for name in busy})
+        if setups_per_s is not None
+        else None,
+        "ns_per_padi": 1e9 * sum(control.values()) / padis if padis else None,
+        **{f"{name}_busy_s": busy.get(name) for name in SWITCHES},
     }
+
+
+def left(data_s: Mapping[str, float], shares: Mapping[str, float]) -> float:
+    """Of the rate of packets without a storm, what remains if the storm takes these shares of each switch's core."""
+    return max(data_s.values()) / max(data_s[name] / max(1e-9, 1 - shares[name]) for name in data_s)

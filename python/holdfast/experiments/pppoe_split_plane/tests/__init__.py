@@ -1,1 +1,1 @@
-"""Checks of the committed results, and what writes the README's tables."""
+"""The tables of the README from the committed results, and the tests of both."""

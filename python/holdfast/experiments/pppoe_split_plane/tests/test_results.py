@@ -1,0 +1,41 @@
+"""The committed results are consistent: the README with the files, and the files with reruns."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from holdfast import reproduce
+from holdfast.experiments.pppoe_split_plane import EXPERIMENT, tables_runs
+from holdfast.experiments.pppoe_split_plane.tests import report
+
+
+def test_the_readme_is_what_the_files_say() -> None:
+    readme = report.COMMITTED.readme.read_text(encoding="utf-8")
+    assert report.COMMITTED.replaced(readme, report.SECTIONS) == readme
+
+
+@pytest.mark.parametrize("part", list(report.STORED))
+def test_the_committed_numbers_are_what_the_committed_runs_say(part: str) -> None:
+    again = reproduce.compare(EXPERIMENT.part(part), report.found_again(part), report.seeds(part))
+    assert again is not None
+    kept = report.read(part)
+    assert kept.columns == again.columns
+    keys = again.columns[: again.columns.index("quantity") + 1]
+    assert kept.select(keys).rows() == again.select(keys).rows()
+    if "verdict" in kept.columns:
+        assert kept["verdict"].to_list() == again["verdict"].to_list()
+    for name in ("ours", "low", "high"):
+        assert kept[name].to_list() == pytest.approx(again[name].to_list(), rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("plane", ["single", "split"])
+@pytest.mark.parametrize(("file", "load"), [("table1_runs", "one by one"), ("burst_runs", "burst")])
+def test_a_rerun_of_a_seed_gives_the_committed_run(file: str, load: str, plane: str) -> None:
+    """Not nearly: the simulation is deterministic, on every machine."""
+    point = {"packets": 600, "plane": plane, "load": load}
+    kept = report.read(file).filter(*(pl.col(key) == wanted for key, wanted in point.items()), seed=1)
+    again = tables_runs.measure(point, 1)
+    assert {name: round(value, 6) for name, value in again.items()} == {
+        name: round(kept[name].item(), 6) for name in again
+    }
