@@ -15,6 +15,7 @@ from holdfast.experiments import Finding, Setting
 from holdfast.experiments.pppoe_split_plane import (
     EXPERIMENT,
     beyond,
+    drawing,
     live,
     live_runs,
     published,
@@ -60,7 +61,7 @@ def printed() -> str:
             f"- Mean of all 16: {sum(with_last) / 16:.1f} % ({low_16:.1f} .. {high_16:.1f}).",
             f"- All packets of the second table together took {totals[0]:,} ms with a single plane and {totals[1]:,} with a split "
             f"one: a gain of {100 * (1 - totals[1] / totals[0]):.1f} %.",
-            f"- Standard deviation of the single plane's first ten rows: {spread:.1f} ms, {100 * spread / mean:.0f} % of their mean.",
+            f"- Standard deviation of the first ten rows, single plane: {spread:.1f} ms, {100 * spread / mean:.0f} % of the mean.",
         ]
     )
 
@@ -182,9 +183,9 @@ def found_again(name: str) -> Finding:
     runs = read(STORED[name])
     match name:
         case "table1":
-            return Finding(tables.table1_numbers(runs), {"": tables.drawing.table1(runs)})
+            return Finding(tables.table1_numbers(runs), {"": drawing.table1(runs)})
         case "table2":
-            return Finding(tables.table2_numbers(runs), {"": tables.drawing.table2(runs)})
+            return Finding(tables.table2_numbers(runs), {"": drawing.table2(runs)})
         case "gain":
             return Finding(tables.gain_numbers(runs))
         case "burst":
