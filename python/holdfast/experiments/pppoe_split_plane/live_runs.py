@@ -7,6 +7,7 @@ the gateway's control plane does. All of them share this machine's processors.
 from __future__ import annotations
 
 import json
+import os
 import socket
 import statistics
 import subprocess
@@ -50,8 +51,10 @@ COUNTS = (30, 300, 600, 3000)
 POINTS: list[Point] = [{"packets": count, "plane": plane} for count in COUNTS for plane in published.PLANES]
 CORE_MAC, SERVER_MAC = "02:00:00:00:00:09", "06:00:00:00:00:09"
 
-CABLES = (("hfsplita0", "hfsplita1"), ("hfsplitf0", "hfsplitf1"), ("hfsplitc0", "hfsplitc1"))
-"""Between balancer and planes: the authentication plane's, and both of the forwarding plane's."""
+
+def cable_names() -> list[tuple[str, str]]:
+    """Between balancer and planes: the authentication plane's, and both of the forwarding plane's. Other processes have others."""
+    return [(f"hfs{os.getpid()}{cable}0", f"hfs{os.getpid()}{cable}1") for cable in "afc"]
 
 
 def _free_port() -> int:
@@ -104,7 +107,7 @@ def cables() -> Iterator[None]:
     """Pairs of interfaces between switches."""
     made: list[str] = []
     try:
-        for a, b in CABLES:
+        for a, b in cable_names():
             _ip("link", "add", a, "type", "veth", "peer", "name", b)
             made.append(a)
             for name in (a, b):
@@ -144,7 +147,7 @@ def _gateway(stack: ExitStack, plane: str, home: str, core: str) -> UserPlane:
     if plane == "single":
         return SinglePlane(stack.enter_context(switch("bng.p4", {1: home, 2: core}, VARIANTS["single"])), EDGES)
     stack.enter_context(cables())
-    (auth0, auth1), (access0, access1), (core0, core1) = CABLES
+    (auth0, auth1), (access0, access1), (core0, core1) = cable_names()
     balancer = stack.enter_context(switch("balancer.p4", {1: home, 2: auth0, 3: core, 11: access0, 12: core0}, {}))
     authentication = stack.enter_context(switch("bng.p4", {1: auth1}, VARIANTS["auth"]))
     forwarding = stack.enter_context(switch("bng.p4", {1: access1, 2: core1}, VARIANTS["forward"]))
