@@ -88,6 +88,9 @@ pub(crate) struct Host {
     pub(crate) memberships: Option<Box<Memberships>>,
 }
 
+/// Ports of a segment, its own and its peer's, the segment, and the INT stack that was in front of it.
+type Taken = (u16, u16, tcp::Segment, Option<Box<Telemetry>>);
+
 impl Host {
     pub(crate) fn new(config: HostConfig) -> Host {
         Host {
@@ -309,7 +312,7 @@ impl Host {
         destination: A,
         class: u8,
         bytes: &[u8],
-    ) -> Result<(u16, u16, tcp::Segment, Option<Box<Telemetry>>), wire::Error> {
+    ) -> Result<Taken, wire::Error> {
         if self.takes_telemetry && class >> 2 == int::DSCP {
             let (port, peer_port, segment, telemetry) =
                 read_telemetry(source, destination, class, bytes)?;

@@ -48,7 +48,7 @@ impl EntryEncoder {
     /// something is not a number as it stands, does not fit, or has a name that is not known here.
     #[pyo3(
         signature = (kind, matches, action, params, priority, metadata),
-        text_signature = "(kind, match, action, params, priority, metadata)"
+        text_signature = "($self, kind, match, action, params, priority, metadata)"
     )]
     #[expect(clippy::too_many_arguments, reason = "an entry's parts")]
     fn update<'py>(

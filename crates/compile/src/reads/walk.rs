@@ -532,16 +532,14 @@ impl<'p> Walker<'p> {
             state.unset.remove(&dst);
         }
         match kind {
-            StmtKind::SetValid(id) => {
-                if self.validity(&state, *id) != Some(true) {
-                    let header = &self.program.headers[id.index()];
-                    for slot in header.field_slots() {
-                        state.forget(slot);
-                        state.unset.insert(slot);
-                    }
-                    state.blamed.remove(id);
-                    self.make_valid(&mut state, *id, true);
+            StmtKind::SetValid(id) if self.validity(&state, *id) != Some(true) => {
+                let header = &self.program.headers[id.index()];
+                for slot in header.field_slots() {
+                    state.forget(slot);
+                    state.unset.insert(slot);
                 }
+                state.blamed.remove(id);
+                self.make_valid(&mut state, *id, true);
             }
             StmtKind::SetInvalid(id) => {
                 self.without_fields(&mut state, *id);
