@@ -391,11 +391,15 @@ fn options(defines: &[(&str, &str)]) -> Options {
 }
 
 /// The programs of the applications, with the macros of their variants.
-const APPLICATIONS: [(&str, &[(&str, &str)]); 18] = [
+const APPLICATIONS: [(&str, &[(&str, &str)]); 22] = [
     ("bier/bier.p4", &[]),
     ("bier/bier.p4", &[("REPLICATION", "1")]),
     ("bier/bier.p4", &[("REPLICATION", "2")]),
     ("bier/bier.p4", &[("ONE_PLUS_ONE", "1")]),
+    ("bng/balancer.p4", &[]),
+    ("bng/bng.p4", &[]),
+    ("bng/bng.p4", &[("AUTH_ONLY", "1")]),
+    ("bng/bng.p4", &[("FORWARD_ONLY", "1")]),
     ("firewall/firewall.p4", &[]),
     ("firewall/firewall.p4", &[("BRIDGED", "1")]),
     ("firewall/firewall.p4", &[("BINDINGS_ONLY", "1")]),

@@ -161,8 +161,7 @@ impl Gateway {
         let is_intact = ip[0] == 0x45
             && ip[8] > 1
             && is_intact(ip)
-            && ip_bytes >= 20
-            && ip_bytes <= MTU
+            && (20..=MTU).contains(&ip_bytes)
             && usize::from(length) + 28 <= received
             && u32::from(ip_bytes) + 2 <= u32::from(length)
             && !matches!(ip[16], 0 | 127 | 224..);

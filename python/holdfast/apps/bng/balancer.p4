@@ -324,6 +324,7 @@ control BalancerIngress(inout headers_t hdr, inout metadata_t meta, inout standa
             } else {
                 standard_metadata.egress_spec = CPU_PORT;
                 hdr.packet_in.setValid();
+                hdr.packet_in._pad = 0;
                 hdr.packet_in.ingress_port = standard_metadata.ingress_port;
             }
         } else if (meta.is_ipv4 == 0 && meta.is_ipv6 == 0) {

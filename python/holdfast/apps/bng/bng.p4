@@ -69,6 +69,7 @@ control SendToController(inout headers_t hdr, in metadata_t meta, inout standard
                 to_controller.count((bit<32>)kind);
                 standard_metadata.egress_spec = CPU_PORT;
                 hdr.packet_in.setValid();
+                hdr.packet_in._pad = 0;
                 hdr.packet_in.ingress_port = standard_metadata.ingress_port;
             }
         }
@@ -315,9 +316,17 @@ control BngIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
 #ifndef AUTH_ONLY
         bool is_ipv4 = hdr.ipv4.isValid();
         bool is_ipv6 = hdr.ipv6.isValid();
-        bit<32> header_bytes = is_ipv4 ? (bit<32>)hdr.ipv4.ihl << 2 : 32w40;
-        bit<32> ip_bytes = is_ipv4 ? (bit<32>)hdr.ipv4.total_len : (bit<32>)hdr.ipv6.payload_len + 40;
-        bit<8> hops = is_ipv4 ? hdr.ipv4.ttl : hdr.ipv6.hop_limit;
+        bit<32> header_bytes = 40;
+        bit<32> ip_bytes = 40;
+        bit<8> hops = 0;
+        if (is_ipv4) {
+            header_bytes = (bit<32>)hdr.ipv4.ihl << 2;
+            ip_bytes = (bit<32>)hdr.ipv4.total_len;
+            hops = hdr.ipv4.ttl;
+        } else if (is_ipv6) {
+            ip_bytes = (bit<32>)hdr.ipv6.payload_len + 40;
+            hops = hdr.ipv6.hop_limit;
+        }
 #endif
 
         if (role == ROLE_NONE) {
@@ -333,7 +342,10 @@ control BngIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
             reason = MALFORMED;
 #endif
         } else if (role == ROLE_ACCESS) {
-            bit<32> carried = (bit<32>)hdr.pppoe.length;
+            bit<32> carried = 0;
+            if (hdr.pppoe.isValid()) {
+                carried = (bit<32>)hdr.pppoe.length;
+            }
             bool is_session = hdr.ppp.isValid();
             bool is_discovery = hdr.pppoe.isValid() && !is_session;
 #ifdef PORT_TAG
