@@ -57,9 +57,9 @@ STYLES: Mapping[str, Style] = {
     "rack": Style("SACK with RACK-TLP", "#E69F00", "D"),
     "cubic": Style("CUBIC", "#D55E00", "v"),
     "bbr": Style("BBR", "#CC79A7", "P"),
-    "hpcc": Style("HPCC", "#009E73", "o"),
-    "dctcp": Style("DCTCP from line rate, marks above 300 kB", "#0072B2", "s"),
-    "dctcp-30k": Style("DCTCP, marks above 30 kB", "#56B4E9", "^"),
+    "hpcc": Style("HPCC", "#009E73", "P"),
+    "dctcp": Style("DCTCP from line rate, marks above 300 kB", "#0072B2", "v"),
+    "dctcp-30k": Style("DCTCP, marks above 30 kB", "#56B4E9", "s"),
     # How P4-Protect's study forwards, and what its receiver accepts.
     "plain": Style("plain: IP router", "#999999", "^"),
     "unprotected": Style("unprotected: P4-Protect, other traffic", "#D55E00", "s"),

@@ -35,7 +35,6 @@ from holdfast.apps.bng.frames import untagged
 from holdfast.experiments.pppoe_split_plane import setup
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
-from holdfast.p4runtime.stubs import Proto
 from holdfast.subscribers.plane import Line
 
 Kind: TypeAlias = Literal["data", "control", "entries"]
@@ -99,10 +98,10 @@ class _TimedDevice(Device):
     planes: Planes
     name: str
 
-    def write(self, request: Proto) -> None:
+    def write_serialized(self, data: bytes) -> None:
         """See :class:`Device`."""
         with self.planes.timed(self.name, "entries"):
-            super().write(request)
+            super().write_serialized(data)
 
 
 class ControlClock:
