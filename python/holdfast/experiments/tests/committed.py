@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -130,3 +131,16 @@ def markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table."""
     lines = ["| " + " | ".join(headings) + " |", "|" + "---|" * len(headings)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def check_numbers(kept: pl.DataFrame, again: pl.DataFrame) -> None:
+    """Asserts that a part's committed numbers are those computed again from its committed runs, verdicts included."""
+    assert kept.columns == again.columns
+    keys = again.columns[: again.columns.index("quantity") + 1]
+    assert kept.select(keys).rows() == again.select(keys).rows()
+    if "verdict" in kept.columns:
+        assert kept["verdict"].to_list() == again["verdict"].to_list()
+    for name in ("ours", "low", "high"):
+        for before, now in zip(kept[name].to_list(), again[name].to_list(), strict=True):
+            # Values of figures are rounded; neither or both are absent.
+            assert before == now or math.isclose(before, now, rel_tol=1e-4, abs_tol=1e-4), (name, before, now)

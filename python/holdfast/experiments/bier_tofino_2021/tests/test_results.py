@@ -18,6 +18,7 @@ from holdfast.experiments.bier_tofino_2021 import (
     throughput,
 )
 from holdfast.experiments.bier_tofino_2021.tests import report
+from holdfast.experiments.tests.committed import check_numbers
 from holdfast.sweep import Point
 
 
@@ -30,14 +31,7 @@ def test_the_readme_is_what_the_files_say() -> None:
 def test_the_committed_numbers_are_what_the_committed_runs_say(part: str) -> None:
     again = reproduce.compare(EXPERIMENT.part(part), report.found_again(part), report.COMMITTED.seeds(part))
     assert again is not None
-    kept = report.read(part)
-    assert kept.columns == again.columns
-    keys = again.columns[: again.columns.index("quantity") + 1]
-    assert kept.select(keys).rows() == again.select(keys).rows()
-    if "verdict" in kept.columns:
-        assert kept["verdict"].to_list() == again["verdict"].to_list()
-    for name in ("ours", "low", "high"):
-        assert kept[name].to_list() == pytest.approx(again[name].to_list(), rel=1e-4, abs=1e-4)
+    check_numbers(report.read(part), again)
 
 
 @pytest.mark.parametrize(
