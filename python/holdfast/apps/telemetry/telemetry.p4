@@ -377,7 +377,9 @@ control TelemetryEgress(inout headers_t hdr, inout metadata_t meta, inout standa
 #else
         node.apply();
         report_settings.apply();
-        if (meta.report == 1) {
+        if (meta.report == 1 && reporter.on == 0) {
+            mark_to_drop(standard_metadata);  // a node that reports to nobody
+        } else if (meta.report == 1) {
             make_report.apply(hdr, meta, reporter, standard_metadata);
         } else if (standard_metadata.egress_port != CPU_PORT && (hdr.ipv4.isValid() || hdr.ipv6.isValid())) {
             port_settings.apply();

@@ -259,6 +259,12 @@ def test_drops_that_nobody_watches(compiled: Compile, executor: str) -> None:
     assert Node(compiled(), executor).send(l4("tcp", b"", ttl=1)) == []
 
 
+def test_a_node_that_reports_to_nobody_reports_no_drops(compiled: Compile, executor: str) -> None:
+    node = Node(compiled(), executor, watches=[Watch(instructions=NODE_AND_PORTS)])
+    node.client.reset_default("report_settings")
+    assert node.send(l4("tcp", b"payload", ttl=1)) == []
+
+
 def test_sampled_out_flows_still_report_drops(compiled: Compile) -> None:
     node = Node(compiled(), watches=[Watch(sampling=0.0)])
     assert len(node.send(l4("tcp", b"", ttl=1))) == 1
