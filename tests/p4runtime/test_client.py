@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from conftest import Bench
+from device_bench import Bench
 
 from holdfast.p4runtime import Arbitration, Client, GrpcClient, LocalClient, P4RuntimeError, PacketIn, Server
 from holdfast.p4runtime.received import DigestList, StreamError

@@ -11,7 +11,7 @@ from typing import Any
 
 import grpc
 import pytest
-from conftest import Bench, make_bench
+from device_bench import Bench, make_bench
 from google.rpc import status_pb2
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

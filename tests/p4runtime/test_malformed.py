@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from conftest import Bench, make_bench
+from device_bench import Bench, make_bench
 from random_messages import Ids, ids_of, message_of
 from raw import read_entries
 

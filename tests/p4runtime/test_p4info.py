@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import HERE, P4INFO, accept
+from device_bench import HERE, P4INFO, accept
 
 from holdfast import _core
 from holdfast.p4runtime import P4InfoIndex, P4RuntimeError

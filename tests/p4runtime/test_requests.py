@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from conftest import Bench, make_bench
+from device_bench import Bench, make_bench
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from raw import DELETE, INSERT, MODIFY, Raw, exact, failures, lpm, optional, range_, read_entries, request, ternary

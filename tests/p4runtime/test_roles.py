@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from conftest import HERE, P4INFO, accept, make_bench
+from device_bench import HERE, P4INFO, accept, make_bench
 from raw import INSERT, MODIFY, Raw, exact, request, update
 
 from holdfast import _core

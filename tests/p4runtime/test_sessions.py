@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from conftest import Bench
+from device_bench import Bench
 from raw import INSERT, MODIFY, Raw, exact, failures, group, read, read_entries, request, update, write
 
 from holdfast._core import Program

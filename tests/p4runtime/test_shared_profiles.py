@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from conftest import HERE
+from device_bench import HERE
 from raw import INSERT, MODIFY, Raw, exact, request, update
 
 from holdfast import _core

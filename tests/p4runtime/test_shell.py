@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Bench
+from device_bench import Bench
 from loop import loop_server
 from raw import MODIFY, Raw, update, write
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from conftest import Bench
+from device_bench import Bench
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from raw import DELETE, INSERT, MODIFY, failures, read, update

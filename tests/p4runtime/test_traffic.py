@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import HERE
+from device_bench import HERE
 
 from holdfast import _core
 from holdfast.p4runtime import Device, LocalClient, P4RuntimeError, PacketIn

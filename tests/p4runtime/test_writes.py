@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from conftest import Bench
+from device_bench import Bench
 from raw import (
     DELETE,
     INSERT,

@@ -11,7 +11,7 @@ from typing import Any
 import grpc
 import pytest
 from abuse.steady import Moment, Steady, steady
-from conftest import make_bench
+from device_bench import make_bench
 from p4.v1 import p4runtime_pb2 as p4
 from p4.v1 import p4runtime_pb2_grpc as p4_grpc
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import grpc
 import pytest
 from abuse.steady import Steady, steady
-from conftest import make_bench
+from device_bench import make_bench
 from p4.v1 import p4runtime_pb2 as p4
 from p4.v1 import p4runtime_pb2_grpc as p4_grpc
 from test_grpc import self_signed
