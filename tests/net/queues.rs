@@ -1,8 +1,10 @@
 //! Tests switches with traffic managers through the public interface: where packets wait, for how long, and the metadata that the program gets.
 
+mod captured;
 mod hosts;
 mod tagged_switch;
 
+use captured::Captured;
 use engine::DropReason;
 use hosts::host;
 use net::clock::wall::{FrameIo, NoInterfaces, SendOutcome, WallClock};
@@ -346,7 +348,7 @@ fn a_queue_marks_what_can_be_marked() {
         .set_queueing("s", Queueing::Auto, config)
         .unwrap();
     let captures = [2, 4].map(|port| {
-        let capture = Capture::default();
+        let capture = Captured::default();
         bench
             .network
             .capture("s", port, Box::new(capture.clone()))
@@ -367,8 +369,7 @@ fn a_queue_marks_what_can_be_marked() {
     bench.run(MS);
     // One is sent and two find at most one packet waiting; two are marked, or dropped.
     let sent = captures.map(|capture| {
-        capture
-            .frames()
+        frames(&capture)
             .map(|frame| Tag::of(&frame).port)
             .collect::<Vec<_>>()
     });
@@ -379,29 +380,13 @@ fn a_queue_marks_what_can_be_marked() {
     );
 }
 
-/// A pcap file in memory, of frames of one size.
-#[derive(Clone, Default)]
-struct Capture(Arc<Mutex<Vec<u8>>>);
-
-impl Capture {
-    fn frames(self) -> impl Iterator<Item = Vec<u8>> {
-        let bytes = self.0.lock().unwrap().clone();
-        let records = bytes[24..]
-            .chunks_exact(16 + FRAME)
-            .map(|record| record[16..].to_vec());
-        records.collect::<Vec<_>>().into_iter()
-    }
-}
-
-impl std::io::Write for Capture {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
+/// The frames of a capture, all of one size.
+fn frames(capture: &Captured) -> impl Iterator<Item = Vec<u8>> {
+    let bytes = capture.bytes();
+    let records = bytes[24..]
+        .chunks_exact(16 + FRAME)
+        .map(|record| record[16..].to_vec());
+    records.collect::<Vec<_>>().into_iter()
 }
 
 #[test]

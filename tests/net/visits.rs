@@ -1,8 +1,10 @@
 //! Visits do not change results: nodes that handle their packets one by one, as with unknown reaction delays, give the same results as nodes that
 //! handle many at a time. The tests use random networks with every feature.
 
+mod captured;
 mod mac_switch;
 
+use captured::Captured;
 use mac_switch::{Kind, switch_of};
 use net::random::Stream;
 use net::{
@@ -12,28 +14,11 @@ use net::{
 };
 use std::collections::VecDeque;
 use std::fmt::Write as _;
-use std::io::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::sync::{Arc, Mutex};
 
 const US: u64 = 1_000_000;
 const MS: u64 = 1_000_000_000;
 const END_PS: u64 = 4 * MS;
-
-/// What a capture wrote.
-#[derive(Clone, Debug, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Shared {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
 
 /// A random network, and what can be read from it afterwards.
 struct Scenario {
@@ -42,7 +27,7 @@ struct Scenario {
     links: u32,
     flows: Vec<(FlowId, Family)>,
     tcp: Vec<(TcpFlowId, Family)>,
-    captures: Vec<Shared>,
+    captures: Vec<Captured>,
 }
 
 /// Over what flows go.
@@ -207,7 +192,7 @@ fn scenario(seed: u64, families: Families) -> Scenario {
     add_traffic(&mut result, &mut dice, hosts, family);
     add_failures(&mut result, &mut dice);
     if dice.below(2) == 0 {
-        let capture = Shared::default();
+        let capture = Captured::default();
         let switch = format!("s{}", dice.below(switches));
         result
             .network
@@ -332,7 +317,7 @@ fn run(seed: u64, families: Families, reaction_ps: u64) -> String {
         writeln!(text, "{known:?} {:?}", network.tcp_goodput(flow)).unwrap();
     }
     for capture in &scenario.captures {
-        writeln!(text, "{:x?}", capture.0.lock().unwrap()).unwrap();
+        writeln!(text, "{:x?}", capture.bytes()).unwrap();
     }
     writeln!(text, "{} events", network.steps()).unwrap();
     text

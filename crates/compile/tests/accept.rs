@@ -3,23 +3,12 @@
 //! For `tests/p4/accept/NAME.p4` the IR is in `NAME.ir`, the P4Info in `NAME.p4info`, and warnings, if any, in `NAME.warnings`. Set `UPDATE_EXPECT=1` to write
 //! what is given now, and read it before committing.
 
-use std::path::{Path, PathBuf};
+mod programs;
+
+use std::path::Path;
 
 use compile::{Options, compile_file, compile_text};
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn programs(folder: &str) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(root().join(folder)).expect("a folder of programs");
-    let paths = entries.map(|e| e.expect("an entry").path());
-    let mut paths: Vec<PathBuf> = paths
-        .filter(|p| p.extension().is_some_and(|e| e == "p4"))
-        .collect();
-    paths.sort();
-    paths
-}
+use programs::{programs, root};
 
 fn name(path: &Path) -> String {
     path.file_name()

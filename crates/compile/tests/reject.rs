@@ -3,28 +3,19 @@
 //! `tests/p4/reject/semantic/NAME.p4` must give `NAME.expect`. Set `UPDATE_EXPECT=1` to write what is given now, and read it
 //! before committing.
 
+mod programs;
+
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use compile::{Options, compile_text};
+use programs::programs;
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/p4/reject/semantic")
-}
-
-fn programs() -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder()).expect("the folder of rejected programs");
-    let paths = entries.map(|e| e.expect("an entry").path());
-    let mut paths: Vec<PathBuf> = paths
-        .filter(|p| p.extension().is_some_and(|e| e == "p4"))
-        .collect();
-    paths.sort();
-    paths
-}
+const FOLDER: &str = "tests/p4/reject/semantic";
 
 #[test]
 fn each_program_is_rejected_with_its_text() {
-    let programs = programs();
+    let programs = programs(FOLDER);
     assert!(programs.len() >= 90, "only {} programs", programs.len());
     for path in programs {
         let source = std::fs::read_to_string(&path).expect("a program");
@@ -59,7 +50,7 @@ fn every_message_has_a_program() {
         .filter(|s| s.len() == 5 && (s.starts_with("E1") || s.starts_with("W1")));
     let codes: BTreeSet<&str> = quoted.collect();
     let mut shown = String::new();
-    for path in programs() {
+    for path in programs(FOLDER) {
         shown += &std::fs::read_to_string(path.with_extension("expect")).expect("an expected text");
     }
     let missing: Vec<&&str> = codes

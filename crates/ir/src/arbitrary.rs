@@ -7,6 +7,7 @@ mod body;
 mod rng;
 
 use crate::*;
+pub use body::{COMPARISONS, SAME_WIDTH, SHIFTS};
 pub use rng::Rng;
 
 /// Widths that meet every case of an executor: below, at and above 8, 16, 32, 64 and 128 bits, and well beyond.

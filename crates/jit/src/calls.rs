@@ -273,8 +273,7 @@ const ALGORITHMS: [HashAlgorithm; 5] = [
 
 /// The number by which [`hash_bytes`] knows an algorithm.
 pub(crate) fn algorithm_code(algorithm: HashAlgorithm) -> u64 {
-    let at = ALGORITHMS.iter().position(|&a| a == algorithm);
-    at.expect("all algorithms are there") as u64
+    place_in(&ALGORITHMS, algorithm)
 }
 
 /// Hashes `data`, then the payload if wanted, into `out`.
@@ -320,8 +319,13 @@ const OPERATORS: [BinaryOp; 6] = [
 
 /// The number by which [`binary`] knows an operator.
 pub(crate) fn operator_code(op: BinaryOp) -> u64 {
-    let at = OPERATORS.iter().position(|&o| o == op);
-    at.expect("only these operators are called") as u64
+    place_in(&OPERATORS, op)
+}
+
+/// Generated code passes an element of a list as its place there.
+fn place_in<T: PartialEq>(list: &[T], element: T) -> u64 {
+    let at = list.iter().position(|each| *each == element);
+    at.expect("only what is in the list is called") as u64
 }
 
 /// `out = a op b`, for values too wide to do in place.

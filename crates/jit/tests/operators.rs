@@ -4,7 +4,7 @@
 
 use engine::runtime::Runtime;
 use engine::{Executor, Intents, PacketContext};
-use ir::arbitrary::Rng;
+use ir::arbitrary::{COMPARISONS, Rng, SAME_WIDTH, SHIFTS};
 use ir::*;
 use std::sync::Arc;
 
@@ -13,29 +13,9 @@ const WIDTHS: [u32; 26] = [
     256, 300, 600,
 ];
 
-const BINARY: [BinaryOp; 21] = [
-    BinaryOp::Add,
-    BinaryOp::Sub,
-    BinaryOp::Mul,
-    BinaryOp::Div,
-    BinaryOp::Mod,
-    BinaryOp::And,
-    BinaryOp::Or,
-    BinaryOp::Xor,
-    BinaryOp::Shl,
-    BinaryOp::Shr,
-    BinaryOp::Sar,
-    BinaryOp::AddSat,
-    BinaryOp::SubSat,
-    BinaryOp::SAddSat,
-    BinaryOp::SSubSat,
-    BinaryOp::Eq,
-    BinaryOp::Ne,
-    BinaryOp::Ult,
-    BinaryOp::Ule,
-    BinaryOp::Slt,
-    BinaryOp::Sle,
-];
+fn every_operator() -> impl Iterator<Item = BinaryOp> {
+    SAME_WIDTH.into_iter().chain(SHIFTS).chain(COMPARISONS)
+}
 
 /// A value whose ones are often many in a row.
 fn bits(rng: &mut Rng, width: u32) -> Bits {
@@ -198,7 +178,7 @@ fn evaluate(expr: &Expr, layout: &Layout, state: &[u64], packet: usize) -> Bits 
 fn binary_operators() {
     for width in WIDTHS {
         let mut built = Built::new(&[width, width]);
-        for op in BINARY {
+        for op in every_operator() {
             built.binary(op, 0, 1);
             // Equal operands, which random values never are.
             built.binary(op, 0, 0);
@@ -212,7 +192,7 @@ fn operators_with_constants() {
     for width in WIDTHS {
         let mut rng = Rng::new(u64::from(width) << 8);
         let mut built = Built::new(&[width]);
-        for op in BINARY {
+        for op in every_operator() {
             for _ in 0..4 {
                 let constant = Box::new(Expr::Const(bits(&mut rng, width)));
                 let (a, b) = (built.input(0), constant.clone());
@@ -294,7 +274,7 @@ fn concatenations() {
 fn very_wide_values() {
     for width in [513, 1024, 2400] {
         let mut built = Built::new(&[width, width, 16]);
-        for op in BINARY {
+        for op in every_operator() {
             built.binary(op, 0, 1);
             built.binary(op, 0, 0);
         }

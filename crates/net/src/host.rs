@@ -260,14 +260,10 @@ impl Host {
             ipv4::PROTOCOL_UDP => receive_udp(packet.source(), to, packet.payload(), recognise),
             ipv4::PROTOCOL_TCP => {
                 let (source, class) = (packet.source(), packet.traffic_class());
-                match self.read(source, to, class, packet.payload()) {
-                    Ok((port, peer_port, segment, telemetry)) => Received::Segment {
-                        endpoint: find(&self.connections, Key4::new(port, peer_port, source)),
-                        segment,
-                        telemetry,
-                    },
-                    Err(_) => Received::Corrupt(None),
-                }
+                let read = self.read(source, to, class, packet.payload());
+                received_segment(read, &self.connections, |port, peer_port| {
+                    Key4::new(port, peer_port, source)
+                })
             }
             _ => Received::Other,
         }
@@ -291,14 +287,10 @@ impl Host {
             ipv4::PROTOCOL_UDP => receive_udp(packet.source(), to, packet.payload(), recognise),
             ipv4::PROTOCOL_TCP => {
                 let (source, class) = (packet.source(), packet.traffic_class());
-                match self.read(source, to, class, packet.payload()) {
-                    Ok((port, peer_port, segment, telemetry)) => Received::Segment {
-                        endpoint: find(&self.connections_v6, Key6::new(port, peer_port, source)),
-                        segment,
-                        telemetry,
-                    },
-                    Err(_) => Received::Corrupt(None),
-                }
+                let read = self.read(source, to, class, packet.payload());
+                received_segment(read, &self.connections_v6, |port, peer_port| {
+                    Key6::new(port, peer_port, source)
+                })
             }
             _ => Received::Other,
         }
@@ -467,6 +459,22 @@ fn insert<K: Copy + Ord>(table: &mut Vec<(K, EndpointId)>, key: K, endpoint: End
 fn find<K: Copy + Ord>(table: &[(K, EndpointId)], key: K) -> Option<EndpointId> {
     let found = table.binary_search_by_key(&key, |(key, _)| *key);
     found.ok().map(|at| table[at].1)
+}
+
+/// A segment, with the connection whose key its ports give.
+fn received_segment<'a, K: Copy + Ord>(
+    read: Result<Taken, wire::Error>,
+    connections: &[(K, EndpointId)],
+    key: impl FnOnce(u16, u16) -> K,
+) -> Received<'a> {
+    match read {
+        Ok((port, peer_port, segment, telemetry)) => Received::Segment {
+            endpoint: find(connections, key(port, peer_port)),
+            segment,
+            telemetry,
+        },
+        Err(_) => Received::Corrupt(None),
+    }
 }
 
 fn receive_udp<'a, A: Address>(

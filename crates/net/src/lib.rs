@@ -17,6 +17,9 @@
 
 mod addresses;
 mod capture;
+#[cfg(test)]
+#[path = "../../../tests/net/captured.rs"]
+mod captured;
 pub mod clock;
 pub mod detection;
 mod error;

@@ -4,7 +4,7 @@ use super::{Generator, Place};
 use crate::*;
 
 /// Operators that keep the width.
-const SAME_WIDTH: [BinaryOp; 12] = [
+pub const SAME_WIDTH: [BinaryOp; 12] = [
     BinaryOp::Add,
     BinaryOp::Sub,
     BinaryOp::Mul,
@@ -19,9 +19,11 @@ const SAME_WIDTH: [BinaryOp; 12] = [
     BinaryOp::SSubSat,
 ];
 
-const SHIFTS: [BinaryOp; 3] = [BinaryOp::Shl, BinaryOp::Shr, BinaryOp::Sar];
+/// Shifts.
+pub const SHIFTS: [BinaryOp; 3] = [BinaryOp::Shl, BinaryOp::Shr, BinaryOp::Sar];
 
-const COMPARISONS: [BinaryOp; 6] = [
+/// Comparisons, whose results have one bit.
+pub const COMPARISONS: [BinaryOp; 6] = [
     BinaryOp::Eq,
     BinaryOp::Ne,
     BinaryOp::Ult,

@@ -89,6 +89,19 @@ fn echo_request_v6(source: Ipv6Addr) -> Vec<u8> {
     ipv6_frame(source, HOST_IPV6, ipv6::NEXT_HEADER_ICMPV6, &message)
 }
 
+/// From port 1 to port 2, with a checksum.
+fn udp_datagram<A: Address>(source: A, destination: A) -> Vec<u8> {
+    let mut datagram = Vec::new();
+    let header = udp::Header {
+        source_port: 1,
+        destination_port: 2,
+    };
+    header
+        .emit(source, destination, b"some payload", &mut datagram)
+        .unwrap();
+    datagram
+}
+
 #[test]
 fn ipv6_subnets() {
     for (prefix_len, neighbour, far) in [
@@ -186,14 +199,8 @@ fn connections_of_both_families_are_told_apart() {
 
 #[test]
 fn what_is_flipped_in_an_ipv6_packet_is_noticed_where_something_covers_it() {
-    let (mut datagram, mut segment) = (Vec::new(), Vec::new());
-    let header = udp::Header {
-        source_port: 1,
-        destination_port: 2,
-    };
-    header
-        .emit(FAR_IPV6, HOST_IPV6, b"some payload", &mut datagram)
-        .unwrap();
+    let datagram = udp_datagram(FAR_IPV6, HOST_IPV6);
+    let mut segment = Vec::new();
     let header = wire::tcp::Header::default();
     header
         .emit(FAR_IPV6, HOST_IPV6, b"some payload", &mut segment)
@@ -245,14 +252,7 @@ fn what_is_flipped_in_an_ipv6_packet_is_noticed_where_something_covers_it() {
 
 #[test]
 fn a_datagram_over_ipv6_needs_a_checksum() {
-    let mut datagram = Vec::new();
-    let header = udp::Header {
-        source_port: 1,
-        destination_port: 2,
-    };
-    header
-        .emit(FAR_IPV6, HOST_IPV6, b"some payload", &mut datagram)
-        .unwrap();
+    let mut datagram = udp_datagram(FAR_IPV6, HOST_IPV6);
     datagram[6..8].fill(0);
     let frame = ipv6_frame(FAR_IPV6, HOST_IPV6, ipv4::PROTOCOL_UDP, &datagram);
     // Also where the payload's sum is known.
@@ -367,14 +367,7 @@ fn pings_are_answered_through_the_right_neighbour() {
 
 #[test]
 fn every_flipped_bit_behind_the_ethernet_header_is_noticed() {
-    let mut segment = Vec::new();
-    let header = udp::Header {
-        source_port: 1,
-        destination_port: 2,
-    };
-    header
-        .emit(FAR, HOST_IPV4, b"some payload", &mut segment)
-        .unwrap();
+    let segment = udp_datagram(FAR, HOST_IPV4);
     let datagram = ipv4_frame(FAR, HOST_IPV4, ipv4::PROTOCOL_UDP, &segment);
     assert_eq!(
         host(24).receive(&datagram, |_| None),

@@ -1,6 +1,7 @@
 //! Whole networks under the virtual clock, with closures in place of programs.
 
 use super::*;
+use crate::captured::Captured;
 use crate::link::{DirectionCounters, Jitter, Loss};
 use crate::notification::{Notification, NotificationEvent};
 use crate::ordering::{OrderingConfig, OrderingCounters};
@@ -65,6 +66,18 @@ fn router(network: &mut Network, name: &str, latency_ps: u64) {
         let (packet, number) = towards_host(packet);
         out.push(Output::new(u32::from(number), packet));
     });
+}
+
+/// h1, h2 and h3 on ports 1, 2 and 3 of s, by links of a gigabit per second without delay.
+fn three_hosts(network: &mut Network) {
+    for number in 1..=3 {
+        let name = format!("h{number}");
+        network.add_host(&name, host(number)).unwrap();
+        let link = LinkConfig::new(GIGABIT, 0);
+        network
+            .add_link(&name, 0, "s", number.into(), link)
+            .unwrap();
+    }
 }
 
 /// h1 and h2 on ports 1 and 2 of s: gigabit, 5 us; the switch takes 2 us.
@@ -333,26 +346,14 @@ fn multicast_is_received_by_whoever_gets_it() {
             out.push(Output::new(port, packet.clone()));
         }
     });
-    for number in 1..=3 {
-        let name = format!("h{number}");
-        network.add_host(&name, host(number)).unwrap();
-        network
-            .add_link(
-                &name,
-                0,
-                "s",
-                u32::from(number),
-                LinkConfig::new(GIGABIT, 0),
-            )
-            .unwrap();
-    }
+    three_hosts(&mut network);
     let flow = network
         .add_udp_stream(&UdpStream {
             destination: Destination::Ipv4(Ipv4Addr::new(239, 129, 2, 3)),
             ..stream("h1", "", 1000.0, 2 * MS)
         })
         .unwrap();
-    let mut pcap = SharedBuffer::default();
+    let pcap = Captured::default();
     network.capture("h2", 0, Box::new(pcap.clone())).unwrap();
     assert_eq!(network.run(5 * MS), Ok(vec![]));
     assert_eq!(network.received_at(flow, "h2").unwrap().sequence, [0, 1]);
@@ -364,30 +365,10 @@ fn multicast_is_received_by_whoever_gets_it() {
     let at = |host| network.flow_statistics_at(flow, host).unwrap();
     assert_eq!((at("h2").delivered, at("h2").duplicated), (2, 0));
     assert_eq!((at("h3").delivered, at("h3").duplicated), (2, 2));
-    let bytes = pcap.take();
+    let bytes = pcap.bytes();
     let mut records = wire::pcap::Reader::new(&bytes).unwrap();
     let first = records.next().unwrap().unwrap();
     assert_eq!(&first.frame[..6], &[1, 0, 0x5e, 1, 2, 3]);
-}
-
-#[derive(Clone, Default)]
-struct SharedBuffer(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
-
-impl SharedBuffer {
-    fn take(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.0.lock().unwrap())
-    }
-}
-
-impl Write for SharedBuffer {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
 }
 
 #[test]
@@ -403,8 +384,8 @@ fn captures_show_both_directions_with_their_times() {
             payload_bytes: 56,
         })
         .unwrap();
-    let mut at_host = SharedBuffer::default();
-    let mut at_switch = SharedBuffer::default();
+    let at_host = Captured::default();
+    let at_switch = Captured::default();
     network.capture("h1", 0, Box::new(at_host.clone())).unwrap();
     network
         .capture("s", 2, Box::new(at_switch.clone()))
@@ -420,12 +401,12 @@ fn captures_show_both_directions_with_their_times() {
     // The host hands over its second request although the link is down; then nobody sees it.
     let round_trip_ns = 4 * 5_976 + 4_000;
     assert_eq!(
-        times(&at_host.take()),
+        times(&at_host.bytes()),
         [(1, 98), (1 + round_trip_ns, 98), (1_000_001, 98)]
     );
     let one_way = 1 + 5_976 + 2_000;
     assert_eq!(
-        times(&at_switch.take()),
+        times(&at_switch.bytes()),
         [(one_way, 98), (one_way + 2 * 5_976, 98)]
     );
     assert!(network.capture("h1", 1, Box::new(Vec::new())).is_err());

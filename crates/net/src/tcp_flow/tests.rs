@@ -1,11 +1,10 @@
 //! TCP over whole networks under the virtual clock, with a closure for the switch.
 
+use crate::captured::Captured;
 use crate::switch::closure::Closure;
 use crate::*;
 use engine::{Output, Packet};
-use std::io::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::sync::{Arc, Mutex};
 
 const MS: u64 = 1_000_000_000;
 const S: u64 = 1000 * MS;
@@ -115,26 +114,11 @@ fn a_transfer_completes(family: Family) {
     assert_eq!(now.server_state, tcp::State::Closed);
 }
 
-/// What a capture wrote.
-#[derive(Clone, Debug, Default)]
-struct Written(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Written {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 /// Written by hand from RFC 8200, section 3, and RFC 9293, section 3.1.
 #[test]
 fn a_segment_over_ipv6_byte_by_byte() {
     let mut network = pair(bottleneck(40_000));
-    let written = Written::default();
+    let written = Captured::default();
     let capture = Box::new(written.clone());
     network.capture("h1", 0, capture).unwrap();
     let flow = TcpTransfer {
@@ -144,7 +128,7 @@ fn a_segment_over_ipv6_byte_by_byte() {
     };
     network.add_tcp(&flow).unwrap();
     network.run(S).unwrap();
-    let bytes = written.0.lock().unwrap();
+    let bytes = written.bytes();
     let records = wire::pcap::Reader::new(&bytes[..]).unwrap();
     let frames: Vec<Vec<u8>> = records
         .map(|record| record.unwrap().frame.to_vec())

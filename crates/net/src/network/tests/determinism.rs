@@ -102,19 +102,7 @@ fn packets_of_one_instant_have_an_order() {
             network.set_reaction_ps(0);
         }
         router(&mut network, "s", 0);
-        for number in 1..=3 {
-            let name = format!("h{number}");
-            network.add_host(&name, host(number)).unwrap();
-            network
-                .add_link(
-                    &name,
-                    0,
-                    "s",
-                    u32::from(number),
-                    LinkConfig::new(GIGABIT, 0),
-                )
-                .unwrap();
-        }
+        three_hosts(&mut network);
         let mut sources = ["h1", "h2"];
         if swapped {
             sources.reverse();
