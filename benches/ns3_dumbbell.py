@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from holdfast._core import SimulationBenchmark
+from holdfast._core import measure_simulation
 
 SOURCE = Path(__file__).parent / "ns3" / "dumbbell.cc"
 LIBRARIES = ("applications", "traffic-control", "internet", "bridge", "point-to-point", "network", "stats", "core")
@@ -58,7 +58,7 @@ def main() -> int:
             return 0
         theirs, ours = [], []
         for _ in range(options.repeat):
-            measured = SimulationBenchmark.measure("dumbbell", options.quick)
+            measured = measure_simulation("dumbbell", options.quick)
             ours.append(measured.processor_s / measured.packets)
             other = ns3(program, measured.simulated_s)
             theirs.append(other["processor_s"] / other["segments"])

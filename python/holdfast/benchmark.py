@@ -6,14 +6,18 @@ The measuring itself is native (``crates/bench``); here is what to measure and h
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import TypeVar
 
 from rich.table import Table
 
-from holdfast import whole_files
-from holdfast._core import Benchmark, BenchmarkResult, SimulationBenchmark, TableBenchmark
+from holdfast import _core, whole_files
 from holdfast.errors import HoldfastError
+from holdfast.measurements import ProgramMeasurement, SimulationMeasurement, TableMeasurement
+
+Measured = TypeVar("Measured")
 
 SIZES_BYTES = (64, 512, 1500)
 """Packet sizes, from the first byte of the Ethernet header to the last of the payload."""
@@ -25,16 +29,28 @@ def run(
     *,
     quick: bool,
     progress: Callable[[str], None],
-) -> list[BenchmarkResult]:
+) -> list[ProgramMeasurement]:
     """Measures each program (all if none is named) with each size (the usual ones if none is)."""
     results = []
-    for program in _named(programs, Benchmark.programs(), "benchmark"):
+    for program in _named(programs, _core.Benchmark.programs(), "benchmark"):
         progress(f"{program}: compiling and filling tables")
-        benchmark = Benchmark(program, quick)
+        benchmark = _core.Benchmark(program, quick)
         for size_bytes in sizes_bytes or SIZES_BYTES:
             progress(f"{program}: {size_bytes} bytes")
             results.append(benchmark.measure(size_bytes))
     return results
+
+
+def run_tables(tables: Sequence[str], *, quick: bool, progress: Callable[[str], None]) -> list[TableMeasurement]:
+    """Measures each table (all if none is named) on its own."""
+    return _each(_named(tables, _core.tables(), "table"), _core.measure_table, quick, progress)
+
+
+def run_simulations(
+    scenarios: Sequence[str], *, quick: bool, progress: Callable[[str], None]
+) -> list[SimulationMeasurement]:
+    """Measures each scenario (all if none is named): networks in virtual time."""
+    return _each(_named(scenarios, _core.simulations(), "simulation"), _core.measure_simulation, quick, progress)
 
 
 def _named(names: Sequence[str], known: Sequence[str], what: str) -> Sequence[str]:
@@ -45,27 +61,41 @@ def _named(names: Sequence[str], known: Sequence[str], what: str) -> Sequence[st
     return names or known
 
 
-def record(result: BenchmarkResult) -> dict[str, object]:
+def _each(
+    names: Sequence[str], measure: Callable[[str, bool], Measured], quick: bool, progress: Callable[[str], None]
+) -> list[Measured]:
+    results = []
+    for name in names:
+        progress(name)
+        results.append(measure(name, quick))
+    return results
+
+
+def record(result: ProgramMeasurement) -> dict[str, object]:
     """The object that is written to a file."""
-    return {
-        "program": result.program,
-        "size_bytes": result.size_bytes,
-        "packets_per_s": result.packets_per_s,
-        "handwritten_packets_per_s": result.handwritten_packets_per_s,
-        "ratio": result.ratio,
+    return asdict(result) | {
         "gb_per_s": gb_per_s(result),
         "ns_per_packet": 1e9 / result.packets_per_s,
         "handwritten_ns_per_packet": 1e9 / result.handwritten_packets_per_s,
-        "instructions_per_packet": result.instructions_per_packet,
-        "handwritten_instructions_per_packet": result.handwritten_instructions_per_packet,
-        "outputs_per_packet": result.outputs_per_packet,
-        "spread": result.spread,
     }
 
 
-def gb_per_s(result: BenchmarkResult) -> float:
+def simulation_record(result: SimulationMeasurement) -> dict[str, object]:
+    """The object that is written to a file."""
+    return asdict(result) | {
+        "packets_per_s": _per_s(result.packets, result),
+        "packet_hops_per_s": _per_s(result.packet_hops, result),
+    }
+
+
+def gb_per_s(result: ProgramMeasurement) -> float:
     """Gigabits per second of packets that arrive, without what only the wire adds."""
     return result.packets_per_s * result.size_bytes * 8e-9
+
+
+def _per_s(count: int, result: SimulationMeasurement) -> float | None:
+    """None if it was over before the processor's clock moved."""
+    return count / result.processor_s if result.processor_s > 0 else None
 
 
 def write_json(records: Sequence[dict[str, object]], file: Path) -> None:
@@ -73,138 +103,65 @@ def write_json(records: Sequence[dict[str, object]], file: Path) -> None:
     whole_files.write_text(file, json.dumps(list(records), indent=2) + "\n")
 
 
-def run_tables(tables: Sequence[str], *, quick: bool, progress: Callable[[str], None]) -> list[TableBenchmark]:
-    """Measures each table (all if none is named) on its own."""
-    results = []
-    for table in _named(tables, TableBenchmark.tables(), "table"):
-        progress(table)
-        results.append(TableBenchmark.measure(table, quick))
-    return results
+_OF_SIMULATION: Mapping[str, Callable[[SimulationMeasurement], str]] = {
+    "scenario": lambda r: r.scenario,
+    "switches": lambda r: f"{r.switches:,}",
+    "packets": lambda r: f"{r.packets:,}",
+    "hops": lambda r: f"{r.packet_hops:,}",
+    "events": lambda r: f"{r.events:,}",
+    "CPU\n(s)": lambda r: f"{r.processor_s:.3f}",
+    "M packets\nper s": lambda r: "-" if (per_s := _per_s(r.packets, r)) is None else f"{per_s * 1e-6:.2f}",
+    "ns per\nhop": lambda r: f"{r.processor_s * 1e9 / r.packet_hops:.0f}",
+}
+
+_OF_TABLE: Mapping[str, Callable[[TableMeasurement], str]] = {
+    "table": lambda r: r.table,
+    "entries": lambda r: f"{r.entries:,}",
+    "inserts\nper s": lambda r: f"{r.inserts_per_s:,.0f}",
+    "deletes\nper s": lambda r: f"{r.deletes_per_s:,.0f}",
+    "longest\nupdate (us)": lambda r: f"{r.longest_update_us:.0f}",
+    "99.9 %\n(us)": lambda r: f"{r.p999_update_us:.1f}",
+    "lookup\n(ns)": lambda r: f"{r.lookup_ns:.1f}",
+    "bytes per\nentry": lambda r: f"{r.bytes_per_entry:.0f}",
+}
+
+_OF_PROGRAM: Mapping[str, Callable[[ProgramMeasurement], str]] = {
+    "program": lambda r: r.program,
+    "bytes": lambda r: str(r.size_bytes),
+    "M packets/s": lambda r: f"{r.packets_per_s * 1e-6:.2f}",
+    "Gb/s": lambda r: f"{gb_per_s(r):.1f}",
+    "ns per\npacket": lambda r: f"{1e9 / r.packets_per_s:.1f}",
+    "instr. per\npacket": lambda r: "-" if (counted := r.instructions_per_packet) is None else f"{counted:.0f}",
+    "by hand\nM packets/s": lambda r: f"{r.handwritten_packets_per_s * 1e-6:.2f}",
+    "ratio": lambda r: f"{r.ratio:.2f}",
+}
 
 
-def table_record(result: TableBenchmark) -> dict[str, object]:
-    """The object that is written to a file."""
-    return {
-        "table": result.table,
-        "entries": result.entries,
-        "inserts_per_s": result.inserts_per_s,
-        "deletes_per_s": result.deletes_per_s,
-        "longest_update_us": result.longest_update_us,
-        "p999_update_us": result.p999_update_us,
-        "lookup_ns": result.lookup_ns,
-        "bytes_per_entry": result.bytes_per_entry,
-    }
-
-
-def run_simulations(
-    scenarios: Sequence[str], *, quick: bool, progress: Callable[[str], None]
-) -> list[SimulationBenchmark]:
-    """Measures each scenario (all if none is named): networks in virtual time."""
-    results = []
-    for scenario in _named(scenarios, SimulationBenchmark.scenarios(), "simulation"):
-        progress(scenario)
-        results.append(SimulationBenchmark.measure(scenario, quick))
-    return results
-
-
-def simulation_record(result: SimulationBenchmark) -> dict[str, object]:
-    """The object that is written to a file."""
-    return {
-        "scenario": result.scenario,
-        "switches": result.switches,
-        "packets": result.packets,
-        "packet_hops": result.packet_hops,
-        "drops": result.drops,
-        "events": result.events,
-        "simulated_s": result.simulated_s,
-        "goodput_bps": result.goodput_bps,
-        "processor_s": result.processor_s,
-        "packets_per_s": _per_s(result.packets, result),
-        "packet_hops_per_s": _per_s(result.packet_hops, result),
-    }
-
-
-def _per_s(count: int, result: SimulationBenchmark) -> float | None:
-    """None if it was over before the processor's clock moved."""
-    return count / result.processor_s if result.processor_s > 0 else None
-
-
-def table_of_simulations(results: Sequence[SimulationBenchmark]) -> Table:
+def table_of_simulations(results: Sequence[SimulationMeasurement]) -> Table:
     """For a terminal of 80 columns."""
-    headings = (
-        "switches",
-        "packets",
-        "hops",
-        "events",
-        "CPU\n(s)",
-        "M packets\nper s",
-        "ns per\nhop",
-    )
-    shown = _empty("simulated networks, one core, packets of 1,000 bytes or TCP", "scenario", headings)
-    for result in results:
-        shown.add_row(
-            result.scenario,
-            f"{result.switches:,}",
-            f"{result.packets:,}",
-            f"{result.packet_hops:,}",
-            f"{result.events:,}",
-            f"{result.processor_s:.3f}",
-            "-" if (packets_per_s := _per_s(result.packets, result)) is None else f"{packets_per_s * 1e-6:.2f}",
-            f"{result.processor_s * 1e9 / result.packet_hops:.0f}",
-        )
-    return shown
+    return _table("simulated networks, one core, packets of 1,000 bytes or TCP", _OF_SIMULATION, results)
 
 
-def _empty(title: str, name: str, headings: Sequence[str]) -> Table:
+def table_of_tables(results: Sequence[TableMeasurement]) -> Table:
+    """For a terminal of 80 columns."""
+    return _table("tables on their own, one core", _OF_TABLE, results)
+
+
+def table(results: Sequence[ProgramMeasurement]) -> Table:
+    """For a terminal of 80 columns."""
+    return _table("one core, in memory, medians", _OF_PROGRAM, results)
+
+
+def _table(title: str, columns: Mapping[str, Callable[[Measured], str]], results: Sequence[Measured]) -> Table:
+    """A row for each result; its name is in the first column, unless it is that of the row above."""
     shown = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    name, *others = columns
     shown.add_column(name, style="bold", no_wrap=True)
-    for heading in headings:
+    for heading in others:
         shown.add_column(heading, justify="right", no_wrap=True)
-    return shown
-
-
-def table_of_tables(results: Sequence[TableBenchmark]) -> Table:
-    """For a terminal of 80 columns."""
-    headings = (
-        "entries",
-        "inserts\nper s",
-        "deletes\nper s",
-        "longest\nupdate (us)",
-        "99.9 %\n(us)",
-        "lookup\n(ns)",
-        "bytes per\nentry",
-    )
-    shown = _empty("tables on their own, one core", "table", headings)
-    for result in results:
-        shown.add_row(
-            result.table,
-            f"{result.entries:,}",
-            f"{result.inserts_per_s:,.0f}",
-            f"{result.deletes_per_s:,.0f}",
-            f"{result.longest_update_us:.0f}",
-            f"{result.p999_update_us:.1f}",
-            f"{result.lookup_ns:.1f}",
-            f"{result.bytes_per_entry:.0f}",
-        )
-    return shown
-
-
-def table(results: Sequence[BenchmarkResult]) -> Table:
-    """For a terminal of 80 columns."""
-    headings = ("bytes", "M packets/s", "Gb/s", "ns per\npacket", "instr. per\npacket", "by hand\nM packets/s", "ratio")
-    shown = _empty("one core, in memory, medians", "program", headings)
     previous = None
     for result in results:
-        counted = result.instructions_per_packet
-        shown.add_row(
-            result.program if result.program != previous else "",
-            str(result.size_bytes),
-            f"{result.packets_per_s * 1e-6:.2f}",
-            f"{gb_per_s(result):.1f}",
-            f"{1e9 / result.packets_per_s:.1f}",
-            "-" if counted is None else f"{counted:.0f}",
-            f"{result.handwritten_packets_per_s * 1e-6:.2f}",
-            f"{result.ratio:.2f}",
-        )
-        previous = result.program
+        first, *rest = (text(result) for text in columns.values())
+        shown.add_row("" if first == previous else first, *rest)
+        previous = first
     return shown

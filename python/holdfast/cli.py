@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from enum import StrEnum
 from functools import partial
 from importlib.metadata import version
@@ -557,7 +558,7 @@ def bench(
             fail("--tables measures no packets: leave out --size")
         measured = benchmark.run_tables(program, quick=quick, progress=_progress)
         console.print(benchmark.table_of_tables(measured))
-        records = [benchmark.table_record(result) for result in measured]
+        records = [asdict(result) for result in measured]
     else:
         results = benchmark.run(program, size, quick=quick, progress=_progress)
         console.print(benchmark.table(results))

@@ -1,7 +1,7 @@
-"""Counts and measurements of a network up to now: flows, TCP connections, links, queues, nodes, interfaces and the wall clock.
+"""Counts and measurements of a network up to now: flows, TCP connections, links, queues, nodes, interfaces, the wall clock.
 
-Times are picoseconds. These are values: they do not change while the network runs. The native core makes them. This module knows no
-network.
+Those of benchmarks are at the end. Times are picoseconds. These are values: they do not change while the network runs. The native
+core makes them. This module knows no network.
 """
 
 from __future__ import annotations
@@ -353,3 +353,47 @@ def whole_numbers(data: bytes) -> array[int]:
     if sys.byteorder == "big":
         numbers.byteswap()
     return numbers
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramMeasurement:
+    """A program at a packet size, beside hand-written Rust of the same function."""
+
+    program: str
+    size_bytes: int
+    packets_per_s: float
+    handwritten_packets_per_s: float
+    ratio: float
+    instructions_per_packet: float | None
+    handwritten_instructions_per_packet: float | None
+    outputs_per_packet: float
+    spread: float
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationMeasurement:
+    """A simulation; ``processor_s`` is the median of several runs."""
+
+    scenario: str
+    switches: int
+    packets: int
+    packet_hops: int
+    drops: int
+    events: int
+    simulated_s: float
+    goodput_bps: float | None
+    processor_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class TableMeasurement:
+    """A table on its own."""
+
+    table: str
+    entries: int
+    inserts_per_s: float
+    deletes_per_s: float
+    longest_update_us: float
+    p999_update_us: float
+    lookup_ns: float
+    bytes_per_entry: float

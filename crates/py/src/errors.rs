@@ -15,7 +15,8 @@ create_exception!(
     holdfast._core,
     CompileError,
     HoldfastError,
-    "The program has errors. ``str(e)`` is the rendered diagnostics with source lines and carets."
+    "The program has errors, or no ``main`` (then all diagnostics can be warnings). ``str(e)`` is the rendered diagnostics with source \
+     lines and carets."
 );
 create_exception!(
     holdfast._core,
@@ -25,22 +26,18 @@ create_exception!(
 );
 
 /// A [`ControlError`] with its code.
-pub(crate) fn control_error(py: Python<'_>, code: &str, message: &str) -> PyErr {
+pub(crate) fn control_error(code: &str, message: &str) -> PyErr {
     let error = ControlError::new_err(message.to_owned());
-    match error.value(py).setattr("code", code) {
+    match Python::attach(|py| error.value(py).setattr("code", code)) {
         Ok(()) => error,
         Err(other) => other,
     }
 }
 
 /// A [`CompileError`] with its diagnostics.
-pub(crate) fn compile_error(
-    py: Python<'_>,
-    rendered: &str,
-    diagnostics: Vec<Py<Diagnostic>>,
-) -> PyErr {
+pub(crate) fn compile_error(rendered: &str, diagnostics: Vec<Py<Diagnostic>>) -> PyErr {
     let error = CompileError::new_err(rendered.to_owned());
-    match error.value(py).setattr("diagnostics", diagnostics) {
+    match Python::attach(|py| error.value(py).setattr("diagnostics", diagnostics)) {
         Ok(()) => error,
         Err(other) => other,
     }
@@ -49,4 +46,18 @@ pub(crate) fn compile_error(
 /// A [`HoldfastError`] with the text of another error.
 pub(crate) fn failed(error: impl std::fmt::Display) -> PyErr {
     HoldfastError::new_err(error.to_string())
+}
+
+/// What a name stands for. `what` begins the text of a refusal, as in "queueing is".
+pub(crate) fn chosen<T, const N: usize>(
+    what: &str,
+    name: &str,
+    choices: [(&str, T); N],
+) -> PyResult<T> {
+    let names = choices.each_ref().map(|(known, _)| format!("{known:?}"));
+    let found = choices.into_iter().find(|(known, _)| *known == name);
+    found.map(|(_, value)| value).ok_or_else(|| {
+        let (others, last) = (names[..N - 1].join(", "), &names[N - 1]);
+        failed(format!("{what} {others} or {last}, not {name:?}"))
+    })
 }

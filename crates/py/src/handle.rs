@@ -25,6 +25,11 @@ pub(crate) struct NetworkHandle {
     pub(crate) interfaces: Interfaces,
 }
 
+/// Does something while other Python threads run.
+pub(crate) fn detached<T: Send>(f: impl FnOnce() -> T + Send) -> T {
+    Python::attach(|py| py.detach(f))
+}
+
 fn idle(network: net::Network) -> State {
     State::Idle(Box::new(Mutex::new(network)))
 }
@@ -45,10 +50,9 @@ impl NetworkHandle {
     /// Does something with the network, between events, while other Python threads run.
     pub(crate) fn call<T: Send + 'static>(
         &self,
-        py: Python<'_>,
         f: impl FnOnce(&mut net::Network) -> Result<T, NetError> + Send + 'static,
     ) -> PyResult<T> {
-        let result = py.detach(|| match &*self.read() {
+        let result = detached(|| match &*self.read() {
             State::Idle(network) => f(&mut network.lock().unwrap_or_else(PoisonError::into_inner)),
             State::Running(clock) => clock.call(f).and_then(|result| result),
             State::Lost(reason) => Err(NetError::Stopped(reason.clone())),
@@ -60,10 +64,9 @@ impl NetworkHandle {
     /// run.
     pub(crate) fn call_in_steps<T: Send + 'static>(
         &self,
-        py: Python<'_>,
         mut step: impl FnMut(&mut net::Network) -> Option<Result<T, NetError>> + Send + 'static,
     ) -> PyResult<T> {
-        let result = py.detach(|| match &*self.read() {
+        let result = detached(|| match &*self.read() {
             State::Idle(network) => {
                 let mut network = network.lock().unwrap_or_else(PoisonError::into_inner);
                 loop {

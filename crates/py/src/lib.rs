@@ -29,7 +29,7 @@ use pyo3::pymodule;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::bench::{Benchmark, BenchmarkResult, SimulationBenchmark, TableBenchmark};
+    use crate::bench::{Benchmark, measure_simulation, measure_table, simulations, tables};
     #[pymodule_export]
     use crate::errors::{CompileError, ControlError, HoldfastError};
     #[pymodule_export]

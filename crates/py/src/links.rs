@@ -1,7 +1,7 @@
 //! Parameters of links and queues from Python's keywords. It does not know the network.
 
-use crate::errors::failed;
-use crate::readings::record;
+use crate::errors::{chosen, failed};
+use crate::readings::{Record, record};
 use net::failure::Duration;
 use net::{
     BfdConfig, BfdStatistics, BitField, Discipline, GilbertElliott, Jitter, LinkConfig,
@@ -14,22 +14,20 @@ use wire::bfd::State;
 
 /// A direction by its name.
 pub(crate) fn direction(name: &str) -> PyResult<LinkDirection> {
-    match name {
-        "a_to_b" => Ok(LinkDirection::AToB),
-        "b_to_a" => Ok(LinkDirection::BToA),
-        _ => Err(failed("a direction is \"a_to_b\" or \"b_to_a\"")),
-    }
+    let choices = [
+        ("a_to_b", LinkDirection::AToB),
+        ("b_to_a", LinkDirection::BToA),
+    ];
+    chosen("a direction is", name, choices)
 }
 
 /// How long something lasts: `("exponential", mean_ps)` or `("fixed", time_ps)`.
 pub(crate) fn duration((distribution, ps): &(String, u64)) -> PyResult<Duration> {
-    match distribution.as_str() {
-        "exponential" => Ok(Duration::Exponential { mean_ps: *ps }),
-        "fixed" => Ok(Duration::Fixed { time_ps: *ps }),
-        other => Err(failed(format!(
-            "a time is \"exponential\" or \"fixed\", not {other:?}"
-        ))),
-    }
+    let choices = [
+        ("exponential", Duration::Exponential { mean_ps: *ps }),
+        ("fixed", Duration::Fixed { time_ps: *ps }),
+    ];
+    chosen("a time is", distribution, choices)
 }
 
 /// `("none", 0, 0)`, `("uniform", low_ps, high_ps)`, `("normal", mean_ps, sigma_ps)` or `("trace", [delay_ps, ...])`.
@@ -123,26 +121,36 @@ impl<'py> Keywords<'py> {
         })
     }
 
-    fn finish(self) -> PyResult<()> {
-        match self.0.keys().iter().next() {
-            None => Ok(()),
-            Some(key) => Err(failed(format!("there is no parameter {}", key.str()?))),
-        }
+    /// A dictionary of its own among the values, read by `f`.
+    fn nested<T>(
+        &self,
+        key: &str,
+        f: impl FnOnce(&Keywords<'py>) -> PyResult<T>,
+    ) -> PyResult<Option<T>> {
+        let dict: Option<Bound<'py, PyDict>> = self.take(key)?;
+        dict.map(|dict| read(&dict, f)).transpose()
+    }
+}
+
+/// Reads a dictionary with `f`, which has to use up all of it.
+fn read<'py, T>(
+    dict: &Bound<'py, PyDict>,
+    f: impl FnOnce(&Keywords<'py>) -> PyResult<T>,
+) -> PyResult<T> {
+    let keywords = Keywords(dict.copy()?);
+    let value = f(&keywords)?;
+    match keywords.0.keys().iter().next() {
+        None => Ok(value),
+        Some(key) => Err(failed(format!("there is no parameter {}", key.str()?))),
     }
 }
 
 fn unit(name: &str) -> PyResult<QueueUnit> {
-    match name {
-        "bytes" => Ok(QueueUnit::Bytes),
-        "packets" => Ok(QueueUnit::Packets),
-        other => Err(failed(format!(
-            "a queue counts \"bytes\" or \"packets\", not {other:?}"
-        ))),
-    }
+    let choices = [("bytes", QueueUnit::Bytes), ("packets", QueueUnit::Packets)];
+    chosen("a queue counts", name, choices)
 }
 
-fn red(dict: &Bound<'_, PyDict>) -> PyResult<Red> {
-    let keywords = Keywords(dict.copy()?);
+fn red(keywords: &Keywords<'_>) -> PyResult<Red> {
     let unit = unit(&keywords.needed::<String>("unit")?)?;
     let mut red = Red::new(unit, keywords.needed("min")?, keywords.needed("max")?);
     red.max_p = keywords.take("max_p")?.unwrap_or(red.max_p);
@@ -151,18 +159,14 @@ fn red(dict: &Bound<'_, PyDict>) -> PyResult<Red> {
     red.ecn = keywords.take("ecn")?.unwrap_or(red.ecn);
     let mean = keywords.take("mean_packet_bytes")?;
     red.mean_packet_bytes = mean.unwrap_or(red.mean_packet_bytes);
-    keywords.finish()?;
     Ok(red)
 }
 
-fn step(dict: &Bound<'_, PyDict>) -> PyResult<Step> {
-    let keywords = Keywords(dict.copy()?);
-    let step = Step {
+fn step(keywords: &Keywords<'_>) -> PyResult<Step> {
+    Ok(Step {
         unit: unit(&keywords.needed::<String>("unit")?)?,
         threshold: keywords.needed("threshold")?,
-    };
-    keywords.finish()?;
-    Ok(step)
+    })
 }
 
 /// A queue: `queue_bytes` or `queue_packets`, `red` or `mark_above`.
@@ -176,10 +180,14 @@ fn queue(keywords: &Keywords<'_>, default: QueueConfig) -> PyResult<QueueConfig>
         (None, Some(limit)) => QueueConfig::packets(limit),
         (Some(_), Some(_)) => return Err(failed("give queue_bytes or queue_packets, not both")),
     };
-    queue.discipline = match (keywords.take("red")?, keywords.take("mark_above")?) {
+    let (red, step) = (
+        keywords.nested("red", red)?,
+        keywords.nested("mark_above", step)?,
+    );
+    queue.discipline = match (red, step) {
         (None, None) => Discipline::DropTail,
-        (Some(dict), None) => Discipline::Red(red(&dict)?),
-        (None, Some(dict)) => Discipline::Step(step(&dict)?),
+        (Some(red), None) => Discipline::Red(red),
+        (None, Some(step)) => Discipline::Step(step),
         (Some(_), Some(_)) => return Err(failed("give red or mark_above, not both")),
     };
     Ok(queue)
@@ -187,56 +195,44 @@ fn queue(keywords: &Keywords<'_>, default: QueueConfig) -> PyResult<QueueConfig>
 
 /// A link's configuration.
 pub(crate) fn link_config(parameters: Option<&Bound<'_, PyDict>>) -> PyResult<LinkConfig> {
-    let Some(parameters) = parameters else {
-        return Err(failed("rate_bps is missing"));
-    };
-    let keywords = Keywords(parameters.copy()?);
-    let mut config = LinkConfig::new(
-        keywords.needed("rate_bps")?,
-        keywords.take("delay_ps")?.unwrap_or(0),
-    );
-    config.jitter = keywords
-        .take("jitter")?
-        .map_or(Ok(Jitter::None), self::jitter)?;
-    config.loss = keywords.take("loss")?.map_or(Ok(Loss::None), self::loss)?;
-    config.queue = queue(&keywords, config.queue)?;
-    config.detection.signal_down_ps = keywords.take("detection_down_ps")?;
-    config.detection.signal_up_ps = keywords.take("detection_up_ps")?;
-    let bfd: Option<Bound<'_, PyDict>> = keywords.take("bfd")?;
-    config.detection.bfd = bfd.as_ref().map(self::bfd).transpose()?;
-    config.mtu_bytes = keywords.take("mtu_bytes")?;
-    let ordering: Option<Bound<'_, PyDict>> = keywords.take("ordering")?;
-    config.ordering = ordering.as_ref().map(self::ordering).transpose()?;
-    keywords.finish()?;
-    Ok(config)
+    let parameters = parameters.ok_or_else(|| failed("rate_bps is missing"))?;
+    read(parameters, |keywords| {
+        let mut config = LinkConfig::new(
+            keywords.needed("rate_bps")?,
+            keywords.take("delay_ps")?.unwrap_or(0),
+        );
+        config.jitter = keywords
+            .take("jitter")?
+            .map_or(Ok(Jitter::None), self::jitter)?;
+        config.loss = keywords.take("loss")?.map_or(Ok(Loss::None), self::loss)?;
+        config.queue = queue(keywords, config.queue)?;
+        config.detection.signal_down_ps = keywords.take("detection_down_ps")?;
+        config.detection.signal_up_ps = keywords.take("detection_up_ps")?;
+        config.detection.bfd = keywords.nested("bfd", bfd)?;
+        config.mtu_bytes = keywords.take("mtu_bytes")?;
+        config.ordering = keywords.nested("ordering", ordering)?;
+        Ok(config)
+    })
 }
 
 /// A BFD session's timers: `desired_min_tx_us`, `required_min_rx_us` and `detect_mult`.
-fn bfd(dict: &Bound<'_, PyDict>) -> PyResult<BfdConfig> {
-    let keywords = Keywords(dict.copy()?);
-    let config = BfdConfig {
+fn bfd(keywords: &Keywords<'_>) -> PyResult<BfdConfig> {
+    Ok(BfdConfig {
         desired_min_tx_us: keywords.needed("desired_min_tx_us")?,
         required_min_rx_us: keywords.needed("required_min_rx_us")?,
         detect_mult: keywords.needed("detect_mult")?,
-    };
-    keywords.finish()?;
-    Ok(config)
+    })
 }
 
 /// One end of a BFD session, as a `BfdStatistics`.
-pub(crate) fn bfd_statistics<'py>(
-    py: Python<'py>,
-    s: &BfdStatistics,
-) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn bfd_statistics(s: &BfdStatistics) -> PyResult<Record> {
     let state = match s.state {
         State::AdminDown => "admin_down",
         State::Down => "down",
         State::Init => "init",
         State::Up => "up",
     };
-    record!(
-        py,
-        BfdStatistics,
+    record!(BfdStatistics,
         s,
         [
             sent, received, refused, came_up, went_down, expired, changed_ps, detection_time_ps,
@@ -246,8 +242,7 @@ pub(crate) fn bfd_statistics<'py>(
 }
 
 /// An ordering function: `max_delay_ps`, `take_any_ps`, `buffer_packets`, `sequence_bits` and `headers`.
-fn ordering(dict: &Bound<'_, PyDict>) -> PyResult<OrderingConfig> {
-    let keywords = Keywords(dict.copy()?);
+fn ordering(keywords: &Keywords<'_>) -> PyResult<OrderingConfig> {
     let mut config = OrderingConfig::new(
         keywords.needed("max_delay_ps")?,
         keywords.needed("take_any_ps")?,
@@ -255,51 +250,39 @@ fn ordering(dict: &Bound<'_, PyDict>) -> PyResult<OrderingConfig> {
     let buffer_packets = keywords.take("buffer_packets")?;
     config.buffer_packets = buffer_packets.unwrap_or(config.buffer_packets);
     config.sequence_bits = keywords.take("sequence_bits")?;
-    let headers: Option<Vec<Bound<'_, PyDict>>> = keywords.take("headers")?;
-    config.headers = headers
-        .unwrap_or_default()
-        .iter()
-        .map(sequence_header)
-        .collect::<PyResult<_>>()?;
-    keywords.finish()?;
+    let headers: Vec<Bound<'_, PyDict>> = keywords.take("headers")?.unwrap_or_default();
+    let headers = headers.iter().map(|dict| read(dict, sequence_header));
+    config.headers = headers.collect::<PyResult<_>>()?;
     Ok(config)
 }
 
 /// A header with a sequence number: `ethertype`, `bytes`, `sequence`, `following`, and perhaps `stream` and `ethertypes`. Fields are
 /// `(offset, width)` in bits.
-fn sequence_header(dict: &Bound<'_, PyDict>) -> PyResult<SequenceHeader> {
-    let keywords = Keywords(dict.copy()?);
+fn sequence_header(keywords: &Keywords<'_>) -> PyResult<SequenceHeader> {
     let field = |(offset, width): (u32, u32)| BitField { offset, width };
-    let header = SequenceHeader {
+    Ok(SequenceHeader {
         ethertype: keywords.needed("ethertype")?,
         bytes: keywords.needed("bytes")?,
         sequence: field(keywords.needed("sequence")?),
         stream: keywords.take("stream")?.map(field),
         following: field(keywords.needed("following")?),
         ethertypes: keywords.take("ethertypes")?.unwrap_or_default(),
-    };
-    keywords.finish()?;
-    Ok(header)
+    })
 }
 
 /// `queue_bytes`, `queue_packets`, `red` and `mark_above` of one queue.
-fn queue_of(dict: &Bound<'_, PyDict>) -> PyResult<QueueConfig> {
-    let keywords = Keywords(dict.copy()?);
-    let queue = queue(&keywords, QueueConfig::bytes(150_000))?;
-    keywords.finish()?;
-    Ok(queue)
+fn queue_of(keywords: &Keywords<'_>) -> PyResult<QueueConfig> {
+    queue(keywords, QueueConfig::bytes(150_000))
 }
 
 /// Where packets of a switch wait, by name.
 pub(crate) fn queueing(name: &str) -> PyResult<Queueing> {
-    match name {
-        "auto" => Ok(Queueing::Auto),
-        "link" => Ok(Queueing::Link),
-        "traffic_manager" => Ok(Queueing::TrafficManager),
-        other => Err(failed(format!(
-            "queueing is \"auto\", \"link\" or \"traffic_manager\", not {other:?}"
-        ))),
-    }
+    let choices = [
+        ("auto", Queueing::Auto),
+        ("link", Queueing::Link),
+        ("traffic_manager", Queueing::TrafficManager),
+    ];
+    chosen("queueing is", name, choices)
 }
 
 /// A traffic manager: `queues`, `queue`, `queue_of_priority` and `recirculation`.
@@ -310,41 +293,31 @@ pub(crate) fn traffic_manager(
     let Some(parameters) = parameters else {
         return Ok(config);
     };
-    let keywords = Keywords(parameters.copy()?);
-    config.queues = keywords.take("queues")?.unwrap_or(config.queues);
-    let queue: Option<Bound<'_, PyDict>> = keywords.take("queue")?;
-    config.queue = queue.as_ref().map(queue_of).transpose()?;
-    let own: Option<Bound<'_, PyDict>> = keywords.take("queue_of_priority")?;
-    for (number, queue) in own.iter().flat_map(|own| own.iter()) {
-        let (number, queue) = (number.extract()?, queue_of(queue.cast()?)?);
-        config.queue_of_priority.push((number, queue));
-    }
-    let ports: Option<Bound<'_, PyDict>> = keywords.take("recirculation")?;
-    config.recirculation = ports.as_ref().map(recirculation).transpose()?;
-    keywords.finish()?;
-    Ok(config)
+    read(parameters, |keywords| {
+        config.queues = keywords.take("queues")?.unwrap_or(config.queues);
+        config.queue = keywords.nested("queue", queue_of)?;
+        let own: Option<Bound<'_, PyDict>> = keywords.take("queue_of_priority")?;
+        for (number, queue) in own.iter().flat_map(|own| own.iter()) {
+            let queue = read(queue.cast()?, queue_of)?;
+            config.queue_of_priority.push((number.extract()?, queue));
+        }
+        config.recirculation = keywords.nested("recirculation", recirculation)?;
+        Ok(config)
+    })
 }
 
 /// Recirculation ports: `ports`, `rate_bps`, `spread` and `queue`.
-fn recirculation(parameters: &Bound<'_, PyDict>) -> PyResult<RecirculationConfig> {
-    let keywords = Keywords(parameters.copy()?);
+fn recirculation(keywords: &Keywords<'_>) -> PyResult<RecirculationConfig> {
     let rate_bps: Option<u64> = keywords.take("rate_bps")?;
     let mut config = RecirculationConfig::new(rate_bps.unwrap_or(0));
     config.ports = keywords.take("ports")?.unwrap_or(config.ports);
-    let queue: Option<Bound<'_, PyDict>> = keywords.take("queue")?;
-    if let Some(queue) = queue {
-        config.queue = queue_of(&queue)?;
-    }
+    config.queue = keywords.nested("queue", queue_of)?.unwrap_or(config.queue);
     let spread: Option<String> = keywords.take("spread")?;
-    config.spread = match spread.as_deref() {
-        None | Some("round-robin") => Spread::RoundRobin,
-        Some("hash") => Spread::Hash,
-        Some(other) => {
-            return Err(failed(format!(
-                "spread is \"round-robin\" or \"hash\", not {other:?}"
-            )));
-        }
-    };
-    keywords.finish()?;
+    let choices = [("round-robin", Spread::RoundRobin), ("hash", Spread::Hash)];
+    config.spread = chosen(
+        "spread is",
+        spread.as_deref().unwrap_or("round-robin"),
+        choices,
+    )?;
     Ok(config)
 }

@@ -1,7 +1,8 @@
 //! The kernel's side for Python: namespaces, and what this machine permits.
 
 use crate::errors::failed;
-use crate::readings::record;
+use crate::handle::detached;
+use crate::readings::{Record, record};
 use ::ports::VethOptions;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -23,13 +24,13 @@ pub(crate) fn set_up_allocator() {
     ::ports::set_up_allocator();
 }
 
-/// Gives freed memory of the process back to the system.
+/// Gives freed memory of the process back to the system; takes milliseconds, in which other threads run.
 #[pyfunction]
-pub(crate) fn give_back_freed(py: Python<'_>) {
-    py.detach(::ports::give_back_freed);
+pub(crate) fn give_back_freed() {
+    detached(::ports::give_back_freed);
 }
 
-/// What live networks and benchmarks need, by name: whether it is there, and particulars or the reason why not.
+/// The requirements of live networks and benchmarks, by name: whether each is met, and particulars or the reason why not.
 #[pyfunction]
 pub(crate) fn probe() -> BTreeMap<&'static str, (bool, String)> {
     ::ports::probe()
@@ -40,11 +41,13 @@ pub(crate) fn probe() -> BTreeMap<&'static str, (bool, String)> {
 
 /// Removes the namespaces and interfaces that dead processes left behind; how many processes that were.
 #[pyfunction]
-pub(crate) fn clean(py: Python<'_>) -> PyResult<usize> {
-    py.detach(::ports::clean).map_err(failed)
+pub(crate) fn clean() -> PyResult<usize> {
+    detached(::ports::clean).map_err(failed)
 }
 
 /// A Linux network namespace of this process, gone with its interfaces and processes when closed or when the process ends.
+///
+/// Its IPv6 is silent until it is given an IPv6 address. A context manager: leaving closes it.
 #[pyclass(module = "holdfast._core", frozen)]
 pub(crate) struct Namespace {
     // None when closed.
@@ -60,10 +63,9 @@ impl Namespace {
     /// Does something with the namespace while other Python threads run.
     fn with<T: Send>(
         &self,
-        py: Python<'_>,
         f: impl FnOnce(&mut ::ports::Namespace) -> Result<T, ::ports::PortError> + Send,
     ) -> PyResult<T> {
-        py.detach(|| {
+        detached(|| {
             self.lock()
                 .as_mut()
                 .map(|namespace| f(namespace).map_err(|e| e.to_string()))
@@ -103,10 +105,8 @@ fn prefix(text: &str) -> PyResult<(IpAddr, u8)> {
 #[pymethods]
 impl Namespace {
     #[new]
-    fn new(py: Python<'_>, label: &str) -> PyResult<Namespace> {
-        let inner = py
-            .detach(|| ::ports::Namespace::new(label))
-            .map_err(failed)?;
+    fn new(label: &str) -> PyResult<Namespace> {
+        let inner = detached(|| ::ports::Namespace::new(label)).map_err(failed)?;
         Ok(Namespace {
             name: inner.name().into(),
             inner: Mutex::new(Some(inner)),
@@ -119,21 +119,21 @@ impl Namespace {
         &self.name
     }
 
-    /// What to put in front of a command so that it runs in here: ``subprocess.run([*namespace.exec_prefix, "ping", ...])``.
+    /// A prefix for a command that runs it in here: ``subprocess.Popen([*namespace.exec_prefix, "iperf3", "-s"])``.
     #[getter]
     fn exec_prefix(&self) -> Vec<String> {
         ["ip", "netns", "exec", &self.name].map(String::from).into()
     }
 
-    /// Runs a command in here and waits for it, as ``subprocess.run`` with these options does.
+    /// Runs a command in here and waits for it, as ``subprocess.run`` does with ``capture_output`` and ``text``.
     #[pyo3(signature = (command, *, check=true, timeout_s=None))]
-    fn run<'py>(
+    fn run(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         command: Vec<String>,
         check: bool,
         timeout_s: Option<f64>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Py<PyAny>> {
         let mut full = self.exec_prefix();
         full.extend(command);
         let options = PyDict::new(py);
@@ -143,108 +143,77 @@ impl Namespace {
         options.set_item("text", true)?;
         py.import("subprocess")?
             .call_method("run", (full,), Some(&options))
+            .map(Bound::unbind)
     }
 
-    /// Adds a veth pair and gives the name of the end outside, which is up, has no address and answers nothing. Inside it is
-    /// ``interface``, up as well. Offloads are off at both ends.
+    /// Adds a veth pair and gives the name of the end outside, which is up, has no address and answers nothing (see
+    /// :meth:`Network.add_interface`). Inside it is ``interface``, up as well. Offloads are off at both ends.
     #[pyo3(signature = (interface="eth0", *, mac=None, mtu=1500))]
-    fn add_veth(
-        &self,
-        py: Python<'_>,
-        interface: &str,
-        mac: Option<&[u8]>,
-        mtu: u32,
-    ) -> PyResult<String> {
+    fn add_veth(&self, interface: &str, mac: Option<&[u8]>, mtu: u32) -> PyResult<String> {
         let options = VethOptions {
             mac: mac.map(self::mac).transpose()?,
             mtu,
         };
-        self.with(py, |namespace| namespace.add_veth(interface, &options))
+        self.with(|namespace| namespace.add_veth(interface, &options))
     }
 
     /// Gives an interface in here an address, as in ``10.0.0.1/24``.
-    fn add_address(&self, py: Python<'_>, interface: &str, address: &str) -> PyResult<()> {
+    fn add_address(&self, interface: &str, address: &str) -> PyResult<()> {
         let (address, length) = prefix(address)?;
-        self.with(py, |namespace| {
-            namespace.add_address(interface, address, length)
-        })
+        self.with(|namespace| namespace.add_address(interface, address, length))
     }
 
     /// Adds a route to a prefix (``0.0.0.0/0``: the default) by an interface, through a gateway if one is given.
     #[pyo3(signature = (destination, interface, *, via=None))]
-    fn add_route(
-        &self,
-        py: Python<'_>,
-        destination: &str,
-        interface: &str,
-        via: Option<&str>,
-    ) -> PyResult<()> {
+    fn add_route(&self, destination: &str, interface: &str, via: Option<&str>) -> PyResult<()> {
         let (destination, length) = prefix(destination)?;
         let via = via.map(address).transpose()?;
-        self.with(py, |namespace| {
-            namespace.add_route(destination, length, via, interface)
-        })
+        self.with(|namespace| namespace.add_route(destination, length, via, interface))
     }
 
     /// Adds a permanent neighbour entry, so that nobody need answer ARP.
-    fn add_neighbour(
-        &self,
-        py: Python<'_>,
-        interface: &str,
-        address: &str,
-        mac: &[u8],
-    ) -> PyResult<()> {
+    fn add_neighbour(&self, interface: &str, address: &str, mac: &[u8]) -> PyResult<()> {
         let (address, mac) = (self::address(address)?, self::mac(mac)?);
-        self.with(py, |namespace| {
-            namespace.add_neighbour(interface, address, mac)
-        })
+        self.with(|namespace| namespace.add_neighbour(interface, address, mac))
     }
 
     /// Sets an interface in here up or down.
-    fn set_link(&self, py: Python<'_>, interface: &str, up: bool) -> PyResult<()> {
-        self.with(py, |namespace| namespace.set_link(interface, up))
+    fn set_link(&self, interface: &str, up: bool) -> PyResult<()> {
+        self.with(|namespace| namespace.set_link(interface, up))
     }
 
     /// Sets the MTU of an interface in here, in bytes.
-    fn set_mtu(&self, py: Python<'_>, interface: &str, mtu: u32) -> PyResult<()> {
-        self.with(py, |namespace| namespace.set_mtu(interface, mtu))
+    fn set_mtu(&self, interface: &str, mtu: u32) -> PyResult<()> {
+        self.with(|namespace| namespace.set_mtu(interface, mtu))
     }
 
     /// Sends frames in turn, over and over, from an interface in here: as fast as the kernel takes them, or at a rate.
     #[pyo3(signature = (interface, frames, *, duration_s, packets_per_s=None))]
-    fn send_load<'py>(
+    fn send_load(
         &self,
-        py: Python<'py>,
         interface: String,
         frames: Vec<Vec<u8>>,
         duration_s: f64,
         packets_per_s: Option<f64>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Record> {
         let duration = Duration::try_from_secs_f64(duration_s)
             .map_err(|e| failed(format!("duration_s is {duration_s}: {e}")))?;
         let load = move || ::ports::send_load(&interface, &frames, packets_per_s, duration);
         // The thread that sends has joined the namespace; nobody waits for it with the namespace locked.
-        let entered = self.with(py, |namespace| namespace.spawn_within(load))?;
-        let report = py
-            .detach(|| entered.join())
+        let entered = self.with(|namespace| namespace.spawn_within(load))?;
+        let report = detached(|| entered.join())
             .map_err(|_| failed("the sending thread panicked"))?
             .and_then(|report| report)
             .map_err(failed)?;
         let elapsed_ns = report.elapsed.as_nanos() as u64;
-        record!(py, Load, report, [sent, refused], { elapsed_ns: elapsed_ns })
+        record!(Load, report, [sent, refused], { elapsed_ns: elapsed_ns })
     }
 
     /// The kernel's counters of an interface in here.
-    fn interface_counters<'py>(
-        &self,
-        py: Python<'py>,
-        interface: &str,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let counters = self.with(py, |namespace| {
-            namespace.within(|| ::ports::interface_counters(interface))?
-        })?;
+    fn interface_counters(&self, interface: &str) -> PyResult<Record> {
+        let counters =
+            self.with(|namespace| namespace.within(|| ::ports::interface_counters(interface))?)?;
         record!(
-            py,
             InterfaceCounters,
             counters,
             [
@@ -254,8 +223,8 @@ impl Namespace {
     }
 
     /// Ends the processes in here and removes the namespace with its interfaces. Once is enough.
-    fn close(&self, py: Python<'_>) {
-        py.detach(|| self.lock().take());
+    fn close(&self) {
+        detached(|| self.lock().take());
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
@@ -265,12 +234,11 @@ impl Namespace {
     #[pyo3(signature = (kind, value, traceback, /))]
     fn __exit__(
         &self,
-        py: Python<'_>,
         kind: Option<Bound<'_, PyAny>>,
         value: Option<Bound<'_, PyAny>>,
         traceback: Option<Bound<'_, PyAny>>,
     ) {
         let _ = (kind, value, traceback);
-        self.close(py);
+        self.close();
     }
 }

@@ -1,20 +1,21 @@
 //! `Network` for Python: building, traffic, failures and both clocks. `handle` holds the network; `readings` makes its results.
+#![allow(clippy::too_many_arguments, reason = "keywords in Python")]
 
-use crate::errors::failed;
-use crate::handle::{NetworkHandle, State};
+use crate::errors::{chosen, failed};
+use crate::handle::{NetworkHandle, State, detached};
 use crate::links::{self, link_config};
 use crate::notification::{Notification, notification};
 use crate::ports::{port_statistics, transmit_kind};
 use crate::program::{ExecutorKind, Program};
-use crate::readings::{self, record};
+use crate::readings::{self, Column, Record, WindowColumns, record};
 use crate::switch::{Switch, switch_config};
 use net::{
     Destination, FailureTarget, Family, FlowId, GeneratorId, GeneratorTrigger, GroupFilter,
-    HostConfig, Ipv6Interface, Join, LinkId, MacAddress, MembershipVersion, PacketGenerator, Ping,
-    RandomFailures, Spacing, TcpFlowId, UdpStream,
+    HostConfig, Ipv6Interface, Join, LinkId, MacAddress, MembershipVersion, NetError,
+    PacketGenerator, Ping, RandomFailures, Spacing, TcpFlowId, TcpTransfer, UdpStream,
 };
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyTuple};
+use pyo3::types::PyDict;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -60,26 +61,19 @@ fn ip(parameter: &str, text: &str) -> PyResult<IpAddr> {
 }
 
 fn membership_version(name: &str) -> PyResult<MembershipVersion> {
-    match name {
-        "igmpv1" => Ok(MembershipVersion::Igmpv1),
-        "igmpv2" => Ok(MembershipVersion::Igmpv2),
-        "igmpv3" => Ok(MembershipVersion::Igmpv3),
-        "mldv1" => Ok(MembershipVersion::Mldv1),
-        "mldv2" => Ok(MembershipVersion::Mldv2),
-        other => Err(failed(format!(
-            "version must be igmpv1, igmpv2, igmpv3, mldv1 or mldv2, not {other:?}"
-        ))),
-    }
+    let choices = [
+        ("igmpv1", MembershipVersion::Igmpv1),
+        ("igmpv2", MembershipVersion::Igmpv2),
+        ("igmpv3", MembershipVersion::Igmpv3),
+        ("mldv1", MembershipVersion::Mldv1),
+        ("mldv2", MembershipVersion::Mldv2),
+    ];
+    chosen("version must be", name, choices)
 }
 
 fn family(name: &str) -> PyResult<Family> {
-    match name {
-        "ipv4" => Ok(Family::Ipv4),
-        "ipv6" => Ok(Family::Ipv6),
-        other => Err(failed(format!(
-            "family must be \"ipv4\" or \"ipv6\", not {other:?}"
-        ))),
-    }
+    let choices = [("ipv4", Family::Ipv4), ("ipv6", Family::Ipv6)];
+    chosen("family must be", name, choices)
 }
 
 /// A host's name, or an address of that family.
@@ -92,6 +86,16 @@ fn destination(text: String, family: Family) -> PyResult<Destination> {
         (Ok(_), _) => Err(failed(format!(
             "{text} is of the other family of addresses"
         ))),
+    }
+}
+
+impl Network {
+    /// Does something with the network, between events, while other Python threads run.
+    fn call<T: Send + 'static>(
+        &self,
+        f: impl FnOnce(&mut net::Network) -> Result<T, NetError> + Send + 'static,
+    ) -> PyResult<T> {
+        self.handle.call(f)
     }
 }
 
@@ -110,7 +114,6 @@ impl Network {
     #[pyo3(signature = (name, program, *, executor="jit", cpu_port=None, latency_ps=0))]
     fn add_switch(
         &self,
-        py: Python<'_>,
         name: String,
         program: Py<Program>,
         executor: &str,
@@ -120,27 +123,23 @@ impl Network {
         let executor = ExecutorKind::parse(executor)?;
         let seed = {
             let name = name.clone();
-            self.handle.call(py, move |n| Ok(n.seed_of(&name)))?
+            self.call(move |n| Ok(n.seed_of(&name)))?
         };
         let compiled = program.get();
         let config = switch_config(compiled.ir(), cpu_port, seed)?;
-        let switch = py
-            .detach(|| compiled.make_switch(executor, config))
-            .map_err(failed)?;
+        let switch = detached(|| compiled.make_switch(executor, config)).map_err(failed)?;
         let node = name.clone();
-        self.handle.call(py, move |n| {
-            n.add_switch(&node, Box::new(switch), latency_ps).map(drop)
-        })?;
+        self.call(move |n| n.add_switch(&node, Box::new(switch), latency_ps).map(drop))?;
         let network = self.handle.clone();
         Ok(Switch::node(network, name, executor, config, program))
     }
 
-    /// Packets that enter a switch by themselves, at one of its ports, like packets from outside.
+    /// Packets that enter a switch by themselves, at one of its ports, like packets from outside: every ``period_ps`` (``count``
+    /// times; 0 is without end), or when the switch notices that a port went down, or that one came up, then with the number of
+    /// that port in the two bytes at ``port_offset``. Returns the generator's id.
     #[pyo3(signature = (switch, port, packet, *, period_ps=0, count=0, start_ps=0, on_port_down=false, on_port_up=false, port_offset=None))]
-    #[expect(clippy::too_many_arguments, reason = "they have names")]
     fn add_packet_generator(
         &self,
-        py: Python<'_>,
         switch: String,
         port: u32,
         packet: Vec<u8>,
@@ -173,25 +172,20 @@ impl Network {
             packet,
             trigger,
         };
-        let id = self
-            .handle
-            .call(py, move |n| n.add_packet_generator(&generator))?;
+        let id = self.call(move |n| n.add_packet_generator(&generator))?;
         Ok(id.0)
     }
 
     /// How many packets a generator has made.
-    fn packets_generated(&self, py: Python<'_>, generator: u32) -> PyResult<u64> {
-        self.handle
-            .call(py, move |n| n.packets_generated(GeneratorId(generator)))
+    fn packets_generated(&self, generator: u32) -> PyResult<u64> {
+        self.call(move |n| n.packets_generated(GeneratorId(generator)))
     }
 
     /// A modelled host on one link (port 0): answers pings, sends and receives the traffic added to it. ``ipv6``: an address, and the
     /// length of its subnet's prefix; the gateway is the same.
     #[pyo3(signature = (name, *, mac, ipv4, prefix_len, gateway_mac, ipv6=None))]
-    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn add_host(
         &self,
-        py: Python<'_>,
         name: String,
         mac: &[u8],
         ipv4: &str,
@@ -206,81 +200,65 @@ impl Network {
             gateway_mac: self::mac("gateway_mac", gateway_mac)?,
             ipv6: ipv6.map(self::ipv6).transpose()?,
         };
-        self.handle
-            .call(py, move |n| n.add_host(&name, config).map(drop))
+        self.call(move |n| n.add_host(&name, config).map(drop))
     }
 
     /// A Linux interface as a node with one port 0 (wall clock only).
-    fn add_interface(&self, py: Python<'_>, name: String, interface: String) -> PyResult<()> {
-        py.detach(|| match &*self.handle.read() {
+    fn add_interface(&self, name: String, interface: String) -> PyResult<()> {
+        detached(|| match &*self.handle.read() {
             // The sockets are opened when the clock starts.
             State::Running(_) => Err("interfaces are added before start()"),
             _ => Ok(()),
         })
         .map_err(failed)?;
-        self.handle
-            .call(py, move |n| n.add_interface(&name, &interface).map(drop))
+        self.call(move |n| n.add_interface(&name, &interface).map(drop))
     }
 
     /// Makes a Linux interface a port of a switch, without a link in between (wall clock only; also while it runs). ``io``: how
-    /// frames leave, ``"auto"``, ``"af_packet"`` or ``"af_xdp"``.
+    /// frames leave, by an XDP socket or a packet socket; ``auto``: by the first if the interface takes it. A change of the
+    /// interface's state is a ``port_change``.
     #[pyo3(signature = (switch, port, interface, *, io="auto"))]
-    fn add_port(
-        &self,
-        py: Python<'_>,
-        switch: String,
-        port: u32,
-        interface: String,
-        io: &str,
-    ) -> PyResult<()> {
+    fn add_port(&self, switch: String, port: u32, interface: String, io: &str) -> PyResult<()> {
         let kind = transmit_kind(io)?;
-        py.detach(|| self.handle.add_port(switch, port, interface, kind))
-            .map_err(failed)
+        detached(|| self.handle.add_port(switch, port, interface, kind)).map_err(failed)
     }
 
     /// Takes an interface away from a switch, also while the clock runs, and gives its :meth:`port_statistics`.
-    fn remove_port<'py>(
-        &self,
-        py: Python<'py>,
-        switch: String,
-        port: u32,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let counters = py
-            .detach(|| self.handle.remove_port(switch, port))
-            .map_err(failed)?;
-        port_statistics(py, counters)
+    fn remove_port(&self, switch: String, port: u32) -> PyResult<Record> {
+        let counters = detached(|| self.handle.remove_port(switch, port)).map_err(failed)?;
+        port_statistics(counters)
     }
 
-    /// What went through an interface that is a switch's port, since it was added.
-    fn port_statistics<'py>(
-        &self,
-        py: Python<'py>,
-        switch: String,
-        port: u32,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let (counters, _) = py
-            .detach(|| self.handle.port(switch, port))
-            .map_err(failed)?;
-        port_statistics(py, counters)
+    /// Counters of an interface that is a switch's port, since it was added.
+    fn port_statistics(&self, switch: String, port: u32) -> PyResult<Record> {
+        let (counters, _) = detached(|| self.handle.port(switch, port)).map_err(failed)?;
+        port_statistics(counters)
     }
 
     /// How the frames of such a port leave now: ``"af_packet"`` or ``"af_xdp"``; None while the clock does not run.
-    fn port_io(&self, py: Python<'_>, switch: String, port: u32) -> PyResult<Option<&'static str>> {
-        let (_, by_xdp) = py
-            .detach(|| self.handle.port(switch, port))
-            .map_err(failed)?;
+    fn port_io(&self, switch: String, port: u32) -> PyResult<Option<&'static str>> {
+        let (_, by_xdp) = detached(|| self.handle.port(switch, port)).map_err(failed)?;
         Ok(by_xdp.map(|by_xdp| if by_xdp { "af_xdp" } else { "af_packet" }))
     }
 
-    /// Bidirectional. Each direction draws its own jitter and losses, never reordering unless the draw overtakes (as tc netem does not
-    /// prevent). Returns the link id.
+    /// Bidirectional. Each direction draws its own jitter and losses, never reordering unless the draw overtakes (as tc netem does
+    /// not prevent). Returns the link id.
+    ///
+    /// ``jitter``: ("none", 0, 0), ("uniform", low_ps, high_ps), ("normal", mean_ps, sigma_ps), ("trace", [delay_ps, ...]).
+    /// ``loss``: a probability, ("gilbert_elliott", p, r, loss_good, loss_bad), ("trace", lost packet numbers, period or None),
+    /// ("trace", text of 0 and 1, repeat). The queue has 150,000 bytes if nothing else is said. ``red``: ``unit`` ("bytes" or
+    /// "packets"), ``min``, ``max``, and perhaps ``max_p``, ``weight``, ``gentle``, ``ecn``, ``mean_packet_bytes``. ``mark_above``:
+    /// ``unit``, ``threshold``. Without a detection delay the network's counts. ``mtu_bytes``: the most bytes behind the Ethernet
+    /// header; longer frames are dropped and counted. ``ordering``: puts packets with sequence numbers in order before they are
+    /// sent; ``max_delay_ps``, ``take_any_ps``, and perhaps ``buffer_packets``, ``sequence_bits`` and ``headers``: of each
+    /// ``ethertype``, ``bytes``, ``sequence``, ``following``, and perhaps ``stream`` and ``ethertypes`` (by the value of
+    /// ``following``). Fields are (offset, width) in bits.
     #[pyo3(
         signature = (a, a_port, b, b_port, **parameters),
         text_signature = "($self, a, a_port, b, b_port, **parameters)"
     )]
     fn add_link(
         &self,
-        py: Python<'_>,
         a: String,
         a_port: u32,
         b: String,
@@ -288,7 +266,7 @@ impl Network {
         parameters: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<u32> {
         let config = link_config(parameters)?;
-        self.handle.call(py, move |n| {
+        self.call(move |n| {
             n.add_link(&a, a_port, &b, b_port, config)
                 .map(|link| link.0)
         })
@@ -301,29 +279,25 @@ impl Network {
     )]
     fn configure_direction(
         &self,
-        py: Python<'_>,
         link: u32,
         direction: &str,
         parameters: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
         let (direction, config) = (links::direction(direction)?, link_config(parameters)?);
-        self.handle.call(py, move |n| {
-            n.configure_direction(LinkId(link), direction, config)
-        })
+        self.call(move |n| n.configure_direction(LinkId(link), direction, config))
     }
 
     /// Writes what crosses a port from now on, in both directions, into a pcap file, which is replaced. It is complete when a
     /// run or the wall clock ends.
-    fn capture(&self, py: Python<'_>, node: String, port: u32, path: PathBuf) -> PyResult<()> {
-        self.handle
-            .call(py, move |n| n.capture_to_path(&node, port, &path))
+    fn capture(&self, node: String, port: u32, path: PathBuf) -> PyResult<()> {
+        self.call(move |n| n.capture_to_path(&node, port, &path))
     }
 
     /// Fails or repairs a link (or one direction of it) at a time (None: now). Packets queued or in flight on what fails are lost.
+    /// The receiving end of a direction notices.
     #[pyo3(signature = (link, up, at_ps=None, *, direction=None))]
     fn set_link_state(
         &self,
-        py: Python<'_>,
         link: u32,
         up: bool,
         at_ps: Option<u64>,
@@ -331,61 +305,45 @@ impl Network {
     ) -> PyResult<()> {
         let link = LinkId(link);
         let Some(direction) = direction.map(links::direction).transpose()? else {
-            return self
-                .handle
-                .call(py, move |n| n.set_link_state(link, up, at_ps));
+            return self.call(move |n| n.set_link_state(link, up, at_ps));
         };
-        self.handle.call(py, move |n| {
-            n.set_direction_state(link, direction, up, at_ps)
-        })
+        self.call(move |n| n.set_direction_state(link, direction, up, at_ps))
     }
 
     /// Lets a link (or one direction of it) lose all packets without a change of its signal, at a time (None: now), or takes that back.
     #[pyo3(signature = (link, silent, at_ps=None, *, direction=None))]
     fn set_silent_loss(
         &self,
-        py: Python<'_>,
         link: u32,
         silent: bool,
         at_ps: Option<u64>,
         direction: Option<&str>,
     ) -> PyResult<()> {
         let direction = direction.map(links::direction).transpose()?;
-        self.handle.call(py, move |n| {
-            n.set_silent_loss(LinkId(link), direction, silent, at_ps)
-        })
+        self.call(move |n| n.set_silent_loss(LinkId(link), direction, silent, at_ps))
     }
 
     /// Declares that a switch's port with a link is down, whatever its signal says, or takes that back.
-    fn declare_port(&self, py: Python<'_>, switch: String, port: u32, down: bool) -> PyResult<()> {
-        self.handle
-            .call(py, move |n| n.declare_port(&switch, port, down))
+    fn declare_port(&self, switch: String, port: u32, down: bool) -> PyResult<()> {
+        self.call(move |n| n.declare_port(&switch, port, down))
     }
 
     /// Statistics of the BFD session of a switch's port, or None if it has none.
-    fn bfd_statistics<'py>(
-        &self,
-        py: Python<'py>,
-        switch: String,
-        port: u32,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let found = self
-            .handle
-            .call(py, move |n| n.bfd_statistics(&switch, port))?;
-        found.map(|s| links::bfd_statistics(py, &s)).transpose()
+    fn bfd_statistics(&self, switch: String, port: u32) -> PyResult<Option<Record>> {
+        let found = self.call(move |n| n.bfd_statistics(&switch, port))?;
+        found.map(|s| links::bfd_statistics(&s)).transpose()
     }
 
     /// Starts to count what is dropped outside programs, by node and reason. Nodes are not visited meanwhile, so runs are slower.
-    fn count_drops(&self, py: Python<'_>) -> PyResult<u32> {
-        let id = self.handle.call(py, |n| {
-            Ok(n.observe(net::Scope::Network, Box::new(net::DropCounts::default())))
-        })?;
+    fn count_drops(&self) -> PyResult<u32> {
+        let id = self
+            .call(|n| Ok(n.observe(net::Scope::Network, Box::new(net::DropCounts::default()))))?;
         Ok(id.0)
     }
 
-    /// What was dropped since :meth:`count_drops`, which gave the number: node, reason and packets.
-    fn drops(&self, py: Python<'_>, counter: u32) -> PyResult<Vec<(String, &'static str, u64)>> {
-        self.handle.call(py, move |n| {
+    /// The drops since :meth:`count_drops`, which gave the number: node, reason and packets.
+    fn drops(&self, counter: u32) -> PyResult<Vec<(String, &'static str, u64)>> {
+        self.call(move |n| {
             let counts = n.observer::<net::DropCounts>(net::ObserverId(counter));
             let counts = counts.into_iter().flat_map(net::DropCounts::iter);
             let named = counts.map(|(node, reason, packets)| {
@@ -397,26 +355,17 @@ impl Network {
 
     /// Fails or repairs a node at a time (None: now). What is inside is lost, its tables and registers are not.
     #[pyo3(signature = (node, up, at_ps=None))]
-    fn set_node_state(
-        &self,
-        py: Python<'_>,
-        node: String,
-        up: bool,
-        at_ps: Option<u64>,
-    ) -> PyResult<()> {
-        self.handle
-            .call(py, move |n| n.set_node_state(&node, up, at_ps))
+    fn set_node_state(&self, node: String, up: bool, at_ps: Option<u64>) -> PyResult<()> {
+        self.call(move |n| n.set_node_state(&node, up, at_ps))
     }
 
     /// Lets a link (or one direction of it) or a node fail and be repaired at random, from a stream of its own. The times are
-    /// ``("exponential", mean_ps)`` or ``("fixed", time_ps)``.
+    /// ("exponential", mean_ps) or ("fixed", time_ps). No failure begins before ``start_ps``, none at ``end_ps`` or later.
     #[pyo3(signature = (
         *, time_to_failure, time_to_repair, link=None, direction=None, node=None, start_ps=0, end_ps=None
     ))]
-    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn fail_randomly(
         &self,
-        py: Python<'_>,
         time_to_failure: (String, u64),
         time_to_repair: (String, u64),
         link: Option<u32>,
@@ -441,12 +390,12 @@ impl Network {
             start_ps,
             end_ps,
         };
-        self.handle.call(py, move |n| n.fail_randomly(&failures))
+        self.call(move |n| n.fail_randomly(&failures))
     }
 
-    /// The random failures and repairs that have happened: time, what, and whether it came back.
-    fn random_failures(&self, py: Python<'_>) -> PyResult<Vec<(u64, String, bool)>> {
-        self.handle.call(py, |n| {
+    /// The random failures and repairs that have happened: time, what ("s1", "s1:1-s2:1", "s1:1>s2:1"), whether it came back.
+    fn random_failures(&self) -> PyResult<Vec<(u64, String, bool)>> {
+        self.call(|n| {
             let records = n.random_failures().iter();
             Ok(records
                 .map(|record| (record.time_ps, record.what.to_string(), record.up))
@@ -454,16 +403,16 @@ impl Network {
         })
     }
 
-    /// UDP with sequence numbers, to a modelled host or an address, at a constant rate or as a Poisson process. Without
-    /// ``log_packets``, only :meth:`statistics` are kept, in memory that does not grow with packets. Returns the flow id.
+    /// UDP with sequence numbers, to a modelled host or an address, at a constant rate or as a Poisson process.
+    ///
+    /// Without ``log_packets``, which a Poisson process needs, only :meth:`statistics` are kept, in memory that does not grow with
+    /// packets; :meth:`sent` and :meth:`received` refuse. Returns the flow id.
     #[pyo3(signature = (
         source, destination, *, packets_per_s, payload_bytes, start_ps, stop_ps, source_port=5001, destination_port=5001,
         poisson=false, log_packets=true, family="ipv4"
     ))]
-    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn add_udp_stream(
         &self,
-        py: Python<'_>,
         source: String,
         destination: String,
         packets_per_s: f64,
@@ -491,16 +440,13 @@ impl Network {
             destination_port,
             log_packets,
         };
-        self.handle
-            .call(py, move |n| n.add_udp_stream(&stream).map(|flow| flow.0))
+        self.call(move |n| n.add_udp_stream(&stream).map(|flow| flow.0))
     }
 
     /// Echo requests of a modelled host to another or to an address. Returns the flow id.
     #[pyo3(signature = (source, destination, *, interval_ps, start_ps, stop_ps, payload_bytes=56, family="ipv4"))]
-    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn add_ping(
         &self,
-        py: Python<'_>,
         source: String,
         destination: String,
         interval_ps: u64,
@@ -517,25 +463,21 @@ impl Network {
             stop_ps,
             payload_bytes,
         };
-        self.handle
-            .call(py, move |n| n.add_ping(&ping).map(|flow| flow.0))
+        self.call(move |n| n.add_ping(&ping).map(|flow| flow.0))
     }
 
     /// Ends a stream or pings before their time: nothing more is sent.
-    fn end_flow(&self, py: Python<'_>, flow: u32) -> PyResult<()> {
-        self.handle.call(py, move |n| n.end_flow(FlowId(flow)))
+    fn end_flow(&self, flow: u32) -> PyResult<()> {
+        self.call(move |n| n.end_flow(FlowId(flow)))
     }
-    /// ``options`` change the ``preset`` (``"standard"`` or ``"ns2-2001"``; over IPv6 their segments hold 20 bytes less). Returns the id
-    /// for ``tcp_statistics`` and so on.
-    /// A TCP connection between modelled hosts; the client writes, the server receives. ``application`` is ``"bulk"``, ``"transfer"`` (of
-    /// ``bytes``) or ``"on-off"`` (bursts of ``bytes`` and ``silence_ps`` after each, exponentially distributed if ``exponential``).
-    /// ``options`` change the ``preset`` (``"standard"`` or ``"ns2-2001"``). Returns the id for ``tcp_statistics`` and so on.
+    /// A TCP connection between modelled hosts; the client writes, the server receives. ``application`` is ``"bulk"``,
+    /// ``"transfer"`` (of ``bytes``) or ``"on-off"`` (bursts of ``bytes`` and ``silence_ps`` after each, exponentially distributed
+    /// if ``exponential``). ``options`` change the ``preset`` (``"standard"`` or ``"ns2-2001"``; over IPv6 their segments hold 20
+    /// bytes less). Returns the id for ``tcp_statistics`` and so on.
     #[pyo3(signature = (client, server, *, client_port, server_port, start_ps, stop_ps=None, application="bulk", bytes=0, silence_ps=0,
         exponential=false, preset="standard", options, dscp=0, goodput_bin_ps=0, log_window=false, family="ipv4"))]
-    #[allow(clippy::too_many_arguments)]
     fn add_tcp(
         &self,
-        py: Python<'_>,
         client: String,
         server: String,
         client_port: u16,
@@ -554,29 +496,28 @@ impl Network {
         family: &str,
     ) -> PyResult<u32> {
         let family = self::family(family)?;
-        let transfer = crate::tcp::transfer(
+        let transfer = TcpTransfer {
             client,
             server,
-            (client_port, server_port),
+            client_port,
+            server_port,
             family,
-            (start_ps, stop_ps),
-            crate::tcp::application(application, bytes, silence_ps, exponential)?,
-            crate::tcp::config(preset, options, family)?,
+            start_ps,
+            stop_ps: stop_ps.unwrap_or(u64::MAX),
+            application: crate::tcp::application(application, bytes, silence_ps, exponential)?,
+            config: crate::tcp::config(preset, options, family)?,
             dscp,
             goodput_bin_ps,
             log_window,
-        );
-        self.handle
-            .call(py, move |n| n.add_tcp(&transfer).map(|flow| flow.0))
+        };
+        self.call(move |n| n.add_tcp(&transfer).map(|flow| flow.0))
     }
 
     /// Has a modelled host want these sources of a multicast group, or with ``excludes`` all but these, from a time on (None: now), in place
     /// of what it wanted. Without sources and ``excludes`` it leaves. ``version``: ``"igmpv1"`` to ``"igmpv3"``, ``"mldv1"``, ``"mldv2"``.
     #[pyo3(signature = (host, group, *, sources, excludes, version=None, at_ps=None))]
-    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn join(
         &self,
-        py: Python<'_>,
         host: String,
         group: &str,
         sources: Vec<String>,
@@ -591,7 +532,7 @@ impl Network {
             excludes,
             sources: sources.collect::<PyResult<_>>()?,
         };
-        self.handle.call(py, move |n| {
+        self.call(move |n| {
             n.join(&Join {
                 host,
                 group,
@@ -603,18 +544,10 @@ impl Network {
     }
 
     /// What a host received of a multicast group.
-    fn group_statistics<'py>(
-        &self,
-        py: Python<'py>,
-        host: String,
-        group: &str,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn group_statistics(&self, host: String, group: &str) -> PyResult<Record> {
         let group = ip("group", group)?;
-        let found = self
-            .handle
-            .call(py, move |n| n.group_statistics(&host, group))?;
+        let found = self.call(move |n| n.group_statistics(&host, group))?;
         record!(
-            py,
             GroupStatistics,
             found,
             [
@@ -631,28 +564,28 @@ impl Network {
     }
 
     /// Sends a frame from a modelled host or an interface's node, as it is, now.
-    fn send_frame(&self, py: Python<'_>, node: String, frame: Vec<u8>) -> PyResult<()> {
-        self.handle.call(py, move |n| n.send_frame(&node, &frame))
+    fn send_frame(&self, node: String, frame: Vec<u8>) -> PyResult<()> {
+        self.call(move |n| n.send_frame(&node, &frame))
     }
 
     /// The time on the network's clock.
     #[getter]
-    fn now_ps(&self, py: Python<'_>) -> PyResult<u64> {
-        let running = py.detach(|| match &*self.handle.read() {
+    fn now_ps(&self) -> PyResult<u64> {
+        let running = detached(|| match &*self.handle.read() {
             State::Running(clock) => Some(clock.now_ps()),
             _ => None,
         });
         match running {
             Some(now_ps) => Ok(now_ps),
-            None => self.handle.call(py, |n| Ok(n.now_ps())),
+            None => self.call(|n| Ok(n.now_ps())),
         }
     }
 
     /// Says how long after a notification somebody changes the network because of it, at the earliest; ``None`` if nobody ever does. It must
     /// be true; what is said makes runs of the virtual clock faster and changes no result. That something is said orders packets of one instant by
     /// the numbers of links, switches and flows, not as they were scheduled.
-    fn set_reaction(&self, py: Python<'_>, reaction_ps: Option<u64>) -> PyResult<()> {
-        self.handle.call(py, move |network| {
+    fn set_reaction(&self, reaction_ps: Option<u64>) -> PyResult<()> {
+        self.call(move |network| {
             network.set_reaction_ps(reaction_ps.unwrap_or(u64::MAX));
             Ok(())
         })
@@ -664,9 +597,8 @@ impl Network {
         let mut part_ps = 1_000_000_000;
         loop {
             let start = Instant::now();
-            let (now_ps, notifications) = py
-                .detach(|| self.handle.run_part(until_ps, part_ps))
-                .map_err(failed)?;
+            let (now_ps, notifications) =
+                detached(|| self.handle.run_part(until_ps, part_ps)).map_err(failed)?;
             if !notifications.is_empty() || now_ps >= until_ps {
                 let of = |n| notification(py, n);
                 return Ok(notifications.into_iter().map(of).collect());
@@ -681,11 +613,11 @@ impl Network {
     }
 
     /// Wall clock: runs in a thread of its own until :meth:`stop`. ``time_ps`` counts from here. Each switch makes ``copies_per_s``
-    /// copies of copies at most, of all packets together (resubmissions, recirculations and clones behind the first two passes).
+    /// copies of copies at most, of all packets together (resubmissions, recirculations and clones behind the first two passes);
+    /// others are dropped as ``recirculation_limit``.
     #[pyo3(signature = (*, copies_per_s=engine::COPIES_PER_S))]
-    fn start(&self, py: Python<'_>, copies_per_s: u64) -> PyResult<()> {
-        py.detach(|| self.handle.start(copies_per_s))
-            .map_err(failed)
+    fn start(&self, copies_per_s: u64) -> PyResult<()> {
+        detached(|| self.handle.start(copies_per_s)).map_err(failed)
     }
 
     /// Wall clock: notifications since the last call; waits up to the timeout for one.
@@ -696,15 +628,12 @@ impl Network {
         loop {
             // In parts, so that neither an interrupt nor stop() need wait.
             let left = timeout.saturating_sub(start.elapsed());
-            let notifications = py
-                .detach(|| match &*self.handle.read() {
-                    State::Running(clock) => Ok(clock.poll(left.min(PATIENCE))),
-                    State::Idle(_) => {
-                        Err("the wall clock is not running: call start() first".into())
-                    }
-                    State::Lost(reason) => Err(reason.clone()),
-                })
-                .map_err(|reason: String| failed(reason))?;
+            let notifications = detached(|| match &*self.handle.read() {
+                State::Running(clock) => Ok(clock.poll(left.min(PATIENCE))),
+                State::Idle(_) => Err("the wall clock is not running: call start() first".into()),
+                State::Lost(reason) => Err(reason.clone()),
+            })
+            .map_err(|reason: String| failed(reason))?;
             if !notifications.is_empty() || left.is_zero() {
                 let of = |n| notification(py, n);
                 return Ok(notifications.into_iter().map(of).collect());
@@ -714,56 +643,37 @@ impl Network {
     }
 
     /// Stops the wall clock. Everything can still be read. Does nothing when it is not running.
-    fn stop(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.handle.stop()).map_err(failed)
+    fn stop(&self) -> PyResult<()> {
+        detached(|| self.handle.stop()).map_err(failed)
     }
 
-    /// Columns as little-endian int64 arrays: ``sequence``, ``sent_ps``.
-    fn sent<'py>(&self, py: Python<'py>, flow: u32) -> PyResult<Bound<'py, PyTuple>> {
-        let columns = self.handle.call(py, move |n| {
-            n.sent(FlowId(flow)).map(readings::sent_columns)
-        })?;
-        readings::tuple(py, columns)
+    /// Columns of a :class:`SentLog` as little-endian int64 arrays.
+    fn sent(&self, flow: u32) -> PyResult<(Column, Column)> {
+        self.call(move |n| n.sent(FlowId(flow)).map(readings::sent_columns))
     }
 
-    /// Columns as little-endian int64 arrays, in order of arrival: ``sequence``, ``sent_ps``, ``received_ps``.
-    /// For a ping flow: the replies, as they arrive back at the source. ``host``: what arrived there, as of a stream to a
-    /// multicast address; without it, at the destination.
+    /// Columns of a :class:`ReceivedLog` as little-endian int64 arrays, in order of arrival. For a ping flow: the replies, as they
+    /// arrive back at the source. ``host``: what arrived there, as of a stream to a multicast address; without it, at the
+    /// destination.
     #[pyo3(signature = (flow, *, host=None))]
-    fn received<'py>(
-        &self,
-        py: Python<'py>,
-        flow: u32,
-        host: Option<String>,
-    ) -> PyResult<Bound<'py, PyTuple>> {
-        let columns = self.handle.call(py, move |n| {
+    fn received(&self, flow: u32, host: Option<String>) -> PyResult<(Column, Column, Column)> {
+        self.call(move |n| {
             let log = match &host {
                 None => n.received(FlowId(flow))?,
                 Some(host) => n.received_at(FlowId(flow), host)?,
             };
             Ok(readings::received_columns(log))
-        })?;
-        readings::tuple(py, columns)
+        })
     }
 
-    /// What became of a flow at its destination or at ``host``: ``sent``, ``delivered``, ``lost``, ``duplicated``, ``reordered``, ``undecided``
-    /// (without a log: copies that may have been late packets; all is exact while it is 0), ``longest_outage_ps``, and (None if too
-    /// little arrived, and percentiles without a log) ``latency_{mean,min,p50,p99,max}_ps``, ``interarrival_jitter_ps`` (RFC 3550),
-    /// ``mean_delay_variation_ps`` (mean absolute difference of consecutive latencies).
+    /// Statistics of a flow at its destination or at ``host``.
     #[pyo3(signature = (flow, *, host=None))]
-    fn statistics<'py>(
-        &self,
-        py: Python<'py>,
-        flow: u32,
-        host: Option<String>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let s = self.handle.call(py, move |n| match &host {
+    fn statistics(&self, flow: u32, host: Option<String>) -> PyResult<Record> {
+        let s = self.call(move |n| match &host {
             None => n.flow_statistics(FlowId(flow)),
             Some(host) => n.flow_statistics_at(FlowId(flow), host),
         })?;
-        record!(
-            py,
-            FlowStatistics,
+        record!(FlowStatistics,
             s,
             [
                 sent,
@@ -786,61 +696,43 @@ impl Network {
         )
     }
 
-    /// What is known of a TCP connection: the client's window, round-trip times and counts, what the server received, and
-    /// ``finished_ps`` (when a transfer was complete, or None), ``client_state``, ``server_state``, ``failure``.
-    fn tcp_statistics<'py>(&self, py: Python<'py>, flow: u32) -> PyResult<Bound<'py, PyAny>> {
-        let statistics = self
-            .handle
-            .call(py, move |n| n.tcp_statistics(TcpFlowId(flow)))?;
-        crate::tcp::statistics(py, &statistics)
+    /// Statistics of a TCP connection.
+    fn tcp_statistics(&self, flow: u32) -> PyResult<Record> {
+        let statistics = self.call(move |n| n.tcp_statistics(TcpFlowId(flow)))?;
+        crate::tcp::statistics(&statistics)
     }
 
     /// New bytes in order at the server of a TCP connection, by bin, as a little-endian int64 array.
-    fn tcp_goodput<'py>(&self, py: Python<'py>, flow: u32) -> PyResult<Bound<'py, PyBytes>> {
-        let bins = self.handle.call(py, move |n| {
+    fn tcp_goodput(&self, flow: u32) -> PyResult<Vec<u8>> {
+        let bins = self.call(move |n| {
             n.tcp_goodput(TcpFlowId(flow))
                 .map(|bins| readings::column(bins.iter().copied()))
         })?;
-        Ok(PyBytes::new(py, &bins))
+        Ok(bins)
     }
 
-    /// The window of a TCP connection's client over time; HoldfastError if ``log_window`` was not set. Columns as little-endian
-    /// int64 arrays: ``time_ps``, ``cwnd_bytes``, ``ssthresh_bytes``, ``flight_bytes``, ``srtt_ps``.
-    fn tcp_window<'py>(&self, py: Python<'py>, flow: u32) -> PyResult<Bound<'py, PyTuple>> {
-        let columns = self.handle.call(py, move |n| {
-            n.tcp_window(TcpFlowId(flow)).map(readings::window_columns)
-        })?;
-        readings::tuple(py, columns)
+    /// Columns of a :class:`WindowLog` as little-endian int64 arrays; HoldfastError if ``log_window`` was not set.
+    fn tcp_window(&self, flow: u32) -> PyResult<WindowColumns> {
+        self.call(move |n| n.tcp_window(TcpFlowId(flow)).map(readings::window_columns))
     }
 
     /// Packets that claim to be of a flow and reached a host damaged. They are not in the logs.
-    fn corrupted(&self, py: Python<'_>, flow: u32) -> PyResult<u64> {
-        self.handle.call(py, move |n| n.corrupted(FlowId(flow)))
+    fn corrupted(&self, flow: u32) -> PyResult<u64> {
+        self.call(move |n| n.corrupted(FlowId(flow)))
     }
 
-    /// Both directions, ``a_to_b_`` and ``b_to_a_``: ``packets``, ``bytes`` (put on the wire), ``queue_drops``, ``red_drops``, ``marked``,
-    /// ``loss_drops``, ``down_drops``, ``mtu_drops``.
-    fn link_counters<'py>(&self, py: Python<'py>, link: u32) -> PyResult<Bound<'py, PyAny>> {
-        let counters = self
-            .handle
-            .call(py, move |n| n.link_counters(LinkId(link)))?;
-        readings::link_counters(py, &counters)
+    /// Counters of both directions of a link.
+    fn link_counters(&self, link: u32) -> PyResult<Record> {
+        let counters = self.call(move |n| n.link_counters(LinkId(link)))?;
+        readings::link_counters(&counters)
     }
 
-    /// What the ordering function of a direction of a link did, or None if there is none.
-    fn ordering_counters<'py>(
-        &self,
-        py: Python<'py>,
-        link: u32,
-        direction: &str,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+    /// Counters of the ordering function of a direction, or None if there is none.
+    fn ordering_counters(&self, link: u32, direction: &str) -> PyResult<Option<Record>> {
         let direction = links::direction(direction)?;
-        let counters = self
-            .handle
-            .call(py, move |n| n.ordering_counters(LinkId(link), direction))?;
+        let counters = self.call(move |n| n.ordering_counters(LinkId(link), direction))?;
         let record = |c: net::OrderingCounters| {
             record!(
-                py,
                 OrderingCounters,
                 c,
                 [
@@ -852,14 +744,17 @@ impl Network {
         counters.map(record).transpose()
     }
 
-    /// Says where packets of a switch wait: ``"auto"`` (in a traffic manager if the program cares), ``"link"`` or ``"traffic_manager"``.
+    /// Says where packets of a switch wait: "auto" (in a traffic manager if the program cares, or something is said that only one
+    /// does), "link" or "traffic_manager". A queue is described as in :meth:`add_link` (``queue_bytes``, ``queue_packets``,
+    /// ``red``, ``mark_above``); without a description it holds what the link's would. ``recirculation``: ``ports``, the
+    /// ``rate_bps`` and ``queue`` of each, and ``spread`` ("round-robin" or "hash"). What waits in a former traffic manager is
+    /// lost.
     #[pyo3(
         signature = (switch, queueing, **parameters),
         text_signature = "($self, switch, queueing, *, queues=8, queue=None, queue_of_priority=None, recirculation=None)"
     )]
     fn set_queueing(
         &self,
-        py: Python<'_>,
         switch: String,
         queueing: &str,
         parameters: Option<&Bound<'_, PyDict>>,
@@ -868,8 +763,7 @@ impl Network {
             links::queueing(queueing)?,
             links::traffic_manager(parameters)?,
         );
-        self.handle
-            .call(py, move |n| n.set_queueing(&switch, queueing, config))
+        self.call(move |n| n.set_queueing(&switch, queueing, config))
     }
 
     /// Gives a switch a processor: each packet takes ``service_ps`` there (``exponential``: on average) before its program runs, one after
@@ -877,7 +771,6 @@ impl Network {
     #[pyo3(signature = (switch, *, service_ps, exponential, queue_packets))]
     fn add_processor(
         &self,
-        py: Python<'_>,
         switch: String,
         service_ps: u64,
         exponential: bool,
@@ -888,29 +781,19 @@ impl Network {
             exponential,
             queue_packets,
         };
-        self.handle
-            .call(py, move |n| n.add_processor(&switch, config))
+        self.call(move |n| n.add_processor(&switch, config))
     }
 
     /// Whether packets of a switch wait in a traffic manager now.
-    fn has_traffic_manager(&self, py: Python<'_>, switch: String) -> PyResult<bool> {
-        self.handle
-            .call(py, move |n| n.has_traffic_manager(&switch))
+    fn has_traffic_manager(&self, switch: String) -> PyResult<bool> {
+        self.call(move |n| n.has_traffic_manager(&switch))
     }
 
-    /// Statistics of the queues of a switch's traffic manager, each with its ``port`` and ``queue``: ``offered``, ``taken``,
-    /// ``queue_drops``, ``red_drops``, ``marked``, ``down_drops``, and of what waits ``packets``, ``bytes``, ``max_packets``,
-    /// ``max_bytes``, ``mean_packets``, ``mean_bytes``.
-    fn queue_statistics<'py>(
-        &self,
-        py: Python<'py>,
-        switch: String,
-    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let queues = self.handle.call(py, move |n| n.queue_statistics(&switch))?;
+    /// Statistics of the queues of a switch's traffic manager.
+    fn queue_statistics(&self, switch: String) -> PyResult<Vec<Record>> {
+        let queues = self.call(move |n| n.queue_statistics(&switch))?;
         let records = queues.iter().map(|(port, queue, s)| {
-            record!(
-                py,
-                QueueStatistics,
+            record!(QueueStatistics,
                 s,
                 [
                     offered, taken, queue_drops, red_drops, marked, down_drops, packets, bytes, max_packets, max_bytes, mean_packets, mean_bytes,
@@ -921,20 +804,11 @@ impl Network {
         records.collect()
     }
 
-    /// Statistics of the recirculation ports of a switch, each with its number, ``port``: ``offered``, ``passes``, ``queue_drops``,
-    /// ``down_drops``, of what waits ``packets``, ``max_packets`` and ``mean_packets``, and ``utilisation``.
-    fn recirculation_statistics<'py>(
-        &self,
-        py: Python<'py>,
-        switch: String,
-    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let ports = self
-            .handle
-            .call(py, move |n| n.recirculation_statistics(&switch))?;
+    /// Statistics of the recirculation ports of a switch.
+    fn recirculation_statistics(&self, switch: String) -> PyResult<Vec<Record>> {
+        let ports = self.call(move |n| n.recirculation_statistics(&switch))?;
         let records = ports.iter().enumerate().map(|(port, s)| {
-            record!(
-                py,
-                RecirculationStatistics,
+            record!(RecirculationStatistics,
                 s,
                 [
                     offered, passes, queue_drops, down_drops, packets, max_packets, mean_packets, utilisation,
@@ -945,11 +819,10 @@ impl Network {
         records.collect()
     }
 
-    /// What a node did with packets, by name.
-    fn node_counters<'py>(&self, py: Python<'py>, node: String) -> PyResult<Bound<'py, PyAny>> {
-        let c = self.handle.call(py, move |n| n.node_counters(&node))?;
+    /// Packet counters of a node.
+    fn node_counters(&self, node: String) -> PyResult<Record> {
+        let c = self.call(move |n| n.node_counters(&node))?;
         record!(
-            py,
             NodeCounters,
             c,
             [
@@ -968,21 +841,19 @@ impl Network {
         )
     }
 
-    /// Whether a port has a signal: there is a link, and it works towards this port.
-    fn port_is_up(&self, py: Python<'_>, node: String, port: u32) -> PyResult<bool> {
-        self.handle.call(py, move |n| n.port_is_up(&node, port))
+    /// Whether a port has a signal: there is a link, and it works towards this port; or it is an interface that is up.
+    fn port_is_up(&self, node: String, port: u32) -> PyResult<bool> {
+        self.call(move |n| n.port_is_up(&node, port))
     }
 
-    /// How well the wall clock keeps up: events, frames, and how late events were. Only while it runs.
-    fn wall_statistics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let statistics = py
-            .detach(|| match &*self.handle.read() {
-                State::Running(clock) => Ok(clock.statistics()),
-                _ => Err("the wall clock is not running"),
-            })
-            .map_err(failed)?;
+    /// How well the wall clock keeps up, while it runs.
+    fn wall_statistics(&self) -> PyResult<Record> {
+        let statistics = detached(|| match &*self.handle.read() {
+            State::Running(clock) => Ok(clock.statistics()),
+            _ => Err("the wall clock is not running"),
+        })
+        .map_err(failed)?;
         record!(
-            py,
             WallStatistics,
             statistics,
             [

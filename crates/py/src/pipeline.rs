@@ -1,6 +1,7 @@
 //! A program with its P4Info for Python: serialized P4Runtime messages in and out. What they mean is crate `p4runtime`'s business.
 
 use crate::errors::control_error;
+use crate::handle::detached;
 use crate::program::Program;
 use crate::switch::Switch;
 use bytes::Bytes;
@@ -32,14 +33,14 @@ fn tidy(switch: &mut engine::Switch, begin: Instant) -> bool {
 type Failure = (usize, &'static str, String);
 
 /// P4Runtime id of what a message is about, and the message.
-type Message<'py> = (u32, Bound<'py, PyBytes>);
+type Message = (u32, Vec<u8>);
 
-fn refused(py: Python<'_>, error: &ControlError) -> PyErr {
-    control_error(py, error.code.name(), &error.message)
+fn refused(error: &ControlError) -> PyErr {
+    control_error(error.code.name(), &error.message)
 }
 
-fn undecodable(py: Python<'_>, what: &str) -> PyErr {
-    control_error(py, "INVALID_ARGUMENT", &format!("this is no {what}"))
+fn undecodable(what: &str) -> PyErr {
+    control_error("INVALID_ARGUMENT", &format!("this is no {what}"))
 }
 
 fn failures(failures: &[p4runtime::Failure]) -> Vec<Failure> {
@@ -55,12 +56,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Of a field with bytes of its own, how often it is in a serialized message, and how many bytes it has at most.
 #[pyfunction]
-pub(crate) fn extent(py: Python<'_>, data: &Bound<'_, PyBytes>, field: u32) -> (usize, usize) {
+pub(crate) fn extent(data: &Bound<'_, PyBytes>, field: u32) -> (usize, usize) {
     let data = PyBackedBytes::from(data.clone());
-    py.detach(|| p4runtime::extent(&data, field))
+    detached(|| p4runtime::extent(&data, field))
 }
 
-/// A ``p4.v1.WriteRequest`` whose updates have not been looked at yet. Raises INVALID_ARGUMENT if it is none.
+/// A serialized ``p4.v1.WriteRequest`` whose updates have not been looked at yet. Raises INVALID_ARGUMENT if it is none.
 #[pyclass(module = "holdfast._core", frozen)]
 pub(crate) struct WriteRequest {
     inner: p4runtime::WriteRequest,
@@ -69,9 +70,9 @@ pub(crate) struct WriteRequest {
 #[pymethods]
 impl WriteRequest {
     #[new]
-    fn new(py: Python<'_>, data: PyBackedBytes) -> PyResult<WriteRequest> {
+    fn new(data: PyBackedBytes) -> PyResult<WriteRequest> {
         let inner = p4runtime::WriteRequest::decode(Bytes::from_owner(data));
-        let inner = inner.map_err(|_| undecodable(py, "WriteRequest"))?;
+        let inner = inner.map_err(|_| undecodable("WriteRequest"))?;
         Ok(WriteRequest { inner })
     }
 
@@ -125,7 +126,11 @@ impl Translated {
     }
 }
 
-/// A program with its P4Info. Raises INVALID_ARGUMENT or UNIMPLEMENTED if they do not belong together or contradict themselves.
+/// A program with its serialized ``p4.config.v1.P4Info``. Raises :class:`ControlError` INVALID_ARGUMENT or UNIMPLEMENTED if they do
+/// not belong together or contradict themselves.
+///
+/// ``translations``: of translated types the switch's value by the controller's, by URI. The switches that methods take run the
+/// program.
 #[pyclass(module = "holdfast._core", frozen)]
 pub(crate) struct Pipeline {
     inner: Arc<p4runtime::Pipeline>,
@@ -139,7 +144,6 @@ impl Pipeline {
         text_signature = "(program, p4info, translations=...)"
     )]
     fn new(
-        py: Python<'_>,
         program: &Program,
         p4info: PyBackedBytes,
         translations: BTreeMap<String, HashMap<Translated, u64>>,
@@ -154,15 +158,15 @@ impl Pipeline {
             })
             .collect();
         let program = program.ir().clone();
-        let pipeline = py.detach(|| p4runtime::Pipeline::new(program, &p4info, &mappings));
-        let inner = Arc::new(pipeline.map_err(|error| refused(py, &error))?);
+        let pipeline = detached(|| p4runtime::Pipeline::new(program, &p4info, &mappings));
+        let inner = Arc::new(pipeline.map_err(|error| refused(&error))?);
         Ok(Pipeline { inner })
     }
 
     /// Raises if a register or digest has a type that P4Runtime or this server cannot carry.
-    fn check_types(&self, py: Python<'_>) -> PyResult<()> {
+    fn check_types(&self) -> PyResult<()> {
         match self.inner.unsupported() {
-            Some(error) => Err(refused(py, error)),
+            Some(error) => Err(refused(error)),
             None => Ok(()),
         }
     }
@@ -173,10 +177,10 @@ impl Pipeline {
     }
 
     /// Resolves the updates of a request. Raises INVALID_ARGUMENT if one cannot be decoded.
-    fn plan(&self, py: Python<'_>, request: &WriteRequest) -> PyResult<Batch> {
+    fn plan(&self, request: &WriteRequest) -> PyResult<Batch> {
         let pipeline = self.inner.clone();
-        let batch = py.detach(|| p4runtime::Batch::new(pipeline, &request.inner));
-        let batch = batch.map_err(|_| undecodable(py, "WriteRequest"))?;
+        let batch = detached(|| p4runtime::Batch::new(pipeline, &request.inner));
+        let batch = batch.map_err(|_| undecodable("WriteRequest"))?;
         Ok(Batch::of(batch))
     }
 
@@ -184,100 +188,68 @@ impl Pipeline {
     /// INVALID_ARGUMENT if that cannot be taken over.
     fn plan_transfer(
         &self,
-        py: Python<'_>,
         switch: &Switch,
         old: &Pipeline,
         old_switch: &Switch,
     ) -> PyResult<Batch> {
-        let initial = switch.with(py, |switch| p4runtime::initial_entries(switch))?;
-        let initial = initial.map_err(|error| refused(py, &error))?;
+        let initial = switch.with(|switch| p4runtime::initial_entries(switch))?;
+        let initial = initial.map_err(|error| refused(&error))?;
         let (new, old) = (self.inner.clone(), old.inner.clone());
-        let batch = old_switch.with(py, move |switch| {
-            p4runtime::Batch::to_reach(new, initial, &old, switch)
-        })?;
-        batch.map(Batch::of).map_err(|error| refused(py, &error))
+        let batch = old_switch
+            .with(move |switch| p4runtime::Batch::to_reach(new, initial, &old, switch))?;
+        batch.map(Batch::of).map_err(|error| refused(&error))
     }
 
     /// Begins to answer a serialized ``ReadRequest``: what is read is of this moment, but for counts.
-    fn read(&self, py: Python<'_>, switch: &Switch, request: PyBackedBytes) -> PyResult<Reading> {
+    fn read(&self, switch: &Switch, request: PyBackedBytes) -> PyResult<Reading> {
         let pipeline = self.inner.clone();
-        let request = py.detach(|| p4runtime::ReadRequest::decode(&request));
-        let request = request.map_err(|_| undecodable(py, "ReadRequest"))?;
-        let reading = switch.with(py, move |switch| {
-            p4runtime::Reading::new(pipeline, &request, switch)
-        })?;
+        let request = detached(|| p4runtime::ReadRequest::decode(&request));
+        let request = request.map_err(|_| undecodable("ReadRequest"))?;
+        let reading =
+            switch.with(move |switch| p4runtime::Reading::new(pipeline, &request, switch))?;
         Ok(Reading {
             inner: Arc::new(Mutex::new(reading)),
         })
     }
 
     /// What goes into the CPU port for a serialized ``PacketOut``.
-    fn packet_out<'py>(&self, py: Python<'py>, message: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    fn packet_out(&self, message: &[u8]) -> PyResult<Vec<u8>> {
         let packet = self.inner.packet_out(message);
-        let packet = packet.map_err(|error| refused(py, &error))?;
-        Ok(PyBytes::new(py, &packet))
+        packet.map_err(|error| refused(&error))
     }
 
     /// The serialized ``PacketIn`` for what came out of the CPU port; None if that is shorter than the controller header.
-    fn packet_in<'py>(&self, py: Python<'py>, packet: &[u8]) -> Option<Bound<'py, PyBytes>> {
-        Some(PyBytes::new(py, &self.inner.packet_in(packet)?))
+    fn packet_in(&self, packet: &[u8]) -> Option<Vec<u8>> {
+        self.inner.packet_in(packet)
     }
 
-    /// Takes digest lists that are due, until they have ``most`` messages together: digest id and serialized ``DigestList`` of each.
-    fn take_digests<'py>(
-        &self,
-        py: Python<'py>,
-        switch: &Switch,
-        now_ns: i64,
-        most: usize,
-    ) -> PyResult<Vec<Message<'py>>> {
+    /// Takes digest lists that are due, until they have ``most`` messages together: digest id and serialized ``DigestList`` of
+    /// each. What waits of digests that nobody enabled is forgotten.
+    fn take_digests(&self, switch: &Switch, now_ns: i64, most: usize) -> PyResult<Vec<Message>> {
         let pipeline = self.inner.clone();
-        let lists = switch.with(py, move |switch| pipeline.take_digests(switch, most))?;
-        let found = py.detach(|| self.inner.digest_messages(lists, now_ns));
-        Ok(messages(py, found))
+        let lists = switch.with(move |switch| pipeline.take_digests(switch, most))?;
+        Ok(detached(|| self.inner.digest_messages(lists, now_ns)))
     }
 
     /// Acknowledges a digest list.
-    fn acknowledge(
-        &self,
-        py: Python<'_>,
-        switch: &Switch,
-        digest_id: u32,
-        list_id: u64,
-    ) -> PyResult<()> {
+    fn acknowledge(&self, switch: &Switch, digest_id: u32, list_id: u64) -> PyResult<()> {
         let pipeline = self.inner.clone();
-        let result = switch.with(py, move |switch| {
-            pipeline.acknowledge(switch, digest_id, list_id)
-        })?;
-        result.map_err(|error| refused(py, &error))
+        let result = switch.with(move |switch| pipeline.acknowledge(switch, digest_id, list_id))?;
+        result.map_err(|error| refused(&error))
     }
 
     /// Takes ``most`` entries that became idle: table id and serialized ``IdleTimeoutNotification`` of each table.
-    fn take_idle<'py>(
-        &self,
-        py: Python<'py>,
-        switch: &Switch,
-        now_ns: i64,
-        most: usize,
-    ) -> PyResult<Vec<Message<'py>>> {
+    fn take_idle(&self, switch: &Switch, now_ns: i64, most: usize) -> PyResult<Vec<Message>> {
         let pipeline = self.inner.clone();
         let alone = switch.stands_alone();
-        let found = switch.with(py, move |switch| {
+        switch.with(move |switch| {
             // In a network the agent follows the timers.
             if alone {
                 switch.runtime_mut().run_idle_timers(usize::MAX);
             }
             pipeline.take_idle(switch, now_ns, most)
-        })?;
-        Ok(messages(py, found))
+        })
     }
-}
-
-fn messages(py: Python<'_>, messages: Vec<(u32, Vec<u8>)>) -> Vec<Message<'_>> {
-    let messages = messages.into_iter();
-    messages
-        .map(|(id, data)| (id, PyBytes::new(py, &data)))
-        .collect()
 }
 
 /// The updates of a request, and how far they have been applied.
@@ -307,10 +279,10 @@ impl Batch {
     }
 
     /// Applies the next ``most`` updates, each by itself; packets pass after every fraction of a millisecond.
-    fn apply(&self, py: Python<'_>, switch: &Switch, most: usize) -> PyResult<()> {
+    fn apply(&self, switch: &Switch, most: usize) -> PyResult<()> {
         let batch = self.inner.clone();
         let mut left = most;
-        switch.in_steps(py, move |switch| {
+        switch.in_steps(move |switch| {
             let (mut batch, begin) = (locked(&batch), Instant::now());
             loop {
                 if left == 0 || !batch.apply_next(switch) {
@@ -326,16 +298,16 @@ impl Batch {
     }
 
     /// Applies all or nothing, with no packet in between. If one fails, the others are ABORTED.
-    fn apply_atomic(&self, py: Python<'_>, switch: &Switch) -> PyResult<()> {
+    fn apply_atomic(&self, switch: &Switch) -> PyResult<()> {
         let batch = self.inner.clone();
-        switch.with(py, move |switch| locked(&batch).apply_atomic(switch))?;
-        switch.in_steps(py, |switch| tidy(switch, Instant::now()).then_some(()))
+        switch.with(move |switch| locked(&batch).apply_atomic(switch))?;
+        switch.in_steps(|switch| tidy(switch, Instant::now()).then_some(()))
     }
 
     /// What :meth:`apply_atomic` would refuse, without the ABORTED ones. Nothing remains.
-    fn would_fail(&self, py: Python<'_>, switch: &Switch) -> PyResult<Vec<Failure>> {
+    fn would_fail(&self, switch: &Switch) -> PyResult<Vec<Failure>> {
         let batch = self.inner.clone();
-        let found = switch.with(py, move |switch| locked(&batch).would_fail(switch))?;
+        let found = switch.with(move |switch| locked(&batch).would_fail(switch))?;
         Ok(failures(&found))
     }
 
@@ -354,15 +326,15 @@ pub(crate) struct Reading {
 #[pymethods]
 impl Reading {
     /// The next serialized ``ReadResponse``, None at the end. It copies a slice between packets.
-    fn next<'py>(&self, py: Python<'py>, switch: &Switch) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    fn next(&self, switch: &Switch) -> PyResult<Option<Vec<u8>>> {
         loop {
             let reading = self.inner.clone();
-            let slice = switch.with(py, move |switch| locked(&reading).fetch(switch))?;
+            let slice = switch.with(move |switch| locked(&reading).fetch(switch))?;
             let Some(slice) = slice else {
                 return Ok(None);
             };
-            if let Some(data) = py.detach(|| locked(&self.inner).encode(slice)) {
-                return Ok(Some(PyBytes::new(py, &data)));
+            if let Some(data) = detached(|| locked(&self.inner).encode(slice)) {
+                return Ok(Some(data));
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Interfaces of the machine as ports of a switch: added, removed and counted while packets go through, or while none do.
 
-use crate::errors::failed;
+use crate::errors::chosen;
 use crate::handle::{NetworkHandle, State};
-use crate::readings::record;
+use crate::readings::{Record, record};
 use net::NetError;
 use net::clock::wall::FrameIo;
 use ports::{PacketCounters, PacketIo, PacketSocket, TransmitKind};
@@ -63,23 +63,16 @@ pub(crate) fn packet_io(io: &mut dyn FrameIo) -> Result<&mut PacketIo, NetError>
 }
 
 pub(crate) fn transmit_kind(name: &str) -> PyResult<TransmitKind> {
-    match name {
-        "auto" => Ok(TransmitKind::Auto),
-        "af_packet" => Ok(TransmitKind::AfPacket),
-        "af_xdp" => Ok(TransmitKind::AfXdp),
-        other => Err(failed(format!(
-            "io must be \"auto\", \"af_packet\" or \"af_xdp\", not {other:?}"
-        ))),
-    }
+    let choices = [
+        ("auto", TransmitKind::Auto),
+        ("af_packet", TransmitKind::AfPacket),
+        ("af_xdp", TransmitKind::AfXdp),
+    ];
+    chosen("io must be", name, choices)
 }
 
-pub(crate) fn port_statistics(
-    py: Python<'_>,
-    counters: PacketCounters,
-) -> PyResult<Bound<'_, PyAny>> {
-    record!(
-        py,
-        PortStatistics,
+pub(crate) fn port_statistics(counters: PacketCounters) -> PyResult<Record> {
+    record!(PortStatistics,
         counters,
         [rx_bytes, rx_errors, rx_checksums_completed, tx_bytes, tx_drops],
         {

@@ -1,9 +1,9 @@
 //! `Program`: a compiled program that any number of switches share, with the code that runs it.
 
-use crate::errors::{compile_error, control_error, failed};
+use crate::errors::{chosen, compile_error, control_error};
+use crate::handle::detached;
 use engine::{Executor, Interpreter};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -18,13 +18,11 @@ pub(crate) enum ExecutorKind {
 impl ExecutorKind {
     /// From the name that Python gives.
     pub(crate) fn parse(name: &str) -> PyResult<ExecutorKind> {
-        match name {
-            "jit" => Ok(ExecutorKind::Jit),
-            "interpreter" => Ok(ExecutorKind::Interpreter),
-            _ => Err(failed(format!(
-                "executor {name:?} is neither \"jit\" nor \"interpreter\""
-            ))),
-        }
+        let choices = [
+            ("jit", ExecutorKind::Jit),
+            ("interpreter", ExecutorKind::Interpreter),
+        ];
+        chosen("executor must be", name, choices)
     }
 }
 
@@ -131,11 +129,11 @@ fn compiled(outcome: compile::Outcome) -> Compilation {
 }
 
 /// The program, or a [`crate::errors::CompileError`] with all diagnostics.
-fn finish(py: Python<'_>, compilation: Compilation) -> PyResult<Program> {
+fn finish(compilation: Compilation) -> PyResult<Program> {
     let diagnostics = compilation
         .diagnostics
         .into_iter()
-        .map(|diagnostic| Py::new(py, diagnostic))
+        .map(|diagnostic| Python::attach(|py| Py::new(py, diagnostic)))
         .collect::<PyResult<Vec<_>>>()?;
     match compilation.compiled {
         Some(compiled) => Ok(Program::new(
@@ -143,7 +141,7 @@ fn finish(py: Python<'_>, compilation: Compilation) -> PyResult<Program> {
             (compiled.p4info.to_text(), compiled.p4info.to_bytes()),
             diagnostics,
         )),
-        None => Err(compile_error(py, &compilation.rendered, diagnostics)),
+        None => Err(compile_error(&compilation.rendered, diagnostics)),
     }
 }
 
@@ -168,14 +166,14 @@ impl Program {
         text_signature = "(path, include_dirs=(), defines=...)"
     )]
     fn compile(
-        py: Python<'_>,
         path: PathBuf,
         include_dirs: Vec<PathBuf>,
         defines: BTreeMap<String, String>,
     ) -> PyResult<Program> {
         let options = options(include_dirs, defines);
-        let compilation = py.detach(|| compiled(compile::compile_file(&path, &options)));
-        finish(py, compilation)
+        finish(detached(|| {
+            compiled(compile::compile_file(&path, &options))
+        }))
     }
 
     /// Compiles a program given as text; quoted includes are looked for beside ``name``. Raises :class:`CompileError`.
@@ -185,15 +183,15 @@ impl Program {
         text_signature = "(source, name='program.p4', include_dirs=(), defines=...)"
     )]
     fn compile_text(
-        py: Python<'_>,
         source: &str,
         name: &str,
         include_dirs: Vec<PathBuf>,
         defines: BTreeMap<String, String>,
     ) -> PyResult<Program> {
         let options = options(include_dirs, defines);
-        let compilation = py.detach(|| compiled(compile::compile_text(source, name, &options)));
-        finish(py, compilation)
+        finish(detached(|| {
+            compiled(compile::compile_text(source, name, &options))
+        }))
     }
 
     /// Reads of invalid headers and of variables without a value in the program in a file, each with the path of packets that leads there.
@@ -204,21 +202,20 @@ impl Program {
         text_signature = "(path, include_dirs=(), defines=...)"
     )]
     fn examine(
-        py: Python<'_>,
         path: PathBuf,
         include_dirs: Vec<PathBuf>,
         defines: BTreeMap<String, String>,
     ) -> Vec<Diagnostic> {
         let options = options(include_dirs, defines);
-        py.detach(|| compiled(compile::examine_file(&path, &options)).diagnostics)
+        detached(|| compiled(compile::examine_file(&path, &options)).diagnostics)
     }
 
     /// Loads what :meth:`artifact` gave (verified first). Raises :class:`ControlError` INVALID_ARGUMENT. An artifact does not hold
     /// the program's P4Info, which can be given beside it.
     #[staticmethod]
     #[pyo3(signature = (data, p4info=String::new()), text_signature = "(data, p4info='')")]
-    fn from_artifact(py: Python<'_>, data: &[u8], p4info: String) -> PyResult<Program> {
-        let loaded = py.detach(|| {
+    fn from_artifact(data: &[u8], p4info: String) -> PyResult<Program> {
+        let loaded: Result<_, String> = detached(|| {
             let text = std::str::from_utf8(data).map_err(|e| e.to_string())?;
             let program = ir::text::parse(text).map_err(|e| e.to_string())?;
             ir::verify::verify(&program).map_err(|errors| {
@@ -230,17 +227,15 @@ impl Program {
         match loaded {
             Ok(program) => Ok(Program::new(program, (p4info, Vec::new()), Vec::new())),
             Err(why) => {
-                let why: String = why;
                 let message = format!("not a compiled program: {why}");
-                Err(control_error(py, "INVALID_ARGUMENT", &message))
+                Err(control_error("INVALID_ARGUMENT", &message))
             }
         }
     }
 
     /// The compiled program, as it travels in P4Runtime's device config.
-    fn artifact<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        let text = py.detach(|| ir::text::print(&self.ir));
-        PyBytes::new(py, text.as_bytes())
+    fn artifact(&self) -> Vec<u8> {
+        detached(|| ir::text::print(&self.ir)).into_bytes()
     }
 
     /// Name, usually the stem of the source file.
@@ -257,8 +252,8 @@ impl Program {
 
     /// The serialized ``P4Info``; empty for a program loaded from an artifact.
     #[getter]
-    fn p4info_message<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.p4info_message)
+    fn p4info_message(&self) -> &[u8] {
+        &self.p4info_message
     }
 
     /// Warnings of the compiler.

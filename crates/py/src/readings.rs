@@ -2,28 +2,24 @@
 
 use net::{DirectionCounters, LinkCounters, ReceivedLog, SentLog, WindowLog};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyTuple};
 
-/// Makes an object of a dataclass of `holdfast.measurements`: `record!(py, Class, value, [field, ...], {field: expression, ...})`. The
+/// Makes an object of a dataclass of `holdfast.measurements`: `record!(Class, value, [field, ...], {field: expression, ...})`. The
 /// listed fields have the names of the value's. The dataclass refuses missing and unknown fields.
 macro_rules! record {
-    ($py:expr, $class:ident, $value:expr, [$($field:ident),* $(,)?] $(, {$($other:ident: $given:expr),* $(,)?})?) => {{
-        let (_value, fields) = (&$value, pyo3::types::PyDict::new($py));
-        $(fields.set_item(stringify!($field), _value.$field)?;)*
-        $($(fields.set_item(stringify!($other), $given)?;)*)?
-        $crate::readings::dataclass($py, stringify!($class), &fields)
+    ($class:ident, $value:expr, [$($field:ident),* $(,)?] $(, {$($other:ident: $given:expr),* $(,)?})?) => {{
+        pyo3::Python::attach(|py| {
+            let (_value, fields) = (&$value, pyo3::types::PyDict::new(py));
+            $(fields.set_item(stringify!($field), _value.$field)?;)*
+            $($(fields.set_item(stringify!($other), $given)?;)*)?
+            let class = py.import("holdfast.measurements")?.getattr(stringify!($class))?;
+            class.call((), Some(&fields)).map($crate::readings::Record::from)
+        })
     }};
 }
 pub(crate) use record;
 
-pub(crate) fn dataclass<'py>(
-    py: Python<'py>,
-    class: &str,
-    fields: &Bound<'py, PyDict>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let class = py.import("holdfast.measurements")?.getattr(class)?;
-    class.call((), Some(fields))
-}
+/// An object of a dataclass.
+pub(crate) type Record = Py<PyAny>;
 
 /// The bytes of a column.
 pub(crate) type Column = Vec<u8>;
@@ -37,19 +33,22 @@ pub(crate) fn column(values: impl ExactSizeIterator<Item = u64>) -> Column {
     bytes
 }
 
-pub(crate) fn sent_columns(log: &SentLog) -> [Column; 2] {
+pub(crate) fn sent_columns(log: &SentLog) -> (Column, Column) {
     let sent_ps = &log.sent_ps;
-    [
-        column((0..sent_ps.len()).map(|i| i as u64)),
-        column(sent_ps.iter().copied()),
-    ]
+    let numbers = (0..sent_ps.len()).map(|i| i as u64);
+    (column(numbers), column(sent_ps.iter().copied()))
 }
 
-pub(crate) fn received_columns(log: &ReceivedLog) -> [Column; 3] {
-    [&log.sequence, &log.sent_ps, &log.received_ps].map(|values| column(values.iter().copied()))
+pub(crate) fn received_columns(log: &ReceivedLog) -> (Column, Column, Column) {
+    [&log.sequence, &log.sent_ps, &log.received_ps]
+        .map(|values| column(values.iter().copied()))
+        .into()
 }
 
-pub(crate) fn window_columns(log: &WindowLog) -> [Column; 5] {
+/// Columns of a log of windows.
+pub(crate) type WindowColumns = (Column, Column, Column, Column, Column);
+
+pub(crate) fn window_columns(log: &WindowLog) -> WindowColumns {
     let columns = [
         &log.time_ps,
         &log.cwnd_bytes,
@@ -58,21 +57,14 @@ pub(crate) fn window_columns(log: &WindowLog) -> [Column; 5] {
         &log.srtt_ps,
     ];
     // Python's columns are signed; "no threshold yet" is the largest of them.
-    columns.map(|values| column(values.iter().map(|v| (*v).min(i64::MAX as u64))))
+    columns
+        .map(|values| column(values.iter().map(|v| (*v).min(i64::MAX as u64))))
+        .into()
 }
 
-/// Columns as a tuple of bytes.
-pub(crate) fn tuple<'py, const N: usize>(
-    py: Python<'py>,
-    columns: [Column; N],
-) -> PyResult<Bound<'py, PyTuple>> {
-    PyTuple::new(py, columns.iter().map(|column| PyBytes::new(py, column)))
-}
-
-pub(crate) fn link_counters<'py>(py: Python<'py>, c: &LinkCounters) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn link_counters(c: &LinkCounters) -> PyResult<Record> {
     let direction = |c: &DirectionCounters| {
         record!(
-            py,
             DirectionCounters,
             c,
             [
@@ -91,5 +83,5 @@ pub(crate) fn link_counters<'py>(py: Python<'py>, c: &LinkCounters) -> PyResult<
             ]
         )
     };
-    record!(py, LinkCounters, (), [], { a_to_b: direction(&c.a_to_b)?, b_to_a: direction(&c.b_to_a)? })
+    record!(LinkCounters, (), [], { a_to_b: direction(&c.a_to_b)?, b_to_a: direction(&c.b_to_a)? })
 }

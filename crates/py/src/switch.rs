@@ -1,11 +1,10 @@
 //! `Switch`: an engine's switch for Python, alone or as a node of a network. Its owner executes all calls, between packets.
 
 use crate::errors::{control_error, failed};
-use crate::handle::NetworkHandle;
+use crate::handle::{NetworkHandle, detached};
 use crate::program::{ExecutorKind, Program};
 use engine::{Packet, SwitchConfig};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -66,17 +65,16 @@ impl Switch {
     /// Does something with the switch while other Python threads run.
     pub(crate) fn with<T: Send + 'static>(
         &self,
-        py: Python<'_>,
         f: impl FnOnce(&mut engine::Switch) -> T + Send + 'static,
     ) -> PyResult<T> {
         match &self.home {
-            Home::Alone(switch) => Ok(py.detach(|| {
+            Home::Alone(switch) => Ok(detached(|| {
                 let mut switch = switch.lock().unwrap_or_else(PoisonError::into_inner);
                 f(&mut switch)
             })),
             Home::Node(network, name) => {
                 let name = name.clone();
-                network.call(py, move |network| network.switch_mut(&name).map(f))
+                network.call(move |network| network.switch_mut(&name).map(f))
             }
         }
     }
@@ -84,11 +82,10 @@ impl Switch {
     /// Does something with the switch in parts until one gives something; packets may pass between two parts.
     pub(crate) fn in_steps<T: Send + 'static>(
         &self,
-        py: Python<'_>,
         mut step: impl FnMut(&mut engine::Switch) -> Option<T> + Send + 'static,
     ) -> PyResult<T> {
         match &self.home {
-            Home::Alone(switch) => Ok(py.detach(|| {
+            Home::Alone(switch) => Ok(detached(|| {
                 loop {
                     let mut switch = switch.lock().unwrap_or_else(PoisonError::into_inner);
                     if let Some(result) = step(&mut switch) {
@@ -98,7 +95,7 @@ impl Switch {
             })),
             Home::Node(network, name) => {
                 let name = name.clone();
-                network.call_in_steps(py, move |network| {
+                network.call_in_steps(move |network| {
                     network.switch_mut(&name).map(&mut step).transpose()
                 })
             }
@@ -149,7 +146,6 @@ impl Switch {
     #[new]
     #[pyo3(signature = (program, *, executor="jit", cpu_port=None, seed=0))]
     fn new(
-        py: Python<'_>,
         program: Py<Program>,
         executor: &str,
         cpu_port: Option<u32>,
@@ -158,9 +154,7 @@ impl Switch {
         let executor = ExecutorKind::parse(executor)?;
         let compiled = program.get();
         let config = switch_config(compiled.ir(), cpu_port, seed)?;
-        let switch = py
-            .detach(|| compiled.make_switch(executor, config))
-            .map_err(failed)?;
+        let switch = detached(|| compiled.make_switch(executor, config)).map_err(failed)?;
         Ok(Switch {
             home: Home::Alone(Box::new(Mutex::new(switch))),
             executor,
@@ -176,12 +170,10 @@ impl Switch {
     }
 
     /// Replaces the program; all entries and state are lost.
-    fn set_program(&self, py: Python<'_>, program: Py<Program>) -> PyResult<()> {
+    fn set_program(&self, program: Py<Program>) -> PyResult<()> {
         let compiled = program.get();
-        let new = py
-            .detach(|| compiled.make_switch(self.executor, self.config))
-            .map_err(failed)?;
-        self.with(py, move |switch| {
+        let new = detached(|| compiled.make_switch(self.executor, self.config)).map_err(failed)?;
+        self.with(move |switch| {
             let mut new = new;
             new.take_over_agent(switch);
             *switch = new;
@@ -199,22 +191,23 @@ impl Switch {
             .clone_ref(py)
     }
 
-    /// Tells a switch that stands alone that a port went down or came up. In a network, the switch finds out by itself.
-    fn set_port_up(&self, py: Python<'_>, port: u32, up: bool) -> PyResult<()> {
+    /// Tells a switch that stands alone that a port went down or came up: registers with ``@port_state`` and members that watch the
+    /// port. All ports are up at first. In a network, the switch finds out by itself.
+    fn set_port_up(&self, port: u32, up: bool) -> PyResult<()> {
         self.alone()?;
         self.check_port(port)?;
-        self.with(py, move |switch| switch.set_port_up(port, up))
+        self.with(move |switch| switch.set_port_up(port, up))
     }
 
     /// Whether a port is up, as the switch knows it.
-    fn port_is_up(&self, py: Python<'_>, port: u32) -> PyResult<bool> {
+    fn port_is_up(&self, port: u32) -> PyResult<bool> {
         self.check_port(port)?;
-        self.with(py, move |switch| switch.runtime().ports().is_up(port))
+        self.with(move |switch| switch.runtime().ports().is_up(port))
     }
 
     /// Counted drops by reason.
-    fn drops(&self, py: Python<'_>) -> PyResult<BTreeMap<&'static str, u64>> {
-        self.with(py, |switch| {
+    fn drops(&self) -> PyResult<BTreeMap<&'static str, u64>> {
+        self.with(|switch| {
             let drops = switch.drops().into_iter();
             drops
                 .map(|(reason, count)| (reason.name(), count))
@@ -222,10 +215,10 @@ impl Switch {
         })
     }
 
-    /// Tells a switch that stands alone the time for what follows.
-    fn set_now_ps(&self, py: Python<'_>, now_ps: u64) -> PyResult<()> {
+    /// Tells a switch that stands alone the time for what follows, which never runs back. Packets bring their own.
+    fn set_now_ps(&self, now_ps: u64) -> PyResult<()> {
         self.alone()?;
-        let runs_back = self.with(py, move |switch| {
+        let runs_back = self.with(move |switch| {
             let back = now_ps < switch.runtime().now_ps();
             if !back {
                 switch.set_now_ps(now_ps);
@@ -239,24 +232,24 @@ impl Switch {
     }
 
     /// When a digest list will be due, or an entry may be idle, if nothing else happens.
-    fn next_deadline_ps(&self, py: Python<'_>) -> PyResult<Option<u64>> {
-        self.with(py, |switch| switch.runtime().next_deadline_ps())
+    fn next_deadline_ps(&self) -> PyResult<Option<u64>> {
+        self.with(|switch| switch.runtime().next_deadline_ps())
     }
 
     /// Digest messages that were lost because too many waited.
-    fn digests_lost(&self, py: Python<'_>) -> PyResult<u64> {
-        self.with(py, |switch| switch.runtime().digests().lost())
+    fn digests_lost(&self) -> PyResult<u64> {
+        self.with(|switch| switch.runtime().digests().lost())
     }
 
-    /// Hands a packet (with its packet-out header) to the CPU port. In a network, it enters at the current time.
-    fn packet_out(&self, py: Python<'_>, packet: Vec<u8>) -> PyResult<()> {
+    /// Hands a packet (with its packet-out header) to the CPU port. In a network, it enters at the current time. A switch that
+    /// stands alone refuses (:class:`ControlError` FAILED_PRECONDITION): use :meth:`process` with the CPU port.
+    fn packet_out(&self, packet: Vec<u8>) -> PyResult<()> {
         match &self.home {
             Home::Node(network, name) => {
                 let name = name.clone();
-                network.call(py, move |network| network.packet_out(&name, &packet))
+                network.call(move |network| network.packet_out(&name, &packet))
             }
             Home::Alone(_) => Err(control_error(
-                py,
                 "FAILED_PRECONDITION",
                 "a switch that stands alone has nowhere to send to: use process() with the CPU port",
             )),
@@ -265,24 +258,17 @@ impl Switch {
 
     /// Runs one packet; what comes out of which port, in order. Only on a switch that stands alone.
     #[pyo3(signature = (port, packet, now_ps=0))]
-    fn process<'py>(
-        &self,
-        py: Python<'py>,
-        port: u32,
-        packet: &[u8],
-        now_ps: u64,
-    ) -> PyResult<Vec<(u32, Bound<'py, PyBytes>)>> {
+    fn process(&self, port: u32, packet: &[u8], now_ps: u64) -> PyResult<Vec<(u32, Vec<u8>)>> {
         self.alone()?;
         let packet = self.arriving(port, packet)?;
-        let outputs = self.with(py, move |switch| {
+        self.with(move |switch| {
             let mut outputs = Vec::new();
             switch.receive(now_ps, port, packet, &mut outputs);
+            let outputs = outputs.iter();
             outputs
-        })?;
-        Ok(outputs
-            .iter()
-            .map(|output| (output.port, PyBytes::new(py, &output.packet.bytes())))
-            .collect())
+                .map(|output| (output.port, output.packet.bytes().to_vec()))
+                .collect()
+        })
     }
 
     /// Like :meth:`process` on the interpreter; what happened, as JSON or as indented text, with every assignment to a variable if
@@ -290,7 +276,6 @@ impl Switch {
     #[pyo3(signature = (port, packet, now_ps=0, *, text=false, assignments=false))]
     fn trace(
         &self,
-        py: Python<'_>,
         port: u32,
         packet: &[u8],
         now_ps: u64,
@@ -299,7 +284,7 @@ impl Switch {
     ) -> PyResult<String> {
         self.alone()?;
         let packet = self.arriving(port, packet)?;
-        self.with(py, move |switch| {
+        self.with(move |switch| {
             let trace = switch.trace(now_ps, port, packet).1;
             let trace = match assignments {
                 true => trace,

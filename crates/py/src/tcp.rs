@@ -1,8 +1,8 @@
 //! TCP flows for Python: options by name, and the statistics of a flow.
 
-use crate::errors::failed;
-use crate::readings::record;
-use net::{Application, Family, TcpFlowStatistics, TcpTransfer};
+use crate::errors::{chosen, failed};
+use crate::readings::{Record, record};
+use net::{Application, Family, TcpFlowStatistics};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tcp::{
@@ -21,21 +21,16 @@ pub(crate) fn config(
         Family::Ipv4 => 0,
         Family::Ipv6 => 20,
     };
-    let mut config = match preset {
-        "standard" => {
-            let config = Config::default();
-            Config {
-                mss: config.mss - longer_header_bytes,
-                ..config
-            }
-        }
-        "ns2-2001" => Config::ns2_2001(960 - longer_header_bytes),
-        other => {
-            return Err(failed(format!(
-                "preset must be \"standard\" or \"ns2-2001\", not {other:?}"
-            )));
-        }
+    let standard = Config::default();
+    let standard = Config {
+        mss: standard.mss - longer_header_bytes,
+        ..standard
     };
+    let choices = [
+        ("standard", standard),
+        ("ns2-2001", Config::ns2_2001(960 - longer_header_bytes)),
+    ];
+    let mut config = chosen("preset must be", preset, choices)?;
     if preset == "ns2-2001"
         && let Some(mss) = options.get_item("mss")?
     {
@@ -129,13 +124,11 @@ fn set(config: &mut Config, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()
 }
 
 fn reduction(name: &str) -> PyResult<Reduction> {
-    match name {
-        "flight" => Ok(Reduction::FlightSize),
-        "window" => Ok(Reduction::Window),
-        _ => Err(failed(format!(
-            "reduction must be \"flight\" or \"window\", not {name:?}"
-        ))),
-    }
+    let choices = [
+        ("flight", Reduction::FlightSize),
+        ("window", Reduction::Window),
+    ];
+    chosen("reduction must be", name, choices)
 }
 
 /// Whether there is one, or which.
@@ -152,16 +145,14 @@ fn hystart(value: &Bound<'_, PyAny>) -> PyResult<Option<HyStart>> {
 }
 
 fn congestion(name: &str) -> PyResult<Congestion> {
-    match name {
-        "newreno" => Ok(Congestion::NewReno),
-        "cubic" => Ok(Congestion::Cubic(Cubic::RFC_9438)),
-        "bbr" => Ok(Congestion::Bbr),
-        "dctcp" => Ok(Congestion::Dctcp),
-        "hpcc" => Ok(Congestion::Hpcc(Hpcc::published(0, 0))),
-        _ => Err(failed(format!(
-            "congestion must be \"newreno\", \"cubic\", \"bbr\", \"dctcp\" or \"hpcc\", not {name:?}"
-        ))),
-    }
+    let choices = [
+        ("newreno", Congestion::NewReno),
+        ("cubic", Congestion::Cubic(Cubic::RFC_9438)),
+        ("bbr", Congestion::Bbr),
+        ("dctcp", Congestion::Dctcp),
+        ("hpcc", Congestion::Hpcc(Hpcc::published(0, 0))),
+    ];
+    chosen("congestion must be", name, choices)
 }
 
 fn details_of_cubic(config: &mut Config) -> PyResult<&mut Cubic> {
@@ -180,23 +171,19 @@ fn details_of_hpcc(config: &mut Config) -> PyResult<&mut Hpcc> {
 }
 
 fn increase(name: &str) -> PyResult<Increase> {
-    match name {
-        "per-ack" => Ok(Increase::PerAck),
-        "per-byte" => Ok(Config::default().increase),
-        _ => Err(failed(format!(
-            "increase must be \"per-ack\" or \"per-byte\", not {name:?}"
-        ))),
-    }
+    let choices = [
+        ("per-ack", Increase::PerAck),
+        ("per-byte", Config::default().increase),
+    ];
+    chosen("increase must be", name, choices)
 }
 
 fn exit(name: &str) -> PyResult<ExitWindow> {
-    match name {
-        "at-most-flight" => Ok(ExitWindow::AtMostFlight),
-        "ssthresh" => Ok(ExitWindow::Ssthresh),
-        _ => Err(failed(format!(
-            "newreno_exit must be \"at-most-flight\" or \"ssthresh\", not {name:?}"
-        ))),
-    }
+    let choices = [
+        ("at-most-flight", ExitWindow::AtMostFlight),
+        ("ssthresh", ExitWindow::Ssthresh),
+    ];
+    chosen("newreno_exit must be", name, choices)
 }
 
 /// The two forms of NewReno keep the preset's other details.
@@ -211,18 +198,22 @@ fn recovery(name: &str, preset: Recovery) -> PyResult<Recovery> {
             ..details
         })
     };
-    match name {
-        "newreno-impatient" => Ok(newreno(PartialAck::Impatient)),
-        "newreno-slow-but-steady" => Ok(newreno(PartialAck::SlowButSteady)),
-        "sack" => Ok(Recovery::Sack {
-            proportional: false,
-        }),
-        "sack-prr" => Ok(Recovery::Sack { proportional: true }),
-        "rack-tlp" => Ok(Recovery::RFC_8985),
-        _ => Err(failed(format!(
-            "recovery must be \"newreno-impatient\", \"newreno-slow-but-steady\", \"sack\", \"sack-prr\" or \"rack-tlp\", not {name:?}"
-        ))),
-    }
+    let choices = [
+        ("newreno-impatient", newreno(PartialAck::Impatient)),
+        (
+            "newreno-slow-but-steady",
+            newreno(PartialAck::SlowButSteady),
+        ),
+        (
+            "sack",
+            Recovery::Sack {
+                proportional: false,
+            },
+        ),
+        ("sack-prr", Recovery::Sack { proportional: true }),
+        ("rack-tlp", Recovery::RFC_8985),
+    ];
+    chosen("recovery must be", name, choices)
 }
 
 /// What a client writes, from its name and numbers.
@@ -232,60 +223,24 @@ pub(crate) fn application(
     silence_ps: u64,
     exponential: bool,
 ) -> PyResult<Application> {
-    match kind {
-        "bulk" => Ok(Application::Bulk),
-        "transfer" => Ok(Application::Transfer { bytes }),
-        "on-off" => Ok(Application::OnOff {
-            burst_bytes: bytes,
-            silence_ps,
-            exponential,
-        }),
-        _ => Err(failed(format!(
-            "application must be \"bulk\", \"transfer\" or \"on-off\", not {kind:?}"
-        ))),
-    }
-}
-
-/// What a flow is, before it is one.
-#[allow(clippy::too_many_arguments)] // They are Python's keywords.
-pub(crate) fn transfer(
-    client: String,
-    server: String,
-    ports: (u16, u16),
-    family: Family,
-    times_ps: (u64, Option<u64>),
-    application: Application,
-    config: Config,
-    dscp: u8,
-    goodput_bin_ps: u64,
-    log_window: bool,
-) -> TcpTransfer {
-    TcpTransfer {
-        client,
-        server,
-        client_port: ports.0,
-        server_port: ports.1,
-        family,
-        start_ps: times_ps.0,
-        application,
-        stop_ps: times_ps.1.unwrap_or(u64::MAX),
-        config,
-        dscp,
-        goodput_bin_ps,
-        log_window,
-    }
+    let on_off = Application::OnOff {
+        burst_bytes: bytes,
+        silence_ps,
+        exponential,
+    };
+    let choices = [
+        ("bulk", Application::Bulk),
+        ("transfer", Application::Transfer { bytes }),
+        ("on-off", on_off),
+    ];
+    chosen("application must be", kind, choices)
 }
 
 /// The client's counts and gauges, then those of the server, and the states of both ends, as a `TcpStatistics`.
-pub(crate) fn statistics<'py>(
-    py: Python<'py>,
-    s: &TcpFlowStatistics,
-) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn statistics(s: &TcpFlowStatistics) -> PyResult<Record> {
     let (client, server) = (&s.client, &s.server);
     let failure = s.client_failure.or(s.server_failure);
-    record!(
-        py,
-        TcpStatistics,
+    record!(TcpStatistics,
         client,
         [
             cwnd_bytes, flight_bytes, srtt_ps, rtt_min_ps, rto_ps, bytes_sent, bytes_retransmitted, bytes_acknowledged, segments_sent,
