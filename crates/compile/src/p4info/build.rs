@@ -501,7 +501,7 @@ impl Builder<'_> {
                     counter.id = id;
                     let (unit, size) = (counter.unit, counter.size.unwrap_or(0));
                     let index_type_name = self.index_type(index);
-                    self.info.counters.push(Counter {
+                    self.info.counters.push(Indexed {
                         preamble,
                         unit,
                         size,
@@ -515,7 +515,7 @@ impl Builder<'_> {
                     let unit = counter.unit;
                     // One that no table names has no entries to count.
                     if let Some(direct_table_id) = owner {
-                        self.info.direct_counters.push(DirectCounter {
+                        self.info.direct_counters.push(Direct {
                             preamble,
                             unit,
                             direct_table_id,
@@ -525,11 +525,11 @@ impl Builder<'_> {
                 ExternKind::Meter(meter, index) => {
                     let meter = &mut lowered.program.meters[meter.index()];
                     meter.id = id;
-                    let (bytes, size) = (meter.bytes, meter.size.unwrap_or(0));
+                    let (unit, size) = (metered(meter), meter.size.unwrap_or(0));
                     let index_type_name = self.index_type(index);
-                    self.info.meters.push(Meter {
+                    self.info.meters.push(Indexed {
                         preamble,
-                        bytes,
+                        unit,
                         size,
                         index_type_name,
                     });
@@ -538,11 +538,11 @@ impl Builder<'_> {
                     let owner = table(&|t| t.meter == Some(i));
                     let meter = &mut lowered.program.meters[meter.index()];
                     meter.id = id;
-                    let bytes = meter.bytes;
+                    let unit = metered(meter);
                     if let Some(direct_table_id) = owner {
-                        self.info.direct_meters.push(DirectMeter {
+                        self.info.direct_meters.push(Direct {
                             preamble,
-                            bytes,
+                            unit,
                             direct_table_id,
                         });
                     }
@@ -835,5 +835,12 @@ impl Builder<'_> {
         };
         self.info.type_info.new_types.insert(name.clone(), new_type);
         TypeSpec::NewType(name)
+    }
+}
+
+fn metered(meter: &ir::Meter) -> ir::CounterUnit {
+    match meter.bytes {
+        true => ir::CounterUnit::Bytes,
+        false => ir::CounterUnit::Packets,
     }
 }

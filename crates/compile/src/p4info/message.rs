@@ -43,10 +43,10 @@ impl Writer {
         &mut self,
         field: Field,
         items: impl IntoIterator<Item = &'i T>,
-        f: impl Fn(&mut Writer, &T),
+        f: impl Fn(&T, &mut Writer),
     ) {
         for item in items {
-            self.message(field, |w| f(w, item));
+            self.message(field, |w| f(item, w));
         }
     }
 
@@ -101,7 +101,11 @@ impl Writer {
             self.string(("annotations", number), text);
         }
         let structured = ("structured_annotations", structured);
-        self.each(structured, &annotations.structured, |w, a| a.write(w));
+        self.each(
+            structured,
+            &annotations.structured,
+            StructuredAnnotation::write,
+        );
     }
 
     /// The documentation among annotations.
@@ -129,6 +133,23 @@ impl Writer {
             w.annotations(&preamble.annotations, 4, 6);
             w.doc(&preamble.annotations, 5);
         });
+    }
+
+    /// What a counter or meter counts.
+    fn unit(&mut self, unit: ir::CounterUnit) {
+        let unit = match unit {
+            ir::CounterUnit::Bytes => ("BYTES", 1),
+            ir::CounterUnit::Packets => ("PACKETS", 2),
+            ir::CounterUnit::Both => ("BOTH", 3),
+        };
+        self.message(("spec", 2), |w| w.one_of(("unit", 1), unit));
+    }
+
+    /// Nothing if it is false.
+    fn flag(&mut self, field: Field, value: bool) {
+        if value {
+            self.word(field, "true", 1);
+        }
     }
 
     fn type_name(&mut self, field: Field, name: &Option<String>) {
@@ -177,36 +198,40 @@ impl P4Info {
                 });
             }
         });
-        w.each(("tables", 2), &self.tables, |w, table| table.write(w));
-        w.each(("actions", 3), &self.actions, |w, action| {
+        w.each(("tables", 2), &self.tables, Table::write);
+        w.each(("actions", 3), &self.actions, |action, w| {
             w.preamble(&action.preamble);
-            w.each(("params", 2), &action.params, |w, param| {
+            w.each(("params", 2), &action.params, |param, w| {
                 param.write(w, 7, 6);
                 w.doc(&param.annotations, 5);
             });
         });
-        w.each(("action_profiles", 4), &self.action_profiles, |w, p| {
-            p.write(w)
-        });
-        self.write_counters(&mut w);
-        self.write_meters(&mut w);
+        w.each(
+            ("action_profiles", 4),
+            &self.action_profiles,
+            ActionProfile::write,
+        );
+        w.each(("counters", 5), &self.counters, Indexed::write);
+        w.each(("direct_counters", 6), &self.direct_counters, Direct::write);
+        w.each(("meters", 7), &self.meters, Indexed::write);
+        w.each(("direct_meters", 8), &self.direct_meters, Direct::write);
         let packets = &self.controller_packet_metadata;
-        w.each(("controller_packet_metadata", 9), packets, |w, header| {
+        w.each(("controller_packet_metadata", 9), packets, |header, w| {
             w.preamble(&header.preamble);
-            w.each(("metadata", 2), &header.metadata, |w, p| p.write(w, 6, 5));
+            w.each(("metadata", 2), &header.metadata, |p, w| p.write(w, 6, 5));
         });
-        w.each(("value_sets", 10), &self.value_sets, |w, set| {
+        w.each(("value_sets", 10), &self.value_sets, |set, w| {
             w.preamble(&set.preamble);
-            w.each(("match", 2), &set.fields, |w, field| field.write(w));
+            w.each(("match", 2), &set.fields, MatchField::write);
             w.number(("size", 3), set.size);
         });
-        w.each(("registers", 11), &self.registers, |w, register| {
+        w.each(("registers", 11), &self.registers, |register, w| {
             w.preamble(&register.preamble);
             w.message(("type_spec", 2), |w| register.type_spec.write(w));
             w.number(("size", 3), register.size);
             w.type_name(("index_type_name", 4), &register.index_type_name);
         });
-        w.each(("digests", 12), &self.digests, |w, digest| {
+        w.each(("digests", 12), &self.digests, |digest, w| {
             w.preamble(&digest.preamble);
             w.message(("type_spec", 2), |w| digest.type_spec.write(w));
         });
@@ -215,52 +240,28 @@ impl P4Info {
         }
         w
     }
+}
 
-    fn write_counters(&self, w: &mut Writer) {
-        let unit = |unit: ir::CounterUnit| match unit {
-            ir::CounterUnit::Packets => ("PACKETS", 2),
-            ir::CounterUnit::Bytes => ("BYTES", 1),
-            ir::CounterUnit::Both => ("BOTH", 3),
-        };
-        w.each(("counters", 5), &self.counters, |w, counter| {
-            w.preamble(&counter.preamble);
-            w.message(("spec", 2), |w| w.one_of(("unit", 1), unit(counter.unit)));
-            w.number(("size", 3), counter.size);
-            w.type_name(("index_type_name", 4), &counter.index_type_name);
-        });
-        w.each(
-            ("direct_counters", 6),
-            &self.direct_counters,
-            |w, counter| {
-                w.preamble(&counter.preamble);
-                w.message(("spec", 2), |w| w.one_of(("unit", 1), unit(counter.unit)));
-                w.number(("direct_table_id", 3), counter.direct_table_id);
-            },
-        );
+impl Indexed {
+    fn write(&self, w: &mut Writer) {
+        w.preamble(&self.preamble);
+        w.unit(self.unit);
+        w.number(("size", 3), self.size);
+        w.type_name(("index_type_name", 4), &self.index_type_name);
     }
+}
 
-    fn write_meters(&self, w: &mut Writer) {
-        let unit = |bytes: bool| match bytes {
-            true => ("BYTES", 1),
-            false => ("PACKETS", 2),
-        };
-        w.each(("meters", 7), &self.meters, |w, meter| {
-            w.preamble(&meter.preamble);
-            w.message(("spec", 2), |w| w.one_of(("unit", 1), unit(meter.bytes)));
-            w.number(("size", 3), meter.size);
-            w.type_name(("index_type_name", 4), &meter.index_type_name);
-        });
-        w.each(("direct_meters", 8), &self.direct_meters, |w, meter| {
-            w.preamble(&meter.preamble);
-            w.message(("spec", 2), |w| w.one_of(("unit", 1), unit(meter.bytes)));
-            w.number(("direct_table_id", 3), meter.direct_table_id);
-        });
+impl Direct {
+    fn write(&self, w: &mut Writer) {
+        w.preamble(&self.preamble);
+        w.unit(self.unit);
+        w.number(("direct_table_id", 3), self.direct_table_id);
     }
 }
 
 impl StructuredAnnotation {
     fn write(&self, w: &mut Writer) {
-        let value = |w: &mut Writer, value: &AnnotationValue| match value {
+        let value = |value: &AnnotationValue, w: &mut Writer| match value {
             AnnotationValue::Text(text) => w.string(("string_value", 1), text),
             AnnotationValue::Number(number) => {
                 w.word(("int64_value", 2), &number.to_string(), *number as u64)
@@ -278,7 +279,7 @@ impl StructuredAnnotation {
                 for (key, v) in pairs {
                     w.message(("kv_pairs", 1), |w| {
                         w.string(("key", 1), key);
-                        w.message(("value", 2), |w| value(w, v));
+                        w.message(("value", 2), |w| value(v, w));
                     });
                 }
             }),
@@ -289,10 +290,8 @@ impl StructuredAnnotation {
 impl Table {
     fn write(&self, w: &mut Writer) {
         w.preamble(&self.preamble);
-        w.each(("match_fields", 2), &self.match_fields, |w, field| {
-            field.write(w)
-        });
-        w.each(("action_refs", 3), &self.action_refs, |w, action| {
+        w.each(("match_fields", 2), &self.match_fields, MatchField::write);
+        w.each(("action_refs", 3), &self.action_refs, |action, w| {
             w.number(("id", 1), action.id);
             w.annotations(&action.annotations, 2, 4);
             match action.scope {
@@ -321,12 +320,8 @@ impl Table {
         if self.idle_timeout {
             w.word(("idle_timeout_behavior", 9), "NOTIFY_CONTROL", 1);
         }
-        if self.is_const_table {
-            w.word(("is_const_table", 10), "true", 1);
-        }
-        if self.has_initial_entries {
-            w.word(("has_initial_entries", 11), "true", 1);
-        }
+        w.flag(("is_const_table", 10), self.is_const_table);
+        w.flag(("has_initial_entries", 11), self.has_initial_entries);
     }
 }
 
@@ -369,9 +364,7 @@ impl ActionProfile {
         self.table_ids
             .iter()
             .for_each(|id| w.number(("table_ids", 2), *id));
-        if self.with_selector {
-            w.word(("with_selector", 3), "true", 1);
-        }
+        w.flag(("with_selector", 3), self.with_selector);
         w.number(("size", 4), self.size);
         w.number(("max_group_size", 5), self.max_group_size);
         match self.size_semantics {
@@ -398,7 +391,7 @@ impl TypeSpec {
             }
             TypeSpec::Bool => w.message(("bool", 2), |_| {}),
             TypeSpec::Tuple(items) => w.message(("tuple", 3), |w| {
-                w.each(("members", 1), items, |w, item| item.write(w));
+                w.each(("members", 1), items, TypeSpec::write);
             }),
             TypeSpec::Struct(name) => w.named(("struct", 4), name),
             TypeSpec::Header(name) => w.named(("header", 5), name),
@@ -443,7 +436,7 @@ impl TypeInfo {
         };
         for (name, members) in &self.structs {
             entry(w, ("structs", 1), name, &|w| {
-                w.each(("members", 1), members, |w, (name, ty)| {
+                w.each(("members", 1), members, |(name, ty), w| {
                     w.string(("name", 1), name);
                     w.message(("type_spec", 2), |w| ty.write(w));
                 });
@@ -451,7 +444,7 @@ impl TypeInfo {
         }
         for (name, members) in &self.headers {
             entry(w, ("headers", 2), name, &|w| {
-                w.each(("members", 1), members, |w, (name, ty)| {
+                w.each(("members", 1), members, |(name, ty), w| {
                     w.string(("name", 1), name);
                     w.message(("type_spec", 2), |w| ty.write_bits(w));
                 });
@@ -459,7 +452,7 @@ impl TypeInfo {
         }
         for (name, members) in &self.header_unions {
             entry(w, ("header_unions", 3), name, &|w| {
-                w.each(("members", 1), members, |w, (name, header)| {
+                w.each(("members", 1), members, |(name, header), w| {
                     w.string(("name", 1), name);
                     w.named(("header", 2), header);
                 });
@@ -467,7 +460,7 @@ impl TypeInfo {
         }
         for (name, members) in &self.enums {
             entry(w, ("enums", 4), name, &|w| {
-                w.each(("members", 1), members, |w, member| {
+                w.each(("members", 1), members, |member, w| {
                     w.string(("name", 1), member)
                 });
             });
@@ -482,7 +475,7 @@ impl TypeInfo {
                 w.message(("underlying_type", 1), |w| {
                     w.number(("bitwidth", 1), *bitwidth)
                 });
-                w.each(("members", 1), members, |w, (name, value)| {
+                w.each(("members", 1), members, |(name, value), w| {
                     w.string(("name", 1), name);
                     w.bytes(("value", 2), value);
                 });

@@ -26,13 +26,13 @@ pub struct P4Info {
     /// Action profiles and selectors.
     pub action_profiles: Vec<ActionProfile>,
     /// Indexed counters.
-    pub counters: Vec<Counter>,
+    pub counters: Vec<Indexed>,
     /// Direct counters.
-    pub direct_counters: Vec<DirectCounter>,
+    pub direct_counters: Vec<Direct>,
     /// Indexed meters.
-    pub meters: Vec<Meter>,
+    pub meters: Vec<Indexed>,
     /// Direct meters.
-    pub direct_meters: Vec<DirectMeter>,
+    pub direct_meters: Vec<Direct>,
     /// Packet-in and packet-out headers.
     pub controller_packet_metadata: Vec<ControllerPacketMetadata>,
     /// Parser value sets.
@@ -227,12 +227,12 @@ pub enum SizeSemantics {
     SumOfMembers(u32),
 }
 
-/// An indexed counter.
+/// An indexed counter or meter.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Counter {
+pub struct Indexed {
     /// Id and name.
     pub preamble: Preamble,
-    /// What it counts.
+    /// What it counts or meters.
     pub unit: ir::CounterUnit,
     /// Number of cells.
     pub size: u64,
@@ -240,37 +240,13 @@ pub struct Counter {
     pub index_type_name: Option<String>,
 }
 
-/// A direct counter.
+/// A direct counter or meter.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DirectCounter {
+pub struct Direct {
     /// Id and name.
     pub preamble: Preamble,
-    /// What it counts.
+    /// What it counts or meters.
     pub unit: ir::CounterUnit,
-    /// Its table.
-    pub direct_table_id: u32,
-}
-
-/// An indexed meter.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Meter {
-    /// Id and name.
-    pub preamble: Preamble,
-    /// Whether it meters bytes rather than packets.
-    pub bytes: bool,
-    /// Number of cells.
-    pub size: u64,
-    /// The new type of its index, if any.
-    pub index_type_name: Option<String>,
-}
-
-/// A direct meter.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DirectMeter {
-    /// Id and name.
-    pub preamble: Preamble,
-    /// Whether it meters bytes rather than packets.
-    pub bytes: bool,
     /// Its table.
     pub direct_table_id: u32,
 }
