@@ -38,7 +38,7 @@ class Raw:
         self.index = index
 
     def action(self, name: str, *values: bytes) -> Any:
-        action = self.index.action(name)
+        action = self.index.actions[name]
         message = p4.TableAction()
         message.action.action_id = action.id
         for param, value in zip(action.params, values, strict=True):
@@ -46,7 +46,7 @@ class Raw:
         return message
 
     def entry(self, table: str, matches: Iterable[Any] = (), action: Any = None, **fields: Any) -> Any:
-        return p4.TableEntry(table_id=self.index.table(table).id, match=matches, action=action, **fields)
+        return p4.TableEntry(table_id=self.index.tables[table].id, match=matches, action=action, **fields)
 
     def route(self, prefix: bytes = b"\x0a\0\0\0", length: int = 8, port: bytes = b"\x01", **fields: Any) -> Any:
         """An entry of ``ipv4_lpm`` that forwards."""

@@ -540,7 +540,7 @@ def test_saved_writes_are_committed(device: Device, raw: Raw, program: Any) -> N
 def test_roles_may_what_is_theirs_or_everybodys(device: Device, raw: Raw) -> None:
     clients = {role: LocalClient(device, election_id=5, role=role) for role in ("policy", "statistics")}
     assert all(c.is_primary for c in clients.values())
-    marks = p4.RegisterEntry(register_id=raw.index.register("marks").id)
+    marks = p4.RegisterEntry(register_id=raw.index.registers["marks"].id)
     marks.index.index = 1
     marks.data.bitstring = b"\7"
 

@@ -126,7 +126,7 @@ def test_types_in_themselves() -> None:
     """
     index = P4InfoIndex.from_text(text)
     with pytest.raises(P4RuntimeError, match="nested too deeply"):
-        width_of(index.register("r").type_spec, index.message.type_info)
+        width_of(index.registers["r"].type_spec, index.message.type_info)
 
 
 def test_types_that_double_with_every_level() -> None:
@@ -142,7 +142,7 @@ def test_types_that_double_with_every_level() -> None:
     """
     index = P4InfoIndex.from_text(text)
     with pytest.raises(P4RuntimeError, match="more than 4096 parts"):
-        to_p4data(index.register("r").type_spec, index.message.type_info, 0)
+        to_p4data(index.registers["r"].type_spec, index.message.type_info, 0)
 
 
 @pytest.mark.parametrize("width", [-1, 0, 1 << 30])
@@ -152,7 +152,7 @@ def test_absurd_widths(width: int) -> None:
         text = f'registers {{ preamble {{ id: 1 name: "r" }} {spec} }}'
         index = P4InfoIndex.from_text(text)
         with pytest.raises(P4RuntimeError, match=f"{width} bits"):
-            width_of(index.register("r").type_spec, index.message.type_info)
+            width_of(index.registers["r"].type_spec, index.message.type_info)
     with pytest.raises(P4RuntimeError, match="bits"):
         P4InfoIndex.from_text(
             f'actions {{ preamble {{ id: 1 name: "a" }} params {{ id: 1 name: "p" bitwidth: {width} }} }}'

@@ -34,8 +34,8 @@ def test_the_compiler_says_the_same(index: P4InfoIndex) -> None:
     compiled = P4InfoIndex.from_text(_core.Program.compile(str(HERE / "basic.p4")).p4info)
     assert shape(compiled) == shape(index)
     for name in ("last_seen", "learn_t"):
-        mine = index.register(name) if name == "last_seen" else index.digest(name)
-        theirs = compiled.register(name) if name == "last_seen" else compiled.digest(name)
+        mine = index.registers[name] if name == "last_seen" else index.digests[name]
+        theirs = compiled.registers[name] if name == "last_seen" else compiled.digests[name]
         assert mine.type_spec == theirs.type_spec
         assert width_of(mine.type_spec, index.message.type_info) == width_of(
             theirs.type_spec, compiled.message.type_info
@@ -48,22 +48,22 @@ def index() -> P4InfoIndex:
 
 
 def test_names_aliases_and_endings(index: P4InfoIndex) -> None:
-    table = index.table("BasicIngress.ipv4_lpm")
-    assert index.table("ipv4_lpm") is table
+    table = index.tables["BasicIngress.ipv4_lpm"]
+    assert index.tables["ipv4_lpm"] is table
     assert index.tables.by_id(table.id) is table
     assert table.fields["hdr.ipv4.dst_addr"] is table.fields["dst_addr"]
     assert [a.alias for a in table.actions] == ["forward", "to_cpu", "multicast", "drop"]
-    assert index.action("forward").params["port"].width == 9
-    assert index.register("last_seen").size == 16
-    assert index.counter("port_packets").unit == "both"
-    assert index.digest("learn_t").id
+    assert index.actions["forward"].params["port"].width == 9
+    assert index.registers["last_seen"].size == 16
+    assert index.counters["port_packets"].unit == "both"
+    assert index.digests["learn_t"].id
     assert index.packet_in is not None
     assert [f.name for f in index.packet_in.fields] == ["ingress_port", "reason"]
 
 
 def test_what_tables_are(index: P4InfoIndex) -> None:
-    assert not index.table("ipv4_lpm").needs_priority
-    assert index.table("acl").needs_priority
+    assert not index.tables["ipv4_lpm"].needs_priority
+    assert index.tables["acl"].needs_priority
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_what_tables_are(index: P4InfoIndex) -> None:
 )
 def test_suggestions(index: P4InfoIndex, name: str, text: str) -> None:
     with pytest.raises(P4RuntimeError) as e:
-        index.table(name)
+        index.tables[name]
     assert e.value.code == "INVALID_ARGUMENT"
     assert f"no table '{name}'" in str(e.value)
     assert text in str(e.value)
@@ -84,11 +84,11 @@ def test_suggestions(index: P4InfoIndex, name: str, text: str) -> None:
 
 def test_unknown_parts_name_their_owner(index: P4InfoIndex) -> None:
     with pytest.raises(P4RuntimeError, match=r"no match field 'dst' of table 'BasicIngress\.ipv4_lpm'"):
-        index.table("ipv4_lpm").fields["dst"]
+        index.tables["ipv4_lpm"].fields["dst"]
     with pytest.raises(
         P4RuntimeError, match=r"no parameter 'prt' of action 'BasicIngress\.forward'; did you mean 'port'"
     ):
-        index.action("forward").params["prt"]
+        index.actions["forward"].params["prt"]
     with pytest.raises(P4RuntimeError, match="no table has id 7"):
         index.tables.by_id(7)
 
@@ -99,9 +99,9 @@ def test_ambiguous_ending() -> None:
     actions { preamble { id: 2 name: "A.y.go" } }
     """
     index = P4InfoIndex.from_text(text)
-    assert index.action("x.go").id == 1
+    assert index.actions["x.go"].id == 1
     with pytest.raises(P4RuntimeError, match=r"could be 'A\.x\.go', 'A\.y\.go'"):
-        index.action("go")
+        index.actions["go"]
 
 
 def test_a_whole_name_wins_over_an_ending() -> None:

@@ -76,7 +76,7 @@ def matches_of(table: str) -> st.SearchStrategy[list[Any]]:
 @st.composite
 def updates(draw: st.DrawFn, raw: Raw) -> Any:
     table = draw(st.sampled_from([t.alias for t in raw.index.tables]))
-    info = raw.index.table(table)
+    info = raw.index.tables[table]
     entry = p4.TableEntry(table_id=info.id, match=draw(matches_of(table)))
     if info.needs_priority or draw(st.sampled_from([False] * 9 + [True])):
         entry.priority = draw(st.sampled_from([1, 1, 2, 0, -1]))

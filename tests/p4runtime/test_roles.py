@@ -44,7 +44,7 @@ def test_another_role_may_not_write(writing: str) -> None:
         client.set_pipeline(compiled)
         for role in ("policy", "statistics"):
             LocalClient(device, election_id=5, role=role)
-        table = raw.index.table("policers")
+        table = raw.index.tables["policers"]
         entry = raw.entry("policers", [exact(1, b"\0\0\0\1")], raw.action("police"))
         default = p4.TableEntry(table_id=table.id, is_default_action=True, action=raw.action("NoAction"))
         for kind, wanted in ((INSERT, entry), (MODIFY, default)):

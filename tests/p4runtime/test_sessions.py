@@ -349,7 +349,7 @@ def running_state(bench: Bench) -> list[str]:
     running = bench.device._running
     assert running is not None
     wanted = p4.ReadRequest()
-    wanted.entities.add().table_entry.table_id = bench.index.table("ipv4_lpm").id
+    wanted.entities.add().table_entry.table_id = bench.index.tables["ipv4_lpm"].id
     wanted.entities.add().packet_replication_engine_entry.multicast_group_entry.SetInParent()
     reading = running.core.read(bench.switch, wanted.SerializeToString())
     responses = map(p4.ReadResponse.FromString, iter(lambda: reading.next(bench.switch), None))
@@ -394,10 +394,10 @@ def test_reconcile_keeps_the_state(bench: Bench) -> None:
     default = raw.entry("keyless", [], raw.action("set_class", b"\3"), is_default_action=True)
     counted = raw.route(metadata=b"m", counter_data=p4.CounterData(packet_count=4, byte_count=5))
     register = p4.RegisterEntry(
-        register_id=raw.index.register("last_seen").id, index=p4.Index(index=2), data={"bitstring": b"\6"}
+        register_id=raw.index.registers["last_seen"].id, index=p4.Index(index=2), data={"bitstring": b"\6"}
     )
     counter = p4.CounterEntry(
-        counter_id=raw.index.counter("port_packets").id, index=p4.Index(index=1), data=p4.CounterData(packet_count=8)
+        counter_id=raw.index.counters["port_packets"].id, index=p4.Index(index=1), data=p4.CounterData(packet_count=8)
     )
     write(
         bench.device,
@@ -407,7 +407,7 @@ def test_reconcile_keeps_the_state(bench: Bench) -> None:
         update(INSERT, packet_replication_engine_entry=group(3, [p4.Replica(port=b"\1")])),
         update(MODIFY, register_entry=register),
         update(MODIFY, counter_entry=counter),
-        update(INSERT, digest_entry=p4.DigestEntry(digest_id=raw.index.digest("learn_t").id)),
+        update(INSERT, digest_entry=p4.DigestEntry(digest_id=raw.index.digests["learn_t"].id)),
     )
     wanted = [
         {"table_entry": p4.TableEntry()},

@@ -25,7 +25,7 @@ def setting() -> Iterator[tuple[Device, Raw]]:
 
 def test_the_profile_names_both_tables(setting: tuple[Device, Raw]) -> None:
     _, raw = setting
-    assert set(raw.index.action_profiles["shared"].table_ids) == {raw.index.table(name).id for name in "ab"}
+    assert set(raw.index.action_profiles["shared"].table_ids) == {raw.index.tables[name].id for name in "ab"}
 
 
 def test_the_client_knows_the_actions_of_both_tables() -> None:
@@ -33,7 +33,7 @@ def test_the_client_knows_the_actions_of_both_tables() -> None:
     with LocalClient(Device(1, _core.Switch(program, executor="interpreter"), executor="interpreter")) as client:
         client.set_pipeline(program)
         for number, action in enumerate(("first", "second", "both"), 1):
-            info = client.p4info.action(action)
+            info = client.p4info.actions[action]
             client.profile_member("shared", number, action, {param.name: 1 for param in info.params})
         with pytest.raises(P4RuntimeError, match="nothing"):
             client.profile_member("shared", 4, "nothing")

@@ -181,7 +181,7 @@ def test_wrong_digest_ack(stream: Stream) -> None:
 
 
 def digest_entry(bench: Bench, **config: int) -> Any:
-    id = bench.index.digest("learn_t").id
+    id = bench.index.digests["learn_t"].id
     return p4.DigestEntry(digest_id=id, config=p4.DigestEntry.Config(**config))
 
 

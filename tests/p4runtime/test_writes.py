@@ -128,13 +128,13 @@ WRONG_ENTRIES: list[tuple[str, str, str, Callable[[Raw], Any]]] = [
     ("param empty", "INVALID_ARGUMENT", "empty", lambda r: r.route(port=b"")),
     ("param missing", "INVALID_ARGUMENT", "parameter 'port' is missing",
      lambda r: r.entry("ipv4_lpm", [lpm(1, b"\x0a", 32)],
-                       p4.TableAction(action=p4.Action(action_id=r.index.action("forward").id)))),
+                       p4.TableAction(action=p4.Action(action_id=r.index.actions["forward"].id)))),
     ("param unknown", "INVALID_ARGUMENT", "no parameter has id 9",
      lambda r: r.entry("ipv4_lpm", [lpm(1, b"\x0a", 32)], p4.TableAction(action=p4.Action(
-         action_id=r.index.action("drop").id, params=[p4.Action.Param(param_id=9, value=b"\0")])))),
+         action_id=r.index.actions["drop"].id, params=[p4.Action.Param(param_id=9, value=b"\0")])))),
     ("param twice", "INVALID_ARGUMENT", "given twice",
      lambda r: r.entry("ipv4_lpm", [lpm(1, b"\x0a", 32)], p4.TableAction(action=p4.Action(
-         action_id=r.index.action("to_cpu").id, params=[p4.Action.Param(param_id=1, value=b"\0")] * 2)))),
+         action_id=r.index.actions["to_cpu"].id, params=[p4.Action.Param(param_id=1, value=b"\0")] * 2)))),
     ("match kind", "INVALID_ARGUMENT", "the match is exact, the field is lpm",
      lambda r: r.entry("ipv4_lpm", [exact(1, b"\x0a")], r.action("drop"))),
     ("match unset", "INVALID_ARGUMENT", "the match is unset",
@@ -297,8 +297,8 @@ def test_wildcards_and_filters(bench: Bench, raw: Raw) -> None:
     def found(**fields: Any) -> list[Any]:
         return read_entries(bench.device, p4.TableEntry(**fields))
 
-    assert [e for e in found() if e.table_id != raw.index.table("classes").id] == routes + acl
-    lpm_id, acl_id = raw.index.table("ipv4_lpm").id, raw.index.table("acl").id
+    assert [e for e in found() if e.table_id != raw.index.tables["classes"].id] == routes + acl
+    lpm_id, acl_id = raw.index.tables["ipv4_lpm"].id, raw.index.tables["acl"].id
     assert found(table_id=lpm_id) == routes
     assert found(table_id=lpm_id, match=routes[1].match) == [routes[1]]
     assert found(table_id=lpm_id, metadata=b"m") == [routes[1]]
@@ -394,7 +394,7 @@ def test_wrong_direct_counters(bench: Bench, raw: Raw) -> None:
 
 
 def test_counter(bench: Bench, raw: Raw) -> None:
-    id = raw.index.counter("port_packets").id
+    id = raw.index.counters["port_packets"].id
     cell = p4.CounterEntry(counter_id=id, index=p4.Index(index=3), data=p4.CounterData(packet_count=2, byte_count=99))
     write(bench.device, update(MODIFY, counter_entry=cell))
     (found,) = read(bench.device, counter_entry=p4.CounterEntry(counter_id=id, index=p4.Index(index=3)))
@@ -423,13 +423,13 @@ def test_counter(bench: Bench, raw: Raw) -> None:
     ],
 )
 def test_wrong_counters(bench: Bench, raw: Raw, kind: int, index: int, code: str) -> None:
-    id = raw.index.counter("port_packets").id
+    id = raw.index.counters["port_packets"].id
     entry = p4.CounterEntry(counter_id=id, index=p4.Index(index=index), data=p4.CounterData())
     assert [f.code for f in failures(bench.device, update(kind, counter_entry=entry))] == [code]
 
 
 def test_register(bench: Bench, raw: Raw) -> None:
-    id = raw.index.register("last_seen").id
+    id = raw.index.registers["last_seen"].id
 
     def cell(index: int | None, value: bytes) -> Any:
         where = None if index is None else p4.Index(index=index)
@@ -458,7 +458,7 @@ def test_register(bench: Bench, raw: Raw) -> None:
     ],
 )
 def test_wrong_registers(bench: Bench, raw: Raw, kind: int, index: int, data: Any, code: str) -> None:
-    entry = p4.RegisterEntry(register_id=raw.index.register("last_seen").id, index=p4.Index(index=index), data=data)
+    entry = p4.RegisterEntry(register_id=raw.index.registers["last_seen"].id, index=p4.Index(index=index), data=data)
     assert [f.code for f in failures(bench.device, update(kind, register_entry=entry))] == [code]
 
 
@@ -620,7 +620,7 @@ def test_each_failure_of_an_atomic_batch_has_its_own_error(bench: Bench, raw: Ra
 def test_all_or_nothing_with_a_malformed_update(bench: Bench, raw: Raw) -> None:
     updates = [
         update(INSERT, table_entry=raw.route(metadata=b"m")),
-        update(INSERT, digest_entry=p4.DigestEntry(digest_id=raw.index.digest("learn_t").id)),
+        update(INSERT, digest_entry=p4.DigestEntry(digest_id=raw.index.digests["learn_t"].id)),
         update(INSERT, table_entry=raw.route(port=b"")),
     ]
     codes = [f.code for f in failures(bench.device, *updates, atomicity=ROLLBACK)]

@@ -21,7 +21,7 @@ def insert(
     client: LocalClient, table: str, key: Sequence[int | bytes], action: str, *args: int | bytes, timeout_ns: int = 0
 ) -> None:
     """An entry, with its key and its arguments in order."""
-    fields = [field.name for field in client.p4info.table(table).fields]
-    params = [param.name for param in client.p4info.action(action).params]
+    fields = [field.name for field in client.p4info.tables[table].fields]
+    params = [param.name for param in client.p4info.actions[action].params]
     match = dict(zip(fields, key, strict=True))
     client.insert(table, match, action, dict(zip(params, args, strict=True)), idle_timeout_ns=timeout_ns)

@@ -184,7 +184,7 @@ def test_a_ternary_table_by_priority(switch: Switch) -> None:
     ]
     for value, priority, match in rules:
         key = {names[name]: wanted for name, wanted in match.items()}
-        client.insert("acl", key, "mark", {client.p4info.action("mark").params.by_id(1).name: value}, priority)
+        client.insert("acl", key, "mark", {client.p4info.actions["mark"].params.by_id(1).name: value}, priority)
     for packet, port in (
         (frame(1, ethertype=0x86DD), 0),
         (frame(1, ethertype=0x0806), 0),

@@ -155,7 +155,7 @@ def test_groups_choose_and_watch_ports(switch: Switch) -> None:
 
 def metered(client: LocalClient, kind: int, *rates: int) -> None:
     """An entry of table ``metered`` that colours."""
-    info = client.p4info.table("metered")
+    info = client.p4info.tables["metered"]
     request = p4.WriteRequest(device_id=1)
     request.election_id.low = client.election_id
     entry = request.updates.add(type=p4.Update.INSERT).entity.table_entry

@@ -144,7 +144,7 @@ class _Bench:
 
     def _install_routes(self) -> None:
         client = LocalClient(self.live.device)
-        names = [param.name for param in client.p4info.action("RouterIngress.forward").params]
+        names = [param.name for param in client.p4info.actions["RouterIngress.forward"].params]
         params: dict[str, Value] = dict(zip(names, (1, _PORT_MACS[1], _SINK_MAC), strict=True))
         with client.batch("continue_on_error"):
             for i in range(ROUTES):

@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
+from typing import Generic, Literal, TypeAlias, TypeVar
 
 from google.protobuf import text_format
 
@@ -27,24 +27,25 @@ MAX_WIDTH = 65_536
 """Widest value that is believed, in bits: P4Info comes from outside, and a number of that size is built from it."""
 
 
-class Named(Protocol):
-    """Anything with a control-plane name and an id."""
-
-    @property
-    def id(self) -> int:
-        """P4Runtime id."""
-
-    @property
-    def name(self) -> str:
-        """Control-plane name."""
-
-
 @dataclass(frozen=True)
-class MatchField:
-    """A key field of a table. ``width`` in bits; 0 for a string and for what clients cannot give."""
+class Named:
+    """Anything with a P4Runtime id and a control-plane name."""
 
     id: int
     name: str
+
+
+@dataclass(frozen=True)
+class Object(Named):
+    """An object of the program: those that clients only name are nothing more (meters, direct counters and value sets)."""
+
+    alias: str
+
+
+@dataclass(frozen=True)
+class MatchField(Named):
+    """A key field of a table. ``width`` in bits; 0 for a string and for what clients cannot give."""
+
     width: int
     kind: MatchKind
     uri: str = ""
@@ -52,33 +53,25 @@ class MatchField:
 
 
 @dataclass(frozen=True)
-class Param:
+class Param(Named):
     """A parameter of an action, or a field of a controller header. ``width`` in bits; 0 for a string."""
 
-    id: int
-    name: str
     width: int
     uri: str = ""
     """Of a type that is translated to strings."""
 
 
 @dataclass(frozen=True)
-class Action:
+class Action(Object):
     """An action that tables can run."""
 
-    id: int
-    name: str
-    alias: str
     params: Names[Param]
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(Object):
     """A table. ``size`` in entries, as requested by the program."""
 
-    id: int
-    name: str
-    alias: str
     fields: Names[MatchField]
     actions: Names[Action]
     size: int
@@ -104,62 +97,39 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Counter:
+class Counter(Object):
     """An indexed counter. ``size`` in cells."""
 
-    id: int
-    name: str
-    alias: str
     size: int
     unit: Literal["unspecified", "bytes", "packets", "both"]
 
 
 @dataclass(frozen=True)
-class ActionProfile:
+class ActionProfile(Object):
     """An action profile, or an action selector."""
 
-    id: int
-    name: str
-    alias: str
     table_ids: tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Other:
-    """A meter, direct counter or value set: something that clients only name."""
-
-    id: int
-    name: str
-    alias: str
-
-
-@dataclass(frozen=True)
-class Register:
+class Register(Object):
     """A register array. ``size`` in cells; ``type_spec`` is a ``P4DataTypeSpec``."""
 
-    id: int
-    name: str
-    alias: str
     size: int
     type_spec: Proto = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True)
-class Digest:
+class Digest(Object):
     """A digest message type; ``type_spec`` is a ``P4DataTypeSpec``."""
 
-    id: int
-    name: str
-    alias: str
     type_spec: Proto = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True)
-class ControllerHeader:
+class ControllerHeader(Named):
     """The header between switch and controller, ``packet_in`` or ``packet_out``; fields in wire order."""
 
-    id: int
-    name: str
     fields: Names[Param]
 
 
@@ -257,10 +227,10 @@ class P4InfoIndex:
         self.actions = Names("action", map(self._action, message.actions))
         self.tables = Names("table", [self._table(t) for t in message.tables])
         self.counters = Names("counter", map(_counter, message.counters))
-        self.direct_counters = Names("direct counter", map(_other, message.direct_counters))
+        self.direct_counters = Names("direct counter", map(_object, message.direct_counters))
         self.action_profiles = Names("action profile", map(_action_profile, message.action_profiles))
-        self.meters = Names("meter", map(_other, message.meters))
-        self.value_sets = Names("value set", map(_other, message.value_sets))
+        self.meters = Names("meter", map(_object, message.meters))
+        self.value_sets = Names("value set", map(_object, message.value_sets))
         self.registers = Names("register", map(_register, message.registers))
         self.digests = Names("digest", map(_digest, message.digests))
         headers = Names("controller header", map(self._controller_header, message.controller_packet_metadata))
@@ -273,26 +243,6 @@ class P4InfoIndex:
         """The index of a P4Info in protobuf text format. INVALID_ARGUMENT if it cannot be parsed."""
         return P4InfoIndex(parse_text(text))
 
-    def table(self, name: str) -> Table:
-        """The table of a name; INVALID_ARGUMENT with suggestions if there is none."""
-        return self.tables[name]
-
-    def action(self, name: str) -> Action:
-        """The action of a name; likewise."""
-        return self.actions[name]
-
-    def counter(self, name: str) -> Counter:
-        """The indexed counter of a name; likewise."""
-        return self.counters[name]
-
-    def register(self, name: str) -> Register:
-        """The register of a name; likewise."""
-        return self.registers[name]
-
-    def digest(self, name: str) -> Digest:
-        """The digest of a name; likewise."""
-        return self.digests[name]
-
     def _table(self, message: Proto) -> Table:
         name = message.preamble.name
         where = f" of table '{name}'"
@@ -302,9 +252,7 @@ class P4InfoIndex:
             if action is None:
                 raise invalid_argument(f"P4Info: table '{name}' refers to the unknown action id {ref.id}")
         return Table(
-            id=message.preamble.id,
-            name=name,
-            alias=message.preamble.alias,
+            *_preamble(message),
             fields=Names("match field", [self._match_field(f, where) for f in message.match_fields], where),
             actions=Names("action", [a for a, _ in refs if a is not None], where),
             size=message.size,
@@ -329,14 +277,13 @@ class P4InfoIndex:
         return MatchField(message.id, message.name, width, kind, uri)
 
     def _action(self, message: Proto) -> Action:
-        preamble = message.preamble
-        where = f" of action '{preamble.name}'"
+        where = f" of action '{message.preamble.name}'"
         params = []
         for p in message.params:
             uri = self._uri(p.type_name.name)
             width = 0 if uri else _width(p.bitwidth, f"parameter '{p.name}'{where}")
             params.append(Param(p.id, p.name, width, uri))
-        return Action(preamble.id, preamble.name, preamble.alias, Names("parameter", params, where))
+        return Action(*_preamble(message), Names("parameter", params, where))
 
     def _controller_header(self, message: Proto) -> ControllerHeader:
         where = f" of controller header '{message.preamble.name}'"
@@ -388,34 +335,28 @@ def _width(bitwidth: int, what: str) -> int:
     return bitwidth
 
 
+def _object(message: Proto) -> Object:
+    return Object(*_preamble(message))
+
+
+def _preamble(message: Proto) -> tuple[int, str, str]:
+    return message.preamble.id, message.preamble.name, message.preamble.alias
+
+
 def _counter(message: Proto) -> Counter:
     units: tuple[Literal["unspecified", "bytes", "packets", "both"], ...] = ("unspecified", "bytes", "packets", "both")
-    preamble, unit = message.preamble, message.spec.unit
-    return Counter(
-        preamble.id,
-        preamble.name,
-        preamble.alias,
-        _size(message.size, f"counter '{preamble.name}'"),
-        units[unit] if unit < 4 else "unspecified",
-    )
-
-
-def _other(message: Proto) -> Other:
-    preamble = message.preamble
-    return Other(preamble.id, preamble.name, preamble.alias)
+    size, unit = _size(message.size, f"counter '{message.preamble.name}'"), message.spec.unit
+    return Counter(*_preamble(message), size, units[unit] if unit < 4 else "unspecified")
 
 
 def _action_profile(message: Proto) -> ActionProfile:
-    preamble = message.preamble
-    return ActionProfile(preamble.id, preamble.name, preamble.alias, tuple(message.table_ids))
+    return ActionProfile(*_preamble(message), tuple(message.table_ids))
 
 
 def _register(message: Proto) -> Register:
-    preamble = message.preamble
-    size = _size(message.size, f"register '{preamble.name}'")
-    return Register(preamble.id, preamble.name, preamble.alias, size, message.type_spec)
+    size = _size(message.size, f"register '{message.preamble.name}'")
+    return Register(*_preamble(message), size, message.type_spec)
 
 
 def _digest(message: Proto) -> Digest:
-    preamble = message.preamble
-    return Digest(preamble.id, preamble.name, preamble.alias, message.type_spec)
+    return Digest(*_preamble(message), message.type_spec)

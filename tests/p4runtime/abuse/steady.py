@@ -104,7 +104,7 @@ def request(
     """One update of the table of addresses for each number."""
     assert device._running is not None
     index = index_of(device._running.config.p4info.SerializeToString())
-    table, action = index.table("addresses"), index.action("note")
+    table, action = index.tables["addresses"], index.actions["note"]
     written = p4.WriteRequest(device_id=1, atomicity=atomicity)
     written.election_id.low = 1
     for number in numbers:

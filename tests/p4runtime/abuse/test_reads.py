@@ -50,7 +50,7 @@ def test_a_read_is_of_one_moment(*, noted: bool, named: bool) -> None:
             found.fill(3000)
             if noted:
                 device.write(request(device, p4.Update.INSERT, range(3001, 3004), metadata=b"m"))
-            table = found.index.table("addresses").id if named else 0
+            table = found.index.tables["addresses"].id if named else 0
             expected = sorted(addresses(list(device.read(all_entries(table=table)))))
             assert len(expected) == 3003 if noted else 3000
             responses = device.read(all_entries(table=table))
@@ -85,7 +85,7 @@ def test_packets_and_writes_go_on_beside_reads(loaded: Steady) -> None:
                     if over.is_set():
                         break
 
-    table = loaded.index.table("addresses").id
+    table = loaded.index.tables["addresses"].id
     readers = [threading.Thread(target=loop, args=(table,)), threading.Thread(target=loop, args=(0,))]
     writes = loaded.writer.writes
     for reader in readers:
@@ -146,7 +146,7 @@ def test_a_batch_lets_packets_pass(loaded: Steady, monkeypatch: pytest.MonkeyPat
 def test_unread_reads_do_not_lock_others_out(loaded: Steady, monkeypatch: pytest.MonkeyPatch) -> None:
     """70 of them took all workers: writes timed out."""
     monkeypatch.setattr(limits, "READ_STALL_S", 2.0)
-    wanted = all_entries(table=loaded.index.table("addresses").id)
+    wanted = all_entries(table=loaded.index.tables["addresses"].id)
     # A window that does not grow to the whole answer.
     options = [("grpc.http2.bdp_probe", 0)]
     with grpc.insecure_channel(loaded.server.address, options=options) as channel:
