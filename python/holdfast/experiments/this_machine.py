@@ -1,13 +1,26 @@
-"""Conditions of measurements in real time: the machine, and its other load."""
+"""Parts that are measured in real time: whether they can be, and the conditions: the machine, and its other load."""
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
+
+from holdfast._core import Namespace
+from holdfast.errors import LiveError
+from holdfast.experiments import Finding, Setting
+from holdfast.live.hosts import check_machine
+from holdfast.sweep import Point
+
+SCRIPT = Path(__file__).with_name("packet_host.py")
 
 
 def machine() -> pl.DataFrame:
@@ -38,3 +51,56 @@ def disturbance(machine: pl.DataFrame) -> str:
     load = " to ".join(dict.fromkeys(f"{each:g}" for each in (min(loads), max(loads))))
     kind = "a machine that was busy with other work" if max(loads) >= DISTURBED_LOAD else "an idle machine"
     return f"on {kind} (load {load} on {processors} processors)"
+
+
+def find(
+    setting: Setting,
+    part: str,
+    function: str,
+    points: Sequence[Point],
+    found: Callable[[pl.DataFrame, pl.DataFrame], Finding],
+    *,
+    tools: Sequence[str],
+    sweep: str | None = None,
+    numbers: pl.DataFrame | None = None,
+) -> Finding:
+    """A part that is measured in real time, of its runs and their machine; nothing but the reason where it cannot be measured.
+
+    One run at a time whatever ``jobs`` says. ``tools``: commands that are needed. ``sweep``: the name of the runs, if it is not
+    the part's. ``numbers``: those of a part without runs.
+    """
+    try:
+        check_machine(tools)
+    except LiveError as error:
+        if setting.console is not None:
+            setting.console.print(f"{part} is not run: {error}", highlight=False)
+        return Finding(numbers, frames={"skipped": pl.DataFrame({"reason": [str(error)]})})
+    where = machine()
+    return found(replace(setting, jobs=1, ray=None).sweep(sweep or part, function, points), where)
+
+
+def send_frames(
+    sender: Namespace, receiver: Namespace, frame: bytes, count: int, interval_ns: int, length: int
+) -> list[tuple[int, int, int]]:
+    """Sends a frame so often at a constant rate, by ``packet_host.py``. Its last 18 bytes change.
+
+    Of the frames that arrive with this length: number, time of sending and of arrival (ns). LiveError if fewer than two do.
+    """
+    seconds = count * interval_ns / 1e9 + 5
+    script = (sys.executable, "-I", str(SCRIPT))
+    words = [*receiver.exec_prefix, *script, "receive", str(count), str(length), str(seconds)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as receiving:
+        try:
+            assert receiving.stdout is not None
+            if receiving.stdout.readline() != "ready\n":
+                raise LiveError("the receiver does not start")
+            words = [*script, "send", str(count), str(interval_ns), frame.hex()]
+            sent = sender.run(words, check=False, timeout_s=60 + 2 * seconds)
+            if sent.returncode:
+                raise LiveError(f"the sender failed: {sent.stderr.strip().splitlines()[-1:]}")
+            arrivals: list[tuple[int, int, int]] = json.loads(receiving.communicate(timeout=60 + seconds)[0])
+        finally:
+            receiving.kill()
+    if len(arrivals) < 2:
+        raise LiveError(f"of {count} packets {len(arrivals)} arrived")
+    return arrivals

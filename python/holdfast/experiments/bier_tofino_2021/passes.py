@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from holdfast import statistics
 from holdfast.experiments import Finding, Setting
 from holdfast.experiments.bier_tofino_2021 import drawing, load, model, published
+from holdfast.experiments.rows import exact, row
 from holdfast.network import SimulatedNetwork
 from holdfast.sweep import Point
 
@@ -63,13 +64,12 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
     rows: list[dict[str, Any]] = []
     for passes in PASSES:
         times = model.loss_after(passes, SMALL) / SMALL
-        rows.append({"passes": passes, "quantity": "times_one_pass", "ours": times, "low": times, "high": times})
+        rows.append(row({"passes": passes}, "times_one_pass", exact(times)))
     relative = frame.with_columns(
         (100 * pl.col("loss") / (1 - (1 - pl.col("loss_of_a_pass")) ** pl.col("passes"))).alias("percent")
     )
-    for row in statistics.summary(relative, ["passes"], "percent").iter_rows(named=True):
-        interval = {"ours": row["mean"], "low": row["low"], "high": row["high"]}
-        rows.append({"passes": row["passes"], "quantity": "simulated_percent_of_formula", **interval})
+    for each in statistics.summary(relative, ["passes"], "percent").iter_rows(named=True):
+        rows.append(row({"passes": each["passes"]}, "simulated_percent_of_formula", each))
     return pl.DataFrame(rows)
 
 

@@ -25,6 +25,7 @@ from holdfast.apps.bier.controller import BierController
 from holdfast.errors import ExperimentError
 from holdfast.experiments import Finding, Setting
 from holdfast.experiments.bier_tofino_2021 import domain, drawing, published
+from holdfast.experiments.rows import row
 from holdfast.network import SimulatedNetwork
 from holdfast.parameters import PS_PER_MS
 from holdfast.sweep import Point
@@ -133,11 +134,10 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
     rows: list[dict[str, Any]] = []
     for value in ("restoration_ms", "lost", "duplicated"):
         found = statistics.summary(frame, ["bier_frr", "ip_frr", "signalling_ms"], value)
-        for row in found.iter_rows(named=True):
-            signalling = row["signalling_ms"]
+        for each in found.iter_rows(named=True):
+            signalling = each["signalling_ms"]
             suffix = f"_with_signalling_of_{signalling:g}_ms" if signalling else ""
-            key = {name: row[name] for name in ("bier_frr", "ip_frr")}
-            rows.append(key | {"quantity": value + suffix, "ours": row["mean"], "low": row["low"], "high": row["high"]})
+            rows.append(row({name: each[name] for name in ("bier_frr", "ip_frr")}, value + suffix, each))
     return pl.DataFrame(rows)
 
 

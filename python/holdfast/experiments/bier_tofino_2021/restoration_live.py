@@ -18,10 +18,10 @@ from matplotlib.figure import Figure
 
 from holdfast import statistics
 from holdfast.errors import LiveError
-from holdfast.experiments import Finding, Setting
+from holdfast.experiments import Finding, Setting, this_machine
 from holdfast.experiments.bier_tofino_2021 import domain, drawing, live_stream, restoration
-from holdfast.experiments.this_machine import disturbance, machine
-from holdfast.live.hosts import check_machine
+from holdfast.experiments.rows import summaries
+from holdfast.experiments.this_machine import disturbance
 from holdfast.parameters import PS_PER_MS
 from holdfast.sweep import Point
 
@@ -108,29 +108,32 @@ def restored(observed: live_stream.Observed) -> dict[str, Any]:
     }
 
 
+def found(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
+    """The part, of its runs."""
+    return Finding(numbers(frame), {"": draw(frame, where)}, {"runs": frame, "machine": where})
+
+
 def find(setting: Setting) -> Finding:
     """One run at a time whatever ``jobs`` says; nothing but the reason where it cannot run."""
-    try:
-        check_machine(("ip",))
-    except LiveError as error:
-        if setting.console is not None:
-            setting.console.print(f"fig11_live is not run: {error}", highlight=False)
-        reason = pl.DataFrame({"reason": [str(error)]})
-        return Finding(numbers(pl.DataFrame()), frames={"skipped": reason})
-    where = machine()
-    frame = replace(setting, jobs=1, ray=None).sweep("restoration_live", f"{__name__}:measure", POINTS)
-    return Finding(numbers(frame), {"": draw(frame, where)}, {"runs": frame, "machine": where})
+    return this_machine.find(
+        setting,
+        "fig11_live",
+        f"{__name__}:measure",
+        POINTS,
+        found,
+        tools=("ip",),
+        sweep="restoration_live",
+        numbers=numbers(pl.DataFrame()),
+    )
 
 
 def numbers(frame: pl.DataFrame) -> pl.DataFrame:
     """By case: restoration, the part of it after detection, and what was lost; nothing of nothing."""
+    keys = ["bier_frr", "ip_frr"]
+    if len(frame):
+        return summaries(frame, keys, ["restoration_ms", "after_detection_ms", "lost"])
     schema = {"bier_frr": pl.Boolean, "ip_frr": pl.Boolean, "quantity": pl.String}
-    rows: list[dict[str, Any]] = []
-    for value in ("restoration_ms", "after_detection_ms", "lost") if len(frame) else ():
-        for row in statistics.summary(frame, ["bier_frr", "ip_frr"], value).iter_rows(named=True):
-            key = {name: row[name] for name in ("bier_frr", "ip_frr")}
-            rows.append(key | {"quantity": value, "ours": row["mean"], "low": row["low"], "high": row["high"]})
-    return pl.DataFrame(rows, schema=schema | dict.fromkeys(("ours", "low", "high"), pl.Float64))
+    return pl.DataFrame(schema=schema | dict.fromkeys(("ours", "low", "high"), pl.Float64))
 
 
 def draw(frame: pl.DataFrame, where: pl.DataFrame) -> Figure:

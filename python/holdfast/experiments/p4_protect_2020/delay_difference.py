@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 from holdfast.apps.protect.program import OVERHEAD_BYTES
 from holdfast.experiments import Finding, PublishedTable, Setting
 from holdfast.experiments.p4_protect_2020 import drawing, published, setup
+from holdfast.experiments.rows import exact, row
 from holdfast.network import SimulatedNetwork
 from holdfast.sweep import Point
 from holdfast.traffic import UdpStream
@@ -150,7 +151,7 @@ def bytes_for(claim: PublishedTable = published.CLAIM) -> range:
 
 def _row(bits: object, quantity: str, value: float) -> dict[str, Any]:
     """Nothing is random here: the interval is the number."""
-    return {"sn_bits": bits, "quantity": quantity, "ours": float(value), "low": float(value), "high": float(value)}
+    return row({"sn_bits": bits}, quantity, exact(float(value)))
 
 
 def draw(frame: pl.DataFrame) -> Figure:

@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 from holdfast import statistics
 from holdfast.experiments import Finding, Setting
 from holdfast.experiments.p4_protect_2020 import published, setup
+from holdfast.experiments.rows import row
 from holdfast.network import SimulatedNetwork
 from holdfast.plots import intervals, style
 from holdfast.results import goodput, tcp_flows
@@ -124,21 +125,24 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
     rows: list[dict[str, Any]] = []
     for host_gbps, suffix in ((SLOW_HOST_GBPS, ""), (published.LINE_RATE_GBPS, "_hosts_at_line_rate")):
         chosen = frame.filter(pl.col("host_gbps") == host_gbps)
-        if chosen.is_empty():
-            continue
-        found = statistics.summary(chosen, ["pairs", "mode"], "goodput_gbps")
-        relative = statistics.paired(chosen, ["pairs", "mode"], "goodput_gbps", {"mode": "plain"}, ratio=True)
-        for row in found.iter_rows(named=True):
-            rows.append(_row(row, f"goodput_gbps{suffix}", row["mean"], row["low"], row["high"]))
-        for row in relative.filter(pl.col("mode") != "plain").iter_rows(named=True):
-            values = (100 * (1 + row[name]) for name in ("mean", "low", "high"))
-            rows.append(_row(row, f"relative_percent{suffix}", *values))
+        if not chosen.is_empty():
+            rows += by_pairs_and_mode(chosen, suffix)
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def _row(key: Mapping[str, Any], quantity: str, ours: float, low: float, high: float) -> dict[str, Any]:
-    named = {"pairs": key["pairs"], "mode": key["mode"], "quantity": quantity}
-    return named | {"ours": ours, "low": low, "high": high}
+def by_pairs_and_mode(frame: pl.DataFrame, suffix: str = "") -> list[dict[str, Any]]:
+    """Means with intervals, and relative to plain forwarding with the same seed."""
+    keys = ["pairs", "mode"]
+    relative = statistics.paired(frame, keys, "goodput_gbps", {"mode": "plain"}, ratio=True)
+    percent = relative.filter(pl.col("mode") != "plain").with_columns((pl.col("mean", "low", "high") + 1) * 100)
+    return [
+        row({key: each[key] for key in keys}, quantity + suffix, each)
+        for quantity, found in (
+            ("goodput_gbps", statistics.summary(frame, keys, "goodput_gbps")),
+            ("relative_percent", percent),
+        )
+        for each in found.iter_rows(named=True)
+    ]
 
 
 def draw(frame: pl.DataFrame) -> Figure:

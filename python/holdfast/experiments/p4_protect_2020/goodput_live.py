@@ -12,7 +12,6 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -22,7 +21,8 @@ from holdfast import statistics
 from holdfast.errors import LiveError
 from holdfast.experiments import Finding, Setting, this_machine
 from holdfast.experiments.p4_protect_2020 import published, setup
-from holdfast.live.hosts import check_machine, hosts, iperf3_report, preferred, start, wait_listening
+from holdfast.experiments.p4_protect_2020.goodput import by_pairs_and_mode
+from holdfast.live.hosts import hosts, iperf3_report, preferred, start, wait_listening
 from holdfast.network import LiveNetwork
 from holdfast.plots import intervals
 from holdfast.sweep import Point
@@ -82,18 +82,18 @@ def _run(point: Mapping[str, Any], mode: str) -> float:
     return sum(float(report["end"]["sum_received"]["bits_per_second"]) for report in reports) / 1e9
 
 
+def found(frame: pl.DataFrame, machine: pl.DataFrame) -> Finding:
+    """The part, of its runs."""
+    by_mode = long(frame)
+    numbers = pl.DataFrame(by_pairs_and_mode(by_mode))
+    return Finding(numbers, {"": draw(by_mode, machine)}, {"runs": frame, "machine": machine})
+
+
 def find(setting: Setting) -> Finding:
     """By pairs and mode, one run at a time whatever ``jobs`` says; nothing but the reason where it cannot run."""
-    try:
-        check_machine()
-    except LiveError as error:
-        if setting.console is not None:
-            setting.console.print(f"fig7_live is not run: {error}", highlight=False)
-        return Finding(frames={"skipped": pl.DataFrame({"reason": [str(error)]})})
-    machine = this_machine.machine()
-    frame = replace(setting, jobs=1, ray=None).sweep("goodput_live", f"{__name__}:measure", POINTS)
-    by_mode = long(frame)
-    return Finding(numbers(by_mode), {"": draw(by_mode, machine)}, {"runs": frame, "machine": machine})
+    return this_machine.find(
+        setting, "fig7_live", f"{__name__}:measure", POINTS, found, tools=("ip", "ping", "iperf3"), sweep="goodput_live"
+    )
 
 
 def long(frame: pl.DataFrame) -> pl.DataFrame:
@@ -102,21 +102,6 @@ def long(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.unpivot(
         list(columns), index=["pairs", "seed"], variable_name="mode", value_name="goodput_gbps"
     ).with_columns(pl.col("mode").replace(columns))
-
-
-def numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Means with intervals, and relative to plain forwarding in the same run."""
-    rows = []
-    for row in statistics.summary(frame, ["pairs", "mode"], "goodput_gbps").iter_rows(named=True):
-        rows.append(
-            {"quantity": "goodput_gbps", "ours": row["mean"], **{n: row[n] for n in ("pairs", "mode", "low", "high")}}
-        )
-    relative = statistics.paired(frame, ["pairs", "mode"], "goodput_gbps", {"mode": "plain"}, ratio=True)
-    for row in relative.filter(pl.col("mode") != "plain").iter_rows(named=True):
-        ours, low, high = (100 * (1 + row[name]) for name in ("mean", "low", "high"))
-        key = {"pairs": row["pairs"], "mode": row["mode"]}
-        rows.append({**key, "quantity": "relative_percent", "ours": ours, "low": low, "high": high})
-    return pl.DataFrame(rows).select("pairs", "mode", "quantity", "ours", "low", "high")
 
 
 def draw(frame: pl.DataFrame, machine: pl.DataFrame) -> Figure:

@@ -26,6 +26,7 @@ from matplotlib.figure import Figure
 from holdfast import statistics
 from holdfast.experiments import Finding, Setting
 from holdfast.experiments.p4_protect_2020 import setup
+from holdfast.experiments.rows import exact, row
 from holdfast.link import Jitter
 from holdfast.network import SimulatedNetwork
 from holdfast.parameters import PS_PER_MS
@@ -143,16 +144,15 @@ def numbers(frame: pl.DataFrame, close: pl.DataFrame) -> pl.DataFrame:
     for measure_ in MEASURES:
         # One ratio per seed: of the sums over the jitters.
         sums = frame.group_by(["law", "mode", "seed"], maintain_order=True).agg(pl.col(measure_).sum())
-        for row in _ratios(sums, ["law"], measure_).iter_rows(named=True):
-            rows.append(_row(row["law"], f"{measure_}_percent", row["mean"], row["low"], row["high"]))
-    for law in LAWS:
-        value = closed_form_percent(law)
-        rows.append(_row(law, "mdev_closed_form_percent", value, value, value))
-    for row in _ratios(close, ["apart"], "average_deviation").iter_rows(named=True):
-        quantity = f"average_deviation_percent_{_names(row)}"
-        rows.append(_row("around", quantity, row["mean"], row["low"], row["high"]))
-    for row in _lost(close).iter_rows(named=True):
-        rows.append(_row("around", f"lost_percent_{_names(row)}", row["mean"], row["low"], row["high"]))
+        ratios = _ratios(sums, ["law"], measure_).iter_rows(named=True)
+        rows += [row({"law": each["law"]}, f"{measure_}_percent", each) for each in ratios]
+    rows += [row({"law": law}, "mdev_closed_form_percent", exact(closed_form_percent(law))) for law in LAWS]
+    for quantity, found in (
+        ("average_deviation_percent", _ratios(close, ["apart"], "average_deviation")),
+        ("lost_percent", _lost(close)),
+    ):
+        pings = found.iter_rows(named=True)
+        rows += [row({"law": "around"}, f"{quantity}_{_names(each)}", each) for each in pings]
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
@@ -165,10 +165,6 @@ def _lost(close: pl.DataFrame) -> pl.DataFrame:
     """Pings without an answer, in percent, by mode."""
     lost = close.with_columns(lost_percent=100 * (1 - pl.col("returned") / pl.col("sent")))
     return statistics.summary(lost.filter(pl.col("mode") != "unprotected"), ["apart", "mode"], "lost_percent")
-
-
-def _row(law: str, quantity: str, ours: float, low: float, high: float) -> dict[str, Any]:
-    return {"law": law, "quantity": quantity, "ours": ours, "low": low, "high": high}
 
 
 def draw(frame: pl.DataFrame) -> Figure:

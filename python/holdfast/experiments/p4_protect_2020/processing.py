@@ -36,6 +36,7 @@ from holdfast.controller import Controller
 from holdfast.errors import ExperimentError
 from holdfast.experiments import Finding, Setting, this_machine
 from holdfast.experiments.p4_protect_2020 import drawing, instructions, published, setup
+from holdfast.experiments.rows import exact, row
 from holdfast.network import SimulatedNetwork
 from holdfast.parameters import PS_PER_MS, PS_PER_S
 from holdfast.plots import style
@@ -263,31 +264,35 @@ def numbers(times: pl.DataFrame, counted: pl.DataFrame) -> pl.DataFrame:
     rows: list[dict[str, Any]] = []
     for end, modes in FORWARDING.items():
         for mode in modes:
-            for row in counted.filter(pl.col("size_bytes") == MAIN_BYTES).iter_rows(named=True):
-                rows += _counted_rows(row, end, mode)
+            for run in counted.filter(pl.col("size_bytes") == MAIN_BYTES).iter_rows(named=True):
+                rows += _counted_rows(run, end, mode)
             for size in dict.fromkeys(times["size_bytes"]):
                 of_size = times.filter(pl.col("size_bytes") == size)
                 for quantity, name in (("time_percent", AS_MANY), ("time_hop_percent", "nothing")):
                     medians = sittings(of_size, end, mode, name)
                     if medians:
-                        values = (fmean(medians), *next_sitting(medians))
-                        rows.append(_row(end, mode, f"{quantity}_{size}_bytes", *values))
+                        found = dict(
+                            zip(("mean", "low", "high"), (fmean(medians), *next_sitting(medians)), strict=True)
+                        )
+                        rows.append(row({"end": end, "mode": mode}, f"{quantity}_{size}_bytes", found))
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def _counted_rows(row: Mapping[str, Any], end: str, mode: str) -> list[dict[str, Any]]:
+def _counted_rows(run: Mapping[str, Any], end: str, mode: str) -> list[dict[str, Any]]:
     """What one row of counted instructions says of a mode."""
-    ratios = {name: relative(row, end, mode, name) for name in BASELINES}
+    ratios = {name: relative(run, end, mode, name) for name in BASELINES}
     known = {name: ratio for name, ratio in ratios.items() if ratio is not None}
-    hop, off = float(row[f"{end} {mode}"]), baseline(row, end, mode, AS_MANY) or 0.0
-    exact = {
+    hop, off = float(run[f"{end} {mode}"]), baseline(run, end, mode, AS_MANY) or 0.0
+    counts = {
         **{f"relative_percent_{name}": ratio for name, ratio in known.items()},
         "instructions_hop": hop,
         "instructions": hop - off,
     }
+    key = {"end": end, "mode": mode}
+    reach = {"mean": known[AS_MANY], "low": min(known.values()), "high": max(known.values())}
     return [
-        _row(end, mode, "relative_percent", known[AS_MANY], min(known.values()), max(known.values())),
-        *(_row(end, mode, quantity, value, value, value) for quantity, value in exact.items()),
+        row(key, "relative_percent", reach),
+        *(row(key, quantity, exact(value)) for quantity, value in counts.items()),
     ]
 
 
@@ -316,10 +321,6 @@ def in_order(rows: pl.DataFrame, end: str, name: str) -> bool:
     of_end = rows.filter(pl.col("end") == end, pl.col("quantity") == f"relative_percent_{name}")
     cost = dict(zip(of_end["mode"], of_end["ours"], strict=True))
     return bool(cost["plain"] < cost["unprotected"] < cost["protected"])
-
-
-def _row(end: str, mode: str, quantity: str, ours: float, low: float, high: float) -> dict[str, Any]:
-    return {"end": end, "mode": mode, "quantity": quantity, "ours": ours, "low": low, "high": high}
 
 
 def draw(rows: pl.DataFrame) -> Figure | None:

@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 from holdfast import _core
 from holdfast.experiments import Finding, Setting
 from holdfast.experiments.p4_protect_2020 import drawing, setup
+from holdfast.experiments.rows import exact, row
 from holdfast.link import Jitter
 from holdfast.network import SimulatedNetwork
 from holdfast.parameters import PS_PER_MS
@@ -128,16 +129,11 @@ def find(setting: Setting) -> Finding:
 def numbers(frame: pl.DataFrame) -> pl.DataFrame:
     """By figure and algorithm."""
     rows = []
-    for row in frame.iter_rows(named=True):
-        measures = {
-            "forwarded": len(row["forwarded_numbers"]),
-            "worst_delay_ms": row["worst_delay_ms"],
-            "reordered": row["reordered"],
-            "duplicated": row["duplicated"],
-        }
-        for quantity, value in measures.items():
-            key = {"figure": row["figure"], "algorithm": row["algorithm"], "quantity": quantity}
-            rows.append(key | {"ours": float(value), "low": float(value), "high": float(value)})
+    for run in frame.iter_rows(named=True):
+        key = {"figure": run["figure"], "algorithm": run["algorithm"]}
+        measures = {"forwarded": len(run["forwarded_numbers"])}
+        measures |= {name: run[name] for name in ("worst_delay_ms", "reordered", "duplicated")}
+        rows += [row(key, quantity, exact(float(value))) for quantity, value in measures.items()]
     return pl.DataFrame(rows)
 
 

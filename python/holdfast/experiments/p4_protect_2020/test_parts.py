@@ -279,10 +279,10 @@ def test_an_unknown_mode_is_refused() -> None:
 
 
 def test_live_says_why_it_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def check() -> None:
+    def check(_: object) -> None:
         raise LiveError("cannot open network interfaces: not root")
 
-    monkeypatch.setattr(goodput_live, "check_machine", check)
+    monkeypatch.setattr(this_machine, "check_machine", check)
     reproduce.run(EXPERIMENT, ["fig7_live"], tmp_path, seeds=1)
     said = pl.read_csv(tmp_path / EXPERIMENT.name / "fig7_live_skipped.csv")
     assert said["reason"].to_list() == ["cannot open network interfaces: not root"]
@@ -298,7 +298,7 @@ def test_modes_of_a_live_run_are_compared_within_it() -> None:
             "protected_gbps": [1.0, 0.5],
         }
     )
-    found = goodput_live.numbers(goodput_live.long(frame))
+    found = pl.DataFrame(goodput.by_pairs_and_mode(goodput_live.long(frame)))
     [relative] = found.filter(pl.col("quantity") == "relative_percent", pl.col("mode") == "protected").iter_rows(
         named=True
     )

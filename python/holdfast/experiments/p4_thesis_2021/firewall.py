@@ -6,16 +6,16 @@ import polars as pl
 
 from holdfast.experiments import Finding, Part, Setting
 from holdfast.experiments.p4_thesis_2021 import firewall_runs, published
+from holdfast.experiments.rows import exact, row
 
 
 def numbers(frame: pl.DataFrame) -> pl.DataFrame:
     """The thesis's firewall with IPv4; then, named after variant and family, ours. Nothing in it is random."""
     rows = []
-    for row in frame.filter(seed=frame["seed"][0]).iter_rows(named=True):
-        own = (row["variant"], row["family"]) == ("bindings", "ipv4")
-        quantity = "delivered_percent" if own else f"delivered_percent_{row['variant']}_{row['family']}"
-        ours = row["delivered_percent"]
-        rows.append({"packets": row["packets"], "quantity": quantity, "ours": ours, "low": ours, "high": ours})
+    for run in frame.filter(seed=frame["seed"][0]).iter_rows(named=True):
+        own = (run["variant"], run["family"]) == ("bindings", "ipv4")
+        quantity = "delivered_percent" if own else f"delivered_percent_{run['variant']}_{run['family']}"
+        rows.append(row({"packets": run["packets"]}, quantity, exact(run["delivered_percent"])))
     return pl.DataFrame(rows)
 
 

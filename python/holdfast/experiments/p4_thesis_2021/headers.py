@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from holdfast import statistics
 from holdfast.experiments import Finding, Part, Setting
 from holdfast.experiments.p4_thesis_2021 import drawing, header_runs, published
+from holdfast.experiments.rows import exact, row, summaries
 
 ALL = "all lengths"
 
@@ -42,17 +43,16 @@ def gains(frame: pl.DataFrame) -> pl.DataFrame:
 def gain_numbers(frame: pl.DataFrame) -> pl.DataFrame:
     """Of Table 4.1."""
     rows = []
-    for row in gains(frame).iter_rows(named=True):
-        rows.append(_row({"packet_bytes": row["packet_bytes"]}, "gain_percent", row))
-        exact = theory_percent(row["packet_bytes"])
-        rows.append(_row({"packet_bytes": row["packet_bytes"]}, "theory_percent", _exact(exact)))
+    for each in gains(frame).iter_rows(named=True):
+        rows.append(row({"packet_bytes": each["packet_bytes"]}, "gain_percent", each))
+        theory = exact(theory_percent(each["packet_bytes"]))
+        rows.append(row({"packet_bytes": each["packet_bytes"]}, "theory_percent", theory))
     return pl.DataFrame(rows)
 
 
 def by_stack(frame: pl.DataFrame, value: str) -> pl.DataFrame:
     """By stack and length."""
-    rows = statistics.summary(frame, ["stack", "packet_bytes"], value).iter_rows(named=True)
-    return pl.DataFrame([_row({"stack": r["stack"], "packet_bytes": r["packet_bytes"]}, value, r) for r in rows])
+    return summaries(frame, ["stack", "packet_bytes"], [value])
 
 
 def comparison(frame: pl.DataFrame, value: str) -> pl.DataFrame:
@@ -61,13 +61,13 @@ def comparison(frame: pl.DataFrame, value: str) -> pl.DataFrame:
     rows: list[dict[str, Any]] = []
     for quantity, ratio, factor in (("difference_ms", False, -1), ("reduction_percent", True, -100)):
         found = statistics.paired(means, ["stack"], value, {"stack": "standard"}, ratio=ratio)
-        [row] = found.filter(stack="shorternet").iter_rows(named=True)
-        turned = {"mean": factor * row["mean"], "low": factor * row["high"], "high": factor * row["low"]}
-        rows.append(_row({"over": ALL}, quantity, turned))
-    for row in statistics.summary(means, ["stack"], value).iter_rows(named=True):
-        rows.append(_row({"over": ALL}, f"{row['stack']}_ms", row))
-    for row in statistics.summary(frame, ["stack", "packet_bytes"], value).iter_rows(named=True):
-        rows.append(_row({"over": f"{row['packet_bytes']} bytes"}, f"{row['stack']}_ms", row))
+        [each] = found.filter(stack="shorternet").iter_rows(named=True)
+        turned = {"mean": factor * each["mean"], "low": factor * each["high"], "high": factor * each["low"]}
+        rows.append(row({"over": ALL}, quantity, turned))
+    for each in statistics.summary(means, ["stack"], value).iter_rows(named=True):
+        rows.append(row({"over": ALL}, f"{each['stack']}_ms", each))
+    for each in statistics.summary(frame, ["stack", "packet_bytes"], value).iter_rows(named=True):
+        rows.append(row({"over": f"{each['packet_bytes']} bytes"}, f"{each['stack']}_ms", each))
     return pl.DataFrame(rows)
 
 
@@ -76,21 +76,13 @@ def minimum_numbers(frame: pl.DataFrame) -> pl.DataFrame:
     header = pl.col("stack").replace_strict(published.HEADER_BYTES)
     with_payload = frame.with_columns(payload_bytes=pl.col("packet_bytes") - header)
     rows = []
-    for row in statistics.summary(with_payload, ["payload_bytes", "stack"], "wire_bytes").iter_rows(named=True):
-        rows.append(_row({"payload_bytes": row["payload_bytes"]}, f"{row['stack']}_wire_bytes", row))
+    for each in statistics.summary(with_payload, ["payload_bytes", "stack"], "wire_bytes").iter_rows(named=True):
+        rows.append(row({"payload_bytes": each["payload_bytes"]}, f"{each['stack']}_wire_bytes", each))
     saved = statistics.paired(with_payload, ["payload_bytes", "stack"], "wire_bytes", {"stack": "standard"}, ratio=True)
-    for row in saved.filter(stack="shorternet").iter_rows(named=True):
-        turned = {"mean": -100 * row["mean"], "low": -100 * row["high"], "high": -100 * row["low"]}
-        rows.append(_row({"payload_bytes": row["payload_bytes"]}, "saved_percent", turned))
+    for each in saved.filter(stack="shorternet").iter_rows(named=True):
+        turned = {"mean": -100 * each["mean"], "low": -100 * each["high"], "high": -100 * each["low"]}
+        rows.append(row({"payload_bytes": each["payload_bytes"]}, "saved_percent", turned))
     return pl.DataFrame(rows)
-
-
-def _exact(value: float) -> dict[str, float]:
-    return dict.fromkeys(("mean", "low", "high"), value)
-
-
-def _row(key: dict[str, Any], quantity: str, row: dict[str, Any]) -> dict[str, Any]:
-    return {**key, "quantity": quantity, "ours": row["mean"], "low": row["low"], "high": row["high"]}
 
 
 def found(name: str, frame: pl.DataFrame) -> Finding:

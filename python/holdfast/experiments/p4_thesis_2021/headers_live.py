@@ -8,29 +8,23 @@ results. Packets are as long as an interface of 1500 bytes takes. Needs root, an
 from __future__ import annotations
 
 import itertools
-import json
 import statistics as plain
-import subprocess
-import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from holdfast import statistics
 from holdfast._core import Program
 from holdfast.apps.router import RouterController
 from holdfast.apps.shorternet import ShorternetController
 from holdfast.controller import Controller
-from holdfast.errors import LiveError
-from holdfast.experiments import Finding, Part, Setting
+from holdfast.experiments import Finding, Part, Setting, this_machine
 from holdfast.experiments.p4_thesis_2021 import drawing, header_runs, published, setup
 from holdfast.experiments.p4_thesis_2021.firewall_runs import ip_packet
-from holdfast.experiments.this_machine import disturbance, machine
-from holdfast.live.hosts import check_machine, hosts, preferred
+from holdfast.experiments.rows import summaries
+from holdfast.experiments.this_machine import disturbance
+from holdfast.live.hosts import hosts, preferred
 from holdfast.network import LiveNetwork
 from holdfast.sweep import Point
 from holdfast.topology import Topology
@@ -43,7 +37,6 @@ HOST_STATIONS = {setup.SENDER: 101, setup.RECEIVER: 104}
 """Of hosts that speak Shorternet; the switches have the others."""
 
 PORT = 5001
-SCRIPT = Path(__file__).with_name("packet_host.py")
 
 
 def header(topology: Topology, stack: str, length: int) -> bytes:
@@ -87,38 +80,15 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
         namespaces, interfaces = stack_.enter_context(hosts(topology))
         with preferred():
             network = stack_.enter_context(LiveNetwork(topology, program, [controller], interfaces=interfaces))
-        seconds = count * interval_ns / 1e9 + 3
-        receiver = subprocess.Popen(
-            [
-                *namespaces[setup.RECEIVER].exec_prefix,
-                *(sys.executable, "-I", str(SCRIPT), "receive", str(count), str(len(front)), str(seconds)),
-            ],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        stack_.callback(receiver.kill)
-        assert receiver.stdout is not None
-        if receiver.stdout.readline() != "ready\n":
-            raise LiveError("the receiver does not start")
-        words = ["send", str(count), str(interval_ns), str(length), front.hex()]
-        sent = subprocess.run(
-            [*namespaces[setup.SENDER].exec_prefix, sys.executable, "-I", str(SCRIPT), *words],
-            capture_output=True,
-            text=True,
-            timeout=60 + 2 * seconds,
-            check=False,
-        )
-        if sent.returncode:
-            raise LiveError(f"the sender failed: {sent.stderr.strip().splitlines()[-1:]}")
-        arrivals = json.loads(receiver.communicate(timeout=60 + seconds)[0])
+        sender, receiver = namespaces[setup.SENDER], namespaces[setup.RECEIVER]
+        frame = front + bytes(length - len(front))
+        arrivals = this_machine.send_frames(sender, receiver, frame, count, interval_ns, length)
         lateness_ps = network.wall_statistics().max_lateness_ps
     return measures(arrivals, count, length - len(front)) | {"max_lateness_ms": lateness_ps / 1e9}
 
 
 def measures(arrivals: list[tuple[int, int, int]], count: int, payload: int) -> dict[str, Any]:
     """Of what arrived: number, time of sending and of arrival in nanoseconds, each packet once."""
-    if len(arrivals) < 2:
-        raise LiveError(f"of {count} packets {len(arrivals)} arrived")
     latencies_ms = [(at_ns - sent_ns) / 1e6 for _, sent_ns, at_ns in arrivals]
     lost = count - len({number for number, _, _ in arrivals})
     duration_s = (arrivals[-1][2] - arrivals[0][2]) / 1e9
@@ -138,34 +108,18 @@ QUANTITIES = {
 }
 
 
-def numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Every quantity by stack and length."""
-    rows = []
-    for value in QUANTITIES:
-        for row in statistics.summary(frame, ["stack", "packet_bytes"], value).iter_rows(named=True):
-            key = {"stack": row["stack"], "packet_bytes": row["packet_bytes"]}
-            rows.append({**key, "quantity": value, "ours": row["mean"], "low": row["low"], "high": row["high"]})
-    return pl.DataFrame(rows)
-
-
 def found(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
     """The part, of its runs."""
     title = f"Through three switches in real time, {disturbance(where)}"
     figure = drawing.live_lengths(frame, QUANTITIES, title)
-    return Finding(numbers(frame), {"": figure}, {"runs": frame, "machine": where})
+    return Finding(
+        summaries(frame, ["stack", "packet_bytes"], [*QUANTITIES]), {"": figure}, {"runs": frame, "machine": where}
+    )
 
 
 def find(setting: Setting) -> Finding:
     """One run at a time whatever ``jobs`` says; nothing but the reason where it cannot run."""
-    try:
-        check_machine(("ip",))
-    except LiveError as error:
-        if setting.console is not None:
-            setting.console.print(f"headers_live is not run: {error}", highlight=False)
-        return Finding(frames={"skipped": pl.DataFrame({"reason": [str(error)]})})
-    where = machine()
-    frame = replace(setting, jobs=1, ray=None).sweep("headers_live", f"{__name__}:measure", POINTS)
-    return found(frame, where)
+    return this_machine.find(setting, "headers_live", f"{__name__}:measure", POINTS, found, tools=("ip",))
 
 
 PARTS = (

@@ -22,7 +22,6 @@ import matplotlib.pyplot as plt
 import polars as pl
 from matplotlib.figure import Figure
 
-from holdfast import statistics
 from holdfast.experiments import Finding, Part, Setting
 from holdfast.experiments.p4_thesis_2021.hpcc_runs import (
     ALGORITHMS,
@@ -32,6 +31,7 @@ from holdfast.experiments.p4_thesis_2021.hpcc_runs import (
     TREE_POINTS,
     TREE_QUANTITIES,
 )
+from holdfast.experiments.rows import summaries
 from holdfast.plots import style
 
 RUNS = "holdfast.experiments.p4_thesis_2021.hpcc_runs"
@@ -40,32 +40,15 @@ RUNS = "holdfast.experiments.p4_thesis_2021.hpcc_runs"
 def find_incast(setting: Setting) -> Finding:
     """Queue and slowdowns of every algorithm and buffer."""
     frame = setting.sweep("hpcc_incast", f"{RUNS}:measure_incast", POINTS)
-    found = numbers(frame, ("buffer", "algorithm"), QUANTITIES)
+    found = summaries(frame, ("buffer", "algorithm"), QUANTITIES)
     return Finding(found, {"": draw(found, "buffer", GROUPS, "{} at each port")}, {"runs": frame})
 
 
 def find_tree(setting: Setting) -> Finding:
     """Queues and slowdowns of every algorithm and load."""
     frame = setting.sweep("hpcc_fat_tree", f"{RUNS}:measure_tree", TREE_POINTS)
-    found = numbers(frame, ("load", "algorithm"), TREE_QUANTITIES)
+    found = summaries(frame, ("load", "algorithm"), TREE_QUANTITIES)
     return Finding(found, {"": draw(found, "load", TREE_GROUPS, "load {:.0%}")}, {"runs": frame})
-
-
-def numbers(frame: pl.DataFrame, keys: Sequence[str], quantities: Sequence[str]) -> pl.DataFrame:
-    """Means over the seeds with their intervals, a row per quantity."""
-    rows = []
-    for quantity in quantities:
-        for row in statistics.summary(frame, list(keys), quantity).iter_rows(named=True):
-            rows.append(
-                {
-                    **{key: row[key] for key in keys},
-                    "quantity": quantity,
-                    "ours": row["mean"],
-                    "low": row["low"],
-                    "high": row["high"],
-                }
-            )
-    return pl.DataFrame(rows)
 
 
 Groups = tuple[tuple[str, tuple[str, ...]], ...]

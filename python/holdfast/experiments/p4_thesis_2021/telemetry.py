@@ -7,13 +7,12 @@ switches with INT lose packets. The rest is judged: with how many switches, with
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import polars as pl
 
-from holdfast import statistics
 from holdfast.experiments import Finding, Part, PublishedTable, Setting
 from holdfast.experiments.p4_thesis_2021 import drawing, published, telemetry_runs
+from holdfast.experiments.rows import exact, row, summaries
 
 CONGESTED_PERCENT = 2.0
 """Of packets lost: the thesis says that up to this was lost until congestion occurred."""
@@ -37,8 +36,7 @@ def _runs(setting: Setting) -> pl.DataFrame:
 
 def numbers(frame: pl.DataFrame, value: str) -> pl.DataFrame:
     """One quantity, by switches, flows, format and rate."""
-    rows = statistics.summary(frame, BY, value).iter_rows(named=True)
-    return pl.DataFrame([_row({key: row[key] for key in BY}, value, row) for row in rows])
+    return summaries(frame, BY, [value])
 
 
 def onsets(frame: pl.DataFrame) -> pl.DataFrame:
@@ -59,9 +57,7 @@ def onsets(frame: pl.DataFrame) -> pl.DataFrame:
             measured.append(next((rate for rate, so in zip(rates, congested, strict=True) if so), rates[-1] + 0.5))
         low, high = min(measured), max(measured)
         mean = sum(measured) / len(measured)
-        rows.append(
-            _row({"switches": switches, "flows": flows}, "onset_mbps", {"mean": mean, "low": low, "high": high})
-        )
+        rows.append(row({"switches": switches, "flows": flows}, "onset_mbps", {"mean": mean, "low": low, "high": high}))
     return pl.DataFrame(rows)
 
 
@@ -71,7 +67,7 @@ class Means:
     def __init__(self, frame: pl.DataFrame) -> None:
         columns = list(QUANTITIES)
         means = frame.group_by(BY, maintain_order=True).agg(pl.col(name).mean() for name in columns)
-        self._rows = {tuple(row[key] for key in BY): row for row in means.iter_rows(named=True)}
+        self._rows = {tuple(each[key] for key in BY): each for each in means.iter_rows(named=True)}
         self.rates = sorted({key[3] for key in self._rows})
 
     def of(self, value: str, switches: int, mode: str, rate: float, flows: int = 1) -> float:
@@ -135,22 +131,18 @@ def _statements() -> dict[str, Callable[[Means, dict[tuple[int, int], float]], b
             for rate in (1.0, 3.0)
         ),
     ]
-    return dict(zip((row[0] for row in published.STATEMENTS.rows), tests, strict=True))
+    return dict(zip((each[0] for each in published.STATEMENTS.rows), tests, strict=True))
 
 
 def statement_numbers(frame: pl.DataFrame) -> pl.DataFrame:
     """Each statement of the thesis, and whether it is so here."""
     means = Means(frame)
-    onset = {(row["switches"], row["flows"]): row["ours"] for row in onsets(frame).iter_rows(named=True)}
+    onset = {(each["switches"], each["flows"]): each["ours"] for each in onsets(frame).iter_rows(named=True)}
     rows = []
     for statement, test in _statements().items():
         holds = float(test(means, onset))
-        rows.append(_row({"statement": statement}, "holds", {"mean": holds, "low": holds, "high": holds}))
+        rows.append(row({"statement": statement}, "holds", exact(holds)))
     return pl.DataFrame(rows)
-
-
-def _row(key: dict[str, Any], quantity: str, row: dict[str, Any]) -> dict[str, Any]:
-    return {**key, "quantity": quantity, "ours": row["mean"], "low": row["low"], "high": row["high"]}
 
 
 FIGURES = {
@@ -186,12 +178,7 @@ def found(name: str, frame: pl.DataFrame) -> Finding:
 
 def beyond_numbers(frame: pl.DataFrame) -> pl.DataFrame:
     """Every quantity by format, share of packets watched, and rate."""
-    by = ["mode", "sampling", "rate_mbps"]
-    rows = []
-    for value in (*QUANTITIES, "bytes_between_switches"):
-        for row in statistics.summary(frame, by, value).iter_rows(named=True):
-            rows.append(_row({key: row[key] for key in by}, value, row))
-    return pl.DataFrame(rows)
+    return summaries(frame, ["mode", "sampling", "rate_mbps"], [*QUANTITIES, "bytes_between_switches"])
 
 
 def find_beyond(setting: Setting) -> Finding:

@@ -11,17 +11,16 @@ import re
 import subprocess
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
-from holdfast import statistics
 from holdfast.errors import LiveError
-from holdfast.experiments import Finding, Part, Setting
+from holdfast.experiments import Finding, Part, Setting, this_machine
 from holdfast.experiments.p4_thesis_2021 import drawing, setup, telemetry_runs
-from holdfast.experiments.this_machine import disturbance, machine
-from holdfast.live.hosts import check_machine, hosts, iperf3_report, preferred, start, wait_listening
+from holdfast.experiments.rows import summaries
+from holdfast.experiments.this_machine import disturbance
+from holdfast.live.hosts import hosts, iperf3_report, preferred, start, wait_listening
 from holdfast.network import LiveNetwork
 from holdfast.sweep import Point
 
@@ -87,35 +86,21 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
     }
 
 
-def numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Every quantity with and without INT, by rate."""
-    rows = []
-    for value in QUANTITIES:
-        for row in statistics.summary(frame, KEYS, value).iter_rows(named=True):
-            key = {name: row[name] for name in KEYS}
-            rows.append({**key, "quantity": value, "ours": row["mean"], "low": row["low"], "high": row["high"]})
-    return pl.DataFrame(rows)
-
-
 def found(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
     """The part, of its runs."""
     title = f"Five switches in real time, kernel hosts with iperf3 and ping\n{disturbance(where)}"
     return Finding(
-        numbers(frame), {"": drawing.live_rates(frame, QUANTITIES, title)}, {"runs": frame, "machine": where}
+        summaries(frame, KEYS, [*QUANTITIES]),
+        {"": drawing.live_rates(frame, QUANTITIES, title)},
+        {"runs": frame, "machine": where},
     )
 
 
 def find(setting: Setting) -> Finding:
     """One run at a time whatever ``jobs`` says; nothing but the reason where it cannot run."""
-    try:
-        check_machine()
-    except LiveError as error:
-        if setting.console is not None:
-            setting.console.print(f"telemetry_live is not run: {error}", highlight=False)
-        return Finding(frames={"skipped": pl.DataFrame({"reason": [str(error)]})})
-    where = machine()
-    frame = replace(setting, jobs=1, ray=None).sweep("telemetry_live", f"{__name__}:measure", POINTS)
-    return found(frame, where)
+    return this_machine.find(
+        setting, "telemetry_live", f"{__name__}:measure", POINTS, found, tools=("ip", "ping", "iperf3")
+    )
 
 
 PARTS = (

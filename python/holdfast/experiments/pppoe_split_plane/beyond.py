@@ -6,7 +6,7 @@ import polars as pl
 
 from holdfast.experiments import Finding, Part, Setting
 from holdfast.experiments.pppoe_split_plane import drawing, scale_runs, storm_runs
-from holdfast.experiments.pppoe_split_plane.rows import summaries
+from holdfast.experiments.rows import summaries
 from holdfast.experiments.this_machine import disturbance, machine
 
 STORM_QUANTITIES = {

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import polars as pl
 
-from holdfast.errors import LiveError
-from holdfast.experiments import Finding, Part, Setting
+from holdfast.experiments import Finding, Part, Setting, this_machine
 from holdfast.experiments.pppoe_split_plane import drawing, live_runs
-from holdfast.experiments.pppoe_split_plane.rows import summaries
-from holdfast.experiments.this_machine import disturbance, machine
-from holdfast.live.hosts import check_machine
+from holdfast.experiments.rows import summaries
+from holdfast.experiments.this_machine import disturbance
 
 QUANTITIES = {
     "latency_p50_ms": "median latency (ms)",
@@ -31,15 +27,9 @@ def found(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
 
 def find(setting: Setting) -> Finding:
     """One run at a time whatever ``jobs`` says; nothing but the reason where it cannot run."""
-    try:
-        check_machine(("ip",))
-    except LiveError as error:
-        if setting.console is not None:
-            setting.console.print(f"table1_live is not run: {error}", highlight=False)
-        return Finding(frames={"skipped": pl.DataFrame({"reason": [str(error)]})})
-    where = machine()
-    frame = replace(setting, jobs=1, ray=None).sweep("live", f"{live_runs.__name__}:measure", live_runs.POINTS)
-    return found(frame, where)
+    return this_machine.find(
+        setting, "table1_live", f"{live_runs.__name__}:measure", live_runs.POINTS, found, tools=("ip",), sweep="live"
+    )
 
 
 PARTS = (

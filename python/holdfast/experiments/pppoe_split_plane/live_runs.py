@@ -6,7 +6,6 @@ the gateway's control plane does. All of them share this machine's processors.
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import statistics
@@ -16,7 +15,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from ipaddress import IPv4Network
-from pathlib import Path
 from typing import Any
 
 from holdfast import _core
@@ -33,13 +31,13 @@ from holdfast.apps.bng import (
 )
 from holdfast.apps.bng.program import HERE, VARIANTS
 from holdfast.errors import HoldfastError, LiveError
+from holdfast.experiments import this_machine
 from holdfast.experiments.pppoe_split_plane import published, setup
 from holdfast.experiments.pppoe_split_plane.frames import upstream
 from holdfast.p4runtime.client import GrpcClient
 from holdfast.subscribers.plane import UserPlane
 from holdfast.sweep import Point
 
-SCRIPT = Path(__file__).with_name("packet_host.py")
 INTERVAL_NS = 1_000_000
 """Of packets whose latency is measured: the planes are mostly idle."""
 
@@ -174,8 +172,8 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
         user_plane = _gateway(stack, point["plane"], *outside)
         user_plane.receive(lambda line, frame: None)
         user_plane.install([session])
-        _round(stack, home, core, frame, length, 50)  # what is first done once is not of interest
-        latencies_ms = _round(stack, home, core, frame, length, count)
+        _round(home, core, frame, length, 50)  # what is first done once is not of interest
+        latencies_ms = _round(home, core, frame, length, count)
         before = core.interface_counters("eth0")
         load = home.send_load("eth0", [frame], duration_s=LOAD_S)
         took_s = load.elapsed_ns / 1e9
@@ -191,24 +189,6 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
     }
 
 
-def _round(
-    stack: ExitStack, home: _core.Namespace, core: _core.Namespace, frame: bytes, length: int, count: int
-) -> Sequence[float]:
-    seconds = count * INTERVAL_NS / 1e9 + 5
-    words = [sys.executable, "-I", str(SCRIPT)]
-    receiver = subprocess.Popen(
-        [*core.exec_prefix, *words, "receive", str(count), str(length), str(seconds)], stdout=subprocess.PIPE, text=True
-    )
-    stack.callback(receiver.kill)
-    assert receiver.stdout is not None
-    if receiver.stdout.readline() != "ready\n":
-        raise LiveError("the receiver does not start")
-    sent = home.run(
-        [*words, "send", str(count), str(INTERVAL_NS), frame.hex()], check=False, timeout_s=60 + 2 * seconds
-    )
-    if sent.returncode:
-        raise LiveError(f"the sender failed: {sent.stderr.strip().splitlines()[-1:]}")
-    arrivals = json.loads(receiver.communicate(timeout=60 + seconds)[0])
-    if len(arrivals) < 2:
-        raise LiveError(f"of {count} packets {len(arrivals)} arrived")
+def _round(home: _core.Namespace, core: _core.Namespace, frame: bytes, length: int, count: int) -> Sequence[float]:
+    arrivals = this_machine.send_frames(home, core, frame, count, INTERVAL_NS, length)
     return [(at_ns - sent_ns) / 1e6 for _, sent_ns, at_ns in arrivals]

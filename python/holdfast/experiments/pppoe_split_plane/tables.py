@@ -9,7 +9,7 @@ import polars as pl
 from holdfast import statistics
 from holdfast.experiments import Finding, Part, Setting
 from holdfast.experiments.pppoe_split_plane import drawing, published, tables_runs
-from holdfast.experiments.pppoe_split_plane.rows import exact, row
+from holdfast.experiments.rows import exact, row
 
 
 def _runs(setting: Setting) -> pl.DataFrame:

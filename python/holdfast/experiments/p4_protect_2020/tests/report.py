@@ -259,8 +259,7 @@ def found_again(name: str) -> Finding:
             runs = read("fig7_runs")
             return Finding(goodput.numbers(runs), {"": goodput.draw(runs)})
         case "fig7_live":
-            by_mode = goodput_live.long(read("fig7_live_runs"))
-            return Finding(goodput_live.numbers(by_mode), {"": goodput_live.draw(by_mode, read("fig7_live_machine"))})
+            return goodput_live.found(read("fig7_live_runs"), read("fig7_live_machine"))
         case "fig8":
             runs, close = read("fig8_runs"), read("fig8_close_runs")
             return Finding(jitter.numbers(runs, close), {"": jitter.draw(runs), "close": jitter.draw_close(close)})

@@ -1,8 +1,9 @@
-"""Sender and receiver of the live parts, a program of its own. It imports nothing of Holdfast.
+"""Sender and receiver of frames for parts in real time, a program of its own. It imports nothing of Holdfast.
 
-``send COUNT INTERVAL_NS FRAME`` sends the frame (hexadecimal) from eth0, with a number and the time in its last 12 bytes.
-``receive COUNT LENGTH SECONDS`` takes frames of that length at eth0 until so many have come or the seconds are over, and prints
-JSON: number, time of sending, and the kernel's time of arrival of each, in nanoseconds of CLOCK_REALTIME. It prints ``ready``.
+``send COUNT INTERVAL_NS FRAME`` sends a frame (hexadecimal) from eth0 at a constant rate, with a mark, a number and the time in its
+last 18 bytes. ``receive COUNT LENGTH SECONDS`` takes such frames of that length at eth0 until so many have come or so many seconds
+are over, and prints JSON: for each, its number, the time in it, and the kernel's time of its arrival, in nanoseconds of
+CLOCK_REALTIME. ``receive`` prints ``ready`` when it begins.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ import struct
 import sys
 import time
 
-ETH_P_ALL, PACKET_OUTGOING = 3, 4
+ETH_P_ALL = 3
+PACKET_OUTGOING = 4
 SO_RCVBUFFORCE, SO_TIMESTAMPNS = 33, 35
 TIMESPEC = struct.Struct("=qq")
-BODY = struct.Struct("!Iq")
+MARK = b"frames"
+BODY = struct.Struct("!6sIq")
+BUFFER_BYTES = 64 << 20
 
 
 def send(count: int, interval_ns: int, frame: bytes) -> None:
@@ -29,14 +33,14 @@ def send(count: int, interval_ns: int, frame: bytes) -> None:
             ahead_ns = start_ns + number * interval_ns - time.monotonic_ns()
             if ahead_ns > 0:
                 time.sleep(ahead_ns / 1e9)
-            sender.send(front + BODY.pack(number, time.time_ns()))
+            sender.send(front + BODY.pack(MARK, number, time.time_ns()))
 
 
 def receive(count: int, length: int, seconds: float) -> list[tuple[int, int, int]]:
-    """What comes."""
+    """Number, time of sending and time of arrival of what comes."""
     found: list[tuple[int, int, int]] = []
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL)) as receiver:
-        receiver.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
+        receiver.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
         receiver.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         receiver.bind(("eth0", ETH_P_ALL))
         print("ready", flush=True)
@@ -49,7 +53,9 @@ def receive(count: int, length: int, seconds: float) -> list[tuple[int, int, int
                 break
             if address[2] == PACKET_OUTGOING or len(data) != length:
                 continue
-            number, sent_ns = BODY.unpack(data[-BODY.size :])
+            mark, number, sent_ns = BODY.unpack(data[-BODY.size :])
+            if mark != MARK:
+                continue
             for _, kind, value in ancillary:
                 if kind == SO_TIMESTAMPNS:
                     whole, nanoseconds = TIMESPEC.unpack(value)
@@ -59,11 +65,11 @@ def receive(count: int, length: int, seconds: float) -> list[tuple[int, int, int
 
 def main() -> None:
     """What the command line says."""
-    what, *more = sys.argv[1:]
+    what, count, number, last = sys.argv[1:]
     if what == "send":
-        send(int(more[0]), int(more[1]), bytes.fromhex(more[2]))
+        send(int(count), int(number), bytes.fromhex(last))
     else:
-        json.dump(receive(int(more[0]), int(more[1]), float(more[2])), sys.stdout)
+        json.dump(receive(int(count), int(number), float(last)), sys.stdout)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Rows of numbers with intervals, as all parts give them."""
+"""Rows of numbers with intervals, as parts of experiments give them (:attr:`Finding.numbers`)."""
 
 from __future__ import annotations
 
