@@ -1,7 +1,7 @@
 //! ARP (RFC 826) for IPv4 over Ethernet. It keeps no cache; other hardware and protocol types are `Malformed` here.
 
 use crate::ethernet::{ETHERTYPE_IPV4, MacAddress};
-use crate::{Error, array, at_least, u16_at};
+use crate::{Error, array, at_least, fields, u16_at};
 use std::net::Ipv4Addr;
 
 const HARDWARE_ETHERNET: u16 = 1;
@@ -23,29 +23,17 @@ impl<'a> View<'a> {
         Ok(View(bytes))
     }
 
-    /// Operation code.
-    pub fn operation(&self) -> u16 {
-        u16_at(self.0, 6)
-    }
-
-    /// Hardware address of the sender.
-    pub fn sender_mac(&self) -> MacAddress {
-        MacAddress(array(self.0, 8))
-    }
-
-    /// Protocol address of the sender.
-    pub fn sender_ipv4(&self) -> Ipv4Addr {
-        Ipv4Addr::from(array::<4>(self.0, 14))
-    }
-
-    /// Hardware address of the target.
-    pub fn target_mac(&self) -> MacAddress {
-        MacAddress(array(self.0, 18))
-    }
-
-    /// Protocol address of the target.
-    pub fn target_ipv4(&self) -> Ipv4Addr {
-        Ipv4Addr::from(array::<4>(self.0, 24))
+    fields! { bytes =>
+        /// Operation code.
+        operation: u16 = u16_at(bytes, 6);
+        /// Hardware address of the sender.
+        sender_mac: MacAddress = MacAddress(array(bytes, 8));
+        /// Protocol address of the sender.
+        sender_ipv4: Ipv4Addr = Ipv4Addr::from(array::<4>(bytes, 14));
+        /// Hardware address of the target.
+        target_mac: MacAddress = MacAddress(array(bytes, 18));
+        /// Protocol address of the target.
+        target_ipv4: Ipv4Addr = Ipv4Addr::from(array::<4>(bytes, 24));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Control packets of Bidirectional Forwarding Detection (RFC 5880, section 4.1), as they travel in UDP to port 3784 (RFC 5881). Without
 //! authentication. It does not know sessions or time.
 
-use crate::{Error, array, u32_at};
+use crate::{Error, array, fields, u32_at};
 
 /// UDP destination port of control packets over one hop (RFC 5881, section 4).
 pub const UDP_PORT: u16 = 3784;
@@ -88,59 +88,29 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Diagnostic.
-    pub fn diagnostic(&self) -> Diagnostic {
-        Diagnostic(self.0[0] & Diagnostic::MAX)
-    }
-
-    /// State of the sender's session.
-    pub fn state(&self) -> State {
-        State::from_bits(self.0[1] >> 6)
-    }
-
-    /// Whether the sender asks for an answer with [`View::is_final`].
-    pub fn is_poll(&self) -> bool {
-        self.0[1] & POLL != 0
-    }
-
-    /// Whether it is the answer to a poll.
-    pub fn is_final(&self) -> bool {
-        self.0[1] & FINAL != 0
-    }
-
-    /// Whether the sender is in demand mode.
-    pub fn is_demand(&self) -> bool {
-        self.0[1] & DEMAND != 0
-    }
-
-    /// How many of the sender's packets may be missing.
-    pub fn detect_mult(&self) -> u8 {
-        self.0[2]
-    }
-
-    /// The sender's session.
-    pub fn my_discriminator(&self) -> u32 {
-        u32_at(self.0, 4)
-    }
-
-    /// The receiver's session as far as the sender knows it; zero if it does not.
-    pub fn your_discriminator(&self) -> u32 {
-        u32_at(self.0, 8)
-    }
-
-    /// The shortest interval, in microseconds, at which the sender would like to send.
-    pub fn desired_min_tx_us(&self) -> u32 {
-        u32_at(self.0, 12)
-    }
-
-    /// The shortest interval at which it can receive; zero if it wants none.
-    pub fn required_min_rx_us(&self) -> u32 {
-        u32_at(self.0, 16)
-    }
-
-    /// The same of echo packets; zero if it supports none.
-    pub fn required_min_echo_rx_us(&self) -> u32 {
-        u32::from_be_bytes(array(self.0, 20))
+    fields! { bytes =>
+        /// Diagnostic.
+        diagnostic: Diagnostic = Diagnostic(bytes[0] & Diagnostic::MAX);
+        /// State of the sender's session.
+        state: State = State::from_bits(bytes[1] >> 6);
+        /// Whether the sender asks for an answer with [`View::is_final`].
+        is_poll: bool = bytes[1] & POLL != 0;
+        /// Whether it is the answer to a poll.
+        is_final: bool = bytes[1] & FINAL != 0;
+        /// Whether the sender is in demand mode.
+        is_demand: bool = bytes[1] & DEMAND != 0;
+        /// How many of the sender's packets may be missing.
+        detect_mult: u8 = bytes[2];
+        /// The sender's session.
+        my_discriminator: u32 = u32_at(bytes, 4);
+        /// The receiver's session as far as the sender knows it; zero if it does not.
+        your_discriminator: u32 = u32_at(bytes, 8);
+        /// The shortest interval, in microseconds, at which the sender would like to send.
+        desired_min_tx_us: u32 = u32_at(bytes, 12);
+        /// The shortest interval at which it can receive; zero if it wants none.
+        required_min_rx_us: u32 = u32_at(bytes, 16);
+        /// The same of echo packets; zero if it supports none.
+        required_min_echo_rx_us: u32 = u32::from_be_bytes(array(bytes, 20));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Ethernet II (IEEE 802.3 with a type field). It does not know the preamble, the frame check sequence or padding: frames
 //! here are those that a packet socket sees.
 
-use crate::{Error, array, u16_at};
+use crate::{Error, array, fields, u16_at};
 use std::fmt;
 use std::str::FromStr;
 
@@ -67,19 +67,13 @@ impl FromStr for MacAddress {
 fixed_length_view!();
 
 impl View<'_> {
-    /// Destination address.
-    pub fn destination(&self) -> MacAddress {
-        MacAddress(array(self.0, 0))
-    }
-
-    /// Source address.
-    pub fn source(&self) -> MacAddress {
-        MacAddress(array(self.0, 6))
-    }
-
-    /// Type field; values below 1536 are a length (IEEE 802.3) and passed as they are.
-    pub fn ethertype(&self) -> u16 {
-        u16_at(self.0, 12)
+    fields! { bytes =>
+        /// Destination address.
+        destination: MacAddress = MacAddress(array(bytes, 0));
+        /// Source address.
+        source: MacAddress = MacAddress(array(bytes, 6));
+        /// Type field; values below 1536 are a length (IEEE 802.3) and passed as they are.
+        ethertype: u16 = u16_at(bytes, 12);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The common parts of ICMP for IPv4 and ICMPv6: the header's layout, and echo messages by name. It does not know the
 //! checksums, which differ.
 
-use crate::{Error, array, at_least, u16_at};
+use crate::{Error, array, at_least, fields, u16_at};
 
 /// Checked bytes of a message.
 #[derive(Clone, Copy, Debug)]
@@ -13,29 +13,17 @@ impl<'a> View<'a> {
         at_least(bytes, LEN).map(View)
     }
 
-    /// Message type.
-    pub fn kind(&self) -> u8 {
-        self.0[0]
-    }
-
-    /// Message code.
-    pub fn code(&self) -> u8 {
-        self.0[1]
-    }
-
-    /// Checksum.
-    pub fn checksum(&self) -> u16 {
-        u16_at(self.0, 2)
-    }
-
-    /// The second word of the header; its meaning depends on the type.
-    pub fn rest(&self) -> [u8; 4] {
-        array(self.0, 4)
-    }
-
-    /// The bytes behind the header.
-    pub fn payload(&self) -> &'a [u8] {
-        &self.0[LEN..]
+    fields! { bytes =>
+        /// Message type.
+        kind: u8 = bytes[0];
+        /// Message code.
+        code: u8 = bytes[1];
+        /// Checksum.
+        checksum: u16 = u16_at(bytes, 2);
+        /// The second word of the header; its meaning depends on the type.
+        rest: [u8; 4] = array(bytes, 4);
+        /// The bytes behind the header.
+        payload: &'a [u8] = &bytes[LEN..];
     }
 }
 

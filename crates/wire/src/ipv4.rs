@@ -1,7 +1,7 @@
 //! IPv4 (RFC 791). It does not fragment or reassemble, and does not interpret options.
 
 use crate::checksum::{Sum, checksum, verifies};
-use crate::{Error, array, at_least, u16_at};
+use crate::{Error, array, at_least, fields, u16_at};
 use std::net::Ipv4Addr;
 
 /// Protocol number of ICMP.
@@ -31,64 +31,31 @@ impl<'a> View<'a> {
         Ok(View(&at_least(bytes, total_len)?[..total_len]))
     }
 
-    /// Bytes of the header, options included.
-    pub fn header_len(&self) -> usize {
-        usize::from(self.0[0] & 15) * 4
-    }
-
-    /// Bytes of header and payload.
-    pub fn total_len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Differentiated services field: DSCP (6 bits) and ECN (2 bits).
-    pub fn traffic_class(&self) -> u8 {
-        self.0[1]
-    }
-
-    /// Identification.
-    pub fn identification(&self) -> u16 {
-        u16_at(self.0, 4)
-    }
-
-    /// Don't-fragment flag.
-    pub fn dont_fragment(&self) -> bool {
-        self.0[6] & 0x40 != 0
-    }
-
-    /// More-fragments flag.
-    pub fn more_fragments(&self) -> bool {
-        self.0[6] & 0x20 != 0
-    }
-
-    /// Fragment offset in units of eight bytes, 13 bits.
-    pub fn fragment_offset(&self) -> u16 {
-        u16_at(self.0, 6) & 0x1fff
-    }
-
-    /// Time to live.
-    pub fn ttl(&self) -> u8 {
-        self.0[8]
-    }
-
-    /// Protocol number of the payload.
-    pub fn protocol(&self) -> u8 {
-        self.0[9]
-    }
-
-    /// Header checksum.
-    pub fn checksum(&self) -> u16 {
-        u16_at(self.0, 10)
-    }
-
-    /// Source address.
-    pub fn source(&self) -> Ipv4Addr {
-        Ipv4Addr::from(array::<4>(self.0, 12))
-    }
-
-    /// Destination address.
-    pub fn destination(&self) -> Ipv4Addr {
-        Ipv4Addr::from(array::<4>(self.0, 16))
+    fields! { bytes =>
+        /// Bytes of the header, options included.
+        header_len: usize = usize::from(bytes[0] & 15) * 4;
+        /// Bytes of header and payload.
+        total_len: usize = bytes.len();
+        /// Differentiated services field: DSCP (6 bits) and ECN (2 bits).
+        traffic_class: u8 = bytes[1];
+        /// Identification.
+        identification: u16 = u16_at(bytes, 4);
+        /// Don't-fragment flag.
+        dont_fragment: bool = bytes[6] & 0x40 != 0;
+        /// More-fragments flag.
+        more_fragments: bool = bytes[6] & 0x20 != 0;
+        /// Fragment offset in units of eight bytes, 13 bits.
+        fragment_offset: u16 = u16_at(bytes, 6) & 0x1fff;
+        /// Time to live.
+        ttl: u8 = bytes[8];
+        /// Protocol number of the payload.
+        protocol: u8 = bytes[9];
+        /// Header checksum.
+        checksum: u16 = u16_at(bytes, 10);
+        /// Source address.
+        source: Ipv4Addr = Ipv4Addr::from(array::<4>(bytes, 12));
+        /// Destination address.
+        destination: Ipv4Addr = Ipv4Addr::from(array::<4>(bytes, 16));
     }
 
     /// Options, with their padding.

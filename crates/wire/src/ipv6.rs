@@ -1,7 +1,7 @@
 //! IPv6 (RFC 8200): the fixed header. Extension headers are payload here, and jumbograms (RFC 2675) are not read.
 
 use crate::checksum::Sum;
-use crate::{Error, array, at_least, u16_at, u32_at};
+use crate::{Error, array, at_least, fields, u16_at, u32_at};
 use std::net::Ipv6Addr;
 
 /// Next header value of the Hop-by-Hop Options header.
@@ -24,39 +24,21 @@ impl<'a> View<'a> {
         Ok(View(&at_least(bytes, total_len)?[..total_len]))
     }
 
-    /// Traffic class: DSCP (6 bits) and ECN (2 bits).
-    pub fn traffic_class(&self) -> u8 {
-        (u16_at(self.0, 0) >> 4) as u8
-    }
-
-    /// Flow label, 20 bits.
-    pub fn flow_label(&self) -> u32 {
-        u32_at(self.0, 0) & 0xf_ffff
-    }
-
-    /// Number of the protocol, or extension header, that follows.
-    pub fn next_header(&self) -> u8 {
-        self.0[6]
-    }
-
-    /// Hop limit.
-    pub fn hop_limit(&self) -> u8 {
-        self.0[7]
-    }
-
-    /// Source address.
-    pub fn source(&self) -> Ipv6Addr {
-        Ipv6Addr::from(array::<16>(self.0, 8))
-    }
-
-    /// Destination address.
-    pub fn destination(&self) -> Ipv6Addr {
-        Ipv6Addr::from(array::<16>(self.0, 24))
-    }
-
-    /// The payload behind the header, up to the payload length.
-    pub fn payload(&self) -> &'a [u8] {
-        &self.0[Header::LEN..]
+    fields! { bytes =>
+        /// Traffic class: DSCP (6 bits) and ECN (2 bits).
+        traffic_class: u8 = (u16_at(bytes, 0) >> 4) as u8;
+        /// Flow label, 20 bits.
+        flow_label: u32 = u32_at(bytes, 0) & 0xf_ffff;
+        /// Number of the protocol, or extension header, that follows.
+        next_header: u8 = bytes[6];
+        /// Hop limit.
+        hop_limit: u8 = bytes[7];
+        /// Source address.
+        source: Ipv6Addr = Ipv6Addr::from(array::<16>(bytes, 8));
+        /// Destination address.
+        destination: Ipv6Addr = Ipv6Addr::from(array::<16>(bytes, 24));
+        /// The payload behind the header, up to the payload length.
+        payload: &'a [u8] = &bytes[Header::LEN..];
     }
 }
 

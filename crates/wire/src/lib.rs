@@ -98,6 +98,17 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// Fields of a view: `name: Type = expression;`, of the view's bytes, whose constructor has checked that they exist.
+macro_rules! fields {
+    ($bytes:ident => $($(#[$doc:meta])* $name:ident: $ty:ty = $value:expr;)*) => {
+        $($(#[$doc])* pub fn $name(&self) -> $ty {
+            let $bytes = self.0;
+            $value
+        })*
+    };
+}
+use fields;
+
 /// The `N` bytes at `offset`, which a view's constructor has checked to exist.
 fn array<const N: usize>(bytes: &[u8], offset: usize) -> [u8; N] {
     let mut out = [0; N];

@@ -7,7 +7,7 @@
 use crate::checksum::verifies;
 use crate::int::Telemetry;
 use crate::ipv4::PROTOCOL_TCP;
-use crate::{Address, Error, at_least, u16_at, u32_at};
+use crate::{Address, Error, at_least, fields, u16_at, u32_at};
 use std::fmt;
 use std::ops::{BitOr, BitOrAssign};
 
@@ -275,49 +275,25 @@ impl<'a> View<'a> {
         at_least(bytes, header_len).map(View)
     }
 
-    /// Source port.
-    pub fn source_port(&self) -> u16 {
-        u16_at(self.0, 0)
-    }
-
-    /// Destination port.
-    pub fn destination_port(&self) -> u16 {
-        u16_at(self.0, 2)
-    }
-
-    /// Sequence number.
-    pub fn sequence(&self) -> u32 {
-        u32_at(self.0, 4)
-    }
-
-    /// Acknowledgment number.
-    pub fn acknowledgment(&self) -> u32 {
-        u32_at(self.0, 8)
-    }
-
-    /// Bytes of the header, options included.
-    pub fn header_len(&self) -> usize {
-        usize::from(self.0[12] >> 4) * 4
-    }
-
-    /// Control bits.
-    pub fn flags(&self) -> Flags {
-        Flags(self.0[13])
-    }
-
-    /// Window, not scaled.
-    pub fn window(&self) -> u16 {
-        u16_at(self.0, 14)
-    }
-
-    /// Checksum.
-    pub fn checksum(&self) -> u16 {
-        u16_at(self.0, 16)
-    }
-
-    /// Urgent pointer.
-    pub fn urgent_pointer(&self) -> u16 {
-        u16_at(self.0, 18)
+    fields! { bytes =>
+        /// Source port.
+        source_port: u16 = u16_at(bytes, 0);
+        /// Destination port.
+        destination_port: u16 = u16_at(bytes, 2);
+        /// Sequence number.
+        sequence: u32 = u32_at(bytes, 4);
+        /// Acknowledgment number.
+        acknowledgment: u32 = u32_at(bytes, 8);
+        /// Bytes of the header, options included.
+        header_len: usize = usize::from(bytes[12] >> 4) * 4;
+        /// Control bits.
+        flags: Flags = Flags(bytes[13]);
+        /// Window, not scaled.
+        window: u16 = u16_at(bytes, 14);
+        /// Checksum.
+        checksum: u16 = u16_at(bytes, 16);
+        /// Urgent pointer.
+        urgent_pointer: u16 = u16_at(bytes, 18);
     }
 
     /// Bytes of the options, with their padding.

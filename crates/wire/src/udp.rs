@@ -3,7 +3,7 @@
 
 use crate::checksum::verifies;
 use crate::ipv4::PROTOCOL_UDP;
-use crate::{Address, Error, at_least, u16_at};
+use crate::{Address, Error, at_least, fields, u16_at};
 
 /// Checked bytes of a datagram.
 #[derive(Clone, Copy, Debug)]
@@ -20,19 +20,13 @@ impl<'a> View<'a> {
         Ok(View(&at_least(bytes, len)?[..len]))
     }
 
-    /// Source port.
-    pub fn source_port(&self) -> u16 {
-        u16_at(self.0, 0)
-    }
-
-    /// Destination port.
-    pub fn destination_port(&self) -> u16 {
-        u16_at(self.0, 2)
-    }
-
-    /// Checksum; zero if the sender computed none.
-    pub fn checksum(&self) -> u16 {
-        u16_at(self.0, 6)
+    fields! { bytes =>
+        /// Source port.
+        source_port: u16 = u16_at(bytes, 0);
+        /// Destination port.
+        destination_port: u16 = u16_at(bytes, 2);
+        /// Checksum; zero if the sender computed none.
+        checksum: u16 = u16_at(bytes, 6);
     }
 
     /// Whether the checksum is right, or there is none and need not be.

@@ -1,29 +1,20 @@
 //! The VLAN tag (IEEE 802.1Q), behind EtherType 0x8100 or 0x88a8: tag control information and the EtherType
 //! of the payload.
 
-use crate::{Error, u16_at};
+use crate::{Error, fields, u16_at};
 
 fixed_length_view!();
 
 impl View<'_> {
-    /// Priority code point, 3 bits.
-    pub fn priority(&self) -> u8 {
-        self.0[0] >> 5
-    }
-
-    /// Drop eligible indicator.
-    pub fn drop_eligible(&self) -> bool {
-        self.0[0] & 0x10 != 0
-    }
-
-    /// VLAN identifier, 12 bits.
-    pub fn vlan_id(&self) -> u16 {
-        u16_at(self.0, 0) & 0x0fff
-    }
-
-    /// EtherType of the payload.
-    pub fn ethertype(&self) -> u16 {
-        u16_at(self.0, 2)
+    fields! { bytes =>
+        /// Priority code point, 3 bits.
+        priority: u8 = bytes[0] >> 5;
+        /// Drop eligible indicator.
+        drop_eligible: bool = bytes[0] & 0x10 != 0;
+        /// VLAN identifier, 12 bits.
+        vlan_id: u16 = u16_at(bytes, 0) & 0x0fff;
+        /// EtherType of the payload.
+        ethertype: u16 = u16_at(bytes, 2);
     }
 }
 
