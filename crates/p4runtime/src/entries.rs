@@ -12,6 +12,7 @@ use crate::values;
 use bytes::Bytes;
 use engine::control::{ControlError, EntryAction, Note, Target};
 use engine::meter::MeterConfig;
+use engine::refuse;
 use engine::runtime::CounterData;
 use ir::{ActionCall, ActionId, ActionScope, Bits, KeyMatch, MatchKind, TableId};
 use prost::Message;
@@ -46,16 +47,14 @@ impl Table {
     pub fn key(&self, message: &m::TableEntry) -> Result<Key, ControlError> {
         let matches = self.matches(&message.matches)?;
         let label = &self.label;
-        if self.needs_priority && message.priority <= 0 {
-            return Err(invalid(format!(
-                "{label}: an entry needs a priority above zero (a key field is ternary, range or optional)"
-            )));
-        }
-        if !self.needs_priority && message.priority != 0 {
-            return Err(invalid(format!(
-                "{label}: no priority, because all key fields are exact or lpm"
-            )));
-        }
+        refuse!(
+            self.needs_priority && message.priority <= 0 => InvalidArgument,
+            "{label}: an entry needs a priority above zero (a key field is ternary, range or optional)"
+        );
+        refuse!(
+            !self.needs_priority && message.priority != 0 => InvalidArgument,
+            "{label}: no priority, because all key fields are exact or lpm"
+        );
         Ok((self.table_id(), matches, message.priority))
     }
 
@@ -67,32 +66,30 @@ impl Table {
     ) -> Result<(), ControlError> {
         let label = &self.label;
         let metered = message.meter_config.is_some() || message.meter_counter_data.is_some();
-        if writing && metered && self.direct_meter.is_none() {
-            return Err(invalid(format!("{label} has no direct meter")));
-        }
-        if writing && message.counter_data.is_some() && self.direct_counter == 0 {
-            return Err(invalid(format!("{label} has no direct counter")));
-        }
+        refuse!(
+            writing && metered && self.direct_meter.is_none() => InvalidArgument,
+            "{label} has no direct meter"
+        );
+        refuse!(
+            writing && message.counter_data.is_some() && self.direct_counter == 0 => InvalidArgument,
+            "{label} has no direct counter"
+        );
         let hit = message.time_since_last_hit.is_some();
         if message.idle_timeout_ns == 0 && !hit {
             return Ok(());
         }
-        if !self.has_timeout || message.is_default_action {
-            return Err(invalid(format!(
-                "{label} has no idle timeout for this entry"
-            )));
-        }
-        if message.idle_timeout_ns < 0 {
-            return Err(invalid(format!(
-                "{label}: idle timeout {} ns is negative",
-                message.idle_timeout_ns
-            )));
-        }
-        if writing && hit {
-            return Err(invalid(format!(
-                "{label}: time_since_last_hit is for the server to set"
-            )));
-        }
+        refuse!(
+            !self.has_timeout || message.is_default_action => InvalidArgument,
+            "{label} has no idle timeout for this entry"
+        );
+        refuse!(
+            message.idle_timeout_ns < 0 => InvalidArgument,
+            "{label}: idle timeout {} ns is negative", message.idle_timeout_ns
+        );
+        refuse!(
+            writing && hit => InvalidArgument,
+            "{label}: time_since_last_hit is for the server to set"
+        );
         Ok(())
     }
 }
@@ -239,12 +236,10 @@ impl Field {
         let number = translation.to_switch(bytes, what)?;
         let own = self.own_width.max(1);
         let value = Bits::from_u64(own, number);
-        if value.to_u64() != Some(number) {
-            return Err(invalid(format!(
-                "{}: it is translated to {number}, which does not fit into {own} bits",
-                what()
-            )));
-        }
+        refuse!(
+            value.to_u64() != Some(number) => InvalidArgument,
+            "{}: it is translated to {number}, which does not fit into {own} bits", what()
+        );
         Ok(value)
     }
 

@@ -3,11 +3,12 @@
 //! Building it is also the verification of a P4Info that a client pushes: ids are unique and of known objects, widths are given. It
 //! knows nothing of entries or values.
 
-use crate::errors::{denied, invalid, unimplemented};
+use crate::errors::{denied, invalid};
 use crate::messages as m;
 use crate::translation::{Mappings, Translation};
 use crate::values::{MAX_WIDTH, Type};
 use engine::control::{ControlError, ids};
+use engine::refuse;
 use ir::{ActionScope, MatchKind, Program};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -94,6 +95,15 @@ pub(crate) struct Names<T> {
 }
 
 impl<T: Named> Names<T> {
+    /// Objects of the program, each of a message.
+    fn of<M>(
+        kind: &'static str,
+        messages: &[M],
+        object: impl FnMut(&M) -> Result<T, ControlError>,
+    ) -> Result<Names<T>, ControlError> {
+        Names::new(kind, String::new(), messages.iter().map(object))
+    }
+
     fn new(
         kind: &'static str,
         place: String,
@@ -102,13 +112,10 @@ impl<T: Named> Names<T> {
         let (mut list, mut by_id) = (Vec::new(), BTreeMap::new());
         for object in objects {
             let object = object?;
-            if object.id() == 0 || by_id.insert(object.id(), list.len()).is_some() {
-                return Err(invalid(format!(
-                    "P4Info: {kind} '{}'{place} has id {}, which is zero or taken",
-                    object.name(),
-                    object.id()
-                )));
-            }
+            refuse!(
+                object.id() == 0 || by_id.insert(object.id(), list.len()).is_some() => InvalidArgument,
+                "P4Info: {kind} '{}'{place} has id {}, which is zero or taken", object.name(), object.id()
+            );
             list.push(object);
         }
         Ok(Names {
@@ -184,38 +191,20 @@ impl Info {
             translations: BTreeMap::new(),
         };
         let builder = &mut builder;
-        let nowhere = String::new;
-        let actions = info.actions.iter().map(|action| builder.action(action));
-        let actions = Names::new("action", nowhere(), actions)?;
-        let direct_counters = builder.direct("direct counter", &info.direct_counters)?;
-        let direct_meters = builder.direct("direct meter", &info.direct_meters)?;
-        let tables = info.tables.iter();
-        let tables =
-            tables.map(|table| builder.table(table, &actions, &direct_counters, &direct_meters));
-        let tables = Names::new("table", nowhere(), tables)?;
-        let counters = info.counters.iter().map(|c| builder.array("counter", c));
-        let counters = Names::new("counter", nowhere(), counters)?;
-        let profiles = info.action_profiles.iter();
-        let profiles = profiles.map(|profile| builder.profile(profile, &tables));
-        let profiles = Names::new("action profile", nowhere(), profiles)?;
-        let meters = info
-            .meters
-            .iter()
-            .map(|meter| builder.array("meter", meter));
-        let meters = Names::new("meter", nowhere(), meters)?;
-        let value_sets = info.value_sets.iter().map(|set| builder.value_set(set));
-        let value_sets = Names::new("value set", nowhere(), value_sets)?;
-        let registers = info.registers.iter();
-        let registers = registers.map(|register| builder.data("register", register));
-        let registers = Names::new("register", nowhere(), registers)?;
-        let digests = info
-            .digests
-            .iter()
-            .map(|digest| builder.data("digest", digest));
-        let digests = Names::new("digest", nowhere(), digests)?;
-        let headers = info.controller_headers.iter();
-        let headers = headers.map(|header| builder.header(header));
-        let headers = Names::new("controller header", nowhere(), headers)?;
+        let actions = Names::of("action", &info.actions, |m| builder.action(m))?;
+        let counters = builder.direct("direct counter", &info.direct_counters)?;
+        let meters = builder.direct("direct meter", &info.direct_meters)?;
+        let table = |m: &m::TableInfo| builder.table(m, &actions, &counters, &meters);
+        let tables = Names::of("table", &info.tables, table)?;
+        let counters = Names::of("counter", &info.counters, |m| builder.array("counter", m))?;
+        let profile = |m: &m::ActionProfileInfo| builder.profile(m, &tables);
+        let profiles = Names::of("action profile", &info.action_profiles, profile)?;
+        let meters = Names::of("meter", &info.meters, |m| builder.array("meter", m))?;
+        let value_sets = Names::of("value set", &info.value_sets, |m| builder.value_set(m))?;
+        let registers = Names::of("register", &info.registers, |m| builder.data("register", m))?;
+        let digests = Names::of("digest", &info.digests, |m| builder.data("digest", m))?;
+        let header = |m: &m::HeaderInfo| builder.header(m);
+        let headers = Names::of("controller header", &info.controller_headers, header)?;
         builder.check_ids_are_unique()?;
         Ok(Info {
             roles: builder.roles()?,
@@ -334,11 +323,10 @@ impl Builder<'_> {
         };
         let translation = self.translation(&message.type_name)?;
         let exact = matches!(kind, MatchKind::Exact | MatchKind::Optional);
-        if translation.is_some() && !exact {
-            return Err(unimplemented(format!(
-                "P4Info: {what} is translated; only exact and optional matches can be"
-            )));
-        }
+        refuse!(
+            translation.is_some() && !exact => Unimplemented,
+            "P4Info: {what} is translated; only exact and optional matches can be"
+        );
         // An enum or error without a representation has no width, and no value that a client could give.
         let is_text = translation.as_ref().is_some_and(|t| t.width == 0);
         let width = match message.bitwidth {
@@ -394,11 +382,10 @@ impl Builder<'_> {
                 new
             }
         };
-        if known.width != width {
-            return Err(invalid(format!(
-                "P4Info: '{uri}' is translated to strings and to numbers"
-            )));
-        }
+        refuse!(
+            known.width != width => InvalidArgument,
+            "P4Info: '{uri}' is translated to strings and to numbers"
+        );
         Ok(Some(known))
     }
 
@@ -415,11 +402,10 @@ impl Builder<'_> {
                 "direct meter" => meter_type(&direct.spec)?,
                 _ => MeterType::TwoRates,
             };
-            if id == 0 || found.insert(id, ty).is_some() {
-                return Err(invalid(format!(
-                    "P4Info: {kind} '{name}' has id {id}, which is zero or taken"
-                )));
-            }
+            refuse!(
+                id == 0 || found.insert(id, ty).is_some() => InvalidArgument,
+                "P4Info: {kind} '{name}' has id {id}, which is zero or taken"
+            );
         }
         Ok(found)
     }
@@ -455,12 +441,10 @@ impl Builder<'_> {
                     )));
                 }
             };
-            if actions.iter().any(|(known, _)| *known == id) {
-                return Err(invalid(format!(
-                    "P4Info: action '{}'{place} has id {id}, which is zero or taken",
-                    action.name
-                )));
-            }
+            refuse!(
+                actions.iter().any(|(known, _)| *known == id) => InvalidArgument,
+                "P4Info: action '{}'{place} has id {id}, which is zero or taken", action.name
+            );
             actions.push((id, scope));
         }
         let resources = &message.direct_resource_ids;

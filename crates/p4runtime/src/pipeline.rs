@@ -10,6 +10,7 @@ use bytes::Bytes;
 use engine::Switch;
 use engine::control::{ControlError, ControlErrorCode, Operation};
 use engine::digest::DigestList;
+use engine::refuse;
 use ir::{Bits, DigestId, Program};
 use prost::Message;
 use std::collections::{BTreeMap, BTreeSet};
@@ -123,16 +124,14 @@ impl Pipeline {
         let fields = self.info.header("packet_out").map(|header| &header.fields);
         for (at, item) in message.metadata.iter().enumerate() {
             let id = item.id;
-            if fields.is_none_or(|fields| fields.get(id).is_none()) {
-                return Err(invalid(format!(
-                    "packet-out: no metadata field has id {id}"
-                )));
-            }
-            if message.metadata[..at].iter().any(|other| other.id == id) {
-                return Err(invalid(format!(
-                    "packet-out: metadata field {id} is given twice"
-                )));
-            }
+            refuse!(
+                fields.is_none_or(|fields| fields.get(id).is_none()) => InvalidArgument,
+                "packet-out: no metadata field has id {id}"
+            );
+            refuse!(
+                message.metadata[..at].iter().any(|other| other.id == id) => InvalidArgument,
+                "packet-out: metadata field {id} is given twice"
+            );
         }
         let mut whole: Option<Bits> = None;
         for field in fields.iter().flat_map(|fields| &fields.list) {

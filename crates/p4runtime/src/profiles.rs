@@ -3,7 +3,7 @@
 //!
 //! Ports are the architecture's, not translated. The deprecated numeric ports are taken too, and given back to who used them.
 
-use crate::errors::{invalid, out_of_range, unimplemented};
+use crate::errors::{invalid, out_of_range};
 use crate::info::{Profile, Table};
 use crate::messages as m;
 use crate::pipeline::{ObjectNote, Pipeline};
@@ -12,6 +12,7 @@ use engine::control::{
     CloneSession, ControlError, Entity, GroupContents, GroupMember, MulticastGroup, Operation,
     Replica, Target, WeightedAction,
 };
+use engine::refuse;
 use ir::{ActionCall, ActionProfileId};
 use std::collections::BTreeSet;
 
@@ -37,15 +38,12 @@ impl Profile {
                 _ => Err(invalid(format!("{what}: weights are not allowed"))),
             };
         }
-        if weight <= 0 {
-            return Err(invalid(format!(
-                "{what}: weight {weight} is not above zero"
-            )));
-        }
+        refuse!(weight <= 0 => InvalidArgument, "{what}: weight {weight} is not above zero");
         let most = self.max_member_weight;
-        if most != 0 && weight > most {
-            return Err(invalid(format!("{what}: weight {weight} is above {most}")));
-        }
+        refuse!(
+            most != 0 && weight > most => InvalidArgument,
+            "{what}: weight {weight} is above {most}"
+        );
         Ok(weight as u32)
     }
 
@@ -107,24 +105,21 @@ impl Pipeline {
         set: &m::ActionSet,
     ) -> Result<Target, ControlError> {
         let name = &profile.name;
-        if !profile.with_selector {
-            return Err(invalid(format!(
-                "action profile '{name}' has no selector, so no one-shot sets"
-            )));
-        }
+        refuse!(
+            !profile.with_selector => InvalidArgument,
+            "action profile '{name}' has no selector, so no one-shot sets"
+        );
         let what = format!("action profile '{name}', one-shot set");
         // What 1.5 added: only spelling out what is the case anyhow.
         let semantics = if profile.by_members { 2 } else { 1 };
-        if ![0, 1].contains(&set.mode) || ![0, semantics].contains(&set.semantics) {
-            return Err(unimplemented(format!(
-                "{what}: selection mode and size semantics are the selector's; leave them out"
-            )));
-        }
-        if set.group_action.is_some() {
-            return Err(unimplemented(format!(
-                "{what}: group actions are not supported"
-            )));
-        }
+        refuse!(
+            ![0, 1].contains(&set.mode) || ![0, semantics].contains(&set.semantics) => Unimplemented,
+            "{what}: selection mode and size semantics are the selector's; leave them out"
+        );
+        refuse!(
+            set.group_action.is_some() => Unimplemented,
+            "{what}: group actions are not supported"
+        );
         let actions = set.actions.iter().map(|item| {
             let action = item.action.as_ref();
             let action = action.ok_or_else(|| invalid(format!("{what}: an action is missing")))?;
@@ -141,9 +136,10 @@ impl Pipeline {
             false => actions.iter().map(|action| u64::from(action.weight)).sum(),
         };
         let most = profile.max_group_size;
-        if most != 0 && size > most {
-            return Err(invalid(format!("{what}: its size {size} is above {most}")));
-        }
+        refuse!(
+            most != 0 && size > most => InvalidArgument,
+            "{what}: its size {size} is above {most}"
+        );
         Ok(Target::OneShot(actions))
     }
 
@@ -176,11 +172,10 @@ impl Pipeline {
     ) -> Result<Entity, ControlError> {
         let profile = self.info.profiles.by_id(message.action_profile_id)?;
         let name = &profile.name;
-        if message.member_id == 0 {
-            return Err(invalid(format!(
-                "action profile '{name}': a member's id is not zero"
-            )));
-        }
+        refuse!(
+            message.member_id == 0 => InvalidArgument,
+            "action profile '{name}': a member's id is not zero"
+        );
         let call = match (operation, &message.action) {
             (Operation::Delete, _) => None,
             (_, None) => {
@@ -242,21 +237,19 @@ impl Pipeline {
         let profile = self.info.profiles.by_id(message.action_profile_id)?;
         let (name, group_id) = (&profile.name, message.group_id);
         let what = format!("action profile '{name}', group {group_id}");
-        if group_id == 0 {
-            return Err(invalid(format!(
-                "action profile '{name}': a group's id is not zero"
-            )));
-        }
+        refuse!(
+            group_id == 0 => InvalidArgument,
+            "action profile '{name}': a group's id is not zero"
+        );
         let mut contents = GroupContents {
             members: Vec::new(),
             max_size: 0,
         };
         if operation != Operation::Delete {
-            if !profile.with_selector {
-                return Err(invalid(format!(
-                    "action profile '{name}' has no selector, so no groups"
-                )));
-            }
+            refuse!(
+                !profile.with_selector => InvalidArgument,
+                "action profile '{name}' has no selector, so no groups"
+            );
             contents.max_size = checked_max_size(profile, message.max_size, &what)?;
             for member in &message.members {
                 contents.members.push(GroupMember {
@@ -266,11 +259,10 @@ impl Pipeline {
                 });
             }
             let ids: BTreeSet<u32> = contents.members.iter().map(|m| m.member_id).collect();
-            if ids.len() != contents.members.len() {
-                return Err(invalid(format!(
-                    "{what}: a member is in it twice; give it more weight instead"
-                )));
-            }
+            refuse!(
+                ids.len() != contents.members.len() => InvalidArgument,
+                "{what}: a member is in it twice; give it more weight instead"
+            );
         }
         let numeric = message.members.iter();
         let numeric = numeric.filter(|member| is_numeric(member.watch.as_ref()));
@@ -377,11 +369,10 @@ fn multicast_group(
         _ => replicas(&message.replicas, &what)?,
     };
     let distinct: BTreeSet<(u32, u16)> = replicas.iter().map(|r| (r.port, r.rid)).collect();
-    if distinct.len() != replicas.len() {
-        return Err(invalid(format!(
-            "{what}: two replicas have the same port and instance"
-        )));
-    }
+    refuse!(
+        distinct.len() != replicas.len() => InvalidArgument,
+        "{what}: two replicas have the same port and instance"
+    );
     let numeric = numeric_ports(&message.replicas);
     // Not a part of the request, which would stay in memory.
     let metadata = message.metadata.to_vec().into();
@@ -396,9 +387,7 @@ fn clone_session(
     message: &m::CloneSessionEntry,
 ) -> Result<(Entity, ObjectNote), ControlError> {
     let session_id = message.session_id;
-    if session_id == 0 {
-        return Err(invalid("clone session: the id is not zero in a write"));
-    }
+    refuse!(session_id == 0 => InvalidArgument, "clone session: the id is not zero in a write");
     let what = format!("clone session {session_id}");
     let mut session = CloneSession {
         session_id,
@@ -428,11 +417,10 @@ fn clone_session(
 
 fn replicas(messages: &[m::Replica], what: &str) -> Result<Vec<Replica>, ControlError> {
     let replicas = messages.iter().map(|message| {
-        if !message.backup_replicas.is_empty() {
-            return Err(unimplemented(format!(
-                "{what}: backup replicas are not supported"
-            )));
-        }
+        refuse!(
+            !message.backup_replicas.is_empty() => Unimplemented,
+            "{what}: backup replicas are not supported"
+        );
         let port = match &message.port {
             None => return Err(invalid(format!("{what}: a replica has no port"))),
             Some(m::PortKind::Port(bytes)) => {

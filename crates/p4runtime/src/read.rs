@@ -17,6 +17,7 @@ use engine::control::{
     ControlError, ControlErrorCode, EntryAction, InstalledEntry, Note, TableSnapshot,
 };
 use engine::meter::MeterConfig;
+use engine::refuse;
 use engine::runtime::CounterData;
 use ir::{Bits, CounterId, DigestId, MeterId, RegisterId, TableId, ValueSetId};
 use prost::{DecodeError, Message};
@@ -518,22 +519,20 @@ impl Pipeline {
             || message.priority != 0
             || message.controller_metadata != 0
             || !message.metadata.is_empty();
-        if message.table_id == 0 && filtered {
-            return Err(invalid(
-                "a read of all tables takes no other filter; name a table",
-            ));
-        }
+        refuse!(
+            message.table_id == 0 && filtered => InvalidArgument,
+            "a read of all tables takes no other filter; name a table"
+        );
         let mut answer = Answer::default();
         for table in self.wanted(&self.info.tables, message.table_id, role)? {
             if !form.is_of(table) {
                 continue;
             }
             let label = &table.label;
-            if message.is_default_action && (message.priority != 0 || !message.matches.is_empty()) {
-                return Err(invalid(format!(
-                    "{label}: the default entry has no match fields and no priority"
-                )));
-            }
+            refuse!(
+                message.is_default_action && (message.priority != 0 || !message.matches.is_empty()) => InvalidArgument,
+                "{label}: the default entry has no match fields and no priority"
+            );
             let matches = match message.matches.is_empty() {
                 true => None,
                 false => Some(table.matches(&message.matches)?),
@@ -642,11 +641,10 @@ impl Pipeline {
         role: &str,
         switch: &Switch,
     ) -> Result<Answer, ControlError> {
-        if message.member_id != 0 && message.action_profile_id == 0 {
-            return Err(invalid(
-                "a read of the members of all action profiles takes no member id",
-            ));
-        }
+        refuse!(
+            message.member_id != 0 && message.action_profile_id == 0 => InvalidArgument,
+            "a read of the members of all action profiles takes no member id"
+        );
         let mut entities = Vec::new();
         for profile in self.wanted(&self.info.profiles, message.action_profile_id, role)? {
             let contents = switch.action_profile(profile.profile_id())?;
@@ -665,11 +663,10 @@ impl Pipeline {
         role: &str,
         switch: &Switch,
     ) -> Result<Answer, ControlError> {
-        if message.group_id != 0 && message.action_profile_id == 0 {
-            return Err(invalid(
-                "a read of the groups of all action profiles takes no group id",
-            ));
-        }
+        refuse!(
+            message.group_id != 0 && message.action_profile_id == 0 => InvalidArgument,
+            "a read of the groups of all action profiles takes no group id"
+        );
         let mut entities = Vec::new();
         for profile in self.wanted(&self.info.profiles, message.action_profile_id, role)? {
             let contents = switch.action_profile(profile.profile_id())?;
@@ -779,9 +776,7 @@ fn arrays<'a>(
     index: Option<&m::Index>,
     objects: impl Iterator<Item = (Array, &'a str, u64)>,
 ) -> Result<Answer, ControlError> {
-    if id == 0 && index.is_some() {
-        return Err(invalid(format!("a read of all {kind}s takes no index")));
-    }
+    refuse!(id == 0 && index.is_some() => InvalidArgument, "a read of all {kind}s takes no index");
     let mut answer = Answer::default();
     for (array, name, size) in objects {
         let (first, end) = match cell_of(index, size, || format!("{kind} '{name}'"))? {

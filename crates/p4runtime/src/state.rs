@@ -1,6 +1,5 @@
 //! From one pipeline to another: the updates that bring a switch whose program has just been loaded to the state of another switch.
 
-use crate::errors::invalid;
 use crate::info::{Field, Names, Table};
 use crate::messages as m;
 use crate::pipeline::Pipeline;
@@ -8,6 +7,7 @@ use crate::values::Type;
 use crate::write::{Batch, Plan};
 use engine::Switch;
 use engine::control::{ControlError, Entity, Entry, InstalledEntry, Operation, Update};
+use engine::refuse;
 use ir::{CounterId, DigestId, MeterId, RegisterId, TableId, ValueSetId};
 use smallvec::smallvec;
 use std::collections::BTreeSet;
@@ -105,12 +105,10 @@ impl Transfer<'_> {
             let Some(counterpart) = counterpart.filter(|new| same(&new.fields, &table.fields))
             else {
                 let entries = old_switch.read_entries(table.table_id())?;
-                if entries.iter().any(|entry| !entry.is_const) {
-                    return Err(invalid(format!(
-                        "the entries of {} cannot be preserved: it is gone or its key changed",
-                        table.label
-                    )));
-                }
+                refuse!(
+                    entries.iter().any(|entry| !entry.is_const) => InvalidArgument,
+                    "the entries of {} cannot be preserved: it is gone or its key changed", table.label
+                );
                 continue;
             };
             both.insert(counterpart.table_id());

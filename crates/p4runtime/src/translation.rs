@@ -7,7 +7,8 @@
 use crate::errors::invalid;
 use crate::values;
 use bytes::Bytes;
-use engine::control::{ControlError, ControlErrorCode};
+use engine::control::ControlError;
+use engine::refuse;
 use ir::Bits;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -44,11 +45,10 @@ impl Translation {
         let to_switch = given.cloned().unwrap_or_default();
         let pairs = to_switch.iter().map(|(own, number)| (*number, own.clone()));
         let to_controller: BTreeMap<u64, Vec<u8>> = pairs.collect();
-        if to_controller.len() != to_switch.len() {
-            return Err(invalid(format!(
-                "translation '{uri}': two of the controller's values are the same one of the switch"
-            )));
-        }
+        refuse!(
+            to_controller.len() != to_switch.len() => InvalidArgument,
+            "translation '{uri}': two of the controller's values are the same one of the switch"
+        );
         Ok(Translation {
             uri: uri.to_owned(),
             width,
@@ -123,12 +123,10 @@ impl Translation {
 
 impl Known {
     fn assign(&mut self, text: &[u8], uri: &str) -> Result<u64, ControlError> {
-        if self.to_switch.len() >= MAX_STRINGS {
-            return Err(ControlError::new(
-                ControlErrorCode::ResourceExhausted,
-                format!("'{uri}' has {MAX_STRINGS} strings already"),
-            ));
-        }
+        refuse!(
+            self.to_switch.len() >= MAX_STRINGS => ResourceExhausted,
+            "'{uri}' has {MAX_STRINGS} strings already"
+        );
         let own = std::str::from_utf8(text).ok();
         let own = own.and_then(|text| Some((text, text.parse::<u64>().ok()?)));
         let own = own.filter(|(text, number)| *text == number.to_string());

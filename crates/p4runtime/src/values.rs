@@ -8,6 +8,7 @@ use crate::messages::{BitstringKind, DataKind, Members, P4Data, TypeInfo, TypeKi
 use crate::messages::{Representation, SdnType};
 use bytes::Bytes;
 use engine::control::ControlError;
+use engine::refuse;
 use ir::Bits;
 use std::borrow::Cow;
 
@@ -112,16 +113,14 @@ impl Type {
         parts: &mut u32,
     ) -> Result<Type, ControlError> {
         *parts += 1;
-        if *parts > MAX_PARTS {
-            return Err(invalid(format!(
-                "P4Info: a type has more than {MAX_PARTS} parts"
-            )));
-        }
-        if depth > MAX_DEPTH {
-            return Err(invalid(
-                "P4Info: types are nested too deeply, or in themselves",
-            ));
-        }
+        refuse!(
+            *parts > MAX_PARTS => InvalidArgument,
+            "P4Info: a type has more than {MAX_PARTS} parts"
+        );
+        refuse!(
+            depth > MAX_DEPTH => InvalidArgument,
+            "P4Info: types are nested too deeply, or in themselves"
+        );
         let missing =
             |what: &str, name: &str| invalid(format!("P4Info: no type_info for {what} '{name}'"));
         let mut inner = |spec: Option<&TypeSpec>| Type::resolve(spec, types, depth + 1, parts);

@@ -1,7 +1,7 @@
 //! Writes: from updates of a request to the engine's, and their application with or without rollback.
 
 use crate::entries::{self, Key, direct_action, note_of};
-use crate::errors::{denied, invalid, out_of_range, unimplemented};
+use crate::errors::{invalid, out_of_range, unimplemented};
 use crate::info::{MeterType, Table};
 use crate::messages as m;
 use crate::pipeline::{ObjectNote, Pipeline, replaced};
@@ -12,6 +12,7 @@ use engine::control::{
 };
 use engine::digest::DigestConfig;
 use engine::meter::MeterConfig;
+use engine::refuse;
 use engine::runtime::CounterData;
 use ir::ValueSetId;
 use ir::{ActionCall, ActionId, Bits, CounterId, DigestId, KeyMatch, MeterId, RegisterId};
@@ -288,23 +289,16 @@ impl Pipeline {
     ) -> Result<Plan, ControlError> {
         let table = self.info.tables.by_id(message.table_id)?;
         let label = &table.label;
-        if message.is_const {
-            return Err(invalid(format!(
-                "{label}: is_const is for the server to set"
-            )));
-        }
+        refuse!(message.is_const => InvalidArgument, "{label}: is_const is for the server to set");
         if message.is_default_action {
             return self.plan_default(operation, table, message);
         }
         let changes = operation != Operation::Modify || message.action.is_some();
-        if table.is_const && changes {
-            return Err(denied(format!("{label}: its entries are constant")));
-        }
-        if table.fields.list.is_empty() {
-            return Err(invalid(format!(
-                "{label} has no key, so no entries but the default one"
-            )));
-        }
+        refuse!(table.is_const && changes => PermissionDenied, "{label}: its entries are constant");
+        refuse!(
+            table.fields.list.is_empty() => InvalidArgument,
+            "{label} has no key, so no entries but the default one"
+        );
         let (id, matches, priority) = table.key(message)?;
         let entry = |matches, action| Entity::TableEntry {
             table: id,
@@ -401,26 +395,24 @@ impl Pipeline {
         message: &m::TableEntry,
     ) -> Result<Plan, ControlError> {
         let label = &table.label;
-        if operation != Operation::Modify {
-            return Err(invalid(format!(
-                "{label} always has its default entry; it can only be modified"
-            )));
-        }
+        refuse!(
+            operation != Operation::Modify => InvalidArgument,
+            "{label} always has its default entry; it can only be modified"
+        );
         check_default_key(label, message)?;
-        if table.has_const_default {
-            return Err(denied(format!("{label}: its default action is constant")));
-        }
+        refuse!(
+            table.has_const_default => PermissionDenied,
+            "{label}: its default action is constant"
+        );
         table.check_resources(message, true)?;
-        if message.counter_data.is_some() {
-            return Err(invalid(format!(
-                "{label}: the default entry has no direct counter"
-            )));
-        }
-        if message.meter_config.is_some() || message.meter_counter_data.is_some() {
-            return Err(invalid(format!(
-                "{label}: the default entry has no direct meter"
-            )));
-        }
+        refuse!(
+            message.counter_data.is_some() => InvalidArgument,
+            "{label}: the default entry has no direct counter"
+        );
+        refuse!(
+            message.meter_config.is_some() || message.meter_counter_data.is_some() => InvalidArgument,
+            "{label}: the default entry has no direct meter"
+        );
         let action = match message.action.as_ref() {
             None => None,
             action => Some(self.call(table, direct_action(table, action)?, true)?),
@@ -453,9 +445,7 @@ impl Pipeline {
             "counter" => table.direct_counter != 0,
             _ => table.direct_meter.is_some(),
         };
-        if !has {
-            return Err(invalid(format!("{label} has no direct {what}")));
-        }
+        refuse!(!has => InvalidArgument, "{label} has no direct {what}");
         if message.is_default_action {
             check_default_key(label, message)?;
             return Ok((table, None));
@@ -569,12 +559,10 @@ impl Pipeline {
         let value = value.unwrap_or_else(|| Bits::zero(1));
         let width = self.program.registers[register.number].width;
         let bits = value.bit_length();
-        if bits > width {
-            return Err(invalid(format!(
-                "{}: the value has {bits} bits and does not fit into {width}",
-                what()
-            )));
-        }
+        refuse!(
+            bits > width => InvalidArgument,
+            "{}: the value has {bits} bits and does not fit into {width}", what()
+        );
         let entity = Entity::Register {
             register: RegisterId(register.number as u32),
             index,
@@ -615,19 +603,12 @@ impl Pipeline {
         let members = message.members.iter().map(member);
         let members: Vec<Vec<KeyMatch>> = members.collect::<Result<_, ControlError>>()?;
         let (count, size) = (members.len(), set.size);
-        if size != 0 && count as u64 > size {
-            return Err(ControlError::new(
-                ControlErrorCode::ResourceExhausted,
-                format!("{label}: {count} members, it holds {size}"),
-            ));
-        }
+        refuse!(
+            size != 0 && count as u64 > size => ResourceExhausted,
+            "{label}: {count} members, it holds {size}"
+        );
         let distinct: BTreeSet<Vec<u8>> = members.iter().map(|m| identity(m)).collect();
-        if distinct.len() != count {
-            return Err(ControlError::new(
-                ControlErrorCode::AlreadyExists,
-                format!("{label}: a member is given twice"),
-            ));
-        }
+        refuse!(distinct.len() != count => AlreadyExists, "{label}: a member is given twice");
         let value_set = ValueSetId(set.number as u32);
         Ok(one(operation, Entity::ValueSet { value_set, members }))
     }
@@ -738,11 +719,10 @@ fn modify_only(operation: Operation, what: impl Fn() -> String) -> Result<(), Co
 }
 
 fn check_default_key(label: &str, message: &m::TableEntry) -> Result<(), ControlError> {
-    if !message.matches.is_empty() {
-        return Err(invalid(format!(
-            "{label}: the default entry has no match fields"
-        )));
-    }
+    refuse!(
+        !message.matches.is_empty() => InvalidArgument,
+        "{label}: the default entry has no match fields"
+    );
     match message.priority {
         0 => Ok(()),
         _ => Err(invalid(format!(
@@ -768,12 +748,10 @@ fn check_reset(
         return Ok(());
     };
     let mut colours = [&data.green, &data.yellow, &data.red].into_iter().flatten();
-    if colours.any(|count| count.packet_count != 0 || count.byte_count != 0) {
-        return Err(invalid(format!(
-            "{}: the counters of a meter can only be set to zero",
-            what()
-        )));
-    }
+    refuse!(
+        colours.any(|count| count.packet_count != 0 || count.byte_count != 0) => InvalidArgument,
+        "{}: the counters of a meter can only be set to zero", what()
+    );
     Ok(())
 }
 
@@ -796,24 +774,15 @@ fn meter_config(
     };
     let excess = rate(message.eburst)?;
     if ty != MeterType::TwoRates {
-        if (config.cir, config.cburst) != (config.pir, config.pburst) {
-            return Err(invalid(format!(
-                "{}: it has a single rate, so pir and pburst are cir and cburst",
-                what()
-            )));
-        }
-        if excess != 0 && ty == MeterType::SingleRateThreeColours {
-            return Err(unimplemented(format!(
-                "{}: excess bursts (RFC 2697) are not supported",
-                what()
-            )));
-        }
+        refuse!(
+            (config.cir, config.cburst) != (config.pir, config.pburst) => InvalidArgument,
+            "{}: it has a single rate, so pir and pburst are cir and cburst", what()
+        );
+        refuse!(
+            excess != 0 && ty == MeterType::SingleRateThreeColours => Unimplemented,
+            "{}: excess bursts (RFC 2697) are not supported", what()
+        );
     }
-    if excess != 0 {
-        return Err(invalid(format!(
-            "{}: it has no excess burst (eburst)",
-            what()
-        )));
-    }
+    refuse!(excess != 0 => InvalidArgument, "{}: it has no excess burst (eburst)", what());
     Ok(config)
 }

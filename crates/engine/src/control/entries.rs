@@ -6,6 +6,7 @@ use crate::entry::{Entry, EntryAction, InstalledEntry, Note};
 use crate::idle::MIN_IDLE_TIMEOUT_NS;
 use crate::meter::{Meter, MeterConfig};
 use crate::profile::Target;
+use crate::refuse;
 use crate::runtime::Attached;
 use crate::switch::Switch;
 use crate::table::NewEntry;
@@ -86,22 +87,15 @@ impl Switch {
         let action = self.check_entry_action(table, &entry, None)?;
         let declared = self.declared_table(table)?;
         let contents = self.runtime().table(table);
-        if contents.find(&entry.matches, entry.priority).is_some() {
-            return Err(ControlError::new(
-                AlreadyExists,
-                format!(
-                    "table {} has an entry with these matches already",
-                    declared.name
-                ),
-            ));
-        }
+        refuse!(
+            contents.find(&entry.matches, entry.priority).is_some() => AlreadyExists,
+            "table {} has an entry with these matches already", declared.name
+        );
         let size = capacity(declared);
-        if contents.len() as u64 >= size {
-            return Err(ControlError::new(
-                ResourceExhausted,
-                format!("table {} is full ({size} entries)", declared.name),
-            ));
-        }
+        refuse!(
+            contents.len() as u64 >= size => ResourceExhausted,
+            "table {} is full ({size} entries)", declared.name
+        );
         let now_ps = self.runtime().now_ps();
         let number = self.runtime_mut().table_mut(table).insert(
             NewEntry {
@@ -182,12 +176,10 @@ impl Switch {
         note: Option<Note>,
     ) -> Result<Undo, ControlError> {
         let declared = self.declared_table(table)?;
-        if declared.const_default_action {
-            return Err(ControlError::new(
-                PermissionDenied,
-                format!("the default action of table {} is constant", declared.name),
-            ));
-        }
+        refuse!(
+            declared.const_default_action => PermissionDenied,
+            "the default action of table {} is constant", declared.name
+        );
         let call = action.unwrap_or_else(|| declared.default_action.clone());
         let scope = ActionScope::TableOnly;
         let position = self.check_action(table, call.action, &call.args, scope)?;
@@ -278,12 +270,10 @@ impl Switch {
 
     fn check_writable(&self, table: TableId) -> Result<(), ControlError> {
         let declared = self.declared_table(table)?;
-        if declared.const_entries {
-            return Err(ControlError::new(
-                PermissionDenied,
-                format!("the entries of table {} are constant", declared.name),
-            ));
-        }
+        refuse!(
+            declared.const_entries => PermissionDenied,
+            "the entries of table {} are constant", declared.name
+        );
         Ok(())
     }
 
@@ -294,20 +284,14 @@ impl Switch {
         priority: i32,
     ) -> Result<(), ControlError> {
         let declared = self.declared_table(table)?;
-        if declared.keys.is_empty() {
-            return Err(invalid(format!(
-                "table {} has no key, so it has no entries but the default",
-                declared.name
-            )));
-        }
-        if matches.len() != declared.keys.len() {
-            return Err(invalid(format!(
-                "table {} has {} key fields, the entry matches {}",
-                declared.name,
-                declared.keys.len(),
-                matches.len()
-            )));
-        }
+        refuse!(
+            declared.keys.is_empty() => InvalidArgument,
+            "table {} has no key, so it has no entries but the default", declared.name
+        );
+        refuse!(
+            matches.len() != declared.keys.len() => InvalidArgument,
+            "table {} has {} key fields, the entry matches {}", declared.name, declared.keys.len(), matches.len()
+        );
         for (key, key_match) in declared.keys.iter().zip(matches) {
             check_match(key, key_match).map_err(|why| {
                 invalid(format!("field {} of {}: {why}", key.name, declared.name))
@@ -335,18 +319,14 @@ impl Switch {
         former: Option<&Target>,
     ) -> Result<u32, ControlError> {
         let declared = self.declared_table(table)?;
-        if entry.idle_timeout_ns != 0 && !declared.support_timeout {
-            return Err(invalid(format!(
-                "table {} does not support idle timeouts",
-                declared.name
-            )));
-        }
-        if (1..MIN_IDLE_TIMEOUT_NS).contains(&entry.idle_timeout_ns) {
-            return Err(invalid(format!(
-                "table {}: the least idle timeout is {MIN_IDLE_TIMEOUT_NS} ns, not {}",
-                declared.name, entry.idle_timeout_ns
-            )));
-        }
+        refuse!(
+            entry.idle_timeout_ns != 0 && !declared.support_timeout => InvalidArgument,
+            "table {} does not support idle timeouts", declared.name
+        );
+        refuse!(
+            (1..MIN_IDLE_TIMEOUT_NS).contains(&entry.idle_timeout_ns) => InvalidArgument,
+            "table {}: the least idle timeout is {MIN_IDLE_TIMEOUT_NS} ns, not {}", declared.name, entry.idle_timeout_ns
+        );
         if let Some(config) = entry.meter {
             if declared.direct_meter.is_none() {
                 let name = &declared.name;
@@ -458,24 +438,16 @@ pub(super) fn action_name(program: &Program, action: ActionId) -> String {
 
 fn check_args(program: &Program, action: ActionId, args: &[Bits]) -> Result<(), ControlError> {
     let declared = &program.actions[action.index()];
-    if args.len() != declared.params.len() {
-        return Err(invalid(format!(
-            "action {} takes {} arguments, not {}",
-            declared.name,
-            declared.params.len(),
-            args.len()
-        )));
-    }
+    refuse!(
+        args.len() != declared.params.len() => InvalidArgument,
+        "action {} takes {} arguments, not {}", declared.name, declared.params.len(), args.len()
+    );
     for (param, arg) in declared.params.iter().zip(args) {
         let width = program.slots[param.slot.index()].width;
-        if arg.width() != width {
-            return Err(invalid(format!(
-                "parameter {} of action {} has {width} bits, the argument {}",
-                param.name,
-                declared.name,
-                arg.width()
-            )));
-        }
+        refuse!(
+            arg.width() != width => InvalidArgument,
+            "parameter {} of action {} has {width} bits, the argument {}", param.name, declared.name, arg.width()
+        );
     }
     Ok(())
 }

@@ -87,6 +87,17 @@ impl ControlError {
     }
 }
 
+/// `refuse!(condition => Code, "message")`: returns this error if the condition holds.
+#[macro_export]
+macro_rules! refuse {
+    ($holds:expr => $code:ident, $($message:tt)+) => {
+        if $holds {
+            let code = $crate::control::ControlErrorCode::$code;
+            return Err($crate::control::ControlError::new(code, format!($($message)+)));
+        }
+    };
+}
+
 fn invalid(message: impl Into<String>) -> ControlError {
     ControlError::new(ControlErrorCode::InvalidArgument, message)
 }

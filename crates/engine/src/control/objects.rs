@@ -5,6 +5,7 @@ use super::entries::{check_values, reconfigured};
 use super::{ControlError, Operation, Undo, invalid};
 use crate::digest::{DigestConfig, DigestList};
 use crate::meter::{Meter, MeterConfig};
+use crate::refuse;
 use crate::replication::{CloneSession, MulticastGroup, Replica};
 use crate::runtime::CounterData;
 use crate::switch::Switch;
@@ -291,9 +292,10 @@ impl Switch {
         config: Option<MeterConfig>,
     ) -> Result<Undo, ControlError> {
         let entry = self.find_entry(table, matches, priority)?;
-        if self.declared_table(table)?.direct_meter.is_none() {
-            return Err(invalid("the table has no direct meter"));
-        }
+        refuse!(
+            self.declared_table(table)?.direct_meter.is_none() => InvalidArgument,
+            "the table has no direct meter"
+        );
         config.map_or(Ok(()), check_meter_config)?;
         self.keep_for_snapshots(table, entry);
         let now_ps = self.runtime().now_ps();
@@ -310,14 +312,10 @@ impl Switch {
         value: Bits,
     ) -> Result<Undo, ControlError> {
         let object = declared(&self.program().registers, "register", register.0)?;
-        if value.width() != object.width {
-            return Err(invalid(format!(
-                "the cells of {} have {} bits, the value {}",
-                object.name,
-                object.width,
-                value.width()
-            )));
-        }
+        refuse!(
+            value.width() != object.width => InvalidArgument,
+            "the cells of {} have {} bits, the value {}", object.name, object.width, value.width()
+        );
         let Some(index) = index else {
             let former = self.runtime_mut().fill_register(register, &value);
             return Ok(Undo::Registers(register, former));
@@ -364,11 +362,10 @@ impl Switch {
         group: MulticastGroup,
     ) -> Result<Undo, ControlError> {
         let id = group.group_id;
-        if !(1..=0xffff).contains(&id) {
-            return Err(invalid(format!(
-                "multicast group ids are 1 to 65535, not {id}"
-            )));
-        }
+        refuse!(
+            !(1..=0xffff).contains(&id) => InvalidArgument,
+            "multicast group ids are 1 to 65535, not {id}"
+        );
         check_replicas(self, &group.replicas)?;
         let former = self.replication().group(id).cloned();
         check_existence(operation, former.is_some(), "multicast group", id)?;
@@ -384,9 +381,10 @@ impl Switch {
     ) -> Result<Undo, ControlError> {
         let id = session.session_id;
         let bits = (self.program().architecture.description()).class_of_service_bits;
-        if u32::from(session.class_of_service) >> bits != 0 {
-            return Err(invalid(format!("a class of service has {bits} bits")));
-        }
+        refuse!(
+            u32::from(session.class_of_service) >> bits != 0 => InvalidArgument,
+            "a class of service has {bits} bits"
+        );
         check_replicas(self, &session.replicas)?;
         let former = self.replication().session(id).cloned();
         check_existence(operation, former.is_some(), "clone session", id)?;
@@ -401,20 +399,15 @@ impl Switch {
         members: Vec<Vec<KeyMatch>>,
     ) -> Result<Undo, ControlError> {
         let object = declared(&self.program().value_sets, "value set", value_set.0)?;
-        if members.len() as u64 > object.size {
-            return Err(ControlError::new(
-                ResourceExhausted,
-                format!("{} holds {} members", object.name, object.size),
-            ));
-        }
+        refuse!(
+            members.len() as u64 > object.size => ResourceExhausted,
+            "{} holds {} members", object.name, object.size
+        );
         for member in &members {
-            if member.len() != object.widths.len() {
-                return Err(invalid(format!(
-                    "members of {} have {} fields",
-                    object.name,
-                    object.widths.len()
-                )));
-            }
+            refuse!(
+                member.len() != object.widths.len() => InvalidArgument,
+                "members of {} have {} fields", object.name, object.widths.len()
+            );
             for (&width, key_match) in object.widths.iter().zip(member) {
                 check_values(width, key_match)
                     .map_err(|why| invalid(format!("{}: {why}", object.name)))?;
@@ -435,9 +428,10 @@ fn direct(name: &str) -> ControlError {
 }
 
 pub(super) fn check_meter_config(config: MeterConfig) -> Result<(), ControlError> {
-    if config.pir < config.cir {
-        return Err(invalid("the peak rate is below the committed rate"));
-    }
+    refuse!(
+        config.pir < config.cir => InvalidArgument,
+        "the peak rate is below the committed rate"
+    );
     Ok(())
 }
 
@@ -445,19 +439,14 @@ fn check_replicas(switch: &Switch, replicas: &[Replica]) -> Result<(), ControlEr
     let architecture = switch.program().architecture.description();
     let mut seen = BTreeSet::new();
     for replica in replicas {
-        if !architecture.has_port(replica.port) {
-            return Err(invalid(format!(
-                "ports are 0 to {}, not {}",
-                architecture.ports - 1,
-                replica.port
-            )));
-        }
-        if !seen.insert((replica.port, replica.rid)) {
-            return Err(invalid(format!(
-                "port {} with instance {} occurs twice",
-                replica.port, replica.rid
-            )));
-        }
+        refuse!(
+            !architecture.has_port(replica.port) => InvalidArgument,
+            "ports are 0 to {}, not {}", architecture.ports - 1, replica.port
+        );
+        refuse!(
+            !seen.insert((replica.port, replica.rid)) => InvalidArgument,
+            "port {} with instance {} occurs twice", replica.port, replica.rid
+        );
     }
     Ok(())
 }

@@ -6,6 +6,7 @@
 use super::ControlErrorCode::*;
 use super::{ControlError, Operation, Undo, invalid};
 use crate::profile::{GroupContents, Profile, Target, WeightedAction, size};
+use crate::refuse;
 use crate::switch::Switch;
 use ir::{ActionCall, ActionProfileId, ActionScope, Selector, TableId};
 use std::collections::BTreeSet;
@@ -22,9 +23,7 @@ fn check_existence(
     id: u32,
     profile: &str,
 ) -> Result<(), ControlError> {
-    if id == 0 {
-        return Err(invalid(format!("{profile}: no {what} has the id 0")));
-    }
+    refuse!(id == 0 => InvalidArgument, "{profile}: no {what} has the id 0");
     match (operation, exists) {
         (Operation::Insert, true) => Err(ControlError::new(
             AlreadyExists,
@@ -41,9 +40,7 @@ fn check_share(
     watch_port: Option<u32>,
     profile: &str,
 ) -> Result<(), ControlError> {
-    if weight == 0 {
-        return Err(invalid(format!("{profile}: a weight is above zero")));
-    }
+    refuse!(weight == 0 => InvalidArgument, "{profile}: a weight is above zero");
     match watch_port {
         Some(port) if port >= ports => Err(invalid(format!(
             "{profile}: ports are 0 to {}; {port} cannot be watched",
@@ -101,12 +98,10 @@ impl Switch {
         check_existence(operation, exists, "member", member_id, name)?;
         let call = match (operation, call) {
             (Operation::Delete, _) => {
-                if profile.member_is_used(member_id) {
-                    return Err(ControlError::new(
-                        FailedPrecondition,
-                        format!("{name}: a group or an entry names member {member_id}"),
-                    ));
-                }
+                refuse!(
+                    profile.member_is_used(member_id) => FailedPrecondition,
+                    "{name}: a group or an entry names member {member_id}"
+                );
                 None
             }
             (_, None) => return Err(invalid(format!("{name}: member {member_id} has no action"))),
@@ -198,20 +193,17 @@ impl Switch {
         let former = profile.group(group_id);
         check_existence(operation, former.is_some(), "group", group_id, name)?;
         let contents = if operation == Operation::Delete {
-            if profile.group_is_used(group_id) {
-                return Err(ControlError::new(
-                    FailedPrecondition,
-                    format!("{name}: an entry names group {group_id}"),
-                ));
-            }
+            refuse!(
+                profile.group_is_used(group_id) => FailedPrecondition,
+                "{name}: an entry names group {group_id}"
+            );
             None
         } else {
             check_no_one_shots(profile, name)?;
-            if former.is_some_and(|f| f.max_size != contents.max_size) {
-                return Err(invalid(format!(
-                    "{name}: the maximum size of group {group_id} cannot be changed"
-                )));
-            }
+            refuse!(
+                former.is_some_and(|f| f.max_size != contents.max_size) => InvalidArgument,
+                "{name}: the maximum size of group {group_id} cannot be changed"
+            );
             self.check_group(id, group_id, &contents)?;
             Some(contents)
         };
@@ -235,12 +227,10 @@ impl Switch {
             if profile.member(member.member_id).is_none() {
                 return Err(not_found("member", member.member_id, name));
             }
-            if !seen.insert(member.member_id) {
-                return Err(invalid(format!(
-                    "{name}: member {} occurs twice in group {group_id}; give it a weight",
-                    member.member_id
-                )));
-            }
+            refuse!(
+                !seen.insert(member.member_id) => InvalidArgument,
+                "{name}: member {} occurs twice in group {group_id}; give it a weight", member.member_id
+            );
         }
         let members = contents.members.iter();
         let calls: Vec<&ActionCall> = members
@@ -250,22 +240,19 @@ impl Switch {
         self.check_users(id, runs, &calls)?;
         let limit = selector.max_group_size;
         let max_size = contents.max_size;
-        if limit > 0 && !(1..=limit).contains(&max_size) {
-            return Err(invalid(format!(
-                "{name}: the maximum size of a group is 1 to {limit}, not {max_size}"
-            )));
-        }
+        refuse!(
+            limit > 0 && !(1..=limit).contains(&max_size) => InvalidArgument,
+            "{name}: the maximum size of a group is 1 to {limit}, not {max_size}"
+        );
         if declared.size != 0 && max_size > declared.size {
             return Err(full(name, declared.size));
         }
         let weights = contents.members.iter().map(|m| m.weight);
         let size = size(weights, selector.sum_of_members);
-        if max_size != 0 && size > max_size {
-            return Err(ControlError::new(
-                ResourceExhausted,
-                format!("{name}: group {group_id} would have size {size}, more than {max_size}"),
-            ));
-        }
+        refuse!(
+            max_size != 0 && size > max_size => ResourceExhausted,
+            "{name}: group {group_id} would have size {size}, more than {max_size}"
+        );
         let others = profile.size_of_groups(Some(group_id));
         check_total(declared, others, size)
     }
@@ -298,11 +285,10 @@ impl Switch {
                 self.check_calls(table, &calls)
             }
             Target::OneShot(actions) => {
-                if profile.member_count() > 0 || profile.group_ids().next().is_some() {
-                    return Err(invalid(format!(
-                        "{name} has members or groups, so entries cannot have sets of actions of their own"
-                    )));
-                }
+                refuse!(
+                    profile.member_count() > 0 || profile.group_ids().next().is_some() => InvalidArgument,
+                    "{name} has members or groups, so entries cannot have sets of actions of their own"
+                );
                 self.check_one_shot(table, id, actions, former)
             }
         }
@@ -327,12 +313,10 @@ impl Switch {
         let size_of =
             |actions: &[WeightedAction]| size(actions.iter().map(|a| a.weight), by_members);
         let size = size_of(actions);
-        if selector.max_group_size > 0 && size > selector.max_group_size {
-            return Err(invalid(format!(
-                "{name}: a set of actions of size {size} is larger than {}",
-                selector.max_group_size
-            )));
-        }
+        refuse!(
+            selector.max_group_size > 0 && size > selector.max_group_size => InvalidArgument,
+            "{name}: a set of actions of size {size} is larger than {}", selector.max_group_size
+        );
         let freed = match former {
             Some(Target::OneShot(former)) => size_of(former),
             _ => 0,
@@ -343,11 +327,10 @@ impl Switch {
 }
 
 fn check_no_one_shots(profile: &Profile, name: &str) -> Result<(), ControlError> {
-    if profile.one_shots() > 0 {
-        return Err(invalid(format!(
-            "{name}: entries have sets of actions of their own, so there are no members and groups"
-        )));
-    }
+    refuse!(
+        profile.one_shots() > 0 => InvalidArgument,
+        "{name}: entries have sets of actions of their own, so there are no members and groups"
+    );
     Ok(())
 }
 

@@ -3,9 +3,9 @@
 //! Opening one takes no time. An update that changes or removes an entry keeps the entry as it was, once, for every snapshot that
 //! is open; an entry that was inserted later is left out. So a snapshot holds at most as much as its table, and mostly nothing.
 
-use super::ControlErrorCode::*;
 use super::{ControlError, InstalledEntry};
 use crate::Switch;
+use crate::refuse;
 use crate::snapshots::TableSnapshot;
 use ir::TableId;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -32,12 +32,10 @@ impl Switch {
         from: u32,
         most: u32,
     ) -> Result<(Vec<InstalledEntry>, Option<u32>), ControlError> {
-        if !self.snapshots().contains(snapshot) {
-            return Err(ControlError::new(
-                Aborted,
-                "the program was replaced while its tables were read",
-            ));
-        }
+        refuse!(
+            !self.snapshots().contains(snapshot) => Aborted,
+            "the program was replaced while its tables were read"
+        );
         let table = snapshot.table;
         let contents = self.runtime().table(table);
         let kept = snapshot.kept.lock().unwrap_or_else(PoisonError::into_inner);
