@@ -94,18 +94,14 @@ class Client(ClientSession):
     def set_default(self, table: str, action: str, params: Mapping[str, Value] | None = None) -> None:
         """Sets what a miss runs."""
         info = self.p4info.tables[table]
-        entity = p4runtime_pb2.Entity()
-        entity.table_entry.table_id = info.id
-        entity.table_entry.is_default_action = True
+        entity = p4runtime_pb2.Entity(table_entry={"table_id": info.id, "is_default_action": True})
         fill_action(entity.table_entry.action.action, info, action, params)
         self._update("modify", entity, f"default action of {info.name}")
 
     def reset_default(self, table: str) -> None:
         """Sets what a miss runs to what the program says."""
         info = self.p4info.tables[table]
-        entity = p4runtime_pb2.Entity()
-        entity.table_entry.table_id = info.id
-        entity.table_entry.is_default_action = True
+        entity = p4runtime_pb2.Entity(table_entry={"table_id": info.id, "is_default_action": True})
         self._update("modify", entity, f"default action of {info.name}")
 
     def _write_entry(
@@ -156,22 +152,20 @@ class Client(ClientSession):
     ) -> None:
         """Makes (or changes) a member of an action profile or selector."""
         info = self.p4info.action_profiles[profile]
-        entity = p4runtime_pb2.Entity()
-        message = entity.action_profile_member
-        message.action_profile_id, message.member_id = info.id, uint(member_id, 32, "member")
+        given = {"action_profile_id": info.id, "member_id": uint(member_id, 32, "member")}
+        entity = p4runtime_pb2.Entity(action_profile_member=given)
         if not info.table_ids:
             raise invalid_argument(f"action profile '{info.name}' implements no table")
         tables = [self.p4info.tables.by_id(id) for id in info.table_ids]
         able = next((table for table in tables if table.actions.has(action)), tables[0])
-        fill_action(message.action, able, action, params)
+        fill_action(entity.action_profile_member.action, able, action, params)
         self._update(verb, entity, f"member {member_id} of {info.name}")
 
     def delete_profile_member(self, profile: str, member_id: int) -> None:
         """Removes a member that no group and no entry uses."""
         info = self.p4info.action_profiles[profile]
-        entity = p4runtime_pb2.Entity()
-        entity.action_profile_member.action_profile_id = info.id
-        entity.action_profile_member.member_id = uint(member_id, 32, "member")
+        given = {"action_profile_id": info.id, "member_id": uint(member_id, 32, "member")}
+        entity = p4runtime_pb2.Entity(action_profile_member=given)
         self._update("delete", entity, f"member {member_id} of {info.name}")
 
     def profile_group(
@@ -203,26 +197,25 @@ class Client(ClientSession):
     def delete_profile_group(self, profile: str, group_id: int) -> None:
         """Removes a group that no entry uses."""
         info = self.p4info.action_profiles[profile]
-        entity = p4runtime_pb2.Entity()
-        entity.action_profile_group.action_profile_id = info.id
-        entity.action_profile_group.group_id = uint(group_id, 32, "group")
+        given = {"action_profile_id": info.id, "group_id": uint(group_id, 32, "group")}
+        entity = p4runtime_pb2.Entity(action_profile_group=given)
         self._update("delete", entity, f"group {group_id} of {info.name}")
 
     def configure_meter(self, name: str, index: int | None, rates: tuple[int, int, int, int] | None) -> None:
         """Configures a cell of a meter (None: all cells) with cir, cburst, pir and pburst; None makes it all green again."""
         meter = self.p4info.meters[name]
-        entity = p4runtime_pb2.Entity()
-        message = entity.meter_entry
-        message.meter_id = meter.id
-        if index is not None:
-            message.index.index = int64(index, "meter index")
+        entity = p4runtime_pb2.Entity(meter_entry={"meter_id": meter.id, "index": _cell(index)})
         if rates is not None:
-            config = message.config
+            config = entity.meter_entry.config
             config.cir, config.cburst, config.pir, config.pburst = (int64(rate, "rate") for rate in rates)
         self._update("modify", entity, f"meter {meter.name}[{'*' if index is None else index}]")
 
     def multicast_group(
-        self, group_id: int, replicas: Sequence[tuple[int, int]], *, verb: Literal["insert", "modify"] = "insert"
+        self,
+        group_id: int,
+        replicas: Sequence[tuple[int, int]],
+        *,
+        verb: Literal["insert", "modify", "delete"] = "insert",
     ) -> None:
         """Makes (or with ``verb="modify"`` changes) a multicast group: replicas are (egress port, instance)."""
         entity = p4runtime_pb2.Entity()
@@ -233,10 +226,7 @@ class Client(ClientSession):
 
     def delete_multicast_group(self, group_id: int) -> None:
         """Removes a multicast group."""
-        entity = p4runtime_pb2.Entity()
-        group = entity.packet_replication_engine_entry.multicast_group_entry
-        group.multicast_group_id = uint(group_id, 32, "multicast group id")
-        self._update("delete", entity, f"multicast group {group_id}")
+        self.multicast_group(group_id, (), verb="delete")
 
     def clone_session(
         self,
@@ -245,7 +235,7 @@ class Client(ClientSession):
         packet_length_bytes: int = 0,
         class_of_service: int = 0,
         *,
-        verb: Literal["insert", "modify"] = "insert",
+        verb: Literal["insert", "modify", "delete"] = "insert",
     ) -> None:
         """Makes (or changes) a clone session: replicas are (egress port, instance); 0 bytes: not truncated."""
         entity = p4runtime_pb2.Entity()
@@ -258,9 +248,7 @@ class Client(ClientSession):
 
     def delete_clone_session(self, session_id: int) -> None:
         """Removes a clone session."""
-        entity = p4runtime_pb2.Entity()
-        entity.packet_replication_engine_entry.clone_session_entry.session_id = uint(session_id, 32, "clone session id")
-        self._update("delete", entity, f"clone session {session_id}")
+        self.clone_session(session_id, (), verb="delete")
 
     def set_value_set(self, name: str, members: Iterable[Value]) -> None:
         """Makes these the members of a parser value set of one exact field."""
@@ -282,22 +270,15 @@ class Client(ClientSession):
         register = self.p4info.registers[name]
         types = self.p4info.message.type_info
         number = codec.to_int(value, p4data.width_of(register.type_spec, types), f"register '{register.name}'")
-        entity = p4runtime_pb2.Entity()
-        entity.register_entry.register_id = register.id
-        if index is not None:
-            entity.register_entry.index.index = int64(index, "register index")
+        entity = p4runtime_pb2.Entity(register_entry={"register_id": register.id, "index": _cell(index)})
         entity.register_entry.data.CopyFrom(p4data.to_p4data(register.type_spec, types, number))
         self._update("modify", entity, f"register {register.name}[{'*' if index is None else index}]")
 
     def write_counter(self, name: str, index: int | None, packets: int = 0, bytes: int = 0) -> None:
         """Sets a cell of a counter, or all of them (None); by default to zero."""
         counter = self.p4info.counters[name]
-        entity = p4runtime_pb2.Entity()
-        entity.counter_entry.counter_id = counter.id
-        if index is not None:
-            entity.counter_entry.index.index = int64(index, "counter index")
-        entity.counter_entry.data.packet_count = int64(packets, "packets")
-        entity.counter_entry.data.byte_count = int64(bytes, "bytes")
+        cell = {"counter_id": counter.id, "index": _cell(index), "data": _counts(packets, bytes)}
+        entity = p4runtime_pb2.Entity(counter_entry=cell)
         self._update("modify", entity, f"counter {counter.name}[{'*' if index is None else index}]")
 
     def write_direct_counter(
@@ -310,10 +291,8 @@ class Client(ClientSession):
     ) -> None:
         """Sets the direct counter of an entry; by default to zero."""
         info = self.p4info.tables[table]
-        entity = p4runtime_pb2.Entity()
+        entity = p4runtime_pb2.Entity(direct_counter_entry={"data": _counts(packets, bytes)})
         fill_key(entity.direct_counter_entry.table_entry, info, match, priority)
-        entity.direct_counter_entry.data.packet_count = int64(packets, "packets")
-        entity.direct_counter_entry.data.byte_count = int64(bytes, "bytes")
         self._update("modify", entity, f"direct counter of {info.name} {describe(match, priority)}")
 
     def enable_digest(
@@ -321,11 +300,12 @@ class Client(ClientSession):
     ) -> None:
         """Has the device send digests of this kind, by default each by itself and unacknowledged."""
         digest = self.p4info.digests[name]
-        entity = p4runtime_pb2.Entity()
-        entity.digest_entry.digest_id = digest.id
-        entity.digest_entry.config.max_timeout_ns = int64(max_timeout_ns, "max_timeout_ns")
-        entity.digest_entry.config.max_list_size = uint(max_list_size, 31, "max_list_size")
-        entity.digest_entry.config.ack_timeout_ns = int64(ack_timeout_ns, "ack_timeout_ns")
+        config = {
+            "max_timeout_ns": int64(max_timeout_ns, "max_timeout_ns"),
+            "max_list_size": uint(max_list_size, 31, "max_list_size"),
+            "ack_timeout_ns": int64(ack_timeout_ns, "ack_timeout_ns"),
+        }
+        entity = p4runtime_pb2.Entity(digest_entry={"digest_id": digest.id, "config": config})
         self._update("insert", entity, f"digest {digest.name}")
 
     def ensure_digest(
@@ -360,17 +340,13 @@ class Client(ClientSession):
     def read_default(self, table: str) -> Entry:
         """What a miss runs."""
         info = self.p4info.tables[table]
-        entity = p4runtime_pb2.Entity()
-        entity.table_entry.table_id = info.id
-        entity.table_entry.is_default_action = True
+        entity = p4runtime_pb2.Entity(table_entry={"table_id": info.id, "is_default_action": True})
         return next(read_entry(self.p4info, info, e.table_entry) for e in self._read(entity))
 
     def counters(self, name: str, index: int | None = None) -> dict[int, tuple[int, int]]:
         """(packets, bytes) of the cells of a counter, by index."""
-        entity = p4runtime_pb2.Entity()
-        entity.counter_entry.counter_id = self.p4info.counters[name].id
-        if index is not None:
-            entity.counter_entry.index.index = int64(index, "counter index")
+        cell = {"counter_id": self.p4info.counters[name].id, "index": _cell(index)}
+        entity = p4runtime_pb2.Entity(counter_entry=cell)
         cells = (e.counter_entry for e in self._read(entity))
         return {cell.index.index: (cell.data.packet_count, cell.data.byte_count) for cell in cells}
 
@@ -395,10 +371,7 @@ class Client(ClientSession):
     def registers(self, name: str, index: int | None = None) -> dict[int, int]:
         """The cells of a register, by index; a struct as one number, its first member in the highest bits."""
         register = self.p4info.registers[name]
-        entity = p4runtime_pb2.Entity()
-        entity.register_entry.register_id = register.id
-        if index is not None:
-            entity.register_entry.index.index = int64(index, "register index")
+        entity = p4runtime_pb2.Entity(register_entry={"register_id": register.id, "index": _cell(index)})
         types = self.p4info.message.type_info
         cells = (e.register_entry for e in self._read(entity))
         return {cell.index.index: p4data.from_p4data(register.type_spec, types, cell.data) for cell in cells}
@@ -595,6 +568,15 @@ class GrpcClient(Client):
         self._stream.cancel()
         self._reader.join(timeout=5.0)
         self._channel.close()
+
+
+def _cell(index: int | None) -> dict[str, int] | None:
+    """Of an array; None: all of them."""
+    return None if index is None else {"index": int64(index, "index")}
+
+
+def _counts(packets: int, bytes: int) -> dict[str, int]:
+    return {"packet_count": int64(packets, "packets"), "byte_count": int64(bytes, "bytes")}
 
 
 def _from_rpc_error(error: grpc.RpcError) -> P4RuntimeError:
