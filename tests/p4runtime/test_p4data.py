@@ -44,7 +44,7 @@ type_info {
 }
 """
 INDEX = P4InfoIndex.from_text(TEXT)
-SPEC, TYPES = INDEX.register("r").type_spec, INDEX.message.type_info
+SPEC, TYPES = INDEX.registers["r"].type_spec, INDEX.message.type_info
 
 
 def test_width() -> None:
@@ -84,5 +84,5 @@ def test_data_of_another_type() -> None:
 def test_unsupported_and_unknown_types() -> None:
     for name, code in (("varbit", "UNIMPLEMENTED"), ("missing", "INVALID_ARGUMENT")):
         with pytest.raises(P4RuntimeError) as e:
-            width_of(INDEX.register(name).type_spec, TYPES)
+            width_of(INDEX.registers[name].type_spec, TYPES)
         assert e.value.code == code

@@ -109,7 +109,7 @@ def test_a_whole_name_wins_over_an_ending() -> None:
     actions { preamble { id: 1 name: "go" } }
     actions { preamble { id: 2 name: "A.go" } }
     """
-    assert P4InfoIndex.from_text(text).action("go").id == 1
+    assert P4InfoIndex.from_text(text).actions["go"].id == 1
 
 
 @pytest.mark.parametrize(
