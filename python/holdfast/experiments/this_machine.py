@@ -101,6 +101,11 @@ def send_frames(
             arrivals: list[tuple[int, int, int]] = json.loads(receiving.communicate(timeout=60 + seconds)[0])
         finally:
             receiving.kill()
-    if len(arrivals) < 2:
-        raise LiveError(f"of {count} packets {len(arrivals)} arrived")
+    check_arrived(len(arrivals), count)
     return arrivals
+
+
+def check_arrived(arrivals: int, count: int) -> None:
+    """Raises :class:`LiveError` if fewer than two packets arrived."""
+    if arrivals < 2:
+        raise LiveError(f"of {count} packets {arrivals} arrived")

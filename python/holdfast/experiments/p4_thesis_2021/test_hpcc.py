@@ -9,7 +9,8 @@ import pytest
 
 from holdfast import statistics
 from holdfast.apps.telemetry import TelemetryController
-from holdfast.experiments.p4_thesis_2021 import hpcc, hpcc_runs
+from holdfast.experiments.p4_thesis_2021 import hpcc_runs
+from holdfast.experiments.rows import summaries
 from holdfast.network import SimulatedNetwork
 from holdfast.traffic import TcpTransfer
 
@@ -78,7 +79,7 @@ def test_numbers_have_a_row_for_each_quantity() -> None:
         {"buffer": "32 MB", "algorithm": "hpcc", **dict.fromkeys(hpcc_runs.QUANTITIES, float(seed))}
         for seed in (1, 2, 3)
     ]
-    found = hpcc.numbers(pl.DataFrame(rows), ("buffer", "algorithm"), hpcc_runs.QUANTITIES)
+    found = summaries(pl.DataFrame(rows), ("buffer", "algorithm"), hpcc_runs.QUANTITIES)
     assert found["quantity"].to_list() == list(hpcc_runs.QUANTITIES)
     assert set(found["ours"]) == {2.0}
     assert all(low < 2.0 < high for low, high in zip(found["low"], found["high"], strict=True))
