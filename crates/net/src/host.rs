@@ -18,7 +18,9 @@ use engine::Packet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::checksum::Sum;
 use wire::int::Telemetry;
-use wire::{Address, MacAddress, arp, checksum, ethernet, icmpv4, icmpv6, int, ipv4, ipv6, udp};
+use wire::{
+    Address, MacAddress, arp, checksum, ethernet, icmp, icmpv4, icmpv6, int, ipv4, ipv6, udp,
+};
 
 /// Configuration of a modelled host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -318,28 +320,11 @@ impl Host {
         let Ok(view) = icmpv4::View::new(packet.payload()) else {
             return Received::Corrupt(None);
         };
-        match icmpv4::Message::parse(&view) {
-            Err(wire::Error::Checksum) => Received::Corrupt(None),
-            Ok(icmpv4::Message::EchoReply {
-                identifier,
-                sequence,
-            }) => Received::EchoReply {
-                identifier,
-                sequence,
-                payload: view.payload(),
-            },
-            Ok(icmpv4::Message::EchoRequest {
-                identifier,
-                sequence,
-            }) if packet.destination() == self.config.ipv4 => {
-                let reply = icmpv4::Message::EchoReply {
-                    identifier,
-                    sequence,
-                };
-                self.echo_reply(from, packet, reply, view.payload())
-            }
-            _ => Received::Other,
-        }
+        let (read, payload) = (icmpv4::Message::parse(&view), view.payload());
+        let is_own = packet.destination() == self.config.ipv4;
+        received_echo(read, payload, is_own, |reply| {
+            self.echo_reply(from, packet, reply, payload)
+        })
     }
 
     fn receive_icmpv6<'a>(
@@ -351,28 +336,11 @@ impl Host {
         let Ok(view) = icmpv6::View::new(packet.payload()) else {
             return Received::Corrupt(None);
         };
-        match icmpv6::Message::parse(&view, packet.source(), packet.destination()) {
-            Err(wire::Error::Checksum) => Received::Corrupt(None),
-            Ok(icmpv6::Message::EchoReply {
-                identifier,
-                sequence,
-            }) => Received::EchoReply {
-                identifier,
-                sequence,
-                payload: view.payload(),
-            },
-            Ok(icmpv6::Message::EchoRequest {
-                identifier,
-                sequence,
-            }) if packet.destination() == own => {
-                let reply = icmpv6::Message::EchoReply {
-                    identifier,
-                    sequence,
-                };
-                self.echo_reply_v6(own, from, packet, reply, view.payload())
-            }
-            _ => Received::Other,
-        }
+        let (source, to) = (packet.source(), packet.destination());
+        let (read, payload) = (icmpv6::Message::parse(&view, source, to), view.payload());
+        received_echo(read, payload, to == own, |reply| {
+            self.echo_reply_v6(own, from, packet, reply, payload)
+        })
     }
 
     fn echo_reply_v6<'a>(
@@ -459,6 +427,35 @@ fn insert<K: Copy + Ord>(table: &mut Vec<(K, EndpointId)>, key: K, endpoint: End
 fn find<K: Copy + Ord>(table: &[(K, EndpointId)], key: K) -> Option<EndpointId> {
     let found = table.binary_search_by_key(&key, |(key, _)| *key);
     found.ok().map(|at| table[at].1)
+}
+
+/// An echo message of either version; a request for an address of the host's own is answered.
+fn received_echo<'a, const REQUEST: u8, const REPLY: u8>(
+    read: Result<icmp::Message<REQUEST, REPLY>, wire::Error>,
+    payload: &'a [u8],
+    is_own: bool,
+    answer: impl FnOnce(icmp::Message<REQUEST, REPLY>) -> Received<'a>,
+) -> Received<'a> {
+    use icmp::Message::{EchoReply, EchoRequest};
+    match read {
+        Err(wire::Error::Checksum) => Received::Corrupt(None),
+        Ok(EchoReply {
+            identifier,
+            sequence,
+        }) => Received::EchoReply {
+            identifier,
+            sequence,
+            payload,
+        },
+        Ok(EchoRequest {
+            identifier,
+            sequence,
+        }) if is_own => answer(EchoReply {
+            identifier,
+            sequence,
+        }),
+        _ => Received::Other,
+    }
 }
 
 /// A segment, with the connection whose key its ports give.

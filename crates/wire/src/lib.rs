@@ -52,7 +52,7 @@ pub mod capture;
 pub mod checksum;
 pub mod ecn;
 pub mod ethernet;
-mod icmp;
+pub mod icmp;
 pub mod icmpv4;
 pub mod icmpv6;
 pub mod igmp;
