@@ -254,6 +254,23 @@ impl State {
         other.then_some(false)
     }
 
+    /// The states in which a choice between two conditions has a value.
+    fn assume_arms(
+        self,
+        cond: &Expr,
+        [then, otherwise]: [&Expr; 2],
+        value: bool,
+        slots: &[Slot],
+    ) -> Vec<State> {
+        let mut states = Vec::new();
+        for (side, arm) in [(true, then), (false, otherwise)] {
+            for state in self.clone().assume(cond, side, slots) {
+                states.extend(state.assume(arm, value, slots));
+            }
+        }
+        states
+    }
+
     /// The states in which a condition has a value.
     pub fn assume(self, condition: &Expr, value: bool, slots: &[Slot]) -> Vec<State> {
         let condition = self.simplify(condition, slots);
@@ -287,15 +304,7 @@ impl State {
                 cond,
                 then,
                 otherwise,
-            } => {
-                let mut states = Vec::new();
-                for (side, arm) in [(true, then), (false, otherwise)] {
-                    for state in self.clone().assume(&cond, side, slots) {
-                        states.extend(state.assume(&arm, value, slots));
-                    }
-                }
-                states
-            }
+            } => self.assume_arms(&cond, [&then, &otherwise], value, slots),
             condition => {
                 let (condition, sense) = normal(&condition);
                 self.assume_normal(condition, value == sense, slots)
@@ -369,14 +378,8 @@ impl State {
                 then,
                 otherwise,
             } => {
-                let mut states = Vec::new();
-                for (side, arm) in [(true, then), (false, otherwise)] {
-                    let inner = equals(arm, constant.clone());
-                    for state in self.clone().assume(cond, side, slots) {
-                        states.extend(state.assume(&inner, value, slots));
-                    }
-                }
-                states
+                let arms = [then, otherwise].map(|arm| equals(arm, constant.clone()));
+                self.assume_arms(cond, arms.each_ref(), value, slots)
             }
             _ => {
                 self.note(equals(a, constant.clone()), value);
