@@ -33,15 +33,3 @@ by_id! {
     /// The value set with this P4Runtime id.
     value_set: value_sets -> ValueSetId;
 }
-
-/// Position in the table's keys of the match field with this P4Runtime id.
-pub fn match_field(program: &Program, table: TableId, id: u32) -> Option<usize> {
-    let table = program.tables.get(table.index())?;
-    table.keys.iter().position(|key| key.id == id)
-}
-
-/// Position in the action's parameters of the one with this P4Runtime id.
-pub fn action_param(program: &Program, action: ActionId, id: u32) -> Option<usize> {
-    let action = program.actions.get(action.index())?;
-    action.params.iter().position(|param| param.id == id)
-}

@@ -111,7 +111,4 @@ fn ids_are_found_by_p4runtime_id() {
     assert_eq!(ids::table(&program, 99), None);
     assert_eq!(ids::action_profile(&program, 2), Some(ActionProfileId(1)));
     assert_eq!(ids::action(&program, 2), Some(DROP));
-    assert_eq!(ids::match_field(&program, MIXED, 2), Some(1));
-    assert_eq!(ids::action_param(&program, FORWARD, 1), Some(0));
-    assert_eq!(ids::action_param(&program, DROP, 1), None);
 }
