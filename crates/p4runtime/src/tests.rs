@@ -287,7 +287,7 @@ proptest! {
             && let Ok(mut batch) = Batch::new(pipeline(), &request)
         {
             while batch.apply_next(&mut switch) {}
-            prop_assert!(batch.take_failures().len() <= request.len());
+            prop_assert!(batch.take_failures().len() <= request.updates.len());
         }
         if let Ok(request) = ReadRequest::decode(&data) {
             let mut reading = Reading::new(pipeline(), &request, &mut switch);

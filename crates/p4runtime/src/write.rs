@@ -24,50 +24,33 @@ use std::sync::Arc;
 /// A `p4.v1.WriteRequest` whose updates have not been looked at yet.
 #[derive(Clone, Debug)]
 pub struct WriteRequest {
-    raw: m::RawWriteRequest,
+    /// `device_id`.
+    pub device_id: u64,
+    /// `role_id`, which is deprecated.
+    pub role_id: u64,
+    /// `role`.
+    pub role: String,
+    /// `election_id`, if it is set.
+    pub election_id: Option<u128>,
+    /// The number of the atomicity.
+    pub atomicity: i32,
+    /// Each serialized.
+    pub updates: Vec<Bytes>,
 }
 
 impl WriteRequest {
     /// Decodes all but the updates.
     pub fn decode(data: Bytes) -> Result<WriteRequest, DecodeError> {
         let raw = m::RawWriteRequest::decode(data)?;
-        Ok(WriteRequest { raw })
-    }
-
-    /// `device_id`.
-    pub fn device_id(&self) -> u64 {
-        self.raw.device_id
-    }
-
-    /// `role_id`, which is deprecated.
-    pub fn role_id(&self) -> u64 {
-        self.raw.role_id
-    }
-
-    /// `role`.
-    pub fn role(&self) -> &str {
-        &self.raw.role
-    }
-
-    /// `election_id`, if it is set.
-    pub fn election_id(&self) -> Option<u128> {
-        let id = self.raw.election_id.as_ref()?;
-        Some(u128::from(id.high) << 64 | u128::from(id.low))
-    }
-
-    /// The number of the atomicity.
-    pub fn atomicity(&self) -> i32 {
-        self.raw.atomicity
-    }
-
-    /// How many updates there are.
-    pub fn len(&self) -> usize {
-        self.raw.updates.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.raw.updates.is_empty()
+        let election_id = raw.election_id.as_ref();
+        Ok(WriteRequest {
+            device_id: raw.device_id,
+            role_id: raw.role_id,
+            election_id: election_id.map(|id| u128::from(id.high) << 64 | u128::from(id.low)),
+            role: raw.role,
+            atomicity: raw.atomicity,
+            updates: raw.updates,
+        })
     }
 }
 
@@ -113,10 +96,10 @@ pub struct Batch {
 impl Batch {
     /// Resolves a request. An error if one of the updates cannot be decoded.
     pub fn new(pipeline: Arc<Pipeline>, request: &WriteRequest) -> Result<Batch, DecodeError> {
-        let mut plans = Vec::with_capacity(request.len());
-        for data in &request.raw.updates {
+        let mut plans = Vec::with_capacity(request.updates.len());
+        for data in &request.updates {
             let update = m::Update::decode(data.clone())?;
-            plans.push(Some(pipeline.plan(&update, request.role())));
+            plans.push(Some(pipeline.plan(&update, &request.role)));
         }
         Ok(Batch::of(pipeline, plans))
     }

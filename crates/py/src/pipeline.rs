@@ -78,31 +78,31 @@ impl WriteRequest {
 
     #[getter]
     fn device_id(&self) -> u64 {
-        self.inner.device_id()
+        self.inner.device_id
     }
 
     #[getter]
     fn role_id(&self) -> u64 {
-        self.inner.role_id()
+        self.inner.role_id
     }
 
     #[getter]
     fn role(&self) -> &str {
-        self.inner.role()
+        &self.inner.role
     }
 
     #[getter]
     fn election_id(&self) -> Option<u128> {
-        self.inner.election_id()
+        self.inner.election_id
     }
 
     #[getter]
     fn atomicity(&self) -> i32 {
-        self.inner.atomicity()
+        self.inner.atomicity
     }
 
     fn __len__(&self) -> usize {
-        self.inner.len()
+        self.inner.updates.len()
     }
 }
 
