@@ -13,23 +13,19 @@ are kept in FUZZ_FINDINGS (default: target/fuzz/findings).
 
 from __future__ import annotations
 
-import os
 import sys
-import time
-import traceback
-from pathlib import Path
 from random import Random
 
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
+from session import Session
 
 from holdfast.apps.shorternet.conftest import CORE, HOST, HOST_MAC, PORT_MAC, Edge, compiled
 from holdfast.apps.shorternet.contexts import FIELDS, Context, Contexts, Flow
 from holdfast.control.tables import TableEntry
 
-ROOT = Path(__file__).resolve().parents[1]
 RESET_EVERY = 300  # steps, so that a finding is short
 SHORTEST_BYTES = 60
 """Of a frame: shorter ones are padded."""
@@ -210,32 +206,19 @@ class Gateways:
 
 def main() -> int:
     """Runs for the given seconds; 1 if something was found."""
-    seconds = float(sys.argv[1])
-    seed = int(os.environ.get("FUZZ_SEED", time.time_ns() % (1 << 32)))
-    findings = Path(os.environ.get("FUZZ_FINDINGS", ROOT / "target/fuzz/findings"))
-    random = Random(seed)
-    end = time.monotonic() + seconds
-    count = came = dropped = 0
-    gateways = Gateways(random)
-    while time.monotonic() < end:
-        count += 1
+    session = Session("contexts", "step")
+    came = dropped = 0
+    gateways = Gateways(session.random)
+    while session.goes_on():
         try:
             gateways.step()
         except Exception:  # noqa: BLE001 - whatever it is, it is a finding
-            findings.mkdir(parents=True, exist_ok=True)
-            path = findings / f"contexts-{seed}-{count}"
-            path.write_text("\n".join(gateways.log) + "\n" + traceback.format_exc())
-            print(f"contexts: after {count} steps with FUZZ_SEED={seed}, see {path}", file=sys.stderr)
-            traceback.print_exc()
-            return 1
-        if count % RESET_EVERY == 0:
+            return session.found("\n".join(gateways.log).encode())
+        if session.count % RESET_EVERY == 0:
             came, dropped = came + gateways.came, dropped + gateways.dropped
-            gateways = Gateways(random)
+            gateways = Gateways(session.random)
     came, dropped = came + gateways.came, dropped + gateways.dropped
-    print(
-        f"contexts: {count} steps (seed {seed}), {came} packets came as they went, {dropped} were dropped, nothing found"
-    )
-    return 0
+    return session.nothing_found(f"{came} packets came as they went, {dropped} were dropped")
 
 
 if __name__ == "__main__":

@@ -14,16 +14,14 @@ FUZZ_SEED repeats a run. The frames before a finding are kept in FUZZ_FINDINGS (
 from __future__ import annotations
 
 import heapq
-import os
 import sys
-import time
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
-from pathlib import Path
 from random import Random
 from typing import Any, cast
+
+from session import Session
 
 from holdfast.control.membership import frames, igmp, mld
 from holdfast.control.membership.channels import Channel, ChannelChange, wanted_channels
@@ -32,7 +30,6 @@ from holdfast.control.membership.messages import Malformed, Query, checksum
 from holdfast.control.membership.overlay import EdgePort, Overlay, OverlayParameters, link_local
 from holdfast.controller import ControlPlane
 
-ROOT = Path(__file__).resolve().parents[1]
 RESET_EVERY = 500  # frames, so that a finding is short
 MAC = bytes.fromhex("020000000001")
 GROUPS_V4 = [IPv4Address(text) for text in ("239.1.2.3", "239.1.2.4", "232.1.1.1", "224.0.0.5")]
@@ -166,32 +163,22 @@ def damaged(frame: bytes, random: Random) -> bytes:
 
 def main() -> int:
     """Runs for the given seconds; 1 if something was found."""
-    seconds = float(sys.argv[1])
-    seed = int(os.environ.get("FUZZ_SEED", time.time_ns() % (1 << 32)))
-    findings = Path(os.environ.get("FUZZ_FINDINGS", ROOT / "target/fuzz/findings"))
-    random = Random(seed)
-    end = time.monotonic() + seconds
-    edge, history, count, heard, malformed = Edge(random), list[bytes](), 0, 0, 0
-    while time.monotonic() < end:
+    session = Session("membership", "frame")
+    random, heard, malformed = session.random, 0, 0
+    edge, history = Edge(random), list[bytes]()
+    while session.goes_on():
         frame = message(random)
         if random.random() < 0.4:
             frame = damaged(frame, random)
         history.append(frame)
-        count += 1
         try:
             edge.hear(frame)
         except Exception:  # noqa: BLE001 - whatever it is, it is a finding
-            findings.mkdir(parents=True, exist_ok=True)
-            path = findings / f"membership-{seed}-{count}"
-            path.write_text("\n".join(it.hex() for it in history) + "\n" + traceback.format_exc())
-            print(f"membership: after {count} frames with FUZZ_SEED={seed}, see {path}", file=sys.stderr)
-            traceback.print_exc()
-            return 1
+            return session.found("\n".join(it.hex() for it in history).encode())
         if len(history) == RESET_EVERY:
             heard, malformed = heard + edge.overlay.heard, malformed + edge.overlay.malformed.total()
             edge, history = Edge(random), []
-    print(f"membership: {count} frames (seed {seed}), {heard} heard, {malformed} malformed, nothing found")
-    return 0
+    return session.nothing_found(f"{heard} heard, {malformed} malformed")
 
 
 if __name__ == "__main__":

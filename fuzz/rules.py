@@ -12,24 +12,21 @@ FUZZ_SEED repeats a run. A finding's text is kept in FUZZ_FINDINGS (default: tar
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 import tempfile
-import time
-import traceback
 from ipaddress import ip_address
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import yaml
+from session import Session
 
 from holdfast.apps.firewall.analysis import analyse
 from holdfast.apps.firewall.rules import Match, RuleSet, read
 from holdfast.errors import HoldfastError, NetworkError
 
-ROOT = Path(__file__).resolve().parents[1]
 ZONES = ("a", "b", "c")
 PREFIXES = ("10.0.0.0/8", "10.0.1.0/24", "10.0.1.7", "0.0.0.0/0", "2001:db8::/32", "2001:db8::7", "::/0", "office")
 ADDRESSES = ("10.0.1.7", "10.0.1.8", "10.9.9.9", "192.0.2.1", "2001:db8::7", "2001:db8::8", "2001:db9::1")
@@ -175,17 +172,12 @@ def _fate(rules: RuleSet, index: int) -> tuple[str, str | None]:
 
 def main() -> int:
     """Runs for the given seconds; 1 if something was found."""
-    seconds = float(sys.argv[1])
-    seed = int(os.environ.get("FUZZ_SEED", time.time_ns() % (1 << 32)))
-    findings = Path(os.environ.get("FUZZ_FINDINGS", ROOT / "target/fuzz/findings"))
-    random = Random(seed)
-    end = time.monotonic() + seconds
-    count, good, said = 0, 0, 0
+    session = Session("rules", "file")
+    good, said = 0, 0
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "rules.yaml"
-        while time.monotonic() < end:
-            data = text(random)
-            count += 1
+        while session.goes_on():
+            data = text(session.random)
             try:
                 file.write_bytes(data)
                 try:
@@ -196,16 +188,10 @@ def main() -> int:
                     assert place[1] is None or 1 <= int(place[1]) <= data.count(b"\n") + 1, error
                     continue
                 good += 1
-                said += check(rules, random)
+                said += check(rules, session.random)
             except Exception:  # noqa: BLE001 - whatever it is, it is a finding
-                findings.mkdir(parents=True, exist_ok=True)
-                path = findings / f"rules-{seed}-{count}"
-                path.write_bytes(data + b"\n# " + traceback.format_exc().replace("\n", "\n# ").encode())
-                print(f"rules: text {count} with FUZZ_SEED={seed}, see {path}", file=sys.stderr)
-                traceback.print_exc()
-                return 1
-    print(f"rules: {count} files (seed {seed}), {good} read, {said} things said about their rules, nothing found")
-    return 0
+                return session.found(data)
+    return session.nothing_found(f"{good} read, {said} things said about their rules")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,43 @@
+"""What fuzzers in Python share: how long they run, with which seed, and where findings go."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import traceback
+from pathlib import Path
+from random import Random
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Session:
+    """A run for the seconds of the first argument, with the seed ``FUZZ_SEED``."""
+
+    def __init__(self, name: str, unit: str) -> None:
+        self.name, self.unit = name, unit
+        self.seed = int(os.environ.get("FUZZ_SEED", time.time_ns() % (1 << 32)))
+        self.random = Random(self.seed)
+        self.count = 0
+        self._end = time.monotonic() + float(sys.argv[1])
+
+    def goes_on(self) -> bool:
+        """Whether there is time for another step, which is counted."""
+        self.count += 1
+        return time.monotonic() < self._end
+
+    def found(self, what: bytes) -> int:
+        """Keeps what led to the exception that is being handled; the exit status."""
+        findings = Path(os.environ.get("FUZZ_FINDINGS", ROOT / "target/fuzz/findings"))
+        findings.mkdir(parents=True, exist_ok=True)
+        path = findings / f"{self.name}-{self.seed}-{self.count}"
+        path.write_bytes(what + b"\n# " + traceback.format_exc().replace("\n", "\n# ").encode())
+        print(f"{self.name}: {self.unit} {self.count} with FUZZ_SEED={self.seed}, see {path}", file=sys.stderr)
+        traceback.print_exc()
+        return 1
+
+    def nothing_found(self, more: str) -> int:
+        """Says so; the exit status."""
+        print(f"{self.name}: {self.count - 1} {self.unit}s (seed {self.seed}), {more}, nothing found")
+        return 0
