@@ -13,13 +13,13 @@ from __future__ import annotations
 import queue
 import threading
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import grpc
 from google.protobuf.message import DecodeError
 
-from holdfast.p4runtime import codec, p4data
+from holdfast.p4runtime import codec, p4data, stream_batches
 from holdfast.p4runtime.addresses import check, is_loopback
 from holdfast.p4runtime.client_session import UPDATE_TYPES, Atomicity, ClientSession, EntryName, PipelineAction
 from holdfast.p4runtime.codec import Pair, Value
@@ -430,8 +430,8 @@ class LocalClient(Client):
     def _call_capabilities(self, request: Proto) -> Proto:
         return self._device.capabilities(request)
 
-    def _send(self, message: Proto) -> None:
-        self._device.handle(self._session, message)
+    def _send(self, message: bytes) -> None:
+        self._device.handle(self._session, p4runtime_pb2.StreamMessageRequest.FromString(message))
 
     def _put(self, event: Event) -> None:
         self._events.append(event)
@@ -451,6 +451,7 @@ class GrpcClient(Client):
     """A client over gRPC: with TLS ``credentials``, or plaintext over loopback or if asked with ``insecure=True``.
 
     The session is open, and the device's first word on who is the primary is known, when the constructor returns.
+    ``batches``: with a server that knows :mod:`.stream_batches`, packets that wait travel in one message.
     """
 
     def __init__(
@@ -463,6 +464,7 @@ class GrpcClient(Client):
         credentials: grpc.ChannelCredentials | None = None,
         insecure: bool = False,
         timeout_s: float = 30.0,
+        batches: bool = False,
     ) -> None:
         super().__init__(device_id, election_id, role)
         check(address)
@@ -482,15 +484,20 @@ class GrpcClient(Client):
             self._channel = grpc.secure_channel(address, credentials, options=options)
         self._timeout_s = timeout_s
         self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
-        self._requests: queue.SimpleQueue[Proto | None] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._stub = p4runtime_pb2_grpc.P4RuntimeStub(self._channel)
         # As the stub's, for requests that are serialized already.
         self._write = self._channel.unary_unary(
             "/p4.v1.P4Runtime/Write", response_deserializer=p4runtime_pb2.WriteResponse.FromString
         )
+        open_stream = self._channel.stream_stream(
+            "/p4.v1.P4Runtime/StreamChannel", response_deserializer=p4runtime_pb2.StreamMessageResponse.FromString
+        )
         self._answered = threading.Event()
         self._ended: P4RuntimeError | None = None
-        self._stream = self._stub.StreamChannel(iter(self._requests.get, None))
+        self._batched = False
+        """Whether the server has said that it takes several messages in one."""
+        self._stream = open_stream(self._outgoing())
         self._reader = threading.Thread(target=self._read_stream, daemon=True, name="p4runtime-client")
         self._reader.start()
         self.arbitrate()
@@ -499,22 +506,57 @@ class GrpcClient(Client):
             error = self._ended or P4RuntimeError("DEADLINE_EXCEEDED", f"{address} did not answer")
             self.close()
             raise error
+        if batches:
+            self._send(stream_batches.request())
+
+    def _outgoing(self) -> Iterator[bytes]:
+        """What goes to the server, in gRPC's thread."""
+        while (first := self._requests.get()) is not None:
+            if not self._batched or self._requests.empty():
+                yield first
+                continue
+            batch, size = [first], len(first)
+            last = False
+            while len(batch) < stream_batches.MOST_MESSAGES and size < stream_batches.MOST_BYTES:
+                try:
+                    item = self._requests.get_nowait()
+                except queue.Empty:
+                    break
+                if item is None:
+                    last = True
+                    break
+                batch.append(item)
+                size += len(item)
+            yield stream_batches.request(batch)
+            if last:
+                return
 
     def _read_stream(self) -> None:
         try:
             for message in self._stream:
-                try:
-                    self._receive(message)
-                except P4RuntimeError as e:  # of a pipeline that we do not know any more
-                    self._put(StreamError(e.code, e.message))
+                if stream_batches.is_batch(message):
+                    self._batched = True
+                    for each in stream_batches.messages_of(message):
+                        self._take(p4runtime_pb2.StreamMessageResponse.FromString(each))
+                elif not stream_batches.refuses(message):
+                    self._take(message)
                 self._answered.set()
             self._ended = P4RuntimeError("UNAVAILABLE", "the server closed the stream")
         except grpc.RpcError as e:
             self._ended = _from_rpc_error(e)
+        except DecodeError:
+            self._ended = P4RuntimeError("DATA_LOSS", "the server sent what is no message of a stream")
+            self._stream.cancel()
         if self.arbitration is not None:
             self.arbitration = Arbitration(False, "NOT_FOUND", self.arbitration.election_id)
         self._answered.set()
         self._events.put(None)
+
+    def _take(self, message: Proto) -> None:
+        try:
+            self._receive(message)
+        except P4RuntimeError as e:  # of a pipeline that we do not know any more
+            self._put(StreamError(e.code, e.message))
 
     def _call(self, method: Any, request: Proto) -> Any:
         try:
@@ -540,7 +582,7 @@ class GrpcClient(Client):
     def _call_capabilities(self, request: Proto) -> Proto:
         return self._call(self._stub.Capabilities, request)
 
-    def _send(self, message: Proto) -> None:
+    def _send(self, message: bytes) -> None:
         if self._ended is not None:
             raise self._ended
         self._requests.put(message)

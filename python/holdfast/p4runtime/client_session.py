@@ -52,6 +52,22 @@ def _head(device_id: int, role: str, election_id: int, atomicity: Atomicity) -> 
     return cast(bytes, head.SerializeToString())
 
 
+_MOST_PACKED = 1024
+"""Packet-out headers that are remembered, serialized: one for each port, in most programs."""
+
+
+def _varint(number: int) -> bytes:
+    """A length in protobuf's encoding."""
+    if number < 0x80:
+        return bytes((number,))
+    found = bytearray()
+    while number > 0x7F:
+        found.append(number & 0x7F | 0x80)
+        number >>= 7
+    found.append(number)
+    return bytes(found)
+
+
 class EntryName(NamedTuple):
     """A table's entry, for people: its text is worked out when something failed."""
 
@@ -84,6 +100,7 @@ class ClientSession(abc.ABC):
         """The latest word on who is the primary."""
         self._index: P4InfoIndex | None = None
         self._batch: _Batch | None = None
+        self._packet_out_metadata: dict[tuple[tuple[str, Value], ...], bytes] = {}
         self.requests_sent = 0
         self.updates_sent = 0
         """Write requests, and the updates in them, whatever became of them."""
@@ -103,8 +120,8 @@ class ClientSession(abc.ABC):
     @abc.abstractmethod
     def _call_capabilities(self, request: Proto) -> Proto: ...
     @abc.abstractmethod
-    def _send(self, message: Proto) -> None:
-        """Sends a ``StreamMessageRequest``."""
+    def _send(self, message: bytes) -> None:
+        """Sends a serialized ``StreamMessageRequest``."""
 
     @abc.abstractmethod
     def _put(self, event: Event) -> None: ...
@@ -142,7 +159,7 @@ class ClientSession(abc.ABC):
         set_election_id(message.arbitration, self.election_id)
         if self.role:
             message.arbitration.role.name = self.role
-        self._send(message)
+        self._send(message.SerializeToString())
 
     def _receive(self, message: Proto) -> None:
         """A ``StreamMessageResponse`` from the device."""
@@ -210,6 +227,7 @@ class ClientSession(abc.ABC):
             request.config.cookie.cookie = cookie
         self._call_set_pipeline(request)
         self._index = None
+        self._packet_out_metadata = {}
 
     def pipeline_config(self) -> Proto | None:
         """The device's ``ForwardingPipelineConfig``; None if it has none."""
@@ -265,8 +283,20 @@ class ClientSession(abc.ABC):
 
     def packet_out(self, payload: bytes, /, **metadata: Value) -> None:
         """Sends a packet into the switch, with fields of the packet-out header (those left out are zero)."""
-        message = p4runtime_pb2.StreamMessageRequest()
-        message.packet.payload = payload
+        key = tuple(metadata.items())
+        packed = self._packet_out_metadata.get(key)
+        if packed is None:
+            packed = self._pack_metadata(metadata)
+            if len(self._packet_out_metadata) < _MOST_PACKED:
+                self._packet_out_metadata[key] = packed
+        # A message's fields can be in any number of parts, one after another: here the payload, and the metadata. Few packets
+        # have other metadata than those before.
+        packet = b"\x0a" + _varint(len(payload)) + payload + packed
+        self._send(b"\x12" + _varint(len(packet)) + packet)
+
+    def _pack_metadata(self, metadata: Mapping[str, Value]) -> bytes:
+        """The metadata of a serialized ``PacketOut``."""
+        message = p4runtime_pb2.PacketOut()
         header = self.p4info.packet_out
         if header is None and metadata:
             raise invalid_argument("the program has no packet_out header, so a packet-out takes no metadata")
@@ -275,8 +305,8 @@ class ClientSession(abc.ABC):
             for part in header.fields:
                 name, value = values.get(part.id, (part.name, 0))
                 number = codec.to_int(value, part.width, f"packet-out metadata '{name}'")
-                message.packet.metadata.add(metadata_id=part.id, value=codec.encode(number))
-        self._send(message)
+                message.metadata.add(metadata_id=part.id, value=codec.encode(number))
+        return cast("bytes", message.SerializeToString())
 
     def _packet_in(self, message: Proto) -> PacketIn:
         header = self.p4info.packet_in
@@ -298,4 +328,4 @@ class ClientSession(abc.ABC):
         message = p4runtime_pb2.StreamMessageRequest()
         message.digest_ack.digest_id = self.p4info.digests[digest_list.digest].id
         message.digest_ack.list_id = digest_list.list_id
-        self._send(message)
+        self._send(message.SerializeToString())

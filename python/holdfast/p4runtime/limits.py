@@ -40,6 +40,9 @@ MAX_STREAM_MESSAGE_BYTES = 4 << 20
 MAX_PIPELINE_BYTES = 16 << 20
 """Of a request that sets the pipeline."""
 
+MAX_BATCH_MESSAGES = 1024
+"""Messages of a stream in one (:mod:`.stream_batches`)."""
+
 MAX_READ_ENTITIES = 1024
 """Entities of one ``ReadRequest``: each is a selection of its own, and one wildcard selects all entities of a kind."""
 

@@ -20,9 +20,10 @@ from types import TracebackType
 from typing import Any, NoReturn, Self, TypeAlias
 
 import grpc
+from google.protobuf.message import DecodeError
 
 from holdfast._core import HoldfastError, give_back_freed, set_up_allocator
-from holdfast.p4runtime import limits
+from holdfast.p4runtime import limits, stream_batches
 from holdfast.p4runtime.addresses import Access, access_at, check
 from holdfast.p4runtime.arbitration import Session
 from holdfast.p4runtime.device import (
@@ -176,6 +177,8 @@ class _Stream:
         self._arbitrations = 0
         self._over = False
         self.dropped = 0
+        self.batched = False
+        """Whether the client takes several messages in one."""
 
     def send(self, message: Proto) -> None:
         """Queues a message; notifications, but never arbitration, are dropped when the client does not keep up."""
@@ -214,7 +217,25 @@ class _Stream:
             return item
         message, size = item
         self._sent(size)
-        return message
+        return self._with_more(message, size) if self.batched and not self._items.empty() else message
+
+    def _with_more(self, first: Proto, size: int) -> Proto:
+        """A batch of a message and what waits behind it."""
+        batch = [first.SerializeToString()]
+        sizes = [size]
+        while len(batch) < stream_batches.MOST_MESSAGES and sum(sizes) < stream_batches.MOST_BYTES:
+            try:
+                item = self._items.get_nowait()
+            except queue.Empty:
+                break
+            if isinstance(item, _End):
+                self._items.put(item)  # nothing comes behind an end
+                break
+            batch.append(item[0].SerializeToString())
+            sizes.append(item[1])
+        for each in sizes[1:]:
+            self._sent(each)
+        return stream_batches.response(batch)
 
     def _sent(self, size: int) -> None:
         with self._lock:
@@ -410,7 +431,10 @@ class _Servicer:
                     device = self._device(message.arbitration, client)
                     client.check_role(message.arbitration.role.name)
                     session = device.open(stream.send)
-                device.handle(session, message)
+                if stream_batches.is_batch(message):
+                    _handle_batch(device, session, stream, message)
+                else:
+                    device.handle(session, message)
         except P4RuntimeError as e:
             error = e
         except grpc.RpcError:
@@ -575,6 +599,26 @@ def _stream_message(data: bytes) -> _Sized:
         return len(data), decoded(p4runtime_pb2.StreamMessageRequest, data)
     except P4RuntimeError as e:
         return len(data), _Refused(e)
+
+
+def _handle_batch(device: Device, session: Session, stream: _Stream, batch: Proto) -> None:
+    """Several messages in one; an empty one asks for such ones."""
+    try:
+        messages = stream_batches.messages_of(batch)
+    except DecodeError:
+        raise invalid_argument(f"this is no {stream_batches.TYPE_URL}") from None
+    if len(messages) > limits.MAX_BATCH_MESSAGES:
+        raise P4RuntimeError(
+            "RESOURCE_EXHAUSTED", f"the batch has {len(messages)} messages; {limits.MAX_BATCH_MESSAGES} are taken"
+        )
+    if not messages:
+        stream.send(stream_batches.response())
+        stream.batched = True
+    for each in messages:
+        message = decoded(p4runtime_pb2.StreamMessageRequest, each)
+        if stream_batches.is_batch(message):
+            raise invalid_argument("batches of stream messages do not nest")
+        device.handle(session, message)
 
 
 def _handlers(servicer: _Servicer) -> grpc.GenericRpcHandler:

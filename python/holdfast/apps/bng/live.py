@@ -72,7 +72,7 @@ def read(path: Path) -> LiveConfiguration:
 
 def _connect(settings: SwitchSettings) -> GrpcClient:
     # Of two control planes, the one that came last is the primary.
-    return GrpcClient(settings.grpc, settings.device_id, election_id=time.time_ns())
+    return GrpcClient(settings.grpc, settings.device_id, election_id=time.time_ns(), batches=True)
 
 
 def _start_switch(settings: SwitchSettings) -> subprocess.Popen[bytes]:
