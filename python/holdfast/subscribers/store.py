@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterable
-from dataclasses import is_dataclass
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from holdfast.subscribers.plane import Line, Rates, Session, Usage
 from holdfast.subscribers.session import Grant
 
 _VERSION = 1
+_MOST_RECENT = 1024
+"""Accounting records that are also kept in memory, so that those that are sent at once need not be read back."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS session (id INTEGER PRIMARY KEY, state TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS accounting (number INTEGER PRIMARY KEY AUTOINCREMENT, record TEXT NOT NULL) STRICT;
@@ -44,6 +47,8 @@ class SqliteStore:
         self._most_records = most_records
         self._later = later
         self.dropped = 0
+        self._recent: dict[int, Record] = {}
+        """The last records that were put, unless they are done: all of them beyond ``_before``."""
         try:
             self._database = sqlite3.connect(path, isolation_level=None, timeout=1)
             self._database.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -55,6 +60,7 @@ class SqliteStore:
             self._database.executescript(_SCHEMA)
             self._database.execute(f"PRAGMA user_version = {_VERSION}")
             self._length: int = self._database.execute("SELECT count(*) FROM accounting").fetchone()[0]
+            self._before: int = self._database.execute("SELECT max(number) FROM accounting").fetchone()[0] or 0
         except sqlite3.Error as error:
             raise LiveError(f"{path}: {error}") from None
 
@@ -68,12 +74,12 @@ class SqliteStore:
         if self._database.in_transaction:
             self._database.execute("COMMIT")
 
-    def _change(self, statement: str, values: tuple[object, ...]) -> int:
-        """Changes rows soon; returns how many."""
+    def _change(self, statement: str, values: tuple[object, ...]) -> sqlite3.Cursor:
+        """Changes rows soon."""
         if self._later is not None and not self._database.in_transaction:
             self._database.execute("BEGIN")
             self._later(self.commit)
-        return self._database.execute(statement, values).rowcount
+        return self._database.execute(statement, values)
 
     # Store
 
@@ -101,11 +107,19 @@ class SqliteStore:
         if self._length >= self._most_records and record.kind is Kind.INTERIM:
             self.dropped += 1
             return
-        self._change("INSERT INTO accounting (record) VALUES (?)", (_dump(record),))
+        number = self._change("INSERT INTO accounting (record) VALUES (?)", (_dump(record),)).lastrowid
+        assert number is not None
         self._length += 1
+        self._recent[number] = record
+        if len(self._recent) > _MOST_RECENT:
+            self._before = next(iter(self._recent))
+            del self._recent[self._before]
 
     def after(self, number: int, most: int) -> list[tuple[int, Record]]:
         """The first records beyond a number."""
+        if number >= self._before:
+            newest_first = takewhile(lambda each: each[0] > number, reversed(self._recent.items()))
+            return list(newest_first)[: -most - 1 : -1]
         rows = self._database.execute(
             "SELECT number, record FROM accounting WHERE number > ? ORDER BY number LIMIT ?", (number, most)
         )
@@ -113,20 +127,39 @@ class SqliteStore:
 
     def done(self, number: int) -> None:
         """Forgets a record."""
-        self._length -= self._change("DELETE FROM accounting WHERE number = ?", (number,))
+        self._length -= self._change("DELETE FROM accounting WHERE number = ?", (number,)).rowcount
+        self._recent.pop(number, None)
 
     def __len__(self) -> int:
         return self._length
 
 
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
 def _dump(value: Stored | Record) -> str:
-    return json.dumps(value, default=_plain, separators=(",", ":"))
+    fields = dict(vars(value))
+    if isinstance(value, Stored):
+        grant = value.grant
+        fields["grant"] = vars(grant) | {
+            "session": _plain(grant.session),
+            "dns": [str(each) for each in grant.dns],
+            "classes": [each.hex() for each in grant.classes],
+        }
+        fields["interface"] = None if value.interface is None else value.interface.hex()
+    else:
+        fields["session"] = _plain(value.session)
+        fields["usage"] = vars(value.usage)
+        fields["classes"] = [each.hex() for each in value.classes]
+    return _encode(fields)
 
 
-def _plain(value: object) -> object:
-    if is_dataclass(value):
-        return vars(value)
-    return value.hex() if isinstance(value, bytes) else str(value)
+@lru_cache(maxsize=4096)
+def _plain(session: Session) -> dict[str, object]:
+    """What is written several times while a session is set up, and then again with its records."""
+    addresses = ("ipv4", "ipv6_interface", "ipv6_prefix", "delegated")
+    texts = {name: None if (value := getattr(session, name)) is None else str(value) for name in addresses}
+    return vars(session) | texts | {"line": vars(session.line), "mac": session.mac.hex(), "rates": vars(session.rates)}
 
 
 def _session(values: dict[str, Any]) -> Session:

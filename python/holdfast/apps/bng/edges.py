@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Annotated
 
@@ -107,7 +108,11 @@ class Edges(Parameters):
 
     def access_port(self, port: int) -> AccessPort | None:
         """The access port with this number, if there is one."""
-        return next((each for each in self.access if each.port == port), None)
+        return self._by_number.get(port)
+
+    @cached_property
+    def _by_number(self) -> dict[int, AccessPort]:
+        return {each.port: each for each in self.access}
 
     def core_port(self, port: int) -> CorePort:
         """The core port with this number, which there is."""

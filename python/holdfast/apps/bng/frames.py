@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address
 
 from holdfast.apps.bng.program import ETHERTYPE_PORT_TAG
@@ -42,7 +43,13 @@ def untagged(frame: bytes, port: int) -> tuple[Line, bytes]:
 
 
 def tagged(line: Line, frame: bytes, s_tpid: int, *, port_tag: bool) -> bytes:
-    """A frame with the tags of a line, and with a tag for its port if it goes through a balancer."""
+    """A frame with the tags of a line, and with a tag for its port if it goes through a balancer. Raises as :func:`check_line`."""
+    return frame[:12] + _tags_of(line, s_tpid, port_tag) + frame[12:]
+
+
+@lru_cache(maxsize=1 << 16)
+def _tags_of(line: Line, s_tpid: int, port_tag: bool) -> bytes:
+    check_line(line)
     tags = b""
     if port_tag:
         tags += struct.pack("!HH", ETHERTYPE_PORT_TAG, line.port)
@@ -50,7 +57,7 @@ def tagged(line: Line, frame: bytes, s_tpid: int, *, port_tag: bool) -> bytes:
         tags += struct.pack("!HH", s_tpid, line.s_tag)
     if line.c_tag:
         tags += struct.pack("!HH", _VLAN, line.c_tag)
-    return frame[:12] + tags + frame[12:]
+    return tags
 
 
 def arp_reply(frame: bytes, mac: bytes, owns: Callable[[IPv4Address], bool]) -> bytes | None:

@@ -6,6 +6,7 @@ The switch is a process of its own: it forwards on while this one is killed and 
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import subprocess
 import sys
@@ -29,6 +30,8 @@ from holdfast.subscribers.service import Service
 
 _PATIENCE_S = 60.0
 _SWITCH_INTERVAL_S = 0.0005
+_GC_THRESHOLDS = 20_000, 20, 20
+"""A session is some hundred objects that stay: by the usual thresholds, each setup would look at some of them again."""
 
 
 class SwitchSettings(Checked):
@@ -111,6 +114,7 @@ def run(configuration: LiveConfiguration, say: Callable[[str], None], *, keep_sw
     """
     client, process = find_switch(configuration.switch, say)
     # Every frame wakes gRPC's thread and ours; with the usual 5 ms one would wait for the other too long.
+    gc.set_threshold(*_GC_THRESHOLDS)
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
     try:
         with client:

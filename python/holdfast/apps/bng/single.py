@@ -12,7 +12,7 @@ from ipaddress import IPv4Address, IPv6Address
 from holdfast.apps.bng import program
 from holdfast.apps.bng.edges import CorePort, Edges, control_meters, mac_bytes
 from holdfast.apps.bng.entries import Way
-from holdfast.apps.bng.frames import arp_reply, check_line, neighbour_advertisement, tagged, untagged
+from holdfast.apps.bng.frames import arp_reply, neighbour_advertisement, tagged, untagged
 from holdfast.apps.bng.sessions import SessionTables
 from holdfast.errors import NetworkError
 from holdfast.p4runtime.client import Client
@@ -96,7 +96,6 @@ class SinglePlane:
 
     def send(self, line: Line, frame: bytes) -> None:
         """Sends a frame to a line. Raises :class:`NetworkError` for a line that is at no access port."""
-        check_line(line)
         port = self._edges.access_port(line.port)
         if port is None:
             raise NetworkError(f"{line}: port {line.port} is no access port")

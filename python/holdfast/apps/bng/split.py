@@ -302,7 +302,6 @@ class SplitPlane:
 
     def send(self, line: Line, frame: bytes) -> None:
         """Sends a frame to a line through the authentication plane."""
-        check_line(line)
         port = self._edges.access_port(line.port)
         if port is None:
             raise NetworkError(f"{line}: port {line.port} is no access port")
