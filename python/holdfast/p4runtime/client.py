@@ -13,7 +13,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import grpc
@@ -495,6 +495,8 @@ class GrpcClient(Client):
         )
         self._answered = threading.Event()
         self._ended: P4RuntimeError | None = None
+        self.on_end: Callable[[], None] | None = None
+        """Called, in the thread that receives, when the stream has ended."""
         self._batched = False
         """Whether the server has said that it takes several messages in one."""
         self._stream = open_stream(self._outgoing())
@@ -551,6 +553,8 @@ class GrpcClient(Client):
             self.arbitration = Arbitration(False, "NOT_FOUND", self.arbitration.election_id)
         self._answered.set()
         self._events.put(None)
+        if self.on_end is not None:
+            self.on_end()
 
     def _take(self, message: Proto) -> None:
         try:

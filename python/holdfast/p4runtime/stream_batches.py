@@ -5,8 +5,8 @@ work. A client that wants batches sends an empty one after its arbitration updat
 one, and from then on both may send what waits in one message; any other server answers UNIMPLEMENTED, and messages travel one by
 one. What is in a batch means what it means by itself, in its order.
 
-The ``Any`` in ``other`` has the type ``holdfast.v1.StreamMessages``, which is ``message StreamMessages { repeated bytes message = 1; }``
-with serialized ``StreamMessageRequest`` or ``StreamMessageResponse`` messages.
+The ``Any`` in ``other`` has the type ``holdfast.v1.StreamMessages``: ``message StreamMessages { repeated bytes message = 1; }``,
+serialized ``StreamMessageRequest`` or ``StreamMessageResponse`` messages.
 """
 
 from __future__ import annotations

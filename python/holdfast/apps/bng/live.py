@@ -1,6 +1,7 @@
-"""``holdfast bng run``: the control plane of a gateway over P4Runtime, beside a switch that it finds or starts.
+"""``holdfast bng run``: the control plane of a gateway over P4Runtime, beside switches that it finds or starts.
 
-The switch is a process of its own: it forwards on while this one is killed and comes back.
+Each switch is a process of its own: it forwards on while this one is killed and comes back. Of a gateway with several planes, a
+forwarding plane that is lost has its sessions moved to the others, is started again, and gets its share of lines back.
 """
 
 from __future__ import annotations
@@ -14,51 +15,100 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from pydantic import Field, model_validator
 
 from holdfast import yaml_model
 from holdfast.apps.bng import program
-from holdfast.apps.bng.edges import AccessPort, ControlRates, CorePort, Edges, PortNumber, Route
+from holdfast.apps.bng.edges import AccessPort, ControlRates, CorePort, Edges, MacAddress, PortNumber, Route
 from holdfast.apps.bng.single import SinglePlane
+from holdfast.apps.bng.split import AuthenticationPlane, Balancer, ForwardingPlane, SplitPlane
 from holdfast.errors import HoldfastError, LiveError
 from holdfast.p4runtime.client import GrpcClient
 from holdfast.parameters import Checked
 from holdfast.subscribers.configuration import Configuration
-from holdfast.subscribers.service import Service
+from holdfast.subscribers.service import AsyncClock, Service
 
 _PATIENCE_S = 60.0
+_LOOK_S = 1.0
 _SWITCH_INTERVAL_S = 0.0005
 _GC_THRESHOLDS = 20_000, 20, 20
 """A session is some hundred objects that stay: by the usual thresholds, each setup would look at some of them again."""
 
+Say: TypeAlias = Callable[[str], None]
+
 
 class SwitchSettings(Checked):
-    """The switch: where its P4Runtime server is, and the interfaces of its ports if it has to be started."""
+    """A switch: where its P4Runtime server is, and the interfaces of its ports if it has to be started."""
 
     grpc: str = "127.0.0.1:9559"
     device_id: Annotated[int, Field(gt=0)] = 1
     interfaces: dict[PortNumber, str]
 
+    def check_ports(self, name: str, ports: tuple[int, ...]) -> None:
+        """Raises ValueError for a port without an interface."""
+        for port in ports:
+            if port not in self.interfaces:
+                raise ValueError(f"{name}.interfaces has no interface for port {port}")
+
+
+class BalancerSettings(SwitchSettings):
+    """The balancer. ``uplinks``: its ports towards the core, by the MAC address of the next hop there."""
+
+    uplinks: Annotated[dict[MacAddress, PortNumber], Field(min_length=1)]
+
+
+class AuthenticationSettings(SwitchSettings):
+    """The authentication plane. ``trunk``: its port towards the balancer; ``access_port``: the balancer's port to it."""
+
+    trunk: PortNumber
+    access_port: PortNumber
+
+
+class ForwardingSettings(AuthenticationSettings):
+    """A forwarding plane. ``core_port``: the balancer's port to its core side."""
+
+    core_port: PortNumber
+
+
+class SplitSettings(Checked):
+    """Several planes behind a balancer. ``drain_s``: how long a packet can still be on its way through an old plane."""
+
+    balancer: BalancerSettings
+    authentication: AuthenticationSettings
+    planes: Annotated[dict[str, ForwardingSettings], Field(min_length=1)]
+    drain_s: Annotated[float, Field(ge=0, le=60)] = 0.2
+
 
 class LiveConfiguration(Checked):
-    """A gateway on one machine. ``access``: ports towards access nodes; all have the gateway's MAC address."""
+    """A gateway on one machine: ``switch`` or ``split``. ``access``: ports towards access nodes, all with the gateway's address."""
 
-    switch: SwitchSettings
+    switch: SwitchSettings | None = None
+    split: SplitSettings | None = None
     access: Annotated[tuple[PortNumber, ...], Field(min_length=1)]
     s_tpid: int = 0x8100
-    core: tuple[CorePort, ...]
+    core: Annotated[tuple[CorePort, ...], Field(min_length=1)]
     routes: tuple[Route, ...]
     control: ControlRates = ControlRates()
     gateway: Configuration
 
     @model_validator(mode="after")
     def _coherent(self) -> LiveConfiguration:
-        edges = self.edges
-        for port in (*self.access, *(each.port for each in edges.core)):
-            if port not in self.switch.interfaces:
-                raise ValueError(f"switch.interfaces has no interface for port {port}")
+        core = tuple(each.port for each in self.edges.core)
+        if (self.switch is None) is (self.split is None):
+            raise ValueError("there must be either a section switch or a section split")
+        if self.switch is not None:
+            self.switch.check_ports("switch", (*self.access, *core))
+        if self.split is not None:
+            balancer, authentication = self.split.balancer, self.split.authentication
+            balancer.check_ports(
+                "split.balancer", (*self.access, *balancer.uplinks.values(), authentication.access_port)
+            )
+            authentication.check_ports("split.authentication", (authentication.trunk,))
+            for name, plane in self.split.planes.items():
+                plane.check_ports(f"split.planes.{name}", (plane.trunk, *core))
+                balancer.check_ports("split.balancer", (plane.access_port, plane.core_port))
         return self
 
     @property
@@ -78,60 +128,139 @@ def _connect(settings: SwitchSettings) -> GrpcClient:
     return GrpcClient(settings.grpc, settings.device_id, election_id=time.time_ns(), batches=True)
 
 
-def _start_switch(settings: SwitchSettings) -> subprocess.Popen[bytes]:
-    words = [sys.executable, "-m", "holdfast", "switch", str(program.HERE / "bng.p4")]
-    for port, name in settings.interfaces.items():
-        words += ["-i", f"{port}@{name}"]
-    words += ["--grpc", settings.grpc, "--device-id", str(settings.device_id)]
-    # In a session of its own, so that what ends this process does not end it.
-    return subprocess.Popen(words, start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+class Switches:
+    """The switches of a gateway, by name, and the processes of those that were started here; a context manager."""
 
+    def __init__(self, say: Say, *, keep: bool) -> None:
+        """``keep``: lets switches run on in the end."""
+        self._say, self._keep = say, keep
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._clients: dict[str, GrpcClient] = {}
 
-def find_switch(
-    settings: SwitchSettings, say: Callable[[str], None]
-) -> tuple[GrpcClient, subprocess.Popen[bytes] | None]:
-    """A client of the running switch, or of one that is started. Raises :class:`LiveError` if there will be none."""
-    with suppress(HoldfastError):
-        client = _connect(settings)
-        say(f"switch at {settings.grpc}: it is running, and keeps its sessions")
-        return client, None
-    process = _start_switch(settings)
-    end_s = time.monotonic() + _PATIENCE_S
-    while time.monotonic() < end_s and process.poll() is None:
+    def connect(self, name: str, settings: SwitchSettings, source: str, defines: dict[str, str]) -> GrpcClient:
+        """A client of the running switch, or of one that is started. Raises :class:`LiveError` if there will be none."""
+        self.connect_all([(name, settings, source, defines)])
+        return self._clients[name]
+
+    def connect_all(self, wanted: list[tuple[str, SwitchSettings, str, dict[str, str]]]) -> None:
+        """As :meth:`connect` for several; those that have to be started start at the same time."""
+        found = [(each[0], each[1], self._begin(*each)) for each in wanted]
+        for name, settings, client in found:
+            self._clients[name] = client or self._await_start(name, settings)
+
+    def _begin(self, name: str, settings: SwitchSettings, source: str, defines: dict[str, str]) -> GrpcClient | None:
+        """A client of the running switch; None if it has to be started, which has begun then."""
         with suppress(HoldfastError):
             client = _connect(settings)
-            say(f"switch at {settings.grpc}: started, process {process.pid}")
-            return client, process
-        time.sleep(0.2)
-    process.kill()
-    raise LiveError(f"the switch did not start (status {process.wait()}): its own message is above")
+            self._say(f"{name} at {settings.grpc}: it is running, and keeps its sessions")
+            return client
+        words = [sys.executable, "-m", "holdfast", "switch", str(program.HERE / source)]
+        for define, value in defines.items():
+            words += ["-D", f"{define}={value}"]
+        for port, interface in settings.interfaces.items():
+            words += ["-i", f"{port}@{interface}"]
+        words += ["--grpc", settings.grpc, "--device-id", str(settings.device_id)]
+        # In a session of its own, so that what ends this process does not end it.
+        process = subprocess.Popen(words, start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        self._processes[name] = process
+        return None
+
+    def _await_start(self, name: str, settings: SwitchSettings) -> GrpcClient:
+        """A client of a switch whose start has begun. Raises :class:`LiveError` if it does not start."""
+        process = self._processes[name]
+        end_s = time.monotonic() + _PATIENCE_S
+        while time.monotonic() < end_s and process.poll() is None:
+            with suppress(HoldfastError):
+                client = _connect(settings)
+                self._say(f"{name} at {settings.grpc}: started, process {process.pid}")
+                return client
+            time.sleep(0.2)
+        process.kill()
+        raise LiveError(f"{name}: the switch did not start (status {process.wait()}): its own message is above")
+
+    def client(self, name: str) -> GrpcClient:
+        """The client of a switch."""
+        return self._clients[name]
+
+    def lost(self) -> str | None:
+        """The name of a switch whose stream has ended, or that has another controller."""
+        return next((name for name, client in self._clients.items() if not client.is_primary), None)
+
+    def forget(self, name: str) -> None:
+        """Closes what there is to a switch that was lost; its process is ended if it was started here."""
+        self._clients.pop(name).close()
+        process = self._processes.pop(name, None)
+        if process is not None:
+            process.kill()
+            process.wait()
+
+    def __enter__(self) -> Switches:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for client in self._clients.values():
+            client.close()
+        for process in self._processes.values():
+            if not self._keep:
+                process.terminate()
+        for process in self._processes.values():
+            if not self._keep:
+                try:
+                    process.wait(10)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
 
 
-def run(configuration: LiveConfiguration, say: Callable[[str], None], *, keep_switch: bool) -> None:
-    """Runs the gateway until it is interrupted. The switch ends with it if it started the switch and is not to keep it.
+def run(configuration: LiveConfiguration, say: Say, *, keep_switch: bool) -> None:
+    """Runs the gateway until it is interrupted. Switches end with it if it started them and is not to keep them.
 
-    Raises :class:`LiveError` if something that it needs is missing, or if the switch is lost.
+    Raises :class:`LiveError` if something that it needs is missing, or if a switch is lost that nothing can stand in for.
     """
-    client, process = find_switch(configuration.switch, say)
     # Every frame wakes gRPC's thread and ours; with the usual 5 ms one would wait for the other too long.
-    gc.set_threshold(*_GC_THRESHOLDS)
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
-    try:
-        with client:
-            asyncio.run(_serve(configuration, client, say))
-    finally:
-        if process is not None and not keep_switch:
-            process.terminate()
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+    gc.set_threshold(*_GC_THRESHOLDS)
+    with Switches(say, keep=keep_switch) as switches:
+        if configuration.switch is not None:
+            switches.connect("switch", configuration.switch, "bng.p4", {})
+        if configuration.split is not None:
+            _connect_split(configuration.split, switches)
+        asyncio.run(_serve(configuration, switches, say))
 
 
-async def _serve(configuration: LiveConfiguration, client: GrpcClient, say: Callable[[str], None]) -> None:
-    plane = SinglePlane(client, configuration.edges)
+def _connect_split(settings: SplitSettings, switches: Switches) -> None:
+    """All switches of a split gateway; those that have to be started start at the same time."""
+    wanted: list[tuple[str, SwitchSettings, str, dict[str, str]]] = [
+        ("balancer", settings.balancer, "balancer.p4", {}),
+        ("authentication", settings.authentication, "bng.p4", program.VARIANTS["auth"]),
+    ]
+    wanted += [(_plane(name), each, "bng.p4", program.VARIANTS["forward"]) for name, each in settings.planes.items()]
+    switches.connect_all(wanted)
+
+
+def _plane(name: str) -> str:
+    """The name among switches of a forwarding plane."""
+    return f"plane {name}"
+
+
+async def _serve(configuration: LiveConfiguration, switches: Switches, say: Say) -> None:
     loop = asyncio.get_running_loop()
+    edges, split = configuration.edges, configuration.split
+    planes: _Planes | None = None
+    if split is None:
+        plane: SinglePlane | SplitPlane = SinglePlane(switches.client("switch"), edges)
+    else:
+        plane = SplitPlane(
+            edges,
+            Balancer(switches.client("balancer"), split.balancer.uplinks),
+            AuthenticationPlane(
+                switches.client("authentication"), split.authentication.trunk, split.authentication.access_port
+            ),
+            {name: _cables(each, switches.client(_plane(name))) for name, each in split.planes.items()},
+            AsyncClock(loop),
+            drain_s=split.drain_s,
+        )
+        planes = _Planes(split, plane, switches, say)
     over = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, over.set)
@@ -145,8 +274,79 @@ async def _serve(configuration: LiveConfiguration, client: GrpcClient, say: Call
         for name, port in service.addresses.items():
             say(f"{name.replace('_', ' ')} on port {port}")
         say("ready; Ctrl-C ends it")
-        while not over.is_set():
-            with suppress(TimeoutError):
-                await asyncio.wait_for(over.wait(), 1.0)
-            if client.arbitration is None or not client.arbitration.is_primary:
-                raise LiveError(f"the switch at {configuration.switch.grpc} is lost, or has another control plane")
+        try:
+            while not over.is_set():
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(over.wait(), _LOOK_S)
+                if planes is not None:
+                    planes.look()
+                if (lost := switches.lost()) is not None:
+                    raise LiveError(f"the {lost} is lost, or has another control plane")
+        finally:
+            if planes is not None:
+                planes.stop()
+
+
+def _cables(settings: ForwardingSettings, client: GrpcClient) -> ForwardingPlane:
+    return ForwardingPlane(client, settings.trunk, settings.access_port, settings.core_port)
+
+
+class _Planes:
+    """The forwarding planes of a split gateway: what happens when they are lost, and when they are back.
+
+    A plane is lost when the stream to it ends: at once if its process dies, after gRPC's keepalive if its machine does.
+    """
+
+    def __init__(self, settings: SplitSettings, plane: SplitPlane, switches: Switches, say: Say) -> None:
+        self._settings, self._plane, self._switches, self._say = settings, plane, switches, say
+        self._loop = asyncio.get_running_loop()
+        self._starting: dict[str, asyncio.Task[None]] = {}
+        for name in settings.planes:
+            self._watch(name)
+
+    def _watch(self, name: str) -> None:
+        def ended() -> None:
+            if not self._loop.is_closed():
+                self._loop.call_soon_threadsafe(self.look)
+
+        self._switches.client(_plane(name)).on_end = ended
+
+    def look(self) -> None:
+        """Moves the sessions of planes that are lost. If all are, the caller finds that there is one."""
+        there = self._plane.planes
+        gone = [name for name in there if not self._switches.client(_plane(name)).is_primary]
+        if not gone or len(gone) == len(there):
+            return
+        began = time.monotonic()
+        try:
+            self._plane.lost(*gone)
+        except HoldfastError as error:
+            # Its sessions are in the store: a control plane that starts anew installs them again.
+            self._say(f"the sessions of {', '.join(gone)} could not be moved: {error}")
+            return
+        spent_ms = (time.monotonic() - began) * 1000
+        for name in gone:
+            self._say(f"forwarding plane {name} is lost: {there[name]} sessions moved in {spent_ms:.0f} ms")
+            self._switches.forget(_plane(name))
+            self._starting[name] = self._loop.create_task(self._return(name))
+
+    async def _return(self, name: str) -> None:
+        settings = self._settings.planes[name]
+        while True:
+            try:
+                client = await asyncio.to_thread(
+                    self._switches.connect, _plane(name), settings, "bng.p4", program.VARIANTS["forward"]
+                )
+                self._plane.add(name, _cables(settings, client), lambda: self._say(f"forwarding plane {name} is back"))
+            except HoldfastError as error:
+                self._say(f"forwarding plane {name}: {error}")
+                await asyncio.sleep(_LOOK_S)
+                continue
+            self._watch(name)
+            self._plane.listen()
+            return
+
+    def stop(self) -> None:
+        """Waits for no plane any more."""
+        for each in self._starting.values():
+            each.cancel()

@@ -44,6 +44,8 @@ class SessionTables:
         self._entries: dict[int, dict[EntryKey, TableEntry]] = {}
         self._owners: dict[int, int] = {}
         self._prefixes: dict[tuple[int, int], int] = {}
+        self._lengths: set[int] = set()
+        """Of all prefixes that there have been: a thread that receives asks for owners while sessions change."""
         self._adopt()
 
     def _adopt(self) -> None:
@@ -84,8 +86,7 @@ class SessionTables:
         if isinstance(address, IPv4Address):
             return int(address) in self._owners
         high = int(address) >> 64
-        lengths = {length for _, length in self._prefixes}
-        return any((high >> (64 - length), length) in self._prefixes for length in lengths)
+        return any((high >> (64 - length), length) in self._prefixes for length in tuple(self._lengths))
 
     def read(self) -> dict[int, Session]:
         """The sessions, read from the switch."""
@@ -157,6 +158,7 @@ class SessionTables:
             for prefix in (session.ipv6_prefix, session.delegated):
                 if prefix is not None:
                     length = prefix.prefixlen
+                    self._lengths.add(length)
                     self._prefixes[int(prefix.network_address) >> (128 - length), length] = number
 
     def _forget(self, number: int) -> None:

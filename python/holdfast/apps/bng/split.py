@@ -213,7 +213,8 @@ class SplitPlane:
 
     def owns(self, address: IPv4Address | IPv6Address) -> bool:
         """Whether a session has an address."""
-        return any(plane.sessions.owns(address) for plane in self._planes.values())
+        # A thread that receives may ask while planes come and go.
+        return any(plane.sessions.owns(address) for plane in list(self._planes.values()))
 
     def drops(self) -> dict[str, dict[str, int]]:
         """Dropped packets by switch and reason."""
@@ -373,22 +374,24 @@ class SplitPlane:
             earlier = {number: total(other.sessions.earlier(number), last[number]) for number in there}
             other.sessions.install([known[number] for number in there], earlier)
 
-    def lost(self, name: str) -> None:
-        """A plane has failed: its sessions are made on the others. They keep the usage that was asked for last.
+    def lost(self, *names: str) -> None:
+        """Planes have failed: their sessions are made on the others. They keep the usage that was asked for last.
 
-        Raises :class:`NetworkError` if it was the only one.
+        Raises :class:`NetworkError` if no other is left.
         """
-        self._check(name)
-        wanted = assigned(each for each in self._planes if each != name)
-        plane = self._planes.pop(name)
-        moving = [bucket for bucket, server in self._serving.items() if server == name]
+        for name in names:
+            self._check(name)
+        wanted = assigned(each for each in self._planes if each not in names)
+        failed = [self._planes.pop(name) for name in names]
+        moving = [bucket for bucket, server in self._serving.items() if server in names]
         for bucket in moving:
             self._serving[bucket] = wanted[bucket]
         arriving: dict[str, list[Session]] = {}
-        for number, session in plane.sessions.installed.items():
-            to = self._plane_of(session.line)
-            if number not in to.sessions:
-                arriving.setdefault(to.name, []).append(session)
+        for plane in failed:
+            for number, session in plane.sessions.installed.items():
+                to = self._plane_of(session.line)
+                if number not in to.sessions:
+                    arriving.setdefault(to.name, []).append(session)
         for target, sessions in arriving.items():
             earlier = {s.session_id: self._heard.get(s.session_id, NO_USAGE) for s in sessions}
             self._planes[target].sessions.install(sessions, earlier)

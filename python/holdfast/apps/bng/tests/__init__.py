@@ -1,0 +1,1 @@
+"""What tests and measurements of the live gateway share."""
