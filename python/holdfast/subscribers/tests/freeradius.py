@@ -138,6 +138,12 @@ class FreeRadius:
             time.sleep(0.05)
         raise RuntimeError(f"freeradius does not start: {self._log()}")
 
+    @property
+    def pid(self) -> int:
+        """Of the process that runs."""
+        assert self._process is not None
+        return self._process.pid
+
     def kill(self) -> None:
         """Kills it."""
         if self._process is not None:

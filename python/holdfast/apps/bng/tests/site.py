@@ -1,0 +1,262 @@
+"""A live gateway for tests and measurements: two namespaces, switches and a control plane between them, and FreeRADIUS."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from holdfast import _core
+from holdfast.subscribers import service
+from holdfast.subscribers.tests import freeradius
+
+COMMAND = (sys.executable, "-m", "holdfast")
+ENVIRONMENT = os.environ | {"COLUMNS": "200", "PYTHONUNBUFFERED": "1"}
+GATEWAY_MAC = "02:00:00:00:00:0a"
+SERVER = "192.0.2.9"
+"""In the core."""
+USERS = """
+alice Cleartext-Password := "secret"
+    WISPr-Bandwidth-Max-Up = 100000000,
+    WISPr-Bandwidth-Max-Down = 100000000
+
+crowd Cleartext-Password := "crowded"
+"""
+
+
+def free_tcp_port() -> int:
+    """A TCP port that nobody has now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Site:
+    """All of it. ``planes``: forwarding planes behind a balancer; 0 is a gateway of one switch."""
+
+    def __init__(
+        self, directory: Path, stack: ExitStack, *, planes: int = 0, control: dict[str, Any] | None = None
+    ) -> None:
+        """``control``: rates of control packets; by default, they are no limit."""
+        self.stack = stack
+        self.name = f"live-{os.getpid()}"
+        self.home = stack.enter_context(_core.Namespace("home"))
+        self.core = stack.enter_context(_core.Namespace("core"))
+        access = self.home.add_veth("eth0")
+        core = self.core.add_veth("eth0", mac=bytes.fromhex("060000000009"))
+        self.core.add_address("eth0", f"{SERVER}/24")
+        self.core.add_route("100.64.0.0/16", "eth0", via="192.0.2.1")
+        self.core.add_address("eth0", "2001:db8:ffff::9/64")
+        self.core.add_route("2001:db8::/32", "eth0", via="2001:db8:ffff::1")
+        self.radius = freeradius.FreeRadius(directory / "radius", USERS)
+        self.radius.start()
+        stack.callback(self.radius.kill)
+        self.coa_port = freeradius.free_port()
+        self.configuration = directory / "gateway.yaml"
+        loose = {"per_s": 100_000, "burst": 100_000}
+        core_mac = "02:00:00:00:00:09"
+        values: dict[str, Any] = {
+            "access": [1],
+            "core": [{"port": 9, "mac": core_mac, "addresses": ["192.0.2.1", "2001:db8:ffff::1"]}],
+            "routes": [
+                {"prefix": prefix, "port": 9, "next_hop_mac": "06:00:00:00:00:09"} for prefix in ("0.0.0.0/0", "::/0")
+            ],
+            "control": dict.fromkeys(("padi", "discovery", "ppp", "committed"), loose) if control is None else control,
+            "gateway": {
+                "name": self.name,
+                "mac": GATEWAY_MAC,
+                "address": "100.64.0.1",
+                "pools": {"default": "100.64.0.0/16"},
+                "dns": ["192.0.2.53", "192.0.2.54"],
+                "ipv6": {"prefixes": "2001:db8:1::/48", "delegated": "2001:db8:8000::/34"},
+                "state": str(directory / "state.db"),
+                "radius": self.radius.settings(
+                    dynamic_authorization={"port": self.coa_port, "clients": {"127.0.0.1": freeradius.SECRET}}
+                ),
+            },
+        }
+        if planes:
+            values["split"] = self._split(access, core, planes)
+        else:
+            values["switch"] = self._switch({1: access, 9: core})
+        self.configuration.write_text(yaml.safe_dump(values), encoding="utf-8")
+        self.switches: dict[str, int] = {}
+        """Process ids of switches."""
+        self.process: subprocess.Popen[str] | None = None
+        self.said = ""
+        stack.callback(self.close)
+
+    @staticmethod
+    def _switch(interfaces: dict[int, str]) -> dict[str, Any]:
+        return {"grpc": f"127.0.0.1:{free_tcp_port()}", "device_id": os.getpid(), "interfaces": interfaces}
+
+    def _split(self, access: str, core: str, planes: int) -> dict[str, Any]:
+        balancer = {1: access, 9: core}
+        near, balancer[20] = self._cable("a")
+        found: dict[str, Any] = {
+            "authentication": self._switch({1: near}) | {"trunk": 1, "access_port": 20},
+            "planes": {},
+        }
+        for number in range(1, planes + 1):
+            port = 20 + 2 * number
+            trunk, balancer[port] = self._cable(f"{number}t")
+            out, balancer[port + 1] = self._cable(f"{number}c")
+            plane = self._switch({1: trunk, 9: out}) | {"trunk": 1, "access_port": port, "core_port": port + 1}
+            found["planes"][f"forward{number}"] = plane
+        found["balancer"] = self._switch(balancer) | {"uplinks": {"06:00:00:00:00:09": 9}}
+        return found
+
+    def _cable(self, name: str) -> tuple[str, str]:
+        """A veth pair between two switches."""
+        ends = f"hb{os.getpid()}{name}p", f"hb{os.getpid()}{name}b"
+        words = ["ip", "link", "add", ends[0], "type", "veth", "peer", "name", ends[1]]
+        subprocess.run(words, check=True)
+        self.stack.callback(subprocess.run, ["ip", "link", "del", ends[0]], check=False, capture_output=True)
+        for each in ends:
+            with suppress(OSError):
+                Path(f"/proc/sys/net/ipv6/conf/{each}/disable_ipv6").write_text("1", encoding="ascii")
+            subprocess.run(["ip", "link", "set", each, "up"], check=True)
+        return ends
+
+    def start(self) -> str:
+        """Starts the control plane; what it says of earlier sessions. Raises RuntimeError if it does not start."""
+        self.process = subprocess.Popen(
+            [*COMMAND, "bng", "run", str(self.configuration), "--keep-switch"],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=ENVIRONMENT,
+        )  # fmt: skip
+        said, line = self.hear("ready")
+        if not line:
+            raise RuntimeError(said)
+        return said
+
+    def hear(self, what: str) -> tuple[str, str]:
+        """What the control plane says up to a line with these words, and that line; it is empty if there is none."""
+        assert self.process is not None
+        assert self.process.stdout is not None
+        said = ""
+        for line in self.process.stdout:
+            said += line
+            if found := re.match(r"(.+) at \S+: started, process (\d+)", line):
+                self.switches[found[1]] = int(found[2])
+            if what in line:
+                return said, line
+        return said, ""
+
+    def kill(self) -> None:
+        """Kills the control plane."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    def close(self) -> None:
+        """Ends control plane and switches."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.terminate()
+            self.process.wait(60)
+        for each in self.switches.values():
+            with suppress(ProcessLookupError):
+                os.kill(each, signal.SIGTERM)
+
+    def sessions(self) -> list[dict[str, Any]]:
+        """What an operator sees."""
+        rows: list[dict[str, Any]] = service.ask(self.name, verb="sessions", usage=True)["sessions"]
+        return rows
+
+    def in_home(self, *words: str) -> subprocess.Popen[str]:
+        """A program in the home network, which ends with the site."""
+        return self._popen(self.home, *words)
+
+    def in_core(self, *words: str) -> subprocess.Popen[str]:
+        """A program in the core, which ends with the site."""
+        return self._popen(self.core, *words)
+
+    def _popen(self, namespace: _core.Namespace, *words: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [*namespace.exec_prefix, *words],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=ENVIRONMENT,
+        )  # fmt: skip
+        self.stack.callback(process.wait)
+        self.stack.callback(process.kill)
+        return process
+
+    def dial(self) -> subprocess.Popen[str]:
+        """A subscriber with a TUN device. Raises RuntimeError if it does not come online."""
+        process = self.in_home(
+            *COMMAND, "bng", "dial", "eth0", "--user", "alice", "--password", "secret", "--redial-s", "1"
+        )
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        if "alice is online" not in line:
+            raise RuntimeError(line)
+        return process
+
+    def crowd(self, number: int, rate: float, patience_s: float = 60.0, first: int = 0) -> Crowd:
+        """Subscribers that dial, so many a second."""
+        words = [sys.executable, "-m", "holdfast.subscribers.tests.crowd", "eth0", "--user", "crowd"]
+        words += ["--password", "crowded", "--redial-s", "1", "--number", str(number), "--rate", str(rate)]
+        return Crowd(self.in_home(*words, "--patience-s", str(patience_s), "--first", str(first)))
+
+    def echo(self) -> None:
+        """A server of echoes in the core."""
+        process = self.in_core(sys.executable, "-m", "holdfast.subscribers.tests.echo")
+        assert process.stdout is not None
+        process.stdout.readline()
+
+    def storm(self, kind: str, rate: float, seconds: float, lines: int) -> subprocess.Popen[str]:
+        """An attacker in the home network; see :mod:`holdfast.subscribers.tests.storm`."""
+        words = [sys.executable, "-m", "holdfast.subscribers.tests.storm", "eth0", kind, "--gateway", GATEWAY_MAC]
+        return self.in_home(*words, "--rate", str(rate), "--seconds", str(seconds), "--lines", str(lines))
+
+
+class Crowd:
+    """Subscribers in a process: see :mod:`holdfast.subscribers.tests.crowd`."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+
+    def hear(self) -> dict[str, Any]:
+        """Its next line."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        try:
+            found: dict[str, Any] = json.loads(line)
+        except ValueError:
+            raise RuntimeError(line + self.process.stdout.read()) from None
+        return found
+
+    def say(self, command: str) -> None:
+        """A command without an answer."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{command}\n")
+        self.process.stdin.flush()
+
+    def ask(self, command: str) -> dict[str, Any]:
+        """A command, and its answer."""
+        self.say(command)
+        return self.hear()
+
+    def hang_up(self) -> None:
+        """All sessions end."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait(60)
+
+
+def processor_s(pid: int) -> float:
+    """User and system time of a process."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_bytes(pid: int) -> int:
+    """Memory of a process."""
+    return int(Path(f"/proc/{pid}/statm").read_text(encoding="utf-8").split()[1]) * os.sysconf("SC_PAGE_SIZE")
