@@ -48,6 +48,7 @@ class Site:
     ) -> None:
         """``control``: rates of control packets; by default, they are no limit."""
         self.stack = stack
+        self._devices = 0
         self.name = f"live-{os.getpid()}"
         self.home = stack.enter_context(_core.Namespace("home"))
         self.core = stack.enter_context(_core.Namespace("core"))
@@ -95,9 +96,10 @@ class Site:
         self.said = ""
         stack.callback(self.close)
 
-    @staticmethod
-    def _switch(interfaces: dict[int, str]) -> dict[str, Any]:
-        return {"grpc": f"127.0.0.1:{free_tcp_port()}", "device_id": os.getpid(), "interfaces": interfaces}
+    def _switch(self, interfaces: dict[int, str]) -> dict[str, Any]:
+        self._devices += 1
+        device = os.getpid() * 16 + self._devices
+        return {"grpc": f"127.0.0.1:{free_tcp_port()}", "device_id": device, "interfaces": interfaces}
 
     def _split(self, access: str, core: str, planes: int) -> dict[str, Any]:
         balancer = {1: access, 9: core}
@@ -149,6 +151,8 @@ class Site:
                 self.switches[found[1]] = int(found[2])
             if what in line:
                 return said, line
+            if line.startswith("error"):  # switches that run on keep the pipe open
+                break
         return said, ""
 
     def kill(self) -> None:
