@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,24 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from holdfast import _core
-from holdfast.subscribers import service
+from holdfast.apps.bng.tests import load
+from holdfast.apps.bng.tests.site import ENVIRONMENT, SERVER, Crowd, Site
 from holdfast.subscribers.tests import freeradius
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "python/holdfast/apps/bng/README.md"
-COMMAND = (sys.executable, "-m", "holdfast")
-NAME = f"live-{os.getpid()}"
-ENVIRONMENT = os.environ | {"COLUMNS": "200", "PYTHONUNBUFFERED": "1"}
-USERS = """
-alice Cleartext-Password := "secret"
-    WISPr-Bandwidth-Max-Up = 100000000,
-    WISPr-Bandwidth-Max-Down = 100000000
-
-crowd Cleartext-Password := "crowded"
-"""
 
 
 def until(condition: Callable[[], Any], what: str, timeout_s: float = 60.0) -> Any:
@@ -80,134 +69,6 @@ def test_the_readmes_ten_lines_bring_a_subscriber_online(tmp_path: Path) -> None
             subprocess.run(["ip", "link", "del", each], check=False, capture_output=True)
 
 
-def free_tcp_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-class Site:
-    """A home network, a core, a switch and a control plane between them, and FreeRADIUS."""
-
-    def __init__(self, directory: Path, stack: ExitStack) -> None:
-        self.directory = directory
-        self.stack = stack
-        self.home = stack.enter_context(_core.Namespace("home"))
-        self.core = stack.enter_context(_core.Namespace("core"))
-        access = self.home.add_veth("eth0")
-        core = self.core.add_veth("eth0", mac=bytes.fromhex("060000000009"))
-        self.core.add_address("eth0", "192.0.2.9/24")
-        self.core.add_route("100.64.0.0/16", "eth0", via="192.0.2.1")
-        self.core.add_address("eth0", "2001:db8:ffff::9/64")
-        self.core.add_route("2001:db8::/32", "eth0", via="2001:db8:ffff::1")
-        self.radius = freeradius.FreeRadius(directory / "radius", USERS)
-        self.radius.start()
-        stack.callback(self.radius.kill)
-        self.coa_port = freeradius.free_port()
-        self.configuration = directory / "gateway.yaml"
-        loose = {"per_s": 100_000, "burst": 100_000}
-        self.configuration.write_text(
-            yaml.safe_dump(
-                {
-                    "switch": {
-                        "grpc": f"127.0.0.1:{free_tcp_port()}",
-                        "device_id": os.getpid(),
-                        "interfaces": {1: access, 9: core},
-                    },
-                    "access": [1],
-                    "core": [{"port": 9, "mac": "02:00:00:00:00:09", "addresses": ["192.0.2.1", "2001:db8:ffff::1"]}],
-                    "routes": [
-                        {"prefix": "0.0.0.0/0", "port": 9, "next_hop_mac": "06:00:00:00:00:09"},
-                        {"prefix": "::/0", "port": 9, "next_hop_mac": "06:00:00:00:00:09"},
-                    ],
-                    "control": dict.fromkeys(("padi", "discovery", "ppp", "committed"), loose),
-                    "gateway": {
-                        "name": NAME,
-                        "mac": "02:00:00:00:00:0a",
-                        "address": "100.64.0.1",
-                        "pools": {"default": "100.64.0.0/16"},
-                        "dns": ["192.0.2.53", "192.0.2.54"],
-                        "ipv6": {"prefixes": "2001:db8:1::/48", "delegated": "2001:db8:8000::/34"},
-                        "state": str(directory / "state.db"),
-                        "radius": self.radius.settings(
-                            dynamic_authorization={"port": self.coa_port, "clients": {"127.0.0.1": freeradius.SECRET}}
-                        ),
-                    },
-                }
-            )
-        )
-        self.switch_pid: int | None = None
-        self.process: subprocess.Popen[str] | None = None
-        stack.callback(self.close)
-
-    def start(self) -> str:
-        """Starts the control plane; what it says of earlier sessions."""
-        self.process = subprocess.Popen(
-            [*COMMAND, "bng", "run", str(self.configuration), "--keep-switch"],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=ENVIRONMENT,
-        )  # fmt: skip
-        assert self.process.stdout is not None
-        said = ""
-        for line in self.process.stdout:
-            said += line
-            if found := re.search(r"started, process (\d+)", line):
-                self.switch_pid = int(found[1])
-            if line.startswith("ready"):
-                return said
-        pytest.fail(said)
-
-    def kill(self) -> None:
-        assert self.process is not None
-        self.process.kill()
-        self.process.wait()
-
-    def close(self) -> None:
-        if self.process is not None and self.process.poll() is None:
-            self.process.terminate()
-            self.process.wait(30)
-        if self.switch_pid is not None:
-            os.kill(self.switch_pid, signal.SIGTERM)
-
-    def sessions(self) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = service.ask(NAME, verb="sessions", usage=True)["sessions"]
-        return rows
-
-    def dial(self) -> subprocess.Popen[str]:
-        words = [*COMMAND, "bng", "dial", "eth0", "--user", "alice", "--password", "secret", "--redial-s", "1"]
-        process = subprocess.Popen(
-            [*self.home.exec_prefix, *words],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=ENVIRONMENT,
-        )
-        self.stack.callback(process.wait)
-        self.stack.callback(process.kill)
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        assert "alice is online" in line, line
-        return process
-
-    def crowd(self, number: int, rate: float, patience_s: float = 60.0) -> subprocess.Popen[str]:
-        words = [
-            sys.executable,
-            "-m",
-            "holdfast.subscribers.tests.crowd",
-            "eth0",
-            "--user",
-            "crowd",
-            "--password",
-            "crowded",
-        ]
-        words += ["--redial-s", "1", "--number", str(number), "--rate", str(rate), "--patience-s", str(patience_s)]
-        process = subprocess.Popen(
-            [*self.home.exec_prefix, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT
-        )
-        self.stack.callback(process.wait)
-        self.stack.callback(process.kill)
-        return process
-
-
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
     if reason := freeradius.missing():
@@ -216,19 +77,12 @@ def site(tmp_path: Path) -> Iterator[Site]:
         yield Site(tmp_path, stack)
 
 
-def hear(process: subprocess.Popen[str]) -> dict[str, Any]:
-    assert process.stdout is not None
-    found: dict[str, Any] = json.loads(process.stdout.readline())
-    print(found)
-    return found
-
-
 def test_pppoe_discovery_of_debian_finds_the_gateway(site: Site) -> None:
     if not Path("/usr/sbin/pppoe-discovery").exists():
         pytest.skip("not installed: pppoe-discovery (Debian package pppoe)")
     site.start()
     found = site.home.run(["pppoe-discovery", "-I", "eth0", "-U", "-t", "5"], check=False)
-    assert f"Access-Concentrator: {NAME}" in found.stdout
+    assert f"Access-Concentrator: {site.name}" in found.stdout
     assert "AC-Ethernet-Address: 02:00:00:00:00:0a" in found.stdout
 
 
@@ -278,21 +132,20 @@ def test_a_rate_changes_under_iperf_and_a_killed_control_plane_is_not_missed(sit
 @pytest.mark.parametrize("number", [300])
 def test_many_subscribers_with_freeradius(site: Site, number: int) -> None:
     site.start()
-    crowd = site.crowd(number, 100, patience_s=180)
-    found = hear(crowd)
+    crowd = site.crowd(number, 300, patience_s=180)
+    found = crowd.hear()
+    print(found)
     assert found["states"] == {"up": number}
-    assert found["addresses"] == number
-    print(f"{number / found['seconds']:.0f} setups/s")
+    assert found["addresses"] == found["dual_stack"] == number
+    # No measure of speed (load.py is one): what repeats and times out is slower than this on any machine.
+    assert number / found["seconds"] > 20
     site.kill()
     site.radius.kill()
     time.sleep(1)
     site.radius.start()
     assert f"{number} sessions kept, 0 installed again, 0 removed" in site.start()
-    assert crowd.stdin is not None
-    crowd.stdin.write("\n")
-    crowd.stdin.flush()
-    assert hear(crowd)["states"] == {"up": number}
-    crowd.stdin.close()
+    assert crowd.ask("state")["states"] == {"up": number}
+    crowd.hang_up()
     until(lambda: not site.sessions(), "the sessions do not end")
 
     def stopped() -> bool:  # at least once each: an answer may have been lost
@@ -300,3 +153,105 @@ def test_many_subscribers_with_freeradius(site: Site, number: int) -> None:
         return len({each["Acct-Session-Id"] for each in records}) == number
 
     until(stopped, "some sessions have no stop record")
+
+
+def test_curl_fetches_a_file_through_a_session(site: Site, tmp_path: Path) -> None:
+    if shutil.which("curl") is None:
+        pytest.skip("not installed: curl")
+    site.start()
+    site.dial()
+    (tmp_path / "www").mkdir()
+    wanted = bytes(range(256)) * 4096
+    (tmp_path / "www" / "file").write_bytes(wanted)
+    site.in_core(sys.executable, "-m", "http.server", "8080", "--bind", "::", "--directory", str(tmp_path / "www"))
+    for host in (SERVER, "[2001:db8:ffff::9]"):
+        words = ["curl", "-sS", "--retry", "20", "--retry-connrefused", "--retry-delay", "1", "--max-time", "40"]
+        done = site.home.run([*words, "-g", "-o", str(tmp_path / "got"), f"http://{host}:8080/file"], check=False)
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / "got").read_bytes() == wanted
+        (tmp_path / "got").unlink()
+    [row] = site.sessions()
+    assert row["bytes_down"] > 2 * len(wanted)
+
+
+def test_a_killed_forwarding_plane_has_its_sessions_moved(tmp_path: Path) -> None:
+    """Without a reset: a few packets of its own sessions are lost, and none of the others'. Then it comes back, without a loss."""
+    if reason := freeradius.missing():
+        pytest.skip(reason)
+    number = 40
+    with ExitStack() as stack:
+        site = Site(tmp_path, stack, planes=2)
+        site.start()
+        site.echo()
+        crowd = site.crowd(number, 100)
+        assert crowd.hear()["states"] == {"up": number}
+        said: list[str] = []
+
+        def kill() -> None:
+            os.kill(site.switches["plane forward1"], signal.SIGKILL)
+            said.append(site.hear("is lost")[1])
+
+        found = load.death(site, crowd, 200, kill)
+        print(found, said)
+        moved = re.search(r"forwarding plane forward1 is lost: (\d+) sessions moved", said[0])
+        assert moved is not None, said
+        assert 0 < int(moved[1]) < number
+        traffic = found["traffic"]
+        assert (found["sessions"], found["resets"]) == ({"up": number}, 0)
+        assert (traffic["silent_sessions"], traffic["strange"], traffic["doubled"]) == (0, 0, 0)
+        assert traffic["sessions_with_loss"] <= int(moved[1])
+        assert traffic["lost"] < traffic["sent"] / 2
+        back = load.death(site, crowd, 200, lambda: said.append(site.hear("is back")[1]))
+        print(back, said)
+        assert "forward1 is back" in said[1]
+        assert (back["sessions"], back["resets"], back["traffic"]["lost"]) == ({"up": number}, 0, 0)
+        assert len(site.sessions()) == number
+
+
+@pytest.fixture(scope="module")
+def besieged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, Crowd]]:
+    """A gateway with the usual limits for control packets, and ten subscribers online."""
+    if reason := freeradius.missing():
+        pytest.skip(reason)
+    with ExitStack() as stack:
+        site = Site(tmp_path_factory.mktemp("besieged"), stack, control={})
+        site.start()
+        site.echo()
+        crowd = site.crowd(10, 20)
+        assert crowd.hear()["states"] == {"up": 10}
+        yield site, crowd
+
+
+@pytest.mark.parametrize("kind", load.STORMS)
+def test_a_storm_costs_established_sessions_nothing(besieged: tuple[Site, Crowd], kind: str) -> None:
+    """100,000 frames/s, as far as this machine sends them: memory stays, and an honest subscriber gets in."""
+    site, crowd = besieged
+    found = load.storm(site, crowd, kind, load.STORMS.index(kind), 100_000, 4)
+    print(found)
+    assert found["sent"]["sent"] > 20_000
+    assert (found["sessions"], found["resets"]) == ({"up": 10}, 0)
+    assert found["traffic"]["sent"] > 500
+    assert found["traffic"]["lost"] == 0
+    assert found["newcomer_s"] is not None
+    assert found["newcomer_s"] < 5
+    assert all(grown < 64 for grown in found["grown_mib"].values())
+
+
+def test_half_open_sessions_leave_room_for_others(besieged: tuple[Site, Crowd]) -> None:
+    """Hosts that take sessions by PADR and then say nothing, on a few lines: their lines' limits end them."""
+    site, crowd = besieged
+    crowd.say(f"traffic 500 {SERVER}")
+    attacker = site.half_open(400, 50)
+    assert attacker.stdout is not None
+    taken = json.loads(attacker.stdout.readline())
+    late = site.crowd(1, 10, patience_s=20, first=5500)
+    came = late.hear()
+    print(taken, came)
+    assert taken["offers"] > 0
+    assert taken["sessions"] > 0
+    assert came["states"] == {"up": 1}
+    assert came["slowest_s"] < 5
+    traffic = crowd.ask("stop")
+    assert traffic["lost"] == 0
+    assert crowd.ask("state")["lost"] == 0
+    late.hang_up()

@@ -18,6 +18,9 @@ from collections.abc import Callable
 FRAMES = 8192
 """That differ; they are sent in turn."""
 
+FIRST_LINE = 100_000
+"""Of attackers: no subscriber of :mod:`.crowd` has such a number."""
+
 _AT_ONCE = 128
 _PIECE_S = 0.001
 
@@ -125,7 +128,7 @@ def main() -> None:
     parser.add_argument("--gateway", type=lambda text: bytes.fromhex(text.replace(":", "")), required=True)
     parser.add_argument("--rate", type=float, default=100_000)
     parser.add_argument("--seconds", type=float, default=5)
-    parser.add_argument("--first-line", type=int, default=100_000)
+    parser.add_argument("--first-line", type=int, default=FIRST_LINE)
     parser.add_argument("--lines", type=int, default=1)
     options = parser.parse_args()
     made = frames(options.kind, options.gateway, options.first_line, options.lines, random.Random(7))

@@ -220,6 +220,12 @@ class Site:
         words = [sys.executable, "-m", "holdfast.subscribers.tests.storm", "eth0", kind, "--gateway", GATEWAY_MAC]
         return self.in_home(*words, "--rate", str(rate), "--seconds", str(seconds), "--lines", str(lines))
 
+    def half_open(self, number: int, lines: int) -> subprocess.Popen[str]:
+        """Hosts that take sessions and say nothing more; see :mod:`holdfast.subscribers.tests.half_open`."""
+        return self.in_home(
+            sys.executable, "-m", "holdfast.subscribers.tests.half_open", "eth0", str(number), str(lines)
+        )
+
 
 class Crowd:
     """Subscribers in a process: see :mod:`holdfast.subscribers.tests.crowd`."""
