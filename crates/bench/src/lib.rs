@@ -14,6 +14,7 @@
 pub mod bier;
 pub mod bng;
 pub mod contents;
+pub mod firewall;
 pub mod l2_switch;
 pub mod measure;
 pub mod middleblock;

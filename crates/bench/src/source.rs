@@ -38,6 +38,10 @@ const FILES: &[(&str, &str)] = files![
     "python/holdfast/apps/bng/frames.p4",
     "python/holdfast/apps/bng/wire.p4",
     "python/holdfast/apps/bng/reasons.p4",
+    "python/holdfast/apps/firewall/firewall.p4",
+    "python/holdfast/apps/firewall/packet.p4",
+    "python/holdfast/apps/firewall/flows.p4",
+    "python/holdfast/apps/firewall/reasons.p4",
 ];
 
 /// Files in memory; nothing of the file system is read.

@@ -5,7 +5,7 @@ use crate::protect::Acceptance;
 use crate::telemetry::Role;
 use crate::traffic::Traffic;
 use crate::{
-    bier, bng, l2_switch, middleblock, protect, router, shorternet, telemetry, wide_field,
+    bier, bng, firewall, l2_switch, middleblock, protect, router, shorternet, telemetry, wide_field,
 };
 use engine::{Output, Packet, Switch};
 
@@ -36,7 +36,7 @@ pub struct Workload {
 }
 
 /// The programs that can be measured.
-pub const PROGRAMS: [&str; 23] = [
+pub const PROGRAMS: [&str; 24] = [
     "l2_switch",
     "router_1k",
     "router_1m",
@@ -48,6 +48,7 @@ pub const PROGRAMS: [&str; 23] = [
     "int_transit",
     "int_source",
     "shorternet",
+    "firewall",
     "bier_transit_1",
     "bier_transit_1_recirculate",
     "bier_transit_1_clusters",
@@ -75,6 +76,7 @@ pub fn workload(program: &str, quick: bool) -> Result<Workload, String> {
         "int_transit" => telemetry::node(1_000 / scale, Role::Transit),
         "int_source" => telemetry::node(1_000 / scale, Role::Source),
         "shorternet" => shorternet::edge(10_000 / scale),
+        "firewall" => firewall::workload(10_000 / scale, 100_000 / scale),
         "router_1k" => router::workload(1_000 / scale),
         "router_1m" => router::workload(1_000_000 / scale),
         "bng_upstream" => bng::upstream(64_000 / scale),
