@@ -7,6 +7,7 @@ use crate::structures::dir24::Dir24;
 use crate::structures::hash::HashTable;
 use crate::structures::ipv4::{addresses, decrement_ttl, double_word, is_intact, word};
 use crate::workload::Handwritten;
+use engine::meter::MeterConfig;
 use engine::{Output, Packet};
 
 /// Bytes of Ethernet, two tags and PPPoE.
@@ -14,33 +15,39 @@ const FRONT: usize = 30;
 
 const SYN: u8 = 2;
 
-/// What a session has used in one direction, and what it may.
+const MILLION: u64 = 1_000_000;
+
+/// What a session has used in one direction, and what it may: a bucket of tokens, in millionths of a byte, so that no rate rounds.
 #[derive(Clone, Copy)]
 struct Account {
     packets: u64,
     bytes: u64,
     tokens: u64,
-    filled_ps: u64,
+    filled_us: u64,
+    bytes_per_s: u64,
+    burst: u64,
 }
 
 impl Account {
-    const NEW: Account = Account {
-        packets: 0,
-        bytes: 0,
-        tokens: RATE.pburst,
-        filled_ps: 0,
-    };
+    fn new(rate: MeterConfig) -> Account {
+        let burst = rate.pburst * MILLION;
+        Account {
+            packets: 0,
+            bytes: 0,
+            tokens: burst,
+            filled_us: 0,
+            bytes_per_s: rate.pir,
+            burst,
+        }
+    }
 
     /// Counts a packet; whether it is within the limit.
     #[inline]
-    fn admit(&mut self, now_ps: u64, frame_bytes: usize, ip_bytes: u16) -> bool {
-        let elapsed_us = (now_ps - self.filled_ps) / 1_000_000;
-        if elapsed_us > 0 {
-            let earned = elapsed_us.saturating_mul(RATE.pir / 1_000_000);
-            self.tokens = RATE.pburst.min(self.tokens.saturating_add(earned));
-            self.filled_ps = now_ps;
-        }
-        let Some(left) = self.tokens.checked_sub(frame_bytes as u64) else {
+    fn admit(&mut self, now_us: u64, frame_bytes: usize, ip_bytes: u16) -> bool {
+        let earned = (now_us - self.filled_us).saturating_mul(self.bytes_per_s);
+        self.tokens = self.burst.min(self.tokens.saturating_add(earned));
+        self.filled_us = now_us;
+        let Some(left) = self.tokens.checked_sub(frame_bytes as u64 * MILLION) else {
             return false;
         };
         self.tokens = left;
@@ -56,6 +63,7 @@ struct Upstream {
     mac: [u8; 6],
     tags: [u16; 2],
     address: [u8; 4],
+    mss: u16,
     account: Account,
 }
 
@@ -63,18 +71,30 @@ struct Upstream {
 #[derive(Clone, Copy)]
 struct Downstream {
     front: [u8; FRONT],
+    mru: u16,
+    mss: u16,
+    port: u16,
     account: Account,
 }
 
-/// A next hop's addresses as they are on the wire, and its port.
+/// A next hop's addresses as they are on the wire, its port, and what it takes.
 struct Adjacency {
     addresses: [u8; 12],
-    port: u32,
+    port: u16,
+    mtu: u16,
+}
+
+/// A port: where it leads, and our MAC address there.
+#[derive(Clone, Copy)]
+enum Port {
+    Access([u8; 6]),
+    Core([u8; 6]),
 }
 
 /// The gateway.
 pub struct Gateway {
-    now_ps: u64,
+    now_us: u64,
+    ports: Vec<Option<Port>>,
     upstream: Vec<Option<Upstream>>,
     downstream: Vec<Downstream>,
     by_address: HashTable<1>,
@@ -84,8 +104,12 @@ pub struct Gateway {
 
 impl Default for Gateway {
     fn default() -> Gateway {
+        let mut ports = vec![None; 512];
+        ports[ACCESS_PORT as usize] = Some(Port::Access(mac_bytes(ACCESS_MAC)));
+        ports[CORE_PORT as usize] = Some(Port::Core(mac_bytes(CORE_MAC)));
         Gateway {
-            now_ps: 0,
+            now_us: 0,
+            ports,
             upstream: vec![None; 1 << 16],
             downstream: Vec::new(),
             by_address: HashTable::default(),
@@ -99,13 +123,12 @@ impl Gateway {
     /// Adds a session.
     pub fn insert(&mut self, session: Session) {
         let pair = addresses(session.mac, ACCESS_MAC);
-        let mut mac = [0; 6];
-        mac.copy_from_slice(&pair[..6]);
         self.upstream[usize::from(session.number)] = Some(Upstream {
-            mac,
+            mac: mac_bytes(session.mac),
             tags: [session.s_tag, session.c_tag],
             address: session.address.to_be_bytes(),
-            account: Account::NEW,
+            mss: MRU - 40,
+            account: Account::new(RATE),
         });
         let mut front = [0; FRONT];
         front[..12].copy_from_slice(&pair);
@@ -127,7 +150,10 @@ impl Gateway {
         self.by_address.insert([session.address.into()], number);
         self.downstream.push(Downstream {
             front,
-            account: Account::NEW,
+            mru: MRU,
+            mss: MRU - 40,
+            port: ACCESS_PORT as u16,
+            account: Account::new(RATE),
         });
     }
 
@@ -136,16 +162,22 @@ impl Gateway {
         self.routes.insert(prefix, self.adjacencies.len() as u16);
         self.adjacencies.push(Adjacency {
             addresses: addresses(hop.destination, hop.source),
-            port: hop.port.into(),
+            port: hop.port,
+            mtu: MTU,
         });
     }
 
     #[inline]
-    fn receive_upstream(&mut self, mut packet: Packet, out: &mut Vec<Output>) -> Option<()> {
+    fn receive_upstream(
+        &mut self,
+        our_mac: [u8; 6],
+        mut packet: Packet,
+        out: &mut Vec<Output>,
+    ) -> Option<()> {
         let received = packet.len();
         let bytes = packet.stored_mut();
         let header = bytes.first_chunk_mut::<50>()?;
-        let is_session = header[..6] == ACCESS_MAC.to_be_bytes()[2..]
+        let is_session = header[..6] == our_mac
             && word(header, 12) == 0x8100
             && word(header, 16) == 0x8100
             && word(header, 20) == 0x8864
@@ -161,7 +193,7 @@ impl Gateway {
         let is_intact = ip[0] == 0x45
             && ip[8] > 1
             && is_intact(ip)
-            && (20..=MTU).contains(&ip_bytes)
+            && ip_bytes >= 20
             && usize::from(length) + 28 <= received
             && u32::from(ip_bytes) + 2 <= u32::from(length)
             && !matches!(ip[16], 0 | 127 | 224..);
@@ -169,59 +201,70 @@ impl Gateway {
             return None;
         }
         let hop = self.routes.lookup(double_word(ip, 16))?;
-        if !session.account.admit(self.now_ps, received, ip_bytes) {
+        let adjacency = &self.adjacencies[usize::from(hop)];
+        if ip_bytes > adjacency.mtu || !session.account.admit(self.now_us, received, ip_bytes) {
             return None;
         }
-        let adjacency = &self.adjacencies[usize::from(hop)];
         decrement_ttl(&mut header[FRONT..]);
-        clamp(&mut bytes[FRONT..]);
+        clamp(&mut bytes[FRONT..], session.mss);
         let mut ethernet = [0; 14];
         ethernet[..12].copy_from_slice(&adjacency.addresses);
         ethernet[12] = 8;
-        let port = adjacency.port;
+        let port = adjacency.port.into();
         packet.replace_front(FRONT, &ethernet);
         out.push(Output::new(port, packet));
         Some(())
     }
 
     #[inline]
-    fn receive_downstream(&mut self, mut packet: Packet, out: &mut Vec<Output>) -> Option<()> {
+    fn receive_downstream(
+        &mut self,
+        our_mac: [u8; 6],
+        mut packet: Packet,
+        out: &mut Vec<Output>,
+    ) -> Option<()> {
         let received = packet.len();
         let bytes = packet.stored_mut();
         let header = bytes.first_chunk_mut::<34>()?;
         let ip = &header[14..];
         let ip_bytes = word(ip, 2);
-        let is_intact = header[..6] == CORE_MAC.to_be_bytes()[2..]
+        let is_intact = header[..6] == our_mac
             && word(header, 12) == 0x0800
             && ip[0] == 0x45
             && ip[8] > 1
             && is_intact(ip)
-            && (20..=MRU).contains(&ip_bytes)
+            && ip_bytes >= 20
             && usize::from(ip_bytes) + 14 <= received;
         if !is_intact {
             return None;
         }
         let number = self.by_address.get(&[double_word(ip, 16).into()])?;
         let session = &mut self.downstream[number as usize];
-        if !session.account.admit(self.now_ps, received, ip_bytes) {
+        if ip_bytes > session.mru || !session.account.admit(self.now_us, received, ip_bytes) {
             return None;
         }
         decrement_ttl(&mut header[14..]);
-        clamp(&mut bytes[14..]);
+        clamp(&mut bytes[14..], session.mss);
         let mut front = session.front;
         front[26..28].copy_from_slice(&(ip_bytes + 2).to_be_bytes());
+        let port = session.port.into();
         packet.replace_front(14, &front);
-        out.push(Output::new(ACCESS_PORT, packet));
+        out.push(Output::new(port, packet));
         Some(())
     }
 }
 
-/// Lowers the MSS of a segment that opens a connection; the first option has it in nearly all of them, and no others are looked at here.
+fn mac_bytes(mac: u64) -> [u8; 6] {
+    let [_, _, bytes @ ..] = mac.to_be_bytes();
+    bytes
+}
+
+/// Lowers the MSS to `most` of a segment that opens a connection; the first option has it in nearly all of them, and no others are looked at here.
 #[inline]
-fn clamp(ip: &mut [u8]) {
+fn clamp(ip: &mut [u8], most: u16) {
     let opens = ip[9] == 6 && word(ip, 6) & 0x1fff == 0 && ip.len() >= 44 && ip[33] & SYN != 0;
     if opens && ip[32] >> 4 > 5 && word(ip, 40) == 0x0204 {
-        let (before, most) = (word(ip, 42), MRU - 40);
+        let before = word(ip, 42);
         if before > most {
             let sum = u32::from(!word(ip, 36)) + u32::from(!before) + u32::from(most);
             let sum = (sum & 0xffff) + (sum >> 16);
@@ -234,14 +277,14 @@ fn clamp(ip: &mut [u8]) {
 
 impl Handwritten for Gateway {
     fn set_now_ps(&mut self, now_ps: u64) {
-        self.now_ps = now_ps;
+        self.now_us = now_ps / 1_000_000;
     }
 
     fn receive_burst(&mut self, burst: &mut Vec<(u32, Packet)>, out: &mut Vec<Output>) {
         for (port, packet) in burst.drain(..) {
-            match port {
-                ACCESS_PORT => self.receive_upstream(packet, out),
-                CORE_PORT => self.receive_downstream(packet, out),
+            match self.ports.get(port as usize) {
+                Some(&Some(Port::Access(mac))) => self.receive_upstream(mac, packet, out),
+                Some(&Some(Port::Core(mac))) => self.receive_downstream(mac, packet, out),
                 _ => None,
             };
         }

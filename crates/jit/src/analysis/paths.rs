@@ -7,8 +7,8 @@
 
 use super::count_statements;
 use ir::{
-    Expr, Forwarding, Input, KeySet, Pipeline, Program, SlotId, State, StateId, Stmt, StmtKind,
-    Target, Transition,
+    Expr, Forwarding, Input, KeySet, Pipeline, Program, SelectCase, SlotId, State, StateId, Stmt,
+    StmtKind, Target, Transition,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -64,8 +64,8 @@ pub(super) fn accepted(program: &Program, states: &[State]) -> Vec<Option<Validi
     result
 }
 
-/// The states of the parser, each once for each combination of headers that they are reached with, as far as that is certain.
-/// The same states if there would be too many of them, or if some state goes back.
+/// The states of the parser, each once for each combination of headers that they are reached with, as far as that is certain and makes a
+/// difference: not what is reached again, nor what is accepted only behind that. The same states if there would be too many of them.
 pub(super) fn split(program: &Program) -> Vec<State> {
     match variants(program) {
         Some(numbers) => split_states(program, &numbers),
@@ -76,28 +76,75 @@ pub(super) fn split(program: &Program) -> Vec<State> {
 /// What is known where a state begins; `None` if not certain.
 type Arrival = Option<Validity>;
 
-/// By state and what is known where it begins: the numbers of the states to be.
+/// By state and what is known where it begins: the numbers of the states to be, in this order.
 type Variants = BTreeMap<(usize, Arrival), u32>;
 
 fn variants(program: &Program) -> Option<Variants> {
     let states = &program.parser.states;
-    let mut arrivals = vec![BTreeSet::new(); states.len()];
-    arrivals[0].insert(Some(vec![false; program.headers.len()]));
-    let mut variants = Variants::new();
-    for (at, state) in states.iter().enumerate() {
-        for arrival in std::mem::take(&mut arrivals[at]) {
-            let behind = behind(program, state, &arrival);
-            let number = variants.len();
-            if number == MOST_STATES || state.transition.states().any(|to| to.index() <= at) {
-                return None;
+    let is_told_apart = accepted_before_loops(states);
+    let arrival = |at: usize, arrival: Arrival| (at, arrival.filter(|_| is_told_apart[at]));
+    let start = arrival(0, Some(vec![false; program.headers.len()]));
+    let mut open = vec![start.clone()];
+    let mut variants = Variants::from([(start, 0)]);
+    while let Some((at, known)) = open.pop() {
+        let behind = behind(program, &states[at], &known);
+        for to in states[at].transition.states() {
+            let variant = arrival(to.index(), behind.clone());
+            if variants.insert(variant.clone(), 0).is_none() {
+                open.push(variant);
             }
-            for to in state.transition.states() {
-                arrivals[to.index()].insert(behind.clone());
-            }
-            variants.insert((at, arrival), number as u32);
+        }
+        if variants.len() > MOST_STATES {
+            return None;
         }
     }
+    for (number, (_, place)) in variants.iter_mut().enumerate() {
+        *place = number as u32;
+    }
     Some(variants)
+}
+
+/// By state: whether some path accepts that goes from there through no state twice.
+fn accepted_before_loops(states: &[State]) -> Vec<bool> {
+    let in_loop = in_loops(states);
+    let accepts = (states.iter().zip(&in_loop)).map(|(state, &in_loop)| {
+        !in_loop && state.transition.targets().any(|t| t == Target::Accept)
+    });
+    let mut result: Vec<bool> = accepts.collect();
+    loop {
+        let mut more = false;
+        for (at, state) in states.iter().enumerate().rev() {
+            let on = state.transition.states().any(|to| result[to.index()]);
+            if on && !in_loop[at] {
+                more |= !std::mem::replace(&mut result[at], true);
+            }
+        }
+        if !more {
+            return result;
+        }
+    }
+}
+
+/// By state: whether some path leads from it back to it.
+fn in_loops(states: &[State]) -> Vec<bool> {
+    let leads_back = |at: usize| {
+        let mut seen = vec![false; states.len()];
+        let mut open = vec![at];
+        while let Some(from) = open.pop() {
+            for to in states[from].transition.states().map(StateId::index) {
+                if !std::mem::replace(&mut seen[to], true) {
+                    open.push(to);
+                }
+            }
+        }
+        seen[at]
+    };
+    // No path goes back unless some state goes to one that is not behind it.
+    let mut froms = states.iter().enumerate();
+    match froms.any(|(at, state)| state.transition.states().any(|to| to.index() <= at)) {
+        true => (0..states.len()).map(leads_back).collect(),
+        false => vec![false; states.len()],
+    }
 }
 
 fn behind(program: &Program, state: &State, arrival: &Arrival) -> Arrival {
@@ -110,10 +157,11 @@ fn split_states(program: &Program, numbers: &Variants) -> Vec<State> {
         let mut state = program.parser.states[*at].clone();
         let behind = behind(program, &state, arrival);
         let to = |target: &mut Target| {
-            if let Target::State(id) = target
-                && let Some(&number) = numbers.get(&(id.index(), behind.clone()))
-            {
-                *id = StateId(number);
+            if let Target::State(id) = target {
+                // It is the one of the two that there is.
+                let known = numbers.get(&(id.index(), behind.clone()));
+                let number = known.or_else(|| numbers.get(&(id.index(), None)));
+                id.0 = number.map_or(id.0, |&number| number);
             }
         };
         match &mut state.transition {
@@ -127,37 +175,39 @@ fn split_states(program: &Program, numbers: &Variants) -> Vec<State> {
     states.collect()
 }
 
-/// All packets, as a share.
-const WHOLE: u64 = 1 << 48;
+/// What an end of the parser counts that a program names, and one where it takes whatever it does not know.
+const NAMED_END: u64 = 4;
+const OTHER_END: u64 = 1;
 
-/// By state: which share of the packets it accepts, if at each choice all targets are as likely, those of packets that are not ordinary left
-/// aside: a packet from a single port is not, as those from the controller, nor one with a header that has options.
-fn accepted_shares(forwarding: &Forwarding, states: &[State]) -> Vec<u64> {
-    let mut arriving = vec![0; states.len()];
-    let mut accepted = vec![0; states.len()];
-    let mut done = vec![false; states.len()];
-    arriving[0] = WHOLE;
-    let mut open = BTreeSet::from([0]);
-    // In the order of states, in which they come one behind the other if none goes back.
-    while let Some(at) = open.pop_first() {
-        done[at] = true;
-        if states[at].body.iter().any(has_options) {
+/// By state: what it counts as an end of ordinary packets, zero if it is none. A packet from a single port is not ordinary, as those from the
+/// controller, nor one with a header that has options.
+fn ordinary_ends(forwarding: &Forwarding, states: &[State]) -> Vec<u64> {
+    let mut ends = vec![0; states.len()];
+    let mut seen = vec![false; states.len()];
+    let mut open = vec![0];
+    while let Some(at) = open.pop() {
+        if std::mem::replace(&mut seen[at], true) || states[at].body.iter().any(has_options) {
             continue;
         }
-        let targets = ordinary_targets(forwarding, &states[at].transition);
-        let share = (arriving[at] / targets.len().max(1) as u64).max(1);
-        for target in targets {
+        let transition = &states[at].transition;
+        for target in ordinary_targets(forwarding, transition) {
             match target {
-                Some(to) if done[to] => {}
-                Some(to) => {
-                    arriving[to] += share;
-                    open.insert(to);
-                }
-                None => accepted[at] = share,
+                Some(to) => open.push(to),
+                None => ends[at] = if is_named(transition) { NAMED_END } else { OTHER_END },
             }
         }
     }
-    accepted
+    ends
+}
+
+/// Whether a transition accepts for a reason of its own, rather than what is left when others go on.
+fn is_named(transition: &Transition) -> bool {
+    let Transition::Select { cases, .. } = transition else {
+        return true;
+    };
+    let is_rest = |case: &SelectCase| case.matches.iter().all(|m| *m == KeySet::Any);
+    let mut accepting = cases.iter().filter(|case| case.target == Target::Accept);
+    accepting.any(|case| !is_rest(case))
 }
 
 fn has_options(stmt: &Stmt) -> bool {
@@ -278,19 +328,19 @@ pub(super) fn outcomes(
     if statements > MAX_SPECIALISED_STATEMENTS || !is_repeatable(states) {
         return Vec::new();
     }
-    let mut shares: BTreeMap<Validity, u64> = BTreeMap::new();
+    let mut ends: BTreeMap<Validity, u64> = BTreeMap::new();
     let accepted = accepted(program, states).into_iter();
-    for (validity, share) in accepted.zip(accepted_shares(forwarding, states)) {
+    for (validity, end) in accepted.zip(ordinary_ends(forwarding, states)) {
         if let Some(validity) = validity {
-            *shares.entry(validity).or_insert(0) += share;
+            *ends.entry(validity).or_insert(0) += end;
         }
     }
-    let ordinary = shares.values().filter(|&&share| share > 0).count();
-    let mut outcomes: Vec<_> = shares.into_iter().collect();
-    // Of those as likely, one with more headers first.
-    outcomes.sort_by_cached_key(|(validity, share)| {
+    let ordinary = ends.values().filter(|&&end| end > 0).count();
+    let mut outcomes: Vec<_> = ends.into_iter().collect();
+    // Of those with as many ends, one with more headers first.
+    outcomes.sort_by_cached_key(|(validity, ends)| {
         let headers = validity.iter().filter(|&&valid| valid).count();
-        Reverse((*share, headers, validity.clone()))
+        Reverse((*ends, headers, validity.clone()))
     });
     outcomes.truncate(ordinary.max(MIN_SPECIALISATIONS));
     outcomes.into_iter().map(|(validity, _)| validity).collect()

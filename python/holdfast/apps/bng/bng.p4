@@ -120,9 +120,15 @@ control BngIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     counter(REASONS, CounterType.packets_and_bytes) drops;
     SendToController() send_to_controller;
 
-    reason_t reason = PASSES;
     bit<8> role = ROLE_NONE;
     mac_t our_mac = 0;
+
+    // Drops the packet. What stays is known to be allowed so far.
+    action deny(in reason_t reason) {
+        mark_to_drop(standard_metadata);
+        drops.count((bit<32>)reason);
+        exit;
+    }
 
     action access(mac_t mac) {
         role = ROLE_ACCESS;
@@ -158,7 +164,6 @@ control BngIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     meter(SESSION_IDS, MeterType.bytes) rate_up;
     meter(SESSION_IDS, MeterType.bytes) rate_down;
 
-    bool sends = false;
     bit<16> session_id = 0;
     port_t out_port = 0;
     mac_t next_src = 0;
@@ -206,7 +211,6 @@ control BngIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     }
 
     action to_core(port_t port, mac_t src_mac, mac_t dst_mac, bit<16> largest) {
-        sends = true;
         out_port = port;
         next_src = src_mac;
         next_dst = dst_mac;
@@ -226,7 +230,6 @@ control BngIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     }
 
     action to_core_v6(port_t port, mac_t src_mac, mac_t dst_mac, bit<16> largest) {
-        sends = true;
         out_port = port;
         next_src = src_mac;
         next_dst = dst_mac;
@@ -248,7 +251,6 @@ control BngIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     // Where a session is: the output port, and the line, whose port is another one behind a balancer. `tpid`: of the outer tag.
     action deliver(bit<16> session, port_t port, port_t line, bit<16> tpid, bit<12> s_vid, bit<12> c_vid, mac_t src_mac, mac_t dst_mac,
                    bit<16> mru, bit<16> mss) {
-        sends = true;
         session_id = session;
         out_port = port;
         line_port = line;
@@ -275,7 +277,6 @@ control BngIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
     action deliver_v6(bit<16> session, port_t port, port_t line, bit<16> tpid, bit<12> s_vid, bit<12> c_vid, mac_t src_mac, mac_t dst_mac,
                       bit<16> mru, bit<16> mss) {
-        sends = true;
         session_id = session;
         out_port = port;
         line_port = line;
@@ -309,269 +310,287 @@ control BngIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
             exit;
         }
 
-        bool punts = false;
-        class_t kind = CLASS_PPP;
-        bit<32> received = standard_metadata.packet_length;
         ports.apply();
+        if (role == ROLE_NONE) {
+            deny(UNKNOWN_PORT);
+        }
+        if (standard_metadata.parser_error == error.PacketTooShort) {
+            deny(TRUNCATED);
+        }
+        if (standard_metadata.parser_error != error.NoError) {
+            deny(MALFORMED);
+        }
+        if (standard_metadata.checksum_error == 1) {
+            deny(BAD_CHECKSUM);
+        }
+
+        bool punts = false;
+        class_t kind = role == ROLE_ACCESS ? CLASS_PPP : CLASS_CORE;
+        bit<32> received = standard_metadata.packet_length;
 #ifndef AUTH_ONLY
         bool is_ipv4 = hdr.ipv4.isValid();
         bool is_ipv6 = hdr.ipv6.isValid();
-        bit<32> header_bytes = 40;
-        bit<32> ip_bytes = 40;
+        bit<32> ip_bytes = 0;
         bit<8> hops = 0;
         if (is_ipv4) {
-            header_bytes = (bit<32>)hdr.ipv4.ihl << 2;
             ip_bytes = (bit<32>)hdr.ipv4.total_len;
             hops = hdr.ipv4.ttl;
+            if (ip_bytes < (bit<32>)hdr.ipv4.ihl << 2) {
+                deny(MALFORMED);
+            }
         } else if (is_ipv6) {
             ip_bytes = (bit<32>)hdr.ipv6.payload_len + 40;
             hops = hdr.ipv6.hop_limit;
         }
 #endif
 
-        if (role == ROLE_NONE) {
-            reason = UNKNOWN_PORT;
-        } else if (standard_metadata.parser_error == error.PacketTooShort) {
-            reason = TRUNCATED;
-        } else if (standard_metadata.parser_error != error.NoError) {
-            reason = MALFORMED;
-        } else if (standard_metadata.checksum_error == 1) {
-            reason = BAD_CHECKSUM;
-#ifndef AUTH_ONLY
-        } else if ((is_ipv4 || is_ipv6) && ip_bytes < header_bytes) {
-            reason = MALFORMED;
-#endif
-        } else if (role == ROLE_ACCESS) {
+        if (role == ROLE_ACCESS) {
             bit<32> carried = 0;
             if (hdr.pppoe.isValid()) {
                 carried = (bit<32>)hdr.pppoe.length;
             }
             bool is_session = hdr.ppp.isValid();
-            bool is_discovery = hdr.pppoe.isValid() && !is_session;
 #ifdef PORT_TAG
             if (!hdr.port_tag.isValid()) {
-                reason = BAD_TAGS;
-            } else
+                deny(BAD_TAGS);
+            }
 #endif
             if (meta.s_vid == 4095 || meta.c_vid == 4095 || meta.s_vid == 0 && hdr.c_tag.isValid()) {
-                reason = BAD_TAGS;
-            } else if (!hdr.pppoe.isValid()) {
-                reason = ETHERTYPE;
-            } else if (hdr.ethernet.dst_addr != our_mac && !(is_discovery && hdr.pppoe.code == PADI && hdr.ethernet.dst_addr == 0xffffffffffff)) {
-                reason = OTHER_GATEWAY;
-            } else if (received < carried + (bit<32>)meta.tag_bytes + 20) {
-                reason = TRUNCATED;
-            } else if (hdr.pppoe.version != 1 || hdr.pppoe.type != 1 || hdr.ethernet.src_addr[40:40] == 1 || hdr.ethernet.src_addr == 0) {
-                reason = MALFORMED;
-            } else if (is_discovery) {
-                punts = true;
+                deny(BAD_TAGS);
+            }
+            if (!hdr.pppoe.isValid()) {
+                deny(ETHERTYPE);
+            }
+            if (hdr.ethernet.dst_addr != our_mac && (is_session || hdr.pppoe.code != PADI || hdr.ethernet.dst_addr != 0xffffffffffff)) {
+                deny(OTHER_GATEWAY);
+            }
+            if (received < carried + (bit<32>)meta.tag_bytes + 20) {
+                deny(TRUNCATED);
+            }
+            if (hdr.pppoe.version != 1 || hdr.pppoe.type != 1 || hdr.ethernet.src_addr[40:40] == 1 || hdr.ethernet.src_addr == 0) {
+                deny(MALFORMED);
+            }
+            punts = true;
+            if (!is_session) {
                 kind = hdr.pppoe.code == PADI ? CLASS_PADI : CLASS_DISCOVERY;
                 if (hdr.pppoe.code == PADT ? hdr.pppoe.session_id == 0 :
                     hdr.pppoe.session_id != 0 || hdr.pppoe.code != PADI && hdr.pppoe.code != PADR) {
-                    reason = MALFORMED;
+                    deny(MALFORMED);
                 }
 #ifdef FORWARD_ONLY
-                reason = reason == PASSES ? WRONG_PLANE : reason;
+                deny(WRONG_PLANE);
 #endif
             } else if (hdr.pppoe.code != 0 || carried < 2) {
-                reason = MALFORMED;
-            } else {
-                punts = true;
+                deny(MALFORMED);
+            }
 #ifdef AUTH_ONLY
-                if (hdr.ppp.protocol == PPP_IPV4 || hdr.ppp.protocol == PPP_IPV6) {
-                    reason = WRONG_PLANE;
-                }
+            if (is_session && (hdr.ppp.protocol == PPP_IPV4 || hdr.ppp.protocol == PPP_IPV6)) {
+                deny(WRONG_PLANE);
+            }
 #endif
 #ifdef FORWARD_ONLY
-                if (!is_ipv4 && !is_ipv6 && !hdr.lcp_magic.isValid()) {
-                    reason = WRONG_PLANE;
-                }
-#endif
+            if (!is_ipv4 && !is_ipv6 && !hdr.lcp_magic.isValid()) {
+                deny(WRONG_PLANE);
             }
+#endif
 
 #ifndef AUTH_ONLY
             // A session's own line and MAC address, where the session is known; one that is being set up is the controller's.
-            if (reason == PASSES && (is_session || hdr.pppoe.code == PADT)) {
-                if (sessions.apply().miss) {
+            if (is_session || hdr.pppoe.code == PADT) {
+                if (!sessions.apply().hit) {
                     if (is_ipv4 || is_ipv6) {
-                        reason = UNKNOWN_SESSION;
+                        deny(UNKNOWN_SESSION);
                     }
-                } else if (meta.port != line_port || meta.s_vid != line_s_vid || meta.c_vid != line_c_vid) {
-                    reason = WRONG_LINE;
-                } else if (hdr.ethernet.src_addr != subscriber_mac) {
-                    reason = WRONG_MAC;
-                } else if (is_ipv4) {
-                    punts = false;
-                    bit<8> to = hdr.ipv4.dst_addr[31:24];
-                    if (ip_bytes + 2 > carried) {
-                        reason = TRUNCATED;
-                    } else if (ipv4_source == 0) {
-                        reason = NOT_NEGOTIATED;
-                    } else if (hdr.ipv4.src_addr != ipv4_source) {
-                        reason = SPOOFED_ADDRESS;
-                    } else if (to == 0 || to == 127 || to >= 224) {
-                        reason = BOGUS_ADDRESS;
-                    } else if (hops <= 1) {
-                        reason = TTL_EXPIRED;
-                    } else {
-                        ipv4_lpm.apply();
+                } else {
+                    if (meta.port != line_port || meta.s_vid != line_s_vid || meta.c_vid != line_c_vid) {
+                        deny(WRONG_LINE);
                     }
-                } else if (is_ipv6) {
-                    bit<64> from = hdr.ipv6.src_addr[127:64];
-                    bit<64> to = hdr.ipv6.dst_addr[127:64];
-                    bool is_own = from != 0 && (from == prefix || from & delegated_mask == delegated);
-                    punts = meta.link_control == 1;
-                    if (ip_bytes + 2 > carried) {
-                        reason = TRUNCATED;
-                    } else if (interface_id == 0 && prefix == 0 && delegated == 0) {
-                        reason = NOT_NEGOTIATED;
-                    } else if (punts) {
-                        // From the link-local address of IPv6CP, or before there is an address (RFC 4861, section 4.1).
-                        if (!is_own && hdr.ipv6.src_addr != 0 && !(from == 0xfe80000000000000 && hdr.ipv6.src_addr[63:0] == interface_id)) {
-                            reason = SPOOFED_ADDRESS;
-                        }
-                    } else if (!is_own) {
-                        reason = SPOOFED_ADDRESS;
-                    } else if (to[63:56] == 0xff || to[63:54] == 10w0x3fa || to == 0) {
-                        reason = BOGUS_ADDRESS;
-                    } else if (hops <= 1) {
-                        reason = TTL_EXPIRED;
-                    } else {
-                        ipv6_lpm.apply();
+                    if (hdr.ethernet.src_addr != subscriber_mac) {
+                        deny(WRONG_MAC);
                     }
-                } else if (hdr.lcp_magic.isValid()) {
-                    // RFC 1661, section 5.8. Our own number in a request means that the line is a loop, which is for the controller.
-                    if (hdr.lcp.length < 8 || (bit<32>)hdr.lcp.length + 2 > carried) {
-                        reason = MALFORMED;
-                    } else if (our_magic == 0 || hdr.lcp_magic.number != our_magic) {
+                    if ((is_ipv4 || is_ipv6) && ip_bytes + 2 > carried) {
+                        deny(TRUNCATED);
+                    }
+                    if (is_ipv4) {
                         punts = false;
-                        echoes.count(0);
-                        hdr.lcp.code = LCP_ECHO_REPLY;
-                        hdr.lcp_magic.number = our_magic;
-                        hdr.ethernet.dst_addr = hdr.ethernet.src_addr;
-                        hdr.ethernet.src_addr = our_mac;
-                        standard_metadata.egress_spec = standard_metadata.ingress_port;
+                        bit<8> to = hdr.ipv4.dst_addr[31:24];
+                        if (ipv4_source == 0) {
+                            deny(NOT_NEGOTIATED);
+                        }
+                        if (hdr.ipv4.src_addr != ipv4_source) {
+                            deny(SPOOFED_ADDRESS);
+                        }
+                        if (to == 0 || to == 127 || to >= 224) {
+                            deny(BOGUS_ADDRESS);
+                        }
+                        if (hops <= 1) {
+                            deny(TTL_EXPIRED);
+                        }
+                        if (!ipv4_lpm.apply().hit) {
+                            deny(NO_ROUTE);
+                        }
+                    } else if (is_ipv6) {
+                        bit<64> from = hdr.ipv6.src_addr[127:64];
+                        bit<64> to = hdr.ipv6.dst_addr[127:64];
+                        bool is_own = from != 0 && (from == prefix || from & delegated_mask == delegated);
+                        if (interface_id == 0 && prefix == 0 && delegated == 0) {
+                            deny(NOT_NEGOTIATED);
+                        }
+                        punts = meta.link_control == 1;
+                        // From the link-local address of IPv6CP, or before there is an address (RFC 4861, section 4.1).
+                        if (!is_own && !(punts && (hdr.ipv6.src_addr == 0 ||
+                                                   from == 0xfe80000000000000 && hdr.ipv6.src_addr[63:0] == interface_id))) {
+                            deny(SPOOFED_ADDRESS);
+                        }
+                        if (!punts) {
+                            if (to[63:56] == 0xff || to[63:54] == 10w0x3fa || to == 0) {
+                                deny(BOGUS_ADDRESS);
+                            }
+                            if (hops <= 1) {
+                                deny(TTL_EXPIRED);
+                            }
+                            if (!ipv6_lpm.apply().hit) {
+                                deny(NO_ROUTE);
+                            }
+                        }
+                    } else if (hdr.lcp_magic.isValid()) {
+                        // RFC 1661, section 5.8. Our own number in a request means that the line is a loop, which is for the controller.
+                        if (hdr.lcp.length < 8 || (bit<32>)hdr.lcp.length + 2 > carried) {
+                            deny(MALFORMED);
+                        }
+                        if (our_magic == 0 || hdr.lcp_magic.number != our_magic) {
+                            echoes.count(0);
+                            hdr.lcp.code = LCP_ECHO_REPLY;
+                            hdr.lcp_magic.number = our_magic;
+                            hdr.ethernet.dst_addr = hdr.ethernet.src_addr;
+                            hdr.ethernet.src_addr = our_mac;
+                            standard_metadata.egress_spec = standard_metadata.ingress_port;
+                            exit;
+                        }
                     }
-                }
-                if (reason == PASSES && !punts && (is_ipv4 || is_ipv6)) {
-                    bit<2> colour;
-                    if (!sends) {
-                        reason = NO_ROUTE;
-                    } else if (ip_bytes > (bit<32>)mtu) {
-                        reason = TOO_BIG;
-                    } else {
+                    if (!punts) {
+                        if (ip_bytes > (bit<32>)mtu) {
+                            deny(TOO_BIG);
+                        }
+                        bit<2> colour;
                         rate_up.execute_meter((bit<32>)hdr.pppoe.session_id, colour);
                         if (colour == V1MODEL_METER_COLOR_RED) {
-                            reason = RATE_UP;
-                        } else {
-                            bit<128> used;
-                            usage_up.read(used, (bit<32>)hdr.pppoe.session_id);
-                            usage_up.write((bit<32>)hdr.pppoe.session_id, used + (64w1 ++ 32w0 ++ ip_bytes));
-                            hdr.ethernet.ether_type = is_ipv4 ? ETHERTYPE_IPV4 : ETHERTYPE_IPV6;
-#ifdef PORT_TAG
-                            hdr.port_tag.setInvalid();
-#endif
-                            hdr.s_tag.setInvalid();
-                            hdr.c_tag.setInvalid();
-                            hdr.pppoe.setInvalid();
-                            hdr.ppp.setInvalid();
+                            deny(RATE_UP);
                         }
+                        bit<128> used;
+                        usage_up.read(used, (bit<32>)hdr.pppoe.session_id);
+                        usage_up.write((bit<32>)hdr.pppoe.session_id, used + (64w1 ++ 32w0 ++ ip_bytes));
                     }
                 }
             }
 #endif
         } else {
-            kind = CLASS_CORE;
 #ifdef AUTH_ONLY
-            reason = WRONG_PLANE;
+            deny(WRONG_PLANE);
 #else
             if (hdr.pppoe.isValid() || hdr.s_tag.isValid()) {
-                reason = ETHERTYPE;
-            } else if (hdr.ethernet.ether_type == ETHERTYPE_ARP || meta.link_control == 1) {
-                punts = true;
-            } else if (!is_ipv4 && !is_ipv6) {
-                reason = ETHERTYPE;
-            } else if (hdr.ethernet.dst_addr != our_mac) {
-                reason = OTHER_GATEWAY;
-            } else if (received < ip_bytes + 14) {
-                reason = TRUNCATED;
-            } else {
-                if (is_ipv4) {
-                    subscribers_v4.apply();
-                } else {
-                    subscribers_v6.apply();
+                deny(ETHERTYPE);
+            }
+            punts = hdr.ethernet.ether_type == ETHERTYPE_ARP || meta.link_control == 1;
+            if (!punts) {
+                if (!is_ipv4 && !is_ipv6) {
+                    deny(ETHERTYPE);
                 }
-                bit<2> colour;
-                if (!sends) {
-                    reason = NO_SUBSCRIBER;
-                } else if (hops <= 1) {
-                    reason = TTL_EXPIRED;
-                } else if (ip_bytes > (bit<32>)mtu) {
-                    reason = TOO_BIG;
+                if (hdr.ethernet.dst_addr != our_mac) {
+                    deny(OTHER_GATEWAY);
+                }
+                if (received < ip_bytes + 14) {
+                    deny(TRUNCATED);
+                }
+                if (is_ipv4) {
+                    if (!subscribers_v4.apply().hit) {
+                        deny(NO_SUBSCRIBER);
+                    }
                 } else {
-                    rate_down.execute_meter((bit<32>)session_id, colour);
-                    if (colour == V1MODEL_METER_COLOR_RED) {
-                        reason = RATE_DOWN;
-                    } else {
-                        bit<128> used;
-                        usage_down.read(used, (bit<32>)session_id);
-                        usage_down.write((bit<32>)session_id, used + (64w1 ++ 32w0 ++ ip_bytes));
-                        bit<16> next_type = ETHERTYPE_SESSION;
-                        if (line_c_vid != 0) {
-                            hdr.c_tag.setValid();
-                            hdr.c_tag.pcp = 0;
-                            hdr.c_tag.dei = 0;
-                            hdr.c_tag.vid = line_c_vid;
-                            hdr.c_tag.ether_type = next_type;
-                            next_type = ETHERTYPE_VLAN;
-                        }
-                        if (line_s_vid != 0) {
-                            hdr.s_tag.setValid();
-                            hdr.s_tag.pcp = 0;
-                            hdr.s_tag.dei = 0;
-                            hdr.s_tag.vid = line_s_vid;
-                            hdr.s_tag.ether_type = next_type;
-                            next_type = s_tpid;
-                        }
-#ifdef PORT_TAG
-                        hdr.port_tag.setValid();
-                        hdr.port_tag.pcp = 0;
-                        hdr.port_tag.dei = 0;
-                        hdr.port_tag.vid = (bit<12>)line_port;
-                        hdr.port_tag.ether_type = next_type;
-                        next_type = ETHERTYPE_PORT_TAG;
-#endif
-                        hdr.ethernet.ether_type = next_type;
-                        hdr.pppoe.setValid();
-                        hdr.pppoe.version = 1;
-                        hdr.pppoe.type = 1;
-                        hdr.pppoe.code = 0;
-                        hdr.pppoe.session_id = session_id;
-                        hdr.pppoe.length = (bit<16>)ip_bytes + 2;
-                        hdr.ppp.setValid();
-                        hdr.ppp.protocol = is_ipv4 ? PPP_IPV4 : PPP_IPV6;
+                    if (!subscribers_v6.apply().hit) {
+                        deny(NO_SUBSCRIBER);
                     }
                 }
+                if (hops <= 1) {
+                    deny(TTL_EXPIRED);
+                }
+                if (ip_bytes > (bit<32>)mtu) {
+                    deny(TOO_BIG);
+                }
+                bit<2> colour;
+                rate_down.execute_meter((bit<32>)session_id, colour);
+                if (colour == V1MODEL_METER_COLOR_RED) {
+                    deny(RATE_DOWN);
+                }
+                bit<128> used;
+                usage_down.read(used, (bit<32>)session_id);
+                usage_down.write((bit<32>)session_id, used + (64w1 ++ 32w0 ++ ip_bytes));
             }
 #endif
         }
 
-        if (reason == PASSES && punts) {
+        if (punts) {
+            reason_t reason = PASSES;
             send_to_controller.apply(hdr, meta, standard_metadata, kind, reason);
+            if (reason != PASSES) {
+                deny(reason);
+            }
+            exit;
         }
 #ifndef AUTH_ONLY
-        if (reason == PASSES && sends) {
-            standard_metadata.egress_spec = out_port;
-            hdr.ethernet.src_addr = next_src;
-            hdr.ethernet.dst_addr = next_dst;
-            count_hop.apply(hdr);
-            clamp_mss.apply(hdr, meta, is_ipv4 ? most_mss : most_mss - 20);
-        }
+        standard_metadata.egress_spec = out_port;
+        hdr.ethernet.src_addr = next_src;
+        hdr.ethernet.dst_addr = next_dst;
+        count_hop.apply(hdr);
+        clamp_mss.apply(hdr, meta, is_ipv4 ? most_mss : most_mss - 20);
+        if (hdr.pppoe.isValid()) {
+            hdr.ethernet.ether_type = is_ipv4 ? ETHERTYPE_IPV4 : ETHERTYPE_IPV6;
+#ifdef PORT_TAG
+            hdr.port_tag.setInvalid();
 #endif
-        if (reason != PASSES) {
-            mark_to_drop(standard_metadata);
-            drops.count((bit<32>)reason);
+            hdr.s_tag.setInvalid();
+            hdr.c_tag.setInvalid();
+            hdr.pppoe.setInvalid();
+            hdr.ppp.setInvalid();
+            exit;
         }
+        hdr.pppoe.setValid();
+        hdr.pppoe.version = 1;
+        hdr.pppoe.type = 1;
+        hdr.pppoe.code = 0;
+        hdr.pppoe.session_id = session_id;
+        hdr.pppoe.length = (bit<16>)ip_bytes + 2;
+        hdr.ppp.setValid();
+        hdr.ppp.protocol = is_ipv4 ? PPP_IPV4 : PPP_IPV6;
+        // The tags of the line: none, the outer one, or both.
+        bit<16> line_type = line_s_vid == 0 ? ETHERTYPE_SESSION : s_tpid;
+#ifdef PORT_TAG
+        hdr.port_tag.setValid();
+        hdr.port_tag.pcp = 0;
+        hdr.port_tag.dei = 0;
+        hdr.port_tag.vid = (bit<12>)line_port;
+        hdr.port_tag.ether_type = line_type;
+        line_type = ETHERTYPE_PORT_TAG;
+#endif
+        hdr.ethernet.ether_type = line_type;
+        if (line_s_vid == 0) {
+            exit;
+        }
+        hdr.s_tag.setValid();
+        hdr.s_tag.pcp = 0;
+        hdr.s_tag.dei = 0;
+        hdr.s_tag.vid = line_s_vid;
+        hdr.s_tag.ether_type = ETHERTYPE_SESSION;
+        if (line_c_vid == 0) {
+            exit;
+        }
+        hdr.s_tag.ether_type = ETHERTYPE_VLAN;
+        hdr.c_tag.setValid();
+        hdr.c_tag.pcp = 0;
+        hdr.c_tag.dei = 0;
+        hdr.c_tag.vid = line_c_vid;
+        hdr.c_tag.ether_type = ETHERTYPE_SESSION;
+#endif
     }
 }
 

@@ -214,8 +214,8 @@ parser BngParser(packet_in packet, out headers_t hdr, inout metadata_t meta, ino
 
     // A segment's MSS matters where a connection opens (RFC 9293, section 3.7.1).
     state parse_tcp {
-        tcp_start_t tcp = packet.lookahead<tcp_start_t>();
-        transition select(tcp.flags & TCP_SYN, tcp.data_offset) {
+        bit<112> start = packet.lookahead<bit<112>>();  // flags last, before them the length and four reserved bits
+        transition select(start[7:0] & TCP_SYN, start[15:12]) {
             (0, _):         accept;
             (TCP_SYN, 5):   accept;
             (TCP_SYN, 6):   options_1;

@@ -60,14 +60,6 @@ header lcp_magic_t {
     bit<32> number;
 }
 
-// What decides whether a segment has an MSS.
-header tcp_start_t {
-    bit<96> before;
-    bit<4>  data_offset;
-    bit<4>  reserved;
-    bit<8>  flags;
-}
-
 header tcp_t {
     bit<96> before;
     bit<4>  data_offset;

@@ -75,16 +75,16 @@ fn a_state_is_there_once_for_each_combination_of_headers() {
     outcomes.sort();
     let expected = [[false, false], [false, true], [true, false], [true, true]];
     assert_eq!(outcomes, expected.map(|[c, m]| vec![c, true, m, true]));
-    // Half of the packets have one more header; those of the controller are not counted.
-    let shares = accepted_shares(&forwarding(&program), &split);
-    assert_eq!(shares[6..], [WHOLE / 2, WHOLE / 2, 0, 0]);
+    // Those of the controller are not counted.
+    let ends = ordinary_ends(&forwarding(&program), &split);
+    assert_eq!(ends[6..], [NAMED_END, NAMED_END, 0, 0]);
     let again = super::split(&with_states(&program, split.clone()));
     assert_eq!(again, split);
 }
 
 #[test]
 fn the_likely_outcomes_are_specialised_first() {
-    // A quarter of the packets has one more header than the half that is accepted at once, and a quarter two.
+    // What is known counts more than what is left, and then more headers.
     let states = r#"
         state s0 "start" { select (%0) { case (9w510 & 9w0x1ff) s1 case (_) s2 } }
         state s1 "controller" { extract h0 goto s2 }
@@ -93,7 +93,7 @@ fn the_likely_outcomes_are_specialised_first() {
         state s4 "last" { extract h3 goto accept }"#;
     let program = program(states);
     let outcome = |headers: [u32; 4]| headers.map(|h| h == 1).to_vec();
-    let expected = [[0, 1, 0, 0], [0, 1, 1, 1], [0, 1, 1, 0]];
+    let expected = [[0, 1, 1, 1], [0, 1, 1, 0], [0, 1, 0, 0]];
     assert_eq!(outcomes_of(&program), expected.map(outcome));
     // None of the states of the controller's packets is generated then.
     let split = split(&program);
@@ -108,13 +108,42 @@ fn the_likely_outcomes_are_specialised_first() {
 }
 
 #[test]
-fn a_parser_that_goes_back_stays_as_it_is() {
+fn what_goes_back_is_not_told_apart_and_the_rest_is() {
     let back = TWO_WAYS.replace(
         "extract h3 goto accept",
-        "extract h3 select (%23) { case (16w1 & 16w0xffff) s2 case (_) accept }",
+        "extract h3 select (%23) { case (16w1 & 16w0xffff) s3 case (_) accept }",
     );
     let program = program(&back);
-    assert_eq!(split(&program), program.parser.states);
+    let split = split(&program);
+    let names: Vec<&str> = (split.iter()).map(|s| s.name.as_str()).collect();
+    // From "more" on, every path goes through the loop.
+    assert_eq!(
+        names,
+        ["start", "controller", "link", "more", "last"],
+        "nothing is accepted but behind the loop"
+    );
+    let aside = r#"
+        state s0 "start" { extract h0 select (%17) { case (16w1 & 16w0xffff) s1 case (_) s2 } }
+        state s1 "more" { extract h1 goto s2 }
+        state s2 "last" { extract h2 select (%21) { case (16w1 & 16w0xffff) s3 case (_) accept } }
+        state s3 "into" { extract h3 goto s4 }
+        state s4 "loop" { select (%23) { case (16w1 & 16w0xffff) s4 case (16w2 & 16w0xffff) s5 case (_) accept } }
+        state s5 "behind" { extract h3 goto accept }"#;
+    let program = self::program(aside);
+    let split = super::split(&program);
+    let names: Vec<&str> = (split.iter()).map(|s| s.name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["start", "more", "last", "last", "into", "loop", "behind"]
+    );
+    let mut outcomes = outcomes_of(&program);
+    outcomes.sort();
+    let expected = [[true, false, true, false], [true, true, true, false]];
+    assert_eq!(outcomes, expected.map(Vec::from));
+    // It goes to the same states: the loop to itself, and to what is behind it.
+    let targets = |at: usize| split[at].transition.states().map(StateId::index);
+    assert_eq!(targets(5).collect::<Vec<_>>(), [5, 6]);
+    assert_eq!(targets(2).chain(targets(3)).collect::<Vec<_>>(), [4, 4]);
 }
 
 #[test]
