@@ -60,12 +60,13 @@ pub struct Reached {
 pub type Target = fn(&[u8]) -> Reached;
 
 /// The targets by name.
-pub const TARGETS: [(&str, Target); 6] = [
+pub const TARGETS: [(&str, Target); 7] = [
     ("parse", parse),
     ("compile", compile),
     ("artifact", artifact),
     ("packet", packet),
     ("capture", capture),
+    ("report", report),
     ("generated", generated_program),
 ];
 
@@ -202,6 +203,60 @@ pub fn capture(data: &[u8]) -> Reached {
         assert!(stored <= data.len(), "packets hold more than the file");
     }
     reached(Stage::Ran, (magnitude(packets), magnitude(stored)))
+}
+
+/// A telemetry report, whole and in halves, for a collector with little room. Its values lie in it, and everything is counted.
+pub fn report(data: &[u8]) -> Reached {
+    let indicators = wire::report::Indicators {
+        dscp: 0x17,
+        dscp_mask: 0x3F,
+        udp_port: 54321,
+    };
+    let limits = telemetry::Limits {
+        flows: 2,
+        hops: 4,
+        reporters: 1,
+    };
+    let mut collector = telemetry::Collector::new(limits, indicators, true);
+    let (first, second) = data.split_at(data.len() / 2);
+    let (mut reports, mut hops) = (0, 0);
+    for payload in [data, first, second, data] {
+        collector.take(0, payload);
+        if let Ok(found) = wire::report::decode(payload, &indicators) {
+            reports += found.len();
+            hops += found.iter().map(|it| it.path().count()).sum::<usize>();
+        }
+    }
+    assert_eq!(
+        (collector.reports, collector.rows()),
+        (reports as u64, hops)
+    );
+    assert!(collector.hops().len() <= 4 && collector.flows().len() <= 2);
+    assert_eq!(collector.take_rows().len(), hops);
+    let thesis = wire::report::decode_thesis(data).map(|(_, hops)| magnitude(hops.len()));
+    let found = match wire::report::decode(data, &indicators) {
+        Err(rule) => return reached(Stage::Refused, (rule as usize, thesis.is_ok())),
+        Ok(found) => found,
+    };
+    let mut shapes = Vec::new();
+    let mut stage = Stage::Parsed;
+    for it in found.iter().take(4) {
+        let embedded = it.packet.embedded.as_ref();
+        if let Some(embedded) = embedded {
+            let stack = embedded.hops().count() * 4;
+            assert!(stack + embedded.source_only.len() <= data.len());
+        }
+        stage = stage.max(match (it.packet.flow, embedded) {
+            (_, Some(_)) => Stage::Ran,
+            (Some(_), None) => Stage::Checked,
+            (None, None) => Stage::Parsed,
+        });
+        let flags = [it.dropped, it.congested, it.tracked, it.hop.latency.is_some()];
+        let packet = it.packet.flow.map(|key| (key.source.is_ipv4(), key.protocol));
+        let stack = embedded.map(|it| (it.cut, it.source_only.is_empty(), magnitude(it.hops().count())));
+        shapes.push((flags, packet, stack));
+    }
+    reached(stage, (shapes, magnitude(found.len())))
 }
 
 /// The text form of a program, as it comes in a device configuration. If it is valid both executors must run it, and alike.

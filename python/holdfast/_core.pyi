@@ -6,6 +6,7 @@ Units are in the names: ``_ps`` picoseconds, ``_bps`` bits per second. Ids are P
 """
 
 from collections.abc import Mapping, Sequence
+from ipaddress import IPv4Address, IPv6Address
 from os import PathLike
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -33,6 +34,8 @@ from holdfast.measurements import (
 
 __all__ = [
     "COPIES_PER_S",
+    "LATENCY_BUCKETS",
+    "REPORT_RULES",
     "Batch",
     "Benchmark",
     "CompileError",
@@ -46,9 +49,13 @@ __all__ = [
     "Pipeline",
     "Program",
     "Reading",
+    "ReportCollector",
+    "ReportSocket",
     "Switch",
     "WriteRequest",
     "clean",
+    "decode_reports",
+    "decode_thesis_report",
     "extent",
     "give_back_freed",
     "interfaces_ready",
@@ -393,6 +400,75 @@ class Network:
     def node_counters(self, node: str) -> NodeCounters: ...
     def port_is_up(self, node: str, port: int) -> bool: ...
     def wall_statistics(self) -> WallStatistics: ...
+
+LATENCY_BUCKETS: list[int]
+"""Upper bounds of the histogram of a hop's latency."""
+
+REPORT_RULES: list[str]
+"""The rules that a telemetry report can break."""
+
+_Flow = tuple[IPv4Address | IPv6Address, IPv4Address | IPv6Address, int, int, int]
+_Report = tuple[
+    tuple[int, int, int],
+    tuple[bool, bool, bool, bool],
+    tuple[int | None, ...],
+    tuple[int | None, int | None],
+    int,
+    tuple[_Flow | None, int, tuple[Any, ...] | None],
+]
+_FlowState = tuple[int, int, int, list[int], int, int | None, int, int, int | None, int, int]
+_HopState = tuple[int, int, int, int, int | None, list[int], int | None, int, int | None, int]
+
+def decode_reports(payload: bytes, dscp: int, dscp_mask: int, udp_port: int) -> list[_Report]:
+    """The reports of a UDP payload: node, subsystem, sequence; D, Q, F, I; hop; reason and queue of a drop; domain; flow, TTL, INT headers.
+
+    The fields are those of :mod:`holdfast.apps.telemetry.reports`. Raises :class:`HoldfastError` with one of :data:`REPORT_RULES`.
+    """
+
+def decode_thesis_report(payload: bytes) -> tuple[int, list[tuple[int, int, int, int, int]]]:
+    """The UDP port and the hops of a thesis's report, the first one first. Raises :class:`HoldfastError`."""
+
+@final
+class ReportSocket:
+    """A UDP socket that takes packets in batches."""
+
+    def __new__(cls, address: IPv4Address | IPv6Address, port: int, buffer_bytes: int) -> Self:
+        """Raises :class:`HoldfastError` if it cannot listen there; port 0 takes a free one."""
+    @property
+    def port(self) -> int: ...
+    def drops(self) -> int:
+        """Packets that the kernel had no room for."""
+
+@final
+class ReportCollector:
+    """What is kept of telemetry reports; see :mod:`holdfast.apps.telemetry.collector`."""
+
+    def __new__(
+        cls,
+        flows: int,
+        hops: int,
+        reporters: int,
+        *,
+        dscp: int,
+        dscp_mask: int,
+        udp_port: int,
+        with_rows: bool,
+    ) -> Self:
+        """``with_rows``: somebody takes the rows."""
+    def take(self, now_ns: int, payload: bytes) -> None:
+        """A UDP packet's payload."""
+    def receive(self, socket: ReportSocket, timeout_s: float, most_rows: int) -> int:
+        """Takes a batch of packets, waiting for the first, as long as there are fewer rows than that; how many there were."""
+    def counts(self) -> dict[str, int]: ...
+    def malformed(self) -> dict[str, int]: ...
+    def flows(self, busiest: int | None = None) -> list[tuple[_Flow, _FlowState]]: ...
+    def hops(self) -> list[tuple[tuple[int, int | None], _HopState]]: ...
+    def drops(self) -> dict[tuple[int, int], int]: ...
+    def reporters(self) -> dict[tuple[int, int], tuple[int, int]]: ...
+    @property
+    def rows(self) -> int: ...
+    def take_rows(self) -> tuple[list[tuple[str, bytes]], list[tuple[str, str, int, int, int]]]:
+        """Columns of little-endian 64-bit integers (ones: not known), and the flows of the column ``flow``."""
 
 def read_pcap(path: str | PathLike[str]) -> list[tuple[int, bytes]]: ...
 def write_pcap(path: str | PathLike[str], frames: Sequence[tuple[int, bytes]]) -> None: ...

@@ -10,6 +10,12 @@ use std::time::{Duration, Instant};
 /// Frames sent between two looks at the clock.
 const BURST: u64 = 32;
 
+/// A sender does not sleep for less.
+const SHORTEST_PAUSE_S: f64 = 100e-6;
+
+/// Nor for more.
+const LONGEST_PAUSE_S: f64 = 200e-6;
+
 /// The sent frames and bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadReport {
@@ -51,7 +57,12 @@ pub fn send_load(
             Some(rate) => ((elapsed.as_secs_f64() * rate) as u64).saturating_sub(sent),
         };
         if due == 0 {
-            std::hint::spin_loop();
+            // At a low rate, half a burst later; the processor is for others until then.
+            let pause = packets_per_s.map_or(0.0, |rate| BURST as f64 / 2.0 / rate);
+            match pause < SHORTEST_PAUSE_S {
+                true => std::hint::spin_loop(),
+                false => std::thread::sleep(Duration::from_secs_f64(pause.min(LONGEST_PAUSE_S))),
+            }
             continue;
         }
         for frame in frames.by_ref().take(due.min(BURST) as usize) {

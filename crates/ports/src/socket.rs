@@ -13,6 +13,8 @@ pub(crate) unsafe trait Plain {}
 
 // SAFETY: an integer.
 unsafe impl Plain for libc::c_int {}
+// SAFETY: integers only.
+unsafe impl Plain for [u32; 9] {}
 // SAFETY: three integers.
 unsafe impl Plain for libc::ucred {}
 // SAFETY: two integers.

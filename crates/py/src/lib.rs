@@ -22,6 +22,7 @@ mod request;
 mod stf;
 mod switch;
 mod tcp;
+mod telemetry;
 
 use pyo3::pymodule;
 
@@ -52,11 +53,15 @@ mod _core {
     use crate::stf::{run_stf, stf_scripts};
     #[pymodule_export]
     use crate::switch::Switch;
+    #[pymodule_export]
+    use crate::telemetry::{ReportCollector, ReportSocket, decode_reports, decode_thesis_report};
     use pyo3::prelude::*;
 
-    /// Numbers that are defaults in Python.
+    /// Numbers and names that Python shares.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("COPIES_PER_S", engine::COPIES_PER_S)
+        module.add("COPIES_PER_S", engine::COPIES_PER_S)?;
+        module.add("LATENCY_BUCKETS", ::telemetry::LATENCY_BUCKETS.to_vec())?;
+        module.add("REPORT_RULES", crate::telemetry::rules())
     }
 }

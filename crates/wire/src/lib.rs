@@ -63,6 +63,7 @@ pub mod membership;
 pub mod mld;
 pub mod pcap;
 pub mod pcapng;
+pub mod report;
 pub mod tcp;
 pub mod udp;
 pub mod vlan;

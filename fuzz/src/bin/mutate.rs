@@ -103,7 +103,7 @@ impl Fuzzer {
             keep,
             rng: Rng::new(seed),
             form: match name {
-                "packet" | "capture" | "generated" => Form::Bytes,
+                "packet" | "capture" | "report" | "generated" => Form::Bytes,
                 _ => Form::Text,
             },
             start: Instant::now(),

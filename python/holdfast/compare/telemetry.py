@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, Literal, TypedDict, get_args
 
 import polars as pl
 
 from holdfast._core import Program
-from holdfast.apps.telemetry import COLLECTOR_PORT, Instructions, Report, TelemetryController, Watch, compile_telemetry
+from holdfast.apps.telemetry import COLLECTOR_PORT, Instructions, TelemetryController, Watch, compile_telemetry
+from holdfast.apps.telemetry import rows as report_rows
 from holdfast.apps.telemetry.collector import Collector, Limits
 from holdfast.compare.mechanism import Built, Setting
 from holdfast.compare.rows import PortRow, TelemetryRow
@@ -44,6 +44,8 @@ HOP_BYTES, HEADER_BYTES = 24, 16
 
 UDP_OFFSET = 14 + 20
 """Of reports, which have no IP options."""
+
+PORT = ("node_id", "egress_port")
 
 
 def add_collector(topology: Topology, flows: Sequence[Ends]) -> None:
@@ -74,33 +76,22 @@ def router(setting: Setting, *, reroute: bool) -> Built:
     return Built(_program(), controller)
 
 
-@dataclass
-class _Port:
-    packets: int = 0
-    latency_sum: int = 0
-    latency_max: int = 0
-    queue_sum: int = 0
-    queue_max: int = 0
-
-    def take(self, latency: int, queue: int) -> None:
-        self.packets += 1
-        self.latency_sum += latency
-        self.latency_max = max(self.latency_max, latency)
-        self.queue_sum += queue
-        self.queue_max = max(self.queue_max, queue)
-
-
-@dataclass
 class Reports:
     """Takes the collector's packets of a network, and sums them up by port and interval."""
 
-    times: Times
-    ports: dict[tuple[int, int, Interval], _Port] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """The collector of ``holdfast collect`` decodes and counts; hops come from each report."""
-        self.collector = Collector(Limits(), on_report=self._take)
-        self._failure_us, self._repair_us = (round(at * 1e6) for at in (self.times.failure_s, self.times.repair_s))
+    def __init__(self, times: Times) -> None:
+        """The collector of ``holdfast collect`` decodes and counts; hops come from the rows of its reports."""
+        self.collector = Collector(Limits(), with_rows=True)
+        failure_us, repair_us = (round(at * 1e6) for at in (times.failure_s, times.repair_s))
+        left = pl.col("egress_time")
+        self._interval = (
+            pl.when(left >= repair_us)
+            .then(pl.lit("repaired"))
+            .when(left >= failure_us)
+            .then(pl.lit("failed"))
+            .otherwise(pl.lit("before"))
+        )
+        self._sums = [self._sum_up()]
 
     def listen(self, network: Network) -> None:
         """From now on."""
@@ -111,53 +102,59 @@ class Reports:
         to_port = int.from_bytes(frame[UDP_OFFSET + 2 : UDP_OFFSET + 4], "big")
         if frame[12:14] == b"\x08\x00" and frame[23] == 17 and to_port == COLLECTOR_PORT:
             self.collector.take(time_ps // 1000, frame[UDP_OFFSET + 8 :])
+            if self.collector.core.rows >= report_rows.ROWS:
+                self._sums.append(self._sum_up())
 
-    def _take(self, _: int, report: Report) -> None:
-        if report.dropped:
-            return
-        for hop in report.path():
-            if None in (hop.node_id, hop.egress_port, hop.latency, hop.queue_occupancy, hop.egress_time):
-                continue
-            assert hop.node_id is not None
-            assert hop.egress_port is not None
-            assert hop.egress_time is not None
-            interval: Interval = "before"
-            if hop.egress_time >= self._repair_us:
-                interval = "repaired"
-            elif hop.egress_time >= self._failure_us:
-                interval = "failed"
-            port = self.ports.setdefault((hop.node_id, hop.egress_port, interval), _Port())
-            port.take(hop.latency or 0, hop.queue_occupancy or 0)
+    def _sum_up(self) -> pl.DataFrame:
+        """The hops that came since the last time, by port and interval."""
+        latency, queue = pl.col("latency").cast(pl.UInt64), pl.col("queue_occupancy").cast(pl.UInt64)
+        return (
+            report_rows.take(self.collector)
+            .filter(~pl.col("dropped"))
+            .drop_nulls([*PORT, "latency", "queue_occupancy", "egress_time"])
+            .group_by(*PORT, self._interval.alias("interval"))
+            .agg(
+                packets=pl.len().cast(pl.UInt64),
+                latency_sum=latency.sum(),
+                latency_max=latency.max(),
+                queue_sum=queue.sum(),
+                queue_max=queue.max(),
+            )
+        )
 
     def row(self, topology: Topology) -> TelemetryRow:
         """All that was reported."""
+        self._sums.append(self._sum_up())
+        sums = ("packets", "latency_sum", "queue_sum")
+        by_port = pl.concat(self._sums).group_by(*PORT, "interval")
+        found = by_port.agg(*(pl.col(name).sum() for name in sums), pl.col("latency_max", "queue_max").max())
         names = {switch.index: name for name, switch in topology.switches.items()}
         behind = {
             (end, port): other
             for link in topology.links
             for end, port, other in ((link.a, link.a_port, link.b), (link.b, link.b_port, link.a))
         }
-        collector = self.collector
         ports: list[PortRow] = [
             {
-                "switch": names[node],
-                "to": behind[names[node], port],
-                "interval": interval,
-                "packets": found.packets,
-                "latency_mean_us": found.latency_sum / found.packets,
-                "latency_max_us": found.latency_max,
-                "queue_mean": found.queue_sum / found.packets,
-                "queue_max": found.queue_max,
+                "switch": names[it["node_id"]],
+                "to": behind[names[it["node_id"]], it["egress_port"]],
+                "interval": it["interval"],
+                "packets": it["packets"],
+                "latency_mean_us": it["latency_sum"] / it["packets"],
+                "latency_max_us": it["latency_max"],
+                "queue_mean": it["queue_sum"] / it["packets"],
+                "queue_max": it["queue_max"],
             }
-            for (node, port, interval), found in sorted(self.ports.items())
-            if node in names and (names[node], port) in behind
+            for it in found.sort(*PORT, "interval").iter_rows(named=True)
+            if (names.get(it["node_id"]), it["egress_port"]) in behind
         ]
+        counts, flows = self.collector.counts(), self.collector.flows().values()
         return {
-            "reports": collector.reports,
-            "reports_lost": collector.reports_lost(),
-            "malformed": collector.malformed.total(),
-            "hops_exceeded": sum(flow.hops_exceeded for flow in collector.flows.values()),
-            "mtu_exceeded": sum(flow.mtu_exceeded for flow in collector.flows.values()),
+            "reports": counts.reports,
+            "reports_lost": counts.reports_lost,
+            "malformed": sum(self.collector.malformed().values()),
+            "hops_exceeded": sum(flow.hops_exceeded for flow in flows),
+            "mtu_exceeded": sum(flow.mtu_exceeded for flow in flows),
             "ports": ports,
         }
 

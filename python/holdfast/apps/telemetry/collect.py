@@ -1,14 +1,11 @@
 """``holdfast collect``: feeds a collector from a UDP socket while a network runs, or from a capture of one.
 
-The socket has a large buffer, and the kernel counts what it had no room for. This is the count that ``SO_RXQ_OVFL`` puts beside
-packets; ``SO_MEMINFO`` tells it at any time, so that the last losses are not missed.
+The socket has a large buffer, and the kernel counts what it had no room for. Packets are taken in batches, in ``crates/ports``.
 """
 
 from __future__ import annotations
 
 import ipaddress
-import socket
-import struct
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -20,23 +17,17 @@ from rich.live import Live
 from holdfast import _core, interrupts
 from holdfast.apps.telemetry import metrics, showing
 from holdfast.apps.telemetry.collector import Collector, Limits
-from holdfast.apps.telemetry.rows import RowWriter
+from holdfast.apps.telemetry.rows import ROWS, RowWriter
 from holdfast.errors import LiveError
 from holdfast.terminal import Console
-
-SO_RCVBUFFORCE, SO_MEMINFO = 33, 55
-"""Of Linux's asm-generic/socket.h; Python's ``socket`` does not name them."""
-
-_MEMINFO = struct.Struct("9I")
-"""Of linux/sock_diag.h; the last one is drops."""
 
 RECEIVE_BUFFER_BYTES = 64 << 20
 """Some 100,000 reports, a second's worth. Without privileges the kernel gives less (``net.core.rmem_max``)."""
 
-MOST_BYTES = 65_535
+PAUSE_S = 0.001
+"""After few packets: so the next batch is of some size, and the processor is not busy with waking up."""
 
-BATCH = 256
-"""Packets between two looks at the clock."""
+FEW = 32
 
 REFRESH_S = 1.0
 
@@ -45,57 +36,35 @@ DRAIN_S = 10.0
 
 
 class Receiver:
-    """A UDP socket whose packets go to a collector. A context manager."""
+    """A UDP socket whose packets go to a collector."""
 
-    def __init__(self, collector: Collector, host: str, port: int) -> None:
-        """Raises :class:`LiveError` if it cannot listen there; ``port`` 0 takes a free one."""
-        self._collector = collector
+    def __init__(self, collector: Collector, host: str, port: int, rows: RowWriter | None = None) -> None:
+        """Raises :class:`LiveError` if it cannot listen there; ``port`` 0 takes a free one. ``rows`` writes the collector's."""
+        self._collector, self._rows = collector, rows
         try:
-            family = socket.AF_INET6 if ipaddress.ip_address(host).version == 6 else socket.AF_INET
+            address = ipaddress.ip_address(host)
         except ValueError:
             raise LiveError(f"{host!r} is no IP address to listen at") from None
-        self._socket = socket.socket(family, socket.SOCK_DGRAM)
         try:
-            try:
-                self._socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, RECEIVE_BUFFER_BYTES)
-            except PermissionError:
-                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
-            self._socket.bind((host, port))
-        except (OSError, OverflowError) as error:
-            self._socket.close()
+            self._socket = _core.ReportSocket(address, port, RECEIVE_BUFFER_BYTES)
+        except _core.HoldfastError as error:
             raise LiveError(f"cannot listen for reports at {host}, port {port}: {error}") from None
-        self._drops = 0
 
     @property
     def port(self) -> int:
         """Where it listens."""
-        return int(self._socket.getsockname()[1])
+        return self._socket.port
 
     def receive(self, timeout_s: float) -> int:
-        """Takes up to :data:`BATCH` packets; waits for the first. Returns how many there were."""
-        collector, receive = self._collector, self._socket.recv
-        self._socket.settimeout(timeout_s)
-        try:
-            payload = receive(MOST_BYTES)
-        except TimeoutError:
-            return 0
-        now_ns = time.time_ns()
-        collector.take(now_ns, payload)
-        self._socket.setblocking(False)
-        for number in range(1, BATCH):
-            try:
-                payload = receive(MOST_BYTES)
-            except BlockingIOError:
-                return number
-            collector.take(now_ns, payload)
-        return BATCH
+        """Takes a batch of packets; waits for the first. Returns how many there were. Other threads run meanwhile."""
+        taken = self._collector.core.receive(self._socket, timeout_s, ROWS)
+        if self._rows is not None:
+            self._rows.write_full()
+        return taken
 
     def count_drops(self) -> None:
-        """Adds what the kernel has dropped since the last time. Its counter has 32 bits."""
-        told = self._socket.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, _MEMINFO.size)
-        drops = _MEMINFO.unpack(told)[8]
-        self._collector.receive_drops += (drops - self._drops) % (1 << 32)
-        self._drops = drops
+        """Notes what the kernel has dropped."""
+        self._collector.receive_drops = self._socket.drops()
 
     def run(self, until_s: float | None, refresh: Callable[[], None]) -> None:
         """Receives until a time on the monotonic clock (None: for ever), and calls ``refresh`` once a second and at the end."""
@@ -113,17 +82,12 @@ class Receiver:
                 refresh()
                 return
             wait_s = next_s - now_s if until_s is None else min(next_s, until_s) - now_s
-            self.receive(max(wait_s, 0.001))
-
-    def __enter__(self) -> Receiver:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._socket.close()
+            if 0 < self.receive(max(wait_s, 0.001)) < FEW:
+                time.sleep(PAUSE_S)
 
 
-def read_capture(collector: Collector, path: Path, port: int) -> int:
-    """Gives a collector the UDP packets of a capture that go to a port. Returns how many there were.
+def read_capture(collector: Collector, path: Path, port: int, rows: RowWriter | None = None) -> int:
+    """Gives a collector the UDP packets of a capture that go to a port. Returns how many there were. ``rows`` writes the collector's.
 
     Raises OSError, :class:`LiveError` if the file is no capture. Fragments are passed over: nodes do not fragment reports.
     """
@@ -137,6 +101,8 @@ def read_capture(collector: Collector, path: Path, port: int) -> int:
         if payload is not None:
             collector.take(time_ps // 1000, payload)
             found += 1
+            if rows is not None:
+                rows.write_full()
     return found
 
 
@@ -185,27 +151,28 @@ def run(settings: Settings, console: Console) -> None:
     if settings.capture is not None and (settings.metrics is not None or settings.seconds is not None):
         raise LiveError("--metrics and --for belong to listening; a capture is read at once")
     with ExitStack() as stack:
-        rows = None if settings.parquet is None else RowWriter(settings.parquet)
         collector = Collector(
             settings.limits,
             dscp=settings.dscp,
             udp_port=settings.udp_port,
-            on_report=None if rows is None else rows.take,
+            with_rows=settings.parquet is not None,
         )
-        if rows is not None:
+        rows = None
+        if settings.parquet is not None:
+            rows = RowWriter(settings.parquet, collector)
             stack.callback(rows.close)
         server = None
         if settings.metrics is not None:
             server = stack.enter_context(metrics.MetricsServer(*_endpoint("--metrics", settings.metrics)))
         if settings.capture is not None:
             try:
-                found = read_capture(collector, settings.capture, port)
+                found = read_capture(collector, settings.capture, port, rows)
             except OSError as error:
                 raise LiveError(f"cannot read {str(settings.capture)!r}: {error.strerror}") from None
             if not found:
                 raise LiveError(f"{str(settings.capture)!r} has no UDP packets to port {port}")
         else:
-            receiver = stack.enter_context(Receiver(collector, host, port))
+            receiver = Receiver(collector, host, port, rows)
             shown = stack.enter_context(Live(console=console, auto_refresh=False)) if settings.live else None
             # Programs wait for this line.
             console.print(f"listening at {host}, port {receiver.port}", markup=False, highlight=False, soft_wrap=True)

@@ -30,15 +30,16 @@ def _family(name: str, kind: str, about: str, samples: Iterable[tuple[str, float
 
 
 def _totals(collector: Collector) -> Iterator[str]:
+    counts, malformed = collector.counts(), collector.malformed()
     counters = (
-        ("packets_total", "UDP packets received.", collector.packets),
-        ("bytes_total", "Bytes of UDP payload received.", collector.bytes),
-        ("reports_total", "Reports decoded.", collector.reports),
-        ("reports_lost_total", "Reports that sequence numbers show as lost.", collector.reports_lost()),
+        ("packets_total", "UDP packets received.", counts.packets),
+        ("bytes_total", "Bytes of UDP payload received.", counts.bytes),
+        ("reports_total", "Reports decoded.", counts.reports),
+        ("reports_lost_total", "Reports that sequence numbers show as lost.", counts.reports_lost),
         ("receive_drops_total", "UDP packets that the kernel had no room for.", collector.receive_drops),
-        ("flows_evicted_total", "Flows that had to go for others.", collector.flows_evicted),
-        ("hops_refused_total", "Metadata of output ports beyond the limit.", collector.hops_refused),
-        ("reporters_refused_total", "Packets of reporters beyond the limit.", collector.reporters_refused),
+        ("flows_evicted_total", "Flows that had to go for others.", counts.flows_evicted),
+        ("hops_refused_total", "Metadata of output ports beyond the limit.", counts.hops_refused),
+        ("reporters_refused_total", "Packets of reporters beyond the limit.", counts.reporters_refused),
     )
     for name, about, value in counters:
         yield from _family(name, "counter", about, [("", value)])
@@ -46,14 +47,14 @@ def _totals(collector: Collector) -> Iterator[str]:
         "malformed_total",
         "counter",
         "UDP packets that are no reports, by the rule that they break.",
-        ((f'{{reason="{reason}"}}', collector.malformed[reason]) for reason in REASONS),
+        ((f'{{reason="{reason}"}}', malformed.get(reason, 0)) for reason in REASONS),
     )
-    yield from _family("flows", "gauge", "Flows in memory.", [("", len(collector.flows))])
+    yield from _family("flows", "gauge", "Flows in memory.", [("", counts.flows)])
 
 
 def _of_hops(collector: Collector) -> Iterator[str]:
     hops = []
-    for key, state in collector.hops.items():
+    for key, state in collector.hops().items():
         port = "unknown" if key.egress_port is None else str(key.egress_port)
         hops.append((f'node="{key.node_id}",port="{port}"', state))
     yield from _family(
@@ -97,7 +98,7 @@ def _drops(collector: Collector) -> Iterator[str]:
         "dropped_total",
         "counter",
         "Reported drops, by reason (numbers of p4lang/switch).",
-        ((f'{{node="{node}",reason="{reason}"}}', count) for (node, reason), count in collector.drops.items()),
+        ((f'{{node="{node}",reason="{reason}"}}', count) for (node, reason), count in collector.drops().items()),
     )
 
 

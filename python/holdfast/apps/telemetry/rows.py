@@ -1,18 +1,18 @@
-"""Reports as rows in Parquet files: one for each hop of each report. A file holds up to ``ROWS`` of them, so memory is bounded."""
+"""Reports as rows: one for each hop of each report. In Parquet files a file holds some ``ROWS`` of them, so memory is bounded."""
 
 from __future__ import annotations
 
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from holdfast.apps.telemetry.reports import Report
+from holdfast.apps.telemetry.collector import Collector
 from holdfast.errors import LiveError
 
 ROWS = 100_000
-"""Of a file, at most: some tens of megabytes before they are written."""
+"""After so many they are to be taken: some tens of megabytes. The packet that makes them so many may have more."""
 
 SCHEMA: dict[str, Any] = {
     "time_ns": pl.Int64,
@@ -48,10 +48,25 @@ SCHEMA: dict[str, Any] = {
 """``hop``: its place on the path, from 0. Times and latencies of hops are in the nodes' own units."""
 
 
+_FLOW = {name: SCHEMA[name] for name in ("source", "destination", "protocol", "source_port", "destination_port")}
+
+_NONE = (1 << 64) - 1
+
+
+def take(collector: Collector) -> pl.DataFrame:
+    """The rows of a collector since the last time; see ``SCHEMA``."""
+    columns, flows = collector.core.take_rows()
+    numbers = pl.DataFrame({name: np.frombuffer(data, "<u8") for name, data in columns})
+    known = [pl.when(pl.col(name) != _NONE).then(pl.col(name)).cast(SCHEMA.get(name, pl.UInt64)) for name, _ in columns]
+    ends = pl.DataFrame(flows, schema=_FLOW, orient="row").with_row_index("flow").cast({"flow": pl.UInt64})
+    joined = numbers.select(known).join(ends, on="flow", how="left", maintain_order="left")
+    return joined.select(list(SCHEMA))
+
+
 class RowWriter:
     """Writes ``reports-00000.parquet`` and so on into a directory. Close it at the end: what is not written yet is in memory."""
 
-    def __init__(self, directory: Path, rows_per_file: int = ROWS) -> None:
+    def __init__(self, directory: Path, collector: Collector, rows_per_file: int = ROWS) -> None:
         """Makes the directory. Raises :class:`LiveError` if it cannot, or if there are such files already."""
         try:
             directory.mkdir(parents=True, exist_ok=True)
@@ -59,36 +74,23 @@ class RowWriter:
             raise LiveError(f"cannot make the directory {str(directory)!r}: {error.strerror}") from None
         if any(directory.glob("reports-*.parquet")):
             raise LiveError(f"there are reports in {str(directory)!r} already; give another directory")
-        self._directory, self._rows_per_file = directory, rows_per_file
-        self._rows: list[tuple[object, ...]] = []
+        self._directory, self._collector, self._rows_per_file = directory, collector, rows_per_file
         self._files = 0
 
-    def take(self, time_ns: int, report: Report) -> None:
-        """Adds the rows of a report. Raises :class:`LiveError` if a file is full and cannot be written."""
-        flow = report.flow
-        ends: tuple[object, ...] = (None,) * 5
-        if flow is not None:
-            ends = (str(ip_address(flow.source)), str(ip_address(flow.destination)), *flow[3:])
-        path = report.path()
-        head = (
-            time_ns, report.node_id, report.hw_id, report.sequence, report.dropped, report.congested, report.tracked,
-            report.intermediate, report.drop_reason, *ends,
-        )  # fmt: skip
-        for number, hop in enumerate(path):
-            self._rows.append((*head, number, len(path), *hop))
-        if len(self._rows) >= self._rows_per_file:
+    def write_full(self) -> None:
+        """Writes a file, if there are rows for one. Raises :class:`LiveError` if it cannot."""
+        if self._collector.core.rows >= self._rows_per_file:
             self._write()
 
     def close(self) -> None:
         """Writes what is left; of no reports at all, a file without rows."""
-        if self._rows or not self._files:
+        if self._collector.core.rows or not self._files:
             self._write()
 
     def _write(self) -> None:
         file = self._directory / f"reports-{self._files:05}.parquet"
         try:
-            pl.DataFrame(self._rows, schema=SCHEMA, orient="row").write_parquet(file)
+            take(self._collector).write_parquet(file)
         except OSError as error:
             raise LiveError(f"cannot write {str(file)!r}: {error}") from None
         self._files += 1
-        self._rows = []

@@ -8,7 +8,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.apps.telemetry.collector import Collector, FlowState, HopState
+from holdfast.apps.telemetry.collector import Collector, HopState
 from holdfast.terminal import printable
 
 ROWS = 10
@@ -21,14 +21,10 @@ def _number(value: float | None) -> str:
 
 def flow_table(collector: Collector) -> Table:
     """The flows with most reports."""
-    table = Table(title=f"flows ({len(collector.flows):,})", title_justify="left")
+    table = Table(title=f"flows ({collector.counts().flows:,})", title_justify="left")
     for name in ("flow", "reports", "path", "changes", "latency (us)", "max", "drops"):
         table.add_column(name, justify="left" if name in ("flow", "path") else "right")
-
-    def reports(item: tuple[object, FlowState]) -> int:
-        return item[1].reports
-
-    for key, state in nlargest(ROWS, collector.flows.items(), key=reports):
+    for key, state in collector.flows(ROWS).items():
         table.add_row(
             printable(str(key)),
             _number(state.reports),
@@ -43,14 +39,15 @@ def flow_table(collector: Collector) -> Table:
 
 def hop_table(collector: Collector) -> Table:
     """The hops with the highest latency."""
-    table = Table(title=f"hops ({len(collector.hops):,})", title_justify="left")
+    hops = collector.hops()
+    table = Table(title=f"hops ({len(hops):,})", title_justify="left")
     for name in ("node", "port", "packets", "latency (us)", "mean", "max", "queue", "max", "congested"):
         table.add_column(name, justify="right")
 
     def slowest(item: tuple[object, HopState]) -> tuple[int, int]:
         return item[1].latency_max, item[1].packets
 
-    for key, state in nlargest(ROWS, collector.hops.items(), key=slowest):
+    for key, state in nlargest(ROWS, hops.items(), key=slowest):
         mean = state.latency_sum / state.latency_count if state.latency_count else None
         table.add_row(
             str(key.node_id),
@@ -68,10 +65,10 @@ def hop_table(collector: Collector) -> Table:
 
 def summary(collector: Collector) -> str:
     """Counts in a line."""
-    malformed = sum(collector.malformed.values())
+    counts, malformed = collector.counts(), sum(collector.malformed().values())
     return (
-        f"{collector.reports:,} reports in {collector.packets:,} packets; {collector.reports_lost():,} lost on the way, "
-        f"{collector.receive_drops:,} beyond capacity, {malformed:,} malformed; {sum(collector.drops.values()):,} drops reported"
+        f"{counts.reports:,} reports in {counts.packets:,} packets; {counts.reports_lost:,} lost on the way, "
+        f"{collector.receive_drops:,} beyond capacity, {malformed:,} malformed; {sum(collector.drops().values()):,} drops reported"
     )
 
 

@@ -34,41 +34,41 @@ def send(port: int, *payloads: bytes) -> None:
 
 def test_reports_from_the_socket() -> None:
     collector = Collector()
-    with collect.Receiver(collector, "127.0.0.1", 0) as receiver:
-        send(receiver.port, GOOD, b"nonsense", b"", md(1, (1, 5), own=(3, 7)))
-        while collector.packets < 4:
-            assert receiver.receive(60) > 0
-        assert receiver.receive(0.01) == 0
-    assert (collector.reports, sum(collector.malformed.values())) == (2, 2)
+    receiver = collect.Receiver(collector, "127.0.0.1", 0)
+    send(receiver.port, GOOD, b"nonsense", b"", md(1, (1, 5), own=(3, 7)))
+    while collector.counts().packets < 4:
+        assert receiver.receive(60) > 0
+    assert receiver.receive(0.01) == 0
+    assert (collector.counts().reports, sum(collector.malformed().values())) == (2, 2)
 
 
 def test_what_is_beyond_capacity_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collect, "RECEIVE_BUFFER_BYTES", 4096)
     collector = Collector()
     sent = 500
-    with collect.Receiver(collector, "127.0.0.1", 0) as receiver:
-        send(receiver.port, *(md(number, (1, 5), own=(3, 7)) for number in range(sent)))
-        while receiver.receive(0.2):
-            pass
-        receiver.count_drops()
-        receiver.count_drops()  # counted once
+    receiver = collect.Receiver(collector, "127.0.0.1", 0)
+    send(receiver.port, *(md(number, (1, 5), own=(3, 7)) for number in range(sent)))
+    while receiver.receive(0.2):
+        pass
+    receiver.count_drops()
+    receiver.count_drops()  # counted once
     assert collector.receive_drops > 0
-    assert collector.packets + collector.receive_drops == sent
+    assert collector.counts().packets + collector.receive_drops == sent
 
 
 def test_it_listens_until_its_time_is_over() -> None:
     refreshed = []
-    with collect.Receiver(Collector(), "::1" if socket.has_ipv6 else "127.0.0.1", 0) as receiver:
-        receiver.run(time.monotonic() + 0.05, lambda: refreshed.append(None))
+    receiver = collect.Receiver(Collector(), "::1" if socket.has_ipv6 else "127.0.0.1", 0)
+    receiver.run(time.monotonic() + 0.05, lambda: refreshed.append(None))
     assert refreshed
 
 
 def test_where_it_cannot_listen() -> None:
-    with collect.Receiver(Collector(), "127.0.0.1", 0) as receiver:
-        with pytest.raises(LiveError, match="cannot listen for reports"):
-            collect.Receiver(Collector(), "127.0.0.1", receiver.port)
-        with pytest.raises(LiveError, match="is no IP address"):
-            collect.Receiver(Collector(), "localhost", 0)
+    receiver = collect.Receiver(Collector(), "127.0.0.1", 0)
+    with pytest.raises(LiveError, match="cannot listen for reports"):
+        collect.Receiver(Collector(), "127.0.0.1", receiver.port)
+    with pytest.raises(LiveError, match="is no IP address"):
+        collect.Receiver(Collector(), "localhost", 0)
 
 
 def test_metrics() -> None:
@@ -103,10 +103,11 @@ def test_metrics() -> None:
 
 
 def test_rows(tmp_path: Path) -> None:
-    rows = RowWriter(tmp_path / "out", rows_per_file=4)
-    collector = Collector(on_report=rows.take)
+    collector = Collector(with_rows=True)
+    rows = RowWriter(tmp_path / "out", collector, rows_per_file=4)
     for number in range(3):
         collector.take(number, md(number, (2, 20), (1, 10), own=(3, 30)))
+        rows.write_full()
     collector.take(9, report(3, in_type=0))
     rows.close()
     files = sorted((tmp_path / "out").glob("*.parquet"))
@@ -117,7 +118,7 @@ def test_rows(tmp_path: Path) -> None:
     assert frame["hop"].to_list() == [0, 1, 2] * 3 + [0]
     assert frame["source"].to_list() == ["10.0.0.1"] * 9 + [None]
     with pytest.raises(LiveError, match="there are reports in"):
-        RowWriter(tmp_path / "out")
+        RowWriter(tmp_path / "out", collector)
 
 
 def unwrapped(output: str) -> str:

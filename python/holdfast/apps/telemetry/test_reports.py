@@ -208,7 +208,7 @@ def test_the_new_udp_header_is_in_the_report(compiled: Compile, executor: str, k
     assert (COLLECTOR_PORT, frame) == report_frame(0, 0x4000, words(LEFT << 16 | HOST), inner, v6=v6)
     (report,) = decode(frame[42:])
     assert report.flow is not None
-    assert report.flow[3:] == (6 if kind == "tcp" else 17, 1000, 2000)
+    assert report.flow[2:] == (6 if kind == "tcp" else 17, 1000, 2000)
 
 
 def test_source_and_sink_in_one(compiled: Compile, executor: str) -> None:

@@ -1,11 +1,10 @@
-"""``thesis.p4``: the program, its controller, and the decoder of its reports, which go back to senders."""
+"""``thesis.p4``: the program, its controller, and its reports, which go back to senders."""
 
 from __future__ import annotations
 
-import struct
 from typing import NamedTuple
 
-from holdfast._core import Program
+from holdfast import _core
 from holdfast.apps.telemetry import program
 from holdfast.apps.telemetry.planning import port_roles
 from holdfast.apps.telemetry.reports import MalformedReport
@@ -19,8 +18,6 @@ from holdfast.paths import ShortestPaths
 DATA_PORT, REPORT_PORT = 1337, 1338
 """UDP ports of packets with INT, and of reports."""
 
-HEADER_BYTES, HOP_BYTES = 3, 12
-MAX_HOPS = 84
 FIRST_SESSION = 1000
 """The clone session of port p is this plus p, and sends out of that port."""
 
@@ -35,23 +32,18 @@ class ThesisHop(NamedTuple):
     port: int
 
 
-_HEADER = struct.Struct(">BH")
-_HOP = struct.Struct(">IIHBB")
-
-
 def decode_thesis_report(payload: bytes) -> tuple[int, tuple[ThesisHop, ...]]:
     """The original UDP port, and the switches of the way, the first one first. Raises :class:`MalformedReport`."""
-    if len(payload) < HEADER_BYTES:
-        raise MalformedReport("short report header")
-    hops, port = _HEADER.unpack_from(payload)
-    if len(payload) != HEADER_BYTES + hops * HOP_BYTES:
-        raise MalformedReport("report length")
-    return port, tuple(ThesisHop._make(raw) for raw in _HOP.iter_unpack(payload[HEADER_BYTES:]))[::-1]
+    try:
+        port, hops = _core.decode_thesis_report(payload)
+    except _core.HoldfastError as error:
+        raise MalformedReport(str(error)) from None
+    return port, tuple(map(ThesisHop._make, hops))
 
 
-def compile_thesis() -> Program:
+def compile_thesis() -> _core.Program:
     """Compiles ``thesis.p4``."""
-    return Program.compile(str(program.HERE / "thesis.p4"))
+    return _core.Program.compile(str(program.HERE / "thesis.p4"))
 
 
 class ThesisController(Controller):

@@ -1,0 +1,300 @@
+//! The collector: what it keeps beside flows, and its limits. Of output ports and reporters, what comes beyond the limit is counted and
+//! not kept.
+
+use crate::{Flows, Rows};
+use std::collections::BTreeMap;
+use wire::report::{Hop, Indicators, Malformed, Report, decode};
+
+/// Upper bounds of the histogram of a hop's latency, in the nodes' unit.
+pub const LATENCY_BUCKETS: [u32; 17] = [
+    1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000,
+    1_000_000,
+];
+
+/// Numbers of reports, of which there are 2^22.
+const SEQUENCES: u32 = 1 << 22;
+
+/// A number that is so little behind the expected one is of a report that was overtaken.
+const REORDERED: u32 = 1 << 12;
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Flows.
+    pub flows: usize,
+    /// Output ports of nodes, and pairs of nodes and reasons of drops.
+    pub hops: usize,
+    /// Hardware subsystems of nodes.
+    pub reporters: usize,
+}
+
+/// An output port of a node; none if the reports do not say which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HopKey {
+    /// The node.
+    pub node_id: u32,
+    /// Its port.
+    pub egress_port: Option<u16>,
+}
+
+/// An output port of a node, as reports tell of it. Latencies are in the node's unit, queues in packets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HopState {
+    /// Reported packets.
+    pub packets: u64,
+    /// Those with a latency.
+    pub latency_count: u64,
+    /// The sum of their latencies.
+    pub latency_sum: u64,
+    /// The largest.
+    pub latency_max: u32,
+    /// The last.
+    pub latency_last: Option<u32>,
+    /// How many are in each of [`LATENCY_BUCKETS`], and beyond.
+    pub latency_buckets: [u64; LATENCY_BUCKETS.len() + 1],
+    /// The queue of the last packet that told one.
+    pub queue_last: Option<u32>,
+    /// The longest.
+    pub queue_max: u32,
+    /// The last utilisation.
+    pub tx_utilisation: Option<u32>,
+    /// Reports of congestion.
+    pub congested: u64,
+}
+
+impl HopState {
+    fn take(&mut self, hop: &Hop) {
+        self.packets += 1;
+        if let Some(latency) = hop.latency {
+            self.latency_count += 1;
+            self.latency_sum = self.latency_sum.saturating_add(latency.into());
+            self.latency_last = Some(latency);
+            self.latency_max = self.latency_max.max(latency);
+            self.latency_buckets[LATENCY_BUCKETS.partition_point(|bound| *bound < latency)] += 1;
+        }
+        if let Some(queue) = hop.queue {
+            self.queue_last = Some(queue.occupancy);
+            self.queue_max = self.queue_max.max(queue.occupancy);
+        }
+        self.tx_utilisation = hop.tx_utilisation.or(self.tx_utilisation);
+    }
+}
+
+/// A hardware subsystem of a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReporterState {
+    /// Its reports.
+    pub reports: u64,
+    /// Numbers that were passed over. A report that arrives late is taken out again.
+    pub lost: u64,
+    next_sequence: u32,
+}
+
+/// Takes the payloads of UDP packets, whatever is in them.
+#[derive(Debug)]
+pub struct Collector {
+    /// Payloads taken.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Reports in them.
+    pub reports: u64,
+    /// Hops and reasons of drops beyond the limit.
+    pub hops_refused: u64,
+    /// Payloads of reporters beyond the limit.
+    pub reporters_refused: u64,
+    malformed: [u64; Malformed::ALL.len()],
+    flows: Flows,
+    hops: BTreeMap<HopKey, HopState>,
+    drops: BTreeMap<(u32, u8), u64>,
+    reporters: BTreeMap<(u32, u8), ReporterState>,
+    rows: Option<Rows>,
+    limits: Limits,
+    indicators: Indicators,
+}
+
+impl Collector {
+    /// A collector of a domain. It keeps [`Rows`] only if they are wanted: somebody has to take them.
+    pub fn new(limits: Limits, indicators: Indicators, with_rows: bool) -> Collector {
+        Collector {
+            packets: 0,
+            bytes: 0,
+            reports: 0,
+            hops_refused: 0,
+            reporters_refused: 0,
+            malformed: [0; Malformed::ALL.len()],
+            flows: Flows::new(limits.flows),
+            hops: BTreeMap::new(),
+            drops: BTreeMap::new(),
+            reporters: BTreeMap::new(),
+            rows: with_rows.then(Rows::default),
+            limits,
+            indicators,
+        }
+    }
+
+    /// Flows.
+    pub fn flows(&self) -> &Flows {
+        &self.flows
+    }
+
+    /// Output ports.
+    pub fn hops(&self) -> &BTreeMap<HopKey, HopState> {
+        &self.hops
+    }
+
+    /// Reported drops by node and reason.
+    pub fn drops(&self) -> &BTreeMap<(u32, u8), u64> {
+        &self.drops
+    }
+
+    /// Reporters by node and hardware subsystem.
+    pub fn reporters(&self) -> &BTreeMap<(u32, u8), ReporterState> {
+        &self.reporters
+    }
+
+    /// Payloads that break a rule.
+    pub fn malformed(&self, rule: Malformed) -> u64 {
+        self.malformed[rule as usize]
+    }
+
+    /// Rows that nobody has taken yet.
+    pub fn rows(&self) -> usize {
+        self.rows.as_ref().map_or(0, Rows::len)
+    }
+
+    /// Gives the rows away.
+    pub fn take_rows(&mut self) -> Rows {
+        self.rows.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// A UDP packet's payload, with the time of its arrival.
+    pub fn take(&mut self, now_ns: u64, payload: &[u8]) {
+        self.packets += 1;
+        self.bytes += payload.len() as u64;
+        match decode(payload, &self.indicators) {
+            Err(rule) => self.malformed[rule as usize] += 1,
+            Ok(reports) => {
+                self.count_sequence(&reports);
+                for report in &reports {
+                    self.take_report(now_ns, report);
+                }
+            }
+        }
+    }
+
+    /// One number belongs to a packet, that may hold several reports.
+    fn count_sequence(&mut self, reports: &[Report]) {
+        let Some(first) = reports.first() else {
+            return;
+        };
+        let key = (first.node_id, first.hw_id);
+        let is_full = self.reporters.len() >= self.limits.reporters;
+        if is_full && !self.reporters.contains_key(&key) {
+            self.reporters_refused += 1;
+            return;
+        }
+        let state = self.reporters.entry(key).or_insert(ReporterState {
+            next_sequence: first.sequence,
+            ..ReporterState::default()
+        });
+        state.reports += reports.len() as u64;
+        let ahead = first.sequence.wrapping_sub(state.next_sequence) % SEQUENCES;
+        if ahead < SEQUENCES - REORDERED {
+            state.lost += u64::from(ahead);
+            state.next_sequence = (first.sequence + 1) % SEQUENCES;
+        } else {
+            state.lost = state.lost.saturating_sub(1);
+        }
+    }
+
+    fn take_report(&mut self, now_ns: u64, report: &Report) {
+        self.reports += 1;
+        if let Some(rows) = &mut self.rows {
+            rows.take(now_ns, report);
+        }
+        let mut path = report.path().peekable();
+        while let Some(hop) = path.next() {
+            // The reporting node, which is the last one, has sent a dropped packet nowhere.
+            if !report.dropped || path.peek().is_some() {
+                self.update_hop(&hop, |state| state.take(&hop));
+            }
+        }
+        if report.congested {
+            self.update_hop(&report.hop, |state| state.congested += 1);
+        }
+        if report.dropped {
+            let key = (report.node_id, report.drop_reason.unwrap_or(0));
+            match self.drops.len() < self.limits.hops || self.drops.contains_key(&key) {
+                true => *self.drops.entry(key).or_default() += 1,
+                false => self.hops_refused += 1,
+            }
+        }
+        if let Some(key) = report.packet.flow {
+            self.flows.take(now_ns, key, report);
+        }
+    }
+
+    fn update_hop(&mut self, hop: &Hop, update: impl FnOnce(&mut HopState)) {
+        let Some(node_id) = hop.node_id else {
+            return;
+        };
+        let key = HopKey {
+            node_id,
+            egress_port: hop.egress_port,
+        };
+        if let Some(state) = self.hops.get_mut(&key) {
+            update(state);
+        } else if self.hops.len() < self.limits.hops {
+            update(self.hops.entry(key).or_default());
+        } else {
+            self.hops_refused += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A payload with one report of a dropped, congested or passed packet: flags, metadata bits and the words behind them.
+    fn any_payload() -> impl Strategy<Value = Vec<u8>> {
+        let header = (any::<u16>(), 0..6u8, any::<u8>(), any::<u16>());
+        (header, proptest::collection::vec(any::<u32>(), 0..20)).prop_map(
+            |((sequence, node, flags, bits), words)| {
+                let first = 2 << 28 | u32::from(sequence);
+                let mut payload = first.to_be_bytes().to_vec();
+                payload.extend_from_slice(&[0, 0, 0, node, 0x10, 0xFF, words.len() as u8, flags]);
+                payload.extend_from_slice(&bits.to_be_bytes());
+                payload.extend_from_slice(&[0, 0, 0, 1, 0, 0]);
+                payload.extend(words.iter().flat_map(|word| word.to_be_bytes()));
+                payload
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn memory_is_bounded_and_everything_counted(
+            payloads in proptest::collection::vec(prop_oneof![any_payload(), any::<Vec<u8>>()], 0..60),
+        ) {
+            let limits = Limits { flows: 2, hops: 3, reporters: 2 };
+            let indicators = Indicators { dscp: 0x17, dscp_mask: 0x3F, udp_port: 54321 };
+            let mut collector = Collector::new(limits, indicators, true);
+            for payload in &payloads {
+                collector.take(1, payload);
+            }
+            prop_assert_eq!(collector.packets, payloads.len() as u64);
+            let malformed: u64 = Malformed::ALL.iter().map(|rule| collector.malformed(*rule)).sum();
+            let right = payloads.iter().filter_map(|it| decode(it, &indicators).ok());
+            let (groups, reports) = right.fold((0, 0), |(groups, reports), it| (groups + 1, reports + it.len()));
+            prop_assert_eq!((groups + malformed, reports as u64), (collector.packets, collector.reports));
+            prop_assert!(collector.hops().len() <= 3 && collector.drops().len() <= 3);
+            prop_assert!(collector.reporters().len() <= 2 && collector.flows().len() <= 2);
+            prop_assert_eq!(collector.rows() as u64, collector.reports);
+            prop_assert_eq!(collector.take_rows().len() as u64, collector.reports);
+            prop_assert_eq!(collector.rows(), 0);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The hops of reports as columns: a row for each hop of each report.
+
+use std::collections::HashMap;
+use wire::report::{FlowKey, Report};
+
+/// The columns, in their order; `flow` is an index into [`Rows::flows`], `hop` a hop's place on the path from 0.
+pub const COLUMNS: [&str; 25] = [
+    "time_ns",
+    "reporter",
+    "hw_id",
+    "sequence",
+    "dropped",
+    "congested",
+    "tracked",
+    "intermediate",
+    "drop_reason",
+    "flow",
+    "hop",
+    "hops",
+    "node_id",
+    "ingress_port",
+    "egress_port",
+    "latency",
+    "queue_id",
+    "queue_occupancy",
+    "ingress_time",
+    "egress_time",
+    "ingress_interface",
+    "egress_interface",
+    "tx_utilisation",
+    "buffer_id",
+    "buffer_occupancy",
+];
+
+/// What is not known, in a column.
+pub const NONE: u64 = u64::MAX;
+
+/// Columns of 64-bit integers, little-endian, and the flows that they name.
+#[derive(Debug, Default)]
+pub struct Rows {
+    columns: [Vec<u8>; COLUMNS.len()],
+    flows: Vec<FlowKey>,
+    // Where a flow is. Never iterated.
+    places: HashMap<FlowKey, u64>,
+}
+
+impl Rows {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.columns[0].len() / 8
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.columns[0].is_empty()
+    }
+
+    /// A column for each of [`COLUMNS`].
+    pub fn columns(&self) -> &[Vec<u8>; COLUMNS.len()] {
+        &self.columns
+    }
+
+    /// The flows of the column `flow`.
+    pub fn flows(&self) -> &[FlowKey] {
+        &self.flows
+    }
+
+    /// Adds the hops of a report.
+    pub(crate) fn take(&mut self, now_ns: u64, report: &Report) {
+        let flow = report.packet.flow.map(|key| {
+            *self.places.entry(key).or_insert_with(|| {
+                self.flows.push(key);
+                self.flows.len() as u64 - 1
+            })
+        });
+        let hops = report.path().count() as u64;
+        for (number, hop) in report.path().enumerate() {
+            let values = [
+                Some(now_ns),
+                Some(report.node_id.into()),
+                Some(report.hw_id.into()),
+                Some(report.sequence.into()),
+                Some(report.dropped.into()),
+                Some(report.congested.into()),
+                Some(report.tracked.into()),
+                Some(report.intermediate.into()),
+                report.drop_reason.map(u64::from),
+                flow,
+                Some(number as u64),
+                Some(hops),
+                hop.node_id.map(u64::from),
+                hop.ingress_port.map(u64::from),
+                hop.egress_port.map(u64::from),
+                hop.latency.map(u64::from),
+                hop.queue.map(|it| it.id.into()),
+                hop.queue.map(|it| it.occupancy.into()),
+                hop.ingress_time,
+                hop.egress_time,
+                hop.ingress_interface.map(u64::from),
+                hop.egress_interface.map(u64::from),
+                hop.tx_utilisation.map(u64::from),
+                hop.buffer.map(|it| it.id.into()),
+                hop.buffer.map(|it| it.occupancy.into()),
+            ];
+            for (column, value) in self.columns.iter_mut().zip(values) {
+                column.extend_from_slice(&value.unwrap_or(NONE).to_le_bytes());
+            }
+        }
+    }
+}
