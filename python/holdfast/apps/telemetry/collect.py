@@ -188,7 +188,7 @@ def run(settings: Settings, console: Console) -> None:
                 with interrupts.raised():
                     receiver.run(until_s, refresh)
             except KeyboardInterrupt:
-                pass
+                receiver.count_drops()
     if not settings.live or settings.capture is not None:
         console.print(showing.view(collector))
 

@@ -1,0 +1,1 @@
+"""What measures the collector, and is not shipped."""
