@@ -96,6 +96,7 @@ def test_nodes_that_report_one_by_one() -> None:
     assert (state.path, state.path_changes) == ([1, 2, 3], 0)
     for payload in (xd(1, 63), xd(4, 62), xd(3, 61)):
         collector.take(0, payload)
+    (state,) = collector.flows().values()
     assert (state.path, state.path_changes) == ([1, 4, 3], 1)
 
 
