@@ -396,6 +396,7 @@ const APPLICATIONS: [(&str, &[(&str, &str)]); 22] = [
     ("bier/bier.p4", &[("REPLICATION", "1")]),
     ("bier/bier.p4", &[("REPLICATION", "2")]),
     ("bier/bier.p4", &[("ONE_PLUS_ONE", "1")]),
+    ("bng/access.p4", &[]),
     ("bng/balancer.p4", &[]),
     ("bng/bng.p4", &[]),
     ("bng/bng.p4", &[("AUTH_ONLY", "1")]),

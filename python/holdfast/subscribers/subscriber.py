@@ -30,7 +30,8 @@ class Timer(Protocol):
 class Account:
     """Who dials, and what for. ``pap``: insists on PAP. ``max_payload`` above 1492 asks for it by RFC 4638.
 
-    ``redial_s``: how long after a lost session it dials again; None never.
+    ``redial_s``: how long after a lost session it dials again; None never. ``keepalive_s``: seconds between LCP Echo-Requests, None
+    for none; when more than ``keepalive_failures`` in a row are not answered, the session is lost.
     """
 
     user: str
@@ -43,6 +44,8 @@ class Account:
     pap: bool = False
     max_payload: int = 1492
     redial_s: float | None = None
+    keepalive_s: float | None = None
+    keepalive_failures: int = 3
     access_tags: bytes = b""
 
 
@@ -442,8 +445,26 @@ class Subscriber:
             return
         self.state, self.up_s = "up", self._clock.now()
         self.counts.sessions += 1
+        self._keep_alive(0)
         if self._up is not None:
             self._up(self)
+
+    def _keep_alive(self, missed: int) -> None:
+        """Asks the gateway whether it is there, as long as it answers often enough."""
+        self._stop("keepalive")
+        if self.account.keepalive_s is None:
+            return
+        if missed > self.account.keepalive_failures:
+            self._lost("the gateway does not answer")
+            return
+        before = self.counts.sent.get("echo replies", 0)
+
+        def look() -> None:
+            answered = self.counts.sent.get("echo replies", 0) > before
+            self._keep_alive(0 if answered else missed + 1)
+
+        self._timers["keepalive"] = self._clock.call_later(self.account.keepalive_s, look)
+        self.echo()
 
     # IPv6.
 

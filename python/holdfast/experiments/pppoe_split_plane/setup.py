@@ -31,7 +31,7 @@ from holdfast.network import SimulatedNetwork
 from holdfast.subscribers.plane import Clock, Line, Session, UserPlane
 from holdfast.topology import Topology
 
-HOMES = Path(apps.__path__[0]) / "bng" / "tests" / "homes.p4"
+HOMES = Path(apps.__path__[0]) / "bng" / "access.p4"
 GATEWAY_MAC = "02:00:00:00:00:01"
 SERVER_ADDRESS = "198.51.100.9/24"
 HOME_ADDRESS = IPv4Address("10.0.0.1")

@@ -1,0 +1,163 @@
+"""The access node's controller: modelled subscribers on their lines, and the entries by which their hosts' packets become a session's.
+
+It knows gateways by their MAC addresses and ports alone. Hosts' packets are the program's business (``apps/bng/access.p4``).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from holdfast import apps
+from holdfast._core import Program
+from holdfast.apps.bng.clock import NetworkClock
+from holdfast.apps.bng.frames import tagged, untagged
+from holdfast.controller import Controller
+from holdfast.p4runtime.client import Client
+from holdfast.subscribers.plane import Line
+from holdfast.subscribers.subscriber import Account, Subscriber
+
+NODE = "access"
+"""The switch."""
+
+DELAY_MS = 1.0
+"""From a frame for a subscriber to its answer."""
+
+OFFER_DELAY_S = 0.005
+"""A subscriber whose gateway is another one hears of a gateway that much later, so that each has its part (PADO delay)."""
+
+REDIAL_S = 0.5
+"""How long a subscriber that has lost its session waits before it dials again."""
+
+
+@cache
+def program() -> Program:
+    """Compiled once per process."""
+    return Program.compile(str(Path(apps.__path__[0]) / "bng" / "access.p4"))
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Somebody who dials: ``host`` is the host behind the line, None if nobody measures its packets. ``at_s``: when it dials."""
+
+    number: int
+    user: str
+    password: str
+    at_s: float
+    host: str | None
+
+    @property
+    def line(self) -> Line:
+        """Of its own."""
+        return Line(1, 100 + self.number // 4000, 1 + self.number % 4000)
+
+    @property
+    def mac(self) -> bytes:
+        """Of its home gateway."""
+        return b"\x02\x0a" + self.number.to_bytes(4, "big")
+
+
+@dataclass
+class Online:
+    """What became of a caller: by each time that it came online the time, the session and its gateway."""
+
+    model: Subscriber
+    sessions: list[tuple[float, int, bytes]] = field(default_factory=list)
+    entries: list[tuple[str, dict[str, int | bytes | str]]] = field(default_factory=list)
+
+
+class AccessNode(Controller):
+    """All callers. ``uplinks``: the node's ports, by the MAC address of the gateway there, in the order of preference."""
+
+    def __init__(self, callers: list[Caller], uplinks: Mapping[bytes, int], *, seed: int, keepalive_s: float) -> None:
+        super().__init__(reaction_delay_ms=DELAY_MS)
+        self.callers, self._uplinks = callers, uplinks
+        self._seed, self._keepalive_s = seed, keepalive_s
+        self.online: list[Online] = []
+        self._by_mac: dict[tuple[Line, bytes], Subscriber] = {}
+
+    @property
+    def client(self) -> Client:
+        """Of the node."""
+        return self.clients[NODE]
+
+    def on_start(self) -> None:
+        """Has everybody dial at their times."""
+        clock = NetworkClock(self.plane)
+        for caller in self.callers:
+            model = Subscriber(
+                Account(
+                    caller.user,
+                    caller.password,
+                    ipv6=False,
+                    delegation=False,
+                    redial_s=REDIAL_S,
+                    keepalive_s=self._keepalive_s,
+                ),
+                caller.mac,
+                clock,
+                self._sender(caller),
+                seed=random.Random(f"{self._seed} {caller.number}").getrandbits(32),
+                up=self._up(caller),
+            )
+            self.online.append(Online(model))
+            self._by_mac[caller.line, caller.mac] = model
+            clock.call_later(caller.at_s, model.dial)
+
+    def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
+        """A frame of a gateway for a subscriber."""
+        if switch != NODE:
+            return
+        line, frame = untagged(packet, 1)
+        model = self._by_mac.get((line, frame[:6]))
+        if model is not None:
+            model.receive(frame)
+
+    def _sender(self, caller: Caller) -> Callable[[bytes], None]:
+        """Writes frames to the gateway that they are for; to all gateways, if they are for any."""
+        ports = list(self._uplinks.values())
+        first = caller.number % len(ports)
+        preferred = ports[first:] + ports[:first]
+
+        def send(frame: bytes) -> None:
+            wire = tagged(caller.line, frame, 0x8100, port_tag=False)
+            if not frame[0] & 1:
+                self.client.packet_out(wire, egress_port=self._uplinks[frame[:6]])
+                return
+            for place, port in enumerate(preferred):
+                self._send_later(place * OFFER_DELAY_S, wire, port)
+
+        return send
+
+    def _send_later(self, delay_s: float, wire: bytes, port: int) -> None:
+        if delay_s:
+            self.plane.call_later(1000 * delay_s, lambda: self.client.packet_out(wire, egress_port=port))
+        else:
+            self.client.packet_out(wire, egress_port=port)
+
+    def _up(self, caller: Caller) -> Callable[[Subscriber], None]:
+        """Notes that a caller is online, and lets its host's packets through."""
+
+        def up(model: Subscriber) -> None:
+            own = self.online[caller.number]
+            own.sessions.append((self.plane.now_ps / 1e12, model.session, model.gateway))
+            if caller.host is None:
+                return
+            for table, key in own.entries:
+                self.client.delete(table, key)
+            host, attachment = self.topology.hosts[caller.host], self.topology.attachment(caller.host)
+            line, port = caller.line, attachment.port
+            tags = {"s_vid": line.s_tag, "c_vid": line.c_tag}
+            session: dict[str, int | bytes | str] = {"session_id": model.session, "mac": caller.mac, **tags}
+            home: dict[str, int | bytes | str] = {"port": port}
+            away: dict[str, int | bytes | str] = {**session, "address": str(host.address.ip)}
+            uplink = self._uplinks[model.gateway]
+            self.client.insert("homes", home, "dial", {"uplink": uplink, "gateway": model.gateway, **session})
+            to_host = {"port": port, "host_mac": host.mac, "our_mac": self.topology.port_mac(NODE, port)}
+            self.client.insert("hosts", away, "deliver", to_host)
+            own.entries = [("homes", home), ("hosts", away)]
+
+        return up

@@ -1,0 +1,364 @@
+"""A network with the gateways of one mechanism: access node, gateways, core, a server, subscribers, RADIUS, and what can fail."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from functools import cache
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+from typing import Any, Final
+
+from holdfast._core import Program
+from holdfast.apps.bng import (
+    AccessPort,
+    CorePort,
+    Edges,
+    Route,
+    SingleGateway,
+    SplitCables,
+    SplitGateway,
+    compile_balancer,
+    compile_bng,
+)
+from holdfast.apps.bng.edges import mac_bytes
+from holdfast.apps.router import compile_router
+from holdfast.compare.bng import access, core
+from holdfast.compare.bng.access import AccessNode, Caller
+from holdfast.compare.bng.core import Announced, Core
+from holdfast.compare.bng.mechanisms import Mechanism
+from holdfast.compare.bng.radius_server import Known, RadiusServer
+from holdfast.compare.bng.scenario import DIAL_S, NO_FAILURE, TRAFFIC_S, Written
+from holdfast.controller import Controller
+from holdfast.network import SimulatedNetwork
+from holdfast.subscribers.configuration import Configuration
+from holdfast.subscribers.gateway import Gateway
+from holdfast.subscribers.plane import Clock, UserPlane
+from holdfast.subscribers.radius import RadiusClient
+from holdfast.subscribers.store import SqliteStore
+from holdfast.topology import Topology
+from holdfast.traffic import UdpStream
+
+SERVER: Final = "server"
+SERVER_ADDRESS: Final = "198.51.100.9/24"
+POOL: Final = IPv4Network("100.64.0.0/16")
+FIRST_ADDRESS: Final = IPv4Address("100.64.1.0")
+SECRET: Final = "between gateway and server"
+
+CONTROL_DELAY_MS: Final = 2.0
+"""From a frame for the control plane to its answer."""
+
+RADIUS_DELAY_S: Final = 0.002
+"""Of a datagram to the server or back."""
+
+PAYLOAD_BYTES: Final = 200
+
+LINK: Final[dict[str, Any]] = {"rate_bps": 10_000_000_000}
+ACCESS_MS, CABLE_MS, CORE_MS = 0.5, 0.01, 0.5
+"""Delays: of links to the access node, of cables within a gateway, and of links to the core."""
+
+_ACCESS, _CORE = 1, 2
+"""A gateway's ports."""
+
+
+@cache
+def _programs() -> dict[str, Program]:
+    """Compiled once per process."""
+    return {
+        "access": access.program(),
+        "core": compile_router(),
+        "balancer": compile_balancer(),
+        "gateway": compile_bng("single"),
+        "authentication": compile_bng("auth"),
+        "forward": compile_bng("forward"),
+    }
+
+
+def _address(number: int) -> IPv4Address:
+    """Of a caller; hosts have subnets of their own."""
+    return FIRST_ADDRESS + 4 * number + 1
+
+
+def _gateway_mac(number: int) -> str:
+    return f"02:00:00:00:01:{number:02x}"
+
+
+def _core_mac(number: int) -> str:
+    return f"02:00:00:00:02:{number:02x}"
+
+
+def topology(mechanism: Mechanism, subscribers: int) -> Topology:
+    """The switches of a mechanism, the subscribers' hosts, and a server; where they are drawn, too."""
+    found = Topology(mechanism.name)
+    found.add_switch(access.NODE, position=(0.0, 0.0))
+    found.add_switch(core.NODE, position=(2.0, 0.0))
+    found.add_host(SERVER, SERVER_ADDRESS)
+    found.add_link(SERVER, core.NODE, b_port=1, delay_ms=CORE_MS, **LINK)
+    for number in range(subscribers):
+        host = f"home{number}"
+        found.add_host(host, f"{_address(number)}/30")
+        found.add_link(host, access.NODE, b_port=number + 1, delay_ms=CABLE_MS, **LINK)
+    for number, name in enumerate(mechanism.names):
+        height = 0.5 * (mechanism.gateways - 1) - number
+        first = name if not mechanism.planes else "balancer"
+        found.add_switch(first, position=(1.0, height))
+        found.add_link(
+            access.NODE, first, a_port=subscribers + 1 + number, b_port=_ACCESS, delay_ms=ACCESS_MS, **LINK
+        )
+        found.add_link(
+            first, core.NODE, a_port=3 if mechanism.planes else _CORE, b_port=2 + number, delay_ms=CORE_MS, **LINK
+        )
+        if mechanism.planes:
+            _add_planes(found, mechanism.planes)
+    return found
+
+
+def _add_planes(found: Topology, planes: int) -> None:
+    found.add_switch("authentication", position=(1.0, 0.6))
+    found.add_link("authentication", "balancer", a_port=1, b_port=2, delay_ms=CABLE_MS, **LINK)
+    for number in range(planes):
+        name = f"forward{number + 1}"
+        found.add_switch(name, position=(1.0 + 0.5 * (2 * number - planes + 1), -0.6))
+        for port, balancer_port in zip((_ACCESS, _CORE), _balancer_ports(number), strict=True):
+            found.add_link(name, "balancer", a_port=port, b_port=balancer_port, delay_ms=CABLE_MS, **LINK)
+
+
+def _balancer_ports(number: int) -> tuple[int, int]:
+    """To both sides of a forwarding plane."""
+    return 10 * number + 11, 10 * number + 12
+
+
+class _Life:
+    """Of a process; its timers and what it waits for end with it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock, self.over = clock, False
+
+    def now(self) -> float:
+        """See :class:`Clock`."""
+        return self._clock.now()
+
+    def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
+        """See :class:`Clock`."""
+        return self._clock.call_later(delay_s, lambda: None if self.over else action())
+
+
+class ControlProcess:
+    """A gateway's control plane, which can be killed and started again: then it has what its predecessor left on disk."""
+
+    def __init__(self, world: World, number: int, name: str) -> None:
+        self._world, self._number, self._name = world, number, name
+        # SQLite's name for a database in memory: it outlives the process here, as a file does.
+        self.store = SqliteStore(Path(":memory:"))
+        self._lives = 0
+        self._life: _Life | None = None
+        self._plane: UserPlane | None = None
+        self.gateway: Gateway | None = None
+        self.radius: RadiusClient | None = None
+
+    def start(self, plane: UserPlane, clock: Clock) -> None:
+        """A new process: it takes up the sessions that it finds."""
+        self._lives += 1
+        self._plane, self._life = plane, _Life(clock)
+        configuration = self._world.configuration(self._number, self._name)
+        assert configuration.radius is not None
+        drawn = random.Random(f"{self._world.seed} {self._name} {self._lives}").randbytes
+        radius = self.radius = RadiusClient(
+            configuration.radius,
+            self._life,
+            self._transmit(self._life),
+            random=drawn,
+            wall=clock.now,
+            queue=self.store,
+        )
+        self.gateway = Gateway(
+            configuration,
+            Announced(plane, self._name, self._world.core),
+            self._life,
+            radius,
+            random=drawn,
+            accountant=radius,
+            store=self.store,
+            wall=clock.now,
+        )
+        self.gateway.reconcile()
+        self.gateway.start()
+
+    def kill(self) -> None:
+        """The process is gone; nobody hears what the user plane sends to it."""
+        assert self._life is not None and self._plane is not None
+        self._life.over = True
+        self._plane.receive(lambda line, frame: None)
+
+    def _transmit(self, life: _Life) -> Callable[[int, bool, int, bytes], None]:
+        def transmit(server: int, accounting: bool, channel: int, data: bytes) -> None:
+            def arrive() -> None:
+                answer = self._world.radius.answer(data)
+                if answer is not None:
+                    life.call_later(RADIUS_DELAY_S, lambda: self._received(life, server, accounting, channel, answer))
+
+            life.call_later(RADIUS_DELAY_S, arrive)
+
+        return transmit
+
+    def _received(self, life: _Life, server: int, accounting: bool, channel: int, answer: bytes) -> None:
+        if life is self._life and self.radius is not None:
+            self.radius.received(server, accounting, channel, answer)
+
+
+class _Split(SplitGateway):
+    """A split gateway that reacts to ports after a delay of its own, and to packets sooner."""
+
+    def __init__(self, *given: Any, reaction_delay_ms: float) -> None:
+        super().__init__(*given, reaction_delay_ms=CONTROL_DELAY_MS)
+        self._port_delay_ms = reaction_delay_ms
+
+    def on_port_change(self, switch: str, port: int, up: bool) -> None:
+        """See :class:`SplitGateway`."""
+        react = super().on_port_change
+        self.plane.call_later(self._port_delay_ms, lambda: react(switch, port, up))
+
+
+class World:
+    """All of it. Time is zero, and nothing has run yet."""
+
+    def __init__(self, given: Written, mechanism: Mechanism, seed: int) -> None:
+        self.given, self.mechanism, self.seed = given, mechanism, seed
+        crowd = given.subscribers
+        drawn = random.Random(seed)
+        self.topology = topology(mechanism, crowd.subscribers)
+        self.callers = [
+            Caller(number, f"subscriber{number}", f"secret{number}", drawn.uniform(0.0, DIAL_S), f"home{number}")
+            for number in range(crowd.subscribers)
+        ]
+        self.callers += [
+            Caller(crowd.subscribers + number, f"newcomer{number}", f"new{number}", at_s, None)
+            for number, at_s in enumerate(given.newcomers)
+        ]
+        self.radius = RadiusServer(
+            SECRET.encode(), {each.user: Known(each.password, _address(each.number)) for each in self.callers}
+        )
+        names = mechanism.names
+        uplinks = {mac_bytes(_gateway_mac(at)): crowd.subscribers + 1 + at for at in range(len(names))}
+        self.access = AccessNode(self.callers, uplinks, seed=seed, keepalive_s=crowd.keepalive_s)
+        reaction_ms = given.times.reaction_delay_ms
+        ways = {name: (2 + number, _core_mac(number)) for number, name in enumerate(names)}
+        self.core = Core(ways, SERVER, reaction_delay_ms=reaction_ms)
+        self.processes = [ControlProcess(self, number, name) for number, name in enumerate(names)]
+        self.controllers = [self._controller(number, name) for number, name in enumerate(names)]
+        controllers: list[Controller] = [self.core, *self.controllers, self.access]
+        self.network = SimulatedNetwork(
+            self.topology,
+            {name: _programs()[_kind(name)] for name in self.topology.switches},
+            controllers,
+            seed=seed,
+            detection_delay_ms=given.times.detection_delay_ms,
+            executor=given.executor,
+        )
+        self.flows = [self._streams(caller, drawn) for caller in self.callers if caller.host is not None]
+
+    def configuration(self, number: int, name: str) -> Configuration:
+        """Of a gateway's control plane."""
+        return Configuration.model_validate(
+            {
+                "name": name,
+                "mac": _gateway_mac(number),
+                "address": str(POOL[1]),
+                "pools": {"default": str(POOL)},
+                "echo_interval_s": self.given.subscribers.keepalive_s,
+                "radius": {
+                    "servers": [{"host": "192.0.2.1", "secret": SECRET}],
+                    "nas_identifier": name,
+                    "timeout_s": 1.0,
+                    "tries": 3,
+                    "dead_s": 2.0,
+                },
+            }
+        )
+
+    def _controller(self, number: int, name: str) -> SingleGateway | _Split:
+        next_hop = self.topology.port_mac(core.NODE, 2 + number).hex(":")
+        edges = Edges(
+            access=(AccessPort(port=_ACCESS, mac=_gateway_mac(number)),),
+            core=(CorePort(port=_CORE, mac=_core_mac(number)),),
+            routes=(Route(prefix=IPv4Network("0.0.0.0/0"), port=_CORE, next_hop_mac=next_hop),),
+        )
+        start = self.processes[number].start
+        if not self.mechanism.planes:
+            return SingleGateway(name, edges, start, reaction_delay_ms=CONTROL_DELAY_MS)
+        planes = {f"forward{at + 1}": (_ACCESS, *_balancer_ports(at)) for at in range(self.mechanism.planes)}
+        cables = SplitCables("balancer", ("authentication", 1, 2), planes, {next_hop: 3})
+        return _Split(cables, edges, start, reaction_delay_ms=self.given.times.reaction_delay_ms)
+
+    def _streams(self, caller: Caller, drawn: random.Random) -> tuple[int, int]:
+        """Up and down, at a constant rate from a random moment on."""
+        rate = self.given.subscribers.packets_per_s
+        assert caller.host is not None
+        found = []
+        for source, destination in ((caller.host, SERVER), (SERVER, caller.host)):
+            stream = UdpStream(
+                source=source,
+                destination=destination,
+                packets_per_s=rate,
+                payload_bytes=PAYLOAD_BYTES,
+                start_s=TRAFFIC_S + drawn.uniform(0.0, 1.0 / rate),
+                stop_s=self.given.times.end_s,
+                source_port=5001 + caller.number,
+            )
+            found.append(self.network.add(stream))
+        return found[0], found[1]
+
+    # ---- Failures ----
+
+    def failing(self, failure: str) -> str:
+        """What a failure takes, as the topology names it; nothing of it fails if it is a process."""
+        if failure == "plane":
+            return "forward1" if self.mechanism.planes else self.mechanism.names[0]
+        if failure == "access":
+            return f"{access.NODE}-{'balancer' if self.mechanism.planes else self.mechanism.names[0]}"
+        return ""
+
+    def schedule(self, failure: str) -> None:
+        """Plans the failure and the repair of what the first gateway has."""
+        times = self.given.times
+        down: Callable[[], None]
+        up: Callable[[], None]
+        if failure == NO_FAILURE:
+            return
+        if failure == "radius":
+            down, up = self._radius(alive=False), self._radius(alive=True)
+        elif failure == "controller":
+            down, up = self.processes[0].kill, self.controllers[0].on_start
+        elif failure == "access":
+            name = self.failing(failure)
+            down, up = (lambda: self.network.set_link(name, up=False)), (lambda: self.network.set_link(name, up=True))
+        else:
+            down, up = self._plane_down, self._plane_up
+        self.network.call_later(1000 * times.failure_s, down)
+        self.network.call_later(1000 * times.repair_s, up)
+
+    def _radius(self, *, alive: bool) -> Callable[[], None]:
+        def change() -> None:
+            self.radius.alive = alive
+
+        return change
+
+    def _plane_down(self) -> None:
+        """A gateway of one plane is one box: its control plane is off with it."""
+        self.network.set_node(self.failing("plane"), up=False)
+        if not self.mechanism.planes:
+            self.processes[0].kill()
+
+    def _plane_up(self) -> None:
+        """Its tables are empty. Without another plane that has taken its sessions over, the control plane starts anew and fills them."""
+        name = self.failing("plane")
+        self.network.clients[name].set_pipeline(self.network.programs[name])
+        self.network.set_node(name, up=True)
+        if self.mechanism.planes == 1:
+            self.processes[0].kill()
+        if self.mechanism.planes <= 1:
+            self.network.call_later(self.given.times.reaction_delay_ms, self.controllers[0].on_start)
+
+
+def _kind(switch: str) -> str:
+    return switch.rstrip("0123456789")
