@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from enum import StrEnum
@@ -22,7 +22,7 @@ from rich.text import Text
 
 from holdfast import interrupts, whole_files
 from holdfast._core import CompileError, HoldfastError, Program
-from holdfast.errors import TopologyWarning
+from holdfast.errors import ScenarioError, TopologyWarning
 from holdfast.regular_files import MOST_TEXT_BYTES, read_regular
 from holdfast.subscribers import commands as bng
 from holdfast.terminal import Console, printable
@@ -56,6 +56,12 @@ class Telemetry(StrEnum):
     """What a comparison can be told by."""
 
     INT = "int"
+
+
+class Scenario(StrEnum):
+    """What ``compare`` compares in place of a topology that is given."""
+
+    BNG = "bng"
 
 
 class Io(StrEnum):
@@ -291,6 +297,10 @@ def _show_comparison(run: Callable[[], Comparison], out: Path) -> None:
     console.print(Text(f"\n{advice.advice(found)}\n"))
     for note in advice.notes(found):
         console.print(Text(f"* {note}", style="dim"))
+    _say_where(out)
+
+
+def _say_where(out: Path) -> None:
     console.print(f"results in {out}/; open {out}/report.html", markup=False, highlight=False, soft_wrap=True)
 
 
@@ -687,11 +697,20 @@ def reproduce(
 @app.command()
 def compare(
     topology: Annotated[
-        str,
+        str | None,
         typer.Argument(
-            help="A file (.yaml, .graphml), or a name such as abilene, ring:5, waxman:100; see the command topology."
+            help="A file (.yaml, .graphml), or a name such as abilene, ring:5, waxman:100; see the command topology. "
+            "Left out with --scenario."
         ),
-    ],
+    ] = None,
+    scenario: Annotated[
+        Scenario | None,
+        typer.Option(
+            help="In place of a topology. bng: subscribers behind one gateway of a single plane, two of them, or one whose planes "
+            "are split behind a balancer; sessions, losses and time to recover when something of it fails.",
+            show_default=False,
+        ),
+    ] = None,
     live: Annotated[
         bool,
         typer.Option(
@@ -704,7 +723,8 @@ def compare(
         str,
         typer.Option(
             metavar="LINK|NODE|all|nodes",
-            help="A link A-B, a switch, every link between switches in turn, or every switch in turn.",
+            help="A link A-B, a switch, every link between switches in turn, or every switch in turn. With --scenario bng plane, "
+            "controller, radius, access, or all of them in turn.",
         ),
     ] = "all",
     traffic: Annotated[
@@ -742,19 +762,28 @@ def compare(
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Directory for the results.", show_default="out/compare or out/compare-live")
+        Path | None,
+        typer.Option(
+            help="Directory for the results.", show_default="out/compare, out/compare-live or out/compare-bng"
+        ),
     ] = None,
     before_s: Annotated[
         float | None,
-        typer.Option(help="Seconds from the beginning to the failure.", show_default="1; with --fail all or nodes 0.5"),
+        typer.Option(
+            help="Seconds from the beginning to the failure.", show_default="1; with --fail all or nodes 0.5; bng 8"
+        ),
     ] = None,
     down_s: Annotated[
         float | None,
-        typer.Option(help="Seconds from the failure to the repair.", show_default="2; with --fail all or nodes 1.5"),
+        typer.Option(
+            help="Seconds from the failure to the repair.", show_default="2; with --fail all or nodes 1.5; bng 8"
+        ),
     ] = None,
     after_s: Annotated[
         float | None,
-        typer.Option(help="Seconds from the repair to the end.", show_default="1; with --fail all or nodes 0.5"),
+        typer.Option(
+            help="Seconds from the repair to the end.", show_default="1; with --fail all or nodes 0.5; bng 12"
+        ),
     ] = None,
     detection_delay_ms: Annotated[float, typer.Option(help="Time from a failure to its detection by a switch.")] = 50.0,
     reaction_delay_ms: Annotated[
@@ -762,6 +791,19 @@ def compare(
     ] = 100.0,
     executor: Annotated[Executor, typer.Option(help="Executor of the packets.")] = Executor.JIT,
     telemetry: TelemetryOption = None,
+    subscribers: Annotated[int | None, typer.Option(help="Of --scenario bng, 2 to 400.", show_default="50")] = None,
+    packets_per_s: Annotated[
+        float | None, typer.Option(help="Of each subscriber in each direction.", show_default="50")
+    ] = None,
+    newcomers_per_s: Annotated[
+        float | None, typer.Option(help="Other subscribers that dial while something is down.", show_default="4")
+    ] = None,
+    keepalive_s: Annotated[
+        float | None,
+        typer.Option(
+            help="Seconds between LCP echoes; a session is over when three in a row are not answered.", show_default="1"
+        ),
+    ] = None,
 ) -> None:
     """Fail a link, a switch, or every link under each mechanism, and compare losses, outages and costs.
 
@@ -771,10 +813,17 @@ def compare(
     After an interrupt, the same command continues where it stopped.
     """
     from holdfast.compare import mechanisms as registry
-    from holdfast.compare import results, scenario
+    from holdfast.compare import results
+    from holdfast.compare import scenario as scenarios
 
     given = None if mechanisms is None else [name.strip() for name in mechanisms.split(",")]
-    registry.find(given or ())
+    processes = jobs or len(os.sched_getaffinity(0))
+    crowd: dict[str, float | None] = {
+        "subscribers": subscribers,
+        "packets_per_s": packets_per_s,
+        "newcomers_per_s": newcomers_per_s,
+        "keepalive_s": keepalive_s,
+    }
     times: dict[str, float | None] = {
         "before_s": before_s,
         "down_s": down_s,
@@ -782,11 +831,24 @@ def compare(
         "detection_delay_ms": detection_delay_ms,
         "reaction_delay_ms": reaction_delay_ms,
     }
+    if scenario is not None:
+        scenarios.check_alone(
+            scenario.value,
+            {"TOPOLOGY": topology, "--live": live or None, "--traffic": traffic, "--telemetry": telemetry},
+        )
+        _compare_gateways(fail, given, range(1, seeds + 1), out, processes, executor, times, crowd)
+        return
+    if topology is None:
+        raise ScenarioError("give a topology, or --scenario bng")
+    for name, value in crowd.items():
+        if value is not None:
+            raise ScenarioError(f"--{name.replace('_', '-')} belongs to --scenario bng")
+    registry.find(given or ())
     file = None if traffic is None else Path(traffic)
-    built = scenario.build(
+    built = scenarios.build(
         topology,
         fail=fail,
-        traffic=scenario.MULTICAST if traffic == scenario.MULTICAST else file,
+        traffic=scenarios.MULTICAST if traffic == scenarios.MULTICAST else file,
         executor=executor.value,
         when=times,
         live=live,
@@ -797,10 +859,39 @@ def compare(
         given = registry.with_telemetry(given, baseline)
     chosen = registry.find(given or registry.defaults(built.traffic), baseline)
     folder = out or Path("out/compare-live" if live else "out/compare")
-    processes = jobs or len(os.sched_getaffinity(0))
     _show_comparison(
         lambda: results.run(built, chosen, range(1, seeds + 1), folder, jobs=processes, console=errors), folder
     )
+
+
+def _compare_gateways(
+    fail: str,
+    names: Sequence[str] | None,
+    seeds: Sequence[int],
+    out: Path | None,
+    jobs: int,
+    executor: Executor,
+    times: Mapping[str, float | None],
+    crowd: Mapping[str, float | None],
+) -> None:
+    """``compare --scenario bng``."""
+    from holdfast.compare.bng import mechanisms, results, scenario, terminal
+
+    chosen = mechanisms.find(names)
+    built = scenario.build(fail=fail, when=times, subscribers=crowd, executor=executor.value)
+    folder = out or Path("out/compare-bng")
+    try:
+        with interrupts.raised():
+            found = results.run(built, chosen, seeds, folder, jobs=jobs, console=errors)
+    except KeyboardInterrupt:
+        errors.print("interrupted; the same command continues from here", soft_wrap=True)
+        raise typer.Exit(interrupts.STATUS) from None
+    console.print(Text(f"{terminal.title(found)}\n", style="italic"))
+    console.print(terminal.table(found))
+    console.print(Text(f"\n{found.advice()}\n"))
+    for note in (*terminal.failures(found), *found.notes()):
+        console.print(Text(f"* {note}", style="dim"))
+    _say_where(folder)
 
 
 @app.command()

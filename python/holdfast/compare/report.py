@@ -1,7 +1,7 @@
 """The report: one HTML file that needs nothing else, to be read in a browser, printed or mailed.
 
-Styles and the few lines of script stand in ``report.css`` and ``report.js`` and are put into it; pictures are SVG in the page. What
-the numbers are is :mod:`holdfast.compare.comparison`'s business.
+Pictures are SVG in the page; what is around them is :mod:`holdfast.compare.page`'s. What the numbers are is
+:mod:`holdfast.compare.comparison`'s business.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ from html import escape
 from pathlib import Path
 
 from holdfast import whole_files
-from holdfast.compare import advice, drawing, mechanisms, multicast, telemetry, traffic_file
+from holdfast.compare import advice, drawing, mechanisms, multicast, page, telemetry, traffic_file
 from holdfast.compare.comparison import Comparison, Summary, percent
 from holdfast.compare.drawing import Curve, Dots, Line, LinkLook, Panel
+from holdfast.compare.page import NONE, cell, choice_buttons, for_both, listed
 from holdfast.compare.rows import CurveColumn, Row
 from holdfast.compare.scenario import NO_FAILURE, link_names
 from holdfast.compare.terminal import completion, difference, number, ratio
-
-HERE = Path(__file__).parent
 
 CURVES = 6
 """Failures whose curves are shown, if there are so many: those that cost most."""
@@ -29,7 +28,7 @@ GOODPUT_BIN_MS = 50
 PROBES_PER_BIN = 20
 """Bins of the delivery curve are wide enough for so many probes, so that the curve is not their counting."""
 
-NONE, TIMES = "\N{EN DASH}", "\N{MULTIPLICATION SIGN}"
+TIMES = "\N{MULTIPLICATION SIGN}"
 
 Less = Callable[[Summary, Summary], bool]
 
@@ -53,15 +52,8 @@ def write(comparison: Comparison, path: Path) -> None:
         _telemetry(comparison) if scenario.telemetry else "",
         _explanations(comparison),
     ]
-    style = (HERE / "report.css").read_text(encoding="utf-8") + _colours(comparison)
-    script = (HERE / "report.js").read_text(encoding="utf-8")
     body = "\n".join(part for part in parts if part)
-    whole_files.write_text(
-        path,
-        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(_title(comparison))}</title>\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">\n'
-        f"<style>\n{style}</style>\n</head>\n<body>\n{body}\n<script>\n{script}</script>\n</body>\n</html>\n",
-    )
+    whole_files.write_text(path, page.page(_title(comparison), body, _colours(comparison)))
 
 
 def _style(name: str) -> str:
@@ -70,16 +62,7 @@ def _style(name: str) -> str:
 
 
 def _colours(comparison: Comparison) -> str:
-    """Rules for both schemes."""
-
-    def rules(shade: int) -> str:
-        return "\n".join(
-            f".curve.{_style(m.name)} {{ stroke: {m.colour[shade]}; }} .area.{_style(m.name)}, .dot.{_style(m.name)}"
-            f" {{ fill: {m.colour[shade]}; }} .swatch.{_style(m.name)} {{ background: {m.colour[shade]}; }}"
-            for m in comparison.mechanisms
-        )
-
-    return f"{rules(0)}\n@media (prefers-color-scheme: dark) {{\n{rules(1)}\n}}\n"
+    return page.colours([(_style(m.name), m.colour) for m in comparison.mechanisms])
 
 
 def _title(comparison: Comparison) -> str:
@@ -212,18 +195,6 @@ def _completion(summary: Summary) -> str:
     return NONE if summary.completion_mean_ms is None else f"{shown}\n{number(summary.completion_worst_ms)}"
 
 
-def _cell(shown: str, heading: str, unit: str, *, best: bool) -> str:
-    """The first line large, the second small below it. Where the table is too wide, cells say themselves what they are.
-
-    A terminal's hyphen for nothing is a dash here.
-    """
-    shown = "\n".join(NONE if line == number(None) else line for line in shown.split("\n"))
-    first, _, second = shown.partition("\n")
-    small = f"<small>{escape(second)}</small>" if second else ""
-    label = f"{heading} ({unit})" if unit else heading
-    return f'<td{" class=best" if best else ""} data-head="{escape(label)}"><span>{escape(first)}{small}</span></td>'
-
-
 def _ranking(comparison: Comparison) -> str:
     columns = _columns(comparison)
     head = "".join(f"<th>{escape(name)}<small>{escape(unit) or '&nbsp;'}</small></th>" for name, unit, _, _ in columns)
@@ -231,7 +202,7 @@ def _ranking(comparison: Comparison) -> str:
     rows = []
     for summary in comparison.summaries:
         cells = "".join(
-            _cell(show(summary), name, unit, best=summary.mechanism in ahead)
+            cell(show(summary), name, unit, best=summary.mechanism in ahead)
             for (name, unit, show, _), ahead in zip(columns, best, strict=True)
         )
         swatch = f'<span class="swatch {_style(summary.mechanism)}"></span>'
@@ -260,7 +231,7 @@ def _receivers(comparison: Comparison) -> str:
         for summary in comparison.summaries:
             receiver, outage_ms, lost = comparison.worst_receiver(summary.mechanism, places)
             shown = f"{receiver}\n{number(outage_ms)}, {lost}" if receiver else NONE
-            cells.append(_cell(shown, summary.mechanism, "", best=False))
+            cells.append(cell(shown, summary.mechanism, "", best=False))
         rows.append(f"<tr><td><b>{escape(name)}</b></td>{''.join(cells)}</tr>")
     return (
         '<h2>The worst receiver of each flow</h2>\n<div class="scroll"><table class="ranking">\n'
@@ -312,9 +283,9 @@ def _network(comparison: Comparison) -> str:
     )
     ends = {topology.attachment(host).switch for ends in comparison.flows for host in ends.hosts}
     first = comparison.baseline if many else None
-    picture = _for_both(partial(drawing.network, topology, looks, switch, ends, first, switches))
+    picture = for_both(partial(drawing.network, topology, looks, switch, ends, first, switches))
     if many:
-        buttons = _buttons([(m.name, drawing.slug(m.name)) for m in comparison.mechanisms], comparison.baseline)
+        buttons = choice_buttons([(m.name, drawing.slug(m.name)) for m in comparison.mechanisms], comparison.baseline)
         words = "".join(f'<span><i class="q{i}"></i>{word}</span>' for i, word in enumerate(drawing.DECADES))
         one = {"links": "link", "switches": "switch"}[scenario.failed]
         doubtful = " (unreliable, see above)" if comparison.unranked is not None else ""
@@ -333,26 +304,11 @@ def _network(comparison: Comparison) -> str:
     )
 
 
-def _for_both(draw: Callable[..., str]) -> str:
-    """A picture for wide windows and one for phones, of which the style shows one."""
-    widths = {"wide": drawing.WIDE, "narrow": drawing.NARROW}
-    return "".join(f'<div class="{name}">{draw(width=width)}</div>' for name, width in widths.items())
-
-
 def _costs(comparison: Comparison, lost: Mapping[tuple[str, str], Sequence[int]], failure: str) -> dict[str, float]:
     """By mechanism, the mean of what the failure loses; nothing if that is no more than what is lost undisturbed."""
     found = {m.name: statistics.fmean(lost[failure, m.name]) for m in comparison.mechanisms}
     unsteady = {s.mechanism: s.lost_undisturbed for s in comparison.summaries}
     return {name: 0.0 if cost <= unsteady[name] else cost for name, cost in found.items()}
-
-
-def _buttons(choices: Sequence[tuple[str, str]], pressed: str) -> str:
-    """Names and values; one is pressed."""
-    found = []
-    for name, value in choices:
-        state = "true" if name == pressed else "false"
-        found.append(f'<button type="button" value="{escape(value)}" aria-pressed="{state}">{escape(name)}</button>')
-    return "".join(found)
 
 
 # ---- All failures ----
@@ -370,7 +326,7 @@ def _distributions(comparison: Comparison) -> str:
             cases = [case for case in comparison.cases if case.mechanism == summary.mechanism and case.carried]
             values = [(float(getattr(case, value)), case.failure) for case in cases]
             rows.append(Dots(summary.mechanism, _style(summary.mechanism), values))
-        picture = _for_both(partial(drawing.distribution, rows, unit, floor=floor))
+        picture = for_both(partial(drawing.distribution, rows, unit, floor=floor))
         caption = f"<figcaption>{title} ({unit})</figcaption>"
         figures.append(f'<figure class="dots">{caption}{picture}</figure>')
     return (
@@ -402,7 +358,7 @@ def _core(comparison: Comparison) -> str:
     rows = "".join(
         f'<tr><td><span class="swatch {_style(name)}"></span><b>{escape(name)}</b></td>'
         + "".join(
-            _cell(f"{number(point.mean)}\n{point.most}", f"{point.groups} groups", "mean, most", best=False)
+            cell(f"{number(point.mean)}\n{point.most}", f"{point.groups} groups", "mean, most", best=False)
             for point in curve
         )
         + "</tr>\n"
@@ -413,7 +369,7 @@ def _core(comparison: Comparison) -> str:
         "<h2>State in the core</h2>\n"
         '<p class="soft">What a switch holds for groups that neither begin nor end at it: entries and replicas, mean over the'
         " switches and most. Planned for groups that are drawn as those of the default traffic are.</p>\n"
-        f'<figure class="dots">{_for_both(partial(drawing.growth, lines))}</figure>\n'
+        f'<figure class="dots">{for_both(partial(drawing.growth, lines))}</figure>\n'
         f'<div class="scroll"><table class="ranking">\n<tr><th>mechanism<small>&nbsp;</small></th>{head}</tr>\n{rows}</table></div>'
     )
 
@@ -429,7 +385,7 @@ def _over_time(comparison: Comparison) -> str:
         sections.append(f'<div class="over-time" id="f{i}"{hidden}>{_lanes(comparison, failure)}</div>')
     choice = ""
     if len(failures) > 1:
-        buttons = _buttons(
+        buttons = choice_buttons(
             [(name.replace("_", " "), f"f{i}") for i, name in enumerate(failures)], failures[0].replace("_", " ")
         )
         choice = (
@@ -455,7 +411,7 @@ def _telemetry(comparison: Comparison) -> str:
             continue
         for line in telemetry.around(comparison.scenario.topology, failure, reported):
             values = "".join(
-                _cell(shown, interval, unit, best=False)
+                cell(shown, interval, unit, best=False)
                 for interval in telemetry.INTERVALS
                 for shown, unit in zip(telemetry.cells(line[interval]), ("\N{MICRO SIGN}s", "packets"), strict=True)
             )
@@ -639,9 +595,6 @@ LIVELY = (
 
 
 def _explanations(comparison: Comparison) -> str:
-    def listed(items: Sequence[tuple[str, str]]) -> str:
-        return "<dl>" + "".join(f"<dt>{escape(term)}</dt><dd>{escape(words)}</dd>" for term, words in items) + "</dl>"
-
     what_they_do = listed([(m.name, m.what) for m in comparison.mechanisms])
     groups = any(ends.group is not None for ends in comparison.flows)
     defined = [(term, words) for term, words in DEFINITIONS if not (comparison.is_multicast and term.startswith("TCP"))]

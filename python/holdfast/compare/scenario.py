@@ -213,6 +213,16 @@ def build(
     )
 
 
+def check_alone(scenario: str, others: Mapping[str, object]) -> None:
+    """Raises :class:`ScenarioError` if an option is given that a scenario has no use for."""
+    for name, value in others.items():
+        if value is not None:
+            what = (
+                f"has a topology of its own: leave out {value!r}" if name == "TOPOLOGY" else f"does not go with {name}"
+            )
+            raise ScenarioError(f"--scenario {scenario} {what}")
+
+
 def check_telemetry(*, telemetry: bool, live: bool) -> None:
     """Raises :class:`ScenarioError` for what cannot be together."""
     if telemetry and live:

@@ -31,7 +31,7 @@ class Account:
     """Who dials, and what for. ``pap``: insists on PAP. ``max_payload`` above 1492 asks for it by RFC 4638.
 
     ``redial_s``: how long after a lost session it dials again; None never. ``keepalive_s``: seconds between LCP Echo-Requests, None
-    for none; when more than ``keepalive_failures`` in a row are not answered, the session is lost.
+    for none; when ``keepalive_failures`` in a row are not answered, the session is lost.
     """
 
     user: str
@@ -454,7 +454,7 @@ class Subscriber:
         self._stop("keepalive")
         if self.account.keepalive_s is None:
             return
-        if missed > self.account.keepalive_failures:
+        if missed >= self.account.keepalive_failures:
             self._lost("the gateway does not answer")
             return
         before = self.counts.sent.get("echo replies", 0)

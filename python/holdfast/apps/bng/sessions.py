@@ -18,8 +18,8 @@ CHUNK = 400
 """Sessions in one atomic batch, which has at most 4,096 updates; a session has up to ten."""
 
 _FEW = 500
-"""Sessions whose registers are read one by one. In process all 65,536 cells cost as much as 15,000 single ones; over gRPC each costs a
-call."""
+"""Sessions whose registers are read one by one. In process all 65,536 cells cost as much as 15,000 single ones; over gRPC
+each costs a call."""
 
 _BYTES = (1 << 64) - 1
 

@@ -1,4 +1,4 @@
-"""The access node's controller: modelled subscribers on their lines, and the entries by which their hosts' packets become a session's.
+"""The access node's controller: modelled subscribers on their lines, and the entries that make their hosts' packets a session's.
 
 It knows gateways by their MAC addresses and ports alone. Hosts' packets are the program's business (``apps/bng/access.p4``).
 """

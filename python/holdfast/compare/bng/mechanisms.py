@@ -36,7 +36,7 @@ MECHANISMS: Final = (
     ),
     Mechanism(
         "pair",
-        "two such gateways, each with its own link to the access node and its own control plane; subscribers that lose one dial again",
+        "two such gateways, each with its own access link and control plane; subscribers that lose one dial again",
         ("#009E73", "#4fd6ae"),
         gateways=2,
     ),

@@ -102,9 +102,7 @@ def topology(mechanism: Mechanism, subscribers: int) -> Topology:
         height = 0.5 * (mechanism.gateways - 1) - number
         first = name if not mechanism.planes else "balancer"
         found.add_switch(first, position=(1.0, height))
-        found.add_link(
-            access.NODE, first, a_port=subscribers + 1 + number, b_port=_ACCESS, delay_ms=ACCESS_MS, **LINK
-        )
+        found.add_link(access.NODE, first, a_port=subscribers + 1 + number, b_port=_ACCESS, delay_ms=ACCESS_MS, **LINK)
         found.add_link(
             first, core.NODE, a_port=3 if mechanism.planes else _CORE, b_port=2 + number, delay_ms=CORE_MS, **LINK
         )
@@ -310,14 +308,6 @@ class World:
 
     # ---- Failures ----
 
-    def failing(self, failure: str) -> str:
-        """What a failure takes, as the topology names it; nothing of it fails if it is a process."""
-        if failure == "plane":
-            return "forward1" if self.mechanism.planes else self.mechanism.names[0]
-        if failure == "access":
-            return f"{access.NODE}-{'balancer' if self.mechanism.planes else self.mechanism.names[0]}"
-        return ""
-
     def schedule(self, failure: str) -> None:
         """Plans the failure and the repair of what the first gateway has."""
         times = self.given.times
@@ -330,7 +320,7 @@ class World:
         elif failure == "controller":
             down, up = self.processes[0].kill, self.controllers[0].on_start
         elif failure == "access":
-            name = self.failing(failure)
+            name = failing(self.mechanism, failure)
             down, up = (lambda: self.network.set_link(name, up=False)), (lambda: self.network.set_link(name, up=True))
         else:
             down, up = self._plane_down, self._plane_up
@@ -345,19 +335,28 @@ class World:
 
     def _plane_down(self) -> None:
         """A gateway of one plane is one box: its control plane is off with it."""
-        self.network.set_node(self.failing("plane"), up=False)
+        self.network.set_node(failing(self.mechanism, "plane"), up=False)
         if not self.mechanism.planes:
             self.processes[0].kill()
 
     def _plane_up(self) -> None:
-        """Its tables are empty. Without another plane that has taken its sessions over, the control plane starts anew and fills them."""
-        name = self.failing("plane")
+        """Its tables are empty. If no other plane has taken its sessions over, the control plane starts anew and fills them."""
+        name = failing(self.mechanism, "plane")
         self.network.clients[name].set_pipeline(self.network.programs[name])
         self.network.set_node(name, up=True)
         if self.mechanism.planes == 1:
             self.processes[0].kill()
         if self.mechanism.planes <= 1:
             self.network.call_later(self.given.times.reaction_delay_ms, self.controllers[0].on_start)
+
+
+def failing(mechanism: Mechanism, failure: str) -> str:
+    """The switch or link that a failure takes, as the topology names it; nothing if what fails is a process."""
+    if failure == "plane":
+        return "forward1" if mechanism.planes else mechanism.names[0]
+    if failure == "access":
+        return f"{access.NODE}-{'balancer' if mechanism.planes else mechanism.names[0]}"
+    return ""
 
 
 def _kind(switch: str) -> str:

@@ -1,0 +1,236 @@
+"""The report: one HTML file that needs nothing else. What the numbers are is :mod:`holdfast.compare.bng.comparison`'s business."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from html import escape
+from pathlib import Path
+
+from holdfast import whole_files
+from holdfast.compare import drawing, page
+from holdfast.compare.bng import access, core, mechanisms, world
+from holdfast.compare.bng.comparison import NOISE_SHARE, Comparison, Part, Summary, count
+from holdfast.compare.bng.mechanisms import Mechanism
+from holdfast.compare.bng.scenario import BIN_MS, FAILURES, NO_FAILURE
+from holdfast.compare.bng.terminal import recovered
+from holdfast.compare.drawing import Curve, LinkLook, Panel
+from holdfast.compare.page import cell, choice_buttons, for_both, listed
+from holdfast.compare.scenario import link_names
+from holdfast.compare.terminal import number
+
+Column = tuple[str, str, Callable[[Summary], str], set[str]]
+"""Heading, what stands below it, how it is shown, and who is best."""
+
+DEFINITIONS = (
+    ("sessions kept", "subscribers that have had one session in the whole run, and have it at the end"),
+    (
+        "packets lost",
+        "of all subscribers, both ways, that never arrived, less those that the same mechanism loses with the same seed without a"
+        " failure",
+    ),
+    (
+        "outage",
+        "the longest time between two packets that arrive for a subscriber or from it, less their interval; the mean is over"
+        " subscribers that have one",
+    ),
+    ("recovered", "when the last packet was sent that was lost, after the failure; the slowest subscriber"),
+    (
+        "setup",
+        "of subscribers that dial while something is down: from the first attempt to the session, those included that are in only"
+        " after the repair",
+    ),
+    ("entries", "table entries that controllers wrote, in all switches of the gateways, without a failure"),
+)
+
+
+def write(comparison: Comparison, path: Path) -> None:
+    """Writes the report; the same comparison gives the same bytes."""
+    parts = [
+        f"<h1>{escape(_title(comparison))}</h1>",
+        f'<p class="soft">{escape(_subtitle(comparison))}</p>',
+        f'<p class="advice">{escape(comparison.advice())}</p>',
+        _ranking(comparison),
+        _failures(comparison),
+        _networks(comparison),
+        _explanations(comparison),
+    ]
+    colours = page.colours([(_style(each.name), each.colour) for each in comparison.mechanisms])
+    whole_files.write_text(path, page.page(_title(comparison), "\n".join(parts), colours))
+
+
+def _style(name: str) -> str:
+    """The class of a mechanism's colour."""
+    return f"m{[each.name for each in mechanisms.MECHANISMS].index(name)}"
+
+
+def _title(comparison: Comparison) -> str:
+    failures = comparison.scenario.failures
+    what = f"{FAILURES[failures[0]]}" if len(failures) == 1 else f"each of {len(failures)} things fails in turn"
+    return f"Broadband gateways: {what}"
+
+
+def _subtitle(comparison: Comparison) -> str:
+    scenario, times = comparison.scenario, comparison.scenario.times
+    crowd = scenario.subscribers
+    seeds = "one seed" if len(comparison.seeds) == 1 else f"{len(comparison.seeds)} seeds"
+    return (
+        f"{crowd.subscribers} subscribers with PPPoE sessions and {crowd.packets_per_s:g} packets/s each way;"
+        f" {len(scenario.given.newcomers)} more dial while something is down. What fails is down from {times.failure_s:g} s to"
+        f" {times.repair_s:g} s of {times.end_s:g} s; simulated, {seeds}."
+    )
+
+
+def _swatch(name: str) -> str:
+    return f'<span class="swatch {_style(name)}"></span><b>{escape(name)}</b>'
+
+
+# ---- The ranking ----
+
+
+def _ranking(comparison: Comparison) -> str:
+    best = comparison.best
+    columns: list[Column] = [
+        ("packets lost", "mean, worst failure", _lost, best(lambda s: s.lost_mean)),
+        ("sessions kept", "%", lambda s: number(s.kept_percent), best(lambda s: s.kept_percent, most=True)),
+        ("outage", "worst, ms", lambda s: number(s.outage_worst_ms), best(lambda s: s.outage_worst_ms)),
+        ("recovered", "slowest, ms", lambda s: number(s.recovered_ms), best(lambda s: s.recovered_ms)),
+        ("setup", "slowest, ms", lambda s: number(s.setup_worst_ms), best(lambda s: s.setup_worst_ms)),
+        ("switches", "", lambda s: str(s.switches), best(lambda s: s.switches)),
+        ("entries", "all switches", lambda s: str(s.entries), best(lambda s: s.entries)),
+    ]
+    head = "".join(f"<th>{escape(name)}<small>{escape(unit) or '&nbsp;'}</small></th>" for name, unit, _, _ in columns)
+    rows = []
+    for summary in comparison.summaries:
+        cells = "".join(
+            cell(show(summary), name, unit, best=summary.mechanism in ahead) for name, unit, show, ahead in columns
+        )
+        rows.append(f"<tr><td>{summary.rank}. {_swatch(summary.mechanism)}</td>{cells}</tr>")
+    rule = (
+        f"By packets lost to a failure, mean over the failures; mechanisms differ if it is by more than {100 * NOISE_SHARE:g} %"
+        " and, with several seeds, with 95 % confidence, seed by seed. Those that do not differ have the same rank. Bold: within"
+        f" {100 * NOISE_SHARE:g} % of the best of the column, unless all are."
+    )
+    return (
+        '<h2>Ranking</h2>\n<div class="scroll"><table class="ranking">\n'
+        f"<tr><th>mechanism<small>&nbsp;</small></th>{head}</tr>\n"
+        + "\n".join(rows)
+        + f'\n</table></div>\n<p class="soft">{escape(rule)}</p>'
+    )
+
+
+def _lost(summary: Summary) -> str:
+    return f"{count(summary.lost_mean)}\n{count(summary.lost_worst)}"
+
+
+# ---- Each failure ----
+
+
+def _failures(comparison: Comparison) -> str:
+    failures = comparison.scenario.failures
+    sections = []
+    for i, failure in enumerate(failures):
+        hidden = " hidden" if i else ""
+        sections.append(
+            f'<div class="over-time" id="f{i}"{hidden}><p class="soft">{escape(failure)}: {escape(FAILURES[failure])}.</p>\n'
+            f"{_numbers(comparison, failure)}\n{_lanes(comparison, failure)}</div>"
+        )
+    choice = ""
+    if len(failures) > 1:
+        buttons = choice_buttons([(name, f"f{i}") for i, name in enumerate(failures)], failures[0])
+        choice = f'<div class="choice" data-for="time">{buttons}</div>'
+    return f"<h2>Failure by failure</h2>\n{choice}\n" + "\n".join(sections)
+
+
+def _numbers(comparison: Comparison, failure: str) -> str:
+    total = comparison.scenario.subscribers.subscribers
+    newcomers = len(comparison.scenario.given.newcomers)
+    several = len(comparison.seeds) > 1
+    columns: list[tuple[str, str, Callable[[Part], str]]] = [
+        ("sessions kept", f"of {total}", lambda p: number(p.kept_mean)),
+        ("packets lost", "mean, 95 % interval" if several else "", _lost_of_part),
+        ("outage", "mean, worst, ms", lambda p: f"{number(p.outage_mean_ms)}\n{number(p.outage_worst_ms)}"),
+        ("recovered", "slowest, ms", recovered),
+        ("setup", "mean, worst, ms", lambda p: f"{number(p.setup_mean_ms)}\n{number(p.setup_worst_ms)}"),
+        ("newcomers in", f"of {newcomers}", lambda p: number(p.newcomers_in)),
+    ]
+    head = "".join(f"<th>{escape(name)}<small>{escape(unit) or '&nbsp;'}</small></th>" for name, unit, _ in columns)
+    rows = [
+        f"<tr><td>{_swatch(each.mechanism)}</td>"
+        + "".join(cell(show(each.parts[failure]), name, unit, best=False) for name, unit, show in columns)
+        + "</tr>"
+        for each in comparison.summaries
+    ]
+    return (
+        '<div class="scroll"><table class="ranking">\n'
+        f"<tr><th>mechanism<small>&nbsp;</small></th>{head}</tr>\n" + "\n".join(rows) + "\n</table></div>"
+    )
+
+
+def _lost_of_part(part: Part) -> str:
+    if part.lost_low is None or part.lost_high is None:
+        return count(part.lost_mean)
+    return f"{count(part.lost_mean)}\n{count(part.lost_low)} to {count(part.lost_high)}"
+
+
+def _lanes(comparison: Comparison, failure: str) -> str:
+    """For each mechanism the packets that arrived and the subscribers with a session, of the first seed."""
+    times, seed = comparison.scenario.times, comparison.seeds[0]
+    window = (times.failure_s, times.repair_s)
+    span = (max(0.0, times.failure_s - 0.25 * times.down_s), times.end_s)
+    heads = ("packets delivered (%)", "subscribers with a session (%)")
+    cells = ["<div></div>", *(f'<div class="head">{head}</div>' for head in heads)]
+    for summary in comparison.summaries:
+        name = summary.mechanism
+        row, still = (comparison.row(name, which, seed) for which in (failure, NO_FAILURE))
+        full = sorted(still["delivered_curve"])[-len(still["delivered_curve"]) // 2] or 1
+        curves = (
+            [100 * value / full for value in row["delivered_curve"]],
+            [100 * value / len(row["kept"]) for value in row["online_curve"]],
+        )
+        cells.append(f'<div class="lane"><span class="swatch {_style(name)}"></span>{escape(name)}</div>')
+        for head, values in zip(heads, curves, strict=True):
+            shown = Panel(Curve(0.0, BIN_MS / 1000, values), None, window, span, 125.0, _style(name))
+            picture = drawing.panel(shown, 440.0, 92.0, f"{name}: {head}")
+            cells.append(f'<div data-head="{head}">{picture}</div>')
+    seeds = " The first of the seeds." if len(comparison.seeds) > 1 else ""
+    return (
+        f'<div class="lanes" style="grid-template-columns:5rem 1fr 1fr">{"".join(cells)}</div>\n<p class="soft">Shaded: down.'
+        " Time in seconds. Packets: of what arrives without a failure. A subscriber has a session until it knows that it has"
+        f" lost it.{seeds}</p>"
+    )
+
+
+# ---- The networks ----
+
+
+def _networks(comparison: Comparison) -> str:
+    figures = []
+    for mechanism in comparison.mechanisms:
+        caption = f"<figcaption>{_swatch(mechanism.name)}: {escape(mechanism.what)}</figcaption>"
+        figures.append(f'<figure class="dots">{caption}{for_both(partial(_network, comparison, mechanism))}</figure>')
+    return "<h2>The networks</h2>\n" + "\n".join(figures)
+
+
+def _network(comparison: Comparison, mechanism: Mechanism, *, width: float) -> str:
+    """The switches of a mechanism; crosses are what fails in turn."""
+    failures = comparison.scenario.failures
+    topology = world.topology(mechanism, 1)
+    at = {name: world.failing(mechanism, name) for name in failures}
+    links = []
+    for name in link_names(topology):
+        link = topology.links[topology.find_link(name)]
+        links.append(LinkLook(name, link.a, link.b, True, "access" in at and name == at["access"]))
+    return drawing.network(topology, links, at.get("plane"), {access.NODE, core.NODE}, None, {}, width)
+
+
+def _explanations(comparison: Comparison) -> str:
+    notes = "".join(f"<li>{escape(note)}</li>" for note in comparison.notes())
+    fails: Sequence[tuple[str, str]] = [(name, FAILURES[name]) for name in comparison.scenario.failures]
+    return (
+        f"<h2>Notes</h2>\n<ul>{notes}</ul>\n<h2>What fails</h2>\n{listed(fails)}\n"
+        f"<h2>What is measured</h2>\n{listed(DEFINITIONS)}\n"
+        "<footer>Made by <b>holdfast compare --scenario bng</b>. Every switch ran a P4 program; hosts, subscribers, links and the"
+        " RADIUS server were simulated. The same scenario and seeds give the same numbers. The numbers behind this page:"
+        " cases.parquet, subscribers.parquet and summary.json beside it.</footer>"
+    )
