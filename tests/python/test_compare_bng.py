@@ -142,15 +142,16 @@ def made_up(lost: Mapping[str, list[int]]) -> Comparison:
     """A comparison of mechanisms whose plane's failure costs so many packets, seed by seed."""
     rows = []
     base: dict[str, Any] = {
-        **{
-            "sent": [1000],
-            "duplicated": [0],
-            "outage_ms": [0.0],
-            "recovered_ms": [0.0],
-            "kept": [True],
-            "online": [True],
-        },
-        **{"setup_ms": [], "delivered_curve": [1], "online_curve": [1], "entries": [1]},
+        "sent": [1000],
+        "duplicated": [0],
+        "outage_ms": [0.0],
+        "recovered_ms": [0.0],
+        "kept": [True],
+        "online": [True],
+        "setup_ms": [],
+        "delivered_curve": [1],
+        "online_curve": [1],
+        "entries": [1],
         **dict.fromkeys(("wrong_session", "accounted", "records_waiting"), 0),
     }
     for name, costs in lost.items():

@@ -30,8 +30,8 @@ class Timer(Protocol):
 class Account:
     """Who dials, and what for. ``pap``: insists on PAP. ``max_payload`` above 1492 asks for it by RFC 4638.
 
-    ``redial_s``: how long after a lost session it dials again; None never. ``keepalive_s``: seconds between LCP Echo-Requests, None
-    for none; when ``keepalive_failures`` in a row are not answered, the session is lost.
+    ``redial_s``: how long after a lost session it dials again; None never. ``keepalive_s``: seconds between LCP Echo-Requests while
+    LCP is open, None for none; when ``keepalive_failures`` in a row are not answered, the session is lost.
     """
 
     user: str
@@ -399,6 +399,7 @@ class Subscriber:
             return
         if protocol == _LCP and self.state == "link":
             self.state = "login"
+            self._keep_alive(0)
             if self._login == _PAP:
                 self._repeat("pap", self._pap, "nobody answers the login")
         elif protocol == _IPCP:
@@ -445,7 +446,6 @@ class Subscriber:
             return
         self.state, self.up_s = "up", self._clock.now()
         self.counts.sessions += 1
-        self._keep_alive(0)
         if self._up is not None:
             self._up(self)
 

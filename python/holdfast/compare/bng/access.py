@@ -156,7 +156,11 @@ class AccessNode(Controller):
             away: dict[str, int | bytes | str] = {**session, "address": str(host.address.ip)}
             uplink = self._uplinks[model.gateway]
             self.client.insert("homes", home, "dial", {"uplink": uplink, "gateway": model.gateway, **session})
-            to_host = {"port": port, "host_mac": host.mac, "our_mac": self.topology.port_mac(NODE, port)}
+            to_host: dict[str, int | bytes] = {
+                "port": port,
+                "host_mac": host.mac,
+                "our_mac": self.topology.port_mac(NODE, port),
+            }
             self.client.insert("hosts", away, "deliver", to_host)
             own.entries = [("homes", home), ("hosts", away)]
 

@@ -32,7 +32,7 @@ class Core(Controller):
         """The way to the server."""
         host, attachment = self.topology.hosts[self._server], self.topology.attachment(self._server)
         mac = self.topology.port_mac(NODE, attachment.port)
-        route = {"port": attachment.port, "src_mac": mac, "dst_mac": host.mac}
+        route: dict[str, int | bytes] = {"port": attachment.port, "src_mac": mac, "dst_mac": host.mac}
         self.clients[NODE].insert("ipv4_lpm", {"dst_addr": f"{host.address.ip}/32"}, "forward", route)
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
