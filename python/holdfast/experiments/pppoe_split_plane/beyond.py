@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from holdfast.experiments import Finding, Part, Setting
-from holdfast.experiments.pppoe_split_plane import drawing, scale_runs, storm_runs
+from holdfast.experiments.pppoe_split_plane import dial_runs, drawing, scale_runs, storm_runs
 from holdfast.experiments.rows import summaries
 from holdfast.experiments.this_machine import disturbance, machine
 
@@ -29,6 +29,22 @@ STORM_MORE = (
     "ns_per_padi",
     "lost",
     "failed_setups",
+)
+DIAL_QUANTITIES = {
+    "setup_s": "all setups: planes and control plane (s of processor time)",
+    "packets_per_s": "packets/s, a core for each switch",
+    "memory_mb": "memory (MB)",
+    "restart_s": "restart of the control plane (s of processor time)",
+}
+DIAL_MORE = (
+    "setups_per_s",
+    "control_ms_first",
+    "control_ms_last",
+    "planes_ms_first",
+    "planes_ms_last",
+    "whole_s",
+    "taken_over",
+    "takeover_s",
 )
 SCALE_MORE = (
     "ns_up",
@@ -62,6 +78,15 @@ def found_scale(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
     return Finding(numbers, {"": figure}, {"runs": frame, "machine": where})
 
 
+def found_dial(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
+    """Dials, of their runs."""
+    names = [*DIAL_QUANTITIES, *DIAL_MORE]
+    rows = [summaries(frame.drop_nulls(name), ["sessions", "plane"], [name]) for name in names]
+    title = f"Subscribers that dial, {disturbance(where)}"
+    figure = drawing.over(frame, "sessions", "sessions", DIAL_QUANTITIES, title, logs=True)
+    return Finding(pl.concat(rows), {"": figure}, {"runs": frame, "machine": where})
+
+
 def find_storm(setting: Setting) -> Finding:
     """Storms, one at a time."""
     where = machine()
@@ -72,6 +97,12 @@ def find_scale(setting: Setting) -> Finding:
     """Numbers of sessions, one at a time."""
     where = machine()
     return found_scale(_alone(setting).sweep("scale", f"{scale_runs.__name__}:measure", scale_runs.POINTS), where)
+
+
+def find_dial(setting: Setting) -> Finding:
+    """So many subscribers, one run at a time."""
+    where = machine()
+    return found_dial(_alone(setting).sweep("dial", f"{dial_runs.__name__}:measure", dial_runs.POINTS), where)
 
 
 def _alone(setting: Setting) -> Setting:
@@ -93,5 +124,12 @@ PARTS = (
         "1 to 64,000 sessions: forwarding, setups, memory, restart",
         find_scale,
         len(scale_runs.POINTS),
+    ),
+    Part(
+        "dial",
+        "not in the paper",
+        "up to 64,000 subscribers dial: setup, forwarding, memory, restart, and the loss of a forwarding plane",
+        find_dial,
+        len(dial_runs.POINTS),
     ),
 )

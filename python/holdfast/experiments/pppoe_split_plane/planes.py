@@ -53,12 +53,8 @@ EDGES = Edges(
 )
 """No rate of control packets is in the way: what a storm costs is to be seen."""
 
-JOINED = {
-    ("balancer", 2): ("authentication", 1),
-    ("balancer", 11): ("forwarding", 1),
-    ("balancer", 12): ("forwarding", 2),
-}
-"""Cables of split planes. Balancer: port 1 to lines, 3 to the core."""
+FORWARDING = {"forwarding": (11, 12), "forwarding2": (21, 22)}
+"""Forwarding planes, with the balancer's ports to both sides of each. Balancer: port 1 to lines, 2 to authentication, 3 to the core."""
 
 
 class VirtualClock:
@@ -79,6 +75,12 @@ class VirtualClock:
         number = next(self._numbers)
         heapq.heappush(self._waiting, (self._now + delay_s, number, action))
         return partial(self._cancelled.add, number)
+
+    def forget_cancelled(self) -> None:
+        """Frees what cancelled timers would have called."""
+        self._waiting = [each for each in self._waiting if each[1] not in self._cancelled]
+        self._cancelled.clear()
+        heapq.heapify(self._waiting)
 
     def run(self, until_s: float) -> None:
         """All timers up to then."""
@@ -134,7 +136,7 @@ class _Node:
 
 
 class Planes:
-    """A gateway of one plane or of several. ``deliver`` gets what leaves to a line, with its tags."""
+    """A gateway of one plane or of several. ``deliver`` gets what leaves to a line; ``forwarding``: planes that forward, 1 or 2."""
 
     def __init__(
         self,
@@ -142,6 +144,8 @@ class Planes:
         clock: VirtualClock,
         deliver: Callable[[Line, bytes], None] | None = None,
         edges: Edges = EDGES,
+        *,
+        forwarding: int = 1,
     ) -> None:
         self.plane, self.clock, self._deliver, self._edges = plane, clock, deliver, edges
         self.busy_ns: Counter[tuple[str, Kind]] = Counter()
@@ -150,13 +154,18 @@ class Planes:
         """Of the controller's handling of frames, without what switches did meanwhile."""
         self.to_core = self.to_lines = 0
         self._switches_ns = 0
-        names = {"single": "single"} if plane == "single" else {
-            "balancer": "balancer", "authentication": "auth", "forwarding": "forward"
-        }  # fmt: skip
+        self._forwarding = {} if plane == "single" else dict(list(FORWARDING.items())[:forwarding])
+        split = {"balancer": "balancer", "authentication": "auth", **dict.fromkeys(self._forwarding, "forward")}
+        names = {"single": "single"} if plane == "single" else split
         self.nodes = {name: _Node(self, name, setup.programs()[program]) for name, program in names.items()}
         self._first = next(iter(self.nodes))
         self._core_port = CORE if plane == "single" else 3
-        self._cables = {} if plane == "single" else JOINED | {b: a for a, b in JOINED.items()}
+        joined = {("balancer", 2): ("authentication", 1)} | {
+            ("balancer", port): (name, side)
+            for name, ports in self._forwarding.items()
+            for side, port in enumerate(ports, 1)
+        }
+        self._cables = {} if plane == "single" else joined | {b: a for a, b in joined.items()}
         self.user_plane = self.attach()
 
     def attach(self) -> SinglePlane | SplitPlane:
@@ -169,7 +178,7 @@ class Planes:
                 self._edges,
                 Balancer(clients["balancer"], {ROUTER_MAC: 3}),
                 AuthenticationPlane(clients["authentication"], 1, 2),
-                {"forwarding": ForwardingPlane(clients["forwarding"], 1, 11, 12)},
+                {name: ForwardingPlane(clients[name], 1, *ports) for name, ports in self._forwarding.items()},
                 self.clock,
                 drain_s=0,
             )

@@ -69,7 +69,8 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
     return found
 
 
-def _memory_bytes() -> int:
+def memory_bytes() -> int:
+    """Of this process, in memory."""
     gc.collect()
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
@@ -83,7 +84,7 @@ def scale(plane: str, sessions: int, *, seed: int, packets: int, setups: int, fo
     store = SqliteStore(folder / "sessions.db")
     world = Subscribers(plane, seed=seed, store=store)
     planes = world.planes
-    before = _memory_bytes()
+    before = memory_bytes()
     installed: list[Session] = []
     for first in range(1, sessions + 1, 1000):
         both = [stored(number) for number in range(first, min(first + 1000, sessions + 1))]
@@ -103,7 +104,7 @@ def scale(plane: str, sessions: int, *, seed: int, packets: int, setups: int, fo
     recover_s, recover_wall_s = time.process_time() - began, time.perf_counter() - wall
     if (found.kept, found.reinstalled, found.removed) != (sessions, 0, 0):
         raise ExperimentError(f"of {sessions} sessions the restart found {found}")
-    memory = _memory_bytes() - before
+    memory = memory_bytes() - before
     up, down = traffic(sessions, packets, seed, lambda number: stored(number)[1])
     for measured in (False, True):  # what is first done once is not of interest
         planes.busy_ns.clear()

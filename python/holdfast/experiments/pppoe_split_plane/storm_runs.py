@@ -91,9 +91,11 @@ def established(number: int) -> Session:
 class Subscribers:
     """Modelled subscribers of a gateway, on their lines."""
 
-    def __init__(self, plane: str, *, seed: int, edges: Edges = EDGES, store: Store | None = None) -> None:
+    def __init__(
+        self, plane: str, *, seed: int, edges: Edges = EDGES, store: Store | None = None, forwarding: int = 1
+    ) -> None:
         self.clock = VirtualClock()
-        self.planes = Planes(plane, self.clock, self._deliver, edges)
+        self.planes = Planes(plane, self.clock, self._deliver, edges, forwarding=forwarding)
         self.seed, self._store = seed, store
         self._hosts: dict[tuple[Line, bytes], Subscriber] = {}
         self.gateway = self.control()
@@ -111,6 +113,13 @@ class Subscribers:
             wall=self.clock.now,
         )
         return self.gateway
+
+    def forget(self) -> None:
+        """No subscriber hears any more, nor has timers: their memory is free."""
+        for host in self._hosts.values():
+            host.vanish()
+        self._hosts = {}
+        self.clock.forget_cancelled()
 
     def _deliver(self, line: Line, frame: bytes) -> None:
         host = self._hosts.get((line, frame[:6]))
