@@ -1,8 +1,8 @@
 """So many subscribers dial at one gateway, are there at once, and something fails: what a gateway needs for it, set up for real.
 
 Each is a modelled subscriber with its own line and a dual-stack session, which the whole control plane negotiates. Time is virtual,
-work is this machine's processor time. A split gateway has two forwarding planes here; one is lost in the end. Each run is a process of
-its own, so that its memory is its own.
+work is this machine's processor time. A split gateway has two forwarding planes here; one is lost in the end. Each run is a process
+of its own, so that its memory is its own.
 """
 
 from __future__ import annotations
