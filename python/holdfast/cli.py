@@ -662,6 +662,10 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="Directory for the results; each experiment has its own below it.")] = Path(
         "out/experiments"
     ),
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="Few seeds, and few small points of each part, to see that all of it works."),
+    ] = False,
 ) -> None:
     """Reproduce the figures and tables of a paper, with its numbers beside ours.
 
@@ -687,6 +691,7 @@ def reproduce(
                 ray=ray,
                 console=console,
                 progress=errors,
+                quick=quick,
             )
     except KeyboardInterrupt:
         errors.print("interrupted; the same command continues from here", soft_wrap=True)

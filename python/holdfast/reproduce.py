@@ -49,15 +49,21 @@ def run(
     ray: str | None = None,
     console: Console | None = None,
     progress: Console | None = None,
+    quick: bool = False,
 ) -> dict[str, pl.DataFrame]:
     """Runs the named parts, or all; returns the comparison of each that has numbers. ``seeds``: how many, from ``first_seed`` on.
 
-    ``console`` gets the tables, ``progress`` the progress bars.
+    ``quick``: the experiment's quick version; it raises :class:`ExperimentError` if there is none. ``console`` gets the tables,
+    ``progress`` the progress bars.
     """
     chosen = [experiment.part(name) for name in dict.fromkeys(parts)] or list(experiment.parts)
     if not chosen:
         raise ExperimentError(f"{experiment.name} has no parts that can be run yet")
-    count = experiment.seeds if seeds is None else seeds
+    if quick and experiment.quick_seeds is None:
+        raise ExperimentError(f"{experiment.name} has no quick version; give parts and --seeds")
+    usual = experiment.quick_seeds if quick else experiment.seeds
+    count = usual if seeds is None else seeds
+    assert count is not None
     if count < 1:
         raise ExperimentError(f"seeds is {count}; it must be at least 1")
     if not 0 <= first_seed <= LARGEST_SEED - count + 1:
@@ -65,7 +71,12 @@ def run(
             f"first_seed is {first_seed}; {count} seeds from there on must lie between 0 and 2^64 - 1"
         )
     setting = Setting(
-        tuple(range(first_seed, first_seed + count)), out / experiment.name, jobs=jobs, ray=ray, console=progress
+        tuple(range(first_seed, first_seed + count)),
+        out / experiment.name,
+        jobs=jobs,
+        ray=ray,
+        console=progress,
+        quick=quick,
     )
     setting.out.mkdir(parents=True, exist_ok=True)
     comparisons = {}

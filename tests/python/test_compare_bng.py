@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from holdfast import compare
 from holdfast.cli import app
 from holdfast.compare.bng import mechanisms, results, runs, scenario, terminal
 from holdfast.compare.bng.comparison import Comparison
@@ -280,6 +282,17 @@ def test_the_command_prints_the_tables_and_goes_on_where_it_stopped(tmp_path: Pa
     assert first.stdout == second.stdout
     assert "split-2" in first.stdout and "4/4" in first.stdout
     assert json.loads((tmp_path / "runs" / "sweep.json").read_text())["runs_of_this_call"] == 0
+
+
+def test_the_example_of_the_readme_is_what_the_command_prints(tmp_path: Path) -> None:
+    text = (Path(compare.__file__).parent / "README.md").read_text()
+    [(command, table)] = re.findall(r"```\n\$ holdfast (compare --scenario bng .*)\n((?:.*\n)*?)```\n", text)
+    done = CliRunner().invoke(app, [*command.split(), "--out", str(tmp_path)], env={"COLUMNS": "80"})
+    printed = [line.rstrip() for line in done.stdout.splitlines()]
+    wanted = table.splitlines()
+    assert len(wanted) == 3 + 4 * 3
+    first = printed.index(wanted[0])
+    assert printed[first : first + len(wanted)] == wanted
 
 
 def test_the_help_names_the_scenario_and_its_failures() -> None:

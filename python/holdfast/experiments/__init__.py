@@ -142,6 +142,8 @@ class Setting:
     jobs: int = 1
     ray: str | None = None
     console: Console | None = None
+    quick: bool = False
+    """A few small points of each part, to see that all of it works: not for conclusions."""
 
     def sweep(self, name: str, function: str, points: Sequence[sweep.Point]) -> pl.DataFrame:
         """All points with all seeds, in ``out/sweeps/<name>``; parts that need the same runs share them by the name."""
@@ -191,6 +193,8 @@ class Experiment:
     reference: str
     seeds: int
     parts: tuple[Part, ...] = ()
+    quick_seeds: int | None = None
+    """With how many its quick version is done; None if it has none."""
 
     def part(self, name: str) -> Part:
         """The part of that name."""

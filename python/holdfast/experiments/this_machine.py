@@ -86,7 +86,7 @@ def send_frames(
 
     Of the frames that arrive with this length: number, time of sending and of arrival (ns). LiveError if fewer than two do.
     """
-    seconds = count * interval_ns / 1e9 + 5
+    seconds = 3 * count * interval_ns / 1e9 + 5  # the sender may be late
     script = (sys.executable, "-I", str(SCRIPT))
     words = [*receiver.exec_prefix, *script, "receive", str(count), str(length), str(seconds)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as receiving:

@@ -17,4 +17,5 @@ EXPERIMENT = Experiment(
     reference="xFlow Research, demonstration",
     seeds=SEEDS,
     parts=PARTS,
+    quick_seeds=2,
 )

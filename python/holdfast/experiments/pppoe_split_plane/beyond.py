@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 
 from holdfast.experiments import Finding, Part, Setting
 from holdfast.experiments.pppoe_split_plane import dial_runs, drawing, scale_runs, storm_runs
 from holdfast.experiments.rows import summaries
 from holdfast.experiments.this_machine import disturbance, machine
+
+QUICK_SESSIONS = 1000
+"""The most in the quick version."""
 
 STORM_QUANTITIES = {
     "packets_per_s": "packets/s, a core for each switch",
@@ -90,24 +95,27 @@ def found_dial(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
 def find_storm(setting: Setting) -> Finding:
     """Storms, one at a time."""
     where = machine()
-    return found_storm(_alone(setting).sweep("storm", f"{storm_runs.__name__}:measure", storm_runs.POINTS), where)
+    points = [each for each in storm_runs.POINTS if not setting.quick or each["storm"] in ("none", "10 setups")]
+    return found_storm(_alone(setting).sweep("storm", f"{storm_runs.__name__}:measure", points), where)
 
 
 def find_scale(setting: Setting) -> Finding:
     """Numbers of sessions, one at a time."""
     where = machine()
-    return found_scale(_alone(setting).sweep("scale", f"{scale_runs.__name__}:measure", scale_runs.POINTS), where)
+    points = [each for each in scale_runs.POINTS if not setting.quick or each["sessions"] <= QUICK_SESSIONS]
+    return found_scale(_alone(setting).sweep("scale", f"{scale_runs.__name__}:measure", points), where)
 
 
 def find_dial(setting: Setting) -> Finding:
     """So many subscribers, one run at a time."""
     where = machine()
-    return found_dial(_alone(setting).sweep("dial", f"{dial_runs.__name__}:measure", dial_runs.POINTS), where)
+    points = [each for each in dial_runs.POINTS if not setting.quick or each["sessions"] <= QUICK_SESSIONS]
+    return found_dial(_alone(setting).sweep("dial", f"{dial_runs.__name__}:measure", points), where)
 
 
 def _alone(setting: Setting) -> Setting:
     """Processor times are measured: runs do not disturb each other."""
-    return Setting(setting.seeds, setting.out, console=setting.console)
+    return replace(setting, jobs=1, ray=None)
 
 
 PARTS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from holdfast.experiments import Finding, Part, Setting, this_machine
-from holdfast.experiments.pppoe_split_plane import drawing, live_runs
+from holdfast.experiments.pppoe_split_plane import drawing, live_runs, published
 from holdfast.experiments.rows import summaries
 from holdfast.experiments.this_machine import disturbance
 
@@ -27,9 +27,8 @@ def found(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
 
 def find(setting: Setting) -> Finding:
     """One run at a time whatever ``jobs`` says; nothing but the reason where it cannot run."""
-    return this_machine.find(
-        setting, "table1_live", f"{live_runs.__name__}:measure", live_runs.POINTS, found, tools=("ip",), sweep="live"
-    )
+    points = [each for each in live_runs.POINTS if not setting.quick or each["packets"] == published.PACKETS[0]]
+    return this_machine.find(setting, "table1_live", f"{live_runs.__name__}:measure", points, found, tools=("ip",), sweep="live")
 
 
 PARTS = (

@@ -54,7 +54,7 @@ EDGES = Edges(
 """No rate of control packets is in the way: what a storm costs is to be seen."""
 
 FORWARDING = {"forwarding": (11, 12), "forwarding2": (21, 22)}
-"""Forwarding planes, with the balancer's ports to both sides of each. Its port 1 is to lines, 2 to authentication, 3 to the core."""
+"""Forwarding planes, with the balancer's ports to both sides of each; its port 1 is to lines, 2 to authentication, 3 to core."""
 
 
 class VirtualClock:

@@ -101,7 +101,10 @@ def real_time() -> str:
                 + [number(found(frame, packets=count, plane=plane, quantity=name), digits) for name, digits in cells]
             )
     headings = ["packets", "planes", "median latency, ms", "mean", "forwarded/s under full load", "offered/s", "lost"]
-    about = f"Means of {seeds('table1_live')} runs, {disturbance(where)}; a packet every millisecond, in rows of more than {live_runs.FEW:,} every 0.1 ms, then full load for a second."
+    about = (
+        f"Means of {seeds('table1_live')} runs, {disturbance(where)}; a packet every millisecond, in rows of more than"
+        f" {live_runs.FEW:,} every 0.1 ms, then full load for a second."
+    )
     return f"{about}\n\n{markdown(headings, rows)}"
 
 
