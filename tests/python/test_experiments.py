@@ -412,3 +412,9 @@ def test_gmpls_mechanisms_have_their_looks() -> None:
         assert plots.style(name).label
     assert gmpls_tcp_2001.EXPERIMENT.seeds == published.SEEDS
     assert len({table.name for table in published.TABLES}) == len(published.TABLES)
+
+
+def test_an_experiment_without_a_quick_version_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ExperimentError, match="^gmpls_tcp_2001 has no quick version; give parts and --seeds$"):
+        reproduce.run(gmpls_tcp_2001.EXPERIMENT, [], tmp_path, quick=True)
+    assert list(tmp_path.iterdir()) == []

@@ -11,8 +11,8 @@ from holdfast.experiments.pppoe_split_plane import dial_runs, drawing, scale_run
 from holdfast.experiments.rows import summaries
 from holdfast.experiments.this_machine import disturbance, machine
 
-QUICK_SESSIONS = 1000
-"""The most in the quick version."""
+QUICK_SESSIONS, QUICK_DIALS = 1000, 200
+"""How many there are in the quick version of the parts."""
 
 STORM_QUANTITIES = {
     "packets_per_s": "packets/s, a core for each switch",
@@ -65,14 +65,14 @@ SCALE_MORE = (
 def found_storm(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
     """Storms, of their runs."""
     names = [*STORM_QUANTITIES, *STORM_MORE]
-    rows = [summaries(frame.drop_nulls(name), ["storm", "plane"], [name]) for name in names]
+    rows = _summaries(frame, ["storm", "plane"], names)
     beside = frame.filter(pl.col("storm").str.ends_with("setups") | (pl.col("storm") == "none"))
     setups = pl.col("storm").replace_strict({name: float(dials) for name, (dials, _) in storm_runs.STORMS.items()})
     title = f"New sessions beside {storm_runs.PACKETS:,} packets, {disturbance(where)}"
     figure = drawing.over(
         beside.with_columns(setups=setups), "setups", "setups beside the packets", STORM_QUANTITIES, title, logs=False
     )
-    return Finding(pl.concat(rows), {"": figure}, {"runs": frame, "machine": where})
+    return Finding(rows, {"": figure}, {"runs": frame, "machine": where})
 
 
 def found_scale(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
@@ -86,10 +86,10 @@ def found_scale(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
 def found_dial(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
     """Dials, of their runs."""
     names = [*DIAL_QUANTITIES, *DIAL_MORE]
-    rows = [summaries(frame.drop_nulls(name), ["sessions", "plane"], [name]) for name in names]
+    rows = _summaries(frame, ["sessions", "plane"], names)
     title = f"Subscribers that dial, {disturbance(where)}"
     figure = drawing.over(frame, "sessions", "sessions", DIAL_QUANTITIES, title, logs=True)
-    return Finding(pl.concat(rows), {"": figure}, {"runs": frame, "machine": where})
+    return Finding(rows, {"": figure}, {"runs": frame, "machine": where})
 
 
 def find_storm(setting: Setting) -> Finding:
@@ -102,20 +102,26 @@ def find_storm(setting: Setting) -> Finding:
 def find_scale(setting: Setting) -> Finding:
     """Numbers of sessions, one at a time."""
     where = machine()
-    points = [each for each in scale_runs.POINTS if not setting.quick or each["sessions"] <= QUICK_SESSIONS]
+    points = [each for each in scale_runs.POINTS if not setting.quick or each["sessions"] == QUICK_SESSIONS]
     return found_scale(_alone(setting).sweep("scale", f"{scale_runs.__name__}:measure", points), where)
 
 
 def find_dial(setting: Setting) -> Finding:
     """So many subscribers, one run at a time."""
     where = machine()
-    points = [each for each in dial_runs.POINTS if not setting.quick or each["sessions"] <= QUICK_SESSIONS]
+    points = dial_runs.points(QUICK_DIALS) if setting.quick else dial_runs.POINTS
     return found_dial(_alone(setting).sweep("dial", f"{dial_runs.__name__}:measure", points), where)
 
 
+def _summaries(frame: pl.DataFrame, by: list[str], names: list[str]) -> pl.DataFrame:
+    """Of each quantity, over the runs that have it."""
+    known = {name: own for name in names if len(own := frame.drop_nulls(name))}
+    return pl.concat([summaries(own, by, [name]) for name, own in known.items()])
+
+
 def _alone(setting: Setting) -> Setting:
-    """Processor times are measured: runs do not disturb each other."""
-    return replace(setting, jobs=1, ray=None)
+    """Processor times are measured: runs do not disturb each other. The quick version has one seed, and no intervals."""
+    return replace(setting.one_run() if setting.quick else setting, jobs=1, ray=None)
 
 
 PARTS = (

@@ -29,7 +29,14 @@ from holdfast.subscribers.subscriber import Subscriber
 from holdfast.sweep import Point
 
 SESSIONS = (1000, 8000, 64_000)
-POINTS: list[Point] = [{"sessions": count, "plane": plane} for count in SESSIONS for plane in published.PLANES]
+
+
+def points(*sessions: int) -> list[Point]:
+    """So many sessions with each kind of gateway."""
+    return [{"sessions": count, "plane": plane} for count in sessions for plane in published.PLANES]
+
+
+POINTS = points(*SESSIONS)
 
 DIALS_PER_S = 1000
 """In virtual time."""

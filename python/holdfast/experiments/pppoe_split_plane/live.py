@@ -28,7 +28,10 @@ def found(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
 def find(setting: Setting) -> Finding:
     """One run at a time whatever ``jobs`` says; nothing but the reason where it cannot run."""
     points = [each for each in live_runs.POINTS if not setting.quick or each["packets"] == published.PACKETS[0]]
-    return this_machine.find(setting, "table1_live", f"{live_runs.__name__}:measure", points, found, tools=("ip",), sweep="live")
+    once = setting.one_run() if setting.quick else setting
+    return this_machine.find(
+        once, "table1_live", f"{live_runs.__name__}:measure", points, found, tools=("ip",), sweep="live"
+    )
 
 
 PARTS = (

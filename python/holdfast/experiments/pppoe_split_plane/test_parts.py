@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import pytest
 
 from holdfast import reproduce
-from holdfast.errors import LiveError
+from holdfast.errors import ExperimentError, LiveError
+from holdfast.experiments import Setting
 from holdfast.experiments.pppoe_split_plane import (
     EXPERIMENT,
+    dial_runs,
     live_runs,
     published,
     scale_runs,
@@ -85,6 +88,36 @@ def test_a_restart_finds_every_session(plane: str, tmp_path: Path) -> None:
     found = scale_runs.scale(plane, 20, seed=1, packets=100, setups=2, folder=tmp_path)
     assert found["recover_s"] >= found["read_s"] > 0
     assert found["ns_up"] > 0 < found["ns_down"]
+
+
+@pytest.mark.parametrize("plane", published.PLANES)
+def test_subscribers_dial_and_a_lost_plane_costs_none_of_them_its_session(plane: str, tmp_path: Path) -> None:
+    """The measurement fails if a subscriber is not in, a session is not taken up, or a packet is lost before or after."""
+    found = dial_runs.dial(plane, 40, seed=1, packets=100, folder=tmp_path)
+    assert found["setup_s"] > 0 < found["restart_s"]
+    assert min(found[f"{who}_ms_{when}"] for who in ("control", "planes") for when in ("first", "last")) > 0
+    if plane == "split":
+        assert 0 < found["taken_over"] < 40 and found["takeover_s"] > 0
+    else:
+        assert found["taken_over"] is found["takeover_s"] is None
+
+
+def test_the_quick_version_has_few_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, list[dict[str, object]]] = {}
+
+    def sweep(self: Setting, name: str, function: str, points: list[dict[str, object]]) -> None:
+        asked[name] = points
+        raise ExperimentError("not in this test")
+
+    monkeypatch.setattr(Setting, "sweep", sweep)
+    for part in ("storm", "scale", "dial", "table1_live"):
+        with contextlib.suppress(ExperimentError):
+            reproduce.run(EXPERIMENT, [part], tmp_path, quick=True)
+    assert {each["storm"] for each in asked["storm"]} == {"none", "10 setups"}
+    assert {each["sessions"] for each in asked["scale"]} == {1000}
+    assert {each["sessions"] for each in asked["dial"]} == {200}
+    if "live" in asked:  # needs root
+        assert {each["packets"] for each in asked["live"]} == {30}
 
 
 @pytest.mark.parametrize("plane", published.PLANES)

@@ -104,10 +104,12 @@ class Committed:
 
 
 def number(row: Mapping[str, Any] | None, decimals: int) -> str:
-    """With its interval, unless there is nothing random in it."""
+    """With its interval, unless there is nothing random in it, or one run."""
     if row is None:
         return ""
     text = f"{row['ours']:.{decimals}f}"
+    if row["low"] is None:
+        return text
     low, high = (f"{row[name]:.{decimals}f}" for name in ("low", "high"))
     return text if low == text == high else f"{text} ({low} .. {high})"
 

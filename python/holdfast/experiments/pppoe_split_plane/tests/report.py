@@ -15,6 +15,7 @@ from holdfast.experiments import Finding, Setting
 from holdfast.experiments.pppoe_split_plane import (
     EXPERIMENT,
     beyond,
+    dial_runs,
     drawing,
     live,
     live_runs,
@@ -39,6 +40,7 @@ STORED = {
     "table1_live": "table1_live_runs",
     "storm": "storm_runs",
     "scale": "scale_runs",
+    "dial": "dial_runs",
 }
 """By part, the file with its runs."""
 
@@ -171,6 +173,28 @@ def scale() -> str:
     return f"{about}\n\n{markdown(headings, rows)}"
 
 
+def dials() -> str:
+    """Subscribers that dial."""
+    frame, where = read("dial"), read("dial_machine")
+    quantities = (
+        ("setup_s", 1), ("setups_per_s", 0), ("control_ms_first", 2), ("control_ms_last", 2), ("planes_ms_first", 2),
+        ("planes_ms_last", 2), ("packets_per_s", 0), ("memory_mb", 0), ("restart_s", 1), ("taken_over", 0), ("takeover_s", 1),
+    )  # fmt: skip
+    rows = [
+        [f"{count:,}", plane]
+        + [number(found(frame, sessions=count, plane=plane, quantity=q), digits) for q, digits in quantities]
+        for count in dial_runs.SESSIONS
+        for plane in published.PLANES
+    ]
+    headings = [
+        "sessions", "planes", "all setups, s", "setups/s", "control plane: ms a setup, first eighth", "last", "planes: ms, first",
+        "last", "packets/s", "memory, MB", "restart, s", "lost with a plane", "made on the other, s",
+    ]  # fmt: skip
+    count = seeds("dial")
+    runs = "One run each" if count == 1 else f"Means of {count} runs"
+    return f"{runs}, {disturbance(where)}. Times are of a processor.\n\n{markdown(headings, rows)}"
+
+
 SECTIONS: Sections = (
     ("What the published tables say", printed),
     ("The paper's numbers and ours", beside),
@@ -178,6 +202,7 @@ SECTIONS: Sections = (
     ("In real time", real_time),
     ("Storms", storms),
     ("1 to 64,000 sessions", scale),
+    ("Subscribers that dial", dials),
 )
 
 
@@ -197,6 +222,8 @@ def found_again(name: str) -> Finding:
             return live.found(runs, read("table1_live_machine"))
         case "storm":
             return beyond.found_storm(runs, read("storm_machine"))
+        case "dial":
+            return beyond.found_dial(runs, read("dial_machine"))
         case _:
             return beyond.found_scale(runs, read("scale_machine"))
 
