@@ -415,6 +415,6 @@ def test_gmpls_mechanisms_have_their_looks() -> None:
 
 
 def test_an_experiment_without_a_quick_version_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ExperimentError, match="^gmpls_tcp_2001 has no quick version; give parts and --seeds$"):
+    with pytest.raises(ExperimentError, match=r"^gmpls_tcp_2001 has no quick version; give parts and --seeds$"):
         reproduce.run(gmpls_tcp_2001.EXPERIMENT, [], tmp_path, quick=True)
     assert list(tmp_path.iterdir()) == []

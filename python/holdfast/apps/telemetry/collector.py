@@ -1,7 +1,7 @@
-"""What a collector keeps of telemetry reports: flows with their paths and latencies, hops with their queues and drops, and counts.
+"""State of a collector of telemetry reports: flows with their paths and latencies, hops with their queues and drops, counts.
 
-``crates/telemetry`` decodes and keeps; here are its values. Memory is bounded by :class:`Limits`: of flows, the one that was reported
-longest ago goes; of hops and reporters, what comes beyond the limit is counted and not kept. It does not know who reads what it keeps.
+``crates/telemetry`` decodes and keeps; here are its values. Memory is bounded by :class:`Limits`: of flows, the one that was
+reported longest ago goes; of hops and reporters, what comes beyond the limit is counted and not kept. It does not know who reads what it keeps.
 """
 
 from __future__ import annotations

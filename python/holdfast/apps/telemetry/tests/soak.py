@@ -2,8 +2,8 @@
 
     python -m holdfast.apps.telemetry.tests.soak --seconds 300 --reports-per-s 100000
 
-Sender, host and collector are namespaces; switch and collector are processes of their own, and this one sends. Each packet arrives
-with the metadata of five nodes in its INT-MD stack, and the sink adds its own: a report of six hops. The result is JSON. Reports that
+Sender, host and collector are namespaces; switch and collector are processes of their own, and this one sends. Each packet
+arrives with the metadata of five nodes in its INT-MD stack, and the sink adds its own: a report of six hops. The result is JSON. Reports that
 were sent are the switch's own count; what is lost is told by place.
 """
 
