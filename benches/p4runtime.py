@@ -97,7 +97,7 @@ CASES = (
 
 def requests(client: Client, case: Case, kind: int, entries: int, batch: int, metadata: bytes = b"") -> Iterator[Any]:
     """``WriteRequest`` messages, made one by one."""
-    table, action = client.p4info.table(case.table), client.p4info.action(case.action)
+    table, action = client.p4info.tables[case.table], client.p4info.actions[case.action]
     params = list(zip((p.id for p in action.params), case.params, strict=True))
     (field_id,) = (f.id for f in table.fields)
     for start in range(0, entries, batch):
@@ -148,7 +148,7 @@ WRITERS = {"messages": write_messages, "metadata": write_metadata, "names": writ
 
 def read(client: Client, case: Case, entries: int) -> None:
     """All entries, as messages."""
-    entry = p4.TableEntry(table_id=client.p4info.table(case.table).id)
+    entry = p4.TableEntry(table_id=client.p4info.tables[case.table].id)
     wanted = p4.ReadRequest(device_id=1, entities=[p4.Entity(table_entry=entry)])
     found = sum(len(response.entities) for response in client._call_read(wanted))
     if found != entries:
