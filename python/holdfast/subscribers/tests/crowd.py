@@ -59,20 +59,11 @@ class Traffic:
         self._back_s[number] = self._loop.time()
 
     async def stop(self) -> dict[str, object]:
-        """What became of the packets. ``outage_ms``: the longest time between two packets in a row that both came back."""
+        """What became of the packets. ``outage_ms``: from the first that was lost to the last."""
         self._task.cancel()
         await asyncio.sleep(_LAST_S)
         sent, count = len(self._sent_s), len(self._hosts)
         lost = [number for number in range(sent) if number not in self._back_s]
-        outage, last = 0.0, self._sent_s[0] if sent else 0.0
-        in_a_row = 0
-        for number, at in enumerate(self._sent_s):
-            if number in self._back_s:
-                if in_a_row:
-                    outage = max(outage, at - last)
-                last, in_a_row = at, 0
-            else:
-                in_a_row += 1
         delays = sorted(back - self._sent_s[number] for number, back in self._back_s.items())
         return {
             "sent": sent,
@@ -80,7 +71,7 @@ class Traffic:
             "lost": len(lost),
             "sessions_with_loss": len({number % count for number in lost}),
             "silent_sessions": len(set(range(min(count, sent))) - {number % count for number in self._back_s}),
-            "outage_ms": round(outage * 1000, 1),
+            "outage_ms": round((self._sent_s[lost[-1]] - self._sent_s[lost[0]]) * 1000, 1) if lost else 0.0,
             "slowest_ms": round(delays[-1] * 1000, 1) if delays else None,
             "median_ms": round(delays[len(delays) // 2] * 1000, 2) if delays else None,
             "doubled": self.doubled,

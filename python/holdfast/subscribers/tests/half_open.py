@@ -28,7 +28,7 @@ def main() -> None:
         return struct.pack("!HHHH", 0x8100, 1 + line // 4000, 0x8100, 1 + line % 4000)
 
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as wire:
-        wire.bind((interface, socket.htons(_ETH_P_ALL)))
+        wire.bind((interface, _ETH_P_ALL))
         wire.settimeout(0.002)
 
         def say(number: int, to: bytes, code: int, body: bytes) -> None:

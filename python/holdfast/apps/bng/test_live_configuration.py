@@ -1,0 +1,61 @@
+"""The configuration of ``holdfast bng run``: one switch or several planes, and what is wrong with it, by its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.apps.bng import live
+from holdfast.errors import ScenarioError
+
+EXAMPLE = Path(__file__).parent / "example.yaml"
+SPLIT = """\
+split:
+  balancer:
+    grpc: 127.0.0.1:9560
+    device_id: 2
+    interfaces: {1: access0, 9: core0, 20: a0, 22: t0, 23: c0}
+    uplinks: {"06:00:00:00:00:09": 9}
+  authentication: {grpc: "127.0.0.1:9561", device_id: 3, interfaces: {1: a1}, trunk: 1, access_port: 20}
+  planes:
+    one: {grpc: "127.0.0.1:9562", device_id: 4, interfaces: {1: t1, 9: c1}, trunk: 1, access_port: 22, core_port: 23}
+"""
+
+
+def text() -> str:
+    whole = EXAMPLE.read_text()
+    assert "switch:\n  interfaces: {1: access0, 9: core0}\n" in whole
+    return whole.replace("switch:\n  interfaces: {1: access0, 9: core0}\n", SPLIT)
+
+
+def test_one_switch_or_several_planes(tmp_path: Path) -> None:
+    assert live.read(EXAMPLE).split is None
+    path = tmp_path / "split.yaml"
+    path.write_text(text())
+    found = live.read(path).split
+    assert found is not None
+    assert found.planes["one"].core_port == 23
+    assert found.balancer.uplinks == {"06:00:00:00:00:09": 9}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (
+            "split:\n",
+            "switch: {interfaces: {1: access0, 9: core0}}\nsplit:\n",
+            "either a section switch or a section split",
+        ),
+        ("20: a0, ", "", "split.balancer.interfaces has no interface for port 20"),
+        ("{1: t1, 9: c1}", "{1: t1}", "split.planes.one.interfaces has no interface for port 9"),
+        ("22: t0, 23: c0", "22: t0", "split.balancer.interfaces has no interface for port 23"),
+        ("interfaces: {1: a1}", "interfaces: {2: a1}", "split.authentication.interfaces has no interface for port 1"),
+    ],
+)
+def test_mistakes(tmp_path: Path, old: str, new: str, words: str) -> None:
+    path = tmp_path / "split.yaml"
+    assert old in text()
+    path.write_text(text().replace(old, new, 1))
+    with pytest.raises(ScenarioError, match=words):
+        live.read(path)
