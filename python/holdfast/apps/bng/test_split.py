@@ -318,6 +318,22 @@ def test_a_lost_plane_costs_its_sessions_the_time_of_detection(gateway: Callable
     assert all(used[number].packets_up > heard[number].packets_up > 0 for number in on_victim)
 
 
+def test_several_planes_are_lost_at_once(gateway: Callable[..., Gateway]) -> None:
+    """As when the machine of both dies: their sessions are never made on the other one that is gone."""
+    at = gateway()
+    flows = at.streams(10_000, 0.2)
+    at.network.run(0.05)
+    at.plane.lost("forward1", "forward2")
+    assert at.plane.planes == {"forward3": SUBSCRIBERS}
+    at.network.run(0.3)
+    assert at.plane.installed() == {each.session_id: each for each in at.sessions}
+    assert all(at.network.statistics(flow).delivered > 0 for flow, _, _ in flows)
+    assert at.wrong_sessions == 0
+    with pytest.raises(NetworkError):
+        at.plane.lost("forward3")
+    assert at.plane.planes == {"forward3": SUBSCRIBERS}
+
+
 def test_a_session_changes_during_its_handover(gateway: Callable[..., Gateway]) -> None:
     at = gateway()
     flows = at.streams(10_000, 0.3)
