@@ -317,3 +317,41 @@ def test_the_same_seed_gives_the_same_frames() -> None:
         world.clock.run(40)
         traces.append(world.plane.trace)
     assert traces[0] == traces[1]
+
+
+def test_a_subscriber_that_keeps_alive_notices_a_gateway_that_is_gone() -> None:
+    """Three echoes without an answer, also while it waits for the answer to its login; then it dials again."""
+    world = World()
+    host = world.subscriber(keepalive_s=1.0, keepalive_failures=3, redial_s=0.5)
+    host.dial()
+    world.clock.run(20.5)
+    assert (host.state, host.counts.lost, host.counts.sessions) == ("up", 0, 1)
+    assert host.counts.sent["echo replies"] >= 20
+    world.plane.hosts.clear()  # nothing reaches it any more
+    world.clock.run(2.9)
+    assert host.state == "up"
+    reasons = set()
+    for _ in range(20):
+        world.clock.run(0.1)
+        reasons.add(host.reason)
+    assert reasons == {"", "the gateway does not answer"}
+    assert (host.state, host.counts.lost) == ("discovery", 1)
+
+
+def test_a_subscriber_in_the_middle_of_its_login_notices_it_too() -> None:
+    world = World()
+    host = world.subscriber(keepalive_s=1.0, keepalive_failures=3, redial_s=0.5)
+    deliver = world.plane.hosts[Line(1, 100, 1), host.mac]
+    # LCP opens, and of CHAP and of what follows nothing arrives.
+    world.plane.hosts[Line(1, 100, 1), host.mac] = lambda frame: (
+        None if frame[20:22] == b"\xc2\x23" or frame[20:23] == b"\xc0\x21\x0a" else deliver(frame)
+    )
+    host.dial()
+    world.clock.run(1)
+    assert host.state == "login"
+    assert host.counts.sent["discovery 0x09"] == 1
+    world.clock.run(3)
+    assert (host.counts.sent["discovery 0x09"], host.counts.lost) == (2, 0)
+    world.plane.hosts[Line(1, 100, 1), host.mac] = deliver
+    world.clock.run(5)
+    assert host.state == "up"
