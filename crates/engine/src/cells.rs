@@ -84,6 +84,13 @@ impl Cells {
         Some(&self.dense[at..at + self.stride])
     }
 
+    /// Loads a cell where that is cheap.
+    #[inline]
+    pub(crate) fn touch(&self, index: u64) -> u64 {
+        let at = (index as usize).checked_mul(self.stride);
+        at.and_then(|at| self.dense.get(at)).map_or(0, |&limb| limb)
+    }
+
     #[inline]
     pub(crate) fn get_mut(&mut self, index: u64) -> Option<&mut [u64]> {
         if index >= self.size {

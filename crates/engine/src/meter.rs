@@ -74,6 +74,18 @@ impl Meter {
         colour
     }
 
+    /// Loads what marking a packet will.
+    #[inline]
+    pub fn touch(&self) -> u64 {
+        let [green, _, red] = &self.counts;
+        self.config.cir
+            ^ self.config.pburst
+            ^ self.peak as u64
+            ^ self.filled_ps
+            ^ green.packets
+            ^ red.bytes
+    }
+
     /// The configuration.
     pub fn config(&self) -> MeterConfig {
         self.config

@@ -32,6 +32,17 @@ pub struct OutOfRange {
     pub meters: u64,
 }
 
+/// Cells that programs address by index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CellArray {
+    /// Of a register.
+    Register(RegisterId),
+    /// Of a counter.
+    Counter(CounterId),
+    /// Of a meter.
+    Meter(MeterId),
+}
+
 /// The cells of a meter that are configured: by index, or by the number of the entry.
 #[derive(Clone, Debug)]
 struct MeterArray {
@@ -564,6 +575,21 @@ impl Runtime {
                 true
             }
             None => false,
+        }
+    }
+
+    /// Touches these cells, so that they are in the caches, and changes nothing. What it gives means nothing.
+    pub fn warm_cells(&self, cells: CellArray, indices: &[u64]) -> u64 {
+        let sum = |touch: &dyn Fn(u64) -> u64| indices.iter().fold(0, |sum, &i| sum ^ touch(i));
+        match cells {
+            CellArray::Register(id) => sum(&|index| self.registers[id.index()].touch(index)),
+            CellArray::Counter(id) => sum(&|index| self.counters[id.index()].touch(index)),
+            CellArray::Meter(id) => {
+                let meter = &self.meters[id.index()];
+                // Where they are first, for all of them.
+                let places = sum(&|index| meter.cell(index).is_some().into());
+                places ^ sum(&|index| meter.cell(index).map_or(0, Meter::touch))
+            }
         }
     }
 

@@ -17,7 +17,7 @@ use headers::{Headers, find_moves};
 use ir::{Expr, Forwarding, Input, Layout, Program, SlotId, State, Stmt, StmtKind};
 use paths::{Validity, accepted, outcomes, split};
 use std::borrow::Cow;
-use tables::{InPlaceTable, PrefetchedTable, in_place, prefetched_tables};
+use tables::{InPlaceTable, Prefetched, in_place, prefetched};
 use usage::Usage;
 
 /// Slots of more limbs than this live in the state array and nowhere else, so that a huge varbit does not become
@@ -46,8 +46,8 @@ pub(crate) struct Analysis<'a> {
     pub emitted_headers: Vec<bool>,
     /// The tables that are looked up in place, in the order of their views.
     pub tables_in_place: Vec<InPlaceTable>,
-    /// The tables that are prefetched.
-    pub prefetched_tables: Vec<PrefetchedTable>,
+    /// What is prefetched for.
+    pub prefetched: Prefetched,
     /// Of programs whose packets keep their state between the halves.
     pub fast_path: Option<FastPathAnalysis<'a>>,
 }
@@ -117,9 +117,9 @@ impl<'a> Analysis<'a> {
             parser: Usage::of_parser(program),
             emit_bytes: emit_bytes(program),
             emitted_headers: program.emitted_headers(),
-            prefetched_tables: match fast_path {
-                Some(_) => prefetched_tables(program, &tables_in_place),
-                None => Vec::new(),
+            prefetched: match fast_path {
+                Some(_) => prefetched(program, &tables_in_place),
+                None => Prefetched::default(),
             },
             tables_in_place,
             in_memory,

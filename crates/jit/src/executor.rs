@@ -1,7 +1,7 @@
 //! Runs machine code on packets.
 
 use crate::analysis::Analysis;
-use crate::analysis::tables::{InPlaceTable, LARGE_TABLE, PrefetchedTable};
+use crate::analysis::tables::{InPlaceTable, LARGE_TABLE, Prefetched, PrefetchedTable};
 use crate::code::{EntryPoint, emit_capacity};
 use crate::frame::{Arrival, Context, Frame, drop_reason, exit, preserve_of};
 use crate::module::{CompileStats, JitError, NativeCode, compile_functions};
@@ -60,8 +60,8 @@ pub struct JitExecutor {
     unspecialised: Option<FastPathFn>,
     /// None if the program has no table that it would be good for.
     prefetch: Option<PrefetchFn>,
-    /// The tables that `prefetch` looks into.
-    prefetched_tables: Vec<PrefetchedTable>,
+    /// What `prefetch` looks into.
+    prefetched: Prefetched,
     /// The tables that are looked up in place.
     tables_in_place: Vec<InPlaceTable>,
     /// Entries from which on that is worth it.
@@ -135,7 +135,7 @@ pub fn compile(program: Arc<Program>) -> Result<JitExecutor, JitError> {
             // SAFETY: as above, with the signature of the function that prefetches.
             unsafe { std::mem::transmute::<*const u8, PrefetchFn>(at) }
         }),
-        prefetched_tables: analysis.prefetched_tables,
+        prefetched: analysis.prefetched,
         tables_in_place: analysis.tables_in_place,
         large_table: LARGE_TABLE,
         ingress,
@@ -223,19 +223,31 @@ impl JitExecutor {
     fn prefetch_for(&self, cx: &FastPathContext<'_>) -> Option<PrefetchFn> {
         let large = |t: &PrefetchedTable| cx.runtime.table(t.table).len() >= self.large_table;
         let worth =
-            cx.packets.len() - cx.first >= MIN_BURST && self.prefetched_tables.iter().any(large);
+            cx.packets.len() - cx.first >= MIN_BURST && self.prefetched.tables.iter().any(large);
         self.prefetch.filter(|_| worth)
     }
 
-    /// Brings what the noted keys need into the caches.
+    /// Brings what the noted keys and indices need into the caches.
     fn warm(&self, context: &mut Context<'_>) {
-        for (prefetched, keys) in self
-            .prefetched_tables
-            .iter()
-            .zip(&mut *context.prefetch_keys)
-        {
-            black_box(context.runtime.table(prefetched.table).warm(keys));
+        let Prefetched { tables, cells, .. } = &self.prefetched;
+        let lists = context.prefetch_keys.split_at_mut_checked(tables.len());
+        let Some((keys, indices)) = lists else { return };
+        let mut entries = Vec::with_capacity(PART);
+        for (prefetched, keys) in tables.iter().zip(keys) {
+            let table = context.runtime.table(prefetched.table);
+            if table.len() >= self.large_table && !keys.is_empty() {
+                black_box(table.warm(keys, &mut entries));
+                for link in &prefetched.links {
+                    let found = entries.iter().map(|&entry| table.found(entry));
+                    let found = found.filter(|f| f.hit && f.action == link.action);
+                    indices[link.cells].extend(found.filter_map(|f| f.args.get(link.limb)));
+                }
+            }
             keys.clear();
+        }
+        for (&cells, indices) in cells.iter().zip(indices) {
+            black_box(context.runtime.warm_cells(cells, indices));
+            indices.clear();
         }
     }
 
@@ -250,8 +262,10 @@ impl JitExecutor {
         let prefetch = self.prefetch_for(cx);
         let mut prefetch_keys = Vec::new();
         let spare: *mut Spare = cx.spare;
-        if prefetch.is_some() && self.prefetched_tables.iter().any(|t| !t.touched) {
-            prefetch_keys.resize(self.prefetched_tables.len(), Vec::new());
+        let Prefetched { tables, cells, .. } = &self.prefetched;
+        if prefetch.is_some() && (tables.iter().any(|t| !t.touched) || !cells.is_empty()) {
+            let lists = tables.len() + cells.len();
+            prefetch_keys.resize_with(lists, || Vec::with_capacity(PART));
         }
         // What they point to stays as it is until this function returns: it alone has the switch, and running packets does not
         // change tables. (Hits that leave something behind are not looked up in place.)

@@ -131,7 +131,7 @@ pub(crate) struct Context<'a> {
     pub runtime: &'a mut Runtime,
     /// The memory that the deparser writes to.
     pub emitted: &'a mut Vec<u8>,
-    /// Of a prefetch, keys by table.
+    /// Of a prefetch, keys by table, then indices by array of cells.
     pub prefetch_keys: &'a mut [Vec<u64>],
     /// On the fast path, the multicast groups.
     pub replication: Option<&'a Replication>,

@@ -122,6 +122,12 @@ impl KeyMap {
         })
     }
 
+    /// Loads the first bucket of a key, whatever is in it.
+    #[inline]
+    pub fn touch(&self, key: &[u64]) -> u64 {
+        self.buckets[(hash(key) as usize & self.bucket_mask) * (self.limbs + 1)]
+    }
+
     /// Whether there is no key.
     pub fn is_empty(&self) -> bool {
         self.len == 0

@@ -259,25 +259,38 @@ impl Table {
         }
     }
 
-    /// Touches what lookups of these keys, one behind the other, will, so that it is in the caches, and changes nothing. What it
-    /// gives means nothing.
-    pub fn warm(&self, keys: &[u64]) -> u64 {
-        let limbs = self.shape.limbs();
-        let mut found = [0; lpm32::MANY];
+    /// Touches what lookups of these keys, one behind the other, will, so that it is in the caches, and changes nothing: step by step for
+    /// all keys, so that no load waits for another key's. Sets `entries` to what they find; what it gives means nothing.
+    pub fn warm(&self, keys: &[u64], entries: &mut Vec<u32>) -> u64 {
+        let limbs = self.shape.limbs().max(1);
         let mut sum = 0;
-        for keys in keys.chunks(lpm32::MANY * limbs.max(1)) {
-            match &self.matcher {
-                Matcher::Lpm32(table) if limbs == 1 => table.lookup_many(keys, &mut found),
-                matcher => {
-                    for (key, found) in keys.chunks(limbs.max(1)).zip(&mut found) {
-                        *found = matcher.lookup(key);
-                    }
+        entries.clear();
+        match &self.matcher {
+            Matcher::Lpm32(table) if limbs == 1 => {
+                let mut found = [0; lpm32::MANY];
+                for keys in keys.chunks(lpm32::MANY) {
+                    table.lookup_many(keys, &mut found);
+                    entries.extend(&found[..keys.len()]);
                 }
             }
-            for &entry in &found[..keys.len() / limbs.max(1)] {
-                let counter = self.counters.get(entry as usize).map_or(0, |c| c.packets);
-                sum ^= u64::from(self.found(entry).action) ^ counter;
+            matcher => {
+                let touched = keys.chunks(limbs).map(|key| match matcher {
+                    Matcher::Exact(map, None) => map.touch(key),
+                    Matcher::Packed(map, packing) => packing.pack(key, |key| map.touch(key)),
+                    _ => 0,
+                });
+                sum ^= touched.fold(0, |sum, word| sum ^ word);
+                entries.extend(keys.chunks(limbs).map(|key| matcher.lookup(key)));
             }
+        }
+        for &entry in &*entries {
+            sum ^= u64::from(self.records.number(entry));
+        }
+        for &entry in &*entries {
+            let record = self.records.get(entry);
+            let lines = record.iter().step_by(8).chain(record.last());
+            let counter = self.counters.get(entry as usize).map_or(0, |c| c.packets);
+            sum ^= lines.fold(counter, |sum, limb| sum ^ limb);
         }
         sum
     }

@@ -46,6 +46,12 @@ impl Records {
         self.record(self.of_entry[entry as usize])
     }
 
+    /// The number of the record of an entry.
+    #[inline]
+    pub fn number(&self, entry: u32) -> u32 {
+        self.of_entry[entry as usize]
+    }
+
     #[inline]
     fn record(&self, number: u32) -> &[u64] {
         &self.limbs[number as usize * self.stride..][..self.stride]

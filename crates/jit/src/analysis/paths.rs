@@ -193,7 +193,13 @@ fn ordinary_ends(forwarding: &Forwarding, states: &[State]) -> Vec<u64> {
         for target in ordinary_targets(forwarding, transition) {
             match target {
                 Some(to) => open.push(to),
-                None => ends[at] = if is_named(transition) { NAMED_END } else { OTHER_END },
+                None => {
+                    ends[at] = if is_named(transition) {
+                        NAMED_END
+                    } else {
+                        OTHER_END
+                    }
+                }
             }
         }
     }

@@ -2,8 +2,9 @@
 
 use super::reads_one_of;
 use super::usage::Usage;
+use engine::runtime::CellArray;
 use engine::table::{KeyShape, Packing};
-use ir::{Key, MatchKind, Program, StmtKind, TableId};
+use ir::{Expr, Key, MatchKind, Program, SlotId, StmtKind, TableId};
 
 /// So many tables of a program are looked up in place at most: those declared first.
 pub(crate) const MAX_VIEWS: usize = 16;
@@ -91,41 +92,178 @@ fn in_place_table(program: &Program, id: TableId) -> Option<InPlaceTable> {
     })
 }
 
+/// What is prefetched for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Prefetched {
+    /// Tables.
+    pub tables: Vec<PrefetchedTable>,
+    /// Registers, counters and meters.
+    pub cells: Vec<CellArray>,
+    /// By slot: whether its value comes from what is not done to prefetch.
+    pub unknown: Vec<bool>,
+}
+
 /// A table that is worth a prefetch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PrefetchedTable {
     /// The table.
     pub table: TableId,
     /// Its keys are not noted: the buckets are loaded at once.
     pub touched: bool,
+    /// The cells that arguments of its entries lead to.
+    pub links: Vec<Link>,
 }
 
-/// The tables that are worth it: those that may have many entries, and whose keys do not depend on what other tables say.
-pub(super) fn prefetched_tables(
-    program: &Program,
-    in_place: &[InPlaceTable],
-) -> Vec<PrefetchedTable> {
+/// An argument that is the index of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Link {
+    /// The position of the action.
+    pub action: u32,
+    /// The argument, by its first limb.
+    pub limb: usize,
+    /// The number of the cells among those that are prefetched.
+    pub cells: usize,
+}
+
+/// Records of so many limbs are not looked up in place to prefetch: entries hardly share such records, so that each has one to load.
+const LINE_LIMBS: usize = 8;
+
+/// What is worth it: tables that may have many entries, and whose keys do not depend on what other tables say; and what has many cells.
+pub(super) fn prefetched(program: &Program, in_place: &[InPlaceTable]) -> Prefetched {
     let by_tables = Usage::of_actions(program).writes;
-    let mut result = Vec::new();
+    let mut result = Prefetched::default();
     for stmt in ir::statements(&program.ingress) {
+        if let Some((cells, _)) = cell_of(&stmt.kind)
+            && cell_count(program, cells) >= LARGE_TABLE as u64
+            && !result.cells.contains(&cells)
+        {
+            result.cells.push(cells);
+        }
         let (id, keys) = match &stmt.kind {
             StmtKind::Apply { table, keys, .. } => (*table, keys),
             _ => continue,
         };
         let known = |t: &PrefetchedTable| t.table == id;
-        if result.iter().any(known) || reads_one_of(keys, &by_tables) {
+        if result.tables.iter().any(known) || reads_one_of(keys, &by_tables) {
             continue;
         }
         let table = &program.tables[id.index()];
         let by_hash = |k: &Key| matches!(k.kind, MatchKind::Exact | MatchKind::Lpm);
-        let is_touched = |t: &InPlaceTable| t.table == id && t.prefix.is_none();
         let has_keys = !table.keys.is_empty() && table.keys.iter().all(by_hash);
         if has_keys && table.size >= LARGE_TABLE as u64 {
-            result.push(PrefetchedTable {
+            result.tables.push(PrefetchedTable {
                 table: id,
-                touched: in_place.iter().any(is_touched),
+                touched: false,
+                links: Vec::new(),
             });
         }
     }
+    result.unknown = unknown(program, in_place, &result.tables);
+    for table in &mut result.tables {
+        table.links = links(program, table.table, &result.cells, &result.unknown);
+        let is_touched = |t: &InPlaceTable| {
+            t.table == table.table && t.prefix.is_none() && t.stride < LINE_LIMBS
+        };
+        table.touched = table.links.is_empty() && in_place.iter().any(is_touched);
+    }
     result
+}
+
+/// Whether a table is looked up to prefetch for what depends on it, its actions included: it is small, and nothing sees that.
+pub(crate) fn runs_to_prefetch(
+    in_place: &[InPlaceTable],
+    prefetched: &[PrefetchedTable],
+    id: TableId,
+) -> bool {
+    let is_quiet = |t: &InPlaceTable| t.table == id && !t.counts;
+    in_place.iter().any(is_quiet) && prefetched.iter().all(|t| t.table != id)
+}
+
+/// What a statement reads by index.
+pub(crate) fn cell_of(stmt: &StmtKind) -> Option<(CellArray, &Expr)> {
+    Some(match stmt {
+        StmtKind::RegisterRead {
+            register, index, ..
+        } => (CellArray::Register(*register), index),
+        StmtKind::Count { counter, index } => (CellArray::Counter(*counter), index),
+        StmtKind::MeterExecute { meter, index, .. } => (CellArray::Meter(*meter), index),
+        _ => return None,
+    })
+}
+
+fn cell_count(program: &Program, cells: CellArray) -> u64 {
+    match cells {
+        CellArray::Register(id) => program.registers[id.index()].size,
+        CellArray::Counter(id) => program.counters[id.index()].size.unwrap_or(0),
+        CellArray::Meter(id) => program.meters[id.index()].size.unwrap_or(0),
+    }
+}
+
+fn unknown(
+    program: &Program,
+    in_place: &[InPlaceTable],
+    prefetched: &[PrefetchedTable],
+) -> Vec<bool> {
+    let mut unknown = vec![false; program.slots.len()];
+    for stmt in ir::statements(&program.ingress) {
+        match &stmt.kind {
+            StmtKind::Hash { dst, .. }
+            | StmtKind::Random { dst, .. }
+            | StmtKind::RegisterRead { dst, .. }
+            | StmtKind::MeterExecute { dst, .. } => unknown[dst.index()] = true,
+            StmtKind::Apply { table, .. } if !runs_to_prefetch(in_place, prefetched, *table) => {
+                for action in &program.tables[table.index()].actions {
+                    let body = &program.actions[action.action.index()].body;
+                    let writes = Usage::of_stmts(program, &[body]).writes;
+                    (unknown.iter_mut().zip(writes)).for_each(|(slot, written)| *slot |= written);
+                }
+            }
+            _ => {}
+        }
+    }
+    unknown
+}
+
+/// Where arguments of a table's entries become an index of cells, by one assignment.
+fn links(program: &Program, id: TableId, cells: &[CellArray], unknown: &[bool]) -> Vec<Link> {
+    let mut links = Vec::new();
+    for stmt in ir::statements(&program.ingress) {
+        let Some((array, index)) = cell_of(&stmt.kind) else {
+            continue;
+        };
+        let number = cells.iter().position(|&c| c == array);
+        let (Some(cells), Some(slot)) = (number, extended_slot(index)) else {
+            continue;
+        };
+        let actions = program.tables[id.index()].actions.iter().enumerate();
+        for (position, action) in actions.filter(|_| unknown[slot.index()]) {
+            let action = &program.actions[action.action.index()];
+            let assigned = action.body.iter().find_map(|stmt| match &stmt.kind {
+                StmtKind::Assign { dst, value } if *dst == slot => extended_slot(value),
+                _ => None,
+            });
+            let mut limb = 0;
+            for param in &action.params {
+                let link = Link {
+                    action: position as u32,
+                    limb,
+                    cells,
+                };
+                if Some(param.slot) == assigned && !links.contains(&link) {
+                    links.push(link);
+                }
+                limb += program.slots[param.slot.index()].width.div_ceil(64) as usize;
+            }
+        }
+    }
+    links
+}
+
+/// The slot that a value is, but for zeros in front.
+fn extended_slot(expr: &Expr) -> Option<SlotId> {
+    match expr {
+        Expr::Slot(slot) => Some(*slot),
+        Expr::ZeroExtend { a, .. } => extended_slot(a),
+        _ => None,
+    }
 }

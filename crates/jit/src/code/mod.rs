@@ -77,7 +77,7 @@ impl EntryPoint {
         match self {
             EntryPoint::FastPath => fast_path.is_some(),
             EntryPoint::Unspecialised => fast_path.is_some_and(|f| f.specialised.is_some()),
-            EntryPoint::Prefetch => !analysis.prefetched_tables.is_empty(),
+            EntryPoint::Prefetch => !analysis.prefetched.tables.is_empty(),
             EntryPoint::Ingress | EntryPoint::Parse | EntryPoint::Egress => true,
         }
     }

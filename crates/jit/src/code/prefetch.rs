@@ -1,14 +1,17 @@
 //! Prefetching: what packets will probably look up in tables that are not in the nearest cache, so that what the tables need for all
 //! packets of a burst is loaded at once, before the first of them runs.
 //!
-//! The function takes the packet through parser and ingress, but runs no action and does nothing that could be seen: where that makes
-//! it take another path than the packet will, the wrong keys are taken, and only time is lost. Where one load tells most (exact keys that are
-//! looked up in place), it is done right there; else the keys are noted, for the table to take them together step by step.
+//! The function takes the packet through parser and ingress, but runs actions of small tables only and does nothing that could be seen: where
+//! that makes it take another path than the packet will, the wrong keys are taken, and only time is lost. Where one load tells most (exact
+//! keys that are looked up in place, of entries with few arguments), it is done right there; else the keys are noted, for the table to take
+//! them together step by step. So are indices of large arrays of cells; those that are arguments of entries follow when these are found.
 
 use super::Gen;
 use crate::analysis::bailouts::Bailouts;
+use crate::analysis::tables::{cell_of, runs_to_prefetch};
 use crate::shims::Shim;
-use ir::{Expr, SlotId, StmtKind, TableId};
+use engine::runtime::CellArray;
+use ir::{Expr, SlotId, Stmt, StmtKind, TableId};
 
 impl Gen<'_, '_> {
     /// Generates the whole function.
@@ -23,7 +26,7 @@ impl Gen<'_, '_> {
     }
 
     /// Whether a statement is left out of the prefetch.
-    pub(super) fn is_left_out(&self, stmt: &StmtKind) -> bool {
+    fn is_left_out(&self, stmt: &StmtKind) -> bool {
         // What is seen outside, and what takes time.
         matches!(
             stmt,
@@ -44,9 +47,61 @@ impl Gen<'_, '_> {
         )
     }
 
+    /// A statement where prefetching does another thing than the program; whether what follows is reached then.
+    pub(super) fn stmt_to_prefetch(&mut self, stmt: &StmtKind) -> Option<bool> {
+        let analysis = self.analysis;
+        let prefetched = &analysis.prefetched;
+        match stmt {
+            StmtKind::Apply {
+                table, keys, hit, ..
+            } => {
+                let (in_place, tables) = (&analysis.tables_in_place, &prefetched.tables);
+                if runs_to_prefetch(in_place, tables, *table) {
+                    return None;
+                }
+                self.note_key(*table, keys, *hit);
+                Some(true)
+            }
+            // What other tables say is not known: the packet is not one for which everything ends here.
+            StmtKind::If {
+                cond,
+                then,
+                otherwise,
+            } if cond.reads(&|slot| prefetched.unknown[slot.index()])
+                && self.known(cond).is_none() =>
+            {
+                match (ends(then), ends(otherwise)) {
+                    (true, _) => Some(self.stmts(otherwise)),
+                    (_, true) => Some(self.stmts(then)),
+                    _ => None,
+                }
+            }
+            _ if self.is_left_out(stmt) => {
+                if let Some((cells, index)) = cell_of(stmt) {
+                    self.note_cell(cells, index);
+                }
+                Some(true)
+            }
+            _ => None,
+        }
+    }
+
+    /// A cell will be read: notes its index, if that is known.
+    fn note_cell(&mut self, cells: CellArray, index: &Expr) {
+        let prefetched = &self.analysis.prefetched;
+        let number = prefetched.cells.iter().position(|&c| c == cells);
+        let is_unknown = index.reads(&|slot| prefetched.unknown[slot.index()]);
+        if let Some(number) = number.filter(|_| !is_unknown) {
+            let list = self.imm((prefetched.tables.len() + number) as u64);
+            let index = self.expr(index);
+            let (at, limbs) = self.spill_all(&[index]);
+            self.call(Shim::NoteKey, &[self.frame, list, at, limbs]);
+        }
+    }
+
     /// A table is to be applied: looks into it, or notes the key, and takes it to be hit.
-    pub(super) fn note_key(&mut self, table: TableId, keys: &[Expr], hit: Option<SlotId>) {
-        let prefetched = &self.analysis.prefetched_tables;
+    fn note_key(&mut self, table: TableId, keys: &[Expr], hit: Option<SlotId>) {
+        let prefetched = &self.analysis.prefetched.tables;
         if let Some(wanted) = prefetched.iter().position(|t| t.table == table) {
             let keys = self.exprs(keys);
             let in_place = self.view_of(table);
@@ -64,4 +119,9 @@ impl Gen<'_, '_> {
             self.write_word(hit, one);
         }
     }
+}
+
+/// Whether the control ends behind these statements.
+fn ends(stmts: &[Stmt]) -> bool {
+    matches!(stmts, [.., last] if last.kind == StmtKind::Exit)
 }

@@ -45,17 +45,10 @@ impl Gen<'_, '_> {
     }
 
     fn stmt(&mut self, stmt: &StmtKind) -> bool {
-        if self.entry_point == EntryPoint::Prefetch {
-            if self.is_left_out(stmt) {
-                return true;
-            }
-            if let StmtKind::Apply {
-                table, keys, hit, ..
-            } = stmt
-            {
-                self.note_key(*table, keys, *hit);
-                return true;
-            }
+        if self.entry_point == EntryPoint::Prefetch
+            && let Some(goes_on) = self.stmt_to_prefetch(stmt)
+        {
+            return goes_on;
         }
         match stmt {
             StmtKind::If {

@@ -135,7 +135,7 @@ impl Gen<'_, '_> {
     ) -> (Value, Value, Option<Value>) {
         let keys = self.exprs(keys);
         let in_place = self.view_of(table);
-        match in_place.filter(|_| self.entry_point.is_fast_path()) {
+        match in_place.filter(|_| self.entry_point.takes_packets()) {
             None => {
                 let (args, found) = self.look_up(table, &keys);
                 // The position without the bit that tells of a hit.
