@@ -1,7 +1,7 @@
-"""State of a collector of telemetry reports: flows with their paths and latencies, hops with their queues and drops, counts.
+"""What a collector keeps of telemetry reports: flows with their paths and latencies, hops with their queues and drops, and counts.
 
 ``crates/telemetry`` decodes and keeps; here are its values. Memory is bounded by :class:`Limits`: of flows, the one that was
-reported longest ago goes; of hops and reporters, the excess is counted and not kept. The collector does not know its readers.
+reported longest ago goes; of hops and reporters, what comes beyond the limit is counted and not kept.
 """
 
 from __future__ import annotations

@@ -121,6 +121,7 @@ def decode(data: bytes, *, dscp: int = INT_DSCP, dscp_mask: int = 0x3F, udp_port
         key = None if flow is None else FlowKey._make(flow)
         embedded = None
         if stack is not None:
-            embedded = Embedded(*(*stack[:7], tuple(map(Hop._make, stack[7])), *stack[8:]))
+            *before, hops, cut, source_only = stack
+            embedded = Embedded(*before, tuple(map(Hop._make, hops)), cut, source_only)
         reports.append(Report(*group, *flags, Hop._make(hop), *drop, domain_id, key, ttl, embedded))
     return reports

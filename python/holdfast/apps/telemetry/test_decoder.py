@@ -15,7 +15,8 @@ from holdfast.apps.telemetry.reports import Hop, decode
 FIELDS = (
     ("I", ("node_id",)), ("HH", ("ingress_port", "egress_port")), ("I", ("latency",)), ("BT", ("queue_id", "queue_occupancy")),
     ("Q", ("ingress_time",)), ("Q", ("egress_time",)), ("II", ("ingress_interface", "egress_interface")),
-    ("I", ("tx_utilisation",)), ("BT", ("buffer_id", "buffer_occupancy")),
+    ("I", ("tx_utilisation",)),
+    ("BT", ("buffer_id", "buffer_occupancy")),
 )  # fmt: skip
 """By bit, the most significant first (INT section 4.7): widths B 8, H 16, T 24, I 32, Q 64, and the names of :class:`Hop`."""
 

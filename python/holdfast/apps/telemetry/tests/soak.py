@@ -2,9 +2,9 @@
 
     python -m holdfast.apps.telemetry.tests.soak --seconds 300 --reports-per-s 100000
 
-Sender, host and collector are namespaces; switch and collector are processes of their own, and this one sends. Each packet
-arrives with the metadata of five nodes in its INT-MD stack, and the sink adds its own: a report of six hops. The result is JSON. Reports that
-were sent are the switch's own count; what is lost is told by place.
+Sender, host and collector are namespaces; switch and collector are processes of their own, and this one sends. Each packet arrives
+with the metadata of five nodes in its INT-MD stack, and the sink adds its own: a report of six hops. The result is JSON.
+Reports that were sent are the switch's own count; what is lost is told by place.
 """
 
 from __future__ import annotations
@@ -119,8 +119,8 @@ class Process:
         return round(pages * resource.getpagesize() / 1e6, 1)
 
     def end(self) -> str:
-        """Interrupts it; what it still printed."""
-        self._process.send_signal(signal.SIGINT)
+        """Terminates it (its parent may ignore interrupts, and so would it); what it still printed."""
+        self._process.send_signal(signal.SIGTERM)
         return self._process.communicate(timeout=120)[0]
 
     def kill(self) -> None:
