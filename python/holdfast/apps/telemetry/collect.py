@@ -89,7 +89,8 @@ class Receiver:
 def read_capture(collector: Collector, path: Path, port: int, rows: RowWriter | None = None) -> int:
     """Gives a collector the UDP packets of a capture that go to a port. Returns how many there were.
 
-    ``rows`` writes the collector's. Raises OSError, :class:`LiveError` if the file is no capture. Fragments are passed over: nodes do not fragment reports.
+    ``rows`` writes the collector's. Raises OSError, :class:`LiveError` if the file is no capture. Fragments are passed
+    over: nodes do not fragment reports.
     """
     try:
         frames = _core.read_pcap(path)
