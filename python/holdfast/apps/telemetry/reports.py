@@ -6,7 +6,7 @@ broken. Values that a node does not know (all ones) are None. Nothing is kept he
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Address
 from typing import Literal, NamedTuple
 
@@ -121,7 +121,6 @@ def decode(data: bytes, *, dscp: int = INT_DSCP, dscp_mask: int = 0x3F, udp_port
         key = None if flow is None else FlowKey._make(flow)
         embedded = None
         if stack is not None:
-            *before, hops, cut, source_only = stack
-            embedded = Embedded(*before, tuple(map(Hop._make, hops)), cut, source_only)
+            embedded = replace(Embedded(*stack), hops=tuple(map(Hop._make, stack[7])))
         reports.append(Report(*group, *flags, Hop._make(hop), *drop, domain_id, key, ttl, embedded))
     return reports
