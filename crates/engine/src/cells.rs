@@ -71,6 +71,11 @@ impl Cells {
         Some(indices.chain(sparse.map(|(&i, _)| i)).collect())
     }
 
+    /// The limbs of all cells, one cell behind the other, if they lie so; else none. And the limbs of a cell.
+    pub(crate) fn limbs_mut(&mut self) -> (&mut [u64], usize) {
+        (&mut self.dense, self.stride)
+    }
+
     /// The cell's limbs; `None` beyond the end.
     #[inline]
     pub(crate) fn get(&self, index: u64) -> Option<&[u64]> {

@@ -522,6 +522,17 @@ impl Runtime {
         }
     }
 
+    /// The limbs of a register's cells, one cell behind the other, and how many a cell has. No limbs if the register is so large that
+    /// its cells are kept otherwise. For executors that read and write in place.
+    pub fn register_limbs_mut(&mut self, register: RegisterId) -> (&mut [u64], usize) {
+        self.registers[register.index()].limbs_mut()
+    }
+
+    /// The same of an indexed counter, whose cells are packets and bytes.
+    pub fn counter_limbs_mut(&mut self, counter: CounterId) -> (&mut [u64], usize) {
+        self.counters[counter.index()].limbs_mut()
+    }
+
     /// Sets all cells of a register; gives the former ones.
     pub fn fill_register(&mut self, register: RegisterId, value: &Bits) -> Cells {
         let cells = &mut self.registers[register.index()];

@@ -22,7 +22,7 @@ use usage::Usage;
 
 /// Slots of more limbs than this live in the state array and nowhere else, so that a huge varbit does not become
 /// hundreds of values.
-const MAX_VALUE_LIMBS: usize = 8;
+pub(crate) const MAX_VALUE_LIMBS: usize = 8;
 
 /// What is known of a verified program.
 pub(crate) struct Analysis<'a> {

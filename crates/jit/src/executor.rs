@@ -5,7 +5,7 @@ use crate::analysis::tables::{InPlaceTable, LARGE_TABLE, Prefetched, PrefetchedT
 use crate::code::{EntryPoint, emit_capacity};
 use crate::frame::{Arrival, Context, Frame, drop_reason, exit, preserve_of};
 use crate::module::{CompileStats, JitError, NativeCode, compile_functions};
-use crate::views::{Views, take_views};
+use crate::views::{AllCells, Views, take_cells, take_views};
 use cranelift_jit::JITModule;
 use engine::{
     DropReason, Executor, Exit, FastPath, FastPathContext, Intents, Output, Packet, PacketContext,
@@ -270,9 +270,15 @@ impl JitExecutor {
         // What they point to stays as it is until this function returns: it alone has the switch, and running packets does not
         // change tables. (Hits that leave something behind are not looked up in place.)
         let mut views = Views::new();
-        let few = self.tables_in_place.len() <= FEW_VIEWS;
-        if cx.steady && (few || cx.packets.len() - cx.first >= MIN_BURST) {
+        let mut cells = AllCells::new();
+        let with_keys = self.tables_in_place.iter().filter(|t| t.limbs > 0);
+        let few = with_keys.count() <= FEW_VIEWS;
+        let many = cx.packets.len() - cx.first >= MIN_BURST;
+        if cx.steady && (few || many) {
             take_views(&self.tables_in_place, cx.runtime, &mut views);
+        }
+        if cx.steady && many {
+            take_cells(&self.program, cx.runtime, &mut cells);
         }
         let mut context = Context {
             now_ps: cx.now_ps,
@@ -290,6 +296,9 @@ impl JitExecutor {
         let mut frame = Frame::new(state, std::ptr::null_mut(), 0, &mut context);
         if !views.is_empty() {
             frame.views = views.as_ptr();
+        }
+        if !cells.is_empty() {
+            frame.cells = cells.as_ptr();
         }
         frame.now_us = cx.now_ps / PS_PER_US;
         let mut arrivals: Arrivals = [const { MaybeUninit::uninit() }; PART];

@@ -3,7 +3,7 @@
 //! A [`Frame`] is built on the stack for one run of one function and read back when it ends. It knows
 //! nothing of the program; [`ir::Layout`] says which slots are where in the state.
 
-use crate::views::{TableView, no_views};
+use crate::views::{CellsView, TableView, no_cells, no_views};
 use engine::{DropReason, Output, Packet, Replication, Runtime, Spare};
 
 /// One run of one function. All fields are machine words, so that generated code needs one kind of access.
@@ -39,6 +39,10 @@ pub(crate) struct Frame {
     pub now_us: u64,
     /// On the fast path, the tables that are looked up in place.
     pub views: *const TableView,
+    /// On the fast path, the registers and counters that are reached in place.
+    pub cells: *const CellsView,
+    /// On the fast path, not zero unless the slots that live in the state array are zero.
+    pub memory_used: u64,
     /// On the fast path, replicas that egress dropped.
     pub replicas_dropped: u64,
     /// What a function of [`crate::preserving`] gave: where the arguments are.
@@ -68,6 +72,8 @@ impl Frame {
             truncate: 0,
             now_us: 0,
             views: no_views(),
+            cells: no_cells(),
+            memory_used: 1,
             found_args: std::ptr::null(),
             found: 0,
             replicas_dropped: 0,

@@ -1,4 +1,4 @@
-//! Tables as machine code sees them that looks up in place: a fixed layout of pointers into the engine's structures.
+//! Tables, registers and counters as machine code sees them that reaches them in place: a fixed layout of pointers into the engine's structures.
 //!
 //! A [`TableView`] is taken from its table when a burst begins and given up when the burst is done or stops. In between nothing
 //! but the executor has the switch, and packets do not change tables, but for what counts hits; entries come and go between bursts only. Which
@@ -9,6 +9,7 @@ use engine::Runtime;
 use engine::runtime::CounterData;
 use engine::table::lpm32::{Places, Root};
 use engine::table::{InPlace, InPlaceMatcher, Table};
+use ir::{CounterId, Program, RegisterId};
 use smallvec::SmallVec;
 use std::ptr::{null, null_mut};
 
@@ -72,6 +73,7 @@ impl TableView {
             return TableView::UNREADY;
         };
         let (exact, prefixes) = match (parts.matcher, expected.prefix) {
+            (InPlaceMatcher::Keyless, None) => (None, None),
             (InPlaceMatcher::Exact(buckets), None) => (Some(buckets), None),
             (InPlaceMatcher::Prefixes { exact, prefixes }, Some(_)) => (exact, Some(prefixes)),
             _ => return TableView::UNREADY,
@@ -123,4 +125,71 @@ static NO_VIEWS: NoViews = NoViews([TableView::UNREADY; MAX_VIEWS]);
 /// For packets that are too few to take views of the tables for.
 pub(crate) fn no_views() -> *const TableView {
     NO_VIEWS.0.as_ptr()
+}
+
+/// So many arrays of registers and counters are read and written in place at most, registers first.
+pub(crate) const MAX_CELLS: usize = 64;
+
+/// Where the cells of a register or of an indexed counter lie.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CellsView {
+    /// The first limb of the first cell.
+    pub first: *mut u64,
+    /// How many cells there are; none if they do not lie one behind the other. An index beyond goes to a function.
+    pub count: u64,
+}
+
+impl CellsView {
+    /// Of cells that are not reached in place.
+    const UNREADY: CellsView = CellsView {
+        first: null_mut(),
+        count: 0,
+    };
+
+    fn new(limbs: &mut [u64], stride: usize) -> CellsView {
+        CellsView {
+            first: limbs.as_mut_ptr(),
+            count: (limbs.len() / stride.max(1)) as u64,
+        }
+    }
+}
+
+/// The number of a register's view.
+pub(crate) fn register_view(register: RegisterId) -> Option<usize> {
+    Some(register.index()).filter(|&at| at < MAX_CELLS)
+}
+
+/// The number of a counter's view.
+pub(crate) fn counter_view(program: &Program, counter: CounterId) -> Option<usize> {
+    Some(program.registers.len() + counter.index()).filter(|&at| at < MAX_CELLS)
+}
+
+/// Views of registers, then of counters.
+pub(crate) type AllCells = SmallVec<[CellsView; MAX_CELLS]>;
+
+/// Appends views of all registers and counters as they are, up to [`MAX_CELLS`].
+pub(crate) fn take_cells(program: &Program, runtime: &mut Runtime, views: &mut AllCells) {
+    for at in (0..program.registers.len() as u32).take(MAX_CELLS) {
+        let (limbs, stride) = runtime.register_limbs_mut(RegisterId(at));
+        views.push(CellsView::new(limbs, stride));
+    }
+    let room = MAX_CELLS - views.len();
+    for at in (0..program.counters.len() as u32).take(room) {
+        let (limbs, stride) = runtime.counter_limbs_mut(CounterId(at));
+        views.push(CellsView::new(limbs, stride));
+    }
+}
+
+/// Views with which no cell is reached in place.
+struct NoCells([CellsView; MAX_CELLS]);
+
+// SAFETY: never written, and without a pointer to anything.
+unsafe impl Sync for NoCells {}
+
+static NO_CELLS: NoCells = NoCells([CellsView::UNREADY; MAX_CELLS]);
+
+/// For packets that are too few to take views of cells for.
+pub(crate) fn no_cells() -> *const CellsView {
+    NO_CELLS.0.as_ptr()
 }

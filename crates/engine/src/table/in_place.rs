@@ -27,6 +27,8 @@ pub struct InPlace<'a> {
 /// How a key leads to the number of an entry.
 #[derive(Clone, Copy, Debug)]
 pub enum InPlaceMatcher<'a> {
+    /// There is no key, and no entry: all packets get the default action.
+    Keyless,
     /// The whole key to the entry, packed if it can be ([`super::Packing::of_exact`]).
     Exact(Buckets<'a>),
     /// The field matched by prefix to the entry, under the root that the exact fields lead to if there are any.
@@ -43,6 +45,7 @@ impl Table {
     pub fn in_place(&self) -> Option<InPlace<'_>> {
         use super::Matcher;
         let matcher = match &self.matcher {
+            Matcher::Keyless => InPlaceMatcher::Keyless,
             Matcher::Exact(map, None) | Matcher::Packed(map, _) => {
                 InPlaceMatcher::Exact(map.in_place()?)
             }

@@ -20,7 +20,7 @@ pub(crate) const LARGE_TABLE: usize = 1 << 14;
 pub(crate) struct InPlaceTable {
     /// The table.
     pub table: TableId,
-    /// Limbs of its key, packed if it is.
+    /// Limbs of its key, packed if it is; none without a key.
     pub limbs: usize,
     /// The field that is matched by prefix, if there is one.
     pub prefix: Option<PrefixField>,
@@ -42,7 +42,7 @@ pub(crate) struct PrefixField {
 impl InPlaceTable {
     /// Whether a part of the key leads through a hash map.
     pub fn has_exact(&self) -> bool {
-        self.prefix.is_none() || self.limbs > 1
+        self.limbs > usize::from(self.prefix.is_some())
     }
 }
 
@@ -83,7 +83,7 @@ fn in_place_table(program: &Program, id: TableId) -> Option<InPlaceTable> {
             .map(|p| program.slots[p.slot.index()].width.div_ceil(64) as usize)
             .sum::<usize>()
     });
-    (1..=MAX_LIMBS).contains(&limbs).then_some(InPlaceTable {
+    (limbs <= MAX_LIMBS).then_some(InPlaceTable {
         table: id,
         limbs,
         prefix,

@@ -61,6 +61,7 @@ impl Gen<'_, '_> {
         }
         let lookup = self.lookup(number, table, [elsewhere, done], wants_hit);
         match table.prefix {
+            None if table.limbs == 0 => self.only_record(&lookup),
             None => {
                 let number = self.probe(&lookup, key);
                 let one = self.imm(1);
@@ -163,8 +164,18 @@ impl Gen<'_, '_> {
         self.done(lookup, records, zero);
     }
 
+    /// The lookup in a table without a key.
+    fn only_record(&mut self, lookup: &Lookup<'_>) {
+        let records = self.view_word(lookup, offset_of!(TableView, records));
+        let ready = self.b.create_block();
+        (self.b.ins()).brif(records, ready, &[], lookup.elsewhere, &[]);
+        self.continue_in(ready);
+        let zero = self.imm(0);
+        self.done(lookup, records, zero);
+    }
+
     /// The address of an element of `bytes` bytes.
-    fn element(&mut self, first: Value, index: Value, bytes: usize) -> Value {
+    pub(super) fn element(&mut self, first: Value, index: Value, bytes: usize) -> Value {
         let offset = match bytes.is_power_of_two() {
             true => self.shl_imm(index, bytes.ilog2()),
             false => {

@@ -235,6 +235,7 @@ impl Gen<'_, '_> {
         let value = self.expr(store.value);
         let stride = self.stride(&store.fields).unwrap_or_default();
         let at = self.address(store.fields[0], stride, number);
+        self.note_memory(&value.limbs);
         for (i, &limb) in value.limbs.iter().enumerate() {
             self.b.ins().store(flags, limb, at, 8 * i as i32);
         }

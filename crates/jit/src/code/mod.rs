@@ -407,6 +407,9 @@ impl Gen<'_, '_> {
         if place == Place::EditedInPacket {
             return self.store_at_source(slot, value);
         }
+        if place == Place::Memory {
+            self.note_memory(&value.limbs);
+        }
         for (i, &limb) in value.limbs.iter().enumerate() {
             let to_state = match place {
                 Place::Values { first, exported } => {

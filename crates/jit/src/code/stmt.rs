@@ -5,14 +5,18 @@
 
 use super::bytes::Packer;
 use super::wide::{Wide, limbs_for};
-use super::{EntryPoint, Gen, Label, MAX_INSTRUCTIONS, Place};
+use super::{EntryPoint, Gen, Label, MAX_INSTRUCTIONS, Place, constant_memory};
+use crate::analysis::MAX_VALUE_LIMBS;
 use crate::frame::{Frame, preserve_code};
 use crate::shims::Shim;
-use cranelift_codegen::ir::{Block, InstBuilder, InstructionData, Opcode, Value};
+use crate::views::{CellsView, counter_view, register_view};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::types::I64;
+use cranelift_codegen::ir::{Block, InstBuilder, InstructionData, MemFlagsData, Opcode, Value};
 use cranelift_frontend::Switch;
 use ir::{
-    BinaryOp, Bits, Expr, FieldListId, HeaderId, LabelId, RegisterId, SlotId, Stmt, StmtKind,
-    UnaryOp,
+    BinaryOp, Bits, CounterId, Expr, FieldListId, HeaderId, LabelId, RegisterId, SlotId, Stmt,
+    StmtKind, UnaryOp,
 };
 use smallvec::smallvec;
 use std::mem::offset_of;
@@ -159,9 +163,7 @@ impl Gen<'_, '_> {
                 value,
             } => self.register_write(*register, index, value),
             StmtKind::Count { counter, index } => {
-                let index = self.expr(index).low();
-                let id = self.imm(counter.0.into());
-                self.call(Shim::Count, &[self.frame, id, index]);
+                self.count(*counter, index);
             }
             StmtKind::MeterExecute { meter, index, dst } => {
                 let index = self.expr(index).low();
@@ -557,27 +559,118 @@ impl Gen<'_, '_> {
     fn register_read(&mut self, dst: SlotId, register: RegisterId, index: &Expr) {
         let index = self.expr(index).low();
         let width = self.width(dst);
+        let limbs = limbs_for(width);
+        let view = self.cells_in_place(register_view(register), limbs);
+        let Some(view) = view else {
+            let value = self.register_by_call(register, index, width);
+            return self.write(dst, &value);
+        };
+        let (cell, elsewhere) = self.cell_in_place(view, index, limbs);
+        let value = self.reload(cell, width);
+        let done = self.b.create_block();
+        for _ in 0..limbs {
+            self.b.append_block_param(done, I64);
+        }
+        let args = |value: &Wide| value.limbs.iter().map(|&l| l.into()).collect::<Vec<_>>();
+        self.b.ins().jump(done, &args(&value));
+        self.continue_in(elsewhere);
+        let value = self.register_by_call(register, index, width);
+        self.b.ins().jump(done, &args(&value));
+        self.continue_in(done);
+        let limbs = self.b.block_params(done).iter().copied().collect();
+        self.write(dst, &Wide { width, limbs });
+    }
+
+    fn register_by_call(&mut self, register: RegisterId, index: Value, width: u32) -> Wide {
         let id = self.imm(register.0.into());
         if limbs_for(width) == 1 {
             let word = self.call(Shim::RegisterReadWord, &[self.frame, id, index]);
             let limbs = smallvec![word.expect("gives a result")];
-            return self.write(dst, &Wide { width, limbs });
+            return Wide { width, limbs };
         }
         let cell = self.call(Shim::RegisterCell, &[self.frame, id, index]);
-        let value = self.reload(cell.expect("gives a result"), width);
-        self.write(dst, &value);
+        self.reload(cell.expect("gives a result"), width)
+    }
+
+    /// The view of cells of so many limbs, if they are reached in place here.
+    fn cells_in_place(&self, view: Option<usize>, limbs: usize) -> Option<usize> {
+        view.filter(|_| self.entry_point.is_fast_path() && limbs <= MAX_VALUE_LIMBS)
+    }
+
+    /// The address of a cell; continues if it lies there, and else in the block that is given too.
+    fn cell_in_place(&mut self, view: usize, index: Value, limbs: usize) -> (Value, Block) {
+        let at = offset_of!(Frame, cells) as i32;
+        let views = (self.b.ins()).load(I64, constant_memory(), self.frame, at);
+        let mut word = |offset: usize| {
+            let at = (view * size_of::<CellsView>() + offset) as i32;
+            self.b.ins().load(I64, constant_memory(), views, at)
+        };
+        let first = word(offset_of!(CellsView, first));
+        let count = word(offset_of!(CellsView, count));
+        let (there, elsewhere) = (self.b.create_block(), self.b.create_block());
+        self.b.set_cold_block(elsewhere);
+        let is_there = self.b.ins().icmp(IntCC::UnsignedLessThan, index, count);
+        (self.b.ins()).brif(is_there, there, &[], elsewhere, &[]);
+        self.continue_in(there);
+        (self.element(first, index, 8 * limbs), elsewhere)
+    }
+
+    /// [`ir::StmtKind::Count`].
+    fn count(&mut self, counter: CounterId, index: &Expr) {
+        let index = self.expr(index).low();
+        let view = self.cells_in_place(counter_view(self.program, counter), 2);
+        let after = match view {
+            None => None,
+            Some(view) => {
+                let (cell, elsewhere) = self.cell_in_place(view, index, 2);
+                let one = self.imm(1);
+                for (at, more) in [(0, one), (8, self.packet_len)] {
+                    let flags = MemFlagsData::trusted();
+                    let count = self.b.ins().load(I64, flags, cell, at);
+                    let count = self.b.ins().iadd(count, more);
+                    self.b.ins().store(flags, count, cell, at);
+                }
+                let after = self.b.create_block();
+                self.b.ins().jump(after, &[]);
+                self.continue_in(elsewhere);
+                Some(after)
+            }
+        };
+        let id = self.imm(counter.0.into());
+        self.call(Shim::Count, &[self.frame, id, index]);
+        if let Some(after) = after {
+            self.b.ins().jump(after, &[]);
+            self.continue_in(after);
+        }
     }
 
     fn register_write(&mut self, register: RegisterId, index: &Expr, value: &Expr) {
         let index = self.expr(index).low();
         let value = self.expr(value);
+        let view = self.cells_in_place(register_view(register), value.limbs.len());
+        let Some(view) = view else {
+            return self.write_register_by_call(register, index, &value);
+        };
+        let (cell, elsewhere) = self.cell_in_place(view, index, value.limbs.len());
+        for (i, &limb) in value.limbs.iter().enumerate() {
+            (self.b.ins()).store(MemFlagsData::trusted(), limb, cell, 8 * i as i32);
+        }
+        let after = self.b.create_block();
+        self.b.ins().jump(after, &[]);
+        self.continue_in(elsewhere);
+        self.write_register_by_call(register, index, &value);
+        self.b.ins().jump(after, &[]);
+        self.continue_in(after);
+    }
+
+    fn write_register_by_call(&mut self, register: RegisterId, index: Value, value: &Wide) {
         if value.limbs.len() == 1 {
             let id = self.imm(register.0.into());
             let args = [self.frame, id, index, value.low()];
             self.call(Shim::RegisterWriteWord, &args);
             return;
         }
-        let at = self.spill(&[&value]);
+        let at = self.spill(&[value]);
         let (id, limbs) = (
             self.imm(register.0.into()),
             self.imm(value.limbs.len() as u64),

@@ -3,11 +3,12 @@
 use crate::pair::Pair;
 use engine::control::{CloneSession, Entity, MulticastGroup, Operation, Replica};
 use ir::text::preamble;
+use ir::{ActionCall, ActionId, Bits, TableId};
 
 /// What every program here begins with: standard metadata is `%0` to `%15`, and a header `h0` of two bytes and a 16-bit number
 /// (`%16` valid, `%17`, `%18`), `h1` of one 24-bit field (`%19` valid, `%20`), and `h2` of one of 16 bits (`%24` valid, `%25`).
-/// Scratch: `%21` to `%23`, 16 bits each, and `%26`, which is too wide for values.
-const SLOTS: [(&str, u32); 11] = [
+/// Scratch: `%21` to `%23`, 16 bits each, `%26`, which is too wide for values, and `%27` of 100 bits.
+const SLOTS: [(&str, u32); 12] = [
     ("h0.$valid", 1),
     ("h0.a", 16),
     ("h0.n", 16),
@@ -19,6 +20,7 @@ const SLOTS: [(&str, u32); 11] = [
     ("h2.$valid", 1),
     ("h2.c", 16),
     ("wide", 1600),
+    ("two_limbs", 100),
 ];
 
 const HEADERS: &str = r#"
@@ -530,6 +532,66 @@ fn replicas_begin_with_what_ingress_left() {
             pair.receive(*port, packet);
         }
         assert!(pair.receive_burst(&packets) > 60);
+        pair.compare_objects();
+    }
+}
+
+/// Registers, counters and a table without a key are reached in place in bursts, but for cells that are not there or kept otherwise; and what an
+/// earlier packet left in memory is not there for the next.
+#[test]
+fn cells_in_place() {
+    let mut pair = pair(
+        r#"
+        register r0 "word" id 1 : 16 size 4
+        register r1 "two_limbs" id 2 : 100 size 3
+        register r2 "sparse" id 3 : 16 size 16777216
+        register r3 "wide" id 4 : 1600 size 2
+        counter c0 "c" id 1 both size 4
+        action a0 "more" id 1 (%23 "more" id 1) { assign %18 = add(%18, %23) }
+        action a1 "nothing" id 2 () { }
+        table t0 "t" id 1 { action a0 action a1 default a1() size 1 }
+        state s0 "start" { extract h0 goto accept }
+        control verify_checksum { }
+        control ingress {
+          assign %1 = 9w4
+          register_read %21 = r0[zext(%17, 32)]
+          register_write r0[zext(%17, 32)] = add(%21, %18)
+          register_read %27 = r1[zext(%17, 32)]
+          assign %27 = add(%27, shl(zext(%18, 100), 32w60))
+          register_write r1[zext(%17, 32)] = %27
+          register_read %22 = r2[zext(%18, 32)]
+          register_write r2[zext(%18, 32)] = add(%22, 16w1)
+          if slice(%17, 0, 0) {
+            register_read %26 = r3[32w1]
+            register_write r3[32w1] = add(%26, zext(%18, 1600))
+          }
+          count c0[zext(%17, 32)]
+          apply t0()
+          assign %18 = add(add(%18, %21), xor(add(%22, slice(%26, 15, 0)), slice(%27, 75, 60)))
+        }
+        control egress { }
+        control compute_checksum { }
+        control deparser { emit h0 }
+        "#,
+    );
+    for more in [None, Some(7), Some(9)] {
+        let call = more.map(|more| ActionCall {
+            action: ActionId(0),
+            args: vec![Bits::from_u64(16, more)],
+        });
+        let entity = Entity::DefaultAction {
+            table: TableId(0),
+            action: call,
+            note: None,
+        };
+        assert!(pair.write(Operation::Modify, entity));
+        let packets: Vec<_> = (0..60u16)
+            .map(|i| (1, packet(i % 7, i % 5, usize::from(i))))
+            .collect();
+        assert_eq!(pair.receive_burst(&packets), 60);
+        for (port, packet) in &packets {
+            assert_eq!(pair.receive(*port, packet), 1);
+        }
         pair.compare_objects();
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::code::wide::Wide;
 use crate::code::{Gen, Place};
-use crate::frame::{Arrival, exit};
+use crate::frame::{Arrival, Frame, exit};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I64, I64X2};
 use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, MemFlagsData, Type, Value};
@@ -94,7 +94,17 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Clears the slots that live in memory, and what few limbs lie between them: nobody else keeps anything there.
+    /// Something is written to slots that live in memory; without effect if it is nothing but zeros.
+    pub(in crate::code) fn note_memory(&mut self, limbs: &[Value]) {
+        let is_zero = |limb: &Value| self.known_value(*limb) == Some(0);
+        if self.burst.is_some() && !limbs.iter().all(is_zero) {
+            let one = self.imm(1);
+            self.store_frame(offset_of!(Frame, memory_used), one);
+        }
+    }
+
+    /// Clears the slots that live in memory if an earlier packet has used them, and what few limbs lie between them: nobody else keeps
+    /// anything there.
     pub(super) fn clear_memory(&mut self) {
         let mut runs: Vec<Range<usize>> = Vec::new();
         for i in (0..self.places.len()).filter(|&i| self.places[i] == Place::Memory) {
@@ -106,10 +116,21 @@ impl Gen<'_, '_> {
                 _ => runs.push(at..end),
             }
         }
+        if runs.is_empty() {
+            return;
+        }
+        let used = self.frame_word(offset_of!(Frame, memory_used));
+        let (clear, after) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(used, clear, &[], after, &[]);
+        self.continue_in(clear);
         for run in runs {
             let first = self.b.ins().iadd_imm_u(self.state, 8 * run.start as i64);
             self.clear_limbs(first, run.len());
         }
+        let zero = self.imm(0);
+        self.store_frame(offset_of!(Frame, memory_used), zero);
+        self.b.ins().jump(after, &[]);
+        self.continue_in(after);
     }
 
     /// Clears memory.
