@@ -14,7 +14,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A parser is not split into more states than this.
-const MOST_STATES: usize = 96;
+const MOST_STATES: usize = 192;
 
 /// The code is specialised for all outcomes of the parser that ordinary packets have, and for others if those are fewer than this.
 const MIN_SPECIALISATIONS: usize = 3;

@@ -29,7 +29,7 @@ use std::collections::HashMap;
 use std::mem::offset_of;
 
 /// No other specialisation is begun when what follows the parser has so many instructions.
-const SPECIALISATION_INSTRUCTIONS: usize = 20_000;
+const SPECIALISATION_INSTRUCTIONS: usize = 24_000;
 
 /// Where ingress exits, the rest is not generated once more when ingress has so many instructions already.
 const EXIT_INSTRUCTIONS: usize = 3_000;
