@@ -251,9 +251,23 @@ pub fn report(data: &[u8]) -> Reached {
             (Some(_), None) => Stage::Checked,
             (None, None) => Stage::Parsed,
         });
-        let flags = [it.dropped, it.congested, it.tracked, it.hop.latency.is_some()];
-        let packet = it.packet.flow.map(|key| (key.source.is_ipv4(), key.protocol));
-        let stack = embedded.map(|it| (it.cut, it.source_only.is_empty(), magnitude(it.hops().count())));
+        let flags = [
+            it.dropped,
+            it.congested,
+            it.tracked,
+            it.hop.latency.is_some(),
+        ];
+        let packet = it
+            .packet
+            .flow
+            .map(|key| (key.source.is_ipv4(), key.protocol));
+        let stack = embedded.map(|it| {
+            (
+                it.cut,
+                it.source_only.is_empty(),
+                magnitude(it.hops().count()),
+            )
+        });
         shapes.push((flags, packet, stack));
     }
     reached(stage, (shapes, magnitude(found.len())))

@@ -181,22 +181,50 @@ fn pcapng(big_endian: bool) -> Vec<u8> {
 fn reports() -> Vec<Vec<u8>> {
     let ipv4 = |protocol: u8, dscp: u8| {
         let addresses = [10, 0, 0, 1, 10, 0, 0, 2];
-        [&[0x45, dscp << 2, 0, 0, 0, 0, 0, 0, 60, protocol, 0, 0][..], &addresses].concat()
+        [
+            &[0x45, dscp << 2, 0, 0, 0, 0, 0, 0, 60, protocol, 0, 0][..],
+            &addresses,
+        ]
+        .concat()
     };
     let tcp = [&[0, 1, 0, 80][..], &[0; 16]].concat();
     let udp = [0, 1, 0xD4, 0x31, 0, 0, 0, 0];
     // Node and latency of two hops.
     let stack = [&[0; 3][..], &[2, 0, 0, 0, 20, 0, 0, 0, 1, 0, 0, 0, 10]].concat();
-    let md = [&[0x10, 7, 0, 0, 0x20, 0, 2, 8, 0xA0, 0, 0, 0, 0, 0, 0, 0][..], &stack].concat();
+    let md = [
+        &[0x10, 7, 0, 0, 0x20, 0, 2, 8, 0xA0, 0, 0, 0, 0, 0, 0, 0][..],
+        &stack,
+    ]
+    .concat();
     let mx = [0x34, 3, 7, 0xD0, 0x20, 0, 0, 0, 0xA0, 0, 0, 0, 0, 0, 0, 0];
     let group = [0x20, 0, 0, 5, 0, 0, 0, 3];
     let report = |in_type: u8, flags: u8, bits: u16, metadata: &[u8], packet: &[u8]| {
         let words = [0xFF, (metadata.len() / 4) as u8];
         let main = [&bits.to_be_bytes()[..], &[0; 6]].concat();
-        [&[0x10 | in_type][..], &words, &[flags], &main, metadata, packet].concat()
+        [
+            &[0x10 | in_type][..],
+            &words,
+            &[flags],
+            &main,
+            metadata,
+            packet,
+        ]
+        .concat()
     };
-    let of_md = report(4, 0x20, 0x2000, &[0, 0, 0, 30], &[ipv4(6, 0x17), tcp.clone(), md].concat());
-    let of_mx = report(4, 0x20, 0x5000, &[1; 8], &[&ipv4(17, 0)[..], &udp, &mx].concat());
+    let of_md = report(
+        4,
+        0x20,
+        0x2000,
+        &[0, 0, 0, 30],
+        &[ipv4(6, 0x17), tcp.clone(), md].concat(),
+    );
+    let of_mx = report(
+        4,
+        0x20,
+        0x5000,
+        &[1; 8],
+        &[&ipv4(17, 0)[..], &udp, &mx].concat(),
+    );
     let of_drop = report(4, 0x80, 0x4001, &[7; 8], &[ipv4(6, 0), tcp].concat());
     let ipv6 = [&[0x65, 0xC0, 0, 0, 0, 0, 17, 60][..], &[9; 32], &udp].concat();
     let frame = [&[0; 12][..], &[0x81, 0, 0, 5, 0x86, 0xDD], &ipv6].concat();
@@ -206,7 +234,14 @@ fn reports() -> Vec<Vec<u8>> {
     let mut first = of_md.clone();
     first[1] = ((first.len() - 4) / 4) as u8;
     let thesis = [&[2, 0, 9][..], &[5; 24]].concat();
-    let payloads = [of_md, of_mx.clone(), of_drop, of_frame, of_tlvs, [first, of_mx].concat()];
+    let payloads = [
+        of_md,
+        of_mx.clone(),
+        of_drop,
+        of_frame,
+        of_tlvs,
+        [first, of_mx].concat(),
+    ];
     let grouped = payloads.map(|it| [&group[..], &it].concat());
     grouped.into_iter().chain([thesis]).collect()
 }
