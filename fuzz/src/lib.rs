@@ -212,12 +212,12 @@ pub fn report(data: &[u8]) -> Reached {
         dscp_mask: 0x3F,
         udp_port: 54321,
     };
-    let limits = telemetry::Limits {
+    let limits = ::telemetry::Limits {
         flows: 2,
         hops: 4,
         reporters: 1,
     };
-    let mut collector = telemetry::Collector::new(limits, indicators, true);
+    let mut collector = ::telemetry::Collector::new(limits, indicators, true);
     let (first, second) = data.split_at(data.len() / 2);
     let (mut reports, mut hops) = (0, 0);
     for payload in [data, first, second, data] {

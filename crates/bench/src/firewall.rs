@@ -98,7 +98,7 @@ impl Configuration {
                 zone,
                 hop: NextHop {
                     port: i as u16 % (PORTS / 2) * 2 + u16::from(!inside),
-                    source: 0x0200_0000_0000 | i as u64 % u64::from(PORTS / 2),
+                    source: 0x0200_0000_0000 | (i as u64 % u64::from(PORTS / 2)),
                     destination: 0x0600_0000_0000 | u64::from(zone) << 32 | i as u64,
                 },
             }

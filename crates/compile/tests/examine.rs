@@ -391,7 +391,7 @@ fn options(defines: &[(&str, &str)]) -> Options {
 }
 
 /// The programs of the applications, with the macros of their variants.
-const APPLICATIONS: [(&str, &[(&str, &str)]); 22] = [
+const APPLICATIONS: [(&str, &[(&str, &str)]); 23] = [
     ("bier/bier.p4", &[]),
     ("bier/bier.p4", &[("REPLICATION", "1")]),
     ("bier/bier.p4", &[("REPLICATION", "2")]),
