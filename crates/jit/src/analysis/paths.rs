@@ -175,6 +175,39 @@ fn split_states(program: &Program, numbers: &Variants) -> Vec<State> {
     states.collect()
 }
 
+/// All packets, as a share.
+const WHOLE: u64 = 1 << 48;
+
+/// By state: which share of the packets it accepts, if at each choice all targets are as likely, those of packets that are not ordinary left
+/// aside: a packet from a single port is not, as those from the controller, nor one with a header that has options.
+fn accepted_shares(forwarding: &Forwarding, states: &[State]) -> Vec<u64> {
+    let mut arriving = vec![0; states.len()];
+    let mut accepted = vec![0; states.len()];
+    let mut done = vec![false; states.len()];
+    arriving[0] = WHOLE;
+    let mut open = BTreeSet::from([0]);
+    // In the order of states, in which they come one behind the other if none goes back.
+    while let Some(at) = open.pop_first() {
+        done[at] = true;
+        if states[at].body.iter().any(has_options) {
+            continue;
+        }
+        let targets = ordinary_targets(forwarding, &states[at].transition);
+        let share = (arriving[at] / targets.len().max(1) as u64).max(1);
+        for target in targets {
+            match target {
+                Some(to) if done[to] => {}
+                Some(to) => {
+                    arriving[to] += share;
+                    open.insert(to);
+                }
+                None => accepted[at] = share,
+            }
+        }
+    }
+    accepted
+}
+
 /// What an end of the parser counts that a program names, and one where it takes whatever it does not know.
 const NAMED_END: u64 = 4;
 const OTHER_END: u64 = 1;
@@ -322,6 +355,22 @@ fn is_repeatable(states: &[State]) -> bool {
         })
 }
 
+/// The outcomes of the parser with the sum of what their states have, most first; of those with as much, one with more headers first.
+fn ranked(program: &Program, states: &[State], of_state: &[u64]) -> Vec<(Validity, u64)> {
+    let mut sums: BTreeMap<Validity, u64> = BTreeMap::new();
+    for (validity, &value) in accepted(program, states).into_iter().zip(of_state) {
+        if let Some(validity) = validity {
+            *sums.entry(validity).or_insert(0) += value;
+        }
+    }
+    let mut outcomes: Vec<_> = sums.into_iter().collect();
+    outcomes.sort_by_cached_key(|(validity, sum)| {
+        let headers = validity.iter().filter(|&&valid| valid).count();
+        Reverse((*sum, headers, validity.clone()))
+    });
+    outcomes
+}
+
 /// The outcomes of the parser, whose states these are, for which what follows is worth being specialised, the most likely first. None if
 /// that is not worth it.
 pub(super) fn outcomes(
@@ -334,22 +383,20 @@ pub(super) fn outcomes(
     if statements > MAX_SPECIALISED_STATEMENTS || !is_repeatable(states) {
         return Vec::new();
     }
-    let mut ends: BTreeMap<Validity, u64> = BTreeMap::new();
-    let accepted = accepted(program, states).into_iter();
-    for (validity, end) in accepted.zip(ordinary_ends(forwarding, states)) {
-        if let Some(validity) = validity {
-            *ends.entry(validity).or_insert(0) += end;
+    let by_share = ranked(program, states, &accepted_shares(forwarding, states));
+    let by_end = ranked(program, states, &ordinary_ends(forwarding, states));
+    let ordinary = by_end.iter().filter(|(_, ends)| *ends > 0).count();
+    // Both are guesses: each has its turn, so that what either takes for likely is early.
+    let mut outcomes = Vec::new();
+    for (one, other) in by_share.into_iter().zip(by_end) {
+        for (validity, _) in [one, other] {
+            if !outcomes.contains(&validity) {
+                outcomes.push(validity);
+            }
         }
     }
-    let ordinary = ends.values().filter(|&&end| end > 0).count();
-    let mut outcomes: Vec<_> = ends.into_iter().collect();
-    // Of those with as many ends, one with more headers first.
-    outcomes.sort_by_cached_key(|(validity, ends)| {
-        let headers = validity.iter().filter(|&&valid| valid).count();
-        Reverse((*ends, headers, validity.clone()))
-    });
     outcomes.truncate(ordinary.max(MIN_SPECIALISATIONS));
-    outcomes.into_iter().map(|(validity, _)| validity).collect()
+    outcomes
 }
 
 #[cfg(test)]

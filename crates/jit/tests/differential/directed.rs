@@ -376,7 +376,7 @@ fn packets_that_are_not_ordinary_are_done_from_the_start() {
 /// What follows the parser is specialised until there is enough of it, and works for the other outcomes as well.
 #[test]
 fn a_large_program_is_not_specialised_for_all_outcomes() {
-    let ingress: String = (0..1200)
+    let ingress: String = (0..3000)
         .map(|i| format!("assign %21 = add(mul(%21, %17), xor(sub(%21, %18), 16w{i})) "))
         .collect();
     let instructions = |outcome: &str| {
