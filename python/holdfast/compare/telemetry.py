@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Final, Literal, TypedDict, get_args
 
+import numpy as np
 import polars as pl
 
 from holdfast._core import Program
@@ -33,6 +35,7 @@ from holdfast.topology import Topology
 COLLECTOR: Final = "int_collector"
 
 Interval = Literal["before", "failed", "repaired"]
+INTERVALS: Final[tuple[Interval, ...]] = get_args(Interval)
 
 HOPS = 16
 """That a packet has room for; one on a longer path reports as many, and is counted."""
@@ -44,8 +47,6 @@ HOP_BYTES, HEADER_BYTES = 24, 16
 
 UDP_OFFSET = 14 + 20
 """Of reports, which have no IP options."""
-
-PORT = ("node_id", "egress_port")
 
 
 def add_collector(topology: Topology, flows: Sequence[Ends]) -> None:
@@ -76,22 +77,26 @@ def router(setting: Setting, *, reroute: bool) -> Built:
     return Built(_program(), controller)
 
 
+@dataclass
+class _Port:
+    packets: int = 0
+    latency_sum: int = 0
+    latency_max: int = 0
+    queue_sum: int = 0
+    queue_max: int = 0
+
+
 class Reports:
-    """Takes the collector's packets of a network, and sums them up by port and interval."""
+    """Takes the collector's packets of a network, and sums them up by port and interval.
+
+    Runs are forked copies of a process, in which the threads of polars do not exist: the sums are numpy's.
+    """
 
     def __init__(self, times: Times) -> None:
         """The collector of ``holdfast collect`` decodes and counts; hops come from the rows of its reports."""
         self.collector = Collector(Limits(), with_rows=True)
-        failure_us, repair_us = (round(at * 1e6) for at in (times.failure_s, times.repair_s))
-        left = pl.col("egress_time")
-        self._interval = (
-            pl.when(left >= repair_us)
-            .then(pl.lit("repaired"))
-            .when(left >= failure_us)
-            .then(pl.lit("failed"))
-            .otherwise(pl.lit("before"))
-        )
-        self._sums = [self._sum_up()]
+        self._bounds_us = np.array([round(at * 1e6) for at in (times.failure_s, times.repair_s)], np.uint64)
+        self._ports: dict[tuple[int, int, Interval], _Port] = {}
 
     def listen(self, network: Network) -> None:
         """From now on."""
@@ -103,31 +108,31 @@ class Reports:
         if frame[12:14] == b"\x08\x00" and frame[23] == 17 and to_port == COLLECTOR_PORT:
             self.collector.take(time_ps // 1000, frame[UDP_OFFSET + 8 :])
             if self.collector.core.rows >= report_rows.ROWS:
-                self._sums.append(self._sum_up())
+                self._sum_up()
 
-    def _sum_up(self) -> pl.DataFrame:
-        """The hops that came since the last time, by port and interval."""
-        latency, queue = pl.col("latency").cast(pl.UInt64), pl.col("queue_occupancy").cast(pl.UInt64)
-        return (
-            report_rows.take(self.collector)
-            .filter(~pl.col("dropped"))
-            .drop_nulls([*PORT, "latency", "queue_occupancy", "egress_time"])
-            .group_by(*PORT, self._interval.alias("interval"))
-            .agg(
-                packets=pl.len().cast(pl.UInt64),
-                latency_sum=latency.sum(),
-                latency_max=latency.max(),
-                queue_sum=queue.sum(),
-                queue_max=queue.max(),
-            )
+    def _sum_up(self) -> None:
+        """Adds the hops that came since the last time."""
+        data, _ = self.collector.core.take_rows()
+        rows = {name: np.frombuffer(values, "<u8") for name, values in data}
+        columns = [rows[name] for name in ("node_id", "egress_port", "egress_time", "latency", "queue_occupancy")]
+        is_known = np.logical_and.reduce(
+            [rows["dropped"] == 0, *(column != report_rows.NOT_KNOWN for column in columns)]
         )
+        node, port, left_us, latency, queue = (column[is_known] for column in columns)
+        keys = np.stack([node, port, np.searchsorted(self._bounds_us, left_us, side="right").astype(np.uint64)], axis=1)
+        for key in np.unique(keys, axis=0):
+            here = (keys == key).all(axis=1)
+            at = (int(key[0]), int(key[1]), INTERVALS[int(key[2])])
+            found = self._ports.setdefault(at, _Port())
+            found.packets += int(here.sum())
+            found.latency_sum += int(latency[here].sum())
+            found.latency_max = max(found.latency_max, int(latency[here].max()))
+            found.queue_sum += int(queue[here].sum())
+            found.queue_max = max(found.queue_max, int(queue[here].max()))
 
     def row(self, topology: Topology) -> TelemetryRow:
         """All that was reported."""
-        self._sums.append(self._sum_up())
-        sums = ("packets", "latency_sum", "queue_sum")
-        by_port = pl.concat(self._sums).group_by(*PORT, "interval")
-        found = by_port.agg(*(pl.col(name).sum() for name in sums), pl.col("latency_max", "queue_max").max())
+        self._sum_up()
         names = {switch.index: name for name, switch in topology.switches.items()}
         behind = {
             (end, port): other
@@ -136,17 +141,17 @@ class Reports:
         }
         ports: list[PortRow] = [
             {
-                "switch": names[it["node_id"]],
-                "to": behind[names[it["node_id"]], it["egress_port"]],
-                "interval": it["interval"],
-                "packets": it["packets"],
-                "latency_mean_us": it["latency_sum"] / it["packets"],
-                "latency_max_us": it["latency_max"],
-                "queue_mean": it["queue_sum"] / it["packets"],
-                "queue_max": it["queue_max"],
+                "switch": names[node],
+                "to": behind[names[node], port],
+                "interval": interval,
+                "packets": found.packets,
+                "latency_mean_us": found.latency_sum / found.packets,
+                "latency_max_us": found.latency_max,
+                "queue_mean": found.queue_sum / found.packets,
+                "queue_max": found.queue_max,
             }
-            for it in found.sort(*PORT, "interval").iter_rows(named=True)
-            if (names.get(it["node_id"]), it["egress_port"]) in behind
+            for (node, port, interval), found in sorted(self._ports.items())
+            if (names.get(node), port) in behind
         ]
         counts, flows = self.collector.counts(), self.collector.flows().values()
         return {
@@ -157,9 +162,6 @@ class Reports:
             "mtu_exceeded": sum(flow.mtu_exceeded for flow in flows),
             "ports": ports,
         }
-
-
-INTERVALS: Final[tuple[Interval, ...]] = get_args(Interval)
 
 
 class PortLine(TypedDict):

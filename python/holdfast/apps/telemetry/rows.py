@@ -50,14 +50,17 @@ SCHEMA: dict[str, Any] = {
 
 _FLOW = {name: SCHEMA[name] for name in ("source", "destination", "protocol", "source_port", "destination_port")}
 
-_NONE = (1 << 64) - 1
+NOT_KNOWN = (1 << 64) - 1
+"""In the columns of :meth:`ReportCollector.take_rows`: there is no value."""
 
 
 def take(collector: Collector) -> pl.DataFrame:
     """The rows of a collector since the last time; see ``SCHEMA``."""
     columns, flows = collector.core.take_rows()
     numbers = pl.DataFrame({name: np.frombuffer(data, "<u8") for name, data in columns})
-    known = [pl.when(pl.col(name) != _NONE).then(pl.col(name)).cast(SCHEMA.get(name, pl.UInt64)) for name, _ in columns]
+    known = [
+        pl.when(pl.col(name) != NOT_KNOWN).then(pl.col(name)).cast(SCHEMA.get(name, pl.UInt64)) for name, _ in columns
+    ]
     ends = pl.DataFrame(flows, schema=_FLOW, orient="row").with_row_index("flow").cast({"flow": pl.UInt64})
     joined = numbers.select(known).join(ends, on="flow", how="left", maintain_order="left")
     return joined.select(list(SCHEMA))
