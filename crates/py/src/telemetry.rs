@@ -25,22 +25,7 @@ fn flow(key: &FlowKey) -> Flow {
 }
 
 fn hop<'py>(py: Python<'py>, hop: &Hop) -> PyResult<Bound<'py, PyTuple>> {
-    let values: [Option<u64>; 13] = [
-        hop.node_id.map(u64::from),
-        hop.ingress_port.map(u64::from),
-        hop.egress_port.map(u64::from),
-        hop.latency.map(u64::from),
-        hop.queue.map(|it| it.id.into()),
-        hop.queue.map(|it| it.occupancy.into()),
-        hop.ingress_time,
-        hop.egress_time,
-        hop.ingress_interface.map(u64::from),
-        hop.egress_interface.map(u64::from),
-        hop.tx_utilisation.map(u64::from),
-        hop.buffer.map(|it| it.id.into()),
-        hop.buffer.map(|it| it.occupancy.into()),
-    ];
-    PyTuple::new(py, values)
+    PyTuple::new(py, hop.values())
 }
 
 fn embedded<'py>(py: Python<'py>, it: &Embedded) -> PyResult<Bound<'py, PyTuple>> {

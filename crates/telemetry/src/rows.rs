@@ -75,7 +75,7 @@ impl Rows {
         });
         let hops = report.path().count() as u64;
         for (number, hop) in report.path().enumerate() {
-            let values = [
+            let of_report = [
                 Some(now_ns),
                 Some(report.node_id.into()),
                 Some(report.hw_id.into()),
@@ -88,21 +88,12 @@ impl Rows {
                 flow,
                 Some(number as u64),
                 Some(hops),
-                hop.node_id.map(u64::from),
-                hop.ingress_port.map(u64::from),
-                hop.egress_port.map(u64::from),
-                hop.latency.map(u64::from),
-                hop.queue.map(|it| it.id.into()),
-                hop.queue.map(|it| it.occupancy.into()),
-                hop.ingress_time,
-                hop.egress_time,
-                hop.ingress_interface.map(u64::from),
-                hop.egress_interface.map(u64::from),
-                hop.tx_utilisation.map(u64::from),
-                hop.buffer.map(|it| it.id.into()),
-                hop.buffer.map(|it| it.occupancy.into()),
             ];
-            for (column, value) in self.columns.iter_mut().zip(values) {
+            for (column, value) in self
+                .columns
+                .iter_mut()
+                .zip(of_report.into_iter().chain(hop.values()))
+            {
                 column.extend_from_slice(&value.unwrap_or(NONE).to_le_bytes());
             }
         }

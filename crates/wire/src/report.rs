@@ -114,6 +114,25 @@ fn words(bits: u16) -> usize {
 }
 
 impl Hop {
+    /// What the node tells, in the order of the fields.
+    pub fn values(&self) -> [Option<u64>; 13] {
+        [
+            self.node_id.map(u64::from),
+            self.ingress_port.map(u64::from),
+            self.egress_port.map(u64::from),
+            self.latency.map(u64::from),
+            self.queue.map(|it| it.id.into()),
+            self.queue.map(|it| it.occupancy.into()),
+            self.ingress_time,
+            self.egress_time,
+            self.ingress_interface.map(u64::from),
+            self.egress_interface.map(u64::from),
+            self.tx_utilisation.map(u64::from),
+            self.buffer.map(|it| it.id.into()),
+            self.buffer.map(|it| it.occupancy.into()),
+        ]
+    }
+
     /// Metadata in the order of its bits; what is behind that of the known ones does not matter, and what is missing is unknown.
     fn read(bits: u16, mut bytes: &[u8]) -> Hop {
         let mut word = || match bytes.split_first_chunk() {
