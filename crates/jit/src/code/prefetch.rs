@@ -62,14 +62,13 @@ impl Gen<'_, '_> {
                 self.note_key(*table, keys, *hit);
                 Some(true)
             }
-            // What other tables say is not known: the packet is not one for which everything ends here.
+            // What other tables say is not known, not even where the value from before is: the packet is not one for which everything
+            // ends here.
             StmtKind::If {
                 cond,
                 then,
                 otherwise,
-            } if cond.reads(&|slot| prefetched.unknown[slot.index()])
-                && self.known(cond).is_none() =>
-            {
+            } if cond.reads(&|slot| prefetched.unknown[slot.index()]) => {
                 match (ends(then), ends(otherwise)) {
                     (true, _) => Some(self.stmts(otherwise)),
                     (_, true) => Some(self.stmts(then)),
