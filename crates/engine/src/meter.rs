@@ -3,6 +3,7 @@
 //! Time is an argument. Tokens are kept multiplied by the picoseconds in a second, so that no rate and no interval rounds.
 
 use crate::cells::CounterData;
+use crate::table::forget_last;
 
 /// Picoseconds in a second: the factor by which tokens are scaled.
 const SCALE: u128 = 1_000_000_000_000;
@@ -32,8 +33,9 @@ pub enum Colour {
     Red = 2,
 }
 
-/// One configured meter: two token buckets that start full.
+/// One configured meter: two token buckets that start full. Its alignment makes it two lines of cache that are loaded as a pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[repr(align(128))]
 pub struct Meter {
     config: MeterConfig,
     committed: u128,
@@ -117,9 +119,141 @@ impl Meter {
     }
 }
 
+/// Cells of a meter that lie together.
+const CHUNK: usize = 32;
+
+/// Cells of a meter, of which some are configured.
+#[derive(Clone, Debug, Default)]
+struct Chunk {
+    /// A bit for each.
+    configured: u32,
+    /// All, or none if none is configured. What is not configured means nothing.
+    cells: Vec<Meter>,
+}
+
+/// The cells of a meter that are configured: by index, or by the number of the entry.
+#[derive(Clone, Debug)]
+pub(crate) struct MeterArray {
+    by_bytes: bool,
+    size: u64,
+    chunks: Vec<Chunk>,
+    /// Of a direct meter: the colour of the last hit, green after a miss.
+    pub(crate) last_colour: u8,
+}
+
+impl MeterArray {
+    pub(crate) fn new(by_bytes: bool, size: u64) -> MeterArray {
+        MeterArray {
+            by_bytes,
+            size,
+            chunks: Vec::new(),
+            last_colour: 0,
+        }
+    }
+
+    /// How many cells there are; 0 for a direct meter, which is not executed by index.
+    #[inline]
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    #[inline]
+    pub(crate) fn cell(&self, index: u64) -> Option<&Meter> {
+        let (chunk, at) = place(index);
+        let chunk = self.chunks.get(chunk)?;
+        (chunk.configured >> at & 1 == 1).then(|| &chunk.cells[at])
+    }
+
+    /// Colours a packet; green without a configuration.
+    #[inline]
+    pub(crate) fn mark(&mut self, index: u64, packet_bytes: usize, now_ps: u64) -> u8 {
+        let (chunk, at) = place(index);
+        match self.chunks.get_mut(chunk) {
+            Some(chunk) if chunk.configured >> at & 1 == 1 => {
+                chunk.cells[at].mark(self.by_bytes, packet_bytes, now_ps) as u8
+            }
+            _ => 0,
+        }
+    }
+
+    /// Puts a cell in, or nothing; gives what was there. The index is that of a cell, or of an entry.
+    pub(crate) fn replace(&mut self, index: u64, cell: Option<Meter>) -> Option<Meter> {
+        let former = self.cell(index).cloned();
+        let (number, at) = place(index);
+        match cell {
+            Some(cell) => {
+                if number >= self.chunks.len() {
+                    self.chunks.resize_with(number + 1, Chunk::default);
+                }
+                let chunk = &mut self.chunks[number];
+                if chunk.cells.is_empty() {
+                    chunk.cells = vec![cell.clone(); CHUNK];
+                }
+                chunk.cells[at] = cell;
+                chunk.configured |= 1 << at;
+            }
+            None if former.is_some() => {
+                let chunk = &mut self.chunks[number];
+                chunk.configured &= !(1 << at);
+                if chunk.configured == 0 {
+                    chunk.cells = Vec::new();
+                }
+                forget_last(&mut self.chunks, |chunk| chunk.configured == 0);
+            }
+            None => {}
+        }
+        former
+    }
+
+    /// Those that are configured, by index.
+    pub(crate) fn configured(&self) -> impl Iterator<Item = (u64, &Meter)> {
+        self.chunks.iter().enumerate().flat_map(|(number, chunk)| {
+            let cells = chunk.cells.iter().enumerate();
+            let configured = cells.filter(|(at, _)| chunk.configured >> at & 1 == 1);
+            configured.map(move |(at, cell)| ((number * CHUNK + at) as u64, cell))
+        })
+    }
+
+    /// Takes all out, by index.
+    pub(crate) fn clear(&mut self) -> Vec<(u64, Meter)> {
+        let former = self.configured();
+        let former = former.map(|(index, cell)| (index, cell.clone())).collect();
+        self.chunks = Vec::new();
+        former
+    }
+}
+
+/// The chunk that a cell is in, and where in it.
+#[inline]
+fn place(index: u64) -> (usize, usize) {
+    (index as usize / CHUNK, index as usize % CHUNK)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cells_come_and_go() {
+        let mut array = MeterArray::new(true, 1000);
+        let at = [0, 31, 32, 700];
+        for index in at {
+            assert_eq!(array.replace(index, Some(Meter::new(CONFIG, 0))), None);
+        }
+        let configured = |array: &MeterArray| array.configured().map(|(i, _)| i).collect();
+        let indices: Vec<u64> = configured(&array);
+        assert_eq!(indices, at);
+        // The bucket of 700 becomes empty; what is not configured is green.
+        assert_eq!((array.mark(700, 400, 0), array.mark(700, 1, 0)), (1, 2));
+        assert_eq!((array.mark(699, 400, 0), array.mark(999, 400, 0)), (0, 0));
+        assert_eq!(array.replace(33, None), None);
+        let former = array.replace(700, None).expect("was configured");
+        assert_eq!(former.counts()[2].packets, 1);
+        assert_eq!(array.chunks.len(), 2, "no memory for what is gone");
+        assert_eq!(array.mark(700, 400, 0), 0);
+        assert_eq!(array.clear().len(), 3);
+        assert_eq!(array.configured().count(), 0);
+    }
 
     const CONFIG: MeterConfig = MeterConfig {
         cir: 1000,

@@ -8,11 +8,11 @@ pub use crate::cells::{Cells, CounterData};
 use crate::digest::DigestQueue;
 use crate::entry::Note;
 use crate::idle::{Activity, EntryKey, IdleTimers};
-use crate::meter::Meter;
+use crate::meter::{Meter, MeterArray};
 use crate::port_state::PortStates;
 use crate::profile::{Binding, GroupContents, Profile, Selection, Target};
 use crate::random::Random;
-use crate::table::{Installed, Lookup, Table, shrink};
+use crate::table::{Installed, Lookup, Table, forget_last};
 use crate::value_set::ValueSet;
 use ir::{
     ActionCall, ActionProfileId, Bits, CounterId, DigestId, MatchKind, MeterId, Program,
@@ -41,56 +41,6 @@ pub enum CellArray {
     Counter(CounterId),
     /// Of a meter.
     Meter(MeterId),
-}
-
-/// The cells of a meter that are configured: by index, or by the number of the entry.
-#[derive(Clone, Debug)]
-struct MeterArray {
-    bytes: bool,
-    /// 0 for a direct meter, which is not executed by index.
-    size: u64,
-    cells: Vec<Option<Box<Meter>>>,
-    /// Of a direct meter: the colour of the last hit, green after a miss.
-    last_colour: u8,
-}
-
-impl MeterArray {
-    fn cell(&self, index: u64) -> Option<&Meter> {
-        self.cells.get(usize::try_from(index).ok()?)?.as_deref()
-    }
-
-    /// Colours a packet; green without a configuration.
-    #[inline]
-    fn mark(&mut self, index: u64, packet_bytes: usize, now_ps: u64) -> u8 {
-        match self.cells.get_mut(index as usize) {
-            Some(Some(meter)) => meter.mark(self.bytes, packet_bytes, now_ps) as u8,
-            _ => 0,
-        }
-    }
-
-    /// Puts a cell in, or nothing; gives what was there. The index is that of a cell, or of an entry.
-    fn replace(&mut self, index: u64, cell: Option<Meter>) -> Option<Meter> {
-        let at = index as usize;
-        if at >= self.cells.len() {
-            // Nothing where nothing was.
-            cell.as_ref()?;
-            self.cells.resize(at + 1, None);
-        }
-        let former = std::mem::replace(&mut self.cells[at], cell.map(Box::new));
-        forget_last(&mut self.cells);
-        former.map(|meter| *meter)
-    }
-}
-
-/// Places that [`forget_last`] takes away at most.
-const FORGOTTEN_AT_ONCE: usize = 64;
-
-/// Takes away some of the last ones that are nothing, and what memory can be given back.
-fn forget_last<T>(items: &mut Vec<Option<T>>) {
-    let last = items.iter().rev().take(FORGOTTEN_AT_ONCE);
-    let nothing = last.take_while(|item| item.is_none()).count();
-    items.truncate(items.len() - nothing);
-    shrink(items);
 }
 
 /// What a hit in a table does besides finding an action.
@@ -204,12 +154,7 @@ impl Runtime {
             meters: program
                 .meters
                 .iter()
-                .map(|m| MeterArray {
-                    bytes: m.bytes,
-                    size: m.size.unwrap_or(0),
-                    cells: Vec::new(),
-                    last_colour: 0,
-                })
+                .map(|m| MeterArray::new(m.bytes, m.size.unwrap_or(0)))
                 .collect(),
             profiles: program.action_profiles.iter().map(Profile::new).collect(),
             attachments: program
@@ -387,7 +332,7 @@ impl Runtime {
                 profile.release(binding);
             }
             bindings[at] = new.target.and_then(|t| profile.bind(&t, &self.ports));
-            forget_last(bindings);
+            forget_last(bindings, Option::is_none);
         }
         former
     }
@@ -597,9 +542,7 @@ impl Runtime {
             CellArray::Counter(id) => sum(&|index| self.counters[id.index()].touch(index)),
             CellArray::Meter(id) => {
                 let meter = &self.meters[id.index()];
-                // Where they are first, for all of them.
-                let places = sum(&|index| meter.cell(index).is_some().into());
-                places ^ sum(&|index| meter.cell(index).map_or(0, Meter::touch))
+                sum(&|index| meter.cell(index).map_or(0, Meter::touch))
             }
         }
     }
@@ -614,7 +557,7 @@ impl Runtime {
         now_ps: u64,
     ) -> u8 {
         let array = &mut self.meters[meter.index()];
-        if index >= array.size {
+        if index >= array.size() {
             self.out_of_range.meters += 1;
             return 0;
         }
@@ -628,8 +571,7 @@ impl Runtime {
 
     /// The cells of a meter that are configured, by index.
     pub fn configured_meters(&self, meter: MeterId) -> impl Iterator<Item = (u64, &Meter)> {
-        let cells = self.meters[meter.index()].cells.iter().enumerate();
-        cells.filter_map(|(index, cell)| Some((index as u64, cell.as_deref()?)))
+        self.meters[meter.index()].configured()
     }
 
     /// Puts a meter cell in, with its buckets as they are, or none; gives what was there.
@@ -644,11 +586,7 @@ impl Runtime {
 
     /// Takes all cells of a meter out, by index.
     pub fn clear_meters(&mut self, meter: MeterId) -> Vec<(u64, Meter)> {
-        let cells = std::mem::take(&mut self.meters[meter.index()].cells);
-        let cells = cells.into_iter().enumerate();
-        cells
-            .filter_map(|(index, cell)| Some((index as u64, *cell?)))
-            .collect()
+        self.meters[meter.index()].clear()
     }
 
     /// A value between `low` and `high`, both included; `low` if the interval is empty.

@@ -99,6 +99,17 @@ pub(crate) fn shrink<T>(items: &mut Vec<T>) -> bool {
     items.capacity() - items.len() > items.len() + 2 * kept
 }
 
+/// Places that [`forget_last`] takes away at most.
+const FORGOTTEN_AT_ONCE: usize = 64;
+
+/// Takes away some of the last ones that are nothing, and what memory can be given back.
+pub(crate) fn forget_last<T>(items: &mut Vec<T>, is_nothing: impl Fn(&T) -> bool) {
+    let last = items.iter().rev().take(FORGOTTEN_AT_ONCE);
+    let nothing = last.take_while(|item| is_nothing(item)).count();
+    items.truncate(items.len() - nothing);
+    shrink(items);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

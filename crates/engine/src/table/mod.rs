@@ -34,7 +34,7 @@ pub use shape::KeyShape;
 
 use crate::cells::CounterData;
 use entries::Entries;
-pub(crate) use free_numbers::shrink;
+pub(crate) use free_numbers::{forget_last, shrink};
 use ir::{ActionCall, Bits, KeyMatch, MatchKind};
 use keymap::KeyMap;
 use lpm::LpmTable;
