@@ -47,15 +47,7 @@ fn run() -> Result<(), String> {
     );
     for program in &programs {
         let mut workload = workload(program, quick)?;
-        let options = if quick {
-            Options {
-                runs: 9,
-                windows: 9000,
-                warm_up: 60,
-            }
-        } else {
-            Options::FULL
-        };
+        let options = if quick { Options::QUICK } else { Options::FULL };
         for &size in &sizes {
             let m = measure(&mut workload, size, options)?;
             println!(

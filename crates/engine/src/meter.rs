@@ -4,6 +4,7 @@
 
 use crate::cells::CounterData;
 use crate::table::forget_last;
+use smallvec::SmallVec;
 
 /// Picoseconds in a second: the factor by which tokens are scaled.
 const SCALE: u128 = 1_000_000_000_000;
@@ -74,18 +75,6 @@ impl Meter {
         let colour = self.execute(amount, now_ps);
         self.counts[colour as usize].count(packet_bytes);
         colour
-    }
-
-    /// Loads what marking a packet will.
-    #[inline]
-    pub fn touch(&self) -> u64 {
-        let [green, _, red] = &self.counts;
-        self.config.cir
-            ^ self.config.pburst
-            ^ self.peak as u64
-            ^ self.filled_ps
-            ^ green.packets
-            ^ red.bytes
     }
 
     /// The configuration.
@@ -162,6 +151,20 @@ impl MeterArray {
         let (chunk, at) = place(index);
         let chunk = self.chunks.get(chunk)?;
         (chunk.configured >> at & 1 == 1).then(|| &chunk.cells[at])
+    }
+
+    /// Loads what marking packets in these cells will: where they are, then one line of all of them, then the other, so that all are
+    /// waited for at once.
+    pub(crate) fn load(&self, indices: &[u64]) -> u64 {
+        let mut sum = 0;
+        for indices in indices.chunks(CHUNK) {
+            let cells: SmallVec<[&Meter; CHUNK]> =
+                indices.iter().filter_map(|&i| self.cell(i)).collect();
+            sum ^= cells.iter().fold(0, |sum, cell| sum ^ cell.filled_ps);
+            sum ^= (cells.iter()).fold(0, |sum, cell| sum ^ cell.config.cir);
+            sum ^= (cells.iter()).fold(0, |sum, cell| sum ^ cell.counts[0].packets);
+        }
+        sum
     }
 
     /// Colours a packet; green without a configuration.

@@ -540,10 +540,7 @@ impl Runtime {
         match cells {
             CellArray::Register(id) => sum(&|index| self.registers[id.index()].touch(index)),
             CellArray::Counter(id) => sum(&|index| self.counters[id.index()].touch(index)),
-            CellArray::Meter(id) => {
-                let meter = &self.meters[id.index()];
-                sum(&|index| meter.cell(index).map_or(0, Meter::touch))
-            }
+            CellArray::Meter(id) => self.meters[id.index()].load(indices),
         }
     }
 

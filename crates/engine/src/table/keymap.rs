@@ -122,10 +122,16 @@ impl KeyMap {
         })
     }
 
-    /// Loads the first bucket of a key, whatever is in it.
+    /// Where the first bucket of a key is, for [`KeyMap::load`].
     #[inline]
-    pub fn touch(&self, key: &[u64]) -> u64 {
-        self.buckets[(hash(key) as usize & self.bucket_mask) * (self.limbs + 1)]
+    pub fn first_bucket(&self, key: &[u64]) -> usize {
+        (hash(key) as usize & self.bucket_mask) * (self.limbs + 1)
+    }
+
+    /// Loads these buckets, whatever is in them, and does nothing else, so that all are waited for at once.
+    #[inline]
+    pub fn load(&self, buckets: &[usize]) -> u64 {
+        buckets.iter().fold(0, |sum, &at| sum ^ self.buckets[at])
     }
 
     /// Whether there is no key.

@@ -259,38 +259,42 @@ impl Table {
         }
     }
 
-    /// Touches what lookups of these keys, one behind the other, will, so that it is in the caches, and changes nothing: step by step for
+    /// Loads what lookups of these keys, one behind the other, will, so that it is in the caches, and changes nothing: step by step for
     /// all keys, so that no load waits for another key's. Sets `entries` to what they find; what it gives means nothing.
     pub fn warm(&self, keys: &[u64], entries: &mut Vec<u32>) -> u64 {
         let limbs = self.shape.limbs().max(1);
         let mut sum = 0;
         entries.clear();
-        match &self.matcher {
-            Matcher::Lpm32(table) if limbs == 1 => {
-                let mut found = [0; lpm32::MANY];
-                for keys in keys.chunks(lpm32::MANY) {
-                    table.lookup_many(keys, &mut found);
-                    entries.extend(&found[..keys.len()]);
+        for keys in keys.chunks(limbs * lpm32::MANY) {
+            let count = keys.len() / limbs;
+            let (mut places, mut found) = ([0; lpm32::MANY], [0; lpm32::MANY]);
+            match &self.matcher {
+                Matcher::Lpm32(table) if limbs == 1 => table.lookup_many(keys, &mut found),
+                matcher => {
+                    for (place, key) in places.iter_mut().zip(keys.chunks(limbs)) {
+                        *place = match matcher {
+                            Matcher::Exact(map, None) => map.first_bucket(key),
+                            Matcher::Packed(map, packing) => {
+                                packing.pack(key, |key| map.first_bucket(key))
+                            }
+                            _ => 0,
+                        };
+                    }
+                    if let Matcher::Exact(map, None) | Matcher::Packed(map, _) = matcher {
+                        sum ^= map.load(&places[..count]);
+                    }
+                    for (found, key) in found.iter_mut().zip(keys.chunks(limbs)) {
+                        *found = matcher.lookup(key);
+                    }
                 }
             }
-            matcher => {
-                let touched = keys.chunks(limbs).map(|key| match matcher {
-                    Matcher::Exact(map, None) => map.touch(key),
-                    Matcher::Packed(map, packing) => packing.pack(key, |key| map.touch(key)),
-                    _ => 0,
-                });
-                sum ^= touched.fold(0, |sum, word| sum ^ word);
-                entries.extend(keys.chunks(limbs).map(|key| matcher.lookup(key)));
+            let found = &found[..count];
+            sum ^= self.records.load(found);
+            if self.has_counter {
+                let counters = found.iter().map(|&entry| &self.counters[entry as usize]);
+                sum ^= counters.fold(0, |sum, counter| sum ^ counter.packets);
             }
-        }
-        for &entry in &*entries {
-            sum ^= u64::from(self.records.number(entry));
-        }
-        for &entry in &*entries {
-            let record = self.records.get(entry);
-            let lines = record.iter().step_by(8).chain(record.last());
-            let counter = self.counters.get(entry as usize).map_or(0, |c| c.packets);
-            sum ^= lines.fold(counter, |sum, limb| sum ^ limb);
+            entries.extend(found);
         }
         sum
     }

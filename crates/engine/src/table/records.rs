@@ -2,7 +2,11 @@
 //! few next hops touch a few lines of cache. It knows nothing of matches.
 
 use super::free_numbers::{FreeNumbers, shrink};
+use super::lpm32::MANY;
 use super::numbers::NumberSet;
+
+/// Limbs in a line of cache.
+const LINE_LIMBS: usize = 8;
 
 /// Records by entry.
 #[derive(Clone, Debug)]
@@ -46,10 +50,23 @@ impl Records {
         self.record(self.of_entry[entry as usize])
     }
 
-    /// The number of the record of an entry.
+    /// Loads the records of up to [`MANY`] entries, a line of all of them at a time, so that they are waited for at once.
     #[inline]
-    pub fn number(&self, entry: u32) -> u32 {
-        self.of_entry[entry as usize]
+    pub fn load(&self, entries: &[u32]) -> u64 {
+        let mut places = [0; MANY];
+        for (place, &entry) in places.iter_mut().zip(entries) {
+            *place = self.of_entry[entry as usize] as usize * self.stride;
+        }
+        let places = &places[..entries.len().min(MANY)];
+        let lines = (0..self.stride)
+            .step_by(LINE_LIMBS)
+            .chain([self.stride - 1]);
+        let load = |line: usize| {
+            places
+                .iter()
+                .fold(0, |sum, &at| sum ^ self.limbs[at + line])
+        };
+        lines.fold(0, |sum, line| sum ^ load(line))
     }
 
     #[inline]
