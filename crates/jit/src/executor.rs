@@ -235,7 +235,8 @@ impl JitExecutor {
         let mut entries = Vec::with_capacity(PART);
         for (prefetched, keys) in tables.iter().zip(keys) {
             let table = context.runtime.table(prefetched.table);
-            if table.len() >= self.large_table && !keys.is_empty() {
+            let is_large = table.len() >= self.large_table || table.has_direct_prefixes();
+            if is_large && !keys.is_empty() {
                 black_box(table.warm(keys, &mut entries));
                 for link in &prefetched.links {
                     let found = entries.iter().map(|&entry| table.found(entry));

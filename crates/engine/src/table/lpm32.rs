@@ -324,6 +324,11 @@ impl Lpm32Table {
         best
     }
 
+    /// Whether the first root is an array.
+    pub fn is_direct(&self) -> bool {
+        self.roots.first().is_some_and(|root| root.direct.is_some())
+    }
+
     /// Looks up to [`MANY`] fields up in a table without exact fields, in steps: in each, what all of them need of memory is asked for
     /// before any of it is waited for.
     pub fn lookup_many(&self, fields: &[u64], found: &mut [u32; MANY]) {

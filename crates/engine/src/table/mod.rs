@@ -259,6 +259,11 @@ impl Table {
         }
     }
 
+    /// Whether prefixes are found through an array, which is large even for few entries.
+    pub fn has_direct_prefixes(&self) -> bool {
+        matches!(&self.matcher, Matcher::Lpm32(table) if table.is_direct())
+    }
+
     /// Loads what lookups of these keys, one behind the other, will, so that it is in the caches, and changes nothing: step by step for
     /// all keys, so that no load waits for another key's. Sets `entries` to what they find; what it gives means nothing.
     pub fn warm(&self, keys: &[u64], entries: &mut Vec<u32>) -> u64 {
