@@ -21,6 +21,10 @@ pub(crate) struct TableView {
     pub buckets: *const u64,
     /// Number of buckets minus one.
     pub bucket_mask: u64,
+    /// By key, the entry, if the key is its place; null if the table cannot be looked up in place now.
+    pub direct: *const u32,
+    /// How many places there are.
+    pub direct_count: u64,
     /// With a field matched by prefix: the roots. Never null then.
     pub roots: *const Root,
     /// The blocks.
@@ -49,6 +53,8 @@ impl TableView {
     const UNREADY: TableView = TableView {
         buckets: null(),
         bucket_mask: 0,
+        direct: null(),
+        direct_count: 0,
         roots: &raw const NO_ROOT,
         blocks: null(),
         record_of_entry: null(),
@@ -75,10 +81,11 @@ impl TableView {
         let (exact, prefixes) = match (parts.matcher, expected.prefix) {
             (InPlaceMatcher::Keyless, None) => (None, None),
             (InPlaceMatcher::Exact(buckets), None) => (Some(buckets), None),
+            (InPlaceMatcher::Direct(_), None) if expected.is_direct => (None, None),
             (InPlaceMatcher::Prefixes { exact, prefixes }, Some(_)) => (exact, Some(prefixes)),
             _ => return TableView::UNREADY,
         };
-        if exact.map(|b| b.limbs) != expected.has_exact().then_some(expected.limbs) {
+        if exact.map(|b| b.limbs) != expected.is_hashed().then_some(expected.limbs) {
             return TableView::UNREADY;
         }
         let mut view = TableView {
@@ -89,6 +96,10 @@ impl TableView {
             record_count: (parts.records.len() / parts.stride) as u64,
             ..TableView::UNREADY
         };
+        if let InPlaceMatcher::Direct(entries) = parts.matcher {
+            view.direct = entries.as_ptr();
+            view.direct_count = entries.len() as u64;
+        }
         if let Some(buckets) = exact {
             view.buckets = buckets.buckets.as_ptr();
             view.bucket_mask = buckets.mask as u64;

@@ -31,6 +31,8 @@ pub enum InPlaceMatcher<'a> {
     Keyless,
     /// The whole key to the entry, packed if it can be ([`super::Packing::of_exact`]).
     Exact(Buckets<'a>),
+    /// The key is the place of the entry, 0 for none; so are keys beyond the end. There is a place.
+    Direct(&'a [u32]),
     /// The field matched by prefix to the entry, under the root that the exact fields lead to if there are any.
     Prefixes {
         /// The key, zero in the field matched by prefix, to the root; without exact fields it is root 0.
@@ -49,6 +51,7 @@ impl Table {
             Matcher::Exact(map, None) | Matcher::Packed(map, _) => {
                 InPlaceMatcher::Exact(map.in_place()?)
             }
+            Matcher::Direct(map) => InPlaceMatcher::Direct(map.in_place()),
             Matcher::Lpm32(table) => {
                 let (exact, prefixes) = table.in_place()?;
                 InPlaceMatcher::Prefixes { exact, prefixes }

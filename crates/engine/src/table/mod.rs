@@ -14,6 +14,7 @@
 //!
 //! This room knows matches and entries; what the control plane may do with them is [`crate::control`]'s.
 
+mod direct;
 mod entries;
 mod free_numbers;
 mod in_place;
@@ -27,12 +28,14 @@ mod shape;
 mod sieve;
 pub mod ternary;
 
+pub use direct::is_direct;
 pub use entries::Installed;
 pub use in_place::{InPlace, InPlaceMatcher};
 pub use packing::Packing;
 pub use shape::KeyShape;
 
 use crate::cells::CounterData;
+use direct::DirectMap;
 use entries::Entries;
 pub(crate) use free_numbers::{forget_last, shrink};
 use ir::{ActionCall, Bits, KeyMatch, MatchKind};
@@ -52,6 +55,8 @@ enum Matcher {
     Keyless,
     /// With the mask that hides selector fields, if there are any.
     Exact(KeyMap, Option<Box<[u64]>>),
+    /// One narrow exact field.
+    Direct(DirectMap),
     /// Exact fields, several of which fit into a limb.
     Packed(KeyMap, Packing),
     Lpm32(Lpm32Table),
@@ -60,10 +65,12 @@ enum Matcher {
 }
 
 impl Matcher {
-    fn new(shape: &KeyShape) -> Matcher {
+    fn new(shape: &KeyShape, is_direct: bool) -> Matcher {
         use MatchKind::*;
         if shape.limbs == 0 {
             Matcher::Keyless
+        } else if is_direct {
+            Matcher::Direct(DirectMap::new())
         } else if shape.has(&[Ternary, Range, Optional]) {
             Matcher::Ternary(TupleSpace::new(shape))
         } else if let Some(field) = shape.fields.iter().find(|f| f.kind == Lpm) {
@@ -86,6 +93,7 @@ impl Matcher {
         match self {
             Matcher::Keyless => 0,
             Matcher::Exact(map, _) | Matcher::Packed(map, _) => map.heap_bytes(),
+            Matcher::Direct(map) => map.heap_bytes(),
             Matcher::Lpm32(table) => table.heap_bytes(),
             Matcher::Lpm(table) => table.heap_bytes(),
             Matcher::Ternary(space) => space.heap_bytes(),
@@ -107,6 +115,7 @@ impl Matcher {
             Matcher::Keyless => 0,
             Matcher::Exact(map, None) => map.get(key).unwrap_or(0),
             Matcher::Exact(map, Some(mask)) => map.get_masked(key, mask).unwrap_or(0),
+            Matcher::Direct(map) => map.get(key[0]),
             Matcher::Packed(map, packing) => packing.pack(key, |key| map.get(key)).unwrap_or(0),
             Matcher::Lpm32(table) => table.lookup(key),
             Matcher::Lpm(table) => table.lookup(key).unwrap_or(0),
@@ -183,7 +192,7 @@ impl Table {
             .map(|widths| widths.iter().map(|w| w.div_ceil(64)).sum::<u32>());
         let stride = 1 + arg_limbs.max().unwrap_or(0) as usize;
         let mut result = Table {
-            matcher: Matcher::new(&shape),
+            matcher: Matcher::new(&shape, direct::is_direct(table)),
             entries: Entries::new(&shape),
             shape,
             records: Records::new(stride),
@@ -338,6 +347,7 @@ impl Table {
         match &self.matcher {
             Matcher::Keyless => None,
             Matcher::Exact(map, _) => map.get(&pattern.value),
+            Matcher::Direct(map) => Some(map.get(pattern.value[0])).filter(|&entry| entry != 0),
             Matcher::Packed(map, packing) => packing.pack(&pattern.value, |key| map.get(key)),
             Matcher::Lpm32(table) => table.find(&pattern.value, pattern.prefix_len),
             Matcher::Lpm(table) => table.find(&pattern.value, pattern.prefix_len),
@@ -460,6 +470,7 @@ impl Table {
             Matcher::Exact(map, _) => {
                 map.insert(&pattern.value, entry);
             }
+            Matcher::Direct(map) => map.set(pattern.value[0], entry),
             Matcher::Packed(map, packing) => {
                 packing.pack(&pattern.value, |key| map.insert(key, entry));
             }
@@ -486,6 +497,7 @@ impl Table {
             Matcher::Exact(map, _) => {
                 map.remove(&pattern.value);
             }
+            Matcher::Direct(map) => map.set(pattern.value[0], 0),
             Matcher::Packed(map, packing) => {
                 packing.pack(&pattern.value, |key| map.remove(key));
             }
@@ -509,12 +521,12 @@ impl Table {
         self.records.truncate(end);
         self.counters.truncate(end);
         self.last_hit_ps.truncate(end);
-        // Of the others only the hash map shrinks by itself.
+        // Of the others only the hash map shrinks by itself; an array is never so large.
         if self.is_empty()
             && self.matcher.map_mut().is_none()
             && self.matcher.heap_bytes() > KEPT_MATCHER_BYTES
         {
-            self.matcher = Matcher::new(&self.shape);
+            self.matcher = Matcher::new(&self.shape, false);
         }
     }
 

@@ -3,7 +3,7 @@
 use super::reads_one_of;
 use super::usage::Usage;
 use engine::runtime::CellArray;
-use engine::table::{KeyShape, Packing};
+use engine::table::{KeyShape, Packing, is_direct};
 use ir::{Expr, Key, MatchKind, Program, SlotId, StmtKind, TableId};
 
 /// So many tables of a program are looked up in place at most: those declared first.
@@ -24,6 +24,8 @@ pub(crate) struct InPlaceTable {
     pub limbs: usize,
     /// The field that is matched by prefix, if there is one.
     pub prefix: Option<PrefixField>,
+    /// The key is the place of the entry.
+    pub is_direct: bool,
     /// Limbs of a record.
     pub stride: usize,
     /// A hit is counted.
@@ -41,8 +43,8 @@ pub(crate) struct PrefixField {
 
 impl InPlaceTable {
     /// Whether a part of the key leads through a hash map.
-    pub fn has_exact(&self) -> bool {
-        self.limbs > usize::from(self.prefix.is_some())
+    pub fn is_hashed(&self) -> bool {
+        self.limbs > usize::from(self.prefix.is_some() || self.is_direct)
     }
 }
 
@@ -87,6 +89,7 @@ fn in_place_table(program: &Program, id: TableId) -> Option<InPlaceTable> {
         table: id,
         limbs,
         prefix,
+        is_direct: is_direct(table),
         stride: 1 + arg_limbs.max().unwrap_or(0),
         counts: table.direct_counter.is_some(),
     })

@@ -1,4 +1,5 @@
-//! Looking a key up in place: the loads of [`engine::table::keymap`] and [`engine::table::lpm32`], from a view of the table.
+//! Looking a key up in place: the loads of [`engine::table::keymap`], [`engine::table::lpm32`] and of an array that the key is the index of,
+//! from a view of the table.
 //!
 //! What these structures do rarely (a place below a block, a root without a direct index, a map that grows) goes to the function that
 //! all other tables use. Indices come from the structures themselves, whose loads are therefore in range; code that is made
@@ -62,6 +63,10 @@ impl Gen<'_, '_> {
         let lookup = self.lookup(number, table, [elsewhere, done], wants_hit);
         match table.prefix {
             None if table.limbs == 0 => self.only_record(&lookup),
+            None if table.is_direct => {
+                let (entry, hit) = self.direct_entry(&lookup, key[0]);
+                self.found(&lookup, entry, hit);
+            }
             None => {
                 let number = self.probe(&lookup, key);
                 let one = self.imm(1);
@@ -191,18 +196,40 @@ impl Gen<'_, '_> {
         let table = &self.analysis.tables_in_place[number];
         let after = self.b.create_block();
         let lookup = self.lookup(number, table, [after; 2], false);
-        let buckets = self.buckets(&lookup);
-        let (_, first) = self.first_bucket(&lookup, key);
-        let at = self.element(buckets, first, 8 * (1 + key.len()));
-        let word = self.b.ins().load(I64, table_memory(), at, 0);
-        let (number, zero) = (self.number(word), self.imm(0));
-        let entry = self.b.ins().select(word, number, zero);
+        let entry = match table.is_direct {
+            true => self.direct_entry(&lookup, key[0]).0,
+            false => {
+                let buckets = self.buckets(&lookup);
+                let (_, first) = self.first_bucket(&lookup, key);
+                let at = self.element(buckets, first, 8 * (1 + key.len()));
+                let word = self.b.ins().load(I64, table_memory(), at, 0);
+                let (number, zero) = (self.number(word), self.imm(0));
+                self.b.ins().select(word, number, zero)
+            }
+        };
         let numbers = self.view_word(&lookup, offset_of!(TableView, record_of_entry));
         let at = self.element(numbers, entry, size_of::<u32>());
         // A load that stays though nobody uses the value.
         (self.b.ins()).load(I32, MemFlagsData::trusted(), at, 0);
         self.b.ins().jump(after, &[]);
         self.continue_in(after);
+    }
+
+    /// The entry at the place that is the key, and whether there is one; continues if there are places.
+    fn direct_entry(&mut self, lookup: &Lookup<'_>, key: Value) -> (Value, Value) {
+        let places = self.view_word(lookup, offset_of!(TableView, direct));
+        let ready = self.b.create_block();
+        (self.b.ins()).brif(places, ready, &[], lookup.elsewhere, &[]);
+        self.continue_in(ready);
+        let count = self.view_word(lookup, offset_of!(TableView, direct_count));
+        let zero = self.imm(0);
+        let inside = self.b.ins().icmp(IntCC::UnsignedLessThan, key, count);
+        let place = self.b.ins().select(inside, key, zero);
+        let at = self.element(places, place, size_of::<u32>());
+        let entry = self.b.ins().uload32(table_memory(), at, 0);
+        let entry = self.b.ins().select(inside, entry, zero);
+        let hit = self.b.ins().icmp(IntCC::NotEqual, entry, zero);
+        (entry, self.b.ins().uextend(I64, hit))
     }
 
     /// The number that a hash map holds for a key; continues where it is found.
@@ -334,7 +361,7 @@ impl Gen<'_, '_> {
     /// The whole lookup in a table with a field matched by prefix.
     fn longest_prefix(&mut self, lookup: &Lookup<'_>, key: &[Value], field: PrefixField) {
         let mut root = self.view_word(lookup, offset_of!(TableView, roots));
-        if lookup.table.has_exact() {
+        if lookup.table.is_hashed() {
             let mut exact = key.to_vec();
             exact[field.limb] = self.imm(0);
             let number = self.probe(lookup, &exact);

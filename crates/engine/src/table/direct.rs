@@ -1,0 +1,63 @@
+//! A map from a narrow key to entries that is an array: for exact tables that are declared for a good part of all values of their only
+//! field. A lookup is one load, of memory that is small.
+
+use ir::{Key, MatchKind, Table};
+
+/// The field is not wider.
+const MOST_BITS: u32 = 16;
+
+/// So many values of the key for each entry that the table is declared for, at most.
+const VALUES_PER_ENTRY: u64 = 4;
+
+/// Whether a table's key leads to its entries through an array.
+pub fn is_direct(table: &Table) -> bool {
+    match &table.keys[..] {
+        [
+            Key {
+                kind: MatchKind::Exact,
+                width,
+                ..
+            },
+        ] => *width <= MOST_BITS && table.size.saturating_mul(VALUES_PER_ENTRY) >= 1 << *width,
+        _ => false,
+    }
+}
+
+/// By key, the entry; 0 is none. Keys beyond the end have none either.
+#[derive(Clone, Debug)]
+pub struct DirectMap {
+    /// Never empty.
+    entries: Vec<u32>,
+}
+
+impl DirectMap {
+    pub fn new() -> DirectMap {
+        DirectMap { entries: vec![0] }
+    }
+
+    /// The entries by key: at least one place.
+    #[inline]
+    pub fn in_place(&self) -> &[u32] {
+        &self.entries
+    }
+
+    /// The entry of a key; 0 for none.
+    #[inline]
+    pub fn get(&self, key: u64) -> u32 {
+        self.entries.get(key as usize).copied().unwrap_or(0)
+    }
+
+    /// Gives a key an entry, or none.
+    pub fn set(&mut self, key: u64, entry: u32) {
+        let at = key as usize;
+        if at >= self.entries.len() {
+            self.entries.resize((at + 1).next_power_of_two(), 0);
+        }
+        self.entries[at] = entry;
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        size_of::<u32>() * self.entries.capacity()
+    }
+}
