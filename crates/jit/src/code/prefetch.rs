@@ -62,14 +62,16 @@ impl Gen<'_, '_> {
                 self.note_key(*table, keys, *hit);
                 Some(true)
             }
-            // What other tables say is not known, not even where the value from before is: the packet is not one for which everything
-            // ends here.
+            // The packet is not one for which everything ends here: whether it is costs time to find out, and is not even known if other
+            // tables say it.
             StmtKind::If {
                 cond,
                 then,
                 otherwise,
-            } if cond.reads(&|slot| prefetched.unknown[slot.index()]) => {
-                match (ends(then), ends(otherwise)) {
+            } => {
+                let unknown = cond.reads(&|slot| prefetched.unknown[slot.index()]);
+                let passes = |stmts| ends(stmts) && (unknown || !self.leads_to_any(stmts));
+                match (passes(then), passes(otherwise)) {
                     (true, _) => Some(self.stmts(otherwise)),
                     (_, true) => Some(self.stmts(then)),
                     _ => None,
@@ -83,6 +85,15 @@ impl Gen<'_, '_> {
             }
             _ => None,
         }
+    }
+
+    /// Whether something is prefetched for within these statements.
+    fn leads_to_any(&self, stmts: &[Stmt]) -> bool {
+        let prefetched = &self.analysis.prefetched;
+        ir::statements(stmts).any(|stmt| match &stmt.kind {
+            StmtKind::Apply { table, .. } => prefetched.tables.iter().any(|t| t.table == *table),
+            other => cell_of(other).is_some_and(|(cells, _)| prefetched.cells.contains(&cells)),
+        })
     }
 
     /// A cell will be read: notes its index, if that is known.
