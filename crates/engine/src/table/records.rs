@@ -57,16 +57,14 @@ impl Records {
         for (place, &entry) in places.iter_mut().zip(entries) {
             *place = self.of_entry[entry as usize] as usize * self.stride;
         }
-        let places = &places[..entries.len().min(MANY)];
-        let lines = (0..self.stride)
-            .step_by(LINE_LIMBS)
-            .chain([self.stride - 1]);
-        let load = |line: usize| {
-            places
-                .iter()
-                .fold(0, |sum, &at| sum ^ self.limbs[at + line])
-        };
-        lines.fold(0, |sum, line| sum ^ load(line))
+        let mut sum = 0;
+        for line in (0..self.stride).step_by(LINE_LIMBS) {
+            for &place in &places[..entries.len().min(MANY)] {
+                // The last limb may be on one line more.
+                sum ^= self.limbs[place + line] ^ self.limbs[place + self.stride - 1];
+            }
+        }
+        sum
     }
 
     #[inline]
