@@ -249,6 +249,36 @@ impl Packet {
         }
     }
 
+    /// Bytes of its memory that are free in front of it.
+    #[inline]
+    pub fn headroom(&self) -> usize {
+        self.0.as_ref().map_or(0, |body| body.start as usize)
+    }
+
+    /// The packet begins behind so many bytes of its memory, and ends where it did: what lies in between now belongs to it, whatever it is.
+    ///
+    /// # Panics
+    /// If it would begin behind its end.
+    #[inline]
+    pub fn set_headroom(&mut self, bytes: usize) {
+        if let Some(body) = &mut self.0 {
+            assert!(bytes <= body.end as usize, "begins behind its end");
+            body.start = bytes as u32;
+        }
+    }
+
+    /// Where its first byte is, if it has memory; the [headroom](Packet::headroom) in front and what is stored behind are the packet's.
+    #[inline]
+    pub fn first_byte(&mut self) -> *mut u8 {
+        match &mut self.0 {
+            Some(body) => {
+                let start = body.start as usize;
+                body.memory_mut().as_mut_ptr().wrapping_add(start)
+            }
+            None => std::ptr::dangling_mut(),
+        }
+    }
+
     /// Cuts the packet to at most `length` bytes.
     #[inline]
     pub fn truncate(&mut self, length: usize) {

@@ -9,6 +9,7 @@ pub(crate) mod bailouts;
 pub(crate) mod headers;
 mod memory;
 pub(crate) mod paths;
+mod requests;
 pub(crate) mod tables;
 pub(crate) mod usage;
 
@@ -62,6 +63,9 @@ pub(crate) struct FastPathAnalysis<'a> {
     pub headers: Headers,
     /// When the function ends for the switch to go on.
     pub bailouts: Bailouts,
+    /// The controls for ordinary packets: what makes one leave the fast path parts from what others do.
+    pub ingress: Cow<'a, [Stmt]>,
+    pub egress: Cow<'a, [Stmt]>,
     /// What runs behind the egress control may change whether the packet is dropped. P4 gives those blocks no standard metadata, but the
     /// intermediate representation does not forbid it; then the packet is judged at the end, by the engine.
     pub drops_behind_egress: bool,
@@ -148,7 +152,13 @@ impl<'a> FastPathAnalysis<'a> {
         let outcomes = outcomes(program, &forwarding, &split);
         let behind_egress =
             Usage::of_stmts(program, &[&program.compute_checksum, &program.deparser]);
+        let parted = |body: &'a [Stmt]| match requests::part(body) {
+            Some(parted) => Cow::Owned(parted),
+            None => Cow::Borrowed(body),
+        };
         FastPathAnalysis {
+            ingress: parted(&program.ingress),
+            egress: parted(&program.egress),
             usage: Usage::of_fast_path(program, &forwarding, &headers, may_replicate),
             drops_behind_egress: behind_egress.writes[forwarding.port.index()],
             parser: form(Cow::Borrowed(&program.parser.states)),

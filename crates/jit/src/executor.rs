@@ -410,6 +410,9 @@ impl JitExecutor {
         let mut packet = std::mem::take(unsafe { &mut (*sending.packets.add(at)).1 });
         match code & 0xff {
             exit::SENT_IN_PLACE | exit::CUT_IN_PLACE => {}
+            exit::SENT_MOVED | exit::CUT_MOVED => {
+                packet.set_headroom(sending.arrivals[at].headroom as usize);
+            }
             exit::SENT => {
                 // SAFETY: the function has written these bytes, to where the vector's memory is now.
                 let emitted = unsafe { frame.emitted_bytes() };
@@ -496,7 +499,10 @@ impl Sending<'_> {
             // by field of the output, so that they are not copied to the stack in between.
             unsafe {
                 let code = (*arrival).code;
-                if code & 0xff == exit::SENT_IN_PLACE {
+                if code & 0xff <= exit::SENT_MOVED {
+                    if code & 0xff == exit::SENT_MOVED {
+                        (*packet).1.set_headroom((*arrival).headroom as usize);
+                    }
                     (&raw mut (*free).port).write((code >> 8) as u32);
                     (&raw mut (*free).arrival).write(number);
                     (&raw mut (*free).packet).copy_from_nonoverlapping(&raw const (*packet).1, 1);

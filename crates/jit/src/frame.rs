@@ -90,6 +90,8 @@ pub(crate) struct Arrival {
     pub packet: *mut u8,
     /// Its length, of which the program's reach is stored there.
     pub len: u64,
+    /// Bytes of its memory that are free in front of it; of a packet [`exit::SENT_MOVED`], where its first byte is now.
+    pub headroom: u64,
     /// Where it arrived.
     pub port: u64,
     /// How it ended, by the fast path: of [`exit`].
@@ -103,7 +105,8 @@ impl Arrival {
         packet.store(reach_bytes);
         Arrival {
             len: packet.len() as u64,
-            packet: packet.stored_mut().as_mut_ptr(),
+            packet: packet.first_byte(),
+            headroom: packet.headroom() as u64,
             port: (*port).into(),
             code: 0,
         }
@@ -157,18 +160,22 @@ pub(crate) struct Context<'a> {
 pub(crate) mod exit {
     /// The packet is edited where it lies. Nobody truncates it.
     pub const SENT_IN_PLACE: u64 = 0;
+    /// Its headers lie in front of its payload, and it begins where [`super::Arrival::headroom`] says. Nobody truncates it.
+    pub const SENT_MOVED: u64 = 1;
     /// The headers are emitted.
-    pub const SENT: u64 = 1;
+    pub const SENT: u64 = 2;
     /// [`engine::Exit::AfterIngress`].
-    pub const AFTER_INGRESS: u64 = 2;
+    pub const AFTER_INGRESS: u64 = 3;
     /// [`engine::Exit::AfterEgress`].
-    pub const AFTER_EGRESS: u64 = 3;
+    pub const AFTER_EGRESS: u64 = 4;
     /// The packet is for the function of all outcomes of the parser; nothing has been done.
-    pub const UNSPECIALISED: u64 = 4;
-    /// The packet is edited where it lies; perhaps it has to be truncated.
-    pub const CUT_IN_PLACE: u64 = 5;
+    pub const UNSPECIALISED: u64 = 5;
+    /// As [`SENT_IN_PLACE`], but that it has to be truncated.
+    pub const CUT_IN_PLACE: u64 = 6;
+    /// As [`SENT_MOVED`], but that it has to be truncated.
+    pub const CUT_MOVED: u64 = 7;
     /// Replicas were made; those that leave are in the context.
-    pub const REPLICATED: u64 = 6;
+    pub const REPLICATED: u64 = 8;
     /// More than this by [`super::drop_code`] is a drop.
     pub const DROPPED: u64 = 16;
 }

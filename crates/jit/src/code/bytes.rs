@@ -165,9 +165,20 @@ impl Gen<'_, '_> {
     }
 }
 
+/// Parts of memory to be: where each begins, and its bytes as they lie there.
+pub(crate) type Pieces = Vec<(u32, Value)>;
+
+/// Where a [`Packer`] writes to.
+enum Target {
+    /// Memory.
+    Memory(Value),
+    /// A list, to be written later; the first byte is at this place.
+    Pieces(u32, Pieces),
+}
+
 /// Concatenates values into memory, first value first, most significant bit first.
 pub(crate) struct Packer {
-    base: Value,
+    target: Target,
     /// Bytes written.
     written: u32,
     /// The bits to be written next, right-aligned; what is above them has been written.
@@ -181,8 +192,24 @@ impl Packer {
 
     /// Writes from `base`.
     pub fn new(base: Value) -> Packer {
+        Packer::to(Target::Memory(base))
+    }
+
+    /// Keeps what is to be written from `first` on.
+    pub fn keeping(first: u32) -> Packer {
+        Packer::to(Target::Pieces(first, Pieces::new()))
+    }
+
+    fn kept(self) -> Pieces {
+        match self.target {
+            Target::Memory(_) => Pieces::new(),
+            Target::Pieces(_, pieces) => pieces,
+        }
+    }
+
+    fn to(target: Target) -> Packer {
         Packer {
-            base,
+            target,
             written: 0,
             pending: None,
             pending_bits: 0,
@@ -238,8 +265,10 @@ impl Gen<'_, '_> {
             value = self.b.ins().ireduce(integer(bytes), value);
         }
         let value = self.network_order(value, bytes);
-        let flags = MemFlagsData::new().with_notrap();
-        (self.b.ins()).store(flags, value, packer.base, packer.written as i32);
+        match &mut packer.target {
+            Target::Memory(base) => self.store_pieces(*base, &[(packer.written, value)]),
+            Target::Pieces(first, pieces) => pieces.push((*first + packer.written, value)),
+        }
         packer.written += bytes;
     }
 
@@ -256,12 +285,12 @@ impl Gen<'_, '_> {
         total
     }
 
-    /// Like [`Gen::pack_end`], but writes nothing beyond the whole bytes.
-    pub(crate) fn pack_end_exactly(&mut self, mut packer: Packer) {
-        let Some(pending) = packer.pending else {
-            return;
-        };
+    /// Like [`Gen::pack_end`], but writes nothing beyond the whole bytes. Gives what was kept.
+    pub(crate) fn pack_end_exactly(&mut self, mut packer: Packer) -> Pieces {
         let mut bytes = packer.pending_bits.div_ceil(8);
+        let Some(pending) = packer.pending else {
+            return packer.kept();
+        };
         let pending = self.shl_imm(pending, 8 * bytes - packer.pending_bits);
         while bytes > 0 {
             let piece = 1 << bytes.ilog2();
@@ -269,25 +298,35 @@ impl Gen<'_, '_> {
             self.store_packed(&mut packer, value, piece);
             bytes -= piece;
         }
+        packer.kept()
     }
 
-    /// Copies `bytes` bytes of the packet to memory elsewhere.
-    pub(crate) fn copy_bytes(&mut self, from: Value, to: Value, bytes: u32) {
+    /// Loads `bytes` bytes of the packet, as they lie there.
+    pub(crate) fn load_bytes(&mut self, from: Value, bytes: u32) -> Pieces {
         let size = match bytes {
             8.. => 8,
             4..8 => 4,
             2..4 => 2,
             _ => 1,
         };
+        let mut pieces = Pieces::new();
         let mut at = 0;
         while at < bytes {
             // The last piece overlaps the one before it.
             let start = at.min(bytes - size);
             let load = self.packet_memory();
             let value = (self.b.ins()).load(integer(size), load, from, start as i32);
-            let store = MemFlagsData::new().with_notrap();
-            (self.b.ins()).store(store, value, to, start as i32);
+            pieces.push((start, value));
             at = start + size;
+        }
+        pieces
+    }
+
+    /// Writes pieces, in their order.
+    pub(crate) fn store_pieces(&mut self, to: Value, pieces: &[(u32, Value)]) {
+        for &(at, value) in pieces {
+            let flags = MemFlagsData::new().with_notrap();
+            self.b.ins().store(flags, value, to, at as i32);
         }
     }
 

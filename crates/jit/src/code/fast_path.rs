@@ -11,6 +11,7 @@
 mod bailout;
 mod edit;
 
+use super::bytes::Pieces;
 use super::replicas::CurrentReplica;
 use super::wide::Wide;
 use super::{EntryPoint, FastPathAnalysis, Gen, Place, constant_memory};
@@ -23,7 +24,7 @@ use cranelift_codegen::ir::{
 };
 use cranelift_frontend::Variable;
 use engine::DropReason;
-use ir::{HeaderId, Input, Pipeline, SlotId};
+use ir::{HeaderId, Input, Pipeline, SlotId, Stmt};
 use smallvec::smallvec;
 use std::collections::HashMap;
 use std::mem::offset_of;
@@ -47,12 +48,22 @@ pub(super) struct FastPath {
     pub(super) port: Variable,
     /// Checksums are being verified, or the parser runs.
     on_arrival: bool,
-    /// How many instructions there were where ingress began, while it is generated.
-    ingress_from: Option<usize>,
+    /// The control that is generated, while a packet may end where it exits.
+    running: Option<Running>,
     /// While egress is generated for a replica.
     pub(super) replica: Option<CurrentReplica>,
     /// By a value that was loaded from the packet as a header was extracted: which limb of which field it is.
     loaded: HashMap<Value, Loaded>,
+    /// By header, what is emitted of the packet, while that is written over.
+    read_ahead: HashMap<HeaderId, Pieces>,
+}
+
+/// A control in which packets may end.
+#[derive(Clone, Copy)]
+enum Running {
+    /// There were so many instructions where it began.
+    Ingress(usize),
+    Egress,
 }
 
 /// A limb of a field as it was extracted.
@@ -139,46 +150,87 @@ impl<'a> Gen<'a, '_> {
         self.summed = None;
         self.control(&program.verify_checksum);
         let from = self.b.func.dfg.num_insts();
-        let fast_path = self.fast_path_mut();
-        (fast_path.on_arrival, fast_path.ingress_from) = (false, Some(from));
-        self.control(&program.ingress);
-        self.fast_path_mut().ingress_from = None;
+        self.fast_path_mut().on_arrival = false;
+        let facts = self.facts();
+        let ingress = self.of_entry_point(&facts.ingress, &program.ingress);
+        self.run(Running::Ingress(from), ingress);
         self.behind_ingress();
     }
 
+    /// The form of a control that is generated here.
+    fn of_entry_point(&self, ordinary: &'a [Stmt], program: &'a [Stmt]) -> &'a [Stmt] {
+        match self.entry_point {
+            EntryPoint::FastPath => ordinary,
+            _ => program,
+        }
+    }
+
+    /// Generates a control in which packets may end.
+    fn run(&mut self, running: Running, body: &[Stmt]) {
+        self.fast_path_mut().running = Some(running);
+        self.control(body);
+        self.fast_path_mut().running = None;
+    }
+
     /// The end of the packet where ingress exits, generated there: what that path has found out is known in all that follows. Not within
-    /// a loop, nor once ingress has become large, nor for rare packets: then all paths end together. False if it is not done.
+    /// a loop, nor once ingress has become large, nor for rare packets: then all paths end together. Always if the packet leaves the fast
+    /// path, where egress exits, too. False if it is not done.
     pub(super) fn ends_here(&mut self) -> bool {
         if self.entry_point != EntryPoint::FastPath {
             return false;
         }
-        let count = self.b.func.dfg.num_insts();
-        let from = self.fast_path.as_ref().and_then(|f| f.ingress_from);
-        if self.loop_depth > 0 || from.is_none_or(|from| count - from > EXIT_INSTRUCTIONS) {
+        let Some(running) = self
+            .fast_path_mut()
+            .running
+            .filter(|_| self.loop_depth == 0)
+        else {
+            return false;
+        };
+        let instructions = self.b.func.dfg.num_insts();
+        let is_short =
+            matches!(running, Running::Ingress(from) if instructions - from <= EXIT_INSTRUCTIONS);
+        if !is_short && !self.is_requested() {
             return false;
         }
         let may_move = self.fast_path_mut().may_move;
-        self.fast_path_mut().ingress_from = None;
+        self.fast_path_mut().running = None;
         let labels = std::mem::take(&mut self.labels);
         let (end, end_used) = (self.control_end, self.control_end_used);
         let (branches, summed) = (self.branches, self.summed.take());
-        self.behind_ingress();
+        match running {
+            Running::Ingress(_) => self.behind_ingress(),
+            Running::Egress => self.behind_egress(),
+        }
         (self.control_end, self.control_end_used) = (end, end_used);
         (self.labels, self.branches, self.summed) = (labels, branches, summed);
         let fast_path = self.fast_path_mut();
-        (fast_path.may_move, fast_path.ingress_from) = (may_move, from);
+        (fast_path.may_move, fast_path.running) = (may_move, Some(running));
         true
+    }
+
+    /// Whether it is certain here that the packet leaves the fast path.
+    fn is_requested(&mut self) -> bool {
+        let bailout = self.fast_path_mut().bailout;
+        let bailout = self.b.use_var(bailout);
+        self.known_value(bailout)
+            .is_some_and(|bailout| bailout != 0)
     }
 
     /// Everything behind ingress.
     fn behind_ingress(&mut self) {
-        let program = self.program;
         if !self.between() {
             return;
         }
-        self.control(&program.egress);
+        let facts = self.facts();
+        let egress = self.of_entry_point(&facts.egress, &self.program.egress);
+        self.run(Running::Egress, egress);
+        self.behind_egress();
+    }
+
+    /// Everything behind egress.
+    fn behind_egress(&mut self) {
         self.end_if_dropped();
-        self.control(&program.compute_checksum);
+        self.control(&self.program.compute_checksum);
         self.depart();
     }
 
@@ -240,9 +292,10 @@ impl<'a> Gen<'a, '_> {
             bailout,
             port,
             on_arrival: true,
-            ingress_from: None,
+            running: None,
             replica: None,
             loaded: HashMap::new(),
+            read_ahead: HashMap::new(),
         });
     }
 
@@ -316,11 +369,13 @@ impl<'a> Gen<'a, '_> {
         if let Some(exported) = &bailouts.after_ingress {
             let bailout = self.fast_path_mut().bailout;
             let mut more = self.b.use_var(bailout);
-            if !bailouts.replicates {
+            if !bailouts.replicates && !self.is_requested() {
                 let group = self.read(forwarding.group).low();
                 more = self.b.ins().bor(more, group);
             }
-            self.end_if(more, exit::AFTER_INGRESS, exported);
+            if !self.end_if(more, exit::AFTER_INGRESS, exported) {
+                return false;
+            }
         }
         if bailouts.replicates {
             let group = self.read(forwarding.group).low();
@@ -407,6 +462,14 @@ impl<'a> Gen<'a, '_> {
                 }
                 _ => {}
             }
+            if varbits.is_empty() {
+                let bytes = self.b.ins().imul_imm_u(valid, fixed.div_ceil(8) as i64);
+                sum = Some(match sum {
+                    Some(others) => self.b.ins().iadd(others, bytes),
+                    None => bytes,
+                });
+                continue;
+            }
             let mut bits = self.imm(fixed);
             for length in varbits {
                 let length = self.read(length).low();
@@ -449,7 +512,9 @@ impl<'a> Gen<'a, '_> {
         if let Some(exported) = &bailouts.after_egress {
             let bailout = self.fast_path_mut().bailout;
             let bailout = self.b.use_var(bailout);
-            self.end_if(bailout, exit::AFTER_EGRESS, exported);
+            if !self.end_if(bailout, exit::AFTER_EGRESS, exported) {
+                return self.continue_in(next);
+            }
         }
         self.exit_with(exit::DROPPED + drop_code(DropReason::EgressDrop), None);
         self.continue_in(next);
@@ -461,47 +526,109 @@ impl<'a> Gen<'a, '_> {
             headers, bailouts, ..
         } = self.facts();
         let fast_path = self.fast_path_mut();
-        let (moved, bailout, port) = (fast_path.moved, fast_path.bailout, fast_path.port);
+        let (moved, bailout) = (fast_path.moved, fast_path.bailout);
         let may_move = fast_path.may_move;
-        let in_place = match bailouts.truncates {
-            true => exit::CUT_IN_PLACE,
-            false => exit::SENT_IN_PLACE,
-        };
-        let mut elsewhere = None;
-        if may_move {
-            elsewhere = Some(self.b.use_var(moved));
-        }
-        if bailouts.after_egress.is_some() {
-            let bailout = self.b.use_var(bailout);
-            elsewhere = Some(match elsewhere {
-                Some(moved) => self.b.ins().bor(moved, bailout),
-                None => bailout,
-            });
-        }
-        if let Some(emitted) = &headers.emitted {
+        let moved = may_move.then(|| self.b.use_var(moved));
+        let bailout = bailouts
+            .after_egress
+            .is_some()
+            .then(|| self.b.use_var(bailout));
+        let elsewhere = [moved, bailout].into_iter().flatten();
+        let elsewhere = elsewhere.reduce(|a, b| self.b.ins().bor(a, b));
+        let is_requested = self.is_requested();
+        if let Some(emitted) = headers.emitted.as_ref().filter(|_| !is_requested) {
             let Some(elsewhere) = elsewhere else {
                 self.edit(emitted);
-                let port = self.b.use_var(port);
-                return self.exit_with(in_place, Some(port));
+                return self.send([exit::SENT_IN_PLACE, exit::CUT_IN_PLACE]);
             };
             let (emit, edit) = (self.b.create_block(), self.b.create_block());
-            self.b.ins().brif(elsewhere, emit, &[], edit, &[]);
+            self.branch_on(elsewhere, emit, edit, &[]);
             self.continue_in(edit);
             self.edit(emitted);
-            let port = self.b.use_var(port);
-            self.exit_with(in_place, Some(port));
+            self.send([exit::SENT_IN_PLACE, exit::CUT_IN_PLACE]);
             self.continue_in(emit);
         }
         let buffer = self.frame_word(offset_of!(Frame, emitted));
-        self.b.def_var(self.emit_at, buffer);
-        let program = self.program;
-        self.control(&program.deparser);
-        self.store_emitted_len();
-        if let Some(exported) = &bailouts.after_egress {
-            let bailout = self.b.use_var(bailout);
-            self.end_if(bailout, exit::AFTER_EGRESS, exported);
+        let in_front = headers.emitted.as_ref();
+        let in_front = in_front.filter(|e| !is_requested && self.has_known_lengths(e));
+        let fits = in_front.map(|emitted| self.begin_in_front(emitted, buffer, bailout));
+        if fits.is_none() {
+            self.b.def_var(self.emit_at, buffer);
         }
+        let program = self.program;
+        self.emits_exactly = fits.is_some();
+        self.control(&program.deparser);
+        self.emits_exactly = false;
+        if let Some(fits) = fits {
+            let (there, in_buffer) = (self.b.create_block(), self.b.create_block());
+            self.b.set_cold_block(in_buffer);
+            self.b.ins().brif(fits, there, &[], in_buffer, &[]);
+            self.continue_in(there);
+            self.send([exit::SENT_MOVED, exit::CUT_MOVED]);
+            self.continue_in(in_buffer);
+        }
+        self.store_emitted_len();
+        if let (Some(exported), Some(bailout)) = (&bailouts.after_egress, bailout) {
+            if !self.end_if(bailout, exit::AFTER_EGRESS, exported) {
+                return;
+            }
+        }
+        let port = self.fast_path_mut().port;
         let port = self.b.use_var(port);
         self.exit_with(exit::SENT, Some(port));
+    }
+
+    /// Whether the lengths of all headers that may be valid now are known if it is known whether they are.
+    fn has_known_lengths(&mut self, emitted: &[HeaderId]) -> bool {
+        emitted.iter().all(|header| {
+            let header = &self.program.headers[header.index()];
+            let has_varbit = header.fields.iter().any(|f| f.varbit_length.is_some());
+            !has_varbit || self.known_slot(header.valid) == Some(0)
+        })
+    }
+
+    /// Makes the deparser write right in front of the payload, where the packet lies, if there is room and nothing else to be done for
+    /// it, and else to the buffer. Gives whether it is so.
+    fn begin_in_front(
+        &mut self,
+        emitted: &[HeaderId],
+        buffer: Value,
+        bailout: Option<Value>,
+    ) -> Value {
+        let arrival = self.burst.expect("only on the fast path").arrival;
+        let flags = MemFlagsData::trusted();
+        let at = offset_of!(Arrival, headroom) as i32;
+        let headroom = self.b.ins().load(I64, flags, arrival, at);
+        let cursor = self.b.use_var(self.cursor);
+        let bytes = self.header_bytes();
+        let room = self.b.ins().iadd(headroom, cursor);
+        let mut fits = (self.b.ins()).icmp(IntCC::UnsignedGreaterThanOrEqual, room, bytes);
+        if let Some(bailout) = bailout {
+            let none = self.b.ins().icmp_imm_u(IntCC::Equal, bailout, 0);
+            fits = self.b.ins().band(fits, none);
+        }
+        let left = self.b.ins().isub(room, bytes);
+        self.b.ins().store(flags, left, arrival, at);
+        let payload = self.b.ins().iadd(self.packet, cursor);
+        let front = self.b.ins().isub(payload, bytes);
+        let first = self.b.ins().select(fits, front, buffer);
+        self.b.def_var(self.emit_at, first);
+        self.read_ahead(emitted);
+        fits
+    }
+
+    /// Ends the run of a packet that is as it leaves, with the first code or, if it has to be truncated, the second.
+    fn send(&mut self, [whole, cut]: [u64; 2]) {
+        let port = self.fast_path_mut().port;
+        let port = self.b.use_var(port);
+        if self.facts().bailouts.truncates {
+            let length = self.frame_word(offset_of!(Frame, truncate));
+            let (shorter, as_it_is) = (self.b.create_block(), self.b.create_block());
+            (self.b.ins()).brif(length, shorter, &[], as_it_is, &[]);
+            self.continue_in(shorter);
+            self.exit_with(cut, Some(port));
+            self.continue_in(as_it_is);
+        }
+        self.exit_with(whole, Some(port));
     }
 }

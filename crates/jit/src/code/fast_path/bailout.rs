@@ -26,20 +26,24 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Ends the function if `condition` is not zero, with these slots in the state array.
-    pub(super) fn end_if(&mut self, condition: Value, code: u64, exported: &[bool]) {
-        if self.known_value(condition) == Some(0) {
-            return;
+    /// Ends the function if `condition` is not zero, with these slots in the state array. Tells whether control can reach what follows.
+    pub(super) fn end_if(&mut self, condition: Value, code: u64, exported: &[bool]) -> bool {
+        let known = self.known_value(condition);
+        if known == Some(0) {
+            return true;
         }
         let (stop, next) = (self.b.create_block(), self.b.create_block());
         self.b.set_cold_block(stop);
-        self.b.ins().brif(condition, stop, &[], next, &[]);
+        self.branch_on(condition, stop, next, &[]);
         self.continue_in(stop);
         self.export(exported);
         let port = self.fast_path_mut().port;
         let port = self.b.use_var(port);
         self.exit_with(code, Some(port));
-        self.continue_in(next);
+        if known.is_none() {
+            self.continue_in(next);
+        }
+        known.is_none()
     }
 
     /// Writes slots to the state array.
@@ -196,7 +200,7 @@ impl Gen<'_, '_> {
         let burst = self.burst.expect("only on the fast path");
         let at = offset_of!(Arrival, code) as i32;
         (self.b.ins()).store(MemFlagsData::trusted(), result, burst.arrival, at);
-        if code == exit::SENT_IN_PLACE || code > exit::DROPPED {
+        if code <= exit::SENT_MOVED || code > exit::DROPPED {
             self.next_packet();
         } else {
             self.b.ins().return_(&[burst.arrival]);

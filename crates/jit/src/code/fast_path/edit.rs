@@ -3,11 +3,11 @@
 use super::{Loaded, Source};
 use crate::analysis::ParserForm;
 use crate::analysis::headers::Home;
-use crate::code::bytes::{Packer, Window};
+use crate::code::bytes::{Packer, Pieces, Window};
 use crate::code::wide::{Wide, limbs_for};
 use crate::code::{EntryPoint, Gen, Place, nth};
 use cranelift_codegen::ir::types::I64;
-use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value};
+use cranelift_codegen::ir::{BlockArg, InstBuilder, MemFlagsData, Type, Value};
 use ir::{Expr, HeaderId, SlotId};
 
 impl<'a> Gen<'a, '_> {
@@ -55,7 +55,8 @@ impl<'a> Gen<'a, '_> {
                 self.branch_on(valid, there, after, &[]);
                 self.continue_in(there);
                 let base = self.source(header);
-                self.overlay(base, header, false);
+                let pieces = self.overlay(header, false);
+                self.store_pieces(base, &pieces);
                 self.b.ins().jump(after, &[]);
                 self.continue_in(after);
             }
@@ -89,12 +90,12 @@ impl<'a> Gen<'a, '_> {
         runs
     }
 
-    /// Writes the fields of [`Gen::changes`] over the bytes of a header at `base`, where the others are already.
-    fn overlay(&mut self, base: Value, header: HeaderId, all: bool) {
+    /// The fields of [`Gen::changes`], with what shares bytes with them.
+    fn overlay(&mut self, header: HeaderId, all: bool) -> Pieces {
         let program = self.program;
+        let mut pieces = Pieces::new();
         for (first, end) in self.changes(header, all) {
-            let at = self.b.ins().iadd_imm_u(base, i64::from(first));
-            let mut packer = Packer::new(at);
+            let mut packer = Packer::keeping(first);
             for field in &program.headers[header.index()].fields {
                 let Some(home) = self.facts().headers.home(field.slot) else {
                     continue;
@@ -114,8 +115,9 @@ impl<'a> Gen<'a, '_> {
                 let value = self.slice(&value, field_end - from - 1, field_end - to);
                 self.pack(&mut packer, &value);
             }
-            self.pack_end_exactly(packer);
+            pieces.extend(self.pack_end_exactly(packer));
         }
+        pieces
     }
 
     /// Where a header was extracted last.
@@ -173,22 +175,78 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// Copies a header that is valid from where it was extracted, if it lies there, and writes over that what was assigned.
-    pub(in crate::code) fn emit_from_packet(&mut self, to: Value, header: HeaderId) -> bool {
-        if self.fast_path.is_none() {
-            return false;
-        }
+    /// The bytes of a header that is valid, if it lies where it was extracted but for what was assigned.
+    pub(in crate::code) fn bytes_from_packet(&mut self, header: HeaderId) -> Option<Pieces> {
         let always = self.facts().headers.is_from_packet(header);
         let from = match always {
-            true => Some(self.source(header)),
-            false => self.fields_as_loaded(header),
+            true => self.source(header),
+            false => self.fields_as_loaded(header)?,
         };
-        if let Some(from) = from {
-            let bytes = self.program.header_max_bytes(header) as u32;
-            self.copy_bytes(from, to, bytes);
-            self.overlay(to, header, !always);
+        let bytes = self.program.header_max_bytes(header) as u32;
+        let mut pieces = self.load_bytes(from, bytes);
+        let runs = self.changes(header, !always);
+        pieces.retain(|&(at, value)| {
+            let end = at + self.b.func.dfg.value_type(value).bytes();
+            !runs.iter().any(|run| run.0 <= at && end <= run.1)
+        });
+        pieces.extend(self.overlay(header, !always));
+        Some(pieces)
+    }
+
+    /// Emits a header that is valid, if it lies in the packet but for what was assigned.
+    pub(in crate::code) fn emit_from_packet(&mut self, to: Value, header: HeaderId) -> bool {
+        let Some(fast_path) = &mut self.fast_path else {
+            return false;
+        };
+        let pieces = match fast_path.read_ahead.remove(&header) {
+            Some(pieces) => Some(pieces),
+            None => self.bytes_from_packet(header),
+        };
+        if let Some(pieces) = &pieces {
+            self.store_pieces(to, pieces);
         }
-        from.is_some()
+        pieces.is_some()
+    }
+
+    /// Loads what the deparser will emit of the packet, so that it may write over it.
+    pub(super) fn read_ahead(&mut self, emitted: &[HeaderId]) {
+        for &header in emitted {
+            let valid = self.read(self.program.headers[header.index()].valid).low();
+            let pieces = match self.known_value(valid) {
+                Some(0) => continue,
+                Some(_) => self.bytes_from_packet(header),
+                None => self.bytes_if(valid, header),
+            };
+            if let Some(pieces) = pieces {
+                self.fast_path_mut().read_ahead.insert(header, pieces);
+            }
+        }
+    }
+
+    /// [`Gen::bytes_from_packet`] if the header is valid.
+    fn bytes_if(&mut self, valid: Value, header: HeaderId) -> Option<Pieces> {
+        let [there, not_there, after] = [(); 3].map(|()| self.b.create_block());
+        self.b.ins().brif(valid, there, &[], not_there, &[]);
+        self.continue_in(there);
+        let pieces = self.bytes_from_packet(header);
+        let values = pieces.iter().flatten().map(|&(_, value)| value);
+        let values: Vec<_> = values.collect();
+        let args: Vec<BlockArg> = values.iter().map(|&value| value.into()).collect();
+        self.b.ins().jump(after, &args);
+        self.continue_in(not_there);
+        let types = values.iter().map(|&v| self.b.func.dfg.value_type(v));
+        let types: Vec<Type> = types.collect();
+        let zeros: Vec<BlockArg> = (types.iter())
+            .map(|&of| self.b.ins().iconst(of, 0).into())
+            .collect();
+        self.b.ins().jump(after, &zeros);
+        for of in types {
+            self.b.append_block_param(after, of);
+        }
+        self.continue_in(after);
+        let params = self.b.block_params(after).to_vec();
+        let places = pieces?.into_iter().map(|(at, _)| at);
+        Some(places.zip(params).collect())
     }
 
     /// Where a header was extracted of which some fields are certain to be as they were then, and the others may have been assigned.

@@ -1,0 +1,166 @@
+//! Paths on which a packet is handed over to the switch, taken out of those of all others.
+//!
+//! Where a program requests a clone or another round behind a condition, the rest of the control is there once more, and ends at once: what
+//! the request comes with (marks, headers of a report) is then known not to be there on all other paths. It knows nothing of machine
+//! code, and the body that it gives does what the given one does.
+
+use ir::{Stmt, StmtKind};
+
+/// No rest of more statements is there once more.
+const MAX_STATEMENTS: usize = 1000;
+
+/// The body of a control of which the paths with requests part from the others; none if there are no such, or they cannot be parted.
+pub(super) fn part(body: &[Stmt]) -> Option<Vec<Stmt>> {
+    let mut parting = Parting {
+        found: false,
+        statements: 0,
+    };
+    let parted = parting.body(body, None);
+    (parting.found && !parting.is_too_much()).then_some(parted)
+}
+
+/// Whether there is a request in a statement, other than in actions.
+fn requests(stmt: &Stmt) -> bool {
+    ir::statements(std::slice::from_ref(stmt)).any(|stmt| is_request(&stmt.kind))
+}
+
+fn is_request(stmt: &StmtKind) -> bool {
+    matches!(
+        stmt,
+        StmtKind::Clone { .. } | StmtKind::Resubmit { .. } | StmtKind::Recirculate { .. }
+    )
+}
+
+struct Parting {
+    /// Some path is parted.
+    found: bool,
+    /// How many statements are there once more.
+    statements: usize,
+}
+
+impl Parting {
+    fn is_too_much(&self) -> bool {
+        self.statements > MAX_STATEMENTS
+    }
+
+    /// A body, on whose paths with requests `behind` and the end of the control follow. Without it, it is the whole control, whose own
+    /// requests are on all paths.
+    fn body(&mut self, body: &[Stmt], behind: Option<&[Stmt]>) -> Vec<Stmt> {
+        let mut result = Vec::with_capacity(body.len());
+        for (i, stmt) in body.iter().enumerate() {
+            let rest = &body[i + 1..];
+            if let Some(behind) = behind.filter(|_| is_request(&stmt.kind) && !self.is_too_much()) {
+                self.found = true;
+                self.statements += ir::statements(behind).count();
+                result.extend(body[i..].iter().chain(behind).cloned());
+                result.push(Stmt {
+                    kind: StmtKind::Exit,
+                    ..stmt.clone()
+                });
+                break;
+            }
+            result.push(match requests(stmt) {
+                true => self.inside(stmt, &[rest, behind.unwrap_or_default()].concat()),
+                false => stmt.clone(),
+            });
+        }
+        result
+    }
+
+    /// A statement with requests inside, on whose paths with them `behind` follows.
+    fn inside(&mut self, stmt: &Stmt, behind: &[Stmt]) -> Stmt {
+        let kind = match &stmt.kind {
+            StmtKind::If {
+                cond,
+                then,
+                otherwise,
+            } => StmtKind::If {
+                cond: cond.clone(),
+                then: self.body(then, Some(behind)),
+                otherwise: self.body(otherwise, Some(behind)),
+            },
+            StmtKind::Block { label, body } => StmtKind::Block {
+                label: *label,
+                body: self.body(body, Some(behind)),
+            },
+            kind => kind.clone(),
+        };
+        Stmt {
+            kind,
+            ..stmt.clone()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::part;
+    use ir::{BinaryOp, Bits, Expr, HeaderId, LabelId, Loc, Stmt, StmtKind};
+
+    fn stmt(kind: StmtKind) -> Stmt {
+        Stmt {
+            kind,
+            loc: Loc::default(),
+        }
+    }
+
+    fn mark(number: u32) -> Stmt {
+        stmt(StmtKind::SetValid(HeaderId(number)))
+    }
+
+    fn again() -> Stmt {
+        stmt(StmtKind::Resubmit { preserve: None })
+    }
+
+    fn choice(then: Vec<Stmt>, otherwise: Vec<Stmt>) -> Stmt {
+        let one = Box::new(Expr::Const(Bits::from_u64(8, 1)));
+        let cond = Expr::Binary {
+            op: BinaryOp::Eq,
+            a: one.clone(),
+            b: one,
+        };
+        stmt(StmtKind::If {
+            cond,
+            then,
+            otherwise,
+        })
+    }
+
+    fn exit() -> Stmt {
+        stmt(StmtKind::Exit)
+    }
+
+    #[test]
+    fn what_follows_a_request_is_there_once_more() {
+        let body = [
+            choice(vec![mark(1), again(), mark(2)], vec![mark(3)]),
+            mark(4),
+        ];
+        let parted = [
+            choice(
+                vec![mark(1), again(), mark(2), mark(4), exit()],
+                vec![mark(3)],
+            ),
+            mark(4),
+        ];
+        assert_eq!(part(&body), Some(parted.to_vec()));
+    }
+
+    #[test]
+    fn a_request_that_ends_a_control_exits() {
+        let label = LabelId(0);
+        let block = |body| stmt(StmtKind::Block { label, body });
+        let body = [block(vec![choice(vec![again()], vec![])])];
+        let parted = [block(vec![choice(vec![again(), exit()], vec![])])];
+        assert_eq!(part(&body), Some(parted.to_vec()));
+    }
+
+    #[test]
+    fn a_control_stays_whole_without_requests_or_with_one_on_all_paths_or_with_a_long_rest() {
+        assert_eq!(part(&[choice(vec![mark(1)], vec![]), mark(2)]), None);
+        assert_eq!(part(&[mark(1), again(), mark(2)]), None);
+        let mut long = vec![choice(vec![again()], vec![])];
+        long.extend((0..2_000).map(mark));
+        assert_eq!(part(&long), None);
+    }
+}
