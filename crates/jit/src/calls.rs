@@ -91,26 +91,6 @@ pub(crate) unsafe extern "C" fn lookup_packed(
     }
 }
 
-/// Notes a key that a packet will probably look up in one of the prefetched tables.
-///
-/// # Safety
-/// `frame` is the frame of the running function; `key` points to `limbs` limbs.
-pub(crate) unsafe extern "C" fn note_key(
-    frame: *mut Frame,
-    table: u64,
-    key: *const u64,
-    limbs: u64,
-) {
-    // SAFETY: the caller keeps the contract above; the context outlives the run and only shims use it meanwhile.
-    let (key, context) = unsafe {
-        let key = from_raw_parts(key, limbs as usize);
-        (key, &mut *(*frame).context)
-    };
-    if let Some(keys) = context.prefetch_keys.get_mut(table as usize) {
-        keys.extend_from_slice(key);
-    }
-}
-
 /// Gives where a register cell is, until anything else is called.
 ///
 /// # Safety

@@ -5,11 +5,12 @@ use crate::analysis::tables::{InPlaceTable, LARGE_TABLE, Prefetched, PrefetchedT
 use crate::code::{EntryPoint, emit_capacity};
 use crate::frame::{Arrival, Context, Frame, drop_reason, exit, preserve_of};
 use crate::module::{CompileStats, JitError, NativeCode, compile_functions};
+use crate::notes::Notes;
 use crate::views::{AllCells, Views, take_cells, take_views};
 use cranelift_jit::JITModule;
 use engine::{
     DropReason, Executor, Exit, FastPath, FastPathContext, Intents, Output, Packet, PacketContext,
-    Spare, Stop,
+    Runtime, Spare, Stop,
 };
 use ir::Program;
 use ir::verify::verify;
@@ -197,7 +198,6 @@ impl JitExecutor {
             now_ps: cx.now_ps,
             runtime: &mut *cx.runtime,
             emitted: &mut *cx.emitted,
-            prefetch_keys: &mut [],
             replication: None,
             packets: std::ptr::null(),
             arrivals: std::ptr::null(),
@@ -227,28 +227,35 @@ impl JitExecutor {
         self.prefetch.filter(|_| worth)
     }
 
-    /// Brings what the noted keys and indices need into the caches.
-    fn warm(&self, context: &mut Context<'_>) {
+    /// Room for what is noted of a part of a burst.
+    fn notes(&self) -> Notes {
         let Prefetched { tables, cells, .. } = &self.prefetched;
-        let lists = context.prefetch_keys.split_at_mut_checked(tables.len());
-        let Some((keys, indices)) = lists else { return };
+        let tables = tables.iter().map(|t| if t.touched { 0 } else { t.limbs });
+        let cells = cells.iter().map(|_| 1);
+        Notes::new(tables.chain(cells).map(|limbs| limbs * PART))
+    }
+
+    /// Brings what the noted keys and indices need into the caches.
+    fn warm(&self, runtime: &Runtime, notes: &mut Notes) {
+        let Prefetched { tables, cells, .. } = &self.prefetched;
         let mut entries = Vec::with_capacity(PART);
-        for (prefetched, keys) in tables.iter().zip(keys) {
-            let table = context.runtime.table(prefetched.table);
+        for (number, prefetched) in tables.iter().enumerate() {
+            let table = runtime.table(prefetched.table);
             let is_large = table.len() >= self.large_table || table.has_direct_prefixes();
-            if is_large && !keys.is_empty() {
-                black_box(table.warm(keys, &mut entries));
-                for link in &prefetched.links {
-                    let found = entries.iter().map(|&entry| table.found(entry));
-                    let found = found.filter(|f| f.hit && f.action == link.action);
-                    indices[link.cells].extend(found.filter_map(|f| f.args.get(link.limb)));
+            if !is_large || notes.list(number).is_empty() {
+                continue;
+            }
+            black_box(table.warm(notes.list(number), &mut entries));
+            for link in &prefetched.links {
+                let found = entries.iter().map(|&entry| table.found(entry));
+                let found = found.filter(|f| f.hit && f.action == link.action);
+                for &index in found.filter_map(|f| f.args.get(link.limb)) {
+                    notes.push(tables.len() + link.cells, index);
                 }
             }
-            keys.clear();
         }
-        for (&cells, indices) in cells.iter().zip(indices) {
-            black_box(context.runtime.warm_cells(cells, indices));
-            indices.clear();
+        for (number, &cells) in cells.iter().enumerate() {
+            black_box(runtime.warm_cells(cells, notes.list(tables.len() + number)));
         }
     }
 
@@ -261,13 +268,8 @@ impl JitExecutor {
         cx.emitted.clear();
         cx.emitted.reserve(self.emit_capacity);
         let prefetch = self.prefetch_for(cx);
-        let mut prefetch_keys = Vec::new();
+        let mut notes = prefetch.map(|_| self.notes());
         let spare: *mut Spare = cx.spare;
-        let Prefetched { tables, cells, .. } = &self.prefetched;
-        if prefetch.is_some() && (tables.iter().any(|t| !t.touched) || !cells.is_empty()) {
-            let lists = tables.len() + cells.len();
-            prefetch_keys.resize_with(lists, || Vec::with_capacity(PART));
-        }
         // What they point to stays as it is until this function returns: it alone has the switch, and running packets does not
         // change tables. (Hits that leave something behind are not looked up in place.)
         let mut views = Views::new();
@@ -285,7 +287,6 @@ impl JitExecutor {
             now_ps: cx.now_ps,
             runtime: &mut *cx.runtime,
             emitted: &mut *cx.emitted,
-            prefetch_keys: &mut prefetch_keys,
             replication: Some(cx.replication),
             packets: std::ptr::null(),
             arrivals: std::ptr::null(),
@@ -319,14 +320,15 @@ impl JitExecutor {
             // SAFETY: these are packets of the vector that nobody has taken yet, and nobody else refers to them.
             let whole = unsafe { std::slice::from_raw_parts_mut(part, end - first) };
             let arrivals = arrive(&mut arrivals, whole, self.reach_bytes);
-            if let Some(prefetch) = prefetch
+            if let (Some(prefetch), Some(notes)) = (prefetch, &mut notes)
                 && first >= prefetched
             {
                 prefetched = end;
+                frame.notes = notes.begin();
                 let Range { start, end } = arrivals.as_mut_ptr_range();
-                // SAFETY: as in `run_packets`, but that the function writes to the state only.
+                // SAFETY: as in `run_packets`, but that the function writes to the state and to the notes only, within their memory.
                 unsafe { prefetch(&raw mut frame, start, end) };
-                self.warm(&mut context);
+                self.warm(context.runtime, notes);
             }
             (context.packets, context.arrivals) = (part, arrivals.as_ptr());
             let mut sending = Sending {

@@ -3,6 +3,7 @@
 //! A [`Frame`] is built on the stack for one run of one function and read back when it ends. It knows
 //! nothing of the program; [`ir::Layout`] says which slots are where in the state.
 
+use crate::notes::List;
 use crate::views::{CellsView, TableView, no_cells, no_views};
 use engine::{DropReason, Output, Packet, Replication, Runtime, Spare};
 
@@ -41,6 +42,8 @@ pub(crate) struct Frame {
     pub views: *const TableView,
     /// On the fast path, the registers and counters that are reached in place.
     pub cells: *const CellsView,
+    /// While packets are prefetched for, where their keys are noted.
+    pub notes: *mut List,
     /// On the fast path, not zero unless the slots that live in the state array are zero.
     pub memory_used: u64,
     /// On the fast path, replicas that egress dropped.
@@ -73,6 +76,7 @@ impl Frame {
             now_us: 0,
             views: no_views(),
             cells: no_cells(),
+            notes: std::ptr::null_mut(),
             memory_used: 1,
             found_args: std::ptr::null(),
             found: 0,
@@ -140,8 +144,6 @@ pub(crate) struct Context<'a> {
     pub runtime: &'a mut Runtime,
     /// The memory that the deparser writes to.
     pub emitted: &'a mut Vec<u8>,
-    /// Of a prefetch, keys by table, then indices by array of cells.
-    pub prefetch_keys: &'a mut [Vec<u64>],
     /// On the fast path, the multicast groups.
     pub replication: Option<&'a Replication>,
     /// On the fast path, the packets that are run, from the first arrival on.

@@ -17,6 +17,7 @@ mod code;
 mod executor;
 mod frame;
 mod module;
+mod notes;
 mod preserving;
 mod shims;
 mod views;

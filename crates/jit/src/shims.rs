@@ -51,7 +51,6 @@ shims! {
     LookupPacked = calls::lookup_packed(4) -> 2,
     Find = preserving::find(5) -> 0,
     FindWord = preserving::find_word(4) -> 0,
-    NoteKey = calls::note_key(4) -> 0,
     RegisterCell = calls::register_cell(3) -> 1,
     RegisterReadWord = calls::register_read_word(3) -> 1,
     RegisterWrite = calls::register_write(5) -> 0,

@@ -111,6 +111,8 @@ pub(crate) struct Prefetched {
 pub(crate) struct PrefetchedTable {
     /// The table.
     pub table: TableId,
+    /// Limbs of its key, as the program gives it.
+    pub limbs: usize,
     /// Its keys are not noted: the buckets are loaded at once.
     pub touched: bool,
     /// The cells that arguments of its entries lead to.
@@ -156,6 +158,7 @@ pub(super) fn prefetched(program: &Program, in_place: &[InPlaceTable]) -> Prefet
         if has_keys && table.size >= LARGE_TABLE as u64 {
             result.tables.push(PrefetchedTable {
                 table: id,
+                limbs: KeyShape::new(&table.keys).limbs(),
                 touched: false,
                 links: Vec::new(),
             });

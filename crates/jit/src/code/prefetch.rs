@@ -9,9 +9,14 @@
 use super::Gen;
 use crate::analysis::bailouts::Bailouts;
 use crate::analysis::tables::{cell_of, runs_to_prefetch};
-use crate::shims::Shim;
+use crate::frame::Frame;
+use crate::notes::List;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::types::I64;
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value};
 use engine::runtime::CellArray;
 use ir::{Expr, SlotId, Stmt, StmtKind, TableId};
+use std::mem::offset_of;
 
 impl Gen<'_, '_> {
     /// Generates the whole function.
@@ -102,11 +107,32 @@ impl Gen<'_, '_> {
         let number = prefetched.cells.iter().position(|&c| c == cells);
         let is_unknown = index.reads(&|slot| prefetched.unknown[slot.index()]);
         if let Some(number) = number.filter(|_| !is_unknown) {
-            let list = self.imm((prefetched.tables.len() + number) as u64);
-            let index = self.expr(index);
-            let (at, limbs) = self.spill_all(&[index]);
-            self.call(Shim::NoteKey, &[self.frame, list, at, limbs]);
+            let list = prefetched.tables.len() + number;
+            let index = self.expr(index).low();
+            self.note(list, &[index]);
         }
+    }
+
+    /// Writes a key to the end of a list, if there is room.
+    fn note(&mut self, list: usize, limbs: &[Value]) {
+        let flags = MemFlagsData::trusted();
+        let offset = |field: usize| (list * size_of::<List>() + field) as i32;
+        let (next, end) = (offset_of!(List, next), offset_of!(List, end));
+        let lists = self.frame_word(offset_of!(Frame, notes));
+        let at = self.b.ins().load(I64, flags, lists, offset(next));
+        let end = self.b.ins().load(I64, flags, lists, offset(end));
+        let behind = (self.b.ins()).iadd_imm_u(at, (limbs.len() * size_of::<u64>()) as i64);
+        let fits = (self.b.ins()).icmp(IntCC::UnsignedLessThanOrEqual, behind, end);
+        let (room, after) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(fits, room, &[], after, &[]);
+        self.continue_in(room);
+        for (i, &limb) in limbs.iter().enumerate() {
+            let place = (i * size_of::<u64>()) as i32;
+            self.b.ins().store(flags, limb, at, place);
+        }
+        self.b.ins().store(flags, behind, lists, offset(next));
+        self.b.ins().jump(after, &[]);
+        self.continue_in(after);
     }
 
     /// A table is to be applied: looks into it, or notes the key, and takes it to be hit.
@@ -119,9 +145,8 @@ impl Gen<'_, '_> {
                 let key = self.key_in_place(table, &keys);
                 self.touch(number, &key);
             } else {
-                let (key, limbs) = self.spill_all(&keys);
-                let wanted = self.imm(wanted as u64);
-                self.call(Shim::NoteKey, &[self.frame, wanted, key, limbs]);
+                let limbs: Vec<Value> = keys.iter().flat_map(|k| &k.limbs).copied().collect();
+                self.note(wanted, &limbs);
             }
         }
         if let Some(hit) = hit {
