@@ -1,7 +1,9 @@
 //! Entries as bytes, which are most of what is read: every length is filled in when what it is of has been written. Messages of entries
 //! are decoded from these bytes where they are needed.
 
-use crate::entries::{self, colours_message, config_message, count_message};
+use crate::entities::counter::count_message;
+use crate::entities::meter::{colours_message, config_message};
+use crate::entries;
 use crate::info::{Field, Table};
 use crate::messages as m;
 use crate::pipeline::Pipeline;

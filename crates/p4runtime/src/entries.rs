@@ -3,17 +3,15 @@
 //! A message becomes what the engine takes, or the error that the specification names. Nothing here knows which entries exist.
 
 use crate::contradiction::kind_name;
+use crate::entities::profile::set_note;
 use crate::errors::{denied, invalid};
 use crate::info::{Action, Field, Names, Table, unknown};
 use crate::messages as m;
 use crate::pipeline::Pipeline;
-use crate::profiles;
 use crate::values;
 use bytes::Bytes;
 use engine::control::{ControlError, EntryAction, Note, Target};
-use engine::meter::MeterConfig;
 use engine::refuse;
-use engine::runtime::CounterData;
 use ir::{ActionCall, ActionId, ActionScope, Bits, KeyMatch, MatchKind, TableId};
 use prost::Message;
 
@@ -397,7 +395,7 @@ pub(crate) fn note_of(message: &m::TableEntry) -> Option<Note> {
     let mut note = match &message.action {
         Some(m::TableAction {
             kind: Some(m::ActionKind::Set(set)),
-        }) => profiles::set_note(set),
+        }) => set_note(set),
         _ if message.metadata.is_empty() && message.controller_metadata == 0 => return None,
         _ => m::EntryNote::default(),
     };
@@ -411,28 +409,4 @@ pub(crate) fn note_of(message: &m::TableEntry) -> Option<Note> {
 pub(crate) fn note(note: Option<&Note>) -> m::EntryNote {
     let note = note.and_then(|note| m::EntryNote::decode(&note[..]).ok());
     note.unwrap_or_default()
-}
-
-pub(crate) fn count_message(data: CounterData) -> m::CounterData {
-    // The message's numbers have 63 bits.
-    m::CounterData {
-        byte_count: (data.bytes & i64::MAX as u64) as i64,
-        packet_count: (data.packets & i64::MAX as u64) as i64,
-    }
-}
-
-/// A meter that counted nothing has zeros.
-pub(crate) fn colours_message(counts: Option<[CounterData; 3]>) -> m::MeterCounterData {
-    let [green, yellow, red] = counts.unwrap_or_default().map(|c| Some(count_message(c)));
-    m::MeterCounterData { green, yellow, red }
-}
-
-pub(crate) fn config_message(config: MeterConfig) -> m::MeterConfig {
-    m::MeterConfig {
-        cir: config.cir as i64,
-        cburst: config.cburst as i64,
-        pir: config.pir as i64,
-        pburst: config.pburst as i64,
-        eburst: 0,
-    }
 }

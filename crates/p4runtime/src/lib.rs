@@ -10,13 +10,13 @@
 
 mod contradiction;
 mod encode;
+mod entities;
 mod entries;
 mod errors;
 mod extent;
 mod info;
 mod messages;
 mod pipeline;
-mod profiles;
 mod read;
 mod request;
 mod state;

@@ -1,7 +1,9 @@
 //! The messages of P4Runtime (p4.v1) and P4Info (p4.config.v1), as far as the switch looks at them: fields by number, without meaning.
+//! What only one kind of entity has is in its file in `entities`.
 //!
 //! Byte strings are parts of the request that they came in. Fields that are not declared here are passed over.
 
+use crate::entities::Entity;
 use bytes::Bytes;
 use std::collections::BTreeMap;
 
@@ -35,6 +37,9 @@ macro_rules! oneofs {
     )*};
 }
 
+pub(crate) use messages;
+pub(crate) use oneofs;
+
 messages! {
     Uint128 { high: u64 = (uint64) "1"; low: u64 = (uint64) "2"; }
     Any { type_url: String = (string) "1"; value: Bytes = (bytes = "bytes") "2"; }
@@ -53,8 +58,6 @@ messages! {
         entities: Vec<Entity> = (message, repeated) "2";
         role: String = (string) "3";
     }
-    Entity { | entity: EntityKind = "EntityKind" "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12"; }
-    ExternEntry { extern_type_id: u32 = (uint32) "1"; }
     TableEntry {
         table_id: u32 = (uint32) "1";
         matches: Vec<FieldMatch> = (message, repeated) "2";
@@ -89,30 +92,7 @@ messages! {
         weight: i32 = (int32) "2";
         | watch: Watch = "Watch" "3, 4";
     }
-    ActionProfileMember {
-        action_profile_id: u32 = (uint32) "1";
-        member_id: u32 = (uint32) "2";
-        action: Option<Action> = (message, optional) "3";
-    }
-    ActionProfileGroup {
-        action_profile_id: u32 = (uint32) "1";
-        group_id: u32 = (uint32) "2";
-        members: Vec<GroupMember> = (message, repeated) "3";
-        max_size: i32 = (int32) "4";
-    }
-    GroupMember { member_id: u32 = (uint32) "1"; weight: i32 = (int32) "2"; | watch: Watch = "Watch" "3, 4"; }
     Index { index: i64 = (int64) "1"; }
-    MeterEntry {
-        id: u32 = (uint32) "1";
-        index: Option<Index> = (message, optional) "2";
-        config: Option<MeterConfig> = (message, optional) "3";
-        counter_data: Option<MeterCounterData> = (message, optional) "4";
-    }
-    DirectMeterEntry {
-        table_entry: Option<TableEntry> = (message, optional) "1";
-        config: Option<MeterConfig> = (message, optional) "2";
-        counter_data: Option<MeterCounterData> = (message, optional) "3";
-    }
     MeterConfig {
         cir: i64 = (int64) "1";
         cburst: i64 = (int64) "2";
@@ -120,50 +100,11 @@ messages! {
         pburst: i64 = (int64) "4";
         eburst: i64 = (int64) "5";
     }
-    CounterEntry {
-        id: u32 = (uint32) "1";
-        index: Option<Index> = (message, optional) "2";
-        data: Option<CounterData> = (message, optional) "3";
-    }
-    DirectCounterEntry {
-        table_entry: Option<TableEntry> = (message, optional) "1";
-        data: Option<CounterData> = (message, optional) "2";
-    }
     CounterData { byte_count: i64 = (int64) "1"; packet_count: i64 = (int64) "2"; }
     MeterCounterData {
         green: Option<CounterData> = (message, optional) "1";
         yellow: Option<CounterData> = (message, optional) "2";
         red: Option<CounterData> = (message, optional) "3";
-    }
-    ReplicationEntry { | kind: ReplicationKind = "ReplicationKind" "1, 2"; }
-    Replica {
-        instance: u32 = (uint32) "2";
-        backup_replicas: Vec<Any> = (message, repeated) "4";
-        | port: PortKind = "PortKind" "1, 3";
-    }
-    MulticastGroupEntry {
-        group_id: u32 = (uint32) "1";
-        replicas: Vec<Replica> = (message, repeated) "2";
-        metadata: Bytes = (bytes = "bytes") "3";
-    }
-    CloneSessionEntry {
-        session_id: u32 = (uint32) "1";
-        replicas: Vec<Replica> = (message, repeated) "2";
-        class_of_service: u32 = (uint32) "3";
-        packet_length_bytes: i32 = (int32) "4";
-    }
-    ValueSetMember { matches: Vec<FieldMatch> = (message, repeated) "1"; }
-    ValueSetEntry { id: u32 = (uint32) "1"; members: Vec<ValueSetMember> = (message, repeated) "2"; }
-    RegisterEntry {
-        id: u32 = (uint32) "1";
-        index: Option<Index> = (message, optional) "2";
-        data: Option<P4Data> = (message, optional) "3";
-    }
-    DigestEntry { id: u32 = (uint32) "1"; config: Option<DigestConfig> = (message, optional) "2"; }
-    DigestConfig {
-        max_timeout_ns: i64 = (int64) "1";
-        max_list_size: i32 = (int32) "2";
-        ack_timeout_ns: i64 = (int64) "3";
     }
     P4Data { | data: DataKind = "DataKind" "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12"; }
     Members { members: Vec<P4Data> = (message, repeated) "1"; }
@@ -191,20 +132,6 @@ messages! {
 }
 
 oneofs! {
-    EntityKind {
-        Extern: ExternEntry = (message) "1" "extern_entry";
-        Table: TableEntry = (message) "2" "table_entry";
-        Member: ActionProfileMember = (message) "3" "action_profile_member";
-        Group: ActionProfileGroup = (message) "4" "action_profile_group";
-        Meter: MeterEntry = (message) "5" "meter_entry";
-        DirectMeter: Box<DirectMeterEntry> = (message, boxed) "6" "direct_meter_entry";
-        Counter: CounterEntry = (message) "7" "counter_entry";
-        DirectCounter: Box<DirectCounterEntry> = (message, boxed) "8" "direct_counter_entry";
-        Replication: ReplicationEntry = (message) "9" "packet_replication_engine_entry";
-        ValueSet: ValueSetEntry = (message) "10" "value_set_entry";
-        Register: RegisterEntry = (message) "11" "register_entry";
-        Digest: DigestEntry = (message) "12" "digest_entry";
-    }
     MatchKind {
         Exact: One = (message) "2" "exact";
         Ternary: Two = (message) "3" "ternary";
@@ -222,14 +149,6 @@ oneofs! {
     Watch {
         Number: i32 = (int32) "3" "watch";
         Port: Bytes = (bytes = "bytes") "4" "watch_port";
-    }
-    ReplicationKind {
-        Group: MulticastGroupEntry = (message) "1" "multicast_group_entry";
-        Session: CloneSessionEntry = (message) "2" "clone_session_entry";
-    }
-    PortKind {
-        Number: u32 = (uint32) "1" "egress_port";
-        Port: Bytes = (bytes = "bytes") "3" "port";
     }
     DataKind {
         Bitstring: Bytes = (bytes = "bytes") "1" "bitstring";

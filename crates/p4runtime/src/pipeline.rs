@@ -4,7 +4,6 @@ use crate::contradiction::contradiction;
 use crate::errors::{invalid, not_found};
 use crate::info::{Header, Info};
 use crate::messages as m;
-use crate::profiles::NumericPorts;
 use crate::translation::Mappings;
 use bytes::Bytes;
 use engine::Switch;
@@ -21,25 +20,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct Pipeline {
     pub(crate) program: Arc<Program>,
     pub(crate) info: Info,
-    notes: Mutex<Notes>,
+    notes: Mutex<BTreeMap<Noted, ObjectNote>>,
 }
 
-/// What clients said of objects other than entries, and the switch has no use for.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Notes {
-    /// Members whose port was given by the deprecated number.
-    pub groups: BTreeMap<(u32, u32), BTreeSet<u32>>,
-    /// Metadata, and replicas with the deprecated number.
-    pub multicast: BTreeMap<u32, (Bytes, NumericPorts)>,
-    pub sessions: BTreeMap<u32, NumericPorts>,
+/// An object of which clients say what the switch has no use for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Noted {
+    /// Of a profile.
+    Group(u32, u32),
+    Multicast(u32),
+    Session(u32),
 }
 
-/// A part of [`Notes`].
-#[derive(Clone, Debug)]
-pub(crate) enum ObjectNote {
-    Group((u32, u32), BTreeSet<u32>),
-    Multicast(u32, Bytes, NumericPorts),
-    Session(u32, NumericPorts),
+/// What was said of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ObjectNote {
+    pub metadata: Bytes,
+    /// The members or replicas whose port was given by the deprecated number.
+    pub numeric: BTreeSet<(u32, u32)>,
 }
 
 impl Pipeline {
@@ -81,34 +79,20 @@ impl Pipeline {
         data.filter_map(|data| data.ty.as_ref().err()).next()
     }
 
-    pub(crate) fn notes(&self) -> MutexGuard<'_, Notes> {
+    fn notes(&self) -> MutexGuard<'_, BTreeMap<Noted, ObjectNote>> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn keep(&self, operation: Operation, note: ObjectNote) {
+    pub(crate) fn object_note(&self, of: Noted) -> ObjectNote {
+        self.notes().get(&of).cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn keep(&self, operation: Operation, (of, note): (Noted, ObjectNote)) {
         let mut notes = self.notes();
-        let gone = operation == Operation::Delete;
-        match note {
-            ObjectNote::Group(id, members) if gone || members.is_empty() => {
-                notes.groups.remove(&id);
-            }
-            ObjectNote::Group(id, members) => {
-                notes.groups.insert(id, members);
-            }
-            ObjectNote::Multicast(id, data, ports)
-                if gone || (data.is_empty() && ports.is_empty()) =>
-            {
-                notes.multicast.remove(&id);
-            }
-            ObjectNote::Multicast(id, data, ports) => {
-                notes.multicast.insert(id, (data, ports));
-            }
-            ObjectNote::Session(id, ports) if gone || ports.is_empty() => {
-                notes.sessions.remove(&id);
-            }
-            ObjectNote::Session(id, ports) => {
-                notes.sessions.insert(id, ports);
-            }
+        if operation == Operation::Delete || note == ObjectNote::default() {
+            notes.remove(&of);
+        } else {
+            notes.insert(of, note);
         }
     }
 

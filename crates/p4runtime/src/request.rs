@@ -264,6 +264,7 @@ impl EntryBytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::entities::EntityKind;
     use crate::messages as m;
     use prost::Message;
 
@@ -301,7 +302,7 @@ mod tests {
         let values = updates.map(|update| {
             let update = update.unwrap();
             assert_eq!(update.kind, 2);
-            let Some(m::EntityKind::Table(entry)) = update.entity.unwrap().entity else {
+            let Some(EntityKind::Table(entry)) = update.entity.unwrap().entity else {
                 panic!("no table entry");
             };
             assert_eq!(entry.table_id, 3);

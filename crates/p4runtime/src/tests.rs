@@ -206,7 +206,7 @@ fn one_request_opens_one_snapshot_of_a_table() {
     let all = field(2, &field(2, &[]));
     let request = ReadRequest::decode(&all.repeat(50)).unwrap();
     let reading = Reading::new(pipeline_of(&switch), &request, &mut switch);
-    assert_eq!(reading.snapshots(), program().tables.len());
+    assert_eq!(reading.snapshots, program().tables.len());
 }
 
 #[test]

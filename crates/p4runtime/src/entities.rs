@@ -1,0 +1,83 @@
+//! The kinds of entities: each file has the messages of one, what an update of it comes to, what a read of it selects, and what a new
+//! program keeps of it. [`EntityKind`] and [`TRANSFERS`] list them.
+
+pub(crate) mod array;
+pub(crate) mod counter;
+pub(crate) mod digest;
+pub(crate) mod direct;
+mod externs;
+pub(crate) mod meter;
+pub(crate) mod profile;
+mod register;
+mod replication;
+mod selection;
+mod table;
+mod value_set;
+
+use crate::messages::{self as m, messages, oneofs};
+use crate::pipeline::Pipeline;
+use crate::read::{Answer, Source};
+use crate::state::Keep;
+use crate::write::Plan;
+use engine::control::{ControlError, Operation};
+
+/// What a kind of entity is to the control plane; the message says which of them.
+pub(crate) trait Served {
+    /// The P4Info id of what it belongs to; 0 where there is none.
+    fn object_id(&self) -> u32;
+
+    /// What an update comes to, or what it is refused with.
+    fn plan(&self, pipeline: &Pipeline, operation: Operation) -> Result<Plan, ControlError>;
+
+    /// What a read selects, of what the role may have.
+    fn answer(&self, source: &mut Source<'_>) -> Result<Answer, ControlError>;
+
+    /// If it is read at once, the ids that the answer depends on.
+    fn at_once(&self) -> Option<(u32, u32)> {
+        None
+    }
+}
+
+macro_rules! entities {
+    ($($variant:ident: $ty:ty = ($($kind:tt)*) $tag:tt $word:tt;)*) => {
+        oneofs! { EntityKind { $($variant: $ty = ($($kind)*) $tag $word;)* } }
+
+        impl EntityKind {
+            pub fn served(&self) -> &dyn Served {
+                match self { $(EntityKind::$variant(message) => message,)* }
+            }
+        }
+    };
+}
+
+messages! {
+    Entity { | entity: EntityKind = "EntityKind" "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12"; }
+}
+
+entities! {
+    Extern: externs::ExternEntry = (message) "1" "extern_entry";
+    Table: m::TableEntry = (message) "2" "table_entry";
+    Member: profile::ActionProfileMember = (message) "3" "action_profile_member";
+    Group: profile::ActionProfileGroup = (message) "4" "action_profile_group";
+    Meter: meter::MeterEntry = (message) "5" "meter_entry";
+    DirectMeter: Box<direct::DirectMeterEntry> = (message, boxed) "6" "direct_meter_entry";
+    Counter: counter::CounterEntry = (message) "7" "counter_entry";
+    DirectCounter: Box<direct::DirectCounterEntry> = (message, boxed) "8" "direct_counter_entry";
+    Replication: replication::ReplicationEntry = (message) "9" "packet_replication_engine_entry";
+    ValueSet: value_set::ValueSetEntry = (message) "10" "value_set_entry";
+    Register: register::RegisterEntry = (message) "11" "register_entry";
+    Digest: digest::DigestEntry = (message) "12" "digest_entry";
+}
+
+/// What brings a switch to the state of another one, in this order: entries refer to groups and members.
+pub(crate) const TRANSFERS: [Keep; 9] = [
+    table::clear,
+    replication::transfer,
+    profile::transfer,
+    table::transfer,
+    register::transfer,
+    counter::transfer,
+    meter::transfer,
+    value_set::transfer,
+    digest::transfer,
+];

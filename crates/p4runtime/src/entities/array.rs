@@ -1,0 +1,118 @@
+//! Arrays of cells, which have an index: the parts of counters, meters and registers that are the same.
+
+use super::EntityKind;
+use crate::encode::nested;
+use crate::errors::{invalid, out_of_range};
+use crate::messages as m;
+use crate::pipeline::Pipeline;
+use crate::read::{Answer, Copied, PER_SLICE, Slice, Sliced};
+use engine::Switch;
+use engine::control::{ControlError, Operation};
+use engine::refuse;
+use std::fmt::Debug;
+
+/// One array, to be read.
+pub(super) trait Array: Copy + Debug + Send + Sync + 'static {
+    type Cell: Debug + Send + Sync;
+
+    fn cell(&self, switch: &Switch, index: u64) -> Result<Self::Cell, ControlError>;
+
+    fn entity(&self, pipeline: &Pipeline, index: u64, cell: &Self::Cell) -> EntityKind;
+}
+
+/// Cells that have not been copied.
+#[derive(Debug)]
+struct Rest<A> {
+    array: A,
+    first: u64,
+    end: u64,
+}
+
+impl<A: Array> Sliced for Rest<A> {
+    fn fetch(&mut self, switch: &Switch) -> Result<(Slice, bool), ControlError> {
+        let (array, first) = (self.array, self.first);
+        self.first = self.end.min(first + u64::from(PER_SLICE));
+        let cells = (first..self.first).map(|index| array.cell(switch, index));
+        let cells = cells.collect::<Result<_, _>>()?;
+        let slice = Slice::of(Cells {
+            array,
+            first,
+            cells,
+        });
+        Ok((slice, self.first < self.end))
+    }
+}
+
+#[derive(Debug)]
+struct Cells<A: Array> {
+    array: A,
+    first: u64,
+    cells: Vec<A::Cell>,
+}
+
+impl<A: Array> Copied for Cells<A> {
+    fn encode(&self, pipeline: &Pipeline, out: &mut Vec<u8>) {
+        for (index, cell) in (self.first..).zip(&self.cells) {
+            let entity = self.array.entity(pipeline, index, cell);
+            nested(out, 1, |out| entity.encode(out));
+        }
+    }
+}
+
+/// The cells of arrays with these names and sizes.
+pub(super) fn cells<'a, A: Array>(
+    kind: &str,
+    id: u32,
+    index: Option<&m::Index>,
+    arrays: impl Iterator<Item = (A, &'a str, u64)>,
+) -> Result<Answer, ControlError> {
+    refuse!(id == 0 && index.is_some() => InvalidArgument, "a read of all {kind}s takes no index");
+    let mut answer = Answer::default();
+    for (array, name, size) in arrays {
+        let (first, end) = match cell_of(index, size, || format!("{kind} '{name}'"))? {
+            None => (0, size),
+            Some(index) => (index, index + 1),
+        };
+        if first < end {
+            answer.push(Rest { array, first, end });
+        }
+    }
+    Ok(answer)
+}
+
+/// The cell that an optional index means; None for all.
+pub(super) fn cell_of(
+    index: Option<&m::Index>,
+    size: u64,
+    what: impl Fn() -> String,
+) -> Result<Option<u64>, ControlError> {
+    let Some(m::Index { index }) = index else {
+        return Ok(None);
+    };
+    match u64::try_from(*index) {
+        Err(_) => Err(invalid(format!("{}: index {index} is negative", what()))),
+        Ok(index) if index >= size => Err(out_of_range(format!(
+            "{}: index {index}, but there are {size} cells",
+            what()
+        ))),
+        Ok(index) => Ok(Some(index)),
+    }
+}
+
+pub(super) fn index_message(index: u64) -> Option<m::Index> {
+    let index = index as i64;
+    Some(m::Index { index })
+}
+
+pub(super) fn modify_only(
+    operation: Operation,
+    what: impl Fn() -> String,
+) -> Result<(), ControlError> {
+    match operation {
+        Operation::Modify => Ok(()),
+        _ => Err(invalid(format!(
+            "{} can be modified, not inserted or deleted",
+            what()
+        ))),
+    }
+}

@@ -1,0 +1,113 @@
+//! Cells of counters (specification, "CounterEntry").
+
+use super::array::{self, cell_of, index_message, modify_only};
+use super::{EntityKind, Served};
+use crate::errors::invalid;
+use crate::messages::{self as m, messages};
+use crate::pipeline::Pipeline;
+use crate::read::{Answer, Source};
+use crate::state::Transfer;
+use crate::write::Plan;
+use engine::Switch;
+use engine::control::{ControlError, Entity, Operation};
+use engine::runtime::CounterData;
+use ir::CounterId;
+
+messages! {
+    CounterEntry {
+        id: u32 = (uint32) "1";
+        index: Option<m::Index> = (message, optional) "2";
+        data: Option<m::CounterData> = (message, optional) "3";
+    }
+}
+
+impl Served for CounterEntry {
+    fn object_id(&self) -> u32 {
+        self.id
+    }
+
+    fn plan(&self, pipeline: &Pipeline, operation: Operation) -> Result<Plan, ControlError> {
+        let counter = pipeline.info.counters.by_id(self.id)?;
+        let what = || format!("counter '{}'", counter.name);
+        modify_only(operation, what)?;
+        let index = cell_of(self.index.as_ref(), counter.size, what)?;
+        let Some(data) = &self.data else {
+            return Ok(Plan::default());
+        };
+        let entity = Entity::Counter {
+            counter: CounterId(counter.number as u32),
+            index,
+            data: counts(data)?,
+        };
+        Ok(Plan::one(operation, entity))
+    }
+
+    fn answer(&self, source: &mut Source<'_>) -> Result<Answer, ControlError> {
+        let arrays = source.wanted(&source.pipeline.info.counters, self.id)?;
+        let arrays = arrays.map(|counter| {
+            let array = Array {
+                id: counter.id,
+                counter: CounterId(counter.number as u32),
+            };
+            (array, &*counter.name, counter.size)
+        });
+        array::cells("counter", self.id, self.index.as_ref(), arrays)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Array {
+    id: u32,
+    counter: CounterId,
+}
+
+impl array::Array for Array {
+    type Cell = CounterData;
+
+    fn cell(&self, switch: &Switch, index: u64) -> Result<CounterData, ControlError> {
+        switch.read_counter(self.counter, index)
+    }
+
+    fn entity(&self, _: &Pipeline, index: u64, data: &CounterData) -> EntityKind {
+        EntityKind::Counter(CounterEntry {
+            id: self.id,
+            index: index_message(index),
+            data: Some(count_message(*data)),
+        })
+    }
+}
+
+pub(super) fn transfer(transfer: &mut Transfer<'_>) -> Result<(), ControlError> {
+    let switch = transfer.switch;
+    for counter in &transfer.old.info.counters.list {
+        let id = CounterId(counter.number as u32);
+        let listed = switch.nonzero_counters(id)?;
+        for at in listed.unwrap_or_else(|| (0..counter.size).collect()) {
+            let data = switch.read_counter(id, at)?;
+            if data.packets | data.bytes != 0 {
+                transfer.modify(EntityKind::Counter(CounterEntry {
+                    id: counter.id,
+                    index: index_message(at),
+                    data: Some(count_message(data)),
+                }));
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn counts(data: &m::CounterData) -> Result<CounterData, ControlError> {
+    let count = |count: i64| u64::try_from(count).map_err(|_| invalid("a counter is not negative"));
+    Ok(CounterData {
+        packets: count(data.packet_count)?,
+        bytes: count(data.byte_count)?,
+    })
+}
+
+pub(crate) fn count_message(data: CounterData) -> m::CounterData {
+    // The message's numbers have 63 bits.
+    m::CounterData {
+        byte_count: (data.bytes & i64::MAX as u64) as i64,
+        packet_count: (data.packets & i64::MAX as u64) as i64,
+    }
+}

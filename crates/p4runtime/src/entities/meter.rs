@@ -1,0 +1,184 @@
+//! Cells of meters (specification, "MeterEntry"), and configurations of all meters.
+
+use super::array::{self, cell_of, index_message, modify_only};
+use super::counter::count_message;
+use super::{EntityKind, Served};
+use crate::errors::invalid;
+use crate::info::MeterType;
+use crate::messages::{self as m, messages};
+use crate::pipeline::Pipeline;
+use crate::read::{Answer, Source};
+use crate::state::Transfer;
+use crate::write::{Plan, modify};
+use engine::Switch;
+use engine::control::{ControlError, Entity, Operation};
+use engine::meter::MeterConfig;
+use engine::refuse;
+use engine::runtime::CounterData;
+use ir::MeterId;
+
+messages! {
+    MeterEntry {
+        id: u32 = (uint32) "1";
+        index: Option<m::Index> = (message, optional) "2";
+        config: Option<m::MeterConfig> = (message, optional) "3";
+        counter_data: Option<m::MeterCounterData> = (message, optional) "4";
+    }
+}
+
+impl Served for MeterEntry {
+    fn object_id(&self) -> u32 {
+        self.id
+    }
+
+    fn plan(&self, pipeline: &Pipeline, operation: Operation) -> Result<Plan, ControlError> {
+        let array = pipeline.info.meters.by_id(self.id)?;
+        let what = || format!("meter '{}'", array.name);
+        modify_only(operation, what)?;
+        let index = cell_of(self.index.as_ref(), array.size, what)?;
+        check_reset(self.counter_data.as_ref(), &what)?;
+        let config = self.config.as_ref();
+        let config = config.map(|config| meter_config(config, array.meter, &what));
+        let meter = MeterId(array.number as u32);
+        let cell = |config| Entity::Meter {
+            meter,
+            index,
+            config,
+        };
+        Ok(configured(
+            self.counter_data.is_some(),
+            config.transpose()?,
+            cell,
+        ))
+    }
+
+    fn answer(&self, source: &mut Source<'_>) -> Result<Answer, ControlError> {
+        let arrays = source.wanted(&source.pipeline.info.meters, self.id)?;
+        let arrays = arrays.map(|meter| {
+            let array = Array {
+                id: meter.id,
+                meter: MeterId(meter.number as u32),
+                counted: self.counter_data.is_some(),
+            };
+            (array, &*meter.name, meter.size)
+        });
+        array::cells("meter", self.id, self.index.as_ref(), arrays)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Array {
+    id: u32,
+    meter: MeterId,
+    counted: bool,
+}
+
+impl array::Array for Array {
+    type Cell = (Option<MeterConfig>, Option<[CounterData; 3]>);
+
+    fn cell(&self, switch: &Switch, index: u64) -> Result<Self::Cell, ControlError> {
+        let counts = switch.read_meter_counts(self.meter, index)?;
+        Ok((switch.read_meter(self.meter, index)?, counts))
+    }
+
+    fn entity(&self, _: &Pipeline, index: u64, (config, counts): &Self::Cell) -> EntityKind {
+        EntityKind::Meter(MeterEntry {
+            id: self.id,
+            index: index_message(index),
+            config: config.map(config_message),
+            counter_data: self.counted.then(|| colours_message(*counts)),
+        })
+    }
+}
+
+pub(super) fn transfer(transfer: &mut Transfer<'_>) -> Result<(), ControlError> {
+    let switch = transfer.switch;
+    for meter in &transfer.old.info.meters.list {
+        let id = MeterId(meter.number as u32);
+        for at in switch.configured_meters(id)? {
+            let config = switch.read_meter(id, at)?;
+            transfer.modify(EntityKind::Meter(MeterEntry {
+                id: meter.id,
+                index: index_message(at),
+                config: config.map(config_message),
+                counter_data: None,
+            }));
+        }
+    }
+    Ok(())
+}
+
+/// A configuration, if wanted with new counters: those of a meter without configuration are gone.
+pub(super) fn configured(
+    resets: bool,
+    config: Option<MeterConfig>,
+    meter: impl Fn(Option<MeterConfig>) -> Entity,
+) -> Plan {
+    let reset = resets.then(|| modify(meter(None)));
+    let updates = reset.into_iter().chain([modify(meter(config))]);
+    Plan::of(updates.collect())
+}
+
+/// `MeterCounterData` in a write sets the counters to zero, so that is all it may say.
+pub(super) fn check_reset(
+    data: Option<&m::MeterCounterData>,
+    what: &dyn Fn() -> String,
+) -> Result<(), ControlError> {
+    let Some(data) = data else {
+        return Ok(());
+    };
+    let mut colours = [&data.green, &data.yellow, &data.red].into_iter().flatten();
+    refuse!(
+        colours.any(|count| count.packet_count != 0 || count.byte_count != 0) => InvalidArgument,
+        "{}: the counters of a meter can only be set to zero", what()
+    );
+    Ok(())
+}
+
+/// The engine marks with two rates and three colours (RFC 2698). A single rate with two colours is the special case of equal rates and
+/// bursts; the single rate with three colours (RFC 2697) is that, too, as long as there is no excess burst.
+pub(super) fn meter_config(
+    message: &m::MeterConfig,
+    ty: MeterType,
+    what: &dyn Fn() -> String,
+) -> Result<MeterConfig, ControlError> {
+    let rate = |rate: i64| {
+        u64::try_from(rate)
+            .map_err(|_| invalid(format!("{}: rates and bursts are not negative", what())))
+    };
+    let config = MeterConfig {
+        cir: rate(message.cir)?,
+        cburst: rate(message.cburst)?,
+        pir: rate(message.pir)?,
+        pburst: rate(message.pburst)?,
+    };
+    let excess = rate(message.eburst)?;
+    if ty != MeterType::TwoRates {
+        refuse!(
+            (config.cir, config.cburst) != (config.pir, config.pburst) => InvalidArgument,
+            "{}: it has a single rate, so pir and pburst are cir and cburst", what()
+        );
+        refuse!(
+            excess != 0 && ty == MeterType::SingleRateThreeColours => Unimplemented,
+            "{}: excess bursts (RFC 2697) are not supported", what()
+        );
+    }
+    refuse!(excess != 0 => InvalidArgument, "{}: it has no excess burst (eburst)", what());
+    Ok(config)
+}
+
+/// A meter that counted nothing has zeros.
+pub(crate) fn colours_message(counts: Option<[CounterData; 3]>) -> m::MeterCounterData {
+    let [green, yellow, red] = counts.unwrap_or_default().map(|c| Some(count_message(c)));
+    m::MeterCounterData { green, yellow, red }
+}
+
+pub(crate) fn config_message(config: MeterConfig) -> m::MeterConfig {
+    m::MeterConfig {
+        cir: config.cir as i64,
+        cburst: config.cburst as i64,
+        pir: config.pir as i64,
+        pburst: config.pburst as i64,
+        eburst: 0,
+    }
+}

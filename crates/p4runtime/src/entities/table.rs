@@ -1,0 +1,265 @@
+//! Table entries, with the default ones (specification, "TableEntry").
+
+use super::counter::{count_message, counts};
+use super::direct::{DirectCounterEntry, DirectMeterEntry, direct_counter, direct_meter};
+use super::meter::{check_reset, config_message, meter_config};
+use super::selection::{Form, select};
+use super::{EntityKind, Served};
+use crate::entries::{direct_action, note_of};
+use crate::errors::invalid;
+use crate::info::{Field, Names, Table};
+use crate::messages as m;
+use crate::pipeline::Pipeline;
+use crate::read::{Answer, Source};
+use crate::state::Transfer;
+use crate::write::{Plan, modify};
+use engine::control::{ControlError, Entity, Entry, EntryAction, Operation, Update};
+use engine::meter::MeterConfig;
+use engine::refuse;
+use smallvec::SmallVec;
+use std::collections::BTreeSet;
+
+impl Served for m::TableEntry {
+    fn object_id(&self) -> u32 {
+        self.table_id
+    }
+
+    fn plan(&self, pipeline: &Pipeline, operation: Operation) -> Result<Plan, ControlError> {
+        let table = pipeline.info.tables.by_id(self.table_id)?;
+        let label = &table.label;
+        refuse!(self.is_const => InvalidArgument, "{label}: is_const is for the server to set");
+        if self.is_default_action {
+            return self.plan_default(pipeline, operation, table);
+        }
+        let changes = operation != Operation::Modify || self.action.is_some();
+        refuse!(table.is_const && changes => PermissionDenied, "{label}: its entries are constant");
+        refuse!(
+            table.fields.list.is_empty() => InvalidArgument,
+            "{label} has no key, so no entries but the default one"
+        );
+        let (id, matches, priority) = table.key(self)?;
+        let mut entry = Entry {
+            matches,
+            priority,
+            // What a deleted entry runs does not matter.
+            action: EntryAction::Keep,
+            idle_timeout_ns: 0,
+            meter: None,
+            note: None,
+        };
+        if operation == Operation::Delete {
+            let table = id;
+            return Ok(Plan::one(operation, Entity::TableEntry { table, entry }));
+        }
+        table.check_resources(self, true)?;
+        match self.action.as_ref() {
+            None if operation == Operation::Modify => {}
+            action => entry.action = pipeline.entry_action(table, action)?,
+        }
+        entry.meter = self.meter(table)?;
+        entry.note = note_of(self);
+        entry.idle_timeout_ns = self.idle_timeout_ns as u64;
+        let resets = operation == Operation::Modify && self.meter_counter_data.is_some();
+        let counter = self.counter_data.as_ref().map(counts).transpose()?;
+        // Most entries.
+        if !table.is_const && !resets && counter.is_none() {
+            let table = id;
+            return Ok(Plan::one(operation, Entity::TableEntry { table, entry }));
+        }
+        let key = (id, entry.matches.clone(), priority);
+        let mut updates = SmallVec::new();
+        if resets {
+            updates.push(modify(direct_meter(key.clone(), None)));
+        }
+        if table.is_const {
+            if table.direct_meter.is_some() {
+                updates.push(modify(direct_meter(key.clone(), entry.meter)));
+            }
+            updates.push(modify(Entity::Note {
+                table: id,
+                matches: entry.matches,
+                priority,
+                note: entry.note,
+            }));
+        } else {
+            let entity = Entity::TableEntry { table: id, entry };
+            updates.push(Update { operation, entity });
+        }
+        if let Some(data) = counter {
+            updates.push(modify(direct_counter(key, Some(data))));
+        }
+        Ok(Plan::of(updates))
+    }
+
+    fn answer(&self, source: &mut Source<'_>) -> Result<Answer, ControlError> {
+        if self.table_id != 0 {
+            let table = source.pipeline.info.tables.by_id(self.table_id)?;
+            table.check_resources(self, false)?;
+            if let Some(action) = &self.action {
+                let Some(m::ActionKind::Action(action)) = &action.kind else {
+                    return Err(invalid("entries can be selected by action id only"));
+                };
+                if !table.actions.iter().any(|(id, _)| *id == action.action_id) {
+                    // Words the error.
+                    source.pipeline.call(table, action, false)?;
+                }
+            }
+        }
+        select(self, Form::Entry, source)
+    }
+}
+
+impl m::TableEntry {
+    fn meter(&self, table: &Table) -> Result<Option<MeterConfig>, ControlError> {
+        let Some((_, ty)) = table.direct_meter else {
+            return Ok(None);
+        };
+        let what = || format!("the direct meter of {}", table.label);
+        check_reset(self.meter_counter_data.as_deref(), &what)?;
+        let config = self.meter_config.as_deref();
+        config
+            .map(|config| meter_config(config, ty, &what))
+            .transpose()
+    }
+
+    fn plan_default(
+        &self,
+        pipeline: &Pipeline,
+        operation: Operation,
+        table: &Table,
+    ) -> Result<Plan, ControlError> {
+        let label = &table.label;
+        refuse!(
+            operation != Operation::Modify => InvalidArgument,
+            "{label} always has its default entry; it can only be modified"
+        );
+        check_default_key(label, self)?;
+        refuse!(
+            table.has_const_default => PermissionDenied,
+            "{label}: its default action is constant"
+        );
+        table.check_resources(self, true)?;
+        refuse!(
+            self.counter_data.is_some() => InvalidArgument,
+            "{label}: the default entry has no direct counter"
+        );
+        refuse!(
+            self.meter_config.is_some() || self.meter_counter_data.is_some() => InvalidArgument,
+            "{label}: the default entry has no direct meter"
+        );
+        let action = match self.action.as_ref() {
+            None => None,
+            action => Some(pipeline.call(table, direct_action(table, action)?, true)?),
+        };
+        let note = action.as_ref().and_then(|_| note_of(self));
+        let entity = Entity::DefaultAction {
+            table: table.table_id(),
+            action,
+            note,
+        };
+        Ok(Plan::one(operation, entity))
+    }
+}
+
+pub(super) fn check_default_key(label: &str, message: &m::TableEntry) -> Result<(), ControlError> {
+    refuse!(
+        !message.matches.is_empty() => InvalidArgument,
+        "{label}: the default entry has no match fields"
+    );
+    refuse!(
+        message.priority != 0 => InvalidArgument,
+        "{label}: the default entry has no priority"
+    );
+    Ok(())
+}
+
+/// Deletes initial entries of tables that both programs have.
+pub(super) fn clear(transfer: &mut Transfer<'_>) -> Result<(), ControlError> {
+    let mut both = BTreeSet::new();
+    for table in &transfer.old.info.tables.list {
+        let counterpart = transfer.new.info.tables.get(table.id);
+        let Some(counterpart) = counterpart.filter(|new| same(&new.fields, &table.fields)) else {
+            let entries = transfer.switch.read_entries(table.table_id())?;
+            refuse!(
+                entries.iter().any(|entry| !entry.is_const) => InvalidArgument,
+                "the entries of {} cannot be preserved: it is gone or its key changed", table.label
+            );
+            continue;
+        };
+        both.insert(counterpart.table_id());
+    }
+    for (table, entry) in std::mem::take(&mut transfer.initial) {
+        if both.contains(&table) {
+            transfer.update(Operation::Delete, Entity::TableEntry { table, entry });
+        }
+    }
+    Ok(())
+}
+
+fn same(a: &Names<Field>, b: &Names<Field>) -> bool {
+    let shape = |field: &Field| (field.id, field.name.clone(), field.width, field.kind);
+    let of = |fields: &Names<Field>| fields.list.iter().map(shape).collect::<Vec<_>>();
+    of(a) == of(b)
+}
+
+pub(super) fn transfer(transfer: &mut Transfer<'_>) -> Result<(), ControlError> {
+    let old = transfer.old;
+    old.info
+        .tables
+        .list
+        .iter()
+        .try_for_each(|table| transfer_table(transfer, table))
+}
+
+fn transfer_table(transfer: &mut Transfer<'_>, table: &Table) -> Result<(), ControlError> {
+    let (old, switch) = (transfer.old, transfer.switch);
+    let id = table.table_id();
+    let (call, note) = (switch.default_action(id)?, switch.default_note(id)?);
+    let initial = &old.program.tables[table.number].default_action;
+    if !table.has_const_default && (call != *initial || note.is_some()) {
+        let message = old.default_message(table, &call, note.as_ref());
+        transfer.modify(EntityKind::Table(message));
+    }
+    for read in switch.read_entries(id)? {
+        let counter = read
+            .counter
+            .filter(|count| count.packets | count.bytes != 0);
+        let mut message = old.entry_message(table, &read);
+        message.is_const = false;
+        let config = read.entry.meter.map(config_message);
+        let counter_data = counter.map(count_message);
+        if !read.is_const {
+            (message.meter_config, message.counter_data) = (config.map(Box::new), counter_data);
+            transfer.insert(EntityKind::Table(message));
+            continue;
+        }
+        message.action = None;
+        (message.metadata, message.controller_metadata) = Default::default();
+        if config.is_some() {
+            transfer.modify(EntityKind::DirectMeter(Box::new(DirectMeterEntry {
+                table_entry: Some(message.clone()),
+                config,
+                counter_data: None,
+            })));
+        }
+        if counter_data.is_some() {
+            let direct = DirectCounterEntry {
+                table_entry: Some(message.clone()),
+                data: counter_data,
+            };
+            transfer.modify(EntityKind::DirectCounter(Box::new(direct)));
+        }
+        let counterpart = transfer.new.info.tables.get(table.id);
+        if let (Some(note), Some(table)) = (read.entry.note, counterpart) {
+            let (table, matches, priority) = table.key(&message)?;
+            let entity = Entity::Note {
+                table,
+                matches,
+                priority,
+                note: Some(note),
+            };
+            transfer.update(Operation::Modify, entity);
+        }
+    }
+    Ok(())
+}
