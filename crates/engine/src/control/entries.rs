@@ -191,7 +191,11 @@ impl Switch {
             ..Attached::default()
         };
         let attached = self.runtime_mut().attach(table, 0, attached);
-        Ok(Undo::DefaultAction(table, former, args, attached))
+        Ok(Undo::by(move |switch| {
+            let runtime = switch.runtime_mut();
+            runtime.table_mut(table).set_default(former, &args);
+            runtime.attach(table, 0, attached);
+        }))
     }
 
     pub(super) fn apply_note(
@@ -208,7 +212,7 @@ impl Switch {
             ..self.runtime().attached(table, number)
         };
         let former = self.runtime_mut().attach(table, number, attached);
-        Ok(Undo::Attached(table, number, former))
+        Ok(Undo::attached(table, number, former))
     }
 
     /// The number of the entry with these matches and priority.

@@ -17,9 +17,9 @@ pub use crate::profile::{GroupContents, GroupMember, Target, WeightedAction};
 pub use crate::replication::{CloneSession, MulticastGroup, Replica};
 pub use crate::snapshots::TableSnapshot;
 
-use crate::digest::{self, DigestConfig};
-use crate::meter::{Meter, MeterConfig};
-use crate::runtime::{Attached, Cells, CounterData};
+use crate::digest::DigestConfig;
+use crate::meter::MeterConfig;
+use crate::runtime::{Attached, CounterData};
 use crate::switch::Switch;
 use crate::table::EntrySnapshot;
 use ir::{
@@ -248,26 +248,24 @@ pub struct Update {
 }
 
 /// What puts a change back. Undone in reverse order of the changes.
-#[derive(Debug)]
 enum Undo {
     Inserted(TableId, u32),
     Modified(TableId, u32, EntrySnapshot, Attached),
     Deleted(TableId, EntrySnapshot, Attached),
-    DefaultAction(TableId, u32, Vec<Bits>, Attached),
-    Counter(CounterId, u64, CounterData),
-    Counters(CounterId, Cells),
-    DirectCounter(TableId, u32, CounterData),
-    Register(RegisterId, u64, Bits),
-    Registers(RegisterId, Cells),
-    Meter(MeterId, u64, Option<Meter>),
-    Meters(MeterId, Vec<(u64, Meter)>),
-    Attached(TableId, u32, Attached),
-    ActionProfileMember(ActionProfileId, u32, Option<ActionCall>),
-    ActionProfileGroup(ActionProfileId, u32, Option<GroupContents>),
-    MulticastGroup(u32, Option<MulticastGroup>),
-    CloneSession(u32, Option<CloneSession>),
-    ValueSet(ValueSetId, Vec<Vec<KeyMatch>>),
-    Digest(DigestId, digest::Former),
+    /// Of everything but entries, which are most of what is written.
+    Other(Box<dyn FnOnce(&mut Switch)>),
+}
+
+impl Undo {
+    fn by(undo: impl FnOnce(&mut Switch) + 'static) -> Undo {
+        Undo::Other(Box::new(undo))
+    }
+
+    fn attached(table: TableId, entry: u32, former: Attached) -> Undo {
+        Undo::by(move |switch| {
+            switch.runtime_mut().attach(table, entry, former);
+        })
+    }
 }
 
 /// What becomes of a batch if some of its updates fail. Those have their own errors in any case.
@@ -360,49 +358,69 @@ impl Switch {
                 group_id,
                 contents,
             } => self.apply_group(operation, profile, group_id, contents),
-            other if operation != Operation::Modify => Err(ControlError::new(
-                ControlErrorCode::InvalidArgument,
-                format!("{} can only be modified", kind_name(&other)),
-            )),
             Entity::DefaultAction {
                 table,
                 action,
                 note,
-            } => self.apply_default_action(table, action, note),
+            } => {
+                modify_only(operation, "a default action")?;
+                self.apply_default_action(table, action, note)
+            }
             Entity::Counter {
                 counter,
                 index,
                 data,
-            } => self.apply_counter(counter, index, data),
+            } => {
+                modify_only(operation, "a counter cell")?;
+                self.apply_counter(counter, index, data)
+            }
             Entity::DirectCounter {
                 table,
                 matches,
                 priority,
                 data,
-            } => self.apply_direct_counter(table, &matches, priority, data),
+            } => {
+                modify_only(operation, "a direct counter cell")?;
+                self.apply_direct_counter(table, &matches, priority, data)
+            }
             Entity::Note {
                 table,
                 matches,
                 priority,
                 note,
-            } => self.apply_note(table, &matches, priority, note),
+            } => {
+                modify_only(operation, "an entry's note")?;
+                self.apply_note(table, &matches, priority, note)
+            }
             Entity::Register {
                 register,
                 index,
                 value,
-            } => self.apply_register(register, index, value),
+            } => {
+                modify_only(operation, "a register cell")?;
+                self.apply_register(register, index, value)
+            }
             Entity::Meter {
                 meter,
                 index,
                 config,
-            } => self.apply_meter(meter, index, config),
+            } => {
+                modify_only(operation, "a meter cell")?;
+                self.apply_meter(meter, index, config)
+            }
             Entity::DirectMeter {
                 table,
                 matches,
                 priority,
                 config,
-            } => self.apply_direct_meter(table, &matches, priority, config),
-            Entity::ValueSet { value_set, members } => self.apply_value_set(value_set, members),
+            } => {
+                modify_only(operation, "a direct meter cell")?;
+                self.apply_direct_meter(table, &matches, priority, config)
+            }
+            Entity::ValueSet { value_set, members } => {
+                modify_only(operation, "a value set")?;
+                self.apply_value_set(value_set, members)
+            }
         }
     }
 
@@ -424,80 +442,14 @@ impl Switch {
                 runtime.attach(table, entry, attached);
                 runtime.start_idle_timer(table, entry);
             }
-            Undo::DefaultAction(table, action, args, attached) => {
-                runtime.table_mut(table).set_default(action, &args);
-                runtime.attach(table, 0, attached);
-            }
-            Undo::DirectCounter(table, entry, data) => {
-                if let Some(cell) = runtime.table_mut(table).counter_mut(entry) {
-                    *cell = data;
-                }
-            }
-            Undo::Attached(table, entry, attached) => {
-                runtime.attach(table, entry, attached);
-            }
-            Undo::ActionProfileMember(profile, id, call) => {
-                runtime.put_member(profile, id, call);
-            }
-            Undo::ActionProfileGroup(profile, id, contents) => {
-                runtime.put_group(profile, id, contents);
-            }
-            Undo::Digest(digest, former) => runtime.digests_mut().restore(digest, former),
-            Undo::MulticastGroup(id, group) => self.replication_mut().put_group(id, group),
-            Undo::CloneSession(id, session) => self.replication_mut().put_session(id, session),
-            other => self.undo_cells(other),
-        }
-    }
-
-    fn undo_cells(&mut self, undo: Undo) {
-        let runtime = self.runtime_mut();
-        match undo {
-            Undo::Counter(counter, index, data) => {
-                runtime.set_counter_cell(counter, index, data);
-            }
-            Undo::Counters(counter, cells) => {
-                runtime.replace_counter_cells(counter, cells);
-            }
-            Undo::Register(register, index, value) => {
-                runtime.register_write(register, index, value.limbs());
-            }
-            Undo::Registers(register, cells) => {
-                runtime.replace_register_cells(register, cells);
-            }
-            Undo::Meter(meter, index, cell) => {
-                runtime.replace_meter(meter, index, cell);
-            }
-            Undo::Meters(meter, cells) => {
-                runtime.clear_meters(meter);
-                for (index, cell) in cells {
-                    runtime.replace_meter(meter, index, Some(cell));
-                }
-            }
-            Undo::ValueSet(value_set, members) => {
-                runtime.value_set_mut(value_set).set_members(members);
-            }
-            _ => {}
+            Undo::Other(undo) => undo(self),
         }
     }
 }
 
-fn kind_name(entity: &Entity) -> &'static str {
-    match entity {
-        Entity::TableEntry { .. } => "a table entry",
-        Entity::DefaultAction { .. } => "a default action",
-        Entity::Counter { .. } => "a counter cell",
-        Entity::DirectCounter { .. } => "a direct counter cell",
-        Entity::Note { .. } => "an entry's note",
-        Entity::Register { .. } => "a register cell",
-        Entity::Meter { .. } => "a meter cell",
-        Entity::DirectMeter { .. } => "a direct meter cell",
-        Entity::ActionProfileMember { .. } => "an action profile member",
-        Entity::ActionProfileGroup { .. } => "an action profile group",
-        Entity::MulticastGroup(_) => "a multicast group",
-        Entity::CloneSession(_) => "a clone session",
-        Entity::ValueSet { .. } => "a value set",
-        Entity::Digest { .. } => "a digest",
-    }
+fn modify_only(operation: Operation, what: &str) -> Result<(), ControlError> {
+    refuse!(operation != Operation::Modify => InvalidArgument, "{what} can only be modified");
+    Ok(())
 }
 
 #[cfg(test)]

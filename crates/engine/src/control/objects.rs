@@ -202,7 +202,9 @@ impl Switch {
                 let config = (operation != Operation::Delete).then_some(config);
                 let queue = self.runtime_mut().digests_mut();
                 let former = queue.set_config(digest, config);
-                Ok(Undo::Digest(digest, former))
+                Ok(Undo::by(move |switch| {
+                    switch.runtime_mut().digests_mut().restore(digest, former);
+                }))
             }
         }
     }
@@ -262,11 +264,17 @@ impl Switch {
         let Some(index) = index else {
             self.indexed_counter(counter)?;
             let former = self.runtime_mut().fill_counter(counter, data);
-            return Ok(Undo::Counters(counter, former));
+            return Ok(Undo::by(move |switch| {
+                switch.runtime_mut().replace_counter_cells(counter, former);
+            }));
         };
         let former = self.read_counter(counter, index)?;
         self.runtime_mut().set_counter_cell(counter, index, data);
-        Ok(Undo::Counter(counter, index, former))
+        Ok(Undo::by(move |switch| {
+            switch
+                .runtime_mut()
+                .set_counter_cell(counter, index, former);
+        }))
     }
 
     pub(super) fn apply_direct_counter(
@@ -281,7 +289,11 @@ impl Switch {
         let cell = self.runtime_mut().table_mut(table).counter_mut(entry);
         let cell = cell.ok_or_else(|| invalid("the table has no direct counter"))?;
         let former = std::mem::replace(cell, data.unwrap_or(*cell));
-        Ok(Undo::DirectCounter(table, entry, former))
+        Ok(Undo::by(move |switch| {
+            if let Some(cell) = switch.runtime_mut().table_mut(table).counter_mut(entry) {
+                *cell = former;
+            }
+        }))
     }
 
     pub(super) fn apply_direct_meter(
@@ -302,7 +314,7 @@ impl Switch {
         let mut attached = self.runtime().attached(table, entry);
         attached.meter = reconfigured(attached.meter, config, now_ps);
         let former = self.runtime_mut().attach(table, entry, attached);
-        Ok(Undo::Attached(table, entry, former))
+        Ok(Undo::attached(table, entry, former))
     }
 
     pub(super) fn apply_register(
@@ -318,12 +330,19 @@ impl Switch {
         );
         let Some(index) = index else {
             let former = self.runtime_mut().fill_register(register, &value);
-            return Ok(Undo::Registers(register, former));
+            return Ok(Undo::by(move |switch| {
+                switch
+                    .runtime_mut()
+                    .replace_register_cells(register, former);
+            }));
         };
         let former = self.read_register(register, index)?;
         let runtime = self.runtime_mut();
         runtime.register_write(register, index, value.limbs());
-        Ok(Undo::Register(register, index, former))
+        Ok(Undo::by(move |switch| {
+            let runtime = switch.runtime_mut();
+            runtime.register_write(register, index, former.limbs());
+        }))
     }
 
     pub(super) fn apply_meter(
@@ -347,13 +366,21 @@ impl Switch {
                     self.runtime_mut().replace_meter(meter, index, cell);
                 }
             }
-            return Ok(Undo::Meters(meter, former));
+            return Ok(Undo::by(move |switch| {
+                let runtime = switch.runtime_mut();
+                runtime.clear_meters(meter);
+                for (index, cell) in former {
+                    runtime.replace_meter(meter, index, Some(cell));
+                }
+            }));
         };
         self.check_meter(meter, index)?;
         let former = self.runtime_mut().replace_meter(meter, index, None);
         let cell = reconfigured(former.clone(), config, now_ps);
         self.runtime_mut().replace_meter(meter, index, cell);
-        Ok(Undo::Meter(meter, index, former))
+        Ok(Undo::by(move |switch| {
+            switch.runtime_mut().replace_meter(meter, index, former);
+        }))
     }
 
     pub(super) fn apply_multicast_group(
@@ -371,7 +398,9 @@ impl Switch {
         check_existence(operation, former.is_some(), "multicast group", id)?;
         let group = (operation != Operation::Delete).then_some(group);
         self.replication_mut().put_group(id, group);
-        Ok(Undo::MulticastGroup(id, former))
+        Ok(Undo::by(move |switch| {
+            switch.replication_mut().put_group(id, former);
+        }))
     }
 
     pub(super) fn apply_clone_session(
@@ -390,7 +419,9 @@ impl Switch {
         check_existence(operation, former.is_some(), "clone session", id)?;
         let session = (operation != Operation::Delete).then_some(session);
         self.replication_mut().put_session(id, session);
-        Ok(Undo::CloneSession(id, former))
+        Ok(Undo::by(move |switch| {
+            switch.replication_mut().put_session(id, former);
+        }))
     }
 
     pub(super) fn apply_value_set(
@@ -417,7 +448,10 @@ impl Switch {
             .runtime_mut()
             .value_set_mut(value_set)
             .set_members(members);
-        Ok(Undo::ValueSet(value_set, former))
+        Ok(Undo::by(move |switch| {
+            let value_set = switch.runtime_mut().value_set_mut(value_set);
+            value_set.set_members(former);
+        }))
     }
 }
 

@@ -128,7 +128,9 @@ impl Switch {
             }
         }
         let former = self.runtime_mut().put_member(id, member_id, call);
-        Ok(Undo::ActionProfileMember(id, member_id, former))
+        Ok(Undo::by(move |switch| {
+            switch.runtime_mut().put_member(id, member_id, former);
+        }))
     }
 
     /// Some table of the profile may run the action.
@@ -208,7 +210,9 @@ impl Switch {
             Some(contents)
         };
         let former = self.runtime_mut().put_group(id, group_id, contents);
-        Ok(Undo::ActionProfileGroup(id, group_id, former))
+        Ok(Undo::by(move |switch| {
+            switch.runtime_mut().put_group(id, group_id, former);
+        }))
     }
 
     fn check_group(
