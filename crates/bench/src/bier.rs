@@ -11,7 +11,7 @@ mod handwritten;
 use crate::contents::Target;
 use crate::random::Random;
 use crate::source;
-use crate::traffic::{Traffic, write_ethernet, write_ipv4};
+use crate::traffic::{drawn, write_ethernet, write_ipv4};
 use crate::workload::Workload;
 use engine::control::{CloneSession, Entity, MulticastGroup, Operation, Replica, Update};
 use engine::{Packet, Switch};
@@ -367,12 +367,8 @@ pub fn transit(replication: Replication, next_hops: usize) -> Result<Workload, S
     Ok(Workload {
         switch,
         handwritten,
-        traffic: Box::new(move |size| {
-            Box::new(TransitTraffic {
-                configuration: configuration.clone(),
-                size,
-                random: Random::new(13),
-            })
+        traffic: drawn(13, move |size, random, buffer| {
+            transit_packet(&configuration, size, random, buffer)
         }),
     })
 }
@@ -384,12 +380,8 @@ pub fn bfir(channels: usize) -> Result<Workload, String> {
     Ok(Workload {
         switch,
         handwritten,
-        traffic: Box::new(move |size| {
-            Box::new(ChannelTraffic {
-                configuration: configuration.clone(),
-                size,
-                random: Random::new(14),
-            })
+        traffic: drawn(14, move |size, random, buffer| {
+            channel_packet(&configuration, size, random, buffer)
         }),
     })
 }
@@ -400,72 +392,50 @@ fn write_multicast(header: &mut [u8], size: usize, source: u32, group: u32) {
 }
 
 /// BIER packets.
-struct TransitTraffic {
-    configuration: Rc<Configuration>,
+fn transit_packet(
+    configuration: &Configuration,
     size: usize,
-    random: Random,
-}
-
-impl Traffic for TransitTraffic {
-    fn next(&mut self, buffer: &mut Packet) -> u32 {
-        let mut header = [0; 14 + BIER_BYTES + 20];
-        write_ethernet(
-            &mut header,
-            0x0200_0000_00ff,
-            0x0600_0000_0001,
-            ETHERTYPE_BIER,
-        );
-        header[14..18].copy_from_slice(&(BIFT_ID << 12 | 1 << 8 | 64).to_be_bytes());
-        let entropy = self.random.next_u32() & 0xf_ffff;
-        header[18..22].copy_from_slice(&(3 << 20 | entropy).to_be_bytes());
-        header[23] = 4;
-        header[24..26].copy_from_slice(&BFIR_ID.to_be_bytes());
-        let bits = self.configuration.draw(&mut self.random);
-        for (chunk, limb) in header[26..58].rchunks_exact_mut(8).zip(bits) {
-            chunk.copy_from_slice(&limb.to_be_bytes());
-        }
-        write_multicast(&mut header[58..], self.size, 0xc612_0001, 0xe801_0000);
-        buffer.refill(&header, self.size + BIER_BYTES);
-        1
+    random: &mut Random,
+    buffer: &mut Packet,
+) -> u32 {
+    let mut header = [0; 14 + BIER_BYTES + 20];
+    write_ethernet(
+        &mut header,
+        0x0200_0000_00ff,
+        0x0600_0000_0001,
+        ETHERTYPE_BIER,
+    );
+    header[14..18].copy_from_slice(&(BIFT_ID << 12 | 1 << 8 | 64).to_be_bytes());
+    let entropy = random.next_u32() & 0xf_ffff;
+    header[18..22].copy_from_slice(&(3 << 20 | entropy).to_be_bytes());
+    header[23] = 4;
+    header[24..26].copy_from_slice(&BFIR_ID.to_be_bytes());
+    let bits = configuration.draw(random);
+    for (chunk, limb) in header[26..58].rchunks_exact_mut(8).zip(bits) {
+        chunk.copy_from_slice(&limb.to_be_bytes());
     }
-
-    fn again(&self) -> Box<dyn Traffic> {
-        Box::new(TransitTraffic {
-            configuration: self.configuration.clone(),
-            size: self.size,
-            random: Random::new(13),
-        })
-    }
+    write_multicast(&mut header[58..], size, 0xc612_0001, 0xe801_0000);
+    buffer.refill(&header, size + BIER_BYTES);
+    1
 }
 
 /// Packets of channels.
-struct ChannelTraffic {
-    configuration: Rc<Configuration>,
+fn channel_packet(
+    configuration: &Configuration,
     size: usize,
-    random: Random,
-}
-
-impl Traffic for ChannelTraffic {
-    fn next(&mut self, buffer: &mut Packet) -> u32 {
-        let channels = &self.configuration.channels;
-        let channel = channels[self.random.below(channels.len())];
-        let mut header = [0; 34];
-        write_ethernet(
-            &mut header,
-            0x0100_5e01_0000,
-            0x0600_0000_0001,
-            ETHERTYPE_IPV4,
-        );
-        write_multicast(&mut header[14..], self.size, channel.source, channel.group);
-        buffer.refill(&header, self.size);
-        1
-    }
-
-    fn again(&self) -> Box<dyn Traffic> {
-        Box::new(ChannelTraffic {
-            configuration: self.configuration.clone(),
-            size: self.size,
-            random: Random::new(14),
-        })
-    }
+    random: &mut Random,
+    buffer: &mut Packet,
+) -> u32 {
+    let channels = &configuration.channels;
+    let channel = channels[random.below(channels.len())];
+    let mut header = [0; 34];
+    write_ethernet(
+        &mut header,
+        0x0100_5e01_0000,
+        0x0600_0000_0001,
+        ETHERTYPE_IPV4,
+    );
+    write_multicast(&mut header[14..], size, channel.source, channel.group);
+    buffer.refill(&header, size);
+    1
 }

@@ -12,7 +12,7 @@ use crate::contents::{Match, Target};
 use crate::random::Random;
 use crate::router::{NextHop, Prefix, next_hops, prefixes};
 use crate::source;
-use crate::traffic::{Traffic, write_ethernet, write_ipv4};
+use crate::traffic::{drawn, write_ethernet, write_ipv4};
 use crate::workload::Workload;
 use engine::meter::MeterConfig;
 use engine::{Packet, Switch};
@@ -148,9 +148,8 @@ fn workload(count: usize, is_upstream: bool) -> Result<Workload, String> {
     Ok(Workload {
         switch,
         handwritten: Box::new(gateway),
-        traffic: Box::new(move |size| {
-            let configuration = configuration.clone();
-            Box::new(SessionTraffic::new(configuration, size, is_upstream))
+        traffic: drawn(21, move |size, random, buffer| {
+            packet(&configuration, is_upstream, size, random, buffer)
         }),
     })
 }
@@ -165,80 +164,57 @@ pub fn downstream(count: usize) -> Result<Workload, String> {
     workload(count, false)
 }
 
-struct SessionTraffic {
-    configuration: Rc<Configuration>,
-    size: usize,
+fn packet(
+    configuration: &Configuration,
     is_upstream: bool,
-    random: Random,
-}
-
-impl SessionTraffic {
-    fn new(configuration: Rc<Configuration>, size: usize, is_upstream: bool) -> SessionTraffic {
-        SessionTraffic {
-            configuration,
-            size,
-            is_upstream,
-            random: Random::new(21),
-        }
+    size: usize,
+    random: &mut Random,
+    buffer: &mut Packet,
+) -> u32 {
+    let Configuration { sessions, routes } = configuration;
+    let session = sessions[random.below(sessions.len())];
+    let (prefix, _) = routes[random.below(routes.len())];
+    let host = u64::from(random.next_u32()) & ((1 << (32 - prefix.len)) - 1);
+    let remote = prefix.address | host as u32;
+    let is_tcp = random.below(4) != 0;
+    let mut header = [0; 70];
+    let front = if is_upstream { 30 } else { 14 };
+    let (source, destination) = match is_upstream {
+        true => (session.address, remote),
+        false => (remote, session.address),
+    };
+    let ip_bytes = size - 14;
+    let protocol = if is_tcp { 6 } else { 17 };
+    write_ipv4(
+        &mut header[front..],
+        ip_bytes,
+        protocol,
+        source,
+        destination,
+    );
+    if is_tcp {
+        header[front + 32..front + 34].copy_from_slice(&[0x50, 0x10]);
     }
-}
-
-impl Traffic for SessionTraffic {
-    fn next(&mut self, buffer: &mut Packet) -> u32 {
-        let Configuration { sessions, routes } = &*self.configuration;
-        let session = sessions[self.random.below(sessions.len())];
-        let (prefix, _) = routes[self.random.below(routes.len())];
-        let host = u64::from(self.random.next_u32()) & ((1 << (32 - prefix.len)) - 1);
-        let remote = prefix.address | host as u32;
-        let is_tcp = self.random.below(4) != 0;
-        let mut header = [0; 70];
-        let front = if self.is_upstream { 30 } else { 14 };
-        let (source, destination) = match self.is_upstream {
-            true => (session.address, remote),
-            false => (remote, session.address),
-        };
-        let ip_bytes = self.size - 14;
-        let protocol = if is_tcp { 6 } else { 17 };
-        write_ipv4(
-            &mut header[front..],
-            ip_bytes,
-            protocol,
-            source,
-            destination,
-        );
-        if is_tcp {
-            header[front + 32..front + 34].copy_from_slice(&[0x50, 0x10]);
-        }
-        if !self.is_upstream {
-            write_ethernet(&mut header, CORE_MAC, 0x0600_0000_0001, 0x0800);
-            buffer.refill(&header[..54], self.size);
-            return CORE_PORT;
-        }
-        write_ethernet(&mut header, ACCESS_MAC, session.mac, 0x8100);
-        let length = (ip_bytes + 2) as u16;
-        let words = [
-            session.s_tag,
-            0x8100,
-            session.c_tag,
-            0x8864,
-            0x1100,
-            session.number,
-            length,
-            0x0021,
-        ];
-        for (place, word) in header[14..30].chunks_exact_mut(2).zip(words) {
-            place.copy_from_slice(&word.to_be_bytes());
-        }
-        buffer.refill(&header, self.size + 16);
-        ACCESS_PORT
+    if !is_upstream {
+        write_ethernet(&mut header, CORE_MAC, 0x0600_0000_0001, 0x0800);
+        buffer.refill(&header[..54], size);
+        return CORE_PORT;
     }
-
-    fn again(&self) -> Box<dyn Traffic> {
-        let configuration = self.configuration.clone();
-        Box::new(SessionTraffic::new(
-            configuration,
-            self.size,
-            self.is_upstream,
-        ))
+    write_ethernet(&mut header, ACCESS_MAC, session.mac, 0x8100);
+    let length = (ip_bytes + 2) as u16;
+    let words = [
+        session.s_tag,
+        0x8100,
+        session.c_tag,
+        0x8864,
+        0x1100,
+        session.number,
+        length,
+        0x0021,
+    ];
+    for (place, word) in header[14..30].chunks_exact_mut(2).zip(words) {
+        place.copy_from_slice(&word.to_be_bytes());
     }
+    buffer.refill(&header, size + 16);
+    ACCESS_PORT
 }

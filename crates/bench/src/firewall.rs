@@ -11,7 +11,7 @@ use crate::contents::{Match, Target};
 use crate::random::Random;
 use crate::router::{NextHop, Prefix};
 use crate::source;
-use crate::traffic::{Traffic, write_ethernet, write_ipv4};
+use crate::traffic::{drawn, write_ethernet, write_ipv4};
 use crate::workload::{Handwritten, Workload};
 use engine::control::{Entity, Operation, Update};
 use engine::meter::MeterConfig;
@@ -380,54 +380,32 @@ pub fn workload(rules: usize, flows: usize) -> Result<Workload, String> {
     Ok(Workload {
         switch,
         handwritten,
-        traffic: Box::new(move |size| Box::new(FlowTraffic::new(configuration.clone(), size))),
+        traffic: drawn(22, move |size, random, buffer| {
+            packet(&configuration, size, random, buffer)
+        }),
     })
 }
 
 /// Segments of established flows, and packets of flows that are denied.
-struct FlowTraffic {
-    configuration: Rc<Configuration>,
+fn packet(
+    configuration: &Configuration,
     size: usize,
-    random: Random,
-}
-
-impl FlowTraffic {
-    fn new(configuration: Rc<Configuration>, size: usize) -> FlowTraffic {
-        FlowTraffic {
-            configuration,
-            size,
-            random: Random::new(22),
-        }
+    random: &mut Random,
+    buffer: &mut Packet,
+) -> u32 {
+    let draw = random.next_u32();
+    if draw & 15 != 0 {
+        let flow = configuration.flows[random.below(configuration.flows.len())];
+        return configuration.segment(flow, draw & 16 != 0, ACK, size, buffer);
     }
-}
-
-impl Traffic for FlowTraffic {
-    fn next(&mut self, buffer: &mut Packet) -> u32 {
-        let configuration = &self.configuration;
-        let draw = self.random.next_u32();
-        if draw & 15 != 0 {
-            let flow = configuration.flows[self.random.below(configuration.flows.len())];
-            return configuration.segment(flow, draw & 16 != 0, ACK, self.size, buffer);
-        }
-        let host = configuration.inside[self.random.below(HOSTS)];
-        let to = configuration.outside[self.random.below(HOSTS)];
-        let mut header = [0; 42];
-        write_ethernet(&mut header, host.hop.source, host.hop.destination, 0x0800);
-        write_ipv4(
-            &mut header[14..],
-            self.size - 14,
-            UDP,
-            host.address,
-            to.address,
-        );
-        header[34..36].copy_from_slice(&((draw >> 16) as u16 | 1).to_be_bytes());
-        header[36..38].copy_from_slice(&DENIED.to_be_bytes());
-        header[38..40].copy_from_slice(&((self.size - 34) as u16).to_be_bytes());
-        buffer.refill(&header, self.size);
-        host.hop.port.into()
-    }
-
-    fn again(&self) -> Box<dyn Traffic> {
-        Box::new(FlowTraffic::new(self.configuration.clone(), self.size))
-    }
+    let host = configuration.inside[random.below(HOSTS)];
+    let to = configuration.outside[random.below(HOSTS)];
+    let mut header = [0; 42];
+    write_ethernet(&mut header, host.hop.source, host.hop.destination, 0x0800);
+    write_ipv4(&mut header[14..], size - 14, UDP, host.address, to.address);
+    header[34..36].copy_from_slice(&((draw >> 16) as u16 | 1).to_be_bytes());
+    header[36..38].copy_from_slice(&DENIED.to_be_bytes());
+    header[38..40].copy_from_slice(&((size - 34) as u16).to_be_bytes());
+    buffer.refill(&header, size);
+    host.hop.port.into()
 }

@@ -7,7 +7,7 @@ mod handwritten;
 use crate::contents::{Match, Target};
 use crate::random::Random;
 use crate::source;
-use crate::traffic::{Traffic, write_ethernet};
+use crate::traffic::{drawn, write_ethernet};
 use crate::workload::Workload;
 use engine::Packet;
 use engine::control::{Entity, MulticastGroup, Operation, Replica, Update};
@@ -61,45 +61,25 @@ pub fn workload(count: usize) -> Result<Workload, String> {
     Ok(Workload {
         switch,
         handwritten: Box::new(handwritten),
-        traffic: Box::new(move |size| Box::new(SwitchedTraffic::new(stations.clone(), size))),
+        traffic: drawn(5, move |size, random, buffer| {
+            packet(&stations, size, random, buffer)
+        }),
     })
 }
 
 /// Frames between stations.
-struct SwitchedTraffic {
-    stations: Rc<[Station]>,
-    size: usize,
-    random: Random,
-}
-
-impl SwitchedTraffic {
-    fn new(stations: Rc<[Station]>, size: usize) -> SwitchedTraffic {
-        SwitchedTraffic {
-            stations,
-            size,
-            random: Random::new(5),
-        }
+fn packet(stations: &[Station], size: usize, random: &mut Random, buffer: &mut Packet) -> u32 {
+    let count = stations.len();
+    let from = random.below(count);
+    let mut to = random.below(count);
+    if (to + count - from).is_multiple_of(PORTS) {
+        // The next station is at the next port.
+        to = (to + 1) % count;
     }
-}
-
-impl Traffic for SwitchedTraffic {
-    fn next(&mut self, buffer: &mut Packet) -> u32 {
-        let count = self.stations.len();
-        let from = self.random.below(count);
-        let mut to = self.random.below(count);
-        if (to + count - from).is_multiple_of(PORTS) {
-            // The next station is at the next port.
-            to = (to + 1) % count;
-        }
-        let (source, port) = self.stations[from];
-        let (destination, _) = self.stations[to];
-        let mut header = [0; 14];
-        write_ethernet(&mut header, destination, source, 0x0800);
-        buffer.refill(&header, self.size);
-        port.into()
-    }
-
-    fn again(&self) -> Box<dyn Traffic> {
-        Box::new(SwitchedTraffic::new(self.stations.clone(), self.size))
-    }
+    let (source, port) = stations[from];
+    let (destination, _) = stations[to];
+    let mut header = [0; 14];
+    write_ethernet(&mut header, destination, source, 0x0800);
+    buffer.refill(&header, size);
+    port.into()
 }

@@ -10,7 +10,7 @@ use crate::contents::{Match, Target};
 use crate::random::Random;
 use crate::router::prefixes;
 use crate::source;
-use crate::traffic::{Traffic, write_ethernet, write_ipv4};
+use crate::traffic::{drawn, write_ethernet, write_ipv4};
 use crate::workload::Workload;
 use engine::{Packet, Switch};
 use handwritten::Middleblock;
@@ -286,80 +286,64 @@ fn acl(count: usize, routes: &[Route], random: &mut Random) -> Vec<(AclMatch, Ac
 
 /// The workload; tables are smaller by `scale`.
 pub fn workload(scale: usize) -> Result<Workload, String> {
-    let configuration = Rc::new(Configuration::new(scale));
+    let configuration = Configuration::new(scale);
     let mut switch = source::switch("benches/middleblock.p4", &[])?;
     configuration.fill(&mut switch)?;
     let handwritten = Box::new(configuration.by_hand());
+    let by_version = [false, true].map(|ipv4| {
+        let routes = configuration.routes.iter().copied();
+        Vec::from_iter(routes.filter(|route| route.is_ipv4 == ipv4))
+    });
+    let by_version = Rc::new(by_version);
     Ok(Workload {
         switch,
         handwritten,
-        traffic: Box::new(move |size| Box::new(MixedTraffic::new(configuration.clone(), size))),
+        traffic: drawn(13, move |size, random, buffer| {
+            packet(&by_version, size, random, buffer)
+        }),
     })
 }
 
 /// IPv4 and IPv6 packets.
-struct MixedTraffic {
-    configuration: Rc<Configuration>,
-    by_version: [Rc<[Route]>; 2],
+fn packet(
+    by_version: &[Vec<Route>; 2],
     size: usize,
-    random: Random,
-}
-
-impl MixedTraffic {
-    fn new(configuration: Rc<Configuration>, size: usize) -> MixedTraffic {
-        let by_version = [false, true].map(|ipv4| {
-            let routes = configuration.routes.iter().copied();
-            routes.filter(|r| r.is_ipv4 == ipv4).collect()
-        });
-        MixedTraffic {
-            configuration,
-            by_version,
-            size,
-            random: Random::new(13),
-        }
-    }
-}
-
-impl Traffic for MixedTraffic {
-    fn next(&mut self, buffer: &mut Packet) -> u32 {
-        let is_ipv4 = self.random.below(4) != 0;
-        let routes = &self.by_version[usize::from(is_ipv4)];
-        let route = routes[self.random.below(routes.len())];
-        let mut header = [0; 62];
-        let random = self.random.next_u64();
-        let ports = [1 + (random % 2000) as u16, 1 + (random >> 16) as u16 % 2000];
-        let protocol = if random >> 32 & 3 == 0 { 6 } else { 17 };
-        let hosts = u128::from(self.random.next_u64()) << 64 | u128::from(self.random.next_u64());
-        let address = route.address | hosts & !(u128::MAX << (128 - route.len));
-        let at = if is_ipv4 {
-            write_ethernet(&mut header, ROUTER_ADDRESS, 0x0600_0000_0001, 0x0800);
-            let source = (random >> 24) as u32;
-            write_ipv4(
-                &mut header[14..],
-                self.size - 14,
-                protocol,
-                source,
-                (address >> 96) as u32,
-            );
-            34
-        } else {
-            write_ethernet(&mut header, ROUTER_ADDRESS, 0x0600_0000_0001, 0x86dd);
-            header[14] = 0x60;
-            header[18..20].copy_from_slice(&((self.size - 54) as u16).to_be_bytes());
-            header[20] = protocol;
-            header[21] = 64;
-            header[22..38].copy_from_slice(&(hosts >> 3).to_be_bytes());
-            header[38..54].copy_from_slice(&address.to_be_bytes());
-            54
-        };
-        header[at..at + 2].copy_from_slice(&ports[0].to_be_bytes());
-        header[at + 2..at + 4].copy_from_slice(&ports[1].to_be_bytes());
-        buffer.refill(&header[..at + 8], self.size);
-        // A port of the route's VRF.
-        u32::from(route.vrf - 1) + VRFS as u32 * (random >> 34 & 3) as u32
-    }
-
-    fn again(&self) -> Box<dyn Traffic> {
-        Box::new(MixedTraffic::new(self.configuration.clone(), self.size))
-    }
+    random: &mut Random,
+    buffer: &mut Packet,
+) -> u32 {
+    let is_ipv4 = random.below(4) != 0;
+    let routes = &by_version[usize::from(is_ipv4)];
+    let route = routes[random.below(routes.len())];
+    let mut header = [0; 62];
+    let draw = random.next_u64();
+    let ports = [1 + (draw % 2000) as u16, 1 + (draw >> 16) as u16 % 2000];
+    let protocol = if draw >> 32 & 3 == 0 { 6 } else { 17 };
+    let hosts = u128::from(random.next_u64()) << 64 | u128::from(random.next_u64());
+    let address = route.address | hosts & !(u128::MAX << (128 - route.len));
+    let at = if is_ipv4 {
+        write_ethernet(&mut header, ROUTER_ADDRESS, 0x0600_0000_0001, 0x0800);
+        let source = (draw >> 24) as u32;
+        write_ipv4(
+            &mut header[14..],
+            size - 14,
+            protocol,
+            source,
+            (address >> 96) as u32,
+        );
+        34
+    } else {
+        write_ethernet(&mut header, ROUTER_ADDRESS, 0x0600_0000_0001, 0x86dd);
+        header[14] = 0x60;
+        header[18..20].copy_from_slice(&((size - 54) as u16).to_be_bytes());
+        header[20] = protocol;
+        header[21] = 64;
+        header[22..38].copy_from_slice(&(hosts >> 3).to_be_bytes());
+        header[38..54].copy_from_slice(&address.to_be_bytes());
+        54
+    };
+    header[at..at + 2].copy_from_slice(&ports[0].to_be_bytes());
+    header[at + 2..at + 4].copy_from_slice(&ports[1].to_be_bytes());
+    buffer.refill(&header[..at + 8], size);
+    // A port of the route's VRF.
+    u32::from(route.vrf - 1) + VRFS as u32 * (draw >> 34 & 3) as u32
 }

@@ -14,7 +14,7 @@ use crate::contents::{Match, Target};
 use crate::random::Random;
 use crate::router::{NextHop, Prefix, next_hops, prefixes};
 use crate::source;
-use crate::traffic::{Traffic, write_ethernet, write_ipv4};
+use crate::traffic::{Traffic, drawn, write_ethernet, write_ipv4};
 use crate::workload::Workload;
 use engine::control::{Entity, MulticastGroup, Operation, Replica, Update};
 use engine::{Packet, Switch};
@@ -223,7 +223,9 @@ pub fn ingress(count: usize) -> Result<Workload, String> {
     Ok(Workload {
         switch,
         handwritten,
-        traffic: Box::new(move |size| Box::new(FlowTraffic::new(configuration.clone(), size))),
+        traffic: drawn(9, move |size, random, buffer| {
+            packet(&configuration, size, random, buffer)
+        }),
     })
 }
 
@@ -258,36 +260,19 @@ fn write_udp(header: &mut [u8; 42], size: usize, source: u32, destination: u32, 
 }
 
 /// Packets of protected flows.
-struct FlowTraffic {
-    configuration: Rc<Configuration>,
+fn packet(
+    configuration: &Configuration,
     size: usize,
-    random: Random,
-}
-
-impl FlowTraffic {
-    fn new(configuration: Rc<Configuration>, size: usize) -> FlowTraffic {
-        FlowTraffic {
-            configuration,
-            size,
-            random: Random::new(9),
-        }
-    }
-}
-
-impl Traffic for FlowTraffic {
-    fn next(&mut self, buffer: &mut Packet) -> u32 {
-        let flows = &self.configuration.flows;
-        let flow = flows[self.random.below(flows.len())];
-        let mut header = [0; 42];
-        let port = flow.port.unwrap_or(9);
-        write_udp(&mut header, self.size, flow.source, flow.destination, port);
-        buffer.refill(&header, self.size);
-        1
-    }
-
-    fn again(&self) -> Box<dyn Traffic> {
-        Box::new(FlowTraffic::new(self.configuration.clone(), self.size))
-    }
+    random: &mut Random,
+    buffer: &mut Packet,
+) -> u32 {
+    let flows = &configuration.flows;
+    let flow = flows[random.below(flows.len())];
+    let mut header = [0; 42];
+    let port = flow.port.unwrap_or(9);
+    write_udp(&mut header, size, flow.source, flow.destination, port);
+    buffer.refill(&header, size);
+    1
 }
 
 /// A packet that took both paths.

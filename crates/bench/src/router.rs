@@ -9,7 +9,7 @@ mod handwritten;
 use crate::contents::{Match, Target};
 use crate::random::Random;
 use crate::source;
-use crate::traffic::{Traffic, write_ethernet, write_ipv4};
+use crate::traffic::{drawn, write_ethernet, write_ipv4};
 use crate::workload::Workload;
 use engine::Packet;
 use handwritten::Router;
@@ -127,41 +127,21 @@ pub fn workload(count: usize) -> Result<Workload, String> {
     Ok(Workload {
         switch,
         handwritten: Box::new(handwritten),
-        traffic: Box::new(move |size| Box::new(RoutedTraffic::new(prefixes.clone(), size))),
+        traffic: drawn(3, move |size, random, buffer| {
+            packet(&prefixes, size, random, buffer)
+        }),
     })
 }
 
 /// UDP packets to addresses in routes.
-struct RoutedTraffic {
-    prefixes: Rc<[Prefix]>,
-    size: usize,
-    random: Random,
-}
-
-impl RoutedTraffic {
-    fn new(prefixes: Rc<[Prefix]>, size: usize) -> RoutedTraffic {
-        RoutedTraffic {
-            prefixes,
-            size,
-            random: Random::new(3),
-        }
-    }
-}
-
-impl Traffic for RoutedTraffic {
-    fn next(&mut self, buffer: &mut Packet) -> u32 {
-        let prefix = self.prefixes[self.random.below(self.prefixes.len())];
-        let host = u64::from(self.random.next_u32()) & ((1 << (32 - prefix.len)) - 1);
-        let source = self.random.next_u32();
-        let mut header = [0; 34];
-        write_ethernet(&mut header, 0x0200_0000_00ff, 0x0600_0000_0001, 0x0800);
-        let destination = prefix.address | host as u32;
-        write_ipv4(&mut header[14..], self.size - 14, 17, source, destination);
-        buffer.refill(&header, self.size);
-        source % 64
-    }
-
-    fn again(&self) -> Box<dyn Traffic> {
-        Box::new(RoutedTraffic::new(self.prefixes.clone(), self.size))
-    }
+fn packet(prefixes: &[Prefix], size: usize, random: &mut Random, buffer: &mut Packet) -> u32 {
+    let prefix = prefixes[random.below(prefixes.len())];
+    let host = u64::from(random.next_u32()) & ((1 << (32 - prefix.len)) - 1);
+    let source = random.next_u32();
+    let mut header = [0; 34];
+    write_ethernet(&mut header, 0x0200_0000_00ff, 0x0600_0000_0001, 0x0800);
+    let destination = prefix.address | host as u32;
+    write_ipv4(&mut header[14..], size - 14, 17, source, destination);
+    buffer.refill(&header, size);
+    source % 64
 }

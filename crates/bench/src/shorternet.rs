@@ -10,7 +10,7 @@ use crate::contents::{Match, Target};
 use crate::random::Random;
 use crate::router::{NextHop, Prefix, next_hops};
 use crate::source;
-use crate::traffic::{Traffic, write_ethernet, write_ipv4};
+use crate::traffic::{drawn, internet_checksum, write_ethernet, write_ipv4};
 use crate::workload::Workload;
 use engine::{Packet, Switch};
 use handwritten::Edge;
@@ -193,82 +193,67 @@ pub fn edge(count: usize) -> Result<Workload, String> {
     let mut switch = source::switch(PROGRAM, &[("SHORT_PORTS", ports)])?;
     configuration.fill(&mut switch)?;
     let handwritten = Box::new(configuration.by_hand());
+    let mut from_hosts = false;
     Ok(Workload {
         switch,
         handwritten,
-        traffic: Box::new(move |size| Box::new(EdgeTraffic::new(configuration.clone(), size))),
+        traffic: drawn(19, move |size, random, buffer| {
+            from_hosts = !from_hosts;
+            packet(&configuration, from_hosts, size, random, buffer)
+        }),
     })
-}
-
-/// Packets of flows with contexts, in turns from hosts and from other edges.
-struct EdgeTraffic {
-    configuration: Rc<Configuration>,
-    size: usize,
-    random: Random,
-    from_hosts: bool,
-}
-
-impl EdgeTraffic {
-    fn new(configuration: Rc<Configuration>, size: usize) -> EdgeTraffic {
-        EdgeTraffic {
-            configuration,
-            size,
-            random: Random::new(19),
-            from_hosts: false,
-        }
-    }
 }
 
 /// Ethernet, IPv4 and UDP; and what a Shorternet frame has in their place.
 const PLAIN_BYTES: usize = 42;
 const SHORT_BYTES: usize = 13;
 
-impl Traffic for EdgeTraffic {
-    fn next(&mut self, buffer: &mut Packet) -> u32 {
-        self.from_hosts = !self.from_hosts;
-        let contexts = match self.from_hosts {
-            true => &self.configuration.outgoing,
-            false => &self.configuration.incoming,
-        };
-        let context = contexts[self.random.below(contexts.len())];
-        let draws = self.random.next_u32();
-        let (identification, checksum) = ((draws >> 16) as u16, draws as u16);
-        let mut header = [0; PLAIN_BYTES];
-        write_ethernet(&mut header, 0x0200_0000_00ff, 0x0600_0000_0001, 0x0800);
-        write_ipv4(
-            &mut header[14..],
-            self.size - 14,
-            UDP,
-            context.source,
-            context.destination,
-        );
-        // With another identification the checksum is another one.
-        header[18..20].copy_from_slice(&identification.to_be_bytes());
-        header[24..26].fill(0);
-        let sum = crate::traffic::internet_checksum(&header[14..34]);
-        header[24..26].copy_from_slice(&sum.to_be_bytes());
-        header[34..36].copy_from_slice(&context.source_port.to_be_bytes());
-        header[36..38].copy_from_slice(&context.destination_port.to_be_bytes());
-        header[38..40].copy_from_slice(&((self.size - 34) as u16).to_be_bytes());
-        header[40..42].copy_from_slice(&checksum.to_be_bytes());
-        if self.from_hosts {
-            buffer.refill(&header, self.size);
-            return FIRST_HOST_PORT.into();
-        }
-        let rest = self.size - PLAIN_BYTES;
-        let length = if SHORT_BYTES + rest < 60 { rest + 1 } else { 0 };
-        let mut short = [0; SHORT_BYTES];
-        short[..4].copy_from_slice(&[OWN_STATION, context.station, PROTOCOL_CONTEXT_IPV4, 60]);
-        short[4..6].copy_from_slice(&context.id.to_be_bytes());
-        short[6] = PROFILE_UDP << 6 | length as u8;
-        short[7..9].copy_from_slice(&handwritten::check(&header[14..38]).to_be_bytes());
-        short[9..11].copy_from_slice(&identification.to_be_bytes());
-        short[11..13].copy_from_slice(&checksum.to_be_bytes());
-        buffer.refill(&short, SHORT_BYTES + rest);
-        port_of(context.station).into()
+/// Packets of flows with contexts, in turns from hosts and from other edges.
+fn packet(
+    configuration: &Configuration,
+    from_hosts: bool,
+    size: usize,
+    random: &mut Random,
+    buffer: &mut Packet,
+) -> u32 {
+    let contexts = match from_hosts {
+        true => &configuration.outgoing,
+        false => &configuration.incoming,
+    };
+    let context = contexts[random.below(contexts.len())];
+    let draws = random.next_u32();
+    let (identification, checksum) = ((draws >> 16) as u16, draws as u16);
+    let mut header = [0; PLAIN_BYTES];
+    write_ethernet(&mut header, 0x0200_0000_00ff, 0x0600_0000_0001, 0x0800);
+    write_ipv4(
+        &mut header[14..],
+        size - 14,
+        UDP,
+        context.source,
+        context.destination,
+    );
+    // With another identification the checksum is another one.
+    header[18..20].copy_from_slice(&identification.to_be_bytes());
+    header[24..26].fill(0);
+    let sum = internet_checksum(&header[14..34]);
+    header[24..26].copy_from_slice(&sum.to_be_bytes());
+    header[34..36].copy_from_slice(&context.source_port.to_be_bytes());
+    header[36..38].copy_from_slice(&context.destination_port.to_be_bytes());
+    header[38..40].copy_from_slice(&((size - 34) as u16).to_be_bytes());
+    header[40..42].copy_from_slice(&checksum.to_be_bytes());
+    if from_hosts {
+        buffer.refill(&header, size);
+        return FIRST_HOST_PORT.into();
     }
-
-    fn again(&self) -> Box<dyn Traffic> {
-        Box::new(EdgeTraffic::new(self.configuration.clone(), self.size))
-    }
+    let rest = size - PLAIN_BYTES;
+    let length = if SHORT_BYTES + rest < 60 { rest + 1 } else { 0 };
+    let mut short = [0; SHORT_BYTES];
+    short[..4].copy_from_slice(&[OWN_STATION, context.station, PROTOCOL_CONTEXT_IPV4, 60]);
+    short[4..6].copy_from_slice(&context.id.to_be_bytes());
+    short[6] = PROFILE_UDP << 6 | length as u8;
+    short[7..9].copy_from_slice(&handwritten::check(&header[14..38]).to_be_bytes());
+    short[9..11].copy_from_slice(&identification.to_be_bytes());
+    short[11..13].copy_from_slice(&checksum.to_be_bytes());
+    buffer.refill(&short, SHORT_BYTES + rest);
+    port_of(context.station).into()
 }

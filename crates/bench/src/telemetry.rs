@@ -11,7 +11,7 @@ use crate::contents::{Match, Target};
 use crate::random::Random;
 use crate::router::{NextHop, Prefix, next_hops, prefixes};
 use crate::source;
-use crate::traffic::{Traffic, internet_checksum, write_ethernet, write_ipv4};
+use crate::traffic::{drawn, internet_checksum, write_ethernet, write_ipv4};
 use crate::workload::Workload;
 use engine::control::{Entity, Operation, Update};
 use engine::{Packet, Switch};
@@ -189,25 +189,10 @@ pub fn node(count: usize, role: Role) -> Result<Workload, String> {
     Ok(Workload {
         switch,
         handwritten,
-        traffic: Box::new(move |size| Box::new(FlowTraffic::new(configuration.clone(), size))),
+        traffic: drawn(17, move |size, random, buffer| {
+            packet(&configuration, size, random, buffer)
+        }),
     })
-}
-
-/// Packets of watched flows; at a transit node with INT headers.
-struct FlowTraffic {
-    configuration: Rc<Configuration>,
-    size: usize,
-    random: Random,
-}
-
-impl FlowTraffic {
-    fn new(configuration: Rc<Configuration>, size: usize) -> FlowTraffic {
-        FlowTraffic {
-            configuration,
-            size,
-            random: Random::new(17),
-        }
-    }
 }
 
 /// Ethernet, IPv4 and UDP.
@@ -216,50 +201,50 @@ const PLAIN_BYTES: usize = 42;
 const INT_BYTES: usize = 16;
 const STACK_BYTES: usize = HOPS_BEFORE * HOP_WORDS * 4;
 
-impl Traffic for FlowTraffic {
-    fn next(&mut self, buffer: &mut Packet) -> u32 {
-        let watched = &self.configuration.watched;
-        let flow = watched[self.random.below(watched.len())];
-        let port = self.random.below(PORTS as usize) as u32;
-        let mut header = [0; PLAIN_BYTES + INT_BYTES + STACK_BYTES];
-        let with_int = self.configuration.role == Role::Transit;
-        let more = if with_int { INT_BYTES + STACK_BYTES } else { 0 };
-        let size = self.size + more;
-        write_ethernet(&mut header, 0x0200_0000_00ff, 0x0600_0000_0001, 0x0800);
-        write_ipv4(
-            &mut header[14..],
-            size - 14,
-            UDP,
-            flow.source,
-            flow.destination,
-        );
-        header[34..36].copy_from_slice(&5000u16.to_be_bytes());
-        header[36..38].copy_from_slice(&flow.port.unwrap_or(9).to_be_bytes());
-        header[38..40].copy_from_slice(&((size - 34) as u16).to_be_bytes());
-        // Whatever the payload makes it; some have none.
-        let checksum = (self.random.next_u32() & 0xffff) as u16;
-        let checksum = if checksum & 7 == 0 { 0 } else { checksum };
-        header[40..42].copy_from_slice(&checksum.to_be_bytes());
-        if with_int {
-            header[15] = INDICATOR << 2;
-            header[24..26].fill(0);
-            let checksum = internet_checksum(&header[14..34]);
-            header[24..26].copy_from_slice(&checksum.to_be_bytes());
-            let words = 3 + HOPS_BEFORE * HOP_WORDS;
-            header[42..46].copy_from_slice(&[0x10, words as u8, 0, 0]);
-            let left = HOPS - HOPS_BEFORE as u8;
-            header[46..50].copy_from_slice(&[0x20, 0, HOP_WORDS as u8, left]);
-            header[50..52].copy_from_slice(&INSTRUCTIONS.to_be_bytes());
-            header[52..54].copy_from_slice(&DOMAIN_ID.to_be_bytes());
-            for (i, byte) in header[58..].iter_mut().enumerate() {
-                *byte = i as u8;
-            }
+/// Packets of watched flows; at a transit node with INT headers.
+fn packet(
+    configuration: &Configuration,
+    size: usize,
+    random: &mut Random,
+    buffer: &mut Packet,
+) -> u32 {
+    let watched = &configuration.watched;
+    let flow = watched[random.below(watched.len())];
+    let port = random.below(PORTS as usize) as u32;
+    let mut header = [0; PLAIN_BYTES + INT_BYTES + STACK_BYTES];
+    let with_int = configuration.role == Role::Transit;
+    let more = if with_int { INT_BYTES + STACK_BYTES } else { 0 };
+    let size = size + more;
+    write_ethernet(&mut header, 0x0200_0000_00ff, 0x0600_0000_0001, 0x0800);
+    write_ipv4(
+        &mut header[14..],
+        size - 14,
+        UDP,
+        flow.source,
+        flow.destination,
+    );
+    header[34..36].copy_from_slice(&5000u16.to_be_bytes());
+    header[36..38].copy_from_slice(&flow.port.unwrap_or(9).to_be_bytes());
+    header[38..40].copy_from_slice(&((size - 34) as u16).to_be_bytes());
+    // Whatever the payload makes it; some have none.
+    let checksum = (random.next_u32() & 0xffff) as u16;
+    let checksum = if checksum & 7 == 0 { 0 } else { checksum };
+    header[40..42].copy_from_slice(&checksum.to_be_bytes());
+    if with_int {
+        header[15] = INDICATOR << 2;
+        header[24..26].fill(0);
+        let checksum = internet_checksum(&header[14..34]);
+        header[24..26].copy_from_slice(&checksum.to_be_bytes());
+        let words = 3 + HOPS_BEFORE * HOP_WORDS;
+        header[42..46].copy_from_slice(&[0x10, words as u8, 0, 0]);
+        let left = HOPS - HOPS_BEFORE as u8;
+        header[46..50].copy_from_slice(&[0x20, 0, HOP_WORDS as u8, left]);
+        header[50..52].copy_from_slice(&INSTRUCTIONS.to_be_bytes());
+        header[52..54].copy_from_slice(&DOMAIN_ID.to_be_bytes());
+        for (i, byte) in header[58..].iter_mut().enumerate() {
+            *byte = i as u8;
         }
-        buffer.refill(&header[..PLAIN_BYTES + more], size);
-        port
     }
-
-    fn again(&self) -> Box<dyn Traffic> {
-        Box::new(FlowTraffic::new(self.configuration.clone(), self.size))
-    }
+    buffer.refill(&header[..PLAIN_BYTES + more], size);
+    port
 }

@@ -1,5 +1,6 @@
 //! Packets to send: headers from a workload, with a payload of zeros up to the given size.
 
+use crate::random::Random;
 use engine::Packet;
 
 /// An endless sequence of packets of one size.
@@ -9,6 +10,43 @@ pub trait Traffic {
 
     /// The same sequence once more, from its beginning.
     fn again(&self) -> Box<dyn Traffic>;
+}
+
+/// From a size to packets that are drawn at random: `draw` writes the next one into a buffer, and gives the port that it arrives at.
+pub fn drawn<D>(seed: u64, draw: D) -> Box<dyn Fn(usize) -> Box<dyn Traffic>>
+where
+    D: FnMut(usize, &mut Random, &mut Packet) -> u32 + Clone + 'static,
+{
+    Box::new(move |size| {
+        Box::new(Drawn {
+            seed,
+            size,
+            random: Random::new(seed),
+            first: draw.clone(),
+            draw: draw.clone(),
+        })
+    })
+}
+
+struct Drawn<D> {
+    seed: u64,
+    size: usize,
+    random: Random,
+    first: D,
+    draw: D,
+}
+
+impl<D> Traffic for Drawn<D>
+where
+    D: FnMut(usize, &mut Random, &mut Packet) -> u32 + Clone + 'static,
+{
+    fn next(&mut self, buffer: &mut Packet) -> u32 {
+        (self.draw)(self.size, &mut self.random, buffer)
+    }
+
+    fn again(&self) -> Box<dyn Traffic> {
+        drawn(self.seed, self.first.clone())(self.size)
+    }
 }
 
 /// The Internet checksum of whole words (RFC 1071).

@@ -6,7 +6,7 @@ mod handwritten;
 
 use crate::random::Random;
 use crate::source;
-use crate::traffic::{Traffic, write_ethernet};
+use crate::traffic::{drawn, write_ethernet};
 use crate::workload::Workload;
 use engine::Packet;
 use engine::control::Entry;
@@ -47,45 +47,25 @@ pub fn workload(count: usize) -> Result<Workload, String> {
     Ok(Workload {
         switch,
         handwritten: Box::new(handwritten),
-        traffic: Box::new(move |size| Box::new(WideTraffic::new(count, size))),
+        traffic: drawn(7, move |size, random, buffer| {
+            packet(count, size, random, buffer)
+        }),
     })
 }
 
 /// Packets with bit strings.
-struct WideTraffic {
-    neighbours: usize,
-    size: usize,
-    random: Random,
-}
-
-impl WideTraffic {
-    fn new(neighbours: usize, size: usize) -> WideTraffic {
-        WideTraffic {
-            neighbours,
-            size,
-            random: Random::new(7),
-        }
+fn packet(neighbours: usize, size: usize, random: &mut Random, buffer: &mut Packet) -> u32 {
+    let mut header = [0; 54];
+    write_ethernet(&mut header, 0x0200_0000_00ff, 0x0600_0000_0001, 0xab37);
+    let neighbour = random.below(neighbours) as u16;
+    header[14..16].copy_from_slice(&neighbour.to_be_bytes());
+    header[16] = 64;
+    header[17] = random.next_u32() as u8;
+    for chunk in header[22..54].chunks_exact_mut(8) {
+        // Few bits: a packet is for some of many receivers.
+        let bits = random.next_u64() & random.next_u64() & random.next_u64();
+        chunk.copy_from_slice(&bits.to_be_bytes());
     }
-}
-
-impl Traffic for WideTraffic {
-    fn next(&mut self, buffer: &mut Packet) -> u32 {
-        let mut header = [0; 54];
-        write_ethernet(&mut header, 0x0200_0000_00ff, 0x0600_0000_0001, 0xab37);
-        let neighbour = self.random.below(self.neighbours) as u16;
-        header[14..16].copy_from_slice(&neighbour.to_be_bytes());
-        header[16] = 64;
-        header[17] = self.random.next_u32() as u8;
-        for chunk in header[22..54].chunks_exact_mut(8) {
-            // Few bits: a packet is for some of many receivers.
-            let bits = self.random.next_u64() & self.random.next_u64() & self.random.next_u64();
-            chunk.copy_from_slice(&bits.to_be_bytes());
-        }
-        buffer.refill(&header, self.size);
-        u32::from(neighbour) % 64
-    }
-
-    fn again(&self) -> Box<dyn Traffic> {
-        Box::new(WideTraffic::new(self.neighbours, self.size))
-    }
+    buffer.refill(&header, size);
+    u32::from(neighbour) % 64
 }
