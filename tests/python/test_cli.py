@@ -19,8 +19,10 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.utils import PcapNgWriter, wrpcap
 
-from holdfast import _core, cli, terminal
-from holdfast.cli import ENTRIES_EXAMPLE
+from holdfast import _core, terminal
+from holdfast.cli.programs import ENTRIES_EXAMPLE
+from holdfast.cli.shared import MAX_PORT
+from holdfast.cli.switches import COPIES_PER_S
 from holdfast.live import switch as live_switch
 
 APPS = Path(__file__).parents[2] / "python/holdfast/apps"
@@ -471,8 +473,8 @@ def test_a_console_keeps_colours_and_replaces_commands() -> None:
 
 
 def test_numbers_that_the_command_line_repeats_are_those_of_the_modules() -> None:
-    assert cli.MAX_PORT == live_switch.MAX_PORT
-    assert cli.COPIES_PER_S == _core.COPIES_PER_S
+    assert MAX_PORT == live_switch.MAX_PORT
+    assert COPIES_PER_S == _core.COPIES_PER_S
 
 
 def test_a_switch_says_what_controllers_lost() -> None:

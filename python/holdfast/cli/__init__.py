@@ -1,0 +1,72 @@
+"""The command line. Each command is a few lines that call other modules; this file lists them."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from holdfast import interrupts
+from holdfast._core import HoldfastError
+from holdfast.cli import applications, machine, networks, programs, switches
+from holdfast.cli.shared import errors, say
+from holdfast.subscribers import commands as bng
+
+app = typer.Typer(
+    name="holdfast",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"holdfast {version('holdfast')}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """P4_16 compiler, software switch, and a network on two clocks. Cut a link and measure the loss."""
+
+
+app.command()(networks.demo)
+app.command("compile")(programs.compile_command)
+app.command()(programs.trace)
+app.command()(switches.switch)
+app.command()(programs.stf)
+app.command()(machine.bench)
+app.command()(networks.topology)
+app.command()(networks.reproduce)
+app.command()(networks.compare)
+app.command()(applications.collect)
+app.add_typer(switches.ports, name="port")
+app.add_typer(applications.bier, name="bier")
+app.add_typer(applications.firewall, name="firewall")
+app.add_typer(bng.app, name="bng")
+app.command()(machine.doctor)
+
+
+def main() -> None:
+    """Entry point: every error of the family, and of the system, ends in one message and exit status 1."""
+    interrupts.end_quietly()
+    try:
+        app(prog_name="holdfast")
+    except HoldfastError as error:
+        say("error", error)
+        sys.exit(1)
+    except OSError as error:
+        # For example a full disk, or a folder that is a file: a traceback would not help.
+        where = f"{error.filename}: " if error.filename is not None else ""
+        say("error", f"{where}{error.strerror or error}")
+        sys.exit(1)
+    except KeyboardInterrupt:
+        errors.print("interrupted")
+        sys.exit(interrupts.STATUS)

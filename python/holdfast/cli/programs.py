@@ -1,0 +1,274 @@
+"""Commands for one program: compile, trace, stf. The command switch loads its program here, too."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.progress import MofNCompleteColumn, Progress
+from rich.table import Table
+from rich.text import Text
+
+from holdfast import interrupts, whole_files
+from holdfast._core import CompileError, HoldfastError, Program
+from holdfast.cli.shared import (
+    MAX_PORT,
+    Defines,
+    Includes,
+    P4Info,
+    check_folder,
+    console,
+    errors,
+    fail,
+    writing,
+)
+from holdfast.regular_files import MOST_TEXT_BYTES, read_regular
+from holdfast.terminal import printable
+
+if TYPE_CHECKING:
+    from holdfast.stf import Report
+
+ENTRIES_EXAMPLE = "tables: {ipv4_lpm: [{match: {hdr.ipv4.dst_addr: 10.0.0.0/8}, action: drop}]}"
+
+
+TEXT_BYTES = 1 << 16
+"""The part of a file that is searched for bytes that are not text."""
+
+ARTIFACT_BEGINS = b"holdfast_ir "
+
+MAX_ARTIFACT_BYTES = 1 << 30
+
+
+def macros(defines: list[str]) -> dict[str, str]:
+    """``NAME=VALUE`` and ``NAME``, which means 1, by name."""
+    return {name: value if given else "1" for name, given, value in (d.partition("=") for d in defines)}
+
+
+def _check_includes(includes: list[Path]) -> None:
+    for directory in includes:
+        if not directory.is_dir():
+            fail(f"-I: there is no directory {str(directory)!r}")
+
+
+def _check_source(source: Path, includes: list[Path]) -> None:
+    if source.is_dir():
+        fail(f"{str(source)!r} is a directory, not a program")
+    if not source.is_file():
+        fail(f"there is no file {str(source)!r}")
+    with source.open("rb") as file:
+        if b"\0" in file.read(TEXT_BYTES):
+            fail(f"{str(source)!r} is not P4 source: it contains bytes that are not text")
+    _check_includes(includes)
+
+
+def examine(source: Path, defines: list[str], includes: list[Path], as_json: bool) -> None:
+    """Prints what a program reads that may not be there; ends the command with 1 if there is something."""
+    _check_source(source, includes)
+    found = Program.examine(str(source), include_dirs=[str(i) for i in includes], defines=macros(defines))
+    if as_json:
+        names = ("code", "severity", "message", "file", "line", "column", "rendered")
+        sys.stdout.write(json.dumps([{name: getattr(d, name) for name in names} for d in found], indent=2) + "\n")
+    else:
+        sys.stderr.write("".join(f"{d.rendered}\n" for d in found))
+    raise typer.Exit(1 if found else 0)
+
+
+def compile_or_fail(source: Path, defines: list[str], includes: list[Path], library: bool = False) -> Program:
+    """Compiles, printing warnings; diagnostics go to standard error as they are.
+
+    A file without `main` ends the command: with success if ``library`` says that having checked it is enough.
+    """
+    _check_source(source, includes)
+    try:
+        program = Program.compile(str(source), include_dirs=[str(i) for i in includes], defines=macros(defines))
+    except CompileError as error:
+        sys.stderr.write(f"{error}\n")
+        raise typer.Exit(0 if library and all(d.severity == "warning" for d in error.diagnostics) else 1) from None
+    for warning in program.warnings:
+        sys.stderr.write(f"{warning.rendered}\n")
+    return program
+
+
+def _is_artifact(file: Path) -> bool:
+    """Whether `compile` wrote the file; otherwise it counts as source."""
+    if not file.is_file():
+        return False
+    with file.open("rb") as stream:
+        return stream.read(len(ARTIFACT_BEGINS)) == ARTIFACT_BEGINS
+
+
+def load_or_fail(
+    file: Path, defines: list[str], includes: list[Path], p4info: Path | None, *, needs_p4info: bool
+) -> Program:
+    """A program from its source, or from the output of `compile` with its P4Info."""
+    if not _is_artifact(file):
+        if p4info is not None:
+            fail(f"--p4info belongs to a compiled program, and {str(file)!r} is source")
+        return compile_or_fail(file, defines, includes)
+    if defines or includes:
+        fail(f"{str(file)!r} is compiled: -D and -I belong to source")
+    beside = p4info or file.with_suffix(".p4info.txtpb")
+    text = ""
+    if beside.exists():
+        try:
+            text = read_regular(beside, MOST_TEXT_BYTES, HoldfastError).decode()
+        except UnicodeDecodeError:
+            fail(f"{str(beside)!r} is not a P4Info in protobuf text format")
+    elif p4info is not None or needs_p4info:
+        fail(f"there is no P4Info {str(beside)!r} of the compiled program: give it with --p4info, or compile again")
+    try:
+        artifact = read_regular(file, MAX_ARTIFACT_BYTES, HoldfastError)
+    except HoldfastError as error:
+        fail(str(error))
+    try:
+        return Program.from_artifact(artifact, text)
+    except HoldfastError as error:
+        fail(f"{file}: {error}")
+
+
+def compile_command(
+    source: Annotated[Path, typer.Argument(help="P4_16 program for v1model or PSA.")],
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Compiled program (device config).")] = None,
+    p4info: Annotated[Path | None, typer.Option("--p4info", help="P4Info in protobuf text format.")] = None,
+    emit_ir: Annotated[bool, typer.Option("--emit-ir", help="Print the intermediate representation.")] = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Write nothing; name reads of invalid headers and variables without a value, with the path there.",
+        ),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="With --check: print JSON.")] = False,
+    define: Defines = [],  # noqa: B006
+    include: Includes = [],  # noqa: B006
+) -> None:
+    """Compile a program and write NAME.holdfast and NAME.p4info.txtpb into the current directory.
+
+    A file without `main` is only checked.
+    """
+    if _is_artifact(source):
+        fail(f"{str(source)!r} is compiled already: compile takes source")
+    if as_json and not check:
+        fail("--json belongs to --check")
+    if check:
+        if output is not None or p4info is not None or emit_ir:
+            fail("--check writes nothing: leave out --output, --p4info and --emit-ir")
+        examine(source, define, include, as_json)
+    program = compile_or_fail(source, define, include, library=True)
+    artifact = program.artifact()
+    if emit_ir:
+        sys.stdout.write(artifact.decode())
+        return
+    output = output or Path(f"{source.stem}.holdfast")
+    p4info = p4info or Path(f"{source.stem}.p4info.txtpb")
+    with writing(output):
+        whole_files.write_bytes(output, artifact)
+    with writing(p4info):
+        whole_files.write_text(p4info, program.p4info)
+    console.print(f"{output}: {len(artifact)} bytes, {p4info}: P4Info", markup=False, highlight=False, soft_wrap=True)
+
+
+def trace(
+    source: Annotated[Path, typer.Argument(help="P4_16 program for v1model or PSA, or its compiled form.")],
+    packet: Annotated[str, typer.Option(help="Hexadecimal bytes, or a capture file (pcap, pcapng).")],
+    entries: Annotated[
+        Path | None,
+        typer.Option(
+            help=f"Entries to install first (YAML), as in {ENTRIES_EXAMPLE}; also multicast_groups, clone_sessions, registers."
+        ),
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=MAX_PORT, help="Ingress port of the packet.")] = 1,
+    assignments: Annotated[
+        bool, typer.Option("--assignments", help="Also show every assignment to a variable.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    p4info: P4Info = None,
+    define: Defines = [],  # noqa: B006
+    include: Includes = [],  # noqa: B006
+) -> None:
+    """Show the path of a packet through a program, step by step."""
+    from holdfast import tracing
+
+    program = load_or_fail(source, define, include, p4info, needs_p4info=entries is not None)
+    packets = tracing.read_packets(packet)
+    traces = tracing.trace(program, entries, packets, port, text=not as_json, assignments=assignments)
+    if as_json:
+        sys.stdout.write(json.dumps([json.loads(trace) for trace in traces], indent=2) + "\n")
+    else:
+        # One by one: the traces of a large capture do not fit into memory.
+        for number, text in enumerate(traces):
+            sys.stdout.write(printable(f"\n{text}" if number else text))
+
+
+class Executors(StrEnum):
+    """One of the executors, or both and a comparison."""
+
+    JIT = "jit"
+    INTERPRETER = "interpreter"
+    BOTH = "both"
+
+
+STATUS_STYLES = {"passed": "green", "passed without packets": "cyan", "failed": "bold red", "skipped": "yellow"}
+
+
+def stf(
+    places: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH...",
+            help="Scripts NAME.stf beside programs NAME.p4, or directories of them, searched recursively.",
+        ),
+    ],
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Also write the results to this file.")
+    ] = None,
+    executor: Annotated[Executors, typer.Option(help="Executor of the packets.")] = Executors.BOTH,
+    pattern: Annotated[str, typer.Option("--filter", metavar="GLOB", help="Run only scripts whose names match.")] = "*",
+    all_cases: Annotated[bool, typer.Option("--all", help="Also list passed tests.")] = False,
+    define: Defines = [],  # noqa: B006
+    include: Includes = [],  # noqa: B006
+) -> None:
+    """Run packet tests in p4c's script format on both executors. The exit status is 1 if one fails."""
+    from holdfast import stf as suite
+
+    check_folder(json_file)
+    _check_includes(include)
+    where = ", ".join(map(str, places))
+    try:
+        chosen = suite.scripts(places, pattern)
+    except OSError as error:
+        fail(f"cannot read {error.filename or where!r}: {error.strerror or error}")
+    if not chosen:
+        fail(f"there is no script {pattern + '.stf'!r} in {where!r}")
+    columns = (*Progress.get_default_columns(), MofNCompleteColumn())
+    bar = Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal)
+    with interrupts.raised(), bar:
+        task = bar.add_task("", total=len(chosen))
+        show = partial(bar.update, task, advance=1)
+        report = suite.run(
+            chosen, executor.value, [str(i) for i in include], macros(define), lambda name: show(description=name)
+        )
+    if json_file:
+        with writing(json_file):
+            whole_files.write_text(json_file, json.dumps(report.json(), indent=2) + "\n")
+    _print_cases(report, all_cases)
+    if report.count("failed"):
+        raise typer.Exit(1)
+
+
+def _print_cases(report: Report, all_cases: bool) -> None:
+    table = Table(title="packet tests", title_justify="left", box=None, pad_edge=False)
+    for column in ("name", "status", "reason"):
+        table.add_column(column, overflow="fold")
+    for case in report.cases:
+        if all_cases or case.status != "passed":
+            table.add_row(Text(case.name), Text(case.status, STATUS_STYLES[case.status]), Text(case.reason))
+    if table.row_count:
+        console.print(table)
+    counts = (f"[{style}]{report.count(status)} {status}[/]" for status, style in STATUS_STYLES.items())
+    console.print(", ".join(counts), highlight=False)

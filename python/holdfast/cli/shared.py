@@ -1,0 +1,98 @@
+"""What commands share: their messages on both streams, and the types of options that several have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.text import Text
+
+from holdfast import interrupts
+from holdfast.terminal import Console
+
+# Names and addresses may contain emoji codes, as in "ring:x:".
+console = Console(emoji=False)
+errors = Console(stderr=True, emoji=False)
+
+
+class Executor(StrEnum):
+    """The two executors of the switch."""
+
+    JIT = "jit"
+    INTERPRETER = "interpreter"
+
+
+class Io(StrEnum):
+    """How frames leave a live port."""
+
+    AUTO = "auto"
+    AF_PACKET = "af_packet"
+    AF_XDP = "af_xdp"
+
+
+MAX_PORT = 510
+"""The last port of a switch. The modules that know it take long to import."""
+
+MAX_SEEDS = 100_000
+MAX_JOBS = 1024
+
+Defines = Annotated[list[str], typer.Option("--define", "-D", metavar="NAME[=VALUE]", help="Preprocessor macro.")]
+DeviceId = Annotated[int, typer.Option(help="P4Runtime device id of the switch.")]
+P4Info = Annotated[
+    Path | None,
+    typer.Option(
+        "--p4info", help="P4Info of a compiled program.", show_default="NAME.p4info.txtpb beside NAME.holdfast"
+    ),
+]
+Includes = Annotated[list[Path], typer.Option("--include", "-I", help="Directory to search for #include <...>.")]
+
+
+def say(kind: str, message: object) -> None:
+    """One line on standard error, never wrapped, so that programs can search it."""
+    errors.print(f"{kind}: {message}", markup=False, highlight=False, soft_wrap=True)
+
+
+def fail(message: str) -> NoReturn:
+    """Ends the command with one clear message."""
+    say("error", message)
+    raise typer.Exit(1)
+
+
+def check_folder(file: Path | None) -> None:
+    """Ends the command before the work if it could not write its results."""
+    if file is not None and not file.absolute().parent.is_dir():
+        fail(f"there is no directory for {str(file)!r}")
+
+
+@contextmanager
+def writing(file: Path) -> Iterator[None]:
+    """Reports a failure to write a requested file."""
+    try:
+        yield
+    except OSError as error:
+        fail(f"cannot write {str(file)!r}: {error.strerror}")
+
+
+def progress(text: str) -> None:
+    """Shows progress on a terminal."""
+    errors.print(Text(text, style="dim"))
+
+
+@contextmanager
+def resumable() -> Iterator[None]:
+    """Ends the command, when it is interrupted, with the advice to run it once more."""
+    try:
+        with interrupts.raised():
+            yield
+    except KeyboardInterrupt:
+        errors.print("interrupted; the same command continues from here", soft_wrap=True)
+        raise typer.Exit(interrupts.STATUS) from None
+
+
+def say_where(out: Path) -> None:
+    """Names a folder with a report."""
+    console.print(f"results in {out}/; open {out}/report.html", markup=False, highlight=False, soft_wrap=True)
