@@ -83,18 +83,27 @@ class SplitGateway(Controller):
         return self._user_plane
 
     def on_start(self) -> None:
-        """Takes over the switches, and starts the control plane."""
+        """Takes over the switches, and starts the control plane. Forwarding planes that are off come later, unless all are."""
         cables, clock = self._cables, NetworkClock(self.plane)
         name, trunk, port = cables.authentication
+        there = [each for each in cables.planes if self._is_up(each)] or list(cables.planes)
         self._user_plane = SplitPlane(
             self._edges,
             Balancer(self._client(cables.balancer), cables.uplinks),
             AuthenticationPlane(self._client(name), trunk, port),
-            {each: ForwardingPlane(self._client(each), *ports) for each, ports in cables.planes.items()},
+            {each: self._ports(each) for each in there},
             clock,
             drain_s=self._drain_ms / 1000,
         )
         self._start(self._user_plane, clock)
+
+    def _ports(self, name: str) -> ForwardingPlane:
+        return ForwardingPlane(self._client(name), *self._cables.planes[name])
+
+    def _is_up(self, name: str) -> bool:
+        """Whether both links to a forwarding plane are."""
+        _, *ports = self._cables.planes[name]
+        return all(self.plane.port_is_up(self._cables.balancer, each) for each in ports)
 
     def _client(self, switch: str) -> Client:
         client = self.clients.get(switch)
@@ -108,14 +117,31 @@ class SplitGateway(Controller):
             self.user_plane.packet_in(packet, metadata)
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """A forwarding plane, unless it is the last, is lost when one of its two links goes down, and returns when both are up."""
-        if switch != self._cables.balancer:
+        """A forwarding plane is lost when one of its two links goes down, and returns when both are up.
+
+        The last one keeps its lines. It gets back what it lacks when it returns, and so do the other switches: of the balancer,
+        which reports nothing while it is off, the authentication plane's port tells.
+        """
+        cables, user_plane = self._cables, self.user_plane
+        name, trunk, authentication_port = cables.authentication
+        if up and (switch, port) == (name, trunk):
+            user_plane.restore_balancer()
+        if switch != cables.balancer:
             return
-        for name, (trunk, access_port, core_port) in self._cables.planes.items():
-            if port not in (access_port, core_port):
+        if up and port == authentication_port:
+            user_plane.restore_authentication()
+        for name, (_, *ports) in cables.planes.items():
+            if port not in ports:
                 continue
-            there = name in self.user_plane.planes
-            if not up and there and len(self.user_plane.planes) > 1:
-                self.user_plane.lost(name)
-            elif up and not there and all(self.plane.port_is_up(switch, each) for each in (access_port, core_port)):
-                self.user_plane.add(name, ForwardingPlane(self._client(name), trunk, access_port, core_port))
+            if up and self._is_up(name):
+                if name in user_plane.planes:
+                    user_plane.restore(name)
+                else:
+                    user_plane.add(name, self._ports(name))
+            self._leave_planes_that_are_off()
+
+    def _leave_planes_that_are_off(self) -> None:
+        planes = list(self.user_plane.planes)
+        off = [each for each in planes if not self._is_up(each)]
+        if gone := off[: len(planes) - 1]:
+            self.user_plane.lost(*gone)

@@ -2,12 +2,14 @@
 
 Sessions of a line are on the plane that serves the line's bucket. A handover makes them on the new plane first, then has the
 balancer serve the bucket from there, and removes them from the old plane when no packet can be on its way any more. Both
-directions of a bucket change with one entry.
+directions of a bucket change with one entry. A switch that comes back, perhaps without its tables, is restored.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 
@@ -19,7 +21,7 @@ from holdfast.apps.bng.frames import check_line, tagged, untagged
 from holdfast.apps.bng.sessions import CHUNK, SessionTables, total
 from holdfast.apps.bng.single import Handler, answer_neighbour, configure_control, drops, refuse
 from holdfast.control.tables import EntryKey, MatchValue, TableEntry, TableWriter, read_entries
-from holdfast.errors import NetworkError
+from holdfast.errors import HoldfastError, NetworkError
 from holdfast.p4runtime.client import Client
 from holdfast.subscribers.plane import Clock, Line, Session, Usage
 
@@ -54,6 +56,10 @@ class Balancer:
     uplinks: Mapping[str, int]
 
 
+_DRAINED = b"drained"
+"""Metadata of the balancer's entry for a plane that an operator has drained, so that the next controller knows it, too."""
+
+
 @dataclass
 class _Plane:
     name: str
@@ -79,7 +85,7 @@ class SplitPlane:
     """The `UserPlane` of these switches.
 
     ``drain_s``: how long after a change of the balancer a packet can still be on its way through the old plane. What earlier
-    controllers have left is taken over, also a handover that was not finished.
+    controllers have left is taken over, also a handover that was not finished, and planes that are drained.
     """
 
     def __init__(
@@ -106,21 +112,56 @@ class SplitPlane:
             name: _Plane(name, cables, SessionTables(cables.client, Way(edges, cables.trunk)))
             for name, cables in planes.items()
         }
-        configure_control(authentication.client, edges)
+        self._drained: set[str] = set()
         for plane in self._planes.values():
             configure_control(plane.cables.client, edges)
-        self._write_authentication()
+        self.restore_authentication()
         self._table = TableWriter(balancer.client)
         self._adopt()
 
     # ---- Start ----
 
-    def _write_authentication(self) -> None:
+    def restore_authentication(self, client: Client | None = None) -> None:
+        """Writes to the authentication plane what it lacks. ``client``: a new one, if its process is another."""
+        if client is not None:
+            self._authentication = dataclasses.replace(self._authentication, client=client)
+        configure_control(self._authentication.client, self._edges)
         writer = TableWriter(self._authentication.client)
         writer.adopt(read_entries(self._authentication.client, program.PORTS))
         writer.write(edge_entries(self._edges, self._authentication.trunk, forwards=False))
 
     def _adopt(self) -> None:
+        found = self._read_balancer()
+        by_port = {plane.cables.access_port: name for name, plane in self._planes.items()}
+        for entry in found:
+            if entry.table == program.BALANCER_PORTS and entry.metadata == _DRAINED:
+                number = entry.match["port"]
+                if isinstance(number, int) and number in by_port:
+                    self._drained.add(by_port[number])
+        wanted = assigned(self._takers())
+        self._serving = dict(wanted)
+        for entry in found:
+            if entry.table == program.BUCKET_TABLE:
+                number, port = entry.match["bucket"], int(entry.params["access"])
+                if isinstance(number, int) and port in by_port:
+                    self._serving[number] = by_port[port]
+        # A handover that was not finished: its sessions are made where they are served, and removed elsewhere.
+        for plane in self._planes.values():
+            stray = [each for each in plane.sessions.installed.values() if self._plane_of(each.line) is not plane]
+            for each in stray:
+                to = self._plane_of(each.line).sessions
+                if each.session_id not in to:
+                    to.install([each])
+            self._retire(plane, [each.session_id for each in stray])
+        for session in self._sessions():
+            keys = tuple(entry.key for entry in destinations(session, bucket_of(session.line)))
+            self._keys[session.session_id] = keys
+            self._owners |= dict.fromkeys(keys, session.session_id)
+        self._write_balancer()
+        if self._serving != wanted:  # a plane has come or gone, or was drained, when no controller was there
+            self._rebalance()
+
+    def _read_balancer(self) -> list[TableEntry]:
         client = self._balancer.client
         tables = (
             program.BALANCER_PORTS,
@@ -134,41 +175,54 @@ class SplitPlane:
         client.set_default(program.AUTHENTICATION, program.TO_PLANE, {"port": self._authentication.access_port})
         rates = self._edges.control.core
         client.configure_meter(program.CORE_RATE, 0, (rates.per_s, rates.burst, rates.per_s, rates.burst))
-        by_port = {plane.cables.access_port: name for name, plane in self._planes.items()}
-        self._serving = assigned(self._planes)
-        for entry in found:
-            if entry.table == program.BUCKET_TABLE:
-                number, port = entry.match["bucket"], int(entry.params["access"])
-                if isinstance(number, int) and port in by_port:
-                    self._serving[number] = by_port[port]
-        self._table.change(self._static())
-        self._serve(range(program.BUCKETS))
-        # A handover that was not finished: its sessions are made where they are served, and removed elsewhere.
-        for plane in self._planes.values():
-            stray = [each for each in plane.sessions.installed.values() if self._plane_of(each.line) is not plane]
-            for each in stray:
-                to = self._plane_of(each.line).sessions
-                if each.session_id not in to:
-                    to.install([each])
-            self._retire(plane, [each.session_id for each in stray])
-        wanted: dict[EntryKey, TableEntry] = {}
-        installed = [session for plane in self._planes.values() for session in plane.sessions.installed.values()]
-        for session in installed:
-            entries = destinations(session, bucket_of(session.line))
-            self._keys[session.session_id] = tuple(entry.key for entry in entries)
-            self._owners |= dict.fromkeys(self._keys[session.session_id], session.session_id)
-            wanted |= {entry.key: entry for entry in entries}
-        known = [e for e in self._table.installed if e.table in (program.DESTINATIONS_V4, program.DESTINATIONS_V6)]
-        self._change(wanted.values(), [entry.key for entry in known if entry.key not in wanted])
+        return found
+
+    def _write_balancer(self) -> None:
+        """Writes to the balancer what it lacks, and removes what it should not have."""
+        wanted = {entry.key: entry for entry in (*self._static(), *self._buckets(range(program.BUCKETS)))}
+        for session in self._sessions():
+            wanted |= {entry.key: entry for entry in destinations(session, bucket_of(session.line))}
+        self._change(wanted.values(), [entry.key for entry in self._table.installed if entry.key not in wanted])
+
+    def restore_balancer(self, client: Client | None = None) -> None:
+        """Writes to the balancer what it lacks: it has come back. ``client``: a new one, if its process is another."""
+        if client is not None:
+            self._balancer = dataclasses.replace(self._balancer, client=client)
+            self._table = TableWriter(client)
+        self._read_balancer()
+        self._write_balancer()
+
+    def restore(self, name: str, cables: ForwardingPlane | None = None) -> None:
+        """A plane that kept its lines has come back: it gets what it lacks, with the usage that was asked for last.
+
+        ``cables``: new ones, if its process is another.
+        """
+        self._check(name)
+        old = self._planes[name]
+        cables = cables or old.cables
+        sessions = SessionTables(cables.client, Way(self._edges, cables.trunk))
+        configure_control(cables.client, self._edges)
+        wanted, there = old.sessions.installed, dict(sessions.installed)
+        sessions.remove([number for number in there if number not in wanted])
+        lacking = [session for number, session in wanted.items() if there.get(number) != session]
+        earlier = {
+            session.session_id: self._heard.get(session.session_id, NO_USAGE)
+            for session in lacking
+            if session.session_id not in there
+        }
+        sessions.install(lacking, earlier)
+        self._planes[name] = _Plane(name, cables, sessions)
 
     def _static(self) -> list[TableEntry]:
-        def role(port: int, name: str) -> TableEntry:
-            return TableEntry(program.BALANCER_PORTS, {"port": port}, program.SET_ROLE, {"number": program.ROLES[name]})
+        def role(port: int, name: str, metadata: bytes = b"") -> TableEntry:
+            number = {"number": program.ROLES[name]}
+            return TableEntry(program.BALANCER_PORTS, {"port": port}, program.SET_ROLE, number, metadata=metadata)
 
         entries = [role(port.port, "access") for port in self._edges.access]
         entries.append(role(self._authentication.access_port, "plane"))
         for plane in self._planes.values():
-            entries += [role(plane.cables.access_port, "plane"), role(plane.cables.core_port, "plane_core")]
+            mark = _DRAINED if plane.name in self._drained else b""
+            entries += [role(plane.cables.access_port, "plane", mark), role(plane.cables.core_port, "plane_core")]
         for port in dict.fromkeys(self._balancer.uplinks.values()):
             entries.append(role(port, "core"))
         for mac, port in self._balancer.uplinks.items():
@@ -176,14 +230,14 @@ class SplitPlane:
             entries.append(TableEntry(program.UPLINKS, key, program.TO_UPLINK, {"port": port}))
         return entries
 
-    def _serve(self, buckets: Iterable[int]) -> None:
-        """Makes the balancer serve these buckets from their planes, each batch between two packets."""
+    def _buckets(self, numbers: Iterable[int]) -> list[TableEntry]:
+        """The balancer's entries that have these buckets served from their planes, each batch between two packets."""
         entries = []
-        for bucket in buckets:
-            cables = self._planes[self._serving[bucket]].cables
+        for number in numbers:
+            cables = self._planes[self._serving[number]].cables
             params = {"access": cables.access_port, "core": cables.core_port}
-            entries.append(TableEntry(program.BUCKET_TABLE, {"bucket": bucket}, program.SERVE, params))
-        self._change(entries, [])
+            entries.append(TableEntry(program.BUCKET_TABLE, {"bucket": number}, program.SERVE, params))
+        return entries
 
     def _change(self, put: Iterable[TableEntry], removed: Iterable[EntryKey]) -> None:
         """Changes the balancer's entries in atomic batches of bounded size; those that go, go first."""
@@ -194,6 +248,14 @@ class SplitPlane:
             self._table.change(new[first : first + 4 * CHUNK])
 
     # ---- What there is ----
+
+    def _sessions(self) -> list[Session]:
+        return [session for plane in self._planes.values() for session in plane.sessions.installed.values()]
+
+    def _takers(self, without: Iterable[str] = ()) -> list[str]:
+        """The planes that lines can be served from: those that are not drained, if there are any."""
+        there = [name for name in self._planes if name not in set(without)]
+        return [name for name in there if name not in self._drained] or there
 
     def _plane_of(self, line: Line) -> _Plane:
         return self._planes[self._serving[bucket_of(line)]]
@@ -206,6 +268,11 @@ class SplitPlane:
     def planes(self) -> dict[str, int]:
         """Sessions by forwarding plane."""
         return {name: len(plane.sessions) for name, plane in self._planes.items()}
+
+    @property
+    def drained(self) -> frozenset[str]:
+        """Planes that serve no line because an operator says so; one of them may be lost."""
+        return frozenset(self._drained)
 
     def serving(self, line: Line) -> str:
         """The plane that serves a line."""
@@ -330,13 +397,33 @@ class SplitPlane:
     # ---- Handover ----
 
     def drain(self, name: str, done: Callable[[], None] | None = None) -> None:
-        """Hands all sessions of a plane over to the others, make before break; ``done`` is called when none is left there."""
-        self._check(name)
-        self.rebalance([each for each in self._planes if each != name], done)
+        """Hands all sessions of a plane over to the others, make before break; it serves no line until :meth:`undrain`.
 
-    def rebalance(self, names: Iterable[str] | None = None, done: Callable[[], None] | None = None) -> None:
-        """Hands over what has to move for these planes to serve all lines (by default all planes), make before break."""
-        wanted = assigned(self._planes if names is None else names)
+        ``done`` is called when none is left there. Raises :class:`NetworkError` if no other plane is left.
+        """
+        self._check(name)
+        if not self._planes.keys() - self._drained - {name}:
+            raise NetworkError(f"no forwarding plane but {name!r} is left")
+        self._drained.add(name)
+        try:
+            self._table.change(self._static())
+            self._rebalance(done)
+        except HoldfastError:
+            self._drained.discard(name)
+            with suppress(HoldfastError):
+                self._table.change(self._static())
+            raise
+
+    def undrain(self, name: str, done: Callable[[], None] | None = None) -> None:
+        """Gives a drained plane its share of lines again, make before break; ``done`` is called when it has them alone."""
+        self._check(name)
+        self._drained.discard(name)
+        self._table.change(self._static())
+        self._rebalance(done)
+
+    def _rebalance(self, done: Callable[[], None] | None = None) -> None:
+        """Hands over what has to move for the planes to serve their shares of lines, make before break."""
+        wanted = assigned(self._takers())
         moving = [bucket for bucket, name in wanted.items() if self._serving[bucket] != name]
         leaving: dict[str, list[int]] = {}
         arriving: dict[str, list[Session]] = {}
@@ -351,7 +438,7 @@ class SplitPlane:
             self._planes[name].sessions.install(sessions)
         for bucket in moving:
             self._serving[bucket] = wanted[bucket]
-        self._serve(moving)
+        self._change(self._buckets(moving), [])
 
         def finish() -> None:
             for name, numbers in leaving.items():
@@ -359,7 +446,11 @@ class SplitPlane:
                 if plane is not None:
                     known = plane.sessions.installed
                     there = [number for number in numbers if number in known]
-                    self._retire(plane, [number for number in there if self._plane_of(known[number].line) is not plane])
+                    # A plane that has failed since then is found to be lost.
+                    with suppress(HoldfastError):
+                        self._retire(
+                            plane, [number for number in there if self._plane_of(known[number].line) is not plane]
+                        )
             if done is not None:
                 done()
 
@@ -381,7 +472,7 @@ class SplitPlane:
         """
         for name in names:
             self._check(name)
-        wanted = assigned(each for each in self._planes if each not in names)
+        wanted = assigned(self._takers(names))
         failed = [self._planes.pop(name) for name in names]
         moving = [bucket for bucket, server in self._serving.items() if server in names]
         for bucket in moving:
@@ -390,15 +481,19 @@ class SplitPlane:
         for plane in failed:
             for number, session in plane.sessions.installed.items():
                 to = self._plane_of(session.line)
-                if number not in to.sessions:
-                    arriving.setdefault(to.name, []).append(session)
+                # One that was being handed over is there already, without the usage that the old plane had.
+                if number not in to.sessions or to.sessions.earlier(number) == NO_USAGE:
+                    arriving.setdefault(to.name, []).append(to.sessions.installed.get(number, session))
         for target, sessions in arriving.items():
             earlier = {s.session_id: self._heard.get(s.session_id, NO_USAGE) for s in sessions}
             self._planes[target].sessions.install(sessions, earlier)
-        self._serve(moving)
+        self._change(self._buckets(moving), [])
 
     def add(self, name: str, cables: ForwardingPlane, done: Callable[[], None] | None = None) -> None:
-        """A plane joins, or one that was lost returns: it gets its share of lines. What it forwarded before is forgotten."""
+        """A plane joins, or one that was lost returns: it gets its share of lines, unless it is drained.
+
+        What it forwarded before is forgotten.
+        """
         if name in self._planes:
             raise NetworkError(f"there is a forwarding plane {name!r} already")
         plane = _Plane(name, cables, SessionTables(cables.client, Way(self._edges, cables.trunk)))
@@ -406,7 +501,7 @@ class SplitPlane:
         configure_control(cables.client, self._edges)
         self._planes[name] = plane
         self._table.change(self._static())
-        self.rebalance(done=done)
+        self._rebalance(done)
 
     def _check(self, name: str) -> None:
         if name not in self._planes:

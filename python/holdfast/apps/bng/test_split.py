@@ -117,7 +117,7 @@ class Gateway:
     def plane(self) -> SplitPlane:
         return self.controller.user_plane
 
-    def streams(self, per_s: float, stop_s: float) -> list[tuple[int, Session, bool]]:
+    def streams(self, per_s: float, stop_s: float, start_s: float = 0.0) -> list[tuple[int, Session, bool]]:
         """Flows of all subscribers, both ways, with so many packets per second in all."""
         rate = per_s / (2 * SUBSCRIBERS)
         found = []
@@ -131,6 +131,7 @@ class Gateway:
                     payload_bytes=100,
                     source_port=5000 + number,
                     destination_port=6000 + 2 * number + is_up,
+                    start_s=start_s,
                     stop_s=stop_s,
                     log_packets=False,
                 )
@@ -275,13 +276,13 @@ def test_a_planned_handover_loses_no_packet_at_100000_packets_per_second(gateway
     at.network.run(0.2)
     assert at.plane.planes["forward1"] == 0 and sum(at.plane.planes.values()) == SUBSCRIBERS
     assert done == [pytest.approx(0.105)]
-    at.plane.rebalance(done=lambda: done.append(at.clock.now()))
+    at.plane.undrain("forward1", lambda: done.append(at.clock.now()))
     at.network.run(0.3)
     assert at.plane.planes == before
     # Back and forth before the first has finished.
     at.plane.drain("forward2")
     at.network.run(0.301)
-    at.plane.rebalance()
+    at.plane.undrain("forward2")
     at.network.run(0.302)
     at.plane.drain("forward3")
     at.network.run(0.6)
@@ -334,6 +335,149 @@ def test_several_planes_are_lost_at_once(gateway: Callable[..., Gateway]) -> Non
     assert at.plane.planes == {"forward3": SUBSCRIBERS}
 
 
+def empty(at: Gateway, switch: str) -> None:
+    """What a switch that was off has when it comes back."""
+    client = at.network.clients[switch]
+    client.set_pipeline(at.network.programs[switch])
+    assert not [entry for table in client.p4info.message.tables for entry in client.read_table(table.preamble.name)]
+
+
+def test_the_last_plane_returns_without_its_tables(gateway: Callable[..., Gateway]) -> None:
+    at = gateway(detection_delay_ms=2)
+    at.streams(10_000, 0.4)
+    for name, at_s in (("forward1", 0.1), ("forward2", 0.11), ("forward3", 0.2)):
+        at.network.set_node(name, up=False, at_s=at_s)
+    at.network.run(0.19)
+    assert at.plane.planes == {"forward3": SUBSCRIBERS}
+    heard = at.plane.usage(each.session_id for each in at.sessions)
+    at.network.run(0.3)
+    assert at.plane.planes == {"forward3": SUBSCRIBERS}
+    empty(at, "forward3")
+    at.network.set_node("forward3", up=True)
+    at.network.run(0.4)
+    assert at.plane.installed() == {each.session_id: each for each in at.sessions}
+    rate = 10_000 / (2 * SUBSCRIBERS)
+    used = at.plane.usage(each.session_id for each in at.sessions)
+    for each in at.sessions:
+        # What was counted before, and what went through since then: 0.1 s less detection and reaction.
+        since = used[each.session_id].packets_up - heard[each.session_id].packets_up
+        assert 0.08 * rate <= since <= 0.1 * rate + 1
+    # The others come back one after the other, empty, too; of what is sent since then, nothing is lost.
+    late = at.streams(10_000, 1, start_s=0.4)
+    for name in ("forward1", "forward2"):
+        empty(at, name)
+        at.network.set_node(name, up=True)
+        at.network.run(at.clock.now() + 0.1)
+    assert sum(at.plane.planes.values()) == SUBSCRIBERS and 0 not in at.plane.planes.values()
+    at.network.run(1.1)
+    assert all(at.network.statistics(flow).lost == 0 for flow, _, _ in late)
+    assert at.wrong_sessions == 0
+
+
+def test_a_plane_that_returns_takes_the_lines_of_the_last_that_failed(gateway: Callable[..., Gateway]) -> None:
+    at = gateway()
+    for name in PLANES:
+        at.network.set_node(name, up=False, at_s=0.1)
+    flows = at.streams(10_000, 0.5, start_s=0.25)
+    at.network.run(0.2)
+    assert list(at.plane.planes.values()) == [SUBSCRIBERS]
+    [last] = at.plane.planes
+    first = next(each for each in PLANES if each != last)
+    empty(at, first)
+    at.network.set_node(first, up=True)
+    at.network.run(0.25)
+    assert at.plane.planes == {first: SUBSCRIBERS}
+    at.network.run(0.6)
+    assert all(at.network.statistics(flow).lost == 0 for flow, _, _ in flows)
+    assert at.plane.installed() == {each.session_id: each for each in at.sessions}
+    assert at.wrong_sessions == 0
+
+
+@pytest.mark.parametrize("switch", ["balancer", "authentication"])
+def test_a_switch_returns_without_its_tables(gateway: Callable[..., Gateway], switch: str) -> None:
+    """Sessions stay on their planes, with their usage. Without the authentication plane, their packets pass meanwhile."""
+    at = gateway()
+    flows = at.streams(10_000, 0.4)
+    planes = at.plane.planes
+    at.network.set_node(switch, up=False, at_s=0.1)
+    at.network.run(0.2)
+    empty(at, switch)
+    at.network.set_node(switch, up=True)
+    at.network.run(0.21)
+    assert at.plane.planes == planes
+    stranger = Line(1, 7)
+    send_up(at, discovery(stranger, 9, "02:33:00:00:00:01"), 220)
+    at.network.run(0.5)
+    assert [line for line, _ in at.heard] == [stranger]
+    for flow, _, _ in flows:
+        lost = at.network.statistics(flow).lost
+        assert 0.09 <= lost / (10_000 / (2 * SUBSCRIBERS)) <= 0.11 if switch == "balancer" else lost == 0
+    if switch == "authentication":
+        at.check_usage(flows)
+    assert at.plane.drops()[switch] == {}
+    assert at.wrong_sessions == 0
+
+
+def test_a_drained_plane_serves_nobody_until_it_may(gateway: Callable[..., Gateway]) -> None:
+    at = gateway()
+    flows = at.streams(10_000, 0.5)
+    at.plane.drain("forward1")
+    at.network.run(0.1)
+    # It stays drained when another plane is lost and comes back, when it is off itself, and when the controller is another.
+    for name in ("forward2", "forward1"):
+        at.network.set_node(name, up=False)
+        at.network.run(at.clock.now() + 0.05)
+        empty(at, name)
+        at.network.set_node(name, up=True)
+        at.network.run(at.clock.now() + 0.05)
+        assert at.plane.planes["forward1"] == 0 and at.plane.planes["forward2"] > 0
+    at.sessions, kept = [], at.sessions
+    at.controller.on_start()
+    at.sessions = kept
+    assert at.plane.drained == {"forward1"}
+    with pytest.raises(
+        NetworkError, match="there is no forwarding plane 'forward9'; there are forward1, forward2, forward3"
+    ):
+        at.plane.drain("forward9")
+    at.plane.drain("forward2")
+    with pytest.raises(NetworkError, match="no forwarding plane but 'forward3' is left"):
+        at.plane.drain("forward3")
+    at.network.run(0.4)
+    assert at.plane.planes == {"forward1": 0, "forward2": 0, "forward3": SUBSCRIBERS}
+    # Rather than no plane, those that are drained.
+    at.plane.lost("forward3")
+    assert sum(at.plane.planes.values()) == SUBSCRIBERS and 0 not in at.plane.planes.values()
+    at.plane.undrain("forward1")
+    at.network.run(0.6)
+    assert at.plane.planes == {"forward1": SUBSCRIBERS, "forward2": 0}
+    assert all(at.network.statistics(flow).delivered > 0 for flow, _, _ in flows)
+    assert at.wrong_sessions == 0
+
+
+def test_a_plane_joins_while_no_controller_is_there(gateway: Callable[..., Gateway]) -> None:
+    at = gateway()
+    at.plane.lost("forward1")
+    at.sessions, kept = [], at.sessions
+    at.controller.on_start()
+    at.network.run(0.1)
+    assert sum(at.plane.planes.values()) == SUBSCRIBERS and 0 not in at.plane.planes.values()
+    assert at.plane.installed() == {each.session_id: each for each in kept}
+
+
+def test_a_plane_fails_in_the_middle_of_its_handover(gateway: Callable[..., Gateway]) -> None:
+    """Its usage is what was asked for last, on whichever plane its sessions are."""
+    at = gateway()
+    at.streams(10_000, 0.2)
+    at.network.run(0.1)
+    heard = at.plane.usage(each.session_id for each in at.sessions)
+    at.plane.drain("forward1")
+    at.plane.lost("forward1")
+    used = at.plane.usage(each.session_id for each in at.sessions)
+    assert all(used[number].packets_up >= heard[number].packets_up > 0 for number in heard)
+    at.network.run(0.3)
+    assert at.plane.installed() == {each.session_id: each for each in at.sessions}
+
+
 def test_a_session_changes_during_its_handover(gateway: Callable[..., Gateway]) -> None:
     at = gateway()
     flows = at.streams(10_000, 0.3)
@@ -342,6 +486,7 @@ def test_a_session_changes_during_its_handover(gateway: Callable[..., Gateway]) 
     for name in PLANES:
         at.plane.drain(name)
         at.network.run(at.clock.now() + 0.001)
+        at.plane.undrain(name)
     at.plane.install([dataclasses.replace(one, delegated=None)])
     gone = at.plane.remove([two.session_id])
     elsewhere = dataclasses.replace(three, line=Line(1, 3, 999))
