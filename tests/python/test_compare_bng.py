@@ -26,6 +26,7 @@ from holdfast.errors import ScenarioError
 
 SMALL: dict[str, float | None] = {"subscribers": 8, "packets_per_s": 20, "newcomers_per_s": 2}
 WHEN: dict[str, float | None] = {"before_s": 6, "down_s": 6, "after_s": 8}
+FAILURES = len(scenario.FAILURES)
 NAMES = [each.name for each in mechanisms.MECHANISMS]
 
 
@@ -92,7 +93,10 @@ def test_half_of_a_pair_dials_again(compared: tuple[Comparison, Path]) -> None:
         assert found.setup_worst_ms < 100
 
 
-@pytest.mark.parametrize(("name", "failure"), [("single", "plane"), ("split", "plane"), ("single", "access")])
+@pytest.mark.parametrize(
+    ("name", "failure"),
+    [("single", "plane"), ("split", "plane"), ("split", "balancer"), ("split-2", "balancer"), ("single", "access")],
+)
 def test_without_another_way_all_are_out_until_the_repair(
     compared: tuple[Comparison, Path], name: str, failure: str
 ) -> None:
@@ -100,6 +104,24 @@ def test_without_another_way_all_are_out_until_the_repair(
     assert (found.kept_mean, found.unrecovered) == (0, 0)
     assert 6000 <= found.outage_worst_ms <= 6000 + 3000 + 1500
     assert all(compared[0].row(name, failure, 1)["online"])
+
+
+@pytest.mark.parametrize("name", ["split", "split-2"])
+def test_established_sessions_do_not_need_the_authentication_plane(
+    compared: tuple[Comparison, Path], name: str
+) -> None:
+    """Who dials waits until it is back, with its tables."""
+    found = part(compared[0], name, "auth")
+    assert (found.kept_mean, found.lost_mean, found.outage_worst_ms, found.recovered_ms) == (8, 0, 0.0, 0.0)
+    assert found.newcomers_in == 12
+    assert 4000 < found.setup_worst_ms < 6000 + 4000
+
+
+def test_a_gateway_of_one_plane_is_one_switch(compared: tuple[Comparison, Path]) -> None:
+    for name in ("single", "pair"):
+        rows = [compared[0].row(name, failure, 1) for failure in ("plane", "balancer", "auth")]
+        assert rows[0]["lost"] == rows[1]["lost"] == rows[2]["lost"] != [0] * 8
+        assert [each["failure"] for each in rows] == ["plane", "balancer", "auth"]
 
 
 def test_a_session_outlives_an_outage_that_keepalives_do_not_notice() -> None:
@@ -137,7 +159,7 @@ def test_ranks_follow_the_packets_that_are_lost(compared: tuple[Comparison, Path
     assert summaries[0].lost_mean == min(each.lost_mean for each in summaries)
     assert comparison.loses_less("split-2", "single") and not comparison.loses_less("single", "split-2")
     for one in summaries:
-        assert one.lost_mean == pytest.approx(sum(each.lost_mean for each in one.parts.values()) / 4)
+        assert one.lost_mean == pytest.approx(sum(each.lost_mean for each in one.parts.values()) / FAILURES)
 
 
 def made_up(lost: Mapping[str, list[int]]) -> Comparison:
@@ -181,7 +203,7 @@ def test_what_seeds_cannot_tell_apart_has_one_rank() -> None:
 def test_files_have_every_case_and_subscriber(compared: tuple[Comparison, Path]) -> None:
     comparison, out = compared
     cases, subscribers = (pl.read_parquet(out / f"{name}.parquet") for name in ("cases", "subscribers"))
-    assert cases.height == 4 * 4 and subscribers.height == 4 * 5 * 8
+    assert cases.height == 4 * FAILURES and subscribers.height == 4 * (FAILURES + 1) * 8
     for case in cases.iter_rows(named=True):
         own = subscribers.filter(mechanism=case["mechanism"], failure=case["failure"])
         assert (own["lost"].sum(), own["kept"].sum()) == (case["lost"], case["kept"])
@@ -194,11 +216,11 @@ def test_the_report_shows_each_mechanism_and_failure(compared: tuple[Comparison,
     comparison, out = compared
     text = (out / "report.html").read_text()
     for name in NAMES:
-        assert text.count(f"<b>{name}</b>") == 1 + 4 + 1  # the ranking, each failure, the networks
+        assert text.count(f"<b>{name}</b>") == 1 + FAILURES + 1  # the ranking, each failure, the networks
     for failure, what in scenario.FAILURES.items():
         assert f"{failure}: {what}" in text
     assert comparison.advice() in text
-    assert text.count("aria-label") == 4 * 4 * 2 + 4 * 2
+    assert text.count("aria-label") == 4 * FAILURES * 2 + 4 * 2
     for note in comparison.notes():
         assert escape(note) in text
 
@@ -239,7 +261,8 @@ def test_another_seed_is_another_run() -> None:
         (["ring:4", "--keepalive-s", "9"], "error: --keepalive-s belongs to --scenario bng"),
         (
             ["--scenario", "bng", "--fail", "s1"],
-            "error: there is no failure 's1' in scenario bng (known: plane, controller, radius, access; all is each in turn)",
+            "error: there is no failure 's1' in scenario bng (known: plane, balancer, auth, controller, radius, access; all is"
+            " each in turn)",
         ),
         (
             ["--scenario", "bng", "--mechanisms", "single,mpls"],
@@ -290,7 +313,7 @@ def test_the_example_of_the_readme_is_what_the_command_prints(tmp_path: Path) ->
     done = CliRunner().invoke(app, [*command.split(), "--out", str(tmp_path)], env={"COLUMNS": "80"})
     printed = [line.rstrip() for line in done.stdout.splitlines()]
     wanted = table.splitlines()
-    assert len(wanted) == 3 + 4 * 3
+    assert len(wanted) == 3 + FAILURES * 3
     first = printed.index(wanted[0])
     assert printed[first : first + len(wanted)] == wanted
 
@@ -303,7 +326,8 @@ def test_the_help_names_the_scenario_and_its_failures() -> None:
         "--packets-per-s",
         "--newcomers-per-s",
         "--keepalive-s",
-        "controller, radius",
+        "bng plane,",
+        "access, or all of them",
     ):
         assert word in text
 

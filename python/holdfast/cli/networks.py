@@ -231,7 +231,7 @@ def compare(
         typer.Option(
             metavar="LINK|NODE|all|nodes",
             help="A link A-B, a switch, every link between switches in turn, or every switch in turn. With --scenario bng plane, "
-            "controller, radius, access, or all of them in turn.",
+            "balancer, auth, controller, radius, access, or all of them in turn.",
         ),
     ] = "all",
     traffic: Annotated[

@@ -6,7 +6,7 @@ Numbers in, text out; what they mean is the report's business. Classes and varia
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from html import escape
 
@@ -141,7 +141,7 @@ class LinkLook:
 def network(
     topology: Topology,
     links: Sequence[LinkLook],
-    failed_switch: str | None,
+    failed_switches: Set[str],
     ends: set[str],
     first: str | None,
     switches: Mapping[str, Mapping[str, float]],
@@ -177,9 +177,8 @@ def network(
             f'<circle cx="{_f(x)}" cy="{_f(y)}" r="{_f(size * (1.6 if data else 1))}" class="{style}"{data}>'
             f"<title>{escape(name)}{more}</title></circle>"
         )
-    if failed_switch is not None:
-        parts.append(_cross(*points[failed_switch]))
-    near = {end for look in links if look.failed for end in (look.a, look.b)} | {failed_switch}
+    parts += [_cross(*points[name]) for name in sorted(failed_switches)]
+    near = {end for look in links if look.failed for end in (look.a, look.b)} | failed_switches
     named = [name for name in points if len(points) <= labelled or name in near]
     parts += _labels(points, named, [(look.a, look.b) for look in links], width, height)
     return picture(width, height, parts, f"the network {topology.name}")

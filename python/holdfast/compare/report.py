@@ -283,7 +283,8 @@ def _network(comparison: Comparison) -> str:
     )
     ends = {topology.attachment(host).switch for ends in comparison.flows for host in ends.hosts}
     first = comparison.baseline if many else None
-    picture = for_both(partial(drawing.network, topology, looks, switch, ends, first, switches))
+    off = set() if switch is None else {switch}
+    picture = for_both(partial(drawing.network, topology, looks, off, ends, first, switches))
     if many:
         buttons = choice_buttons([(m.name, drawing.slug(m.name)) for m in comparison.mechanisms], comparison.baseline)
         words = "".join(f'<span><i class="q{i}"></i>{word}</span>' for i, word in enumerate(drawing.DECADES))

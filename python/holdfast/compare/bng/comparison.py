@@ -278,8 +278,9 @@ class Comparison:
             "A switch that fails comes back without its tables. A gateway of one plane is one box: its control plane is off with"
             " it, and starts again from disk. The time that a control plane needs to start is not modelled: pppoe_split_plane"
             " measures it.",
-            "A balancer and an authentication plane, which only split gateways have, do not fail here: what fails with them is"
-            " the whole gateway, as with the plane of a single one.",
+            "A gateway of one plane is at the access link, authenticates and forwards in one switch: its failures of plane,"
+            " balancer and auth are the same. Without the balancer of a split gateway nothing passes; without its authentication"
+            " plane, established sessions with traffic do.",
         ]
         if "plane" in self.scenario.failures and any(each.planes == 1 for each in self.mechanisms):
             found.append(

@@ -221,7 +221,8 @@ def _network(comparison: Comparison, mechanism: Mechanism, *, width: float) -> s
     for name in link_names(topology):
         link = topology.links[topology.find_link(name)]
         links.append(LinkLook(name, link.a, link.b, True, "access" in at and name == at["access"]))
-    return drawing.network(topology, links, at.get("plane"), {access.NODE, core.NODE}, None, {}, width)
+    switches = {each for each in at.values() if each in topology.switches}
+    return drawing.network(topology, links, switches, {access.NODE, core.NODE}, None, {}, width)
 
 
 def _explanations(comparison: Comparison) -> str:

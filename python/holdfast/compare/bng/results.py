@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 
 from holdfast import sweep, whole_files
-from holdfast.compare.bng import report, runs
+from holdfast.compare.bng import report, runs, world
 from holdfast.compare.bng.comparison import Comparison
 from holdfast.compare.bng.mechanisms import Mechanism
 from holdfast.compare.bng.scenario import NAME, NO_FAILURE, Scenario
@@ -32,14 +32,21 @@ def run(
 ) -> Comparison:
     """Runs every mechanism under every failure and writes the results to ``out``. ``console``: for the progress."""
     path = scenario.given.write(out / "runs").resolve()
-    points: list[sweep.Point] = [
-        {"scenario": str(path), "mechanism": mechanism.name, "network_seed": seed, "failure": failure}
+    wanted = [
+        (mechanism, seed, failure)
         for mechanism in mechanisms
         for seed in seeds
         for failure in (NO_FAILURE, *scenario.failures)
     ]
+    keys = [(mechanism.name, seed, world.told_apart(mechanism, failure)) for mechanism, seed, failure in wanted]
+    points: list[sweep.Point] = [
+        {"scenario": str(path), "mechanism": name, "network_seed": seed, "failure": failure}
+        for name, seed, failure in dict.fromkeys(keys)
+    ]
     frame = sweep.run(runs.measured, points, [0], out / "runs", jobs=jobs, console=console)
-    comparison = Comparison(scenario, mechanisms, seeds, frame.to_dicts())
+    found = {(row["mechanism"], row["network_seed"], row["failure"]): row for row in frame.to_dicts()}
+    rows = [found[key] | {"failure": failure} for key, (_, _, failure) in zip(keys, wanted, strict=True)]
+    comparison = Comparison(scenario, mechanisms, seeds, rows)
     whole_files.write(out / "cases.parquet", comparison.case_frame().write_parquet)
     whole_files.write(out / "subscribers.parquet", comparison.subscriber_frame().write_parquet)
     whole_files.write_text(out / "summary.json", json.dumps(summary(comparison), indent=2) + "\n")

@@ -24,7 +24,9 @@ NAME: Final = "bng"
 """Of the scenario, for ``--scenario``."""
 
 FAILURES: Final = {
-    "plane": "a forwarding plane is off, and comes back without its tables",
+    "plane": "the switch that forwards sessions is off, or one of two; it comes back without its tables",
+    "balancer": "the switch at the access link is off; it comes back without its tables",
+    "auth": "the switch through which subscribers reach the control plane is off; it comes back without its tables",
     "controller": "a control plane is killed, and started again with what it has on disk",
     "radius": "the RADIUS server does not answer",
     "access": "a link between access node and gateway is down",

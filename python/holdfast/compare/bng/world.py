@@ -323,7 +323,8 @@ class World:
             name = failing(self.mechanism, failure)
             down, up = (lambda: self.network.set_link(name, up=False)), (lambda: self.network.set_link(name, up=True))
         else:
-            down, up = self._plane_down, self._plane_up
+            name = failing(self.mechanism, failure)
+            down, up = (lambda: self._switch_down(name)), (lambda: self._switch_up(name))
         self.network.call_later(1000 * times.failure_s, down)
         self.network.call_later(1000 * times.repair_s, up)
 
@@ -333,30 +334,36 @@ class World:
 
         return change
 
-    def _plane_down(self) -> None:
+    def _switch_down(self, name: str) -> None:
         """A gateway of one plane is one box: its control plane is off with it."""
-        self.network.set_node(failing(self.mechanism, "plane"), up=False)
+        self.network.set_node(name, up=False)
         if not self.mechanism.planes:
             self.processes[0].kill()
 
-    def _plane_up(self) -> None:
-        """Its tables are empty. If no other plane has taken its sessions over, the control plane starts anew and fills them."""
-        name = failing(self.mechanism, "plane")
+    def _switch_up(self, name: str) -> None:
+        """Its tables are empty. The control plane of a box starts anew and fills them, that of a split gateway is told by ports."""
         self.network.clients[name].set_pipeline(self.network.programs[name])
         self.network.set_node(name, up=True)
-        if self.mechanism.planes == 1:
-            self.processes[0].kill()
-        if self.mechanism.planes <= 1:
+        if not self.mechanism.planes:
             self.network.call_later(self.given.times.reaction_delay_ms, self.controllers[0].on_start)
+
+
+SWITCHES: Final = {"plane": "forward1", "balancer": "balancer", "auth": "authentication"}
+"""Of a split gateway, by failure; a gateway of one plane is all of them."""
 
 
 def failing(mechanism: Mechanism, failure: str) -> str:
     """The switch or link that a failure takes, as the topology names it; nothing if what fails is a process."""
-    if failure == "plane":
-        return "forward1" if mechanism.planes else mechanism.names[0]
+    if failure in SWITCHES:
+        return SWITCHES[failure] if mechanism.planes else mechanism.names[0]
     if failure == "access":
         return f"{access.NODE}-{'balancer' if mechanism.planes else mechanism.names[0]}"
     return ""
+
+
+def told_apart(mechanism: Mechanism, failure: str) -> str:
+    """A failure by its first name: all switches of a gateway of one plane are the same one, and so are these runs."""
+    return "plane" if failure in SWITCHES and not mechanism.planes else failure
 
 
 def _kind(switch: str) -> str:
