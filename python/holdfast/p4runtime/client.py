@@ -511,6 +511,11 @@ class GrpcClient(Client):
         if batches:
             self._send(stream_batches.request())
 
+    @property
+    def ended(self) -> bool:
+        """Whether the stream has: the server is gone."""
+        return self._ended is not None
+
     def _outgoing(self) -> Iterator[bytes]:
         """What goes to the server, in gRPC's thread."""
         while (first := self._requests.get()) is not None:

@@ -51,6 +51,8 @@ def sessions(
     for row in answer["sessions"]:
         table.add_row(*("-" if row[each] is None else str(row[each]) for each in columns))
     Console().print(table)
+    if answer["planes"]:
+        _say(_planes(answer["planes"], answer["drained"]))
 
 
 @app.command("kick")
@@ -69,12 +71,45 @@ def kick(
 
 
 @app.command("drain")
-def drain(name: Name = "holdfast") -> None:
-    """Have a running gateway take no new sessions; it keeps those that it has."""
+def drain(
+    plane: Annotated[
+        str | None, typer.Argument(help="A forwarding plane of a split gateway.", show_default=False)
+    ] = None,
+    name: Name = "holdfast",
+) -> None:
+    """Have a running gateway take no new sessions; it keeps those that it has. With PLANE, move all sessions off that plane."""
+    _drain("drain", plane, name)
+
+
+@app.command("undrain")
+def undrain(
+    plane: Annotated[
+        str | None, typer.Argument(help="A forwarding plane of a split gateway.", show_default=False)
+    ] = None,
+    name: Name = "holdfast",
+) -> None:
+    """End what drain began: new sessions are taken again. With PLANE, that plane gets its share of lines back."""
+    _drain("undrain", plane, name)
+
+
+def _drain(verb: str, plane: str | None, name: str) -> None:
     from holdfast.subscribers import service
 
-    answer = service.ask(name, verb="drain")
-    _say(f"no new sessions; {answer['sessions']} remain")
+    if plane is None:
+        answer = service.ask(name, verb=verb)
+        _say(f"{'no new sessions' if verb == 'drain' else 'new sessions again'}; {answer['sessions']} there")
+        return
+    answer = service.ask(name, verb=verb, plane=plane)
+    _say(
+        f"{_planes(answer['planes'], [plane] if verb == 'drain' else [])}; "
+        f"switched over in {answer['switched_ms']:.0f} ms, the last packets let through after {answer['done_ms']:.0f} ms"
+    )
+
+
+def _planes(planes: dict[str, int], drained: list[str]) -> str:
+    return ", ".join(
+        f"{name} has {count} sessions" + " and is drained" * (name in drained) for name, count in planes.items()
+    )
 
 
 @app.command("dial")

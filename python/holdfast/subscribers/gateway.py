@@ -385,6 +385,10 @@ class Gateway:
         """Takes no new sessions from now on; those that are, stay."""
         self.draining = True
 
+    def undrain(self) -> None:
+        """Takes new sessions again."""
+        self.draining = False
+
     def change_rates(self, session: PppSession, rates: Rates) -> None:
         """Other limits for a session; traffic does not stop."""
         session.change_rates(rates)

@@ -83,6 +83,24 @@ class UserPlane(Protocol):
         """Has `handler` called with each discovery and PPP control frame, without its VLAN tags, and the line that it came from."""
 
 
+class ForwardingPlanes(Protocol):
+    """What operators ask of a user plane of several forwarding planes. Raises a HoldfastError for one that is not there."""
+
+    @property
+    def planes(self) -> dict[str, int]:
+        """Sessions by forwarding plane."""
+
+    @property
+    def drained(self) -> frozenset[str]:
+        """Those that serve no line."""
+
+    def drain(self, name: str, done: Callable[[], None]) -> None:
+        """Hands all sessions of a plane over to the others, and gives it no more; `done` is called when it has none."""
+
+    def undrain(self, name: str, done: Callable[[], None]) -> None:
+        """Gives it its share again; `done` is called when it has that alone."""
+
+
 class Clock(Protocol):
     """Time for timers, in seconds: the simulation's or the machine's. State machines keep no other clock."""
 

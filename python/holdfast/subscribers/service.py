@@ -17,12 +17,12 @@ from ipaddress import IPv4Address, ip_address
 from pathlib import Path
 from typing import Any, cast
 
-from holdfast.errors import LiveError
+from holdfast.errors import HoldfastError, LiveError
 from holdfast.subscribers import metrics
 from holdfast.subscribers.configuration import Configuration, RadiusServer
 from holdfast.subscribers.dynamic_authorization import DynamicAuthorization
 from holdfast.subscribers.gateway import Gateway, Nobody, Reconciled
-from holdfast.subscribers.plane import Line, Session, Usage, UserPlane
+from holdfast.subscribers.plane import ForwardingPlanes, Line, Session, Usage, UserPlane
 from holdfast.subscribers.pppoe import DISCOVERY, Code
 from holdfast.subscribers.radius import CHANNELS, RadiusClient
 from holdfast.subscribers.store import SqliteStore
@@ -45,6 +45,9 @@ _BURST = 64
 _LINE = 1 << 16
 
 _COMMIT_S = 0.02
+
+_ANSWER_S = 120.0
+"""How long an operator's request may take: a plane with many sessions is handed over, and packets may be on their way long."""
 
 
 class AsyncClock:
@@ -210,9 +213,13 @@ def operator_socket(name: str) -> Path:
 class Service:
     """A gateway with all that it needs around it; an asynchronous context manager."""
 
-    def __init__(self, configuration: Configuration, plane: UserPlane) -> None:
-        """Must be made within a running event loop. Raises :class:`LiveError` if the state file cannot be opened."""
+    def __init__(self, configuration: Configuration, plane: UserPlane, planes: ForwardingPlanes | None = None) -> None:
+        """Must be made within a running event loop. Raises :class:`LiveError` if the state file cannot be opened.
+
+        ``planes``: what operators may drain, if the user plane has several.
+        """
         loop = asyncio.get_running_loop()
+        self._planes = planes
         self._configuration = configuration
         self.plane = HandedOver(plane, loop)
         random = BufferedRandom()
@@ -303,7 +310,9 @@ class Service:
         try:
             line = await asyncio.wait_for(reader.readline(), 10)
             try:
-                answer = self._obey(json.loads(line))
+                answer = await self._obey(json.loads(line))
+            except HoldfastError as error:
+                answer = {"error": str(error)}
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 answer = {"error": f"not a request: {error!r}"}
             writer.write(json.dumps(answer).encode() + b"\n")
@@ -313,19 +322,43 @@ class Service:
         finally:
             writer.close()
 
-    def _obey(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        verb = request["verb"]
+    async def _obey(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        verb, gateway = request["verb"], self.gateway
         if verb == "sessions":
-            return {"sessions": self.sessions(request.get("usage", False)), "draining": self.gateway.draining}
+            return {
+                "sessions": self.sessions(request.get("usage", False)),
+                "draining": gateway.draining,
+                "planes": {} if self._planes is None else self._planes.planes,
+                "drained": [] if self._planes is None else sorted(self._planes.drained),
+            }
         if verb == "kick":
             wanted = request["sessions"]
             if wanted == "all":
-                wanted = list(self.gateway.sessions)
-            return {"kicked": self.gateway.kick([int(each) for each in wanted])}
-        if verb == "drain":
-            self.gateway.drain()
-            return {"sessions": len(self.gateway.sessions)}
+                wanted = list(gateway.sessions)
+            return {"kicked": gateway.kick([int(each) for each in wanted])}
+        if verb in ("drain", "undrain"):
+            name = request.get("plane")
+            if name is not None:
+                return await self._hand_over(verb, str(name))
+            (gateway.drain if verb == "drain" else gateway.undrain)()
+            return {"sessions": len(gateway.sessions)}
         raise ValueError(f"no verb {verb!r}")
+
+    async def _hand_over(self, verb: str, name: str) -> dict[str, Any]:
+        """Drains a plane, or ends that, and waits until sessions are where they belong."""
+        if self._planes is None:
+            raise LiveError("it has one plane, which hands nothing over")
+        loop = asyncio.get_running_loop()
+        done, began = asyncio.Event(), loop.time()
+        (self._planes.drain if verb == "drain" else self._planes.undrain)(name, done.set)
+        # The event loop's thread has written everything by now; what is left is the time that packets may still be on their way.
+        switched = loop.time()
+        await done.wait()
+        return {
+            "planes": self._planes.planes,
+            "switched_ms": round((switched - began) * 1000, 1),
+            "done_ms": round((loop.time() - began) * 1000, 1),
+        }
 
     def sessions(self, with_usage: bool = False) -> list[dict[str, Any]]:
         """What operators see of each session."""
@@ -389,7 +422,7 @@ def ask(name: str, **request: object) -> dict[str, Any]:
     path = operator_socket(name)
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(30)
+            connection.settimeout(_ANSWER_S)
             connection.connect(str(path))
             connection.sendall(json.dumps(request).encode() + b"\n")
             with connection.makefile("rb") as answers:

@@ -1,7 +1,7 @@
 """``holdfast bng run``: the control plane of a gateway over P4Runtime, beside switches that it finds or starts.
 
 Each switch is a process of its own: it forwards on while this one is killed and comes back. Of a gateway with several planes, a
-forwarding plane that is lost has its sessions moved to the others, is started again, and gets its share of lines back.
+switch that is lost is started again and gets its tables back. The sessions of a lost forwarding plane are moved to the others.
 """
 
 from __future__ import annotations
@@ -128,6 +128,10 @@ def _connect(settings: SwitchSettings) -> GrpcClient:
     return GrpcClient(settings.grpc, settings.device_id, election_id=time.time_ns(), batches=True)
 
 
+_Wanted: TypeAlias = tuple[str, SwitchSettings, str, dict[str, str]]
+"""A switch: its name, its settings, its program and what that is compiled with."""
+
+
 class Switches:
     """The switches of a gateway, by name, and the processes of those that were started here; a context manager."""
 
@@ -142,7 +146,7 @@ class Switches:
         self.connect_all([(name, settings, source, defines)])
         return self._clients[name]
 
-    def connect_all(self, wanted: list[tuple[str, SwitchSettings, str, dict[str, str]]]) -> None:
+    def connect_all(self, wanted: list[_Wanted]) -> None:
         """As :meth:`connect` for several; those that have to be started start at the same time."""
         found = [(each[0], each[1], self._begin(*each)) for each in wanted]
         for name, settings, client in found:
@@ -182,13 +186,20 @@ class Switches:
         """The client of a switch."""
         return self._clients[name]
 
-    def lost(self) -> str | None:
-        """The name of a switch whose stream has ended, or that has another controller."""
-        return next((name for name, client in self._clients.items() if not client.is_primary), None)
+    def ended(self) -> list[str]:
+        """The names of switches that are lost: their streams have ended."""
+        return [name for name, client in list(self._clients.items()) if client.ended]
+
+    def taken(self) -> str | None:
+        """The name of a switch that has another controller."""
+        found = (name for name, client in list(self._clients.items()) if not client.is_primary and not client.ended)
+        return next(found, None)
 
     def forget(self, name: str) -> None:
-        """Closes what there is to a switch that was lost; its process is ended if it was started here."""
-        self._clients.pop(name).close()
+        """Closes what there is to a switch that was lost or does not start; its process is ended if it was started here."""
+        client = self._clients.pop(name, None)
+        if client is not None:
+            client.close()
         process = self._processes.pop(name, None)
         if process is not None:
             process.kill()
@@ -224,18 +235,21 @@ def run(configuration: LiveConfiguration, say: Say, *, keep_switch: bool) -> Non
         if configuration.switch is not None:
             switches.connect("switch", configuration.switch, "bng.p4", {})
         if configuration.split is not None:
-            _connect_split(configuration.split, switches)
+            switches.connect_all(_wanted(configuration.split))
         asyncio.run(_serve(configuration, switches, say))
 
 
-def _connect_split(settings: SplitSettings, switches: Switches) -> None:
-    """All switches of a split gateway; those that have to be started start at the same time."""
-    wanted: list[tuple[str, SwitchSettings, str, dict[str, str]]] = [
-        ("balancer", settings.balancer, "balancer.p4", {}),
-        ("authentication", settings.authentication, "bng.p4", program.VARIANTS["auth"]),
+BALANCER, AUTHENTICATION = "balancer", "authentication plane"
+
+
+def _wanted(settings: SplitSettings) -> list[_Wanted]:
+    """All switches of a split gateway."""
+    found: list[_Wanted] = [
+        (BALANCER, settings.balancer, "balancer.p4", {}),
+        (AUTHENTICATION, settings.authentication, "bng.p4", program.VARIANTS["auth"]),
     ]
-    wanted += [(_plane(name), each, "bng.p4", program.VARIANTS["forward"]) for name, each in settings.planes.items()]
-    switches.connect_all(wanted)
+    forward = program.VARIANTS["forward"]
+    return found + [(_plane(name), each, "bng.p4", forward) for name, each in settings.planes.items()]
 
 
 def _plane(name: str) -> str:
@@ -246,25 +260,30 @@ def _plane(name: str) -> str:
 async def _serve(configuration: LiveConfiguration, switches: Switches, say: Say) -> None:
     loop = asyncio.get_running_loop()
     edges, split = configuration.edges, configuration.split
-    planes: _Planes | None = None
+    several: SplitPlane | None = None
     if split is None:
         plane: SinglePlane | SplitPlane = SinglePlane(switches.client("switch"), edges)
     else:
-        plane = SplitPlane(
+        plane = several = SplitPlane(
             edges,
-            Balancer(switches.client("balancer"), split.balancer.uplinks),
+            Balancer(switches.client(BALANCER), split.balancer.uplinks),
             AuthenticationPlane(
-                switches.client("authentication"), split.authentication.trunk, split.authentication.access_port
+                switches.client(AUTHENTICATION), split.authentication.trunk, split.authentication.access_port
             ),
             {name: _cables(each, switches.client(_plane(name))) for name, each in split.planes.items()},
             AsyncClock(loop),
             drain_s=split.drain_s,
         )
-        planes = _Planes(split, plane, switches, say)
-    over = asyncio.Event()
+    over, wake = asyncio.Event(), asyncio.Event()
+
+    def end() -> None:
+        over.set()
+        wake.set()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, over.set)
-    async with Service(configuration.gateway, plane) as service:
+        loop.add_signal_handler(number, end)
+    keeper = None if split is None or several is None else _Keeper(split, several, switches, say, wake.set)
+    async with Service(configuration.gateway, plane, several) as service:
         plane.listen()
         found = service.reconciled
         say(
@@ -277,76 +296,106 @@ async def _serve(configuration: LiveConfiguration, switches: Switches, say: Say)
         try:
             while not over.is_set():
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(over.wait(), _LOOK_S)
-                if planes is not None:
-                    planes.look()
-                if (lost := switches.lost()) is not None:
-                    raise LiveError(f"the {lost} is lost, or has another control plane")
+                    await asyncio.wait_for(wake.wait(), _LOOK_S)
+                wake.clear()
+                if (taken := switches.taken()) is not None:
+                    raise LiveError(f"the {taken} has another control plane")
+                if keeper is not None:
+                    keeper.look()
+                elif switches.ended():
+                    raise LiveError("the switch is lost")
         finally:
-            if planes is not None:
-                planes.stop()
+            if keeper is not None:
+                keeper.stop()
 
 
 def _cables(settings: ForwardingSettings, client: GrpcClient) -> ForwardingPlane:
     return ForwardingPlane(client, settings.trunk, settings.access_port, settings.core_port)
 
 
-class _Planes:
-    """The forwarding planes of a split gateway: what happens when they are lost, and when they are back.
+class _Keeper:
+    """Keeps the switches of a split gateway: what happens when they are lost, and when they are back.
 
-    A plane is lost when the stream to it ends: at once if its process dies, after gRPC's keepalive if its machine does.
+    A switch is lost when the stream to it ends: at once if its process dies, after gRPC's keepalive if its machine does.
     """
 
-    def __init__(self, settings: SplitSettings, plane: SplitPlane, switches: Switches, say: Say) -> None:
-        self._settings, self._plane, self._switches, self._say = settings, plane, switches, say
+    def __init__(
+        self, settings: SplitSettings, plane: SplitPlane, switches: Switches, say: Say, wake: Callable[[], None]
+    ) -> None:
+        """``wake``: has somebody call :meth:`look` soon, in the event loop's thread."""
+        self._plane, self._switches, self._say, self._wake = plane, switches, say, wake
+        self._wanted = {each[0]: each for each in _wanted(settings)}
+        self._forwarding = {_plane(name): (name, each) for name, each in settings.planes.items()}
         self._loop = asyncio.get_running_loop()
         self._starting: dict[str, asyncio.Task[None]] = {}
-        for name in settings.planes:
+        for name in self._wanted:
             self._watch(name)
 
     def _watch(self, name: str) -> None:
         def ended() -> None:
             if not self._loop.is_closed():
-                self._loop.call_soon_threadsafe(self.look)
+                self._loop.call_soon_threadsafe(self._wake)
 
-        self._switches.client(_plane(name)).on_end = ended
+        self._switches.client(name).on_end = ended
 
     def look(self) -> None:
-        """Moves the sessions of planes that are lost. If all are, the caller finds that there is one."""
+        """Starts lost switches again, and moves the sessions of lost forwarding planes, unless there is no other plane.
+
+        Raises :class:`LiveError` if they cannot be moved: a control plane that starts anew installs those that are in the store.
+        """
+        gone = [name for name in self._switches.ended() if name not in self._starting]
         there = self._plane.planes
-        gone = [name for name in there if not self._switches.client(_plane(name)).is_primary]
-        if not gone or len(gone) == len(there):
-            return
-        began = time.monotonic()
-        try:
-            self._plane.lost(*gone)
-        except HoldfastError as error:
-            # Its sessions are in the store: a control plane that starts anew installs them again.
-            self._say(f"the sessions of {', '.join(gone)} could not be moved: {error}")
-            return
-        spent_ms = (time.monotonic() - began) * 1000
+        planes = [self._forwarding[name][0] for name in gone if name in self._forwarding]
+        moved = [name for name in planes if name in there]
+        if moved and len(moved) < len(there) - sum(_plane(name) in self._starting for name in there):
+            began = time.monotonic()
+            try:
+                self._plane.lost(*moved)
+            except HoldfastError as error:
+                raise LiveError(f"the sessions of {', '.join(moved)} could not be moved: {error}") from None
+            spent_ms = (time.monotonic() - began) * 1000
+            for name in moved:
+                self._say(f"forwarding plane {name} is lost: {there[name]} sessions moved in {spent_ms:.0f} ms")
         for name in gone:
-            self._say(f"forwarding plane {name} is lost: {there[name]} sessions moved in {spent_ms:.0f} ms")
-            self._switches.forget(_plane(name))
+            if name not in self._forwarding or self._forwarding[name][0] in self._plane.planes:
+                self._say(f"the {name} is lost")
+            self._switches.forget(name)
             self._starting[name] = self._loop.create_task(self._return(name))
 
     async def _return(self, name: str) -> None:
-        settings = self._settings.planes[name]
         while True:
             try:
-                client = await asyncio.to_thread(
-                    self._switches.connect, _plane(name), settings, "bng.p4", program.VARIANTS["forward"]
-                )
-                self._plane.add(name, _cables(settings, client), lambda: self._say(f"forwarding plane {name} is back"))
+                client = await asyncio.to_thread(self._switches.connect, *self._wanted[name])
+                self._join(name, client)
             except HoldfastError as error:
-                self._say(f"forwarding plane {name}: {error}")
+                self._say(f"{name}: {error}")
+                self._switches.forget(name)
                 await asyncio.sleep(_LOOK_S)
                 continue
+            del self._starting[name]
             self._watch(name)
             self._plane.listen()
             return
 
+    def _join(self, name: str, client: GrpcClient) -> None:
+        """A switch is back."""
+
+        def back() -> None:
+            self._say(f"{'forwarding ' * (name in self._forwarding)}{name} is back")
+
+        if name == BALANCER:
+            self._plane.restore_balancer(client)
+        elif name == AUTHENTICATION:
+            self._plane.restore_authentication(client)
+        else:
+            plane, settings = self._forwarding[name]
+            if plane not in self._plane.planes:
+                self._plane.add(plane, _cables(settings, client), back)
+                return
+            self._plane.restore(plane, _cables(settings, client))
+        back()
+
     def stop(self) -> None:
-        """Waits for no plane any more."""
+        """Waits for no switch any more."""
         for each in self._starting.values():
             each.cancel()

@@ -202,16 +202,13 @@ class SplitPlane:
         cables = cables or old.cables
         sessions = SessionTables(cables.client, Way(self._edges, cables.trunk))
         configure_control(cables.client, self._edges)
-        wanted, there = old.sessions.installed, dict(sessions.installed)
+        known = list(old.sessions.installed.values())
+        wanted = {each.session_id: each for each in known if self.serving(each.line) == name}
+        there = dict(sessions.installed)
         sessions.remove([number for number in there if number not in wanted])
-        lacking = [session for number, session in wanted.items() if there.get(number) != session]
-        earlier = {
-            session.session_id: self._heard.get(session.session_id, NO_USAGE)
-            for session in lacking
-            if session.session_id not in there
-        }
-        sessions.install(lacking, earlier)
+        sessions.install(session for number, session in wanted.items() if there.get(number, session) != session)
         self._planes[name] = _Plane(name, cables, sessions)
+        self._recover(session for session in known if session.session_id not in there)
 
     def _static(self) -> list[TableEntry]:
         def role(port: int, name: str, metadata: bytes = b"") -> TableEntry:
@@ -338,12 +335,13 @@ class SplitPlane:
         """Removes sessions from all planes and from the balancer, and returns their last usage."""
         numbers = list(dict.fromkeys(session_ids))
         known = [number for number in numbers if self._holders(number)]
-        keys = [key for number in known for key in self._keys.pop(number, ())]
+        keys = [key for number in known for key in self._keys.get(number, ())]
         self._change([], keys)
         for key in keys:
             del self._owners[key]
         parts = [plane.sessions.remove(numbers) for plane in self._planes.values()]
         for number in numbers:
+            self._keys.pop(number, None)
             self._heard.pop(number, None)
         return {number: total(*(p[number] for p in parts if number in p)) for number in known}
 
@@ -477,17 +475,22 @@ class SplitPlane:
         moving = [bucket for bucket, server in self._serving.items() if server in names]
         for bucket in moving:
             self._serving[bucket] = wanted[bucket]
-        arriving: dict[str, list[Session]] = {}
-        for plane in failed:
-            for number, session in plane.sessions.installed.items():
-                to = self._plane_of(session.line)
-                # One that was being handed over is there already, without the usage that the old plane had.
-                if number not in to.sessions or to.sessions.earlier(number) == NO_USAGE:
-                    arriving.setdefault(to.name, []).append(to.sessions.installed.get(number, session))
-        for target, sessions in arriving.items():
-            earlier = {s.session_id: self._heard.get(s.session_id, NO_USAGE) for s in sessions}
-            self._planes[target].sessions.install(sessions, earlier)
+        self._recover(session for plane in failed for session in plane.sessions.installed.values())
         self._change(self._buckets(moving), [])
+
+    def _recover(self, sessions: Iterable[Session]) -> None:
+        """Makes sessions where their lines are served, with the usage that was asked for last.
+
+        One that was being handed over is there already, but without the usage that the old plane had.
+        """
+        arriving: dict[str, list[Session]] = {}
+        for session in sessions:
+            to, number = self._plane_of(session.line), session.session_id
+            if number not in to.sessions or to.sessions.earlier(number) == NO_USAGE:
+                arriving.setdefault(to.name, []).append(to.sessions.installed.get(number, session))
+        for name, those in arriving.items():
+            earlier = {each.session_id: self._heard.get(each.session_id, NO_USAGE) for each in those}
+            self._planes[name].sessions.install(those, earlier)
 
     def add(self, name: str, cables: ForwardingPlane, done: Callable[[], None] | None = None) -> None:
         """A plane joins, or one that was lost returns: it gets its share of lines, unless it is drained.

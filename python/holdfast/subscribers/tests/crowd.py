@@ -20,7 +20,7 @@ from holdfast.subscribers.dialer import Street
 from holdfast.subscribers.subscriber import Account, Subscriber
 
 ECHO_PORT = 7
-_PAYLOAD = 64
+PAYLOAD = 64
 _LAST_S = 1.0
 """How long the last answers are waited for."""
 
@@ -30,7 +30,7 @@ class Traffic:
 
     def __init__(self, hosts: list[Subscriber], rate: float, server: IPv4Address) -> None:
         self._hosts, self._rate = hosts, rate
-        self._heads = [_head(IPv4Address(host.ipv4), server) for host in hosts]
+        self._heads = [head(IPv4Address(host.ipv4), server) for host in hosts]
         self._loop = asyncio.get_running_loop()
         self._sent_s: list[float] = []
         self._back_s: dict[int, float] = {}
@@ -45,7 +45,7 @@ class Traffic:
             for number in range(len(self._sent_s), int((self._loop.time() - began) * self._rate) + 1):
                 which = number % count
                 self._sent_s.append(self._loop.time())
-                self._hosts[which].send(self._heads[which] + number.to_bytes(8, "big") + bytes(_PAYLOAD - 8))
+                self._hosts[which].send(self._heads[which] + number.to_bytes(8, "big") + bytes(PAYLOAD - 8))
             await asyncio.sleep(0.001)
 
     def receive(self, which: int, packet: bytes) -> None:
@@ -79,13 +79,13 @@ class Traffic:
         }
 
 
-def _head(source: IPv4Address, destination: IPv4Address) -> bytes:
-    """Of IPv4 and UDP (without a checksum, which is allowed)."""
-    head = struct.pack("!BBHHHBBH", 0x45, 0, 28 + _PAYLOAD, 0, 0, 64, 17, 0) + source.packed + destination.packed
+def head(source: IPv4Address, destination: IPv4Address) -> bytes:
+    """Of IPv4 and UDP (without a checksum, which is allowed), of a packet with :data:`PAYLOAD` bytes."""
+    head = struct.pack("!BBHHHBBH", 0x45, 0, 28 + PAYLOAD, 0, 0, 64, 17, 0) + source.packed + destination.packed
     total = sum(struct.unpack("!10H", head))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
-    udp = struct.pack("!HHHH", 40_000, ECHO_PORT, 8 + _PAYLOAD, 0)
+    udp = struct.pack("!HHHH", 40_000, ECHO_PORT, 8 + PAYLOAD, 0)
     return head[:10] + struct.pack("!H", 0xFFFF - total) + head[12:] + udp
 
 

@@ -239,6 +239,10 @@ def test_operators_and_prometheus_see_the_sessions(server: freeradius.FreeRadius
             late.dial()
             await asyncio.sleep(0.2)
             assert late.state == "discovery"
+            assert await ask(verb="undrain") == {"sessions": 1}
+            await until(lambda: late.state == "up")
+            with pytest.raises(LiveError, match="it has one plane, which hands nothing over"):
+                await ask(verb="drain", plane="forward1")
             with pytest.raises(LiveError, match="is running"):
                 async with Service(settings(server, tmp_path / "..").model_copy(update={"state": None}), Plane()):
                     pass

@@ -4,6 +4,8 @@
     python -m holdfast.apps.bng.tests.load held --number 10000 --rate 300
     python -m holdfast.apps.bng.tests.load deaths --number 500
     python -m holdfast.apps.bng.tests.load storms
+    python -m holdfast.apps.bng.tests.load handover --number 100 --rate 100000
+    python -m holdfast.apps.bng.tests.load radius --number 300 --rate 100
 
 ``processor_ms`` is processor time a setup, of each process: subscribers, switch, control plane and RADIUS share this machine.
 """
@@ -14,15 +16,32 @@ import argparse
 import json
 import os
 import signal
+import struct
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
-from holdfast.apps.bng.tests.site import SERVER, Crowd, Site, processor_s, resident_bytes
+from holdfast.apps.bng.tests.site import (
+    CORE_MAC,
+    GATEWAY_MAC,
+    ROUTER_MAC,
+    SERVER,
+    Crowd,
+    Site,
+    processor_s,
+    resident_bytes,
+)
+from holdfast.subscribers import service
+from holdfast.subscribers.tests.crowd import PAYLOAD, head
+
+NOBODY = "192.0.2.200"
+"""In the core: packets end there, and nobody answers."""
 
 STORMS = ("padi", "forged-cookies", "spoofed", "truncated")
 
@@ -176,10 +195,86 @@ def storm(gateway: Site, crowd: Crowd, kind: str, order: int, rate: float, secon
     }
 
 
+def handover(number: int, rate: float, seconds: float) -> Iterator[dict[str, Any]]:
+    """A plane is drained and gets its share back, at the highest rate up to this one at which nothing is lost otherwise.
+
+    Half of the packets go up and half down, through all sessions in turn; each session's counters must have what it was sent.
+    """
+    with site(planes=2) as gateway:
+        crowd = gateway.crowd(number, 200, patience_s=120)
+        yield {"subscribers": crowd.hear()["states"]}
+        # It would look at every packet that comes down.
+        crowd.process.send_signal(signal.SIGSTOP)
+        while True:
+            found = [loaded(gateway, rate, seconds) for _ in range(2)]
+            yield from found
+            if not any(each["lost"] for each in found):
+                break
+            rate = round(rate * 0.8)
+        yield from (loaded(gateway, rate, seconds, drained="forward1") for _ in range(3))
+        crowd.process.send_signal(signal.SIGCONT)
+
+
+def loaded(gateway: Site, rate: float, seconds: float, drained: str | None = None) -> dict[str, Any]:
+    """So many packets a second through all sessions, half of them up and half down; meanwhile, a plane is drained and returns."""
+    rows = gateway.sessions()
+    before = gateway.arrived()
+    with ThreadPoolExecutor() as threads:
+        up = threads.submit(gateway.home.send_load, "eth0", upstream(rows), duration_s=seconds, packets_per_s=rate / 2)
+        down = threads.submit(
+            gateway.core.send_load, "eth0", downstream(rows), duration_s=seconds, packets_per_s=rate / 2
+        )
+        said = []
+        if drained is not None:
+            for verb in ("drain", "undrain"):
+                time.sleep(seconds / 4)
+                said.append(service.ask(gateway.name, verb=verb, plane=drained))
+        sent = up.result(), down.result()
+    time.sleep(0.5)
+    after = gateway.arrived()
+    counted = {row["session"]: row for row in gateway.sessions()}
+    strange = 0
+    for way, load in zip(("packets_up", "packets_down"), sent, strict=True):
+        for at, row in enumerate(rows):
+            wanted = load.sent // len(rows) + (at < load.sent % len(rows))
+            strange += max(0, counted[row["session"]][way] - row[way] - wanted)
+    return {
+        "offered_per_s": round(sum(each.sent / each.elapsed_ns for each in sent) * 1e9),
+        "sent": sum(each.sent for each in sent),
+        "refused": sum(each.refused for each in sent),
+        "lost": sum(each.sent for each in sent) - sum(after) + sum(before),
+        "counted": sum(
+            counted[row["session"]][way] - row[way] for row in rows for way in ("packets_up", "packets_down")
+        ),
+        "counted_for_another_session": strange,
+        "drained": drained,
+        "said": said,
+        "load_average": round(os.getloadavg()[0], 1),
+    }
+
+
+def upstream(rows: list[dict[str, Any]]) -> list[bytes]:
+    """A packet of each session to a host that nobody is, as its line carries it."""
+    found = []
+    for row in rows:
+        packet = head(IPv4Address(row["ipv4"]), IPv4Address(NOBODY)) + bytes(PAYLOAD)
+        s_tag, c_tag = map(int, row["line"].partition(":")[2].split("."))
+        frame = bytes.fromhex((GATEWAY_MAC + row["mac"]).replace(":", ""))
+        frame += struct.pack("!HHHH", 0x8100, s_tag, 0x8100, c_tag)
+        found.append(frame + struct.pack("!HHHHH", 0x8864, 0x1100, row["session"], len(packet) + 2, 0x0021) + packet)
+    return found
+
+
+def downstream(rows: list[dict[str, Any]]) -> list[bytes]:
+    """A packet to each session, from the core."""
+    ends = bytes.fromhex((CORE_MAC + ROUTER_MAC).replace(":", "")) + b"\x08\x00"
+    return [ends + head(IPv4Address(SERVER), IPv4Address(row["ipv4"])) + bytes(PAYLOAD) for row in rows]
+
+
 def main() -> None:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=("setups", "held", "deaths", "storms"))
+    parser.add_argument("part", choices=("setups", "held", "deaths", "storms", "handover", "radius"))
     parser.add_argument("--number", type=int)
     parser.add_argument("--rate", type=float)
     parser.add_argument("--seconds", type=float)
@@ -190,6 +285,8 @@ def main() -> None:
         "held": {"number": 10_000, "rate": 300.0, "seconds": 10.0},
         "deaths": {"number": 500, "rate": 1000.0},
         "storms": {"number": 20, "rate": 100_000.0, "seconds": 6.0},
+        "handover": {"number": 100, "rate": 100_000.0, "seconds": 4.0},
+        "radius": {"number": 300, "rate": 100.0},
     }
     if more := sorted(given.keys() - defaults[part].keys()):
         parser.error(f"{part} has no option --{more[0]}")

@@ -22,6 +22,7 @@ from holdfast.subscribers.tests import freeradius
 COMMAND = (sys.executable, "-m", "holdfast")
 ENVIRONMENT = os.environ | {"COLUMNS": "200", "PYTHONUNBUFFERED": "1"}
 GATEWAY_MAC = "02:00:00:00:00:0a"
+CORE_MAC, ROUTER_MAC = "02:00:00:00:00:09", "06:00:00:00:00:09"
 SERVER = "192.0.2.9"
 """In the core."""
 USERS = """
@@ -53,7 +54,7 @@ class Site:
         self.home = stack.enter_context(_core.Namespace("home"))
         self.core = stack.enter_context(_core.Namespace("core"))
         access = self.home.add_veth("eth0")
-        core = self.core.add_veth("eth0", mac=bytes.fromhex("060000000009"))
+        core = self.core.add_veth("eth0", mac=bytes.fromhex(ROUTER_MAC.replace(":", "")))
         self.core.add_address("eth0", f"{SERVER}/24")
         self.core.add_route("100.64.0.0/16", "eth0", via="192.0.2.1")
         self.core.add_address("eth0", "2001:db8:ffff::9/64")
@@ -64,13 +65,10 @@ class Site:
         self.coa_port = freeradius.free_port()
         self.configuration = directory / "gateway.yaml"
         loose = {"per_s": 100_000, "burst": 100_000}
-        core_mac = "02:00:00:00:00:09"
         values: dict[str, Any] = {
             "access": [1],
-            "core": [{"port": 9, "mac": core_mac, "addresses": ["192.0.2.1", "2001:db8:ffff::1"]}],
-            "routes": [
-                {"prefix": prefix, "port": 9, "next_hop_mac": "06:00:00:00:00:09"} for prefix in ("0.0.0.0/0", "::/0")
-            ],
+            "core": [{"port": 9, "mac": CORE_MAC, "addresses": ["192.0.2.1", "2001:db8:ffff::1"]}],
+            "routes": [{"prefix": prefix, "port": 9, "next_hop_mac": ROUTER_MAC} for prefix in ("0.0.0.0/0", "::/0")],
             "control": dict.fromkeys(("padi", "discovery", "ppp", "committed"), loose) if control is None else control,
             "gateway": {
                 "name": self.name,
@@ -114,7 +112,7 @@ class Site:
             out, balancer[port + 1] = self._cable(f"{number}c")
             plane = self._switch({1: trunk, 9: out}) | {"trunk": 1, "access_port": port, "core_port": port + 1}
             found["planes"][f"forward{number}"] = plane
-        found["balancer"] = self._switch(balancer) | {"uplinks": {"06:00:00:00:00:09": 9}}
+        found["balancer"] = self._switch(balancer) | {"uplinks": {ROUTER_MAC: 9}}
         return found
 
     def _cable(self, name: str) -> tuple[str, str]:
@@ -174,6 +172,11 @@ class Site:
         """What an operator sees."""
         rows: list[dict[str, Any]] = service.ask(self.name, verb="sessions", usage=True)["sessions"]
         return rows
+
+    def arrived(self) -> tuple[int, int]:
+        """Packets that have come to the home network and to the core since they are there."""
+        home, core = (each.interface_counters("eth0").rx_packets for each in (self.home, self.core))
+        return home, core
 
     def in_home(self, *words: str) -> subprocess.Popen[str]:
         """A program in the home network, which ends with the site."""
