@@ -13,12 +13,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
 from holdfast.apps.bng.tests import load
-from holdfast.apps.bng.tests.site import ENVIRONMENT, SERVER, Crowd, Site
+from holdfast.apps.bng.tests.site import COMMAND, ENVIRONMENT, SERVER, Crowd, Site
 from holdfast.subscribers.tests import freeradius
 
 ROOT = Path(__file__).parents[2]
@@ -77,18 +77,31 @@ def site(tmp_path: Path) -> Iterator[Site]:
         yield Site(tmp_path, stack)
 
 
-def test_pppoe_discovery_of_debian_finds_the_gateway(site: Site) -> None:
+@pytest.fixture(scope="module")
+def online(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, subprocess.Popen[str]]]:
+    """A gateway of one switch, and alice, who is online with a TUN device."""
+    if reason := freeradius.missing():
+        pytest.skip(reason)
+    with ExitStack() as stack:
+        site = Site(tmp_path_factory.mktemp("online"), stack)
+        site.start()
+        yield site, site.dial()
+
+
+Online: TypeAlias = tuple[Site, subprocess.Popen[str]]
+
+
+def test_pppoe_discovery_of_debian_finds_the_gateway(online: Online) -> None:
     if not Path("/usr/sbin/pppoe-discovery").exists():
         pytest.skip("not installed: pppoe-discovery (Debian package pppoe)")
-    site.start()
-    found = site.home.run(["pppoe-discovery", "-I", "eth0", "-U", "-t", "5"], check=False)
+    site, _ = online
+    found = site.home.run(["pppoe-discovery", "-I", "eth0", "-U", "-t", "1"], check=False)
     assert f"Access-Concentrator: {site.name}" in found.stdout
     assert "AC-Ethernet-Address: 02:00:00:00:00:0a" in found.stdout
 
 
-def test_a_rate_changes_under_iperf_and_a_killed_control_plane_is_not_missed(site: Site) -> None:
-    site.start()
-    dialled = site.dial()
+def test_a_rate_changes_under_iperf_and_a_killed_control_plane_is_not_missed(online: Online) -> None:
+    site, dialled = online
     site.home.run(["ping", "-c", "3", "-i", "0.2", "192.0.2.9"])
     site.home.run(["ping", "-c", "3", "-i", "0.2", "2001:db8:ffff::9"])
     server = subprocess.Popen([*site.core.exec_prefix, "iperf3", "-s", "-1", "-p", "5301"], stdout=subprocess.DEVNULL)
@@ -96,31 +109,31 @@ def test_a_rate_changes_under_iperf_and_a_killed_control_plane_is_not_missed(sit
     site.stack.callback(server.kill)
     time.sleep(0.5)
     client = subprocess.Popen(
-        [*site.home.exec_prefix, "iperf3", "-c", "192.0.2.9", "-p", "5301", "-t", "12", "-R", "-i", "1", "--json"],
+        [*site.home.exec_prefix, "iperf3", "-c", "192.0.2.9", "-p", "5301", "-t", "9", "-R", "-i", "1", "--json"],
         stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
-    time.sleep(3)
+    time.sleep(2)
     said = freeradius.radclient(
         site.coa_port, "coa",
         {"User-Name": "alice", "WISPr-Bandwidth-Max-Down": "10000000", "Message-Authenticator": "0x00"},
     )  # fmt: skip
     assert "Received CoA-ACK" in said, said
-    time.sleep(3)
+    time.sleep(2)
     ping = subprocess.Popen(
-        [*site.home.exec_prefix, "ping", "-q", "-i", "0.01", "-c", "800", "-W", "5", "192.0.2.9"],
+        [*site.home.exec_prefix, "ping", "-q", "-i", "0.01", "-c", "500", "-W", "5", "192.0.2.9"],
         stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
-    time.sleep(1)
+    time.sleep(0.5)
     site.kill()
-    time.sleep(2)
+    time.sleep(1)
     began = time.monotonic()
     assert "1 sessions kept, 0 installed again, 0 removed" in site.start()
     print("back after", time.monotonic() - began)
     intervals = json.loads(client.communicate()[0])["intervals"]
     rates = [each["sum"]["bits_per_second"] for each in intervals]
     print([round(each / 1e6, 1) for each in rates])
-    assert max(rates[:3]) > 30e6
-    assert 4e6 < sorted(rates[5:])[len(rates[5:]) // 2] < 11e6
+    assert max(rates[:2]) > 30e6
+    assert 4e6 < sorted(rates[4:])[len(rates[4:]) // 2] < 11e6
     print(ping.communicate()[0])
     assert ping.returncode == 0
     assert dialled.poll() is None
@@ -155,14 +168,14 @@ def test_many_subscribers_with_freeradius(site: Site, number: int) -> None:
     until(stopped, "some sessions have no stop record")
 
 
-def test_curl_fetches_a_file_through_a_session(site: Site, tmp_path: Path) -> None:
+def test_curl_fetches_a_file_through_a_session(online: Online, tmp_path: Path) -> None:
     if shutil.which("curl") is None:
         pytest.skip("not installed: curl")
-    site.start()
-    site.dial()
+    site, _ = online
     (tmp_path / "www").mkdir()
     wanted = bytes(range(256)) * 4096
     (tmp_path / "www" / "file").write_bytes(wanted)
+    [before] = site.sessions()
     site.in_core(sys.executable, "-m", "http.server", "8080", "--bind", "::", "--directory", str(tmp_path / "www"))
     for host in (SERVER, "[2001:db8:ffff::9]"):
         words = ["curl", "-sS", "--retry", "20", "--retry-connrefused", "--retry-delay", "1", "--max-time", "40"]
@@ -170,42 +183,143 @@ def test_curl_fetches_a_file_through_a_session(site: Site, tmp_path: Path) -> No
         assert done.returncode == 0, done.stderr
         assert (tmp_path / "got").read_bytes() == wanted
         (tmp_path / "got").unlink()
-    [row] = site.sessions()
-    assert row["bytes_down"] > 2 * len(wanted)
+    [after] = site.sessions()
+    assert after["bytes_down"] - before["bytes_down"] > 2 * len(wanted)
 
 
-def test_a_killed_forwarding_plane_has_its_sessions_moved(tmp_path: Path) -> None:
-    """Without a reset: a few packets of its own sessions are lost, and none of the others'. Then it comes back, without a loss."""
+SUBSCRIBERS = 40
+"""Of the split gateway."""
+
+
+@pytest.fixture(scope="module")
+def split(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, Crowd]]:
+    """A gateway of two forwarding planes with subscribers online. RADIUS requests give up after 0.5 + 1 + 2 s."""
     if reason := freeradius.missing():
         pytest.skip(reason)
-    number = 40
     with ExitStack() as stack:
-        site = Site(tmp_path, stack, planes=2)
+        timing = {"timeout_s": 0.5, "tries": 3, "dead_s": 2}
+        site = Site(tmp_path_factory.mktemp("split"), stack, planes=2, radius=timing)
         site.start()
         site.echo()
-        crowd = site.crowd(number, 100)
-        assert crowd.hear()["states"] == {"up": number}
-        said: list[str] = []
+        crowd = site.crowd(SUBSCRIBERS, 100)
+        assert crowd.hear()["states"] == {"up": SUBSCRIBERS}
+        yield site, crowd
 
-        def kill() -> None:
-            os.kill(site.switches["plane forward1"], signal.SIGKILL)
-            said.append(site.hear("is lost")[1])
 
-        found = load.death(site, crowd, 200, kill)
-        print(found, said)
-        moved = re.search(r"forwarding plane forward1 is lost: (\d+) sessions moved", said[0])
-        assert moved is not None, said
-        assert 0 < int(moved[1]) < number
-        traffic = found["traffic"]
-        assert (found["sessions"], found["resets"]) == ({"up": number}, 0)
-        assert (traffic["silent_sessions"], traffic["strange"], traffic["doubled"]) == (0, 0, 0)
-        assert traffic["sessions_with_loss"] <= int(moved[1])
-        assert traffic["lost"] < traffic["sent"] / 2
-        back = load.death(site, crowd, 200, lambda: said.append(site.hear("is back")[1]))
-        print(back, said)
-        assert "forward1 is back" in said[1]
-        assert (back["sessions"], back["resets"], back["traffic"]["lost"]) == ({"up": number}, 0, 0)
-        assert len(site.sessions()) == number
+def bng(site: Site, *words: str) -> str:
+    """What a command of an operator prints."""
+    done = subprocess.run([*COMMAND, "bng", *words, "--name", site.name], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_drained_plane_loses_no_packet(split: tuple[Site, Crowd]) -> None:
+    """By the operator's command, with 20,000 packets/s beside the echoes of all sessions; and back."""
+    site, crowd = split
+
+    # The machine may be busy with something else.
+    for _ in range(3):
+        found = load.loaded(site, 20_000, 3, lambda verb: bng(site, verb, "forward1"), crowd)
+        print(found)
+        # Whatever is lost: nothing is counted for another session, or comes to another one.
+        assert found["counted_for_another_session"] == found["echoes"]["strange"] == found["echoes"]["doubled"] == 0
+        if max(found["lost"], found["uncounted"]) <= 0:
+            break
+    assert -20 < found["lost"] <= 0
+    assert found["uncounted"] == found["echoes"]["lost"] == 0
+    assert found["sent"] > 50_000
+    drained, back = found["said"]
+    assert re.match(rf"forward1 has 0 sessions and is drained, forward2 has {SUBSCRIBERS} sessions; ", drained), drained
+    assert re.match(r"forward1 has [1-9]\d* sessions, forward2 has [1-9]\d* sessions; ", back), back
+    assert crowd.ask("state")["states"] == {"up": SUBSCRIBERS}
+    bng(site, "drain", "forward2")
+    assert bng(site, "sessions").endswith(
+        f"forward1 has {SUBSCRIBERS} sessions, forward2 has 0 sessions and is drained\n"
+    )
+    bng(site, "undrain", "forward2")
+
+
+def test_setups_go_on_when_radius_is_back(split: tuple[Site, Crowd]) -> None:
+    """Killed in the middle of setups, and away for longer than requests are repeated."""
+    site, crowd = split
+    found = load.outage(site, crowd, 60, 40, 4.5)
+    print(found)
+    assert found["late"] == {"up": 60}
+    assert (found["traffic"]["lost"], found["resets"], found["established_kept"]) == (0, 0, True)
+    assert 0 < found["in_before"] < 60
+    # The longest time between two repetitions is 2 s, and who was refused dials again after one. The rest is for this machine.
+    assert found["setups_again_s"] < 2 + 1 + 2
+    assert found["all_in_s"] < 2 + 1 + 7
+    # The records were owed, and are sent again when the server is no longer taken to be dead, at the latest.
+    assert found["starts_accounted"] == SUBSCRIBERS + 60
+    assert found["accounted_s"] < 2 + 2 + 16
+    [late] = site.crowds[1:]
+    late.hang_up()
+    until(lambda: len(site.sessions()) == SUBSCRIBERS, "the sessions do not end")
+
+
+def test_a_killed_forwarding_plane_has_its_sessions_moved(split: tuple[Site, Crowd]) -> None:
+    """Without a reset: a few packets of its own sessions are lost, and none of the others'. Then it comes back, without a loss."""
+    site, crowd = split
+    number, said = SUBSCRIBERS, []
+
+    def kill() -> None:
+        os.kill(site.switches["plane forward1"], signal.SIGKILL)
+        said.append(site.hear("is lost")[1])
+
+    found = load.death(site, crowd, 200, kill)
+    print(found, said)
+    moved = re.search(r"forwarding plane forward1 is lost: (\d+) sessions moved", said[0])
+    assert moved is not None, said
+    assert 0 < int(moved[1]) < number
+    traffic = found["traffic"]
+    assert (found["sessions"], found["resets"]) == ({"up": number}, 0)
+    assert (traffic["silent_sessions"], traffic["strange"], traffic["doubled"]) == (0, 0, 0)
+    assert traffic["sessions_with_loss"] <= int(moved[1])
+    assert traffic["lost"] < traffic["sent"] / 2
+    back = load.death(site, crowd, 200, lambda: said.append(site.hear("is back")[1]))
+    print(back, said)
+    assert "forward1 is back" in said[1]
+    assert (back["sessions"], back["resets"], back["traffic"]["lost"]) == ({"up": number}, 0, 0)
+    assert len(site.sessions()) == number
+
+
+@pytest.mark.parametrize("name", ["authentication plane", "balancer"])
+def test_a_killed_switch_is_started_again(split: tuple[Site, Crowd], name: str) -> None:
+    """Sessions stay. Without the authentication plane, their packets pass; without the balancer, they do again with the new one."""
+    site, crowd = split
+
+    def kill() -> None:
+        os.kill(site.switches[name], signal.SIGKILL)
+        assert site.hear("is back")[1].startswith(name)
+
+    used = {number: row["packets_up"] for number, row in site.rows().items()}
+    found = load.death(site, crowd, 200, kill)
+    print(found)
+    traffic = found["traffic"]
+    assert (found["sessions"], found["resets"]) == ({"up": SUBSCRIBERS}, 0)
+    assert (traffic["silent_sessions"], traffic["strange"], traffic["doubled"]) == (0, 0, 0)
+    assert traffic["lost"] == 0 if name != "balancer" else 0 < traffic["lost"] < traffic["sent"]
+    assert all(row["packets_up"] > used[number] for number, row in site.rows().items())
+    late = site.crowd(1, 10, first=30_000)
+    assert late.hear()["states"] == {"up": 1}
+    late.hang_up()
+    until(lambda: len(site.sessions()) == SUBSCRIBERS, "the session does not end")
+
+
+def test_all_planes_are_killed_at_once(split: tuple[Site, Crowd]) -> None:
+    """No other can take their sessions, which they get back themselves."""
+    site, crowd = split
+    used = {number: row["bytes_up"] for number, row in site.rows().items()}
+    for name in ("plane forward1", "plane forward2"):
+        os.kill(site.switches[name], signal.SIGKILL)
+    said = site.hear("is back")[0]
+    said += site.hear("is back")[0]
+    print(said)
+    found = load.death(site, crowd, 200, lambda: None)
+    print(found)
+    assert (found["sessions"], found["resets"], found["traffic"]["lost"]) == ({"up": SUBSCRIBERS}, 0, 0)
+    assert all(row["bytes_up"] > used[number] for number, row in site.rows().items())
 
 
 @pytest.fixture(scope="module")

@@ -495,6 +495,7 @@ class GrpcClient(Client):
         )
         self._answered = threading.Event()
         self._ended: P4RuntimeError | None = None
+        self._closed = False
         self.on_end: Callable[[], None] | None = None
         """Called, in the thread that receives, when the stream has ended."""
         self._batched = False
@@ -615,10 +616,15 @@ class GrpcClient(Client):
 
     def close(self) -> None:
         """Ends the session and closes the channel."""
+        if self._closed:
+            return
+        self._closed = True
         self._requests.put(None)
         self._stream.cancel()
         self._reader.join(timeout=5.0)
         self._channel.close()
+        # Its destructor takes a lock of gRPC's threads. At the end of the process, one that has been stopped may hold it for ever.
+        del self._stream
 
 
 def _cell(index: int | None) -> dict[str, int] | None:

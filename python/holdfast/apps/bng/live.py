@@ -339,23 +339,21 @@ class _Keeper:
         self._switches.client(name).on_end = ended
 
     def look(self) -> None:
-        """Starts lost switches again, and moves the sessions of lost forwarding planes, unless there is no other plane.
-
-        Raises :class:`LiveError` if they cannot be moved: a control plane that starts anew installs those that are in the store.
-        """
+        """Starts lost switches again, and moves the sessions of lost forwarding planes, unless there is no other plane."""
         gone = [name for name in self._switches.ended() if name not in self._starting]
         there = self._plane.planes
-        planes = [self._forwarding[name][0] for name in gone if name in self._forwarding]
-        moved = [name for name in planes if name in there]
+        moved = [plane for name in gone if (plane := self._forwarding.get(name, ("",))[0]) in there]
         if moved and len(moved) < len(there) - sum(_plane(name) in self._starting for name in there):
             began = time.monotonic()
             try:
                 self._plane.lost(*moved)
             except HoldfastError as error:
-                raise LiveError(f"the sessions of {', '.join(moved)} could not be moved: {error}") from None
+                # Another switch may have failed, too: it is tried again when that is known.
+                self._say(f"the sessions of {', '.join(moved)} cannot be moved: {error}")
+                return
             spent_ms = (time.monotonic() - began) * 1000
-            for name in moved:
-                self._say(f"forwarding plane {name} is lost: {there[name]} sessions moved in {spent_ms:.0f} ms")
+            for plane in moved:
+                self._say(f"forwarding plane {plane} is lost: {there[plane]} sessions moved in {spent_ms:.0f} ms")
         for name in gone:
             if name not in self._forwarding or self._forwarding[name][0] in self._plane.planes:
                 self._say(f"the {name} is lost")

@@ -14,8 +14,9 @@ from holdfast.control.tables import EntryKey, TableEntry, TableWriter, read_entr
 from holdfast.p4runtime.client import Client
 from holdfast.subscribers.plane import Session, Usage
 
-CHUNK = 400
-"""Sessions in one atomic batch, which has at most 4,096 updates; a session has up to ten."""
+CHUNK = 50
+"""Sessions in one atomic batch; a session has up to ten updates. A switch forwards nothing while it applies a batch: one of some
+hundred updates takes less time than its interfaces' rings have room for."""
 
 _FEW = 500
 """Sessions whose registers are read one by one. In process all 65,536 cells cost as much as 15,000 single ones; over gRPC

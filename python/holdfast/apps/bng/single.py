@@ -79,7 +79,7 @@ class SinglePlane:
     # UserPlane
 
     def install(self, sessions: Iterable[Session]) -> None:
-        """Adds or replaces sessions, in atomic batches of 400."""
+        """Adds or replaces sessions, in atomic batches of 50."""
         self.sessions.install(sessions)
 
     def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:

@@ -209,6 +209,8 @@ class SplitPlane:
         sessions.install(session for number, session in wanted.items() if there.get(number, session) != session)
         self._planes[name] = _Plane(name, cables, sessions)
         self._recover(session for session in known if session.session_id not in there)
+        if self._serving != assigned(self._takers()):
+            self._rebalance()
 
     def _static(self) -> list[TableEntry]:
         def role(port: int, name: str, metadata: bytes = b"") -> TableEntry:
@@ -466,16 +468,21 @@ class SplitPlane:
     def lost(self, *names: str) -> None:
         """Planes have failed: their sessions are made on the others. They keep the usage that was asked for last.
 
-        Raises :class:`NetworkError` if no other is left.
+        Raises :class:`NetworkError` if no other is left, and what a plane raises that has failed, too: then all is as before.
         """
         for name in names:
             self._check(name)
         wanted = assigned(self._takers(names))
+        before = dict(self._planes), dict(self._serving)
         failed = [self._planes.pop(name) for name in names]
         moving = [bucket for bucket, server in self._serving.items() if server in names]
         for bucket in moving:
             self._serving[bucket] = wanted[bucket]
-        self._recover(session for plane in failed for session in plane.sessions.installed.values())
+        try:
+            self._recover(session for plane in failed for session in plane.sessions.installed.values())
+        except HoldfastError:
+            self._planes, self._serving = before
+            raise
         self._change(self._buckets(moving), [])
 
     def _recover(self, sessions: Iterable[Session]) -> None:

@@ -478,6 +478,26 @@ def test_a_plane_fails_in_the_middle_of_its_handover(gateway: Callable[..., Gate
     assert at.plane.installed() == {each.session_id: each for each in at.sessions}
 
 
+def test_a_plane_fails_while_it_takes_the_sessions_of_another(
+    gateway: Callable[..., Gateway], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing has changed then, and it can be tried again without it."""
+    at = gateway()
+    planes = at.plane.planes
+
+    def fail(*given: object, **named: object) -> None:
+        raise NetworkError("gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(at.network.clients["forward2"], "batch", fail)
+        with pytest.raises(NetworkError, match="gone"):
+            at.plane.lost("forward1")
+    assert at.plane.planes["forward1"] == planes["forward1"]
+    at.plane.lost("forward1", "forward2")
+    assert at.plane.planes == {"forward3": SUBSCRIBERS}
+    assert at.plane.installed() == {each.session_id: each for each in at.sessions}
+
+
 def test_a_session_changes_during_its_handover(gateway: Callable[..., Gateway]) -> None:
     at = gateway()
     flows = at.streams(10_000, 0.3)

@@ -20,7 +20,7 @@ import struct
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from ipaddress import IPv4Address
@@ -196,64 +196,134 @@ def storm(gateway: Site, crowd: Crowd, kind: str, order: int, rate: float, secon
 
 
 def handover(number: int, rate: float, seconds: float) -> Iterator[dict[str, Any]]:
-    """A plane is drained and gets its share back, at the highest rate up to this one at which nothing is lost otherwise.
-
-    Half of the packets go up and half down, through all sessions in turn; each session's counters must have what it was sent.
-    """
+    """A plane is drained and gets its share back, at the highest rate up to this one at which nothing is lost otherwise."""
     with site(planes=2) as gateway:
         crowd = gateway.crowd(number, 200, patience_s=120)
         yield {"subscribers": crowd.hear()["states"]}
         # It would look at every packet that comes down.
         crowd.process.send_signal(signal.SIGSTOP)
         while True:
-            found = [loaded(gateway, rate, seconds) for _ in range(2)]
+            found = [loaded(gateway, rate / 2, seconds) for _ in range(2)]
             yield from found
             if not any(each["lost"] for each in found):
                 break
             rate = round(rate * 0.8)
-        yield from (loaded(gateway, rate, seconds, drained="forward1") for _ in range(3))
+
+        def operate(verb: str) -> dict[str, Any]:
+            return service.ask(gateway.name, verb=verb, plane="forward1")
+
+        yield from (loaded(gateway, rate / 2, seconds, operate) for _ in range(5))
         crowd.process.send_signal(signal.SIGCONT)
 
 
-def loaded(gateway: Site, rate: float, seconds: float, drained: str | None = None) -> dict[str, Any]:
-    """So many packets a second through all sessions, half of them up and half down; meanwhile, a plane is drained and returns."""
-    rows = gateway.sessions()
-    before = gateway.arrived()
+def radius(number: int, rate: float) -> Iterator[dict[str, Any]]:
+    """RADIUS is killed in the middle of setups and comes back, sooner and later than requests give up (14 s by default)."""
+    for down_s in (3.0, 20.0):
+        with site(planes=2) as gateway:
+            gateway.echo()
+            crowd = gateway.crowd(100, 100)
+            yield {"subscribers": crowd.hear()["states"], **outage(gateway, crowd, number, rate, down_s)}
+
+
+def outage(gateway: Site, crowd: Crowd, number: int, rate: float, down_s: float) -> dict[str, Any]:
+    """Others dial beside established sessions with traffic. A third of them is in when RADIUS is killed.
+
+    ``setups_again_s`` and ``all_in_s`` are from RADIUS' answer to the first and to the last session that begins then.
+    """
+    established = set(gateway.rows())
+    crowd.say(f"traffic 500 {SERVER}")
+    late = gateway.crowd(number, rate, patience_s=number / rate + down_s + 120, first=20_000)
+    time.sleep(number / rate / 3)
+    gateway.radius.kill()
+    time.sleep(down_s)
+    meanwhile = gateway.rows()
+    gateway.radius.start()
+    back_s = time.time()
+    came = late.hear()
+    traffic = crowd.ask("stop")
+    rows = gateway.rows()
+    began = sorted(row["started_s"] - back_s for row in rows.values() if row["started_s"] > back_s)
+    # Every session's start is accounted for, though most were owed when there was no server.
+    end_s = time.monotonic() + 120
+    while (accounted := gateway.started()) < len(rows) and time.monotonic() < end_s:
+        time.sleep(0.1)
+    return {
+        "down_s": down_s,
+        "in_before": sum(row["phase"] == "network" for row in meanwhile.values()) - len(established),
+        "being_set_up": sum(row["phase"] != "network" for row in meanwhile.values()),
+        "setups_again_s": round(began[0], 2) if began else None,
+        "all_in_s": round(began[-1], 2) if began else None,
+        "late": came["states"],
+        "late_sessions": len(rows.keys() - established),
+        "established_kept": established <= rows.keys(),
+        "traffic": traffic,
+        "resets": crowd.ask("state")["lost"],
+        "starts_accounted": accounted,
+        "accounted_s": round(time.time() - back_s, 1),
+    }
+
+
+def loaded(
+    gateway: Site,
+    rate: float,
+    seconds: float,
+    operate: Callable[[str], object] | None = None,
+    crowd: Crowd | None = None,
+) -> dict[str, Any]:
+    """So many packets a second up through all sessions, and as many down. ``operate`` is called with ``drain`` and ``undrain``.
+
+    ``lost`` is less than 0 where control packets (ARP) arrive, too. ``uncounted`` is by the sessions' counters, and exact.
+    With a crowd, which are all subscribers, its echoes are beside them, and nothing else comes down: it looks at every packet.
+    """
+    rows, before = gateway.rows(), gateway.arrived()
+    ways = [(gateway.home, upstream(rows.values())), (gateway.core, downstream(rows.values()))]
+    said = []
+    if crowd is not None:
+        del ways[1:]
+        crowd.say(f"traffic 500 {SERVER}")
     with ThreadPoolExecutor() as threads:
-        up = threads.submit(gateway.home.send_load, "eth0", upstream(rows), duration_s=seconds, packets_per_s=rate / 2)
-        down = threads.submit(
-            gateway.core.send_load, "eth0", downstream(rows), duration_s=seconds, packets_per_s=rate / 2
-        )
-        said = []
-        if drained is not None:
+        loads = [
+            threads.submit(namespace.send_load, "eth0", frames, duration_s=seconds, packets_per_s=rate)
+            for namespace, frames in ways
+        ]
+        if operate is not None:
             for verb in ("drain", "undrain"):
                 time.sleep(seconds / 4)
-                said.append(service.ask(gateway.name, verb=verb, plane=drained))
-        sent = up.result(), down.result()
+                said.append(operate(verb))
+        sent = [each.result() for each in loads]
+    echoes = {"sent": 0, "lost": 0} if crowd is None else crowd.ask("stop")
     time.sleep(0.5)
-    after = gateway.arrived()
-    counted = {row["session"]: row for row in gateway.sessions()}
+    arrived = [now - then for now, then in zip(gateway.arrived(), before, strict=True)]
+    counted = gateway.rows()
+    up, *down = (each.sent for each in sent)
+    wanted = up + sum(down) + 2 * echoes["sent"]
     strange = 0
-    for way, load in zip(("packets_up", "packets_down"), sent, strict=True):
-        for at, row in enumerate(rows):
-            wanted = load.sent // len(rows) + (at < load.sent % len(rows))
-            strange += max(0, counted[row["session"]][way] - row[way] - wanted)
+    for at, (number, row) in enumerate(rows.items()):
+        echo = _share(echoes["sent"], len(rows), int(row["mac"].replace(":", "")[4:], 16)) if crowd is not None else 0
+        for way, load in (("packets_up", up), ("packets_down", sum(down))):
+            strange += max(0, counted[number][way] - row[way] - _share(load, len(rows), at) - echo)
     return {
         "offered_per_s": round(sum(each.sent / each.elapsed_ns for each in sent) * 1e9),
         "sent": sum(each.sent for each in sent),
         "refused": sum(each.refused for each in sent),
-        "lost": sum(each.sent for each in sent) - sum(after) + sum(before),
-        "counted": sum(
-            counted[row["session"]][way] - row[way] for row in rows for way in ("packets_up", "packets_down")
+        "lost": wanted - sum(arrived),
+        "uncounted": wanted
+        - sum(
+            counted[number][way] - row[way] for number, row in rows.items() for way in ("packets_up", "packets_down")
         ),
         "counted_for_another_session": strange,
-        "drained": drained,
+        "echoes": echoes,
         "said": said,
         "load_average": round(os.getloadavg()[0], 1),
     }
 
 
-def upstream(rows: list[dict[str, Any]]) -> list[bytes]:
+def _share(packets: int, sessions: int, which: int) -> int:
+    """Of packets through sessions in turn."""
+    return packets // sessions + (which < packets % sessions)
+
+
+def upstream(rows: Iterable[dict[str, Any]]) -> list[bytes]:
     """A packet of each session to a host that nobody is, as its line carries it."""
     found = []
     for row in rows:
@@ -265,7 +335,7 @@ def upstream(rows: list[dict[str, Any]]) -> list[bytes]:
     return found
 
 
-def downstream(rows: list[dict[str, Any]]) -> list[bytes]:
+def downstream(rows: Iterable[dict[str, Any]]) -> list[bytes]:
     """A packet to each session, from the core."""
     ends = bytes.fromhex((CORE_MAC + ROUTER_MAC).replace(":", "")) + b"\x08\x00"
     return [ends + head(IPv4Address(SERVER), IPv4Address(row["ipv4"])) + bytes(PAYLOAD) for row in rows]

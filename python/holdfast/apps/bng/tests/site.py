@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 from contextlib import ExitStack, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,10 @@ crowd Cleartext-Password := "crowded"
 """
 
 
+_NUMBERS = count(1)
+"""Of this process's gateways and switches."""
+
+
 def free_tcp_port() -> int:
     """A TCP port that nobody has now."""
     with socket.socket() as probe:
@@ -45,14 +50,19 @@ class Site:
     """All of it. ``planes``: forwarding planes behind a balancer; 0 is a gateway of one switch."""
 
     def __init__(
-        self, directory: Path, stack: ExitStack, *, planes: int = 0, control: dict[str, Any] | None = None
+        self,
+        directory: Path,
+        stack: ExitStack,
+        *,
+        planes: int = 0,
+        control: dict[str, Any] | None = None,
+        radius: dict[str, Any] | None = None,
     ) -> None:
-        """``control``: rates of control packets; by default, they are no limit."""
+        """``control``: rates of control packets; by default, they are no limit. ``radius``: more of that section."""
         self.stack = stack
-        self._devices = 0
-        self.name = f"live-{os.getpid()}"
-        self.home = stack.enter_context(_core.Namespace("home"))
-        self.core = stack.enter_context(_core.Namespace("core"))
+        self.name = f"live-{os.getpid()}-{next(_NUMBERS)}"
+        self.home = stack.enter_context(_core.Namespace(f"home{next(_NUMBERS)}"))
+        self.core = stack.enter_context(_core.Namespace(f"core{next(_NUMBERS)}"))
         access = self.home.add_veth("eth0")
         core = self.core.add_veth("eth0", mac=bytes.fromhex(ROUTER_MAC.replace(":", "")))
         self.core.add_address("eth0", f"{SERVER}/24")
@@ -79,7 +89,8 @@ class Site:
                 "ipv6": {"prefixes": "2001:db8:1::/48", "delegated": "2001:db8:8000::/34"},
                 "state": str(directory / "state.db"),
                 "radius": self.radius.settings(
-                    dynamic_authorization={"port": self.coa_port, "clients": {"127.0.0.1": freeradius.SECRET}}
+                    dynamic_authorization={"port": self.coa_port, "clients": {"127.0.0.1": freeradius.SECRET}},
+                    **(radius or {}),
                 ),
             },
         }
@@ -91,12 +102,12 @@ class Site:
         self.switches: dict[str, int] = {}
         """Process ids of switches."""
         self.process: subprocess.Popen[str] | None = None
+        self.crowds: list[Crowd] = []
         self.said = ""
         stack.callback(self.close)
 
     def _switch(self, interfaces: dict[int, str]) -> dict[str, Any]:
-        self._devices += 1
-        device = os.getpid() * 16 + self._devices
+        device = os.getpid() * 64 + next(_NUMBERS)
         return {"grpc": f"127.0.0.1:{free_tcp_port()}", "device_id": device, "interfaces": interfaces}
 
     def _split(self, access: str, core: str, planes: int) -> dict[str, Any]:
@@ -173,6 +184,15 @@ class Site:
         rows: list[dict[str, Any]] = service.ask(self.name, verb="sessions", usage=True)["sessions"]
         return rows
 
+    def rows(self) -> dict[int, dict[str, Any]]:
+        """Sessions by number."""
+        return {row["session"]: row for row in self.sessions()}
+
+    def started(self) -> int:
+        """How many sessions RADIUS has the start of."""
+        records = [each for each in self.radius.accounted() if each["Acct-Status-Type"] == "Start"]
+        return len({each["Acct-Session-Id"] for each in records})
+
     def arrived(self) -> tuple[int, int]:
         """Packets that have come to the home network and to the core since they are there."""
         home, core = (each.interface_counters("eth0").rx_packets for each in (self.home, self.core))
@@ -210,7 +230,8 @@ class Site:
         """Subscribers that dial, so many a second."""
         words = [sys.executable, "-m", "holdfast.subscribers.tests.crowd", "eth0", "--user", "crowd"]
         words += ["--password", "crowded", "--redial-s", "1", "--number", str(number), "--rate", str(rate)]
-        return Crowd(self.in_home(*words, "--patience-s", str(patience_s), "--first", str(first)))
+        self.crowds.append(Crowd(self.in_home(*words, "--patience-s", str(patience_s), "--first", str(first))))
+        return self.crowds[-1]
 
     def echo(self) -> None:
         """A server of echoes in the core."""
