@@ -10,10 +10,17 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
+
+from holdfast.terminal import Console, printable
 
 app = typer.Typer(no_args_is_help=True, help="A broadband network gateway: PPPoE sessions on a P4 switch.")
+
+COLUMNS = ("session", "user", "line", "mac", "phase", "ipv4", "ipv6", "delegated", "bytes_up", "bytes_down")
+
+_WIDE = 300
+"""Columns of what is no terminal: each session has one line there."""
 
 Name = Annotated[str, typer.Option("--name", help="The gateway's name in its configuration.")]
 
@@ -46,11 +53,13 @@ def sessions(
     if as_json:
         _say(json.dumps(answer, indent=2))
         return
-    columns = ("session", "user", "line", "mac", "phase", "ipv4", "ipv6", "delegated", "bytes_up", "bytes_down")
-    table = Table(*columns, box=None)
+    table = Table(box=None)
+    for column in COLUMNS:
+        table.add_column(column, overflow="fold")
     for row in answer["sessions"]:
-        table.add_row(*("-" if row[each] is None else str(row[each]) for each in columns))
-    Console().print(table)
+        # Names are the subscribers': no markup.
+        table.add_row(*(Text("-" if row[each] is None else printable(str(row[each]))) for each in COLUMNS))
+    Console(width=None if sys.stdout.isatty() else _WIDE).print(table)
     if answer["planes"]:
         _say(_planes(answer["planes"], answer["drained"]))
 

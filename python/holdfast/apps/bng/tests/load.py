@@ -124,7 +124,7 @@ def death(gateway: Site, crowd: Crowd, rate: float, what: Callable[[], None]) ->
 
 
 def deaths(number: int, rate: float) -> Iterator[dict[str, Any]]:
-    """What kill -9 costs: of the control plane, of RADIUS and of one of two forwarding planes behind a balancer."""
+    """What kill -9 costs: of the control plane, of RADIUS, of one of two forwarding planes, and of what they are behind."""
     with site(planes=2) as gateway:
         gateway.echo()
         crowd = gateway.crowd(number, 200, patience_s=120)
@@ -155,6 +155,13 @@ def deaths(number: int, rate: float) -> Iterator[dict[str, Any]]:
             back.append(gateway.hear("is back")[1].strip())
 
         yield {"back": "plane forward1", **death(gateway, crowd, rate, returned), "said": back}
+        for name in ("authentication plane", "balancer"):
+
+            def switch(name: str = name) -> None:
+                os.kill(gateway.switches[name], signal.SIGKILL)
+                gateway.hear("is back")
+
+            yield {"killed": name, **death(gateway, crowd, rate, switch)}
 
 
 def storms(number: int, rate: float, seconds: float) -> Iterator[dict[str, Any]]:

@@ -1,0 +1,51 @@
+"""``holdfast bng``'s commands for operators, with a gateway that is made up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from holdfast.cli import app
+from holdfast.subscribers import commands, service
+
+ROW: dict[str, Any] = dict.fromkeys(commands.COLUMNS, 1) | {
+    "user": "alice",
+    "mac": "02:00:00:00:00:01",
+    "ipv6": "2001:db8:1:1234::/64",
+    "delegated": "2001:db8:8000:1200::/56",
+    "ipv4": None,
+}
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, answer: dict[str, Any], *words: str) -> str:
+    monkeypatch.setattr(service, "ask", lambda name, **request: answer | {"asked": request})
+    done = CliRunner().invoke(app, ["bng", *words])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_sessions_are_a_line_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = {"sessions": [ROW, ROW], "planes": {"one": 2, "two": 0}, "drained": ["two"]}
+    lines = asked(monkeypatch, answer, "sessions").splitlines()
+    assert lines[0].split() == list(commands.COLUMNS)
+    assert lines[1].split() == [str(ROW[each] or "-") for each in commands.COLUMNS]
+    assert lines[3] == "one has 2 sessions, two has 0 sessions and is drained"
+
+
+def test_a_subscribers_name_is_no_markup_and_controls_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = {"sessions": [ROW | {"user": "[/b]\x1b[31mx"}], "planes": {}, "drained": []}
+    assert "[/b]\ufffd[31mx" in asked(monkeypatch, answer, "sessions")
+
+
+def test_what_drain_has_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = {"planes": {"one": 0, "two": 9}, "switched_ms": 12.3, "done_ms": 234.5}
+    words = "switched over in 12 ms, the last packets let through after 234 ms"
+    assert (
+        asked(monkeypatch, answer, "drain", "one")
+        == f"one has 0 sessions and is drained, two has 9 sessions; {words}\n"
+    )
+    assert asked(monkeypatch, answer, "undrain", "one") == f"one has 0 sessions, two has 9 sessions; {words}\n"
+    assert asked(monkeypatch, {"sessions": 3}, "drain") == "no new sessions; 3 there\n"
+    assert asked(monkeypatch, {"sessions": 3}, "undrain") == "new sessions again; 3 there\n"
