@@ -232,11 +232,26 @@ def test_a_drained_plane_loses_no_packet(split: tuple[Site, Crowd]) -> None:
     assert re.match(rf"forward1 has 0 sessions and is drained, forward2 has {SUBSCRIBERS} sessions; ", drained), drained
     assert re.match(r"forward1 has [1-9]\d* sessions, forward2 has [1-9]\d* sessions; ", back), back
     assert crowd.ask("state")["states"] == {"up": SUBSCRIBERS}
-    bng(site, "drain", "forward2")
-    assert bng(site, "sessions").endswith(
-        f"forward1 has {SUBSCRIBERS} sessions, forward2 has 0 sessions and is drained\n"
-    )
-    bng(site, "undrain", "forward2")
+
+
+def test_a_drained_plane_is_replaced(split: tuple[Site, Crowd]) -> None:
+    """Its process ends, another one is started, and the plane is drained still; nobody loses a packet."""
+    site, crowd = split
+
+    def replace() -> None:
+        bng(site, "drain", "forward2")
+        os.kill(site.switches["plane forward2"], signal.SIGKILL)
+        site.hear("is back")
+        drained = f"forward1 has {SUBSCRIBERS} sessions, forward2 has 0 sessions and is drained\n"
+        said = bng(site, "sessions")
+        assert sorted(said.splitlines()[-1].split(", ")) == sorted(drained.strip().split(", "))
+        bng(site, "undrain", "forward2")
+
+    found = load.death(site, crowd, 200, replace)
+    print(found)
+    traffic = found["traffic"]
+    assert (found["sessions"], found["resets"]) == ({"up": SUBSCRIBERS}, 0)
+    assert (traffic["lost"], traffic["strange"], traffic["doubled"]) == (0, 0, 0)
 
 
 def test_setups_go_on_when_radius_is_back(split: tuple[Site, Crowd]) -> None:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
+import sys
 from pathlib import Path
 
+import pytest
+
 from holdfast._core import Program
+from holdfast.apps.bng import test_split
 from holdfast.apps.bng.conftest import Bench, discovery
 from holdfast.apps.bng.program import BALANCER_REASONS, REASONS, Variant
 from holdfast.apps.bng.single import SinglePlane
+from holdfast.apps.bng.tests import load
+from holdfast.subscribers import commands
 from holdfast.subscribers.plane import Line
 
 HERE = Path(__file__).parent
@@ -38,3 +45,33 @@ def test_reasons_have_their_names() -> None:
             (name, number) for number, name in enumerate(names)
         ]
         assert f"#define REASONS {len(names)}" in text
+
+
+def test_the_measurements_of_the_readme_are_commands(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [words] = re.findall(r"python -m holdfast.apps.bng.tests.load ([\w|]+)`", (HERE / "README.md").read_text())
+    for part in words.split("|"):
+        given: dict[str, object] = {}
+        monkeypatch.setattr(load, part, lambda given=given, **named: given.update(named) or {"done": 1})
+        monkeypatch.setattr(sys, "argv", ["load", part, "--number", "7"])
+        load.main()
+        assert json.loads(capsys.readouterr().out) == {"part": part, "done": 1}
+        assert given["number"] == 7
+    monkeypatch.setattr(sys, "argv", ["load", "no-such-part"])
+    with pytest.raises(SystemExit):
+        load.main()
+    assert f"{{{','.join(words.split('|'))}}}" in capsys.readouterr().err
+
+
+def test_the_readmes_simulation_is_a_test() -> None:
+    [(file, name)] = re.findall(r"python -m pytest (\S+) -k (\w+)`", (HERE / "README.md").read_text())
+    assert (HERE / Path(file).name).is_file()
+    assert [each for each in vars(test_split) if each.startswith("test_") and name in each] == [
+        "test_a_planned_handover_loses_no_packet_at_100000_packets_per_second"
+    ]
+
+
+def test_the_readme_has_every_command_of_an_operator() -> None:
+    names = {each.name for each in commands.app.registered_commands}
+    assert names == set(re.findall(r"holdfast bng (\w+)", (HERE / "README.md").read_text())) | {"undrain"}

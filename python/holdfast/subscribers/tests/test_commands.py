@@ -49,3 +49,10 @@ def test_what_drain_has_done(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked(monkeypatch, answer, "undrain", "one") == f"one has 0 sessions, two has 9 sessions; {words}\n"
     assert asked(monkeypatch, {"sessions": 3}, "drain") == "no new sessions; 3 there\n"
     assert asked(monkeypatch, {"sessions": 3}, "undrain") == "new sessions again; 3 there\n"
+
+
+def test_what_kick_has_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert asked(monkeypatch, {"kicked": 2}, "kick", "1", "2") == "2 sessions end\n"
+    assert asked(monkeypatch, {"kicked": 9}, "kick", "--all") == "9 sessions end\n"
+    for words in (["kick"], ["kick", "--all", "1"], ["kick", "0"]):
+        assert CliRunner().invoke(app, ["bng", *words]).exit_code == 2
