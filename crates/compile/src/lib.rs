@@ -111,19 +111,14 @@ pub fn examine_text(source: &str, name: &str, options: &Options) -> Outcome {
 fn examine_with(path: &Path, loader: &dyn Loader, options: &Options) -> Outcome {
     let parsed = syntax::parse(path, loader, &options.defines);
     let mut diagnostics = parsed.diagnostics;
-    let failed = |diagnostics: &[Diagnostic]| diagnostics.iter().any(Diagnostic::is_error);
     let mut checked = false;
-    if !failed(&diagnostics) {
-        let (module, found) = check::check(&parsed.program);
-        diagnostics.extend(found);
-        checked = !failed(&diagnostics);
-        if checked {
-            let (lowered, found) = lower::lower(&module, &parsed.sources, "examined", true);
-            diagnostics.extend(found);
-            if let Some(mut lowered) = lowered.filter(|_| !failed(&diagnostics)) {
-                indices::fold(&mut lowered.program, &lowered.next_indexes);
-                diagnostics.extend(reads::check(&lowered, &parsed.sources));
-            }
+    let (tree, sources) = (&parsed.program, &parsed.sources);
+    // Only what compiles is followed: the walk relies on the invariants of the IR.
+    if passes(tree, sources, "examined", &mut diagnostics, &mut checked).is_some() {
+        let (module, _) = check::check(tree);
+        if let (Some(mut lowered), _) = lower::lower(&module, sources, "examined", true) {
+            indices::fold(&mut lowered.program, &lowered.next_indexes);
+            diagnostics.extend(reads::check(&lowered, sources));
         }
     }
     Outcome {

@@ -55,6 +55,22 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
     )
 }
 
+/// What does not compile is not followed: its IR may break what the walk relies on.
+#[test]
+fn errors_are_those_of_the_compiler() {
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4include/v1model.p4");
+    let v1model = std::fs::read_to_string(include).unwrap();
+    let narrow = "bit<9>   ingress_port;";
+    assert!(v1model.contains(narrow));
+    let other = v1model.replace(narrow, "bit<10> ingress_port;");
+    let source = program("", "").replace("#include <v1model.p4>", &other);
+    let options = Options::default();
+    let examined = examine_text(&source, "other.p4", &options);
+    assert!(!examined.accepted());
+    let compiled = compile::compile_text(&source, "other.p4", &options);
+    assert_eq!(examined.render(), compiled.render());
+}
+
 /// The codes that a program gives, and all that is said.
 fn examined(declarations: &str, statements: &str) -> (Vec<&'static str>, String) {
     let source = program(declarations, statements);
