@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from holdfast._core import Program
 from holdfast.control.routes import RouteTables
+from holdfast.errors import NetworkError
 
 HERE = Path(__file__).parent
 
@@ -136,4 +137,6 @@ def compile_firewall(variant: Variant = "routed", defines: dict[str, str] | None
     ``defines`` may set WAY_BITS (a quarter of the flows, as a power of two), RULES, LIMITS, SOURCE_BITS, BINDINGS and CPU_PORT; the
     README says what they are.
     """
+    if variant not in VARIANTS:
+        raise NetworkError(f"variant is {variant!r}; there are {', '.join(VARIANTS)}")
     return Program.compile(str(HERE / "firewall.p4"), defines={**VARIANTS[variant], **(defines or {})})

@@ -103,6 +103,23 @@ def readme(tmp_path: Path) -> Path:
     return file
 
 
+def test_the_program_of_the_readme_prints_what_it_says(
+    readme: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [program] = re.findall(r"```python\n(.*?)```", (HERE / "README.md").read_text(), re.DOTALL)
+    monkeypatch.chdir(readme.parent)
+    exec(program, {})
+    [printed] = re.findall(r"print\(.*\)  # (9.*)\n", program)
+    first, last = capsys.readouterr().out.splitlines()
+    assert first == printed
+    assert "reason='no_rule', port=3" in last
+
+
+def test_an_unknown_variant_is_refused() -> None:
+    with pytest.raises(NetworkError, match="variant is 'open'; there are routed, bridged, bindings"):
+        compile_firewall("open")  # type: ignore[arg-type]
+
+
 def test_the_rules_of_the_readme_do_what_it_says(
     readme: Path, standalone: Any, programs: dict[Variant, Program], executor: str
 ) -> None:

@@ -95,7 +95,7 @@ def read_capture(collector: Collector, path: Path, port: int, rows: RowWriter | 
     try:
         frames = _core.read_pcap(path)
     except _core.HoldfastError as error:
-        raise LiveError(f"{str(path)!r}: {error}") from None
+        raise LiveError(str(error)) from None
     found = 0
     for time_ps, frame in frames:
         payload = udp_payload(frame, port)
@@ -169,7 +169,7 @@ def run(settings: Settings, console: Console) -> None:
             try:
                 found = read_capture(collector, settings.capture, port, rows)
             except OSError as error:
-                raise LiveError(f"cannot read {str(settings.capture)!r}: {error.strerror}") from None
+                raise LiveError(f"cannot read {str(settings.capture)!r}: {error.strerror or error}") from None
             if not found:
                 raise LiveError(f"{str(settings.capture)!r} has no UDP packets to port {port}")
         else:
