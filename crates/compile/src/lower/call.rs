@@ -225,11 +225,7 @@ impl Lowerer<'_> {
     /// A member of a header union that becomes valid makes the others invalid.
     fn rivals(&self, lvalue: &Lvalue, slots: &mut std::collections::BTreeSet<ir::SlotId>) {
         match lvalue {
-            Lvalue::Place(place) => {
-                let others = header_of(place).and_then(|id| self.siblings.get(&id));
-                let headers = others.into_iter().flatten();
-                slots.extend(headers.map(|other| self.program.headers[other.index()].valid));
-            }
+            Lvalue::Place(place) => self.add_rivals(place, slots),
             Lvalue::Element(items, _) => items.iter().for_each(|item| self.rivals(item, slots)),
             Lvalue::Slice(..) | Lvalue::PlusSlice(..) | Lvalue::Ignore => {}
         }

@@ -3,6 +3,7 @@
 //! A [`Place`] is a tree of slots in the shape of a type; a [`Value`] is the same tree with expressions. An [`Lvalue`]
 //! also covers what only an assignment can name: slices, elements at an index, and nothing at all.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use ir::{BinaryOp, Bits, Expr, HeaderId, SlotId, StmtKind};
@@ -691,13 +692,24 @@ impl Lowerer<'_> {
         if matches!(place, Place::Scalar(_)) {
             return false;
         }
-        let mut slots = std::collections::BTreeSet::new();
+        let mut slots = BTreeSet::new();
         place.for_each_slot(&self.program.headers, &mut |s| {
             slots.insert(s);
         });
+        self.add_rivals(place, &mut slots);
         let mut overlap = false;
         value.for_each_expr(&mut |e| overlap |= e.reads(&|s| slots.contains(&s)));
         overlap
+    }
+
+    /// What else is lost when a header becomes valid: the other members of its union.
+    pub(super) fn add_rivals(&self, place: &Place, slots: &mut BTreeSet<SlotId>) {
+        let others = header_of(place).and_then(|id| self.siblings.get(&id));
+        for other in others.into_iter().flatten() {
+            let header = &self.program.headers[other.index()];
+            slots.insert(header.valid);
+            slots.extend(header.field_slots());
+        }
     }
 
     /// Assigns part by part.
