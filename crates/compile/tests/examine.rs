@@ -123,6 +123,13 @@ fn tests_of_validity_in_any_form_are_understood() {
 }
 
 #[test]
+fn the_value_of_a_switch_is_read_where_the_switch_begins() {
+    let statements = "switch (hdr.ip.ttl) {\n1: { meta.kind = 1; }\ndefault: { meta.kind = 2; } }";
+    let text = found(INVALID, "", statements);
+    assert!(text.contains("switch (hdr.ip.ttl) {\n"), "{text}");
+}
+
+#[test]
 fn reads_without_a_test_are_found_with_their_path() {
     let text = found(INVALID, "", "meta.ttl = hdr.ip.ttl;");
     assert!(

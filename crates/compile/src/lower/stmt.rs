@@ -1,6 +1,7 @@
 //! Statements.
 
 use ir::{BinaryOp, Bits, Expr, StmtKind};
+use syntax::source::Span;
 
 use super::place::{Lvalue, Value};
 use super::{ActionExit, Binding, Exit, Lowerer, build};
@@ -79,13 +80,14 @@ impl Lowerer<'_> {
                     out.push((values, self.body(body)));
                 }
                 let default = self.body(default);
+                self.at(stmt.span);
                 self.emit_switch(Expr::Slot(run), out, default);
             }
             Hir::Switch {
                 value,
                 cases,
                 default,
-            } => self.switch(value, cases, default),
+            } => self.switch(value, cases, default, stmt.span),
             Hir::Return(value) => self.return_statement(value.as_ref()),
             Hir::Exit => self.exit(),
             Hir::Break => self.jump_out(false),
@@ -161,6 +163,7 @@ impl Lowerer<'_> {
         value: &hir::Expr,
         cases: &[(Vec<hir::Expr>, std::rc::Rc<[hir::Stmt]>)],
         default: &[hir::Stmt],
+        span: Span,
     ) {
         let subject = self.scalar(value);
         let mut out = Vec::new();
@@ -174,6 +177,7 @@ impl Lowerer<'_> {
             out.push((values, self.body(body)));
         }
         let default = self.body(default);
+        self.at(span);
         self.emit_switch(subject, out, default);
     }
 
