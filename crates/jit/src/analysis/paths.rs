@@ -7,8 +7,8 @@
 
 use super::count_statements;
 use ir::{
-    Expr, Forwarding, Input, KeySet, Pipeline, Program, SelectCase, SlotId, State, StateId, Stmt,
-    StmtKind, Target, Transition,
+    Bits, Expr, Forwarding, Input, KeySet, Pipeline, Program, SelectCase, SlotId, State, StateId,
+    Stmt, StmtKind, Target, Transition,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -257,6 +257,15 @@ fn has_options(stmt: &Stmt) -> bool {
     length.is_some()
 }
 
+/// Whether it is one value.
+fn is_single(keys: &KeySet) -> bool {
+    match keys {
+        KeySet::Mask { mask, .. } => *mask == Bits::ones(mask.width()),
+        KeySet::Range { low, high } => low == high,
+        KeySet::Any | KeySet::ValueSet(_) => false,
+    }
+}
+
 /// The states that ordinary packets go to, and `None` if some are accepted.
 fn ordinary_targets(forwarding: &Forwarding, transition: &Transition) -> BTreeSet<Option<usize>> {
     let port = forwarding.arrival_slot(Input::ArrivalPort);
@@ -269,7 +278,7 @@ fn ordinary_targets(forwarding: &Forwarding, transition: &Transition) -> BTreeSe
     };
     let targets: Vec<Target> = match transition {
         Transition::Select { cases, .. } if by_port => (cases.iter())
-            .filter(|case| matches!(case.matches[..], [KeySet::Any]))
+            .filter(|case| !matches!(&case.matches[..], [port] if is_single(port)))
             .map(|case| case.target)
             .collect(),
         _ => transition.targets().collect(),
