@@ -2,77 +2,71 @@
 //
 // Sums are of 32-bit words in 64 bits: modulo 2^16 - 1 they are the sums of the 16-bit words (RFC 1071, section 2).
 
-// A node's metadata for these instructions, but for the pad and the complement; `sum` of its words, `words` their number.
-control FillHop(inout hop_t hop, in bit<16> instructions, in hop_values_t values, out bit<64> sum, out bit<8> words) {
+// A node's metadata for these instructions, but for the pad and the complement; `sum` of its words.
+control FillHop(inout hop_t hop, in bit<16> instructions, in hop_values_t values, out bit<64> sum) {
     apply {
         sum = 0;
-        words = 0;
         if (instructions INSTRUCTION_NODE_ID == 1) {
             hop.node_id.setValid();
             hop.node_id.value = values.node_id;
             sum = sum + (bit<64>)values.node_id;
-            words = words + 1;
         }
         if (instructions INSTRUCTION_PORTS == 1) {
             hop.ports.setValid();
             hop.ports.value = values.ports;
             sum = sum + (bit<64>)values.ports;
-            words = words + 1;
         }
         if (instructions INSTRUCTION_LATENCY == 1) {
             hop.latency.setValid();
             hop.latency.value = values.latency;
             sum = sum + (bit<64>)values.latency;
-            words = words + 1;
         }
         if (instructions INSTRUCTION_QUEUE == 1) {
             hop.queue.setValid();
             hop.queue.value = values.queue;
             sum = sum + (bit<64>)values.queue;
-            words = words + 1;
         }
         if (instructions INSTRUCTION_INGRESS_TIME == 1) {
             hop.ingress_time.setValid();
             hop.ingress_time.value = values.ingress_time;
             sum = sum + (values.ingress_time >> 32) + (values.ingress_time & 0xFFFFFFFF);
-            words = words + 2;
         }
         if (instructions INSTRUCTION_EGRESS_TIME == 1) {
             hop.egress_time.setValid();
             hop.egress_time.value = values.egress_time;
             sum = sum + (values.egress_time >> 32) + (values.egress_time & 0xFFFFFFFF);
-            words = words + 2;
         }
         if (instructions INSTRUCTION_INTERFACES == 1) {
             hop.interfaces.setValid();
             hop.interfaces.value = values.interfaces;
             sum = sum + (values.interfaces >> 32) + (values.interfaces & 0xFFFFFFFF);
-            words = words + 2;
         }
         if (instructions INSTRUCTION_TX_UTILISATION == 1) {
             hop.tx_utilisation.setValid();
             hop.tx_utilisation.value = values.tx_utilisation;
             sum = sum + (bit<64>)values.tx_utilisation;
-            words = words + 1;
         }
         // All ones are zero in the sum.
         if (instructions INSTRUCTION_BUFFER == 1) {
             hop.buffer.setValid();
             hop.buffer.value = UNKNOWN_32;
-            words = words + 1;
         }
     }
 }
 
-// Words that an instruction bitmap asks for, and how many of them this program knows.
+// Words that an instruction bitmap asks for, and how many of them this program knows. Bits are counted in parallel, those of instructions
+// for one word, for two words and for words that are not known each in 16 bits of their own.
 control CountWords(in bit<16> instructions, out bit<8> known, out bit<8> asked) {
     apply {
-        known = (bit<8>)instructions[15:15] + (bit<8>)instructions[14:14] + (bit<8>)instructions[13:13] +
-                (bit<8>)instructions[12:12] + (bit<8>)instructions[8:8] + (bit<8>)instructions[7:7] +
-                (bit<8>)instructions[0:0] +
-                ((bit<8>)instructions[11:11] + (bit<8>)instructions[10:10] + (bit<8>)instructions[9:9] << 1);
-        asked = known + (bit<8>)instructions[6:6] + (bit<8>)instructions[5:5] + (bit<8>)instructions[4:4] +
-                (bit<8>)instructions[3:3] + (bit<8>)instructions[2:2] + (bit<8>)instructions[1:1];
+        bit<64> ones = (bit<64>)((instructions & 0x007E) ++ (instructions & 0x0E00) ++ (instructions & 0xF181));
+        ones = ones - ((ones >> 1) & 0x5555_5555_5555_5555);
+        ones = (ones & 0x3333_3333_3333_3333) + ((ones >> 2) & 0x3333_3333_3333_3333);
+        ones = (ones + (ones >> 4)) & 0x0F0F_0F0F_0F0F_0F0F;
+        ones = ones + (ones >> 8);
+        bit<64> counted = ones + (ones >> 15);
+        known = counted[7:0];
+        ones = counted + (ones >> 32);
+        asked = ones[7:0];
     }
 }
 
@@ -153,8 +147,7 @@ control PushHop(inout headers_t hdr, in hop_values_t values, in bit<32> mtu, in 
             }
         } else {
             bit<64> added;
-            bit<8> words;
-            fill.apply(hdr.hop, hdr.int_header.instructions, values, added, words);
+            fill.apply(hdr.hop, hdr.int_header.instructions, values, added);
             bit<8> pad = hop_ml - known;
 #ifdef INT_LOAD
             // With instructions that are not known besides, all of the domain's are answered with ones.

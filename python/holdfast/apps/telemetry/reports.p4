@@ -44,6 +44,7 @@ control MakeReport(inout headers_t hdr, inout metadata_t meta, in reporter_t rep
     register<bit<32>>(1) sequence;
     counter(1, CounterType.packets) reports;
     FillHop() fill;
+    CountWords() count_words;
 
     apply {
         reports.count(0);
@@ -79,7 +80,9 @@ control MakeReport(inout headers_t hdr, inout metadata_t meta, in reporter_t rep
         values.tx_utilisation = meta.report_tx_utilisation;
         bit<64> sum;
         bit<8> words;
-        fill.apply(hdr.report_hop, meta.report_instructions, values, sum, words);
+        bit<8> asked;
+        fill.apply(hdr.report_hop, meta.report_instructions, values, sum);
+        count_words.apply(meta.report_instructions, words, asked);
         if (meta.reported_drop != DROP_NONE) {
             hdr.report_drop.setValid();
             hdr.report_drop.value = 8w0xFF ++ meta.reported_drop ++ 16w0;
