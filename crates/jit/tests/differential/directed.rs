@@ -595,3 +595,66 @@ fn cells_in_place() {
         pair.compare_objects();
     }
 }
+
+/// Headers come and go in front of others that stay, which lie where the new ones are written; one is longer than the room in front of a packet.
+#[test]
+fn headers_move_within_the_packet_and_out_of_it() {
+    let slots = [
+        ("h0.$valid", 1),
+        ("h0.a", 16),
+        ("h0.n", 16),
+        ("long.$valid", 1),
+        ("long.f", 1600),
+        ("short.$valid", 1),
+        ("short.f", 24),
+        ("h3.$valid", 1),
+        ("h3.b", 40),
+        ("h3.c", 12),
+        ("h3.d", 4),
+    ];
+    for emitted in ["h0 h3 h2 h1", "h1 h2 h3 h0", "h2 h0 h1 h3"] {
+        let emits: String = (emitted.split(' ')).map(|h| format!("emit {h} ")).collect();
+        let bit = |bit: u32| format!("ne(and(%17, 16w{}), 16w0)", 1 << bit);
+        let text = format!(
+            r#"{}
+            header h0 "h0" valid %16 {{ %17 %18 }}
+            header h1 "long" valid %19 {{ %20 }}
+            header h2 "short" valid %21 {{ %22 }}
+            header h3 "h3" valid %23 {{ %24 %25 %26 }}
+            state s0 "start" {{ extract h0 select (%18) {{ case (16w0 & 16w1) s1 case (_) accept }} }}
+            state s1 "more" {{ extract h3 goto accept }}
+            control verify_checksum {{ }}
+            control ingress {{
+              assign %1 = 9w4
+              if {} {{ set_valid h1 assign %20 = zext(%24, 1600) }}
+              if {} {{ set_valid h2 assign %22 = 24w0x123456 }}
+              if {} {{ set_invalid h3 }}
+              if {} {{ assign %25 = add(%25, 12w1) }}
+              if {} {{ truncate 32w9 }}
+              if {} {{ clone i2e 32w1 assign %18 = 16w1 }}
+            }}
+            control egress {{ if {} {{ clone e2e 32w2 }} if {} {{ set_invalid h0 }} }}
+            control compute_checksum {{ }}
+            control deparser {{ {emits} }}
+            "#,
+            preamble("moves", slots),
+            bit(0),
+            bit(1),
+            bit(2),
+            bit(3),
+            bit(4),
+            bit(5),
+            bit(6),
+            bit(7),
+        );
+        let program = ir::text::parse(&text).unwrap_or_else(|e| panic!("{e}"));
+        let mut pair = Pair::new(program, 1);
+        for n in 0..2 {
+            for a in 0..256 {
+                let packets = [0, 3, 7, 8, 40, 400].map(|rest| (1, packet(a, n, rest)));
+                pair.receive_burst(&packets);
+            }
+        }
+        pair.compare_objects();
+    }
+}

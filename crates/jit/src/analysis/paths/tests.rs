@@ -85,6 +85,14 @@ fn a_state_is_there_once_for_each_combination_of_headers() {
 }
 
 #[test]
+fn packets_from_several_ports_are_ordinary() {
+    let several = TWO_WAYS.replace("9w510 & 9w0x1ff", "9w256 & 9w0x100");
+    let program = program(&several);
+    let ends = ordinary_ends(&forwarding(&program), &split(&program));
+    assert_eq!(ends[6..], [NAMED_END; 4]);
+}
+
+#[test]
 fn the_likely_outcomes_are_specialised_first() {
     // By shares: a quarter of the packets has one more header than the half that is accepted at once, and a quarter two. By ends: what is
     // known counts more than what is left, and then more headers. Each has its turn.
