@@ -254,8 +254,6 @@ class Discovery:
         self._round_is_over = False
         self._incidents: dict[tuple[IncidentKind, str, int], Incident] = {}
         self.frames_sent = 0
-        self.frames_heard = 0
-        """Genuine ones."""
         self.is_settled = False
         """Whether the first round is over, and what it found is known to the controller."""
 
@@ -360,7 +358,6 @@ class Discovery:
         elif not said.is_genuine(self._key):
             self._note("forged", here)
         else:
-            self.frames_heard += 1
             self._hear_genuine((said.chassis[1].decode(), int(said.port[1])), here, said.made_at_ps)
         return True
 

@@ -78,19 +78,6 @@ def width_of(spec: Proto, types: Proto) -> int:
     return _width(spec, types, 0, itertools.count(1))
 
 
-def width_in_program(spec: Proto, types: Proto) -> int:
-    """:func:`width_of`, but 0 if a part is translated: then P4Info does not tell the width in the program."""
-    return 0 if _has_translated(spec, types) else width_of(spec, types)
-
-
-def _has_translated(spec: Proto, types: Proto, depth: int = 0) -> bool:
-    kind, inner = _resolve(spec, types, depth)
-    if kind in ("struct", "tuple"):
-        members = [m.type_spec for m in inner] if kind == "struct" else inner
-        return any(_has_translated(member, types, depth + 1) for member in members)
-    return kind == "translated"
-
-
 def _width(spec: Proto, types: Proto, depth: int, parts: Iterator[int]) -> int:
     if next(parts) > _MAX_PARTS:
         raise invalid_argument(f"P4Info: a type has more than {_MAX_PARTS} parts")

@@ -67,7 +67,6 @@ class Lcp(ppp.Automaton):
         self.authentication: Authentication | None = authentication[0]
         self.magic = self._number()
         self.peer_mru = min(mru, MRU)
-        self.peer_magic = 0
 
     def _number(self) -> int:
         return int.from_bytes(self._random(4), "big") or 1
@@ -103,7 +102,6 @@ class Lcp(ppp.Automaton):
         """The peer's MRU and magic number hold."""
         values = dict(options)
         self.peer_mru = int.from_bytes(values[_MRU], "big") if _MRU in values else self._limit
-        self.peer_magic = int.from_bytes(values.get(_MAGIC, b""), "big")
 
     def naked(self, options: ppp.Options) -> None:
         """Another method of ours, another number, or a smaller MRU."""

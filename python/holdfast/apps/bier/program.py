@@ -25,9 +25,6 @@ DEFAULT_BSL = 256
 PROGRAM_BSLS = tuple(bsl for bsl in BSL_CODES if bsl <= 1024)
 """The lengths of BitStrings that the program can be compiled for."""
 
-BIER_TTL = 64
-"""What a BFIR begins with. It takes one itself, as every BFR does."""
-
 TAG_BYTES = 20
 """Ethernet header and R-TAG of the payload of a protected channel."""
 

@@ -79,9 +79,6 @@ RULES = 32768
 LIMITS = 1024
 """Limits of rates, the first of which is not used; the program's default."""
 
-SOURCE_CELLS = 4096
-"""Cells of the meter of new flows; the program's default."""
-
 HASH_KEYS = 11
 """Of 64 bits each, secret."""
 
@@ -108,9 +105,6 @@ DENY = f"{_JUDGE}.deny"
 DROPS = f"{_INGRESS}.drops"
 LOG_RATE = f"{_INGRESS}.log_rate"
 CONTROLLER_RATE = f"{_INGRESS}.controller_rate"
-TO_CONTROLLER = f"{_INGRESS}.to_controller"
-FLOW_KEYS = f"{_JUDGE}.flow_keys"
-FLOW_STATES = f"{_JUDGE}.flow_states"
 TIMEOUTS = f"{_JUDGE}.timeouts"
 PACKET_LIMITS = f"{_JUDGE}.packet_limits"
 BYTE_LIMITS = f"{_JUDGE}.byte_limits"

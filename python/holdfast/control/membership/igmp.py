@@ -37,7 +37,6 @@ RESPONSE_V1_PS = 10 * PS_PER_S
 """What a query of version 1 stands for (RFC 3376, 7.2.1)."""
 
 LONGEST_RESPONSE_PS = IGMP.longest_response_ps
-LONGEST_RESPONSE_V2_PS = 0xFF * IGMP.response_unit_ps
 
 _INTERNETWORK_CONTROL = 0xC0
 _FULL_HEADER = 20

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv6Address
 from typing import TypeAlias
 
 from holdfast.errors import HoldfastError
@@ -96,11 +96,9 @@ class MalformedError(HoldfastError):
         self.reason = reason
 
 
-SSM_RANGES = IPv4Network("232.0.0.0/8"), *(IPv6Network(f"ff3{scope:x}::/32") for scope in range(16))
-"""Groups that are joined with sources only (RFC 4607, 1)."""
-
 _SSM_V4 = 232
 _SSM_V6 = {0xFF30_0000 + (scope << 16) for scope in range(16)}
+"""The first bytes of groups that are joined with sources only (RFC 4607, 1)."""
 
 
 def is_ssm(group: Address) -> bool:

@@ -34,7 +34,6 @@ ROUTER_ALERT = bytes((5, 2, 0, 0))
 """The option in the Hop-by-Hop header (RFC 2711), for MLD."""
 
 LONGEST_RESPONSE_PS = MLD.longest_response_ps
-LONGEST_RESPONSE_V1_PS = 0xFFFF * MLD.response_unit_ps
 
 _HEADER = 40
 

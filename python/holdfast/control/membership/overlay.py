@@ -104,7 +104,6 @@ class Overlay:
         """Messages from ports without hosts."""
         self.heard = 0
         """Messages that were understood."""
-        self.queries_sent = 0
         self._table = ChannelTable()
         self._queriers: dict[tuple[PortKey, int], Querier] = {}
         self._handlers: list[Handler] = []
@@ -240,7 +239,6 @@ class Overlay:
         for query in outcome.queries:
             frame = frames.query(query, self.ports[place].mac, querier.address)
             self._plane.clients[switch].packet_out(frame, egress_port=port)
-            self.queries_sent += 1
         changes = []
         for change in outcome.changes:
             changes += self._table.change(place, change.group, change.before, change.after)

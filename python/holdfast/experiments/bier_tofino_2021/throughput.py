@@ -47,8 +47,6 @@ WARM_UP_US, MEASURED_US = 100, 500
 FRAME_BYTES = load.FRAME_BYTES + header_bytes()
 """Of a packet with its BIER header."""
 
-FRAME_S = (FRAME_BYTES + load.OVERHEAD_BYTES) * 8 / load.LINE_BPS
-
 
 def point(
     next_hops: int,
