@@ -101,6 +101,37 @@ class ForwardingPlanes(Protocol):
         """Gives it its share again; `done` is called when it has that alone."""
 
 
+class Behind:
+    """A user plane that passes everything on to another one; its subclasses add something."""
+
+    def __init__(self, plane: UserPlane) -> None:
+        self._plane = plane
+
+    def install(self, sessions: Iterable[Session]) -> None:
+        """See :class:`UserPlane`."""
+        self._plane.install(sessions)
+
+    def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:
+        """See :class:`UserPlane`."""
+        return self._plane.remove(session_ids)
+
+    def usage(self, session_ids: Iterable[int]) -> dict[int, Usage]:
+        """See :class:`UserPlane`."""
+        return self._plane.usage(session_ids)
+
+    def installed(self) -> dict[int, Session]:
+        """See :class:`UserPlane`."""
+        return self._plane.installed()
+
+    def send(self, line: Line, frame: bytes) -> None:
+        """See :class:`UserPlane`."""
+        self._plane.send(line, frame)
+
+    def receive(self, handler: Callable[[Line, bytes], None]) -> None:
+        """See :class:`UserPlane`."""
+        self._plane.receive(handler)
+
+
 class Clock(Protocol):
     """Time for timers, in seconds: the simulation's or the machine's. State machines keep no other clock."""
 

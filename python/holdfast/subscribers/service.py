@@ -12,7 +12,7 @@ import secrets
 import socket
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from ipaddress import IPv4Address, ip_address
 from pathlib import Path
 from typing import Any, cast
@@ -22,7 +22,7 @@ from holdfast.subscribers import metrics
 from holdfast.subscribers.configuration import Configuration, RadiusServer
 from holdfast.subscribers.dynamic_authorization import DynamicAuthorization
 from holdfast.subscribers.gateway import Gateway, Nobody, Reconciled
-from holdfast.subscribers.plane import ForwardingPlanes, Line, Session, Usage, UserPlane
+from holdfast.subscribers.plane import Behind, ForwardingPlanes, Line, Session, Usage, UserPlane
 from holdfast.subscribers.pppoe import DISCOVERY, Code
 from holdfast.subscribers.radius import CHANNELS, RadiusClient
 from holdfast.subscribers.store import SqliteStore
@@ -79,7 +79,7 @@ class BufferedRandom:
         return given
 
 
-class HandedOver:
+class HandedOver(Behind):
     """A user plane whose frames are taken to the event loop's thread. ``overflowed``: frames that had no room.
 
     A PADI waits until nothing else does: setups that began are finished before others begin. Otherwise, with more subscribers than
@@ -87,7 +87,8 @@ class HandedOver:
     """
 
     def __init__(self, plane: UserPlane, loop: asyncio.AbstractEventLoop) -> None:
-        self._plane, self._loop = plane, loop
+        super().__init__(plane)
+        self._loop = loop
         self._frames: deque[tuple[Line, bytes]] = deque()
         self._beginnings: deque[tuple[Line, bytes]] = deque()
         self._scheduled = False
@@ -122,26 +123,6 @@ class HandedOver:
         if (self._frames or self._beginnings) and not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._take)
-
-    def install(self, sessions: Iterable[Session]) -> None:
-        """See :class:`UserPlane`."""
-        self._plane.install(sessions)
-
-    def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """See :class:`UserPlane`."""
-        return self._plane.remove(session_ids)
-
-    def usage(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """See :class:`UserPlane`."""
-        return self._plane.usage(session_ids)
-
-    def installed(self) -> dict[int, Session]:
-        """See :class:`UserPlane`."""
-        return self._plane.installed()
-
-    def send(self, line: Line, frame: bytes) -> None:
-        """See :class:`UserPlane`."""
-        self._plane.send(line, frame)
 
     def receive(self, handler: Callable[[Line, bytes], None]) -> None:
         """See :class:`UserPlane`; the handler is called in the loop's thread."""

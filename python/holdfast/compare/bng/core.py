@@ -5,11 +5,11 @@ Its program is that of ``apps/router``; the announcements stand for a routing pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Address
 
 from holdfast.controller import Controller
-from holdfast.subscribers.plane import Line, Session, Usage, UserPlane
+from holdfast.subscribers.plane import Behind, Session, Usage, UserPlane
 
 NODE = "core"
 """The switch."""
@@ -84,11 +84,12 @@ class Core(Controller):
             self._installed[address] = wanted
 
 
-class Announced:
+class Announced(Behind):
     """A user plane whose sessions' addresses are announced to the core."""
 
     def __init__(self, plane: UserPlane, gateway: str, core: Core) -> None:
-        self._plane, self._gateway, self._core = plane, gateway, core
+        super().__init__(plane)
+        self._gateway, self._core = gateway, core
         self._addresses = {number: session.ipv4 for number, session in plane.installed().items()}
         core.announce(gateway, [each for each in self._addresses.values() if each is not None])
 
@@ -109,19 +110,3 @@ class Announced:
         gone = [self._addresses.pop(number, None) for number in numbers]
         self._core.withdraw(self._gateway, [each for each in gone if each is not None])
         return usage
-
-    def usage(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """See :class:`UserPlane`."""
-        return self._plane.usage(session_ids)
-
-    def installed(self) -> dict[int, Session]:
-        """See :class:`UserPlane`."""
-        return self._plane.installed()
-
-    def send(self, line: Line, frame: bytes) -> None:
-        """See :class:`UserPlane`."""
-        self._plane.send(line, frame)
-
-    def receive(self, handler: Callable[[Line, bytes], None]) -> None:
-        """See :class:`UserPlane`."""
-        self._plane.receive(handler)

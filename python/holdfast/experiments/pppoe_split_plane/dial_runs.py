@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import json
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,7 +20,7 @@ from typing import Any
 from holdfast.apps.bng import SplitPlane
 from holdfast.errors import ExperimentError
 from holdfast.experiments.pppoe_split_plane import published
-from holdfast.experiments.pppoe_split_plane.scale_runs import BATCH, memory_bytes
+from holdfast.experiments.pppoe_split_plane.scale_runs import BATCH, measured_alone, memory_bytes
 from holdfast.experiments.pppoe_split_plane.storm_runs import Subscribers, traffic
 from holdfast.subscribers.plane import Session
 from holdfast.subscribers.store import SqliteStore
@@ -50,12 +49,7 @@ PACKETS = 10_000
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """See :func:`dial`."""
-    words = [sys.executable, "-m", __name__, json.dumps({**point, "seed": seed})]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise ExperimentError(f"the measurement failed: {done.stderr.strip().splitlines()[-1:]}")
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    return measured_alone(__name__, point, seed)
 
 
 def dial(plane: str, sessions: int, *, seed: int, packets: int, folder: Path) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -25,55 +25,47 @@ def _errorbars(axes: Any, frame: pl.DataFrame, over: str, value: str, **look: An
 
 def table1(frame: pl.DataFrame) -> Figure:
     """The paper's rows and ours; both tables in milliseconds per packet, so that the row that is left out is there."""
-    figure, axes = plt.subplots(figsize=(7.2, 4.2), dpi=130)
-    for plane, (label, colour, marker) in LOOKS.items():
-        printed = [published.ms_per_packet(count, plane) for count in published.PACKETS]
-        axes.plot(published.PACKETS, printed, marker, color=colour, fillstyle="none", label=f"paper, {label}")
-        own = frame.filter(plane=plane)
-        _errorbars(axes, own, "packets", "latency_ms", color=colour, marker=".", label=f"ours, {label}")
+    figure, axes = _beside(frame, published.PACKETS, published.ms_per_packet, "latency_ms", "ours")
     axes.set_xscale("log")
     axes.set_ylim(bottom=0)
-    axes.set_xlabel("packets")
-    axes.set_ylabel("ms per packet")
-    axes.legend(fontsize=8)
-    axes.grid(**GRID)
-    figure.tight_layout()
-    return figure
+    return _labelled(figure, axes, "ms per packet")
 
 
 def table2(frame: pl.DataFrame) -> Figure:
     """What the paper calls average latency is proportional to the packets."""
-    figure, axes = plt.subplots(figsize=(7.2, 4.2), dpi=130)
-    for plane, (label, colour, marker) in LOOKS.items():
-        column = 1 + published.PLANES.index(plane)
-        printed = [each[column] for each in published.LATENCIES]
-        axes.plot(published.PACKETS, printed, marker, color=colour, fillstyle="none", label=f"paper, {label}")
-        _errorbars(
-            axes, frame.filter(plane=plane), "packets", "total_ms", color=colour, marker=".", label=f"ours, {label}"
-        )
+    printed = {each[0]: each[1:] for each in published.LATENCIES}
+    figure, axes = _beside(
+        frame, published.PACKETS, lambda count, plane: printed[count][published.PLANES.index(plane)], "total_ms", "ours"
+    )
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_xlabel("packets")
-    axes.set_ylabel("sum of latencies (ms)")
-    axes.legend(fontsize=8)
-    axes.grid(**GRID)
-    figure.tight_layout()
-    return figure
+    return _labelled(figure, axes, "sum of latencies (ms)")
 
 
 def burst(frame: pl.DataFrame) -> Figure:
     """The paper's first ten rows and a burst."""
-    figure, axes = plt.subplots(figsize=(7.2, 4.2), dpi=130)
     counts = frame["packets"].unique(maintain_order=True).to_list()
-    for plane, (label, colour, marker) in LOOKS.items():
-        printed = [published.ms_per_packet(count, plane) for count in counts]
-        axes.plot(counts, printed, marker, color=colour, fillstyle="none", label=f"paper, {label}")
-        _errorbars(
-            axes, frame.filter(plane=plane), "packets", "latency_ms", color=colour, marker=".", label=f"burst, {label}"
-        )
+    figure, axes = _beside(frame, counts, published.ms_per_packet, "latency_ms", "burst")
     axes.set_ylim(bottom=0)
+    return _labelled(figure, axes, "mean latency (ms)")
+
+
+def _beside(
+    frame: pl.DataFrame, counts: Sequence[int], printed: Callable[[int, str], float], value: str, name: str
+) -> tuple[Figure, Any]:
+    """The paper's numbers and ours by packets, both kinds of gateway."""
+    figure, axes = plt.subplots(figsize=(7.2, 4.2), dpi=130)
+    for plane, (label, colour, marker) in LOOKS.items():
+        paper = [printed(count, plane) for count in counts]
+        axes.plot(counts, paper, marker, color=colour, fillstyle="none", label=f"paper, {label}")
+        own = frame.filter(plane=plane)
+        _errorbars(axes, own, "packets", value, color=colour, marker=".", label=f"{name}, {label}")
+    return figure, axes
+
+
+def _labelled(figure: Figure, axes: Any, quantity: str) -> Figure:
     axes.set_xlabel("packets")
-    axes.set_ylabel("mean latency (ms)")
+    axes.set_ylabel(quantity)
     axes.legend(fontsize=8)
     axes.grid(**GRID)
     figure.tight_layout()

@@ -61,7 +61,12 @@ def stored(number: int) -> tuple[Stored, Session]:
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """See :func:`scale`."""
-    words = [sys.executable, "-m", __name__, json.dumps({**point, "seed": seed})]
+    return measured_alone(__name__, point, seed)
+
+
+def measured_alone(module: str, point: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """What a module prints that is run in a process of its own."""
+    words = [sys.executable, "-m", module, json.dumps({**point, "seed": seed})]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ExperimentError(f"the measurement failed: {done.stderr.strip().splitlines()[-1:]}")
