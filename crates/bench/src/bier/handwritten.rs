@@ -2,7 +2,7 @@
 
 use super::{BFIR_ID, BIER_BYTES, BitString, Channel, ETHERTYPE_BIER, ETHERTYPE_IPV4, Neighbour};
 use crate::structures::count::Count;
-use crate::structures::crc32::crc32;
+use crate::structures::crc::crc32;
 use crate::structures::hash::HashTable;
 use crate::structures::ipv4::{addresses, decrement_ttl, double_word, is_intact, word};
 use crate::workload::Handwritten;

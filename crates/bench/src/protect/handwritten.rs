@@ -4,11 +4,11 @@ use super::acceptance::{Copy, Judge};
 use super::{Acceptance, Flow, PROTECTION, TunnelCopy, UDP};
 use crate::router::{NextHop, Prefix};
 use crate::structures::count::Count;
-use crate::structures::dir24::Dir24;
 use crate::structures::hash::HashTable;
 use crate::structures::ipv4::{
     addresses, decrement_ttl, double_word, is_intact, word, write_checksum,
 };
+use crate::structures::routes::Routes;
 use crate::structures::tuples::Tuples;
 use crate::workload::Handwritten;
 use engine::{Output, Packet};
@@ -34,12 +34,6 @@ struct Begin {
     too_long: u64,
 }
 
-struct Route {
-    port: u32,
-    addresses: [u8; 12],
-    count: Count,
-}
-
 /// The node.
 pub struct ProtectNode {
     tunnel_begin: [u8; 4],
@@ -50,8 +44,7 @@ pub struct ProtectNode {
     cids: HashTable<1>,
     judge: Judge,
     now_us: u64,
-    prefixes: Dir24,
-    routes: Vec<Route>,
+    routes: Routes,
     malformed: u64,
     expired: u64,
     unknown_connection: u64,
@@ -78,8 +71,7 @@ impl ProtectNode {
             cids: HashTable::default(),
             judge: Judge::new(acceptance),
             now_us: 0,
-            prefixes: Dir24::new(),
-            routes: Vec::new(),
+            routes: Routes::default(),
             malformed: 0,
             expired: 0,
             unknown_connection: 0,
@@ -120,12 +112,7 @@ impl ProtectNode {
 
     /// Adds a route.
     pub fn route(&mut self, prefix: Prefix, hop: NextHop) {
-        self.prefixes.insert(prefix, self.routes.len() as u16);
-        self.routes.push(Route {
-            port: hop.port.into(),
-            addresses: addresses(hop.destination, hop.source),
-            count: Count::default(),
-        });
+        self.routes.insert(prefix, hop);
     }
 
     fn receive(&mut self, mut packet: Packet, out: &mut Vec<Output>) {
@@ -201,8 +188,7 @@ impl ProtectNode {
             self.expired += 1;
             return;
         }
-        if let Some(number) = self.prefixes.lookup(destination) {
-            let route = &mut self.routes[usize::from(number)];
+        if let Some(route) = self.routes.lookup(destination) {
             route.count.add(packet.len());
             let port = route.port;
             let bytes = packet.stored_mut();

@@ -3,32 +3,15 @@
 use super::{Context, PROFILE_UDP, PROTOCOL_CONTEXT_IPV4, Place, UDP};
 use crate::router::Prefix;
 use crate::structures::count::Count;
+use crate::structures::crc;
 use crate::structures::dir24::Dir24;
 use crate::structures::hash::HashTable;
 use crate::structures::ipv4::{addresses, double_word, is_intact, word, write_checksum};
 use crate::workload::Handwritten;
 use engine::{Output, Packet};
 
-/// CRC-16/ARC, a byte at a time.
-const TABLE: [u16; 256] = {
-    let mut table = [0; 256];
-    let mut i = 0;
-    while i < 256 {
-        let mut value = i as u16;
-        let mut bit = 0;
-        while bit < 8 {
-            value = if value & 1 == 1 {
-                value >> 1 ^ 0xa001
-            } else {
-                value >> 1
-            };
-            bit += 1;
-        }
-        table[i] = value;
-        i += 1;
-    }
-    table
-};
+/// CRC-16/ARC.
+const TABLE: [u32; 256] = crc::table(0xa001);
 
 /// The checksum over what is put back, of IPv4 and the ports behind it.
 pub fn check(header: &[u8]) -> u16 {
@@ -39,9 +22,9 @@ pub fn check(header: &[u8]) -> u16 {
     bytes[6..8].copy_from_slice(&header[8..10]);
     bytes[8..16].copy_from_slice(&header[12..20]);
     bytes[16..20].copy_from_slice(&header[20..24]);
-    (bytes.iter()).fold(0, |crc, &byte| {
+    bytes.iter().fold(0, |crc, &byte| {
         TABLE[usize::from(crc as u8 ^ byte)] ^ crc >> 8
-    })
+    }) as u16
 }
 
 enum Host {

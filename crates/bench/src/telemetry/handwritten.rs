@@ -2,9 +2,8 @@
 
 use super::{DOMAIN_ID, HOP_WORDS, HOPS, INDICATOR, INSTRUCTIONS, Role, UDP, Watched};
 use crate::router::{NextHop, Prefix};
-use crate::structures::count::Count;
-use crate::structures::dir24::Dir24;
-use crate::structures::ipv4::{addresses, double_word, is_intact, word, write_checksum};
+use crate::structures::ipv4::{double_word, is_intact, word, write_checksum};
+use crate::structures::routes::Routes;
 use crate::structures::tuples::Tuples;
 use crate::workload::Handwritten;
 use engine::{Output, Packet};
@@ -16,12 +15,6 @@ const UNKNOWN: u32 = u32::MAX;
 
 /// Bytes of the longest metadata: 31 words.
 const LONGEST_HOP: usize = 124;
-
-struct Route {
-    port: u32,
-    addresses: [u8; 12],
-    count: Count,
-}
 
 /// A port: its MTU, its logical interface, and bytes sent in the present and the last interval of 2^14 microseconds.
 #[derive(Clone, Copy, Default)]
@@ -38,8 +31,7 @@ pub struct TelemetryNode {
     role: Role,
     node_id: u32,
     now_us: u64,
-    prefixes: Dir24,
-    routes: Vec<Route>,
+    routes: Routes,
     ports: Vec<Port>,
     watchlist: Tuples<2>,
     watched: Vec<u64>,
@@ -82,8 +74,7 @@ impl TelemetryNode {
             role,
             node_id,
             now_us: 0,
-            prefixes: Dir24::new(),
-            routes: Vec::new(),
+            routes: Routes::default(),
             ports: vec![Port::default(); 512],
             watchlist: Tuples::default(),
             watched: Vec::new(),
@@ -99,12 +90,7 @@ impl TelemetryNode {
 
     /// Adds a route.
     pub fn route(&mut self, prefix: Prefix, hop: NextHop) {
-        self.prefixes.insert(prefix, self.routes.len() as u16);
-        self.routes.push(Route {
-            port: hop.port.into(),
-            addresses: addresses(hop.destination, hop.source),
-            count: Count::default(),
-        });
+        self.routes.insert(prefix, hop);
     }
 
     /// Sets the MTU and the logical interface of a port.
@@ -171,11 +157,10 @@ impl TelemetryNode {
             }
             Role::Transit => false,
         };
-        let Some(number) = self.prefixes.lookup(destination) else {
+        let Some(route) = self.routes.lookup(destination) else {
             return;
         };
         let length = packet.len();
-        let route = &mut self.routes[usize::from(number)];
         route.count.add(length);
         let port = route.port;
         let header = packet.stored_mut();

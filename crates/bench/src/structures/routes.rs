@@ -1,0 +1,42 @@
+//! Routes: prefixes to next hops with counters.
+
+use super::count::Count;
+use super::dir24::Dir24;
+use super::ipv4::addresses;
+use crate::router::{NextHop, Prefix};
+
+/// Where packets of a prefix go.
+pub struct Route {
+    /// Output port.
+    pub port: u32,
+    /// Both addresses of the Ethernet header.
+    pub addresses: [u8; 12],
+    /// What went there.
+    pub count: Count,
+}
+
+/// By prefix.
+#[derive(Default)]
+pub struct Routes {
+    numbers: Dir24,
+    routes: Vec<Route>,
+}
+
+impl Routes {
+    /// Adds a route.
+    pub fn insert(&mut self, prefix: Prefix, hop: NextHop) {
+        self.numbers.insert(prefix, self.routes.len() as u16);
+        self.routes.push(Route {
+            port: hop.port.into(),
+            addresses: addresses(hop.destination, hop.source),
+            count: Count::default(),
+        });
+    }
+
+    /// The route of the longest prefix of an address.
+    #[inline]
+    pub fn lookup(&mut self, address: u32) -> Option<&mut Route> {
+        let number = self.numbers.lookup(address)?;
+        Some(&mut self.routes[usize::from(number)])
+    }
+}
