@@ -7,6 +7,7 @@
 //!
 //! Field writes are emitted here whether the header is valid or not; the pass [`crate::validity`] guards them after.
 
+mod assign;
 pub(crate) mod build;
 mod call;
 mod control;
@@ -21,6 +22,8 @@ mod place;
 mod psa;
 mod stateful;
 mod stmt;
+mod storage;
+mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;

@@ -1,0 +1,228 @@
+//! Assignments of values to what can be assigned.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use ir::{BinaryOp, Bits, Expr, HeaderId, SlotId, StmtKind};
+use syntax::source::Span;
+
+use super::place::{Lvalue, Place, Value, header_of};
+use super::{Lowerer, build};
+use crate::types::Ty;
+
+impl Lowerer<'_> {
+    /// `lvalue = value`
+    pub(super) fn assign(&mut self, lvalue: &Lvalue, value: Value, ty: &Ty, span: Span) {
+        match lvalue {
+            Lvalue::Ignore => {}
+            Lvalue::Place(place) => self.assign_safely(place, value, ty, span),
+            Lvalue::Slice(base, high, low) => {
+                let (Value::Bits(old), Value::Bits(new)) = (self.read_lvalue(base), value) else {
+                    return;
+                };
+                let merged = self.merge_slice(old, new, *high, *low);
+                self.assign(base, Value::Bits(merged), ty, span);
+            }
+            Lvalue::PlusSlice(base, low, width) => {
+                let (Value::Bits(old), Value::Bits(new)) = (self.read_lvalue(base), value) else {
+                    return;
+                };
+                let slots = &self.program.slots;
+                let total = old.width(slots);
+                let mask = Expr::Const(Bits::ones(*width).resize(total));
+                let mask = build::binary(BinaryOp::Shl, mask, low.clone(), slots);
+                let new = build::resize(new, total, slots);
+                let new = build::binary(BinaryOp::Shl, new, low.clone(), slots);
+                let kept = build::binary(
+                    BinaryOp::And,
+                    old,
+                    build::unary(ir::UnaryOp::Not, mask),
+                    slots,
+                );
+                let merged = build::binary(BinaryOp::Or, kept, new, slots);
+                self.assign(base, Value::Bits(merged), ty, span);
+            }
+            Lvalue::Element(items, index) => {
+                let value = self.snapshot(value, ty, span);
+                self.at_index(items.len(), index.clone(), |l, i| {
+                    l.assign(&items[i], value.clone(), ty, span)
+                });
+            }
+        }
+    }
+
+    /// Runs `f` for the index that an expression has at run time, among `count`.
+    pub(super) fn at_index(
+        &mut self,
+        count: usize,
+        index: Expr,
+        mut f: impl FnMut(&mut Self, usize),
+    ) {
+        if let Expr::Const(bits) = &index {
+            if let Some(i) = bits.to_u64().filter(|i| *i < count as u64) {
+                f(self, i as usize);
+            }
+            return;
+        }
+        let width = index.width(&self.program.slots);
+        let mut cases = Vec::new();
+        for i in 0..count {
+            if width < 64 && (i as u64) >> width != 0 {
+                break;
+            }
+            let body = self.capture(|l| f(l, i));
+            cases.push((vec![Bits::from_u64(width, i as u64)], body));
+        }
+        self.emit(StmtKind::Switch {
+            value: index,
+            cases,
+            default: Vec::new(),
+        });
+    }
+
+    fn merge_slice(&self, old: Expr, new: Expr, high: u32, low: u32) -> Expr {
+        let slots = &self.program.slots;
+        let width = old.width(slots);
+        let mut merged = new;
+        if low > 0 {
+            merged = build::concat(merged, build::slice(old.clone(), low - 1, 0, slots));
+        }
+        if high + 1 < width {
+            merged = build::concat(build::slice(old, width - 1, high + 1, slots), merged);
+        }
+        merged
+    }
+
+    /// Assigns; if the value reads what the assignment writes before, it is copied first.
+    fn assign_safely(&mut self, place: &Place, value: Value, ty: &Ty, span: Span) {
+        let value = match self.overlaps(place, &value) {
+            true => self.snapshot(value, ty, span),
+            false => value,
+        };
+        self.assign_place(place, value);
+    }
+
+    /// Whether a value of several parts reads parts of the storage other than by copying it onto itself.
+    fn overlaps(&self, place: &Place, value: &Value) -> bool {
+        if matches!(place, Place::Scalar(_)) {
+            return false;
+        }
+        let mut slots = BTreeSet::new();
+        place.for_each_slot(&self.program.headers, &mut |s| {
+            slots.insert(s);
+        });
+        self.add_rivals(place, &mut slots);
+        let mut overlap = false;
+        value.for_each_expr(&mut |e| overlap |= e.reads(&|s| slots.contains(&s)));
+        overlap
+    }
+
+    /// What else is lost when a header becomes valid: the other members of its union.
+    pub(super) fn add_rivals(&self, place: &Place, slots: &mut BTreeSet<SlotId>) {
+        let others = header_of(place).and_then(|id| self.siblings.get(&id));
+        for other in others.into_iter().flatten() {
+            let header = &self.program.headers[other.index()];
+            slots.insert(header.valid);
+            slots.extend(header.field_slots());
+        }
+    }
+
+    /// Assigns part by part.
+    pub(super) fn assign_place(&mut self, place: &Place, value: Value) {
+        match (place, value) {
+            (Place::Scalar(slot), value @ (Value::Bits(_) | Value::Int(_))) => {
+                let width = self.program.slots[slot.index()].width;
+                let value = self.bits(value, &Ty::Bit(width));
+                self.emit(StmtKind::Assign { dst: *slot, value });
+            }
+            (Place::Varbit(slot, length), Value::Varbit(value, bits)) => {
+                if let Some(header) = self.loose.get(slot) {
+                    self.emit(StmtKind::SetValid(*header));
+                }
+                let width = self.program.slots[slot.index()].width;
+                let value = build::resize(value, width, &self.program.slots);
+                self.emit(StmtKind::Assign { dst: *slot, value });
+                self.emit(StmtKind::Assign {
+                    dst: *length,
+                    value: bits,
+                });
+            }
+            (Place::Fields(items), Value::Fields(values)) => self.assign_all(items, values),
+            (Place::Union(items), Value::Union(values)) => self.assign_union(items, values),
+            (Place::Header(id, items), Value::Header(valid, values)) => {
+                self.assign_header(*id, items, valid, values)
+            }
+            (Place::Stack(items, next), Value::Stack(values, index)) => {
+                self.assign_all(items, values);
+                self.emit(StmtKind::Assign {
+                    dst: *next,
+                    value: index,
+                });
+            }
+            // `stack = { h1, h2 }`
+            (Place::Stack(items, _), Value::Fields(values)) => self.assign_all(items, values),
+            _ => {}
+        }
+    }
+
+    fn assign_all(&mut self, places: &Rc<[Place]>, values: Vec<Value>) {
+        for (place, value) in places.iter().zip(values) {
+            self.assign_place(place, value);
+        }
+    }
+
+    fn assign_header(
+        &mut self,
+        id: HeaderId,
+        items: &Rc<[Place]>,
+        valid: Expr,
+        values: Vec<Value>,
+    ) {
+        match build::known(&valid) {
+            Some(true) => {
+                self.set_valid(id);
+                self.assign_all(items, values);
+            }
+            Some(false) => self.emit(StmtKind::SetInvalid(id)),
+            None => {
+                let then = self.capture(|l| {
+                    l.set_valid(id);
+                    l.assign_all(items, values);
+                });
+                let otherwise = self.capture(|l| l.emit(StmtKind::SetInvalid(id)));
+                self.emit(StmtKind::If {
+                    cond: valid,
+                    then,
+                    otherwise,
+                });
+            }
+        }
+    }
+
+    /// All members become invalid, then the valid one of the source is copied.
+    fn assign_union(&mut self, items: &Rc<[Place]>, values: Vec<Value>) {
+        for item in items.iter() {
+            if let Some(id) = header_of(item) {
+                self.emit(StmtKind::SetInvalid(id));
+            }
+        }
+        for (item, value) in items.iter().zip(values) {
+            let (Place::Header(id, fields), Value::Header(valid, values)) = (item, value) else {
+                continue;
+            };
+            let then = self.capture(|l| {
+                l.set_valid(*id);
+                l.assign_all(fields, values);
+            });
+            self.emit_if(valid, then, Vec::new());
+        }
+    }
+
+    /// A header becomes valid, and the other members of its union invalid.
+    pub(super) fn set_valid(&mut self, id: HeaderId) {
+        for other in self.siblings.get(&id).cloned().unwrap_or_default() {
+            self.emit(StmtKind::SetInvalid(other));
+        }
+        self.emit(StmtKind::SetValid(id));
+    }
+}

@@ -1,0 +1,121 @@
+//! Joins of states, so that there are not too many.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use ir::{HeaderId, SlotId};
+
+use super::super::state::{Shape, State};
+use super::Walker;
+
+/// States that are kept apart at one place. Beyond it, those that agree in more join first.
+const MOST_STATES: usize = 160;
+
+impl Walker<'_> {
+    /// Joins states that say the same of what is still to be read, and more of them if there are too many.
+    pub(super) fn reduce(&self, mut states: Vec<State>) -> Vec<State> {
+        if states.len() < 2 {
+            return states;
+        }
+        if let Some(position) = self.position {
+            let uses = &self.uses;
+            let read_later = |slot| uses.is_read_after(slot, position);
+            for state in &mut states {
+                // Whether a header is sent matters if something would be sent with it that has no value.
+                let open: BTreeSet<SlotId> = (state.unset.iter())
+                    .filter(|slot| uses.is_sent(**slot))
+                    .filter_map(|slot| self.field_of[slot.index()])
+                    .map(|id| self.program.headers[id.index()].valid)
+                    .collect();
+                state.keep(&|slot| read_later(slot) || open.contains(&slot), &|slot| {
+                    read_later(slot) || uses.is_sent(slot)
+                });
+            }
+        }
+        let states = joined(
+            states,
+            |state| {
+                let mut hasher = DefaultHasher::new();
+                state.values.hash(&mut hasher);
+                state.unset.hash(&mut hasher);
+                hasher.finish()
+            },
+            State::agrees,
+        );
+        if states.len() <= MOST_STATES {
+            return states;
+        }
+        // Facts go first, then values, then the lack of values, then validity.
+        let states = joined(
+            states,
+            |_| 0,
+            |a, b| a.values == b.values && a.unset == b.unset,
+        );
+        if states.len() <= MOST_STATES {
+            return states;
+        }
+        let shapes: Vec<Shape> = states.iter().map(|state| self.shape(state)).collect();
+        let mut sizes: BTreeMap<&Shape, usize> = BTreeMap::new();
+        shapes
+            .iter()
+            .for_each(|shape| *sizes.entry(shape).or_default() += 1);
+        let mut groups: Vec<(usize, &Shape)> = sizes.into_iter().map(|(s, n)| (n, s)).collect();
+        groups.sort_by(|a, b| b.cmp(a));
+        let mut left = states.len();
+        let mut large: BTreeSet<&Shape> = BTreeSet::new();
+        for (size, shape) in groups {
+            if left <= MOST_STATES / 2 || size == 1 {
+                break;
+            }
+            left -= size - 1;
+            large.insert(shape);
+        }
+        let mut out: Vec<State> = Vec::new();
+        let mut first: BTreeMap<&Shape, usize> = BTreeMap::new();
+        for (state, shape) in states.iter().zip(&shapes) {
+            match first.get(shape).filter(|_| large.contains(shape)) {
+                Some(at) => out[*at].join(state),
+                None => {
+                    first.insert(shape, out.len());
+                    out.push(state.clone());
+                }
+            }
+        }
+        if out.len() <= MOST_STATES {
+            return out;
+        }
+        let same = |a: &State, b: &State| self.shape(a).0 == self.shape(b).0;
+        let out = joined(out, |_| 0, same);
+        if out.len() <= 2 * MOST_STATES {
+            return out;
+        }
+        joined(out, |_| 0, |_, _| true)
+    }
+
+    fn shape(&self, state: &State) -> Shape {
+        let valid = self.program.headers.iter().enumerate();
+        let valid = valid.map(|(i, _)| self.validity(state, HeaderId(i as u32)));
+        (valid.collect(), state.unset.clone())
+    }
+}
+
+/// States with those joined that are alike; `key` is the same for those that are.
+fn joined(
+    states: Vec<State>,
+    key: impl Fn(&State) -> u64,
+    alike: impl Fn(&State, &State) -> bool,
+) -> Vec<State> {
+    let mut out: Vec<State> = Vec::with_capacity(states.len());
+    let mut by_key: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+    for state in states {
+        let group = by_key.entry(key(&state)).or_default();
+        match group.iter().find(|at| alike(&out[**at], &state)) {
+            Some(at) => out[*at].join(&state),
+            None => {
+                group.push(out.len());
+                out.push(state);
+            }
+        }
+    }
+    out
+}
