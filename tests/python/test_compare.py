@@ -19,7 +19,8 @@ import pytest
 
 from holdfast.compare import advice, report, results, runs, scenario, traffic_file
 from holdfast.compare import mechanisms as registry
-from holdfast.compare.comparison import Comparison, Summary
+from holdfast.compare.comparison import Comparison
+from holdfast.compare.figures import Summary
 from holdfast.errors import ScenarioError, TopologyError
 from holdfast.topology import Topology
 

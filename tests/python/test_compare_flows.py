@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from holdfast._core import Program
-from holdfast.compare import advice, comparison, flows, live, report, results, runs, scenario, traffic_file
+from holdfast.compare import advice, figures, flows, live, report, results, runs, scenario, traffic_file
 from holdfast.compare import mechanisms as registry
 from holdfast.compare.comparison import Comparison
 from holdfast.compare.mechanism import Built, Mechanism, Setting
@@ -233,7 +233,7 @@ def test_figures_of_a_flow() -> None:
         "latency_ms": [1.0, 3.0, None],
         "jitter_ms": [0.5, 0.25, 0.0],
     }
-    flow = comparison.figures(row, [0, 1])  # type: ignore[arg-type]
+    flow = figures.figures(row, [0, 1])  # type: ignore[arg-type]
     assert (flow.sent, flow.lost, flow.duplicated, flow.reordered) == (20, 5, 2, 3)
     assert (flow.outage_ms, flow.latency_ms, flow.jitter_ms) == (9.0, 2.0, 0.375)
-    assert comparison.figures(row, [0, 1, 2]).latency_ms is None  # type: ignore[arg-type]
+    assert figures.figures(row, [0, 1, 2]).latency_ms is None  # type: ignore[arg-type]

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 import networkx as nx
 
 from holdfast.compare import telemetry, traffic_file
-from holdfast.compare.comparison import Comparison, Summary, packets, percent
+from holdfast.compare.comparison import Comparison
+from holdfast.compare.figures import Summary, packets, percent
 from holdfast.compare.scenario import NO_FAILURE, Scenario
 from holdfast.topology import Topology
 

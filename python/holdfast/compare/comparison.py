@@ -21,18 +21,32 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import Final, TypedDict, cast
+from typing import Final, cast
 
 import polars as pl
 
-from holdfast.compare import multicast
+from holdfast.compare import doubts, multicast
+from holdfast.compare.figures import (
+    COUNTED,
+    COUNTED_OF_CASE,
+    Case,
+    OfMulticast,
+    Promise,
+    Summary,
+    figures,
+    mean,
+    mean_difference,
+    mean_lost_percent,
+    mean_of_all,
+    percent_of,
+    worst_of,
+)
 from holdfast.compare.flows import Flow, Kind, Reception, of_kind, receptions_of
 from holdfast.compare.mechanism import Mechanism
 from holdfast.compare.mechanisms import STATIC
 from holdfast.compare.rows import Row, TelemetryRow
-from holdfast.compare.scenario import NO_FAILURE, Scenario, link_names
+from holdfast.compare.scenario import NO_FAILURE, Scenario
 from holdfast.compare.traffic_file import UdpEntry
-from holdfast.link import Direction
 from holdfast.statistics import mean_interval
 from holdfast.topology import Topology
 
@@ -72,197 +86,6 @@ LIVE = Noise(outage_ms=10.0, goodput=0.9, completion=2.0, share=0.2, packets=2.0
 FEW_BYTES = 3 * 1448
 """What connections lose to a failure differs by more than so much: three segments of Ethernet's length."""
 
-GAIN_PERCENT = 10.0
-"""More goodput with the failure than without, by so much of it, is no effect of the failure."""
-
-SAME_START = 0.7
-"""Before the failure a run is the undisturbed one again; live, its goodput there is no less than such a part of that, nor the
-other way round."""
-
-LOST_SHARE = 0.001
-"""Live, undisturbed, so much of all probes may be lost."""
-
-LATE_MS = 25.0
-"""Live, a run in which the network's clock or a sender of probes was later than that measured this machine."""
-
-
-COUNTED_OF_CASE = (
-    "sent",
-    "lost",
-    "lost_undisturbed",
-    "lost_to_failure",
-    "duplicated",
-    "reordered",
-    "outage_ms",
-    "outage_undisturbed_ms",
-)
-COUNTED = (
-    "lost_mean",
-    "lost_low",
-    "lost_high",
-    "lost_median",
-    "lost_worst",
-    "worst_failure",
-    "lost_by_seed",
-    "lost_undisturbed",
-    "lost_unsteady",
-    "outage_by_seed_ms",
-    "outage_unsteady_ms",
-    "outage_mean_ms",
-    "outage_median_ms",
-    "outage_worst_ms",
-)
-"""Fields of a :class:`Case` and of a :class:`Summary` that say nothing where no probe was counted."""
-
-
-@dataclass(frozen=True)
-class Figures:
-    """What became of probes, of one reception or of a whole flow by the rule of :mod:`holdfast.compare.flows`."""
-
-    sent: int
-    lost: int
-    duplicated: int
-    reordered: int
-    outage_ms: float
-    latency_ms: float | None
-    jitter_ms: float | None
-
-
-def figures(row: Row, places: Sequence[int]) -> Figures:
-    """Of the receptions of one flow, by their places in a row."""
-    return Figures(
-        sent=sum(row["sent"][i] for i in places),
-        lost=sum(row["lost"][i] for i in places),
-        duplicated=sum(row["duplicated"][i] for i in places),
-        reordered=sum(row["reordered"][i] for i in places),
-        outage_ms=max(row["outage_ms"][i] for i in places),
-        latency_ms=_mean_of_all([(row["latency_ms"][i], 1) for i in places]),
-        jitter_ms=_mean_of_all([(row["jitter_ms"][i], 1) for i in places]),
-    )
-
-
-@dataclass(frozen=True)
-class Case:
-    """The cost of a failure under a mechanism, with a seed. ``carried``: it hit something that the mechanism uses.
-
-    ``lost_to_failure`` is ``lost`` less ``lost_undisturbed``: of the same flows without the failure. ``outage_ms`` is the longest
-    of any stream. ``goodput_lost_bytes`` is against the same mechanism undisturbed, from the failure to the end, over all
-    ``connections`` that were affected; the percentage is the mean of what each of these lost of its own. ``added_*`` are against
-    ``static`` undisturbed, over the affected streams of which something arrives meanwhile under any mechanism. None: of some of
-    these nothing arrives under this one, or of ``completion_*`` that not all transfers were finished, and a mean of the others
-    would flatter; or there is nothing to take a mean of.
-    """
-
-    mechanism: str
-    failure: str
-    seed: int
-    carried: bool
-    affected_streams: int
-    sent: int
-    lost: int
-    lost_undisturbed: int
-    lost_to_failure: int
-    duplicated: int
-    reordered: int
-    outage_ms: float
-    outage_undisturbed_ms: float
-    goodput_undisturbed_bytes: int
-    goodput_lost_bytes: int
-    goodput_lost_percent: float | None
-    connections: int
-    transfers: int
-    transfers_unfinished: int
-    completion_mean_ms: float | None
-    completion_worst_ms: float | None
-    added_latency_ms: float | None
-    added_jitter_ms: float | None
-
-
-@dataclass(frozen=True)
-class Promise:
-    """What a mechanism said it keeps under a failure, and whether it did, at one reception with a seed.
-
-    ``outage_ms``: for how long it may be out; None: it promises nothing there. ``allowed``: what it may lose then: the packets of
-    that time, and of what is on the wire of what fails; none if it promises no outage.
-    """
-
-    mechanism: str
-    failure: str
-    seed: int
-    place: int
-    outage_ms: float | None
-    allowed: int
-    lost: int
-    duplicated: int
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether no more was lost, and nothing was delivered twice; where nothing is promised, nothing is broken."""
-        return self.outage_ms is None or (self.lost <= self.allowed and not self.duplicated)
-
-
-class OfMulticast(TypedDict):
-    """Fields of a :class:`Summary`."""
-
-    tree_ratio: float | None
-    join_updates: float | None
-    join_switches: float | None
-    core_state: float | None
-
-
-@dataclass(frozen=True)
-class Summary:
-    """A mechanism in one line. Means are over all cases, medians over those that hit something that it uses.
-
-    ``lost_*`` is what is lost to the failure, ``lost_undisturbed`` what is lost without, a mean over the seeds, and
-    ``lost_unsteady`` and ``outage_unsteady_ms`` the part of it, and of the outage without the failure, that can differ from run to
-    run. ``lost_low`` and ``lost_high``: the interval of the mean with 95 % confidence, over the seeds; of a single seed there is
-    none. ``*_by_seed``: means over the failures. ``rank``: None if the runs carry none. Of flows with several receivers, else None:
-    ``tree_ratio``, bytes against those of the best trees; ``join_*``, the messages of a join; ``core_state``, a mean over the
-    switches (:mod:`holdfast.compare.multicast`). ``promises``: receptions, over failures and seeds, of which the mechanism said
-    beforehand how long they are out at most; ``promises_kept``: those that were not out longer; ``promises_none``: those of which
-    it said nothing. None of a mechanism that says nothing at all.
-    """
-
-    mechanism: str
-    rank: int | None
-    cases: int
-    carried: int
-    lost_mean: float
-    lost_low: float | None
-    lost_high: float | None
-    lost_median: float
-    lost_worst: int
-    worst_failure: str
-    lost_by_seed: tuple[float, ...]
-    lost_undisturbed: float
-    lost_unsteady: float
-    outage_by_seed_ms: tuple[float, ...]
-    outage_unsteady_ms: float
-    outage_mean_ms: float
-    outage_median_ms: float
-    outage_worst_ms: float
-    goodput_lost_bytes_mean: float
-    goodput_lost_percent: float | None
-    goodput_lost_by_seed: tuple[float, ...]
-    completion_mean_ms: float | None
-    completion_worst_ms: float | None
-    transfers: int
-    transfers_unfinished: int
-    added_latency_ms: float | None
-    added_jitter_ms: float | None
-    bytes_ratio: float
-    entries_mean: float
-    entries_max: int
-    unprotected_flows: int
-    tree_ratio: float | None
-    join_updates: float | None
-    join_switches: float | None
-    core_state: float | None
-    promises: int | None
-    promises_kept: int | None
-    promises_none: int | None
-
 
 class Comparison:
     """The runs of a scenario, by mechanism, failure and seed, and what follows from them."""
@@ -287,9 +110,9 @@ class Comparison:
         self.probes, self.bulk, self.transfers = ([receptions[i] for i in of_kind(receptions, *each)] for each in kinds)
         self.cases = [case for failure in scenario.failures for case in self._cases(failure)]
         found = [self._summary(mechanism.name) for mechanism in self.mechanisms]
-        self.doubts = self._doubts(found)
+        self.doubts = doubts.doubts(self, found)
         """Why nothing follows from these runs, a sentence each; empty if something does."""
-        self.unranked = self._unranked(found)
+        self.unranked = doubts.unranked(self, found)
         """Why there is no ranking, as a clause that begins a sentence; None if there is one."""
         self.summaries = self._ranked(found)
         """By rank; as the mechanisms are given if there is none."""
@@ -356,14 +179,14 @@ class Comparison:
                 outage_undisturbed_ms=max((still["outage_ms"][i] for i in measured), default=0.0),
                 goodput_undisturbed_bytes=expected,
                 goodput_lost_bytes=missing,
-                goodput_lost_percent=_mean_lost_percent(still["goodput_bytes"], row["goodput_bytes"], bulk),
+                goodput_lost_percent=mean_lost_percent(still["goodput_bytes"], row["goodput_bytes"], bulk),
                 connections=len(bulk),
                 transfers=len(transfers),
                 transfers_unfinished=len(transfers) - len(completed),
-                completion_mean_ms=_mean(completed) if finished else None,
+                completion_mean_ms=mean(completed) if finished else None,
                 completion_worst_ms=max(completed, default=None) if finished else None,
-                added_latency_ms=_mean_difference(row["latency_ms"], plain["latency_ms"], arriving),
-                added_jitter_ms=_mean_difference(row["jitter_ms"], plain["jitter_ms"], arriving),
+                added_latency_ms=mean_difference(row["latency_ms"], plain["latency_ms"], arriving),
+                added_jitter_ms=mean_difference(row["jitter_ms"], plain["jitter_ms"], arriving),
             )
 
     def _affected(self, failure: str) -> tuple[list[int], list[int], list[int]]:
@@ -440,14 +263,14 @@ class Comparison:
             outage_median_ms=statistics.median(case.outage_ms for case in hit),
             outage_worst_ms=max(case.outage_ms for case in cases),
             goodput_lost_bytes_mean=lost_bytes / len(cases),
-            goodput_lost_percent=_percent_of(cases),
+            goodput_lost_percent=percent_of(cases),
             goodput_lost_by_seed=self._goodput_by_seed(cases),
-            completion_mean_ms=_mean_of_all([(c.completion_mean_ms, c.transfers) for c in cases if c.transfers]),
-            completion_worst_ms=_worst([c.completion_worst_ms for c in cases if c.transfers]),
+            completion_mean_ms=mean_of_all([(c.completion_mean_ms, c.transfers) for c in cases if c.transfers]),
+            completion_worst_ms=worst_of([c.completion_worst_ms for c in cases if c.transfers]),
             transfers=sum(case.transfers for case in cases),
             transfers_unfinished=sum(case.transfers_unfinished for case in cases),
-            added_latency_ms=_mean_of_all([(c.added_latency_ms, 1) for c in cases if c.affected_streams]),
-            added_jitter_ms=_mean_of_all([(c.added_jitter_ms, 1) for c in cases if c.affected_streams]),
+            added_latency_ms=mean_of_all([(c.added_latency_ms, 1) for c in cases if c.affected_streams]),
+            added_jitter_ms=mean_of_all([(c.added_jitter_ms, 1) for c in cases if c.affected_streams]),
             bytes_ratio=statistics.fmean(
                 row["wire_bytes"] / base["wire_bytes"] if base["wire_bytes"] else 1.0
                 for row, base in zip(undisturbed, plain, strict=True)
@@ -513,7 +336,7 @@ class Comparison:
 
     def _goodput_by_seed(self, cases: Sequence[Case]) -> tuple[float, ...]:
         """The percentage lost; empty if there is a seed without anything to lose."""
-        found = [_percent_of([case for case in cases if case.seed == seed]) for seed in self.seeds]
+        found = [percent_of([case for case in cases if case.seed == seed]) for seed in self.seeds]
         known = tuple(each for each in found if each is not None)
         return known if len(known) == len(found) else ()
 
@@ -605,66 +428,6 @@ class Comparison:
             return statistics.fmean(ahead) > least and mean_interval(ahead)[0] > 0
         return statistics.fmean(ahead) > max(least, unsteady)
 
-    # ---- What takes the ground from under all of it ----
-
-    def _doubts(self, found: Sequence[Summary]) -> list[str]:
-        doubts = []
-        if self.scenario.live:
-            doubts += self._doubts_of_live()
-        static = next(each for each in found if each.mechanism == self.baseline)
-        if not static.carried:
-            return doubts  # Nothing was hit, so that what is lost undisturbed is not held against it.
-        cost, most = static.lost_mean, max(found, key=lambda s: s.lost_unsteady)
-        if most.lost_unsteady > self.noise.packets and most.lost_unsteady >= cost:
-            span = _span([s.lost_undisturbed for s in found])
-            already = "1 packet is lost" if span == "1" else f"{span} packets are lost"
-            doubts.append(
-                f"without any failure {already} already, and the failure adds"
-                f" no more than that under {self.baseline} ({cost:.0f}"
-                f"{' on average' if len(self.scenario.failures) > 1 else ''}): links are too full, or lossy;"
-                " give less traffic, or more seeds"
-            )
-        least = min(found, key=lambda s: s.lost_mean)
-        if not self.surely_gains(least) and least.lost_mean < -max(self.noise.packets, self.noise.share * abs(cost)):
-            doubts.append(
-                f"{least.mechanism} lost {packets(-least.lost_mean)} less with the failure than without: what is lost"
-                " undisturbed differs from run to run by more than the failure costs"
-            )
-        gains = [s for s in found if s.goodput_lost_percent is not None and s.goodput_lost_percent < -GAIN_PERCENT]
-        # Simulated, nothing else runs beside it, and more is the merit of a better way around.
-        if gains and self.scenario.live:
-            gain = min(gains, key=lambda s: s.goodput_lost_percent or 0.0)
-            doubts.append(
-                f"TCP delivered {-(gain.goodput_lost_percent or 0):.0f} % more with the failure than without under"
-                f" {gain.mechanism}: the undisturbed run was disturbed by something else"
-            )
-        return doubts
-
-    def _unranked(self, found: Sequence[Summary]) -> str | None:
-        """No packet counted, nothing of this traffic on what fails, or a doubt."""
-        if self.uncounted is not None:
-            return f"No ranking: {self.uncounted}"
-        static = next(each for each in found if each.mechanism == self.baseline)
-        if not static.carried:
-            count = len(self.scenario.failures)
-            name = (
-                f"{self.scenario.failed} {self.scenario.failures[0]}"
-                if count == 1
-                else f"none of {count} {self.scenario.failed}"
-            )
-            used = [name for name in link_names(self.scenario.topology) if self._uses(name)]
-            others = f" ({', '.join(used[:3])}{' or others' if len(used) > 3 else ''})" if used else ""
-            return (
-                f"No ranking: {name} carries {'none' if count == 1 else 'any'} of this traffic under {self.plainly}, so this says"
-                f" nothing of what mechanisms do for it; choose another{others}"
-            )
-        return f"Unreliable, so there is neither ranking nor advice: {self.doubts[0]}" if self.doubts else None
-
-    def _uses(self, link: str) -> bool:
-        """Whether static's traffic is on it, undisturbed."""
-        index = self.scenario.topology.find_link(link)
-        return bool(self._rows[self.baseline, NO_FAILURE, self.seeds[0]]["links_used"][index])
-
     @cached_property
     def uncounted(self) -> str | None:
         """Why no packet is counted under any failure, in words; None if some are."""
@@ -674,56 +437,9 @@ class Comparison:
             return "all probes begin or end at what fails, and nothing can help them"
         return None
 
-    def _doubts_of_live(self) -> list[str]:
-        late = self.late()
-        doubts = []
-        if max(late["max_ms"], late["senders_ms"]) > LATE_MS:
-            doubts.append(
-                f"this machine held up the runs, the network's clock by up to {late['max_ms']:.0f} ms and senders of probes by"
-                f" up to {late['senders_ms']:.0f} ms"
-            )
-        for (mechanism, seed), why in self.disturbed().items():
-            doubts.append(f"{mechanism}{f' (run {seed})' if len(self.seeds) > 1 else ''}: {why}")
-            break
-        return doubts
-
     def disturbed(self) -> dict[tuple[str, int], str]:
-        """Of a live comparison: mechanisms and seeds whose undisturbed run cannot be what the others are compared with, and why."""
-        found: dict[tuple[str, int], str] = {}
-        for mechanism in self.mechanisms:
-            for seed in self.seeds:
-                if (why := self._why_disturbed(mechanism.name, seed)) is not None:
-                    found[mechanism.name, seed] = why
-        return found
-
-    def _why_disturbed(self, mechanism: str, seed: int) -> str | None:
-        still = self._rows[mechanism, NO_FAILURE, seed]
-        lost = sum(still["lost"])
-        if not self._lossy() and lost > max(self.noise.packets, LOST_SHARE * sum(still["sent"])):
-            return f"{packets(lost)} {'was' if lost == 1 else 'were'} lost without a failure"
-        for failure in self.scenario.failures:
-            row = self._rows[mechanism, failure, seed]
-            if row["skipped"]:
-                continue
-            bulk = self.measured(self.bulk, failure)
-            before, now = (sum(each["goodput_bytes"][i] for i in bulk) for each in (still, row))
-            if now > (1 + GAIN_PERCENT / 100) * before:
-                return f"TCP delivered {100 * (now / before - 1) if before else 100:.0f} % more with the failure than without"
-            if len(bulk) == len(self.bulk):
-                first = round(self.scenario.times.failure_s * 1000) // self.scenario.bin_ms
-                start, again = (sum(each["goodput_curve"][:first]) for each in (still, row))
-                if min(start, again) < SAME_START * max(start, again):
-                    return (
-                        "TCP's goodput differed by a factor of"
-                        f" {max(start, again) / max(1, min(start, again)):.2g} before anything had failed"
-                    )
-        return None
-
-    def _lossy(self) -> bool:
-        """Whether links lose packets as they should."""
-        return any(
-            _loses(link) or (link.reverse is not None and _loses(link.reverse)) for link in self.scenario.topology.links
-        )
+        """Of a live comparison, see :func:`holdfast.compare.doubts.disturbed`."""
+        return doubts.disturbed(self)
 
     def late(self) -> dict[str, float]:
         """Of a live comparison, in milliseconds: the network's clock, on average and at most, and the senders of probes at most.
@@ -852,61 +568,3 @@ def _on_the_wire_ms(topology: Topology, failure: str) -> float:
 def _named(flow: Flow) -> dict[str, object]:
     """As people know it; several receivers are one text."""
     return {"kind": flow.kind, "source": flow.ends.source, "destination": " ".join(flow.ends.receivers)}
-
-
-def packets(count: float) -> str:
-    """``1 packet``, ``1.5 packets``, ``20 packets``."""
-    shown = f"{count:.0f}" if abs(count) >= 10 else f"{count:.2g}"
-    return f"{shown} packet{'' if shown == '1' else 's'}"
-
-
-def percent(share: float) -> str:
-    """``5 %`` of 0.05."""
-    return f"{100 * share:.0f} %"
-
-
-def _mean_lost_percent(before: Sequence[int], now: Sequence[int], which: Sequence[int]) -> float | None:
-    """Of what each connection delivered before, a mean over these connections."""
-    mean = _mean([100 * (before[i] - now[i]) / before[i] for i in which])
-    return None if mean is None else round(mean, 6)
-
-
-def _percent_of(cases: Sequence[Case]) -> float | None:
-    """The mean over connections that cases of one mechanism lost of their goodput."""
-    found = [(case.goodput_lost_percent, case.connections) for case in cases if case.connections]
-    return _mean_of_all(found)
-
-
-def _loses(direction: Direction) -> bool:
-    return direction.loss != 0.0
-
-
-def _span(values: Sequence[float]) -> str:
-    low, high = (f"{value:.0f}" for value in (min(values), max(values)))
-    return low if low == high else f"{low} to {high}"
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return statistics.fmean(values) if values else None
-
-
-def _mean_of_all(weighed: Sequence[tuple[float | None, int]]) -> float | None:
-    """None if one of them is: the mean of the others would be one of other things."""
-    found = [(value, weight) for value, weight in weighed if value is not None]
-    if not found or len(found) < len(weighed):
-        return None
-    return sum(value * weight for value, weight in found) / sum(weight for _, weight in found)
-
-
-def _worst(values: Sequence[float | None]) -> float | None:
-    found = [value for value in values if value is not None]
-    return max(found) if found and len(found) == len(values) else None
-
-
-def _mean_difference(
-    values: Sequence[float | None], base: Sequence[float | None], which: Sequence[int]
-) -> float | None:
-    """None if one of them has none."""
-    found = [(values[i], base[i]) for i in which]
-    differences = [a - b for a, b in found if a is not None and b is not None]
-    return _mean(differences) if len(differences) == len(found) else None

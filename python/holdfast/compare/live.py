@@ -20,7 +20,7 @@ from typing import Any, cast
 
 from holdfast import _core
 from holdfast.compare import scenario as scenarios
-from holdfast.compare.comparison import LATE_MS
+from holdfast.compare.doubts import LATE_MS
 from holdfast.compare.flows import Flow, Reception, flows_of, not_protected, receptions_of
 from holdfast.compare.measures import Connection, Stream, bins_of, entries, links_used, row, stream_of
 from holdfast.compare.mechanism import Mechanism

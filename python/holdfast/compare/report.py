@@ -14,8 +14,9 @@ from pathlib import Path
 
 from holdfast import whole_files
 from holdfast.compare import advice, drawing, mechanisms, multicast, page, telemetry, traffic_file
-from holdfast.compare.comparison import Comparison, Summary, percent
+from holdfast.compare.comparison import Comparison
 from holdfast.compare.drawing import Curve, Dots, Line, LinkLook, Panel
+from holdfast.compare.figures import Summary, percent
 from holdfast.compare.page import NONE, cell, choice_buttons, for_both, listed
 from holdfast.compare.rows import CurveColumn, Row
 from holdfast.compare.scenario import NO_FAILURE, link_names

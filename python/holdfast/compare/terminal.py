@@ -7,7 +7,8 @@ from collections.abc import Callable
 from rich.table import Table
 
 from holdfast.compare import telemetry, traffic_file
-from holdfast.compare.comparison import Comparison, Summary
+from holdfast.compare.comparison import Comparison
+from holdfast.compare.figures import Summary
 
 Column = tuple[str, Callable[[Summary], str]]
 

@@ -1,0 +1,239 @@
+"""The numbers of a comparison: of a flow, of a case, of what was promised, and of a mechanism; and their means.
+
+Where one of several has no number, their mean has none.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypedDict
+
+from holdfast.compare.rows import Row
+
+COUNTED_OF_CASE = (
+    "sent",
+    "lost",
+    "lost_undisturbed",
+    "lost_to_failure",
+    "duplicated",
+    "reordered",
+    "outage_ms",
+    "outage_undisturbed_ms",
+)
+COUNTED = (
+    "lost_mean",
+    "lost_low",
+    "lost_high",
+    "lost_median",
+    "lost_worst",
+    "worst_failure",
+    "lost_by_seed",
+    "lost_undisturbed",
+    "lost_unsteady",
+    "outage_by_seed_ms",
+    "outage_unsteady_ms",
+    "outage_mean_ms",
+    "outage_median_ms",
+    "outage_worst_ms",
+)
+"""Fields of a :class:`Case` and of a :class:`Summary` that say nothing where no probe was counted."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What became of probes, of one reception or of a whole flow by the rule of :mod:`holdfast.compare.flows`."""
+
+    sent: int
+    lost: int
+    duplicated: int
+    reordered: int
+    outage_ms: float
+    latency_ms: float | None
+    jitter_ms: float | None
+
+
+def figures(row: Row, places: Sequence[int]) -> Figures:
+    """Of the receptions of one flow, by their places in a row."""
+    return Figures(
+        sent=sum(row["sent"][i] for i in places),
+        lost=sum(row["lost"][i] for i in places),
+        duplicated=sum(row["duplicated"][i] for i in places),
+        reordered=sum(row["reordered"][i] for i in places),
+        outage_ms=max(row["outage_ms"][i] for i in places),
+        latency_ms=mean_of_all([(row["latency_ms"][i], 1) for i in places]),
+        jitter_ms=mean_of_all([(row["jitter_ms"][i], 1) for i in places]),
+    )
+
+
+@dataclass(frozen=True)
+class Case:
+    """The cost of a failure under a mechanism, with a seed. ``carried``: it hit something that the mechanism uses.
+
+    ``lost_to_failure`` is ``lost`` less ``lost_undisturbed``: of the same flows without the failure. ``outage_ms`` is the longest
+    of any stream. ``goodput_lost_bytes`` is against the same mechanism undisturbed, from the failure to the end, over all
+    ``connections`` that were affected; the percentage is the mean of what each of these lost of its own. ``added_*`` are against
+    ``static`` undisturbed, over the affected streams of which something arrives meanwhile under any mechanism. None: of some of
+    these nothing arrives under this one, or of ``completion_*`` that not all transfers were finished, and a mean of the others
+    would flatter; or there is nothing to take a mean of.
+    """
+
+    mechanism: str
+    failure: str
+    seed: int
+    carried: bool
+    affected_streams: int
+    sent: int
+    lost: int
+    lost_undisturbed: int
+    lost_to_failure: int
+    duplicated: int
+    reordered: int
+    outage_ms: float
+    outage_undisturbed_ms: float
+    goodput_undisturbed_bytes: int
+    goodput_lost_bytes: int
+    goodput_lost_percent: float | None
+    connections: int
+    transfers: int
+    transfers_unfinished: int
+    completion_mean_ms: float | None
+    completion_worst_ms: float | None
+    added_latency_ms: float | None
+    added_jitter_ms: float | None
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a mechanism said it keeps under a failure, and whether it did, at one reception with a seed.
+
+    ``outage_ms``: for how long it may be out; None: it promises nothing there. ``allowed``: what it may lose then: the packets of
+    that time, and of what is on the wire of what fails; none if it promises no outage.
+    """
+
+    mechanism: str
+    failure: str
+    seed: int
+    place: int
+    outage_ms: float | None
+    allowed: int
+    lost: int
+    duplicated: int
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether no more was lost, and nothing was delivered twice; where nothing is promised, nothing is broken."""
+        return self.outage_ms is None or (self.lost <= self.allowed and not self.duplicated)
+
+
+class OfMulticast(TypedDict):
+    """Fields of a :class:`Summary`."""
+
+    tree_ratio: float | None
+    join_updates: float | None
+    join_switches: float | None
+    core_state: float | None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A mechanism in one line. Means are over all cases, medians over those that hit something that it uses.
+
+    ``lost_*`` is what is lost to the failure, ``lost_undisturbed`` what is lost without, a mean over the seeds, and
+    ``lost_unsteady`` and ``outage_unsteady_ms`` the part of it, and of the outage without the failure, that can differ from run to
+    run. ``lost_low`` and ``lost_high``: the interval of the mean with 95 % confidence, over the seeds; of a single seed there is
+    none. ``*_by_seed``: means over the failures. ``rank``: None if the runs carry none. Of flows with several receivers, else None:
+    ``tree_ratio``, bytes against those of the best trees; ``join_*``, the messages of a join; ``core_state``, a mean over the
+    switches (:mod:`holdfast.compare.multicast`). ``promises``: receptions, over failures and seeds, of which the mechanism said
+    beforehand how long they are out at most; ``promises_kept``: those that were not out longer; ``promises_none``: those of which
+    it said nothing. None of a mechanism that says nothing at all.
+    """
+
+    mechanism: str
+    rank: int | None
+    cases: int
+    carried: int
+    lost_mean: float
+    lost_low: float | None
+    lost_high: float | None
+    lost_median: float
+    lost_worst: int
+    worst_failure: str
+    lost_by_seed: tuple[float, ...]
+    lost_undisturbed: float
+    lost_unsteady: float
+    outage_by_seed_ms: tuple[float, ...]
+    outage_unsteady_ms: float
+    outage_mean_ms: float
+    outage_median_ms: float
+    outage_worst_ms: float
+    goodput_lost_bytes_mean: float
+    goodput_lost_percent: float | None
+    goodput_lost_by_seed: tuple[float, ...]
+    completion_mean_ms: float | None
+    completion_worst_ms: float | None
+    transfers: int
+    transfers_unfinished: int
+    added_latency_ms: float | None
+    added_jitter_ms: float | None
+    bytes_ratio: float
+    entries_mean: float
+    entries_max: int
+    unprotected_flows: int
+    tree_ratio: float | None
+    join_updates: float | None
+    join_switches: float | None
+    core_state: float | None
+    promises: int | None
+    promises_kept: int | None
+    promises_none: int | None
+
+
+def packets(count: float) -> str:
+    """``1 packet``, ``1.5 packets``, ``20 packets``."""
+    shown = f"{count:.0f}" if abs(count) >= 10 else f"{count:.2g}"
+    return f"{shown} packet{'' if shown == '1' else 's'}"
+
+
+def percent(share: float) -> str:
+    """``5 %`` of 0.05."""
+    return f"{100 * share:.0f} %"
+
+
+def mean_lost_percent(before: Sequence[int], now: Sequence[int], which: Sequence[int]) -> float | None:
+    """Of what each connection delivered before, a mean over these connections."""
+    found = mean([100 * (before[i] - now[i]) / before[i] for i in which])
+    return None if found is None else round(found, 6)
+
+
+def percent_of(cases: Sequence[Case]) -> float | None:
+    """The mean over connections that cases of one mechanism lost of their goodput."""
+    found = [(case.goodput_lost_percent, case.connections) for case in cases if case.connections]
+    return mean_of_all(found)
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """None of nothing."""
+    return statistics.fmean(values) if values else None
+
+
+def mean_of_all(weighed: Sequence[tuple[float | None, int]]) -> float | None:
+    """None if one of them is: the mean of the others would be one of other things."""
+    found = [(value, weight) for value, weight in weighed if value is not None]
+    if not found or len(found) < len(weighed):
+        return None
+    return sum(value * weight for value, weight in found) / sum(weight for _, weight in found)
+
+
+def worst_of(values: Sequence[float | None]) -> float | None:
+    """None if one of them is."""
+    found = [value for value in values if value is not None]
+    return max(found) if found and len(found) == len(values) else None
+
+
+def mean_difference(values: Sequence[float | None], base: Sequence[float | None], which: Sequence[int]) -> float | None:
+    """None if one of them has none."""
+    found = [(values[i], base[i]) for i in which]
+    differences = [a - b for a, b in found if a is not None and b is not None]
+    return mean(differences) if len(differences) == len(found) else None
