@@ -57,7 +57,8 @@ def first_mistake(error: ValidationError) -> str:
 def place_of_mistake(error: ValidationError) -> tuple[str, str]:
     """The same in two: the place, empty if that is the whole, and what is wrong there."""
     first = error.errors()[0]
-    place = [str(part) for part in first["loc"]]
+    # Not pydantic's own names of how a value is checked, such as "lax-or-strict[...]".
+    place = [str(part) for part in first["loc"] if not str(part).startswith(("lax-or-strict[", "function-"))]
     inner = first.get("ctx", {}).get("error")
     if isinstance(inner, ParameterError):
         return ".".join([*place, inner.field] if inner.field else place), inner.sentence

@@ -34,16 +34,22 @@ def until(condition: Callable[[], Any], what: str, timeout_s: float = 60.0) -> A
     pytest.fail(f"after {timeout_s} s: {what}")
 
 
-def test_the_readmes_ten_lines_bring_a_subscriber_online(tmp_path: Path) -> None:
-    section = README.read_text().partition("## A subscriber online")[2]
-    found = re.search(r"```sh\n(.*?)```", section, re.DOTALL)
-    assert found is not None
-    script = found[1]
+@pytest.mark.parametrize("planes", ["one switch", "several planes"])
+def test_the_readmes_ten_lines_bring_a_subscriber_online(tmp_path: Path, planes: str) -> None:
+    script, more = re.findall(r"```sh\n(.*?)```", README.read_text(), re.DOTALL)
     assert len(script.splitlines()) == 10
+    made = ["access0", "core0"]
+    if planes == "several planes":
+        [run] = re.findall(r"^holdfast bng run .*\n", script, re.MULTILINE)
+        script = script.replace(run, more)
+        [names] = re.findall(r"^for name in (.*); do ip link", more)
+        made += [f"{name}p" for name in names.split()]
     (tmp_path / "holdfast").write_text(f'#!/bin/sh\nexec {sys.executable} -m holdfast "$@"\n')
     (tmp_path / "holdfast").chmod(0o755)
     # The README's names may be somebody's: then this machine is no place for it.
-    if any(Path("/run/netns", each).exists() for each in ("home", "core")) or Path("/sys/class/net/access0").exists():
+    if any(Path("/run/netns", each).exists() for each in ("home", "core")) or any(
+        Path("/sys/class/net", each).exists() for each in made
+    ):
         pytest.skip("the README's names are taken on this machine")
     environment = ENVIRONMENT | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     shell = subprocess.Popen(
@@ -65,7 +71,7 @@ def test_the_readmes_ten_lines_bring_a_subscriber_online(tmp_path: Path) -> None
         shell.wait(20)
         for each in ("home", "core"):
             subprocess.run(["ip", "netns", "del", each], check=False, capture_output=True)
-        for each in ("access0", "core0"):
+        for each in made:
             subprocess.run(["ip", "link", "del", each], check=False, capture_output=True)
 
 
@@ -101,6 +107,8 @@ def test_pppoe_discovery_of_debian_finds_the_gateway(online: Online) -> None:
 
 
 def test_a_rate_changes_under_iperf_and_a_killed_control_plane_is_not_missed(online: Online) -> None:
+    if reason := freeradius.missing("radclient"):
+        pytest.skip(reason)
     site, dialled = online
     site.home.run(["ping", "-c", "3", "-i", "0.2", "192.0.2.9"])
     site.home.run(["ping", "-c", "3", "-i", "0.2", "2001:db8:ffff::9"])
@@ -247,7 +255,7 @@ def test_a_drained_plane_is_replaced(split: tuple[Site, Crowd]) -> None:
         assert sorted(said.splitlines()[-1].split(", ")) == sorted(drained.strip().split(", "))
         bng(site, "undrain", "forward2")
 
-    found = load.death(site, crowd, 200, replace)
+    found = load.death(site, crowd, 200, replace, 0.5)
     print(found)
     traffic = found["traffic"]
     assert (found["sessions"], found["resets"]) == ({"up": SUBSCRIBERS}, 0)
@@ -282,7 +290,7 @@ def test_a_killed_forwarding_plane_has_its_sessions_moved(split: tuple[Site, Cro
         os.kill(site.switches["plane forward1"], signal.SIGKILL)
         said.append(site.hear("is lost")[1])
 
-    found = load.death(site, crowd, 200, kill)
+    found = load.death(site, crowd, 200, kill, 0.5)
     print(found, said)
     moved = re.search(r"forwarding plane forward1 is lost: (\d+) sessions moved", said[0])
     assert moved is not None, said
@@ -292,7 +300,7 @@ def test_a_killed_forwarding_plane_has_its_sessions_moved(split: tuple[Site, Cro
     assert (traffic["silent_sessions"], traffic["strange"], traffic["doubled"]) == (0, 0, 0)
     assert traffic["sessions_with_loss"] <= int(moved[1])
     assert traffic["lost"] < traffic["sent"] / 2
-    back = load.death(site, crowd, 200, lambda: said.append(site.hear("is back")[1]))
+    back = load.death(site, crowd, 200, lambda: said.append(site.hear("is back")[1]), 0.5)
     print(back, said)
     assert "forward1 is back" in said[1]
     assert (back["sessions"], back["resets"], back["traffic"]["lost"]) == ({"up": number}, 0, 0)
@@ -309,7 +317,7 @@ def test_a_killed_switch_is_started_again(split: tuple[Site, Crowd], name: str) 
         assert site.hear("is back")[1].startswith(name)
 
     used = {number: row["packets_up"] for number, row in site.rows().items()}
-    found = load.death(site, crowd, 200, kill)
+    found = load.death(site, crowd, 200, kill, 0.5)
     print(found)
     traffic = found["traffic"]
     assert (found["sessions"], found["resets"]) == ({"up": SUBSCRIBERS}, 0)
@@ -331,7 +339,7 @@ def test_all_planes_are_killed_at_once(split: tuple[Site, Crowd]) -> None:
     said = site.hear("is back")[0]
     said += site.hear("is back")[0]
     print(said)
-    found = load.death(site, crowd, 200, lambda: None)
+    found = load.death(site, crowd, 200, lambda: None, 0.5)
     print(found)
     assert (found["sessions"], found["resets"], found["traffic"]["lost"]) == ({"up": SUBSCRIBERS}, 0, 0)
     assert all(row["bytes_up"] > used[number] for number, row in site.rows().items())
@@ -355,7 +363,7 @@ def besieged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, C
 def test_a_storm_costs_established_sessions_nothing(besieged: tuple[Site, Crowd], kind: str) -> None:
     """100,000 frames/s, as far as this machine sends them: memory stays, and an honest subscriber gets in."""
     site, crowd = besieged
-    found = load.storm(site, crowd, kind, load.STORMS.index(kind), 100_000, 4)
+    found = load.storm(site, crowd, kind, load.STORMS.index(kind), 100_000, 3)
     print(found)
     assert found["sent"]["sent"] > 20_000
     assert (found["sessions"], found["resets"]) == ({"up": 10}, 0)

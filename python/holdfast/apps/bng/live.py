@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -80,6 +81,20 @@ class SplitSettings(Checked):
     planes: Annotated[dict[str, ForwardingSettings], Field(min_length=1)]
     drain_s: Annotated[float, Field(ge=0, le=60)] = 0.2
 
+    def check_distinct(self) -> None:
+        """Raises ValueError if two switches, or two of the balancer's cables, are the same."""
+        switches = [self.balancer, self.authentication, *self.planes.values()]
+        cables = [self.authentication.access_port, *self.balancer.uplinks.values()]
+        cables += [port for plane in self.planes.values() for port in (plane.access_port, plane.core_port)]
+        for what, each in (
+            ("grpc", [one.grpc for one in switches]),
+            ("device_id", [one.device_id for one in switches]),
+            ("interface", [name for one in switches for name in one.interfaces.values()]),
+            ("port of the balancer", cables),
+        ):
+            if twice := [value for value, times in Counter(each).items() if times > 1]:
+                raise ValueError(f"split: {what} {twice[0]} is there twice")
+
 
 class LiveConfiguration(Checked):
     """A gateway on one machine: ``switch`` or ``split``. ``access``: ports towards access nodes, all with the gateway's address."""
@@ -109,6 +124,7 @@ class LiveConfiguration(Checked):
             for name, plane in self.split.planes.items():
                 plane.check_ports(f"split.planes.{name}", (plane.trunk, *core))
                 balancer.check_ports("split.balancer", (plane.access_port, plane.core_port))
+            self.split.check_distinct()
         return self
 
     @property

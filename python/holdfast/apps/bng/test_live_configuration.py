@@ -39,6 +39,12 @@ def test_one_switch_or_several_planes(tmp_path: Path) -> None:
     assert found.balancer.uplinks == {"06:00:00:00:00:09": 9}
 
 
+def test_the_examples_differ_in_their_switches_only() -> None:
+    one, several = live.read(EXAMPLE), live.read(EXAMPLE.with_name("split.yaml"))
+    assert one.model_copy(update={"switch": None, "split": several.split}) == several
+    assert several.split is not None and list(several.split.planes) == ["forward1", "forward2"]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
@@ -50,6 +56,15 @@ def test_one_switch_or_several_planes(tmp_path: Path) -> None:
         ("20: a0, ", "", "split.balancer.interfaces has no interface for port 20"),
         ("{1: t1, 9: c1}", "{1: t1}", "split.planes.one.interfaces has no interface for port 9"),
         ("22: t0, 23: c0", "22: t0", "split.balancer.interfaces has no interface for port 23"),
+        ('"127.0.0.1:9562"', '"127.0.0.1:9561"', "split: grpc 127.0.0.1:9561 is there twice"),
+        ("device_id: 4", "device_id: 2", "split: device_id 2 is there twice"),
+        ("1: t1, 9: c1", "1: t1, 9: t1", "split: interface t1 is there twice"),
+        ("core_port: 23", "core_port: 22", "split: port of the balancer 22 is there twice"),
+        (
+            "prefix: 0.0.0.0/0",
+            "prefix: 0.0.0.1/0",
+            r"split.yaml:15: routes.0.prefix: Input is not a valid IPv4 network",
+        ),
         ("interfaces: {1: a1}", "interfaces: {2: a1}", "split.authentication.interfaces has no interface for port 1"),
     ],
 )

@@ -93,9 +93,9 @@ server default {{
 """
 
 
-def missing() -> str | None:
-    """Why it cannot run here."""
-    absent = [each for each in ("freeradius", "radclient") if shutil.which(each) is None]
+def missing(*tools: str) -> str | None:
+    """Why it cannot run here. ``tools``: ``radclient``, if a test calls :func:`radclient`."""
+    absent = [each for each in ("freeradius", *tools) if shutil.which(each) is None]
     return f"not installed: {', '.join(absent)} (Debian packages freeradius and freeradius-utils)" if absent else None
 
 

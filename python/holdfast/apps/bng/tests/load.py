@@ -112,12 +112,12 @@ def held(number: int, rate: float, seconds: float) -> dict[str, Any]:
         }
 
 
-def death(gateway: Site, crowd: Crowd, rate: float, what: Callable[[], None]) -> dict[str, Any]:
-    """What something that dies costs sessions with so many packets a second in all."""
+def death(gateway: Site, crowd: Crowd, rate: float, what: Callable[[], None], around_s: float = 1.0) -> dict[str, Any]:
+    """What something that dies costs sessions with so many packets a second in all. ``around_s``: before it and after it."""
     crowd.say(f"traffic {rate} {SERVER}")
-    time.sleep(1.0)
+    time.sleep(around_s)
     what()
-    time.sleep(1.0)
+    time.sleep(around_s)
     traffic = crowd.ask("stop")
     state = crowd.ask("state")
     return {"traffic": traffic, "sessions": state["states"], "resets": state["lost"]}
