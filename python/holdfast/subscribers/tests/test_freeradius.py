@@ -150,6 +150,7 @@ def test_accept_with_attributes_accounting_and_reject(server: freeradius.FreeRad
     asyncio.run(scenario())
 
 
+@pytest.mark.skipif(freeradius.missing("radclient") is not None, reason="not installed: radclient")
 def test_radclient_changes_a_rate_and_ends_a_session(server: freeradius.FreeRadius, tmp_path: Path) -> None:
     async def scenario() -> None:
         async with serving(server, tmp_path) as (service, plane):
