@@ -105,6 +105,10 @@ def test_registers_and_counters(client: Client) -> None:
     assert client.register("last_seen", 3) == 0x0A000001
     client.write_register("last_seen", None, 1)
     assert client.registers("last_seen") == dict.fromkeys(range(16), 1)
+    client.write_register("last_seen", 7, 9)
+    assert client.register_cells("last_seen", [7, 2]) == {7: 9, 2: 1}
+    assert client.register_cells("last_seen", [7, 2] * 600) == {7: 9, 2: 1}
+    assert client.register_cells("last_seen", []) == {}
     client.write_counter("port_packets", 2, packets=5, bytes=6)
     assert client.counter("port_packets", 2) == (5, 6)
     assert client.counters("port_packets")[3] == (0, 0)

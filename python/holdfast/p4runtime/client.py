@@ -35,6 +35,7 @@ from holdfast.p4runtime.entity_messages import (
     uint,
 )
 from holdfast.p4runtime.errors import DETAILS_BYTES_KEY, P4RuntimeError, from_status, invalid_argument
+from holdfast.p4runtime.limits import MAX_READ_ENTITIES
 from holdfast.p4runtime.received import Arbitration, Entry, Event, Group, Member, StreamError
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2, p4runtime_pb2_grpc, status_pb2
 
@@ -370,10 +371,24 @@ class Client(ClientSession):
 
     def registers(self, name: str, index: int | None = None) -> dict[int, int]:
         """The cells of a register, by index; a struct as one number, its first member in the highest bits."""
+        return self._cells(name, [index])
+
+    def register_cells(self, name: str, indices: Iterable[int]) -> dict[int, int]:
+        """Some cells of a register, as :meth:`registers`, in few requests."""
+        wanted = list(indices)
+        found: dict[int, int] = {}
+        for first in range(0, len(wanted), MAX_READ_ENTITIES):
+            found |= self._cells(name, wanted[first : first + MAX_READ_ENTITIES])
+        return found
+
+    def _cells(self, name: str, indices: Sequence[int | None]) -> dict[int, int]:
         register = self.p4info.registers[name]
-        entity = p4runtime_pb2.Entity(register_entry={"register_id": register.id, "index": _cell(index)})
+        entities = [
+            p4runtime_pb2.Entity(register_entry={"register_id": register.id, "index": _cell(index)})
+            for index in indices
+        ]
         types = self.p4info.message.type_info
-        cells = (e.register_entry for e in self._read(entity))
+        cells = (e.register_entry for e in self._read(*entities))
         return {cell.index.index: p4data.from_p4data(register.type_spec, types, cell.data) for cell in cells}
 
     def register(self, name: str, index: int) -> int:

@@ -274,8 +274,8 @@ class ClientSession(abc.ABC):
         else:
             self._send_batch(_Batch([update], [(verb, what)]), "continue_on_error")
 
-    def _read(self, entity: Proto) -> Iterator[Proto]:
-        request = p4runtime_pb2.ReadRequest(device_id=self.device_id, role=self.role, entities=[entity])
+    def _read(self, *entities: Proto) -> Iterator[Proto]:
+        request = p4runtime_pb2.ReadRequest(device_id=self.device_id, role=self.role, entities=entities)
         for response in self._call_read(request):
             yield from response.entities
 
