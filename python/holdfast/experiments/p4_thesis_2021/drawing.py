@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -28,6 +28,9 @@ FORMAT_LOOKS = {
     ("xd", 0.1): ("INT-XD, a tenth", "#CC79A7", "D", ":"),
 }
 
+SIZES = {"s": 7.5, "o": 5.0, "v": 6.5, "^": 4.0, "D": 3.0}
+"""Of markers: what is drawn over others is smaller, so that all are seen where they have the same place."""
+
 
 def _errorbars(axes: Any, rows: pl.DataFrame, x: str, label: str, colour: str, marker: str, line: str = "-") -> None:
     means, lows, highs = (rows[name].to_list() for name in ("mean", "low", "high"))
@@ -41,23 +44,24 @@ def _errorbars(axes: Any, rows: pl.DataFrame, x: str, label: str, colour: str, m
         yerr=reach if all(map(_finite, means, lows, highs)) else None,
         color=colour,
         marker=marker,
-        markersize=4.5,
+        markersize=SIZES[marker],
         linewidth=0.9,
         linestyle=line,
         capsize=2,
         label=label,
     )
+    axes.tick_params(labelsize=7)
 
 
 def _finite(*values: float) -> bool:
     return all(abs(value) < float("inf") for value in values)
 
 
-def _lengths(axes: Any, shortest: float) -> None:
+def _lengths(axes: Any, marks: Sequence[int] = (74, 300, 850, 1514, 9000)) -> None:
     """An axis of packet lengths, with what Ethernet pads."""
     axes.set_xscale("log")
-    axes.axvspan(shortest, MINIMUM_BYTES, color="#EEEEEE", label=f"below {MINIMUM_BYTES} bytes Ethernet pads")
-    axes.set_xticks([74, 300, 850, 1514, 9000], ["74", "300", "850", "1514", "9000"])
+    axes.axvspan(40, MINIMUM_BYTES, color="#EEEEEE", label=f"below {MINIMUM_BYTES} bytes Ethernet pads")
+    axes.set_xticks(marks, [str(mark) for mark in marks])
     axes.minorticks_off()
     axes.set_xlabel("packet length (bytes)", fontsize=8)
     axes.grid(**GRID)
@@ -69,15 +73,20 @@ def over_lengths(frame: pl.DataFrame, value: str, label: str) -> Figure:
     for stack, look in STACK_LOOKS.items():
         rows = statistics.summary(frame.filter(stack=stack), ["packet_bytes"], value)
         _errorbars(axes, rows, "packet_bytes", *look)
-    _lengths(axes, 40)
+    _lengths(axes)
     axes.set_ylabel(label, fontsize=8)
+    _from_zero(axes, value)
+    axes.legend(fontsize=7)
+    figure.tight_layout()
+    return figure
+
+
+def _from_zero(axes: Any, value: str) -> None:
+    """The scale of a quantity over packet lengths."""
     if value == "bandwidth_bytes_per_s":
         axes.set_yscale("log")
     else:
         axes.set_ylim(bottom=0)
-    axes.legend(fontsize=7)
-    figure.tight_layout()
-    return figure
 
 
 def gain(gains: pl.DataFrame, theory: Callable[[float], float]) -> Figure:
@@ -86,7 +95,7 @@ def gain(gains: pl.DataFrame, theory: Callable[[float], float]) -> Figure:
     lengths = [MINIMUM_BYTES * 10 ** (i / 100) for i in range(219)]
     axes.plot(lengths, [theory(length) for length in lengths], color=ORANGE, linewidth=1.2, label="equation 4.2")
     _errorbars(axes, gains, "packet_bytes", "measured", BLUE, "o", "none")
-    _lengths(axes, 40)
+    _lengths(axes)
     axes.set_yscale("log")
     axes.set_ylabel("gain in effective bandwidth (%)", fontsize=8)
     axes.legend(fontsize=7)
@@ -195,10 +204,9 @@ def live_lengths(frame: pl.DataFrame, quantities: Mapping[str, str], title: str)
             _errorbars(
                 axes, statistics.summary(frame.filter(stack=stack), ["packet_bytes"], value), "packet_bytes", *look
             )
-        _lengths(axes, 40)
-        axes.set_xticks([74, 300, 850, 1514], ["74", "300", "850", "1514"])
+        _lengths(axes, (74, 300, 850, 1514))
         axes.set_ylabel(label, fontsize=8)
-        axes.set_ylim(bottom=0)
+        _from_zero(axes, value)
     grid.flat[0].legend(fontsize=6.5)
     figure.suptitle(title, fontsize=9)
     figure.tight_layout()

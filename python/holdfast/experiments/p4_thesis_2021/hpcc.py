@@ -4,6 +4,8 @@ The network is the paper's (Li and others, SIGCOMM 2019, section 5.1) with all t
 hosts have 1 Gb/s where the paper has 100, the round trip T is 1.3 ms where it is 13 microseconds. Products of rates and delays are
 the same, and so are windows, queues in bytes and slowdowns. The reason is v1model's clock of microseconds.
 
+A third network is the paper's testbed, for which it prints queue lengths; there times are 250 times as long.
+
 All switches run ``telemetry.p4`` for transit alone with the load instruction, under every algorithm; their packets wait in the
 traffic manager. HPCC's segments carry INT: 16 bytes and 8 per hop, and so do the acknowledgments. The others carry none.
 
@@ -22,16 +24,18 @@ import matplotlib.pyplot as plt
 import polars as pl
 from matplotlib.figure import Figure
 
-from holdfast.experiments import Finding, Part, Setting
+from holdfast.experiments import Criterion, Finding, Part, PublishedTable, Setting
 from holdfast.experiments.p4_thesis_2021.hpcc_runs import (
     ALGORITHMS,
     CLASSES,
     POINTS,
     QUANTITIES,
+    TESTBED_POINTS,
+    TESTBED_QUANTITIES,
     TREE_POINTS,
     TREE_QUANTITIES,
 )
-from holdfast.experiments.rows import summaries
+from holdfast.experiments.rows import exact, row, summaries
 from holdfast.plots import style
 
 RUNS = "holdfast.experiments.p4_thesis_2021.hpcc_runs"
@@ -39,16 +43,80 @@ RUNS = "holdfast.experiments.p4_thesis_2021.hpcc_runs"
 
 def find_incast(setting: Setting) -> Finding:
     """Queue and slowdowns of every algorithm and buffer."""
-    frame = setting.sweep("hpcc_incast", f"{RUNS}:measure_incast", POINTS)
+    return found_incast(setting.sweep("hpcc_incast", f"{RUNS}:measure_incast", POINTS))
+
+
+def found_incast(frame: pl.DataFrame) -> Finding:
+    """The same, of its runs."""
     found = summaries(frame, ("buffer", "algorithm"), QUANTITIES)
     return Finding(found, {"": draw(found, "buffer", GROUPS, "{} at each port")}, {"runs": frame})
 
 
 def find_tree(setting: Setting) -> Finding:
     """Queues and slowdowns of every algorithm and load."""
-    frame = setting.sweep("hpcc_fat_tree", f"{RUNS}:measure_tree", TREE_POINTS)
+    return found_tree(setting.sweep("hpcc_fat_tree", f"{RUNS}:measure_tree", TREE_POINTS))
+
+
+def found_tree(frame: pl.DataFrame) -> Finding:
+    """The same, of its runs."""
     found = summaries(frame, ("load", "algorithm"), TREE_QUANTITIES)
     return Finding(found, {"": draw(found, "load", TREE_GROUPS, "load {:.0%}")}, {"runs": frame})
+
+
+QUEUES_KB: Mapping[tuple[float, str], float] = {
+    (0.3, "queue_p50_kb"): 0.0,
+    (0.5, "queue_p50_kb"): 0.0,
+    (0.5, "queue_p95_kb"): 19.7,
+    (0.5, "queue_p99_kb"): 22.9,
+}
+"""What the paper prints of its testbed's switches under web search load, by load (sections 1 and 5.2); DCQCN had 1.1 and 2.1 MB."""
+
+MARGIN = 0.1
+"""A queue is below the paper's if the upper end of its interval is by this share, and as long if it is 0 like the paper's."""
+
+
+def _statement(load: float, quantity: str) -> str:
+    percent = quantity.removeprefix("queue_p").removesuffix("_kb")
+    return (
+        f"load {100 * load:g} %: {percent} % of the time the queue is no longer than {QUEUES_KB[load, quantity]:g} kB"
+    )
+
+
+NO_LOSS = "at both loads no packet is lost"
+
+QUEUES = PublishedTable(
+    name="hpcc_testbed",
+    place="HPCC, sections 1 and 5.2",
+    title="queues of HPCC in its authors' testbed, web search; 1: it is so",
+    keys=("statement",),
+    columns=("holds",),
+    rows=(*((_statement(*key), 1) for key in QUEUES_KB), (NO_LOSS, 1)),
+    decimals=0,
+    criteria={"holds": Criterion(0.0, "it is so or not")},
+)
+
+
+def testbed_numbers(runs: pl.DataFrame) -> pl.DataFrame:
+    """The paper's statements, tested on the intervals; and every quantity by load."""
+    found = summaries(runs, ("load",), TESTBED_QUANTITIES)
+    most = {(each["load"], each["quantity"]): each["high"] for each in found.iter_rows(named=True)}
+    rows = [
+        row({"statement": _statement(*key)}, "holds", exact(float(most[key] <= (1 - MARGIN) * paper)))
+        for key, paper in QUEUES_KB.items()
+    ]
+    rows.append(row({"statement": NO_LOSS}, "holds", exact(float(runs["lost"].sum() == 0))))
+    loads = pl.format("load {} %", (100 * pl.col("load")).cast(pl.Int64)).alias("statement")
+    return pl.concat([pl.DataFrame(rows), found.select(loads, "quantity", "ours", "low", "high")])
+
+
+def find_testbed(setting: Setting) -> Finding:
+    """Queues of HPCC in the network for which its authors print them."""
+    return found_testbed(setting.sweep("hpcc_testbed", f"{RUNS}:measure_testbed", TESTBED_POINTS))
+
+
+def found_testbed(frame: pl.DataFrame) -> Finding:
+    """The same, of its runs."""
+    return Finding(testbed_numbers(frame), frames={"runs": frame})
 
 
 Groups = tuple[tuple[str, tuple[str, ...]], ...]
@@ -82,8 +150,9 @@ def draw(found: pl.DataFrame, by: str, groups: Groups, title: str) -> Figure:
             axis.set_ylabel(label, fontsize=8)
             axis.set_title(title.format(value), fontsize=8)
             axis.grid(axis="y", color="#DDDDDD", linewidth=0.5)
-    axes[0][-1].legend(fontsize=7)
-    figure.tight_layout()
+    # Above the panels: in each of them it would cover points.
+    figure.legend(*axes[0][-1].get_legend_handles_labels(), fontsize=7, loc="upper center", ncols=len(ALGORITHMS))
+    figure.tight_layout(rect=(0, 0, 1, 0.96))
     return figure
 
 
@@ -112,4 +181,5 @@ def _points(axis: Any, rows: Sequence[Mapping[str, Any]], algorithm: str, shift:
 PARTS = (
     Part("hpcc_incast", "beyond the thesis", "HPCC by INT, DCTCP and CUBIC: 32 to 1", find_incast, len(POINTS)),
     Part("hpcc_fat_tree", "beyond the thesis", "The same in a fat tree, web search", find_tree, len(TREE_POINTS)),
+    Part("hpcc_testbed", QUEUES.place, QUEUES.title, find_testbed, len(TESTBED_POINTS), QUEUES),
 )

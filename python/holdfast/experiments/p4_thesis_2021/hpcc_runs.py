@@ -247,19 +247,70 @@ def tree_topology(algorithm: str) -> Topology:
 
 def measure_tree(point: Mapping[str, Any], seed: int) -> dict[str, float]:
     """One run: Poisson arrivals of flows between random hosts."""
+    found = web_search(tree_topology(point["algorithm"]), point, seed, HOST_BPS, BASE_RTT_MS, ARRIVALS_S)
+    del found["queue_p50_kb"]
+    return found
+
+
+# ---- The testbed ----
+
+TESTBED_BPS = 100_000_000
+TESTBED_RTT_MS = 2.25
+"""For T of 9 microseconds and hosts with 25 Gb/s: the scale is 250 here, as INT has no code for 250 Mb/s."""
+
+TESTBED_RACKS, TESTBED_HOSTS = 2, 16
+TESTBED_TRUNK_BPS = 4_000_000_000
+TESTBED_LINK_MS, TESTBED_TRUNK_MS = 0.286, 0.192
+"""With a segment's and its acknowledgment's own time the round trip is the paper's: 1.35 ms in a rack, and 2.125 ms across."""
+
+TESTBED_ARRIVALS_S = 5.0
+"""A flow of the greatest size takes half of it, alone."""
+
+TESTBED_QUANTITIES = ("queue_p50_kb", "queue_p95_kb", "queue_p99_kb", "queue_max_kb", "lost")
+TESTBED_POINTS: list[Point] = [{"load": load, "algorithm": "hpcc"} for load in LOADS]
+
+
+def testbed_topology() -> Topology:
+    """Two racks of 16 hosts with one of their two links, and the switch between the racks, with room for all of them."""
+    topology = Topology("testbed")
+    topology.add_switch("agg", queueing={"mode": "traffic_manager"})
+    for rack in range(1, TESTBED_RACKS + 1):
+        topology.add_switch(f"tor{rack}", queueing={"mode": "traffic_manager"})
+        trunk = {"rate_bps": TESTBED_TRUNK_BPS, "delay_ms": TESTBED_TRUNK_MS}
+        topology.add_link(f"tor{rack}", "agg", **trunk, queue_bytes=BUFFERS["32 MB"])
+        for number in range(1, TESTBED_HOSTS + 1):
+            name = f"h{rack}_{number}"
+            topology.add_host(name)
+            line = {"rate_bps": TESTBED_BPS, "delay_ms": TESTBED_LINK_MS}
+            topology.add_link(name, f"tor{rack}", **line, queue_bytes=BUFFERS["32 MB"])
+    return topology
+
+
+def measure_testbed(point: Mapping[str, Any], seed: int) -> dict[str, float]:
+    """One run of HPCC, as in the fat tree; of queues alone, since the last flows do not end in the time that it gives them."""
+    found = web_search(testbed_topology(), point, seed, TESTBED_BPS, TESTBED_RTT_MS, TESTBED_ARRIVALS_S)
+    return {name: found[name] for name in TESTBED_QUANTITIES}
+
+
+# ---- Both ----
+
+
+def web_search(
+    topology: Topology, point: Mapping[str, Any], seed: int, host_bps: int, base_rtt_ms: float, arrivals_s: float
+) -> dict[str, float]:
+    """The web search load between the hosts of a network: queues at their ports, and slowdowns."""
     algorithm, load = point["algorithm"], point["load"]
-    topology = tree_topology(algorithm)
     controller = TelemetryController(collector=None, hosts_in_domain=True, reaction_delay_ms=1)
     network = SimulatedNetwork(topology, program(), [controller], seed=seed)
     draws = Random(f"web search {load} {seed}")
     hosts = list(topology.hosts)
-    own = options(algorithm)
+    own = options(algorithm, host_bps, base_rtt_ms)
     # Of the bytes on the wire without INT.
     wire = 1 + (HEADERS_BYTES + WIRE_BYTES) / SEGMENT_BYTES
-    flows_per_s = load * HOST_BPS / 8 / (mean_size() * wire) * len(hosts)
+    flows_per_s = load * host_bps / 8 / (mean_size() * wire) * len(hosts)
     flows: dict[int, tuple[float, int, float]] = {}
     start_s = 0.01
-    while (start_s := start_s + draws.expovariate(flows_per_s)) < 0.01 + ARRIVALS_S:
+    while (start_s := start_s + draws.expovariate(flows_per_s)) < 0.01 + arrivals_s:
         source, destination = draws.sample(hosts, 2)
         size = draw_size(draws)
         flow = network.add_tcp(
@@ -272,7 +323,7 @@ def measure_tree(point: Mapping[str, Any], seed: int) -> dict[str, float]:
                 options=own,
             )
         )
-        flows[flow] = (start_s, size, ideal_s(size, base_rtt_ms=2 * path_delay_ms(topology, source, destination)))
+        flows[flow] = (start_s, size, ideal_s(size, host_bps, 2 * path_delay_ms(topology, source, destination)))
     edges = {
         (end, port)
         for link in topology.links
@@ -281,7 +332,7 @@ def measure_tree(point: Mapping[str, Any], seed: int) -> dict[str, float]:
     }
     waiting: list[int] = []
     now_s = 0.01
-    while now_s < 0.01 + ARRIVALS_S:
+    while now_s < 0.01 + arrivals_s:
         now_s += TREE_SAMPLE_S
         network.run(now_s)
         for switch in topology.switches:
@@ -294,7 +345,6 @@ def measure_tree(point: Mapping[str, Any], seed: int) -> dict[str, float]:
         now_s += 0.1
         network.run(now_s)
     found = _queue(waiting)
-    del found["queue_p50_kb"]
     slowdowns: dict[str, list[float]] = {name: [] for name in CLASSES}
     unfinished = 0
     for flow, (begun_s, size, least_s) in flows.items():
@@ -309,7 +359,7 @@ def measure_tree(point: Mapping[str, Any], seed: int) -> dict[str, float]:
     return {**found, "lost": _lost(network), "unfinished": unfinished}
 
 
-# ---- Both ----
+# ---- All ----
 
 
 def percentile(values: Sequence[float], percent: float) -> float:

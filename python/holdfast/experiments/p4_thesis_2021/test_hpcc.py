@@ -9,7 +9,7 @@ import pytest
 
 from holdfast import statistics
 from holdfast.apps.telemetry import TelemetryController
-from holdfast.experiments.p4_thesis_2021 import hpcc_runs
+from holdfast.experiments.p4_thesis_2021 import hpcc, hpcc_runs
 from holdfast.experiments.rows import summaries
 from holdfast.network import SimulatedNetwork
 from holdfast.traffic import TcpTransfer
@@ -83,3 +83,33 @@ def test_numbers_have_a_row_for_each_quantity() -> None:
     assert found["quantity"].to_list() == list(hpcc_runs.QUANTITIES)
     assert set(found["ours"]) == {2.0}
     assert all(low < 2.0 < high for low, high in zip(found["low"], found["high"], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("p99_kb", "median_kb", "lost", "holds"), [(20.0, 0, 0, [1, 1]), (21.0, 0, 0, [0, 1]), (20.0, 0.1, 3, [1, 0])]
+)
+def test_a_queue_has_to_be_below_the_papers_by_the_margin(
+    p99_kb: float, median_kb: float, lost: int, holds: list[int]
+) -> None:
+    row = {"queue_p50_kb": median_kb, "queue_p95_kb": 17.0, "queue_p99_kb": p99_kb, "queue_max_kb": 30.0, "lost": lost}
+    runs = pl.DataFrame([{"load": load, "seed": seed, **row} for load in hpcc_runs.LOADS for seed in (1, 2, 3)])
+    found = hpcc.testbed_numbers(runs).filter(quantity="holds")["ours"].to_list()
+    assert [found[3], found[0]] == holds
+    assert found[1] == found[0]
+    assert found[2] == 1
+    assert found[4] == (lost == 0)
+
+
+def test_the_round_trips_of_the_testbed_are_the_papers() -> None:
+    """Of a segment and its acknowledgment, in and across racks."""
+    for destination, unscaled_us in (("h1_2", 5.4), ("h2_1", 8.5)):
+        controller = TelemetryController(collector=None, hosts_in_domain=True, reaction_delay_ms=1)
+        network = SimulatedNetwork(hpcc_runs.testbed_topology(), hpcc_runs.program(), [controller])
+        own = hpcc_runs.options("hpcc", hpcc_runs.TESTBED_BPS, hpcc_runs.TESTBED_RTT_MS)
+        transfer = {"application": "transfer", "transfer_bytes": 1000, "start_s": 0.01, "options": own}
+        flow = network.add_tcp(TcpTransfer(source="h1_1", destination=destination, **transfer))
+        network.run(1)
+        found = network.tcp_statistics(flow)
+        # The first sample is of the handshake, and the second has a weight of an eighth.
+        segment_ps = 8 * found.srtt_ps - 7 * found.rtt_min_ps
+        assert segment_ps / 1e6 / 250 == pytest.approx(unscaled_us, rel=0.01)

@@ -17,13 +17,14 @@ from holdfast.experiments.p4_thesis_2021 import (
     firewall_runs,
     headers,
     headers_live,
+    hpcc,
     published,
     telemetry,
     telemetry_live,
     telemetry_runs,
 )
 from holdfast.experiments.tests.committed import Committed, Sections, collect_given, found, markdown, number
-from holdfast.experiments.this_machine import disturbance
+from holdfast.experiments.this_machine import disturbance, held_up
 
 COMMITTED = Committed(Path(__file__).parents[1])
 read, seeds = COMMITTED.read, COMMITTED.seeds
@@ -47,8 +48,13 @@ STORED = {
     "firewall": "firewall_runs",
     "headers_live": "headers_live_runs",
     "telemetry_live": "telemetry_live_runs",
+    "hpcc_incast": "hpcc_incast_runs",
+    "hpcc_fat_tree": "hpcc_fat_tree_runs",
+    "hpcc_testbed": "hpcc_testbed_runs",
 }
 """By part, the file with its runs."""
+
+HPCC = {"hpcc_incast": hpcc.found_incast, "hpcc_fat_tree": hpcc.found_tree, "hpcc_testbed": hpcc.found_testbed}
 
 
 def beside() -> str:
@@ -81,7 +87,8 @@ def lengths() -> str:
             headings += [f"{place}: {quantity}, standard", "Shorternet"]
     about = (
         f"Milliseconds. Simulated: {seeds('fig43')} flows of {published.PACKETS:,} packets; "
-        f"live: {seeds('headers_live')} of {headers_live.PACKETS:,}, {disturbance(where)}."
+        f"live: {seeds('headers_live')} of {headers_live.PACKETS:,}, {disturbance(where)}; "
+        f"{held_up(read('headers_live_runs'), headers_live.LATE_MS)}."
     )
     return f"{about}\n\n{markdown(headings, rows)}"
 
@@ -135,7 +142,10 @@ def in_real_time() -> str:
     headings = ["INT", "Mb/s sent"]
     for quantity in ("Mb/s received", "round trip, ms", "lost, %", "jitter, ms"):
         headings += [quantity, "live"]
-    about = f"Five switches; live {seeds('telemetry_live')} runs of {telemetry_live.SECONDS} s, {disturbance(where)}."
+    about = (
+        f"Five switches; live {seeds('telemetry_live')} runs of {telemetry_live.SECONDS} s, {disturbance(where)}; "
+        f"{held_up(read('telemetry_live_runs'), telemetry_live.LATE_MS)}."
+    )
     return f"{about}\n\n{markdown(headings, rows)}"
 
 
@@ -191,6 +201,8 @@ def found_again(name: str) -> Finding:
         finding = telemetry.found(name, runs)
     elif name == "firewall":
         finding = Finding(firewall.numbers(runs))
+    elif name in HPCC:
+        finding = HPCC[name](runs)
     elif name == "headers_live":
         finding = headers_live.found(runs, read("headers_live_machine"))
     elif name == "telemetry_live":
