@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
+from functools import cache
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
+from holdfast._core import Program
 from holdfast.apps.firewall import FirewallController, RuleSet, compile_firewall
+from holdfast.apps.firewall.program import Variant
 from holdfast.errors import ExperimentError
 from holdfast.network import SimulatedNetwork
 from holdfast.sweep import Point
@@ -99,13 +102,18 @@ def _checksum(data: bytes) -> int:
     return ~total & 0xFFFF
 
 
+@cache
+def _program(variant: Variant) -> Program:
+    """Compiled once per process."""
+    return compile_firewall(variant, {"WAY_BITS": "8"})
+
+
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """How many injected packets arrive, and for which reasons the others were dropped."""
     at, of, to, granted = CASES[point["packets"]]
     controller = FirewallController(rules(*INSIDE), reaction_delay_ms=1)
     topology = figure_3_2()
-    program = compile_firewall(point["variant"], {"WAY_BITS": "8"})
-    network = SimulatedNetwork(topology, program, [controller], seed=seed)
+    network = SimulatedNetwork(topology, _program(point["variant"]), [controller], seed=seed)
     network.run(0.01)
     if granted:
         controller.replace(rules(*INSIDE, "h4"))

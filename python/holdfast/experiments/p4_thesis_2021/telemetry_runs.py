@@ -80,7 +80,12 @@ def _program(mode: str) -> Program:
         case "thesis":
             return compile_thesis()
         case _:
-            return compile_telemetry()
+            return _telemetry()
+
+
+@cache
+def _telemetry() -> Program:
+    return compile_telemetry()
 
 
 def forwarding(mode: str, sampling: float) -> tuple[Program, Controller]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import matplotlib.pyplot as plt
 import polars as pl
 import pytest
 
@@ -21,7 +22,10 @@ def test_the_readme_is_what_the_files_say() -> None:
 
 @pytest.mark.parametrize("part", list(report.STORED))
 def test_the_committed_numbers_are_what_the_committed_runs_say(part: str) -> None:
-    again = reproduce.compare(EXPERIMENT.part(part), report.found_again(part), report.seeds(part))
+    finding = report.found_again(part)
+    for figure in finding.figures.values():
+        plt.close(figure)
+    again = reproduce.compare(EXPERIMENT.part(part), finding, report.seeds(part))
     assert again is not None
     check_numbers(report.read(part), again)
 
