@@ -152,7 +152,10 @@ impl<'a> FastPathAnalysis<'a> {
         let outcomes = outcomes(program, &forwarding, &split);
         let behind_egress =
             Usage::of_stmts(program, &[&program.compute_checksum, &program.deparser]);
-        let parted = |body: &'a [Stmt]| match requests::part(body) {
+        // For a clone of egress all fields of all headers are kept; where it parts, they are known on all other paths. Others are not worth it.
+        let is_clone = |stmt: &Stmt| matches!(stmt.kind, StmtKind::Clone { .. });
+        let clones = ir::statements(&program.egress).any(is_clone);
+        let parted = |body: &'a [Stmt]| match requests::part(body).filter(|_| clones) {
             Some(parted) => Cow::Owned(parted),
             None => Cow::Borrowed(body),
         };
