@@ -24,7 +24,9 @@ use engine::control::{ControlError, Operation};
 /// What a kind of entity is to the control plane; the message says which of them.
 pub(crate) trait Served {
     /// The P4Info id of what it belongs to; 0 where there is none.
-    fn object_id(&self) -> u32;
+    fn object_id(&self) -> u32 {
+        0
+    }
 
     /// What an update comes to, or what it is refused with.
     fn plan(&self, pipeline: &Pipeline, operation: Operation) -> Result<Plan, ControlError>;

@@ -13,10 +13,6 @@ messages! {
 }
 
 impl Served for ExternEntry {
-    fn object_id(&self) -> u32 {
-        0
-    }
-
     fn plan(&self, _: &Pipeline, _: Operation) -> Result<Plan, ControlError> {
         Err(no_externs())
     }

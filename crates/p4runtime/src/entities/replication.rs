@@ -57,10 +57,6 @@ pub(super) fn most(bits: u32) -> u32 {
 }
 
 impl Served for ReplicationEntry {
-    fn object_id(&self) -> u32 {
-        0
-    }
-
     fn plan(&self, _: &Pipeline, operation: Operation) -> Result<Plan, ControlError> {
         match &self.kind {
             Some(ReplicationKind::Group(group)) => multicast_group(operation, group),
