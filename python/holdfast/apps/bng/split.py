@@ -339,11 +339,13 @@ class SplitPlane:
         known = [number for number in numbers if self._holders(number)]
         keys = [key for number in known for key in self._keys.get(number, ())]
         self._change([], keys)
+        # Each step may fail with its switch, and is not repeated then when the whole is.
         for key in keys:
             del self._owners[key]
+        for number in known:
+            self._keys.pop(number, None)
         parts = [plane.sessions.remove(numbers) for plane in self._planes.values()]
         for number in numbers:
-            self._keys.pop(number, None)
             self._heard.pop(number, None)
         return {number: total(*(p[number] for p in parts if number in p)) for number in known}
 

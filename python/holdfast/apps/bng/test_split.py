@@ -374,6 +374,26 @@ def test_the_last_plane_returns_without_its_tables(gateway: Callable[..., Gatewa
     assert at.wrong_sessions == 0
 
 
+@pytest.mark.parametrize("failing", ["balancer", "forward1"])
+def test_a_session_that_cannot_be_removed_is_removed_later(
+    gateway: Callable[..., Gateway], monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    at = gateway()
+    one = next(each for each in at.sessions if at.plane.serving(each.line) == "forward1")
+
+    def fail(*given: object, **named: object) -> None:
+        raise NetworkError("gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(at.network.clients[failing], "batch", fail)
+        with pytest.raises(NetworkError, match="gone"):
+            at.plane.remove([one.session_id])
+    assert list(at.plane.remove([one.session_id])) == [one.session_id]
+    assert one.session_id not in at.plane.installed()
+    # Its address is free.
+    at.plane.install([dataclasses.replace(one, session_id=99)])
+
+
 def test_a_plane_that_returns_takes_the_lines_of_the_last_that_failed(gateway: Callable[..., Gateway]) -> None:
     at = gateway()
     for name in PLANES:
