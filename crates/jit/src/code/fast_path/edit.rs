@@ -175,13 +175,17 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// The bytes of a header that is valid, if it lies where it was extracted but for what was assigned.
-    pub(in crate::code) fn bytes_from_packet(&mut self, header: HeaderId) -> Option<Pieces> {
+    /// Where a header lies in the packet as it was extracted, but for what was assigned, if it is valid and lies there.
+    fn place_in_packet(&mut self, header: HeaderId) -> Option<Value> {
+        match self.facts().headers.is_from_packet(header) {
+            true => Some(self.source(header)),
+            false => self.fields_as_loaded(header),
+        }
+    }
+
+    /// The bytes of a header that is valid and lies there.
+    fn bytes_from_packet(&mut self, header: HeaderId, from: Value) -> Pieces {
         let always = self.facts().headers.is_from_packet(header);
-        let from = match always {
-            true => self.source(header),
-            false => self.fields_as_loaded(header)?,
-        };
         let bytes = self.program.header_max_bytes(header) as u32;
         let mut pieces = self.load_bytes(from, bytes);
         let runs = self.changes(header, !always);
@@ -190,7 +194,7 @@ impl<'a> Gen<'a, '_> {
             !runs.iter().any(|run| run.0 <= at && end <= run.1)
         });
         pieces.extend(self.overlay(header, !always));
-        Some(pieces)
+        pieces
     }
 
     /// Emits a header that is valid, if it lies in the packet but for what was assigned.
@@ -198,10 +202,11 @@ impl<'a> Gen<'a, '_> {
         let Some(fast_path) = &mut self.fast_path else {
             return false;
         };
-        let pieces = match fast_path.read_ahead.remove(&header) {
-            Some(pieces) => Some(pieces),
-            None => self.bytes_from_packet(header),
-        };
+        let ahead = fast_path.read_ahead.remove(&header);
+        let pieces = ahead.or_else(|| {
+            let from = self.place_in_packet(header)?;
+            Some(self.bytes_from_packet(header, from))
+        });
         if let Some(pieces) = &pieces {
             self.store_pieces(to, pieces);
         }
@@ -211,26 +216,26 @@ impl<'a> Gen<'a, '_> {
     /// Loads what the deparser will emit of the packet, so that it may write over it.
     pub(super) fn read_ahead(&mut self, emitted: &[HeaderId]) {
         for &header in emitted {
+            let Some(from) = self.place_in_packet(header) else {
+                continue;
+            };
             let valid = self.read(self.program.headers[header.index()].valid).low();
             let pieces = match self.known_value(valid) {
                 Some(0) => continue,
-                Some(_) => self.bytes_from_packet(header),
-                None => self.bytes_if(valid, header),
+                Some(_) => self.bytes_from_packet(header, from),
+                None => self.bytes_if(valid, header, from),
             };
-            if let Some(pieces) = pieces {
-                self.fast_path_mut().read_ahead.insert(header, pieces);
-            }
+            self.fast_path_mut().read_ahead.insert(header, pieces);
         }
     }
 
     /// [`Gen::bytes_from_packet`] if the header is valid.
-    fn bytes_if(&mut self, valid: Value, header: HeaderId) -> Option<Pieces> {
+    fn bytes_if(&mut self, valid: Value, header: HeaderId, from: Value) -> Pieces {
         let [there, not_there, after] = [(); 3].map(|()| self.b.create_block());
         self.b.ins().brif(valid, there, &[], not_there, &[]);
         self.continue_in(there);
-        let pieces = self.bytes_from_packet(header);
-        let values = pieces.iter().flatten().map(|&(_, value)| value);
-        let values: Vec<_> = values.collect();
+        let pieces = self.bytes_from_packet(header, from);
+        let values: Vec<_> = pieces.iter().map(|&(_, value)| value).collect();
         let args: Vec<BlockArg> = values.iter().map(|&value| value.into()).collect();
         self.b.ins().jump(after, &args);
         self.continue_in(not_there);
@@ -245,8 +250,8 @@ impl<'a> Gen<'a, '_> {
         }
         self.continue_in(after);
         let params = self.b.block_params(after).to_vec();
-        let places = pieces?.into_iter().map(|(at, _)| at);
-        Some(places.zip(params).collect())
+        let places = pieces.into_iter().map(|(at, _)| at);
+        places.zip(params).collect()
     }
 
     /// Where a header was extracted of which some fields are certain to be as they were then, and the others may have been assigned.
