@@ -8,6 +8,7 @@ use crate::module::{CompileStats, JitError, NativeCode, compile_functions};
 use crate::notes::Notes;
 use crate::views::{AllCells, Views, take_cells, take_views};
 use cranelift_jit::JITModule;
+use engine::table::Found;
 use engine::{
     DropReason, Executor, Exit, FastPath, FastPathContext, Intents, Output, Packet, PacketContext,
     Runtime, Spare, Stop,
@@ -237,8 +238,11 @@ impl JitExecutor {
 
     /// Brings what the noted keys and indices need into the caches.
     fn warm(&self, runtime: &Runtime, notes: &mut Notes) {
+        if notes.is_empty() {
+            return;
+        }
         let Prefetched { tables, cells, .. } = &self.prefetched;
-        let mut entries = Vec::with_capacity(PART);
+        let mut entries = Found::new();
         for (number, prefetched) in tables.iter().enumerate() {
             let table = runtime.table(prefetched.table);
             let is_large = table.len() >= self.large_table || table.has_direct_prefixes();

@@ -2,6 +2,8 @@
 //!
 //! A list has room for one key of each packet of a part of a burst. What does not fit is not written down, and is not prefetched for.
 
+use smallvec::SmallVec;
+
 /// A list as machine code sees it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -12,12 +14,15 @@ pub(crate) struct List {
     pub end: *mut u64,
 }
 
+/// Programs with more lists need memory for them in each burst.
+const FEW_LISTS: usize = 16;
+
 /// All lists, one behind the other.
 pub(crate) struct Notes {
     limbs: Vec<u64>,
-    lists: Vec<List>,
+    lists: SmallVec<[List; FEW_LISTS]>,
     /// By list, where it begins and ends among the limbs.
-    places: Vec<(usize, usize)>,
+    places: SmallVec<[(usize, usize); FEW_LISTS]>,
 }
 
 impl Notes {
@@ -29,12 +34,17 @@ impl Notes {
             end += capacity;
             (start, end)
         };
-        let places: Vec<_> = capacities.map(&mut place).collect();
+        let places = capacities.map(&mut place).collect();
         Notes {
             limbs: vec![0; end],
-            lists: Vec::with_capacity(places.len()),
+            lists: SmallVec::new(),
             places,
         }
+    }
+
+    /// Whether nothing can be noted.
+    pub fn is_empty(&self) -> bool {
+        self.limbs.is_empty()
     }
 
     /// Empties all lists, and gives them to machine code, until this is used again.

@@ -151,7 +151,7 @@ impl KeyMap {
     }
 
     /// The value of a key of one limb, in a map of such keys.
-    #[inline]
+    #[inline(always)]
     pub fn get_1(&self, a: u64) -> Option<u32> {
         debug_assert_eq!(self.limbs, 1);
         let hash = mix(SEED, a);
@@ -170,7 +170,7 @@ impl KeyMap {
     }
 
     /// The value of a key of two limbs, in a map of such keys.
-    #[inline]
+    #[inline(always)]
     pub fn get_2(&self, a: u64, b: u64) -> Option<u32> {
         debug_assert_eq!(self.limbs, 2);
         let hash = mix(mix(SEED, a), b);

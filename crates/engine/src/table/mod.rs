@@ -44,6 +44,7 @@ use lpm::LpmTable;
 use lpm32::Lpm32Table;
 use records::Records;
 use shape::Pattern;
+use smallvec::SmallVec;
 use ternary::{Rank, TupleSpace};
 
 /// What an empty table's tries and tuples may keep on the heap.
@@ -134,6 +135,9 @@ pub struct EntrySnapshot {
     counter: CounterData,
     last_hit_ps: u64,
 }
+
+/// Entries that were found, for the keys of a part of a burst.
+pub type Found = SmallVec<[u32; lpm32::MANY]>;
 
 /// The result of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -275,7 +279,7 @@ impl Table {
 
     /// Loads what lookups of these keys, one behind the other, will, so that it is in the caches, and changes nothing: step by step for
     /// all keys, so that no load waits for another key's. Sets `entries` to what they find; what it gives means nothing.
-    pub fn warm(&self, keys: &[u64], entries: &mut Vec<u32>) -> u64 {
+    pub fn warm(&self, keys: &[u64], entries: &mut Found) -> u64 {
         let limbs = self.shape.limbs().max(1);
         let mut sum = 0;
         entries.clear();
@@ -308,7 +312,7 @@ impl Table {
                 let counters = found.iter().map(|&entry| &self.counters[entry as usize]);
                 sum ^= counters.fold(0, |sum, counter| sum ^ counter.packets);
             }
-            entries.extend(found);
+            entries.extend_from_slice(found);
         }
         sum
     }
