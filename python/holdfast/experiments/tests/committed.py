@@ -1,4 +1,8 @@
-"""An experiment's committed results, and the part of its README that is generated from them. It does not know their meaning."""
+"""An experiment's committed results, and the part of its README that is generated from them. It does not know their meaning.
+
+An experiment's ``tests/report.py`` says what the tables are, and ``tests/test_results.py`` checks that they are what the files say.
+How the results came about is :mod:`holdfast.reproduce`'s business.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import polars as pl
 
 from holdfast import reproduce, whole_files
 from holdfast.errors import ExperimentError
-from holdfast.experiments import BY_DEFINITION, DIFFERS, Experiment
+from holdfast.experiments import BY_DEFINITION, DIFFERS, Experiment, Finding, Setting
 
 BEGIN, END = "<!-- from results/, by report.py: begin -->", "<!-- end -->"
 """What the generated part of a README stands between."""
@@ -28,8 +33,9 @@ Sections = Sequence[tuple[str, Callable[[], str]]]
 
 @dataclass(frozen=True)
 class Committed:
-    """The results of the experiment whose folder this is: ``results/`` there, beside ``README.md``."""
+    """The results of an experiment: ``results/`` in its folder, beside ``README.md``."""
 
+    experiment: Experiment
     folder: Path
 
     @property
@@ -59,23 +65,57 @@ class Committed:
         """With how many seeds, or in how many runs, a part was done."""
         return int(json.loads((self.results / f"{name}.json").read_text(encoding="utf-8"))["seeds"])
 
-    def replaced(self, readme: str, sections: Sections) -> str:
-        """A README with its generated part as the files have it."""
-        before, _, rest = readme.partition(BEGIN)
+    def replaced(self, sections: Sections) -> str:
+        """The README with its generated part as the files have it."""
+        before, _, rest = self.readme.read_text(encoding="utf-8").partition(BEGIN)
         _, _, after = rest.partition(END)
         text = "\n\n".join(f"### {heading}\n\n{section()}" for heading, section in sections)
         return f"{before}{BEGIN}\n\n{text}\n\n{END}{after}"
 
-    def rewrite(self, sections: Sections) -> None:
-        """Writes the generated part anew."""
-        text = self.replaced(self.readme.read_text(encoding="utf-8"), sections)
-        whole_files.write_text(self.readme, text)
+    def regenerate(
+        self,
+        sections: Sections,
+        found_again: Callable[[str], Finding] | None = None,
+        collect: Callable[[Path], None] | None = None,
+    ) -> None:
+        """The command of ``report.py``: takes the results in each folder on the command line, and writes the README's tables anew.
 
-    def beside(self, experiment: Experiment, decimals: Mapping[str, int]) -> tuple[str, str]:
+        ``found_again``: what a part's committed runs say; its numbers and pictures are written anew from that. ``collect``: what
+        is done instead of :meth:`collect`.
+        """
+        for given in sys.argv[1:]:
+            try:
+                (collect or self.collect)(Path(given))
+            except ExperimentError as error:
+                sys.exit(f"error: {error}")
+        if found_again is not None:
+            for part in self.experiment.parts:
+                setting = Setting(tuple(range(1, self.seeds(part.name) + 1)), self.results)
+                reproduce.write(setting, part, found_again(part.name))
+        whole_files.write_text(self.readme, self.replaced(sections))
+
+    def check_numbers(self, part: str, finding: Finding) -> None:
+        """Asserts that a part's committed numbers are those computed again from its committed runs, verdicts included."""
+        for figure in finding.figures.values():
+            plt.close(figure)
+        kept = self.read(part)
+        again = reproduce.compare(self.experiment.part(part), finding, self.seeds(part))
+        assert again is not None
+        assert kept.columns == again.columns
+        keys = again.columns[: again.columns.index("quantity") + 1]
+        assert kept.select(keys).rows() == again.select(keys).rows()
+        if "verdict" in kept.columns:
+            assert kept["verdict"].to_list() == again["verdict"].to_list()
+        for name in ("ours", "low", "high"):
+            for before, now in zip(kept[name].to_list(), again[name].to_list(), strict=True):
+                # Values of figures are rounded; neither or both are absent.
+                assert before == now or math.isclose(before, now, rel_tol=1e-4, abs_tol=1e-4), (name, before, now)
+
+    def beside(self, decimals: Mapping[str, int]) -> tuple[str, str]:
         """Every number of the paper with ours, by part with ``decimals``: what is said of all, and the table with its margins."""
         rows, compared, because = [], [], []
         for name in decimals:
-            table = experiment.part(name).published
+            table = self.experiment.part(name).published
             assert table is not None
             frame = self.read(name).drop_nulls("paper")
             compared.append(frame.select("paper", "verdict"))
@@ -120,29 +160,7 @@ def found(frame: pl.DataFrame, **wanted: Any) -> Mapping[str, Any] | None:
     return rows.row(0, named=True) if len(rows) else None
 
 
-def collect_given(collect: Callable[[Path], None]) -> None:
-    """Collects results from each folder on the command line."""
-    for given in sys.argv[1:]:
-        try:
-            collect(Path(given))
-        except ExperimentError as error:
-            sys.exit(f"error: {error}")
-
-
 def markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table."""
     lines = ["| " + " | ".join(headings) + " |", "|" + "---|" * len(headings)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
-
-
-def check_numbers(kept: pl.DataFrame, again: pl.DataFrame) -> None:
-    """Asserts that a part's committed numbers are those computed again from its committed runs, verdicts included."""
-    assert kept.columns == again.columns
-    keys = again.columns[: again.columns.index("quantity") + 1]
-    assert kept.select(keys).rows() == again.select(keys).rows()
-    if "verdict" in kept.columns:
-        assert kept["verdict"].to_list() == again["verdict"].to_list()
-    for name in ("ours", "low", "high"):
-        for before, now in zip(kept[name].to_list(), again[name].to_list(), strict=True):
-            # Values of figures are rounded; neither or both are absent.
-            assert before == now or math.isclose(before, now, rel_tol=1e-4, abs_tol=1e-4), (name, before, now)

@@ -1,8 +1,6 @@
 """The tables of the README, generated from the CSV files in ``results/`` alone.
 
-``python -m holdfast.experiments.bier_tofino_2021.tests.report out/experiments/bier_tofino_2021`` takes the results there into
-``results/``, writes numbers and pictures anew from the committed runs, and puts the tables between the README's markers. Tests
-check that the README is what the files say. How the results came about is :mod:`holdfast.reproduce`'s business.
+``python -m holdfast.experiments.bier_tofino_2021.tests.report out/experiments/bier_tofino_2021`` takes the results there.
 """
 
 from __future__ import annotations
@@ -11,8 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from holdfast import reproduce
-from holdfast.experiments import Finding, Setting
+from holdfast.experiments import Finding
 from holdfast.experiments.bier_tofino_2021 import (
     EXPERIMENT,
     drawing,
@@ -25,10 +22,10 @@ from holdfast.experiments.bier_tofino_2021 import (
     restoration_live,
     throughput,
 )
-from holdfast.experiments.tests.committed import Committed, Sections, collect_given, found, markdown, number
+from holdfast.experiments.tests.committed import Committed, Sections, found, markdown, number
 from holdfast.experiments.this_machine import disturbance
 
-COMMITTED = Committed(Path(__file__).parents[1])
+COMMITTED = Committed(EXPERIMENT, Path(__file__).parents[1])
 read, seeds = COMMITTED.read, COMMITTED.seeds
 
 COMPARED = {"fig11": 2, "fig11_live": 1, "table2": 2, "fig15": 1, "fig16": 0, "fig17": 0}
@@ -37,7 +34,7 @@ COMPARED = {"fig11": 2, "fig11_live": 1, "table2": 2, "fig15": 1, "fig16": 0, "f
 
 def beside() -> str:
     """Every number of the paper with ours, and what is said of all of them."""
-    words, table = COMMITTED.beside(EXPERIMENT, COMPARED)
+    words, table = COMMITTED.beside(COMPARED)
     slips = "\n".join(f"- {slip}" for slip in published.SLIPS)
     return f"In all: {words}.\n\n{table}\n\nSlips of the paper:\n\n{slips}\n\n{published.DRAWINGS}"
 
@@ -182,14 +179,5 @@ def found_again(name: str) -> Finding:
             return Finding(replication.numbers(runs), {"": replication.draw(runs)})
 
 
-def write_again() -> None:
-    """All numbers and pictures anew from the committed runs."""
-    for part in EXPERIMENT.parts:
-        setting = Setting(tuple(range(1, seeds(part.name) + 1)), COMMITTED.results)
-        reproduce.write(setting, part, found_again(part.name))
-
-
 if __name__ == "__main__":
-    collect_given(COMMITTED.collect)
-    write_again()
-    COMMITTED.rewrite(SECTIONS)
+    COMMITTED.regenerate(SECTIONS, found_again)

@@ -1,8 +1,7 @@
 """The tables of the README, generated from the CSV files in ``results/`` alone.
 
-``python -m holdfast.experiments.gmpls_tcp_2001.tests.report out/experiments/gmpls_tcp_2001`` takes the results there into
-``results/``, with each run's goodput in ``runs_*.csv``, and puts the tables between the README's markers. Tests check that the
-README is what the files say, and the files what the runs say. How the results came about is :mod:`holdfast.reproduce`'s business.
+``python -m holdfast.experiments.gmpls_tcp_2001.tests.report out/experiments/gmpls_tcp_2001`` takes the results there,
+with each run's goodput in ``runs_*.csv``.
 """
 
 from __future__ import annotations
@@ -17,10 +16,19 @@ import polars as pl
 
 from holdfast import reproduce, whole_files
 from holdfast.experiments import AGREES, BY_DEFINITION, DIFFERS, OPEN, PublishedTable
-from holdfast.experiments.gmpls_tcp_2001 import conclusions, fit, longer_path, merge, published, runs, statements
-from holdfast.experiments.tests.committed import Committed, Sections, collect_given, markdown
+from holdfast.experiments.gmpls_tcp_2001 import (
+    EXPERIMENT,
+    conclusions,
+    fit,
+    longer_path,
+    merge,
+    published,
+    runs,
+    statements,
+)
+from holdfast.experiments.tests.committed import Committed, Sections, markdown
 
-COMMITTED = Committed(Path(__file__).parents[1])
+COMMITTED = Committed(EXPERIMENT, Path(__file__).parents[1])
 read, seeds = COMMITTED.read, COMMITTED.seeds
 
 TABLES = ("table3", "optical_timing", "table4", "table5", "table6", "table8")
@@ -373,5 +381,4 @@ SECTIONS: Sections = (
 
 
 if __name__ == "__main__":
-    collect_given(collect)
-    COMMITTED.rewrite(SECTIONS)
+    COMMITTED.regenerate(SECTIONS, collect=collect)

@@ -1,9 +1,7 @@
 """The tables of the README, generated from the CSV files in ``results/`` alone.
 
-``python -m holdfast.experiments.p4_protect_2020.tests.report out/experiments/p4_protect_2020`` takes the results there into
-``results/``, writes numbers and pictures anew from the committed runs, and puts the tables between the README's markers. The times
-of Figure 6 are one sitting more to those that are kept. Tests check that the README is what the files say. How
-the results came about is :mod:`holdfast.reproduce`'s business.
+``python -m holdfast.experiments.p4_protect_2020.tests.report out/experiments/p4_protect_2020`` takes the results there,
+the times of Figure 6 as one sitting more.
 """
 
 from __future__ import annotations
@@ -14,8 +12,8 @@ from typing import Any
 
 import polars as pl
 
-from holdfast import reproduce, whole_files
-from holdfast.experiments import Finding, Setting, this_machine
+from holdfast import whole_files
+from holdfast.experiments import Finding, this_machine
 from holdfast.experiments.p4_protect_2020 import (
     EXPERIMENT,
     delay_difference,
@@ -26,9 +24,9 @@ from holdfast.experiments.p4_protect_2020 import (
     published,
     scenarios,
 )
-from holdfast.experiments.tests.committed import Committed, Sections, collect_given, found, markdown, number
+from holdfast.experiments.tests.committed import Committed, Sections, found, markdown, number
 
-COMMITTED = Committed(Path(__file__).parents[1])
+COMMITTED = Committed(EXPERIMENT, Path(__file__).parents[1])
 read, seeds = COMMITTED.read, COMMITTED.seeds
 
 COMPARED = {"scenarios": 0, "claim": 3, "fig6": 0, "fig7": 1, "fig8": 1}
@@ -40,7 +38,7 @@ SITTINGS = ("fig6_sittings", "fig6_machines")
 
 def beside() -> str:
     """Every number of the paper with ours, and what is said of all of them."""
-    words, table = COMMITTED.beside(EXPERIMENT, COMPARED)
+    words, table = COMMITTED.beside(COMPARED)
     return f"In all: {words}. Figure 8's number is one, judged with each of two readings.\n\n{table}"
 
 
@@ -268,14 +266,5 @@ def found_again(name: str) -> Finding:
             return Finding(frame)
 
 
-def write_again() -> None:
-    """All numbers and pictures anew from the committed runs."""
-    for part in EXPERIMENT.parts:
-        setting = Setting(tuple(range(1, seeds(part.name) + 1)), COMMITTED.results)
-        reproduce.write(setting, part, found_again(part.name))
-
-
 if __name__ == "__main__":
-    collect_given(collect)
-    write_again()
-    COMMITTED.rewrite(SECTIONS)
+    COMMITTED.regenerate(SECTIONS, found_again, collect)

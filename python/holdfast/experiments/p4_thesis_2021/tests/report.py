@@ -1,16 +1,13 @@
 """The tables of the README, generated from the CSV files in ``results/`` alone.
 
-``python -m holdfast.experiments.p4_thesis_2021.tests.report out/experiments/p4_thesis_2021`` takes the results there into
-``results/``, writes numbers and pictures anew from the committed runs, and puts the tables between the README's markers. Tests
-check that the README is what the files say.
+``python -m holdfast.experiments.p4_thesis_2021.tests.report out/experiments/p4_thesis_2021`` takes the results there.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from holdfast import reproduce
-from holdfast.experiments import Finding, Setting
+from holdfast.experiments import Finding
 from holdfast.experiments.p4_thesis_2021 import (
     EXPERIMENT,
     firewall,
@@ -23,10 +20,10 @@ from holdfast.experiments.p4_thesis_2021 import (
     telemetry_live,
     telemetry_runs,
 )
-from holdfast.experiments.tests.committed import Committed, Sections, collect_given, found, markdown, number
+from holdfast.experiments.tests.committed import Committed, Sections, found, markdown, number
 from holdfast.experiments.this_machine import disturbance, held_up
 
-COMMITTED = Committed(Path(__file__).parents[1])
+COMMITTED = Committed(EXPERIMENT, Path(__file__).parents[1])
 read, seeds = COMMITTED.read, COMMITTED.seeds
 
 COMPARED = {
@@ -59,7 +56,7 @@ HPCC = {"hpcc_incast": hpcc.found_incast, "hpcc_fat_tree": hpcc.found_tree, "hpc
 
 def beside() -> str:
     """Every number of the thesis with ours, and what is said of all of them."""
-    words, table = COMMITTED.beside(EXPERIMENT, COMPARED)
+    words, table = COMMITTED.beside(COMPARED)
     slips = "\n".join(f"- {slip}" for slip in published.SLIPS)
     shown = "\n".join(f"- {what}" for what in published.ONLY_IN_FIGURES)
     return (
@@ -212,16 +209,5 @@ def found_again(name: str) -> Finding:
     return Finding(finding.numbers, finding.figures)
 
 
-def write_again() -> None:
-    """All numbers and pictures anew from the committed runs."""
-    for part in EXPERIMENT.parts:
-        if part.name not in STORED:
-            continue
-        setting = Setting(tuple(range(1, seeds(part.name) + 1)), COMMITTED.results)
-        reproduce.write(setting, part, found_again(part.name))
-
-
 if __name__ == "__main__":
-    collect_given(COMMITTED.collect)
-    write_again()
-    COMMITTED.rewrite(SECTIONS)
+    COMMITTED.regenerate(SECTIONS, found_again)

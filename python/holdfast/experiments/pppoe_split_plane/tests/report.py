@@ -1,8 +1,6 @@
 """The tables of the README, generated from the CSV files in ``results/`` alone.
 
-``python -m holdfast.experiments.pppoe_split_plane.tests.report out/experiments/pppoe_split_plane`` takes the results there into
-``results/``, writes numbers and pictures anew from the committed runs, and puts the tables between the README's markers. Tests
-check that the README is what the files say.
+``python -m holdfast.experiments.pppoe_split_plane.tests.report out/experiments/pppoe_split_plane`` takes the results there.
 """
 
 from __future__ import annotations
@@ -10,8 +8,8 @@ from __future__ import annotations
 import statistics as plain
 from pathlib import Path
 
-from holdfast import reproduce, statistics
-from holdfast.experiments import Finding, Setting
+from holdfast import statistics
+from holdfast.experiments import Finding
 from holdfast.experiments.pppoe_split_plane import (
     EXPERIMENT,
     beyond,
@@ -25,10 +23,10 @@ from holdfast.experiments.pppoe_split_plane import (
     storm_runs,
     tables,
 )
-from holdfast.experiments.tests.committed import Committed, Sections, collect_given, found, markdown, number
+from holdfast.experiments.tests.committed import Committed, Sections, found, markdown, number
 from holdfast.experiments.this_machine import disturbance
 
-COMMITTED = Committed(Path(__file__).parents[1])
+COMMITTED = Committed(EXPERIMENT, Path(__file__).parents[1])
 read, seeds = COMMITTED.read, COMMITTED.seeds
 
 COMPARED = {"table1": 2, "table2": 0, "gain": 2}
@@ -70,7 +68,7 @@ def printed() -> str:
 
 def beside() -> str:
     """Every number of the paper with ours."""
-    words, table = COMMITTED.beside(EXPERIMENT, COMPARED)
+    words, table = COMMITTED.beside(COMPARED)
     times = ", ".join(f"{setup.SERVICE_MS['one by one'][plane]:.2f} ms ({plane})" for plane in published.PLANES)
     return f"Service times: {times}. {seeds('table1')} seeds. In all: {words}.\n\n{table}"
 
@@ -228,14 +226,5 @@ def found_again(name: str) -> Finding:
             return beyond.found_scale(runs, read("scale_machine"))
 
 
-def write_again() -> None:
-    """All numbers and pictures anew from the committed runs."""
-    for part in EXPERIMENT.parts:
-        setting = Setting(tuple(range(1, seeds(part.name) + 1)), COMMITTED.results)
-        reproduce.write(setting, part, found_again(part.name))
-
-
 if __name__ == "__main__":
-    collect_given(COMMITTED.collect)
-    write_again()
-    COMMITTED.rewrite(SECTIONS)
+    COMMITTED.regenerate(SECTIONS, found_again)
