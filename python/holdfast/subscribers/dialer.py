@@ -17,6 +17,7 @@ from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
 from holdfast.errors import LiveError
+from holdfast.subscribers.loop_clock import AsyncClock
 from holdfast.subscribers.subscriber import Account, Subscriber
 
 _ETH_P_ALL = 3
@@ -28,26 +29,13 @@ _SO_RCVBUFFORCE = 33
 _PACKET_IGNORE_OUTGOING, _SOL_PACKET = 23, 263
 
 
-class _LoopTimer:
-    """Time of an event loop, as subscribers take it."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-
-    def now(self) -> float:
-        return self._loop.time()
-
-    def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
-        return self._loop.call_later(delay_s, action).cancel
-
-
 class Street:
     """Subscribers behind one interface, each with VLAN tags of its own, outer first. Must be made within a running event loop."""
 
     def __init__(self, interface: str) -> None:
         """Raises :class:`LiveError` if the interface cannot be opened."""
         self._loop = asyncio.get_running_loop()
-        self.timer = _LoopTimer(self._loop)
+        self.timer = AsyncClock(self._loop)
         self._hosts: dict[bytes, Callable[[bytes], None]] = {}
         self.unsent = 0
         try:

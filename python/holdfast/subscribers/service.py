@@ -22,7 +22,8 @@ from holdfast.subscribers import metrics
 from holdfast.subscribers.configuration import Configuration, RadiusServer
 from holdfast.subscribers.dynamic_authorization import DynamicAuthorization
 from holdfast.subscribers.gateway import Gateway, Nobody, Reconciled
-from holdfast.subscribers.plane import Behind, ForwardingPlanes, Line, Session, Usage, UserPlane
+from holdfast.subscribers.loop_clock import AsyncClock
+from holdfast.subscribers.plane import Behind, ForwardingPlanes, Line, UserPlane
 from holdfast.subscribers.pppoe import DISCOVERY, Code
 from holdfast.subscribers.radius import CHANNELS, RadiusClient
 from holdfast.subscribers.store import SqliteStore
@@ -48,21 +49,6 @@ _COMMIT_S = 0.02
 
 _ANSWER_S = 120.0
 """How long an operator's request may take: a plane with many sessions is handed over, and packets may be on their way long."""
-
-
-class AsyncClock:
-    """A :class:`Clock` of an event loop."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-
-    def now(self) -> float:
-        """Seconds of the loop's clock."""
-        return self._loop.time()
-
-    def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
-        """See :class:`Clock`."""
-        return self._loop.call_later(delay_s, action).cancel
 
 
 class BufferedRandom:

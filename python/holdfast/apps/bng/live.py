@@ -29,7 +29,8 @@ from holdfast.errors import HoldfastError, LiveError
 from holdfast.p4runtime.client import GrpcClient
 from holdfast.parameters import Checked
 from holdfast.subscribers.configuration import Configuration
-from holdfast.subscribers.service import AsyncClock, Service
+from holdfast.subscribers.loop_clock import AsyncClock
+from holdfast.subscribers.service import Service
 
 _PATIENCE_S = 60.0
 _LOOK_S = 1.0

@@ -16,8 +16,9 @@ import pytest
 from holdfast.errors import LiveError
 from holdfast.subscribers import service as services
 from holdfast.subscribers.configuration import Configuration
+from holdfast.subscribers.loop_clock import AsyncClock
 from holdfast.subscribers.plane import Line, Rates, Session, Usage
-from holdfast.subscribers.service import AsyncClock, Service
+from holdfast.subscribers.service import Service
 from holdfast.subscribers.subscriber import Account, Subscriber
 from holdfast.subscribers.tests import freeradius
 from holdfast.subscribers.tests.worlds import configuration
