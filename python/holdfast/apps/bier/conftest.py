@@ -24,7 +24,7 @@ from holdfast.apps.bier.entries import (
 )
 from holdfast.apps.bier.header import ETHERTYPE_BIER, ETHERTYPE_MPLS, BierHeader
 from holdfast.apps.bier.planning import Backup, Bift, NeighbourEntry, SwitchPlan
-from holdfast.apps.bier.program import compile_bier
+from holdfast.apps.bier.program import Replication, compile_bier
 from holdfast.apps.bier.writer import ConfigurationWriter
 from holdfast.control.membership.channels import Channel
 from holdfast.control.next_hop import NextHop
@@ -47,6 +47,18 @@ BIFT = Bift(0, 0)
 def compiled() -> Compile:
     """``compile_bier``, once for the same arguments."""
     return cache(compile_bier)
+
+
+@pytest.fixture(params=["one-pass", "recirculate", "clusters"])
+def variant(request: pytest.FixtureRequest) -> Replication:
+    """Every way to replicate."""
+    return request.param  # type: ignore[no-any-return]
+
+
+@pytest.fixture(params=["jit", "interpreter"])
+def executor(request: pytest.FixtureRequest) -> str:
+    """Both executors."""
+    return str(request.param)
 
 
 def hop(port: int) -> NextHop:
@@ -123,6 +135,12 @@ def payload_v6(*, group: str = "ff3e::1", source: str = "2001:db8::1", **fields:
     """A multicast IPv6 packet."""
     values: dict[str, Any] = {"src": source, "dst": group, "hlim": 32, **fields}
     return IPv6(**values) / UDP(sport=1, dport=2) / Raw(bytes(20))
+
+
+def header(bits: int, **fields: int) -> BierHeader:
+    """A header for these bits."""
+    values = {"bift_id": BIFT.bift_id(256), "entropy": 0x54321, "dscp": 46, "bfir_id": 9, "ttl": 20, **fields}
+    return BierHeader(bit_string=bits, **values)
 
 
 def bier_frame(header: BierHeader, inner: Packet | bytes, port: int = WEST, *, mpls: bool = False) -> bytes:

@@ -25,6 +25,7 @@ from holdfast.apps.bier.conftest import (
     Compile,
     bier_frame,
     delivered_frame,
+    header,
     hop,
     host_frame,
     neighbour,
@@ -37,25 +38,14 @@ from holdfast.apps.bier.header import PROTO_IPV6, BierHeader
 from holdfast.apps.bier.planning import Bift
 from holdfast.apps.bier.program import FIRST_RECIRCULATION_SESSION, FORWARD, PROGRAM_BSLS, ROUTES, Replication
 
-VARIANTS: tuple[Replication, ...] = ("one-pass", "recirculate", "clusters")
 GROUP_MAC = "01:00:5e:01:02:03"
 GROUP_V6, SOURCE_V6 = IPv6Address("ff3e::1"), IPv6Address("2001:db8::1")
 GROUP_V6_MAC = "33:33:00:00:00:01"
 
 
-def header(bits: int, **fields: int) -> BierHeader:
-    values = {"bift_id": BIFT.bift_id(256), "entropy": 0x54321, "dscp": 46, "bfir_id": 9, "ttl": 20, **fields}
-    return BierHeader(bit_string=bits, **values)
-
-
-@pytest.fixture(params=VARIANTS)
-def variant(request: pytest.FixtureRequest) -> Replication:
-    return request.param  # type: ignore[no-any-return]
-
-
-@pytest.fixture(params=["jit", "interpreter"])
-def bfr(request: pytest.FixtureRequest, variant: Replication, compiled: Compile) -> Bfr:
-    return Bfr(compiled(variant), executor=request.param)
+@pytest.fixture
+def bfr(variant: Replication, executor: str, compiled: Compile) -> Bfr:
+    return Bfr(compiled(variant), executor=executor)
 
 
 # ---- BFR ----

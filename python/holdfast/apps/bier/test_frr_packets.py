@@ -25,6 +25,7 @@ from holdfast.apps.bier.conftest import (
     Compile,
     bier_frame,
     delivered_frame,
+    header,
     hop,
     host_frame,
     neighbour,
@@ -39,7 +40,6 @@ from holdfast.control.tables import TableEntry
 
 FAR = IPv4Address("10.255.0.7")
 PQ = IPv4Address("10.255.0.8")
-VARIANTS: tuple[Replication, ...] = ("one-pass", "recirculate", "clusters")
 
 TUNNEL_BACKUP = Backup(hop(EAST), 0b0100, (OWN, FAR))
 PROTECTED = replace(
@@ -69,12 +69,6 @@ def remote(port: int, mtu: int = 1500) -> dict[str, int | str]:
     return {**other(port), "loopback": int(OWN), "pq_node": int(PQ), "tunnel_mtu": mtu}
 
 
-def header(bits: int, **fields: int) -> BierHeader:
-    return BierHeader(
-        bit_string=bits, **{"bift_id": BIFT.bift_id(256), "entropy": 3, "dscp": 46, "bfir_id": 9, "ttl": 20, **fields}
-    )
-
-
 def tunnel(inner: BierHeader, data: Packet, port: int, **fields: object) -> tuple[int, bytes]:
     """RFC 2784 in RFC 791; scapy's checksum and length."""
     outer = {"src": str(OWN), "dst": str(FAR), "ttl": 64, "tos": 46 << 2, "flags": "DF", "id": 0, "proto": 47, **fields}
@@ -99,14 +93,9 @@ def arriving(frame: tuple[int, bytes]) -> bytes:
     return data[6:12] + data[:6] + data[12:]
 
 
-@pytest.fixture(params=VARIANTS)
-def variant(request: pytest.FixtureRequest) -> Replication:
-    return request.param  # type: ignore[no-any-return]
-
-
-@pytest.fixture(params=["jit", "interpreter"])
-def bfr(request: pytest.FixtureRequest, variant: Replication, compiled: Compile) -> Bfr:
-    return Bfr(compiled(variant), PROTECTED, executor=request.param).write(Configuration((route(FORWARD, EAST),)))
+@pytest.fixture
+def bfr(variant: Replication, executor: str, compiled: Compile) -> Bfr:
+    return Bfr(compiled(variant), PROTECTED, executor=executor).write(Configuration((route(FORWARD, EAST),)))
 
 
 # ---- The point of local repair ----
