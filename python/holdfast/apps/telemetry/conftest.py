@@ -23,6 +23,7 @@ from holdfast.apps.telemetry.entries import (
     transit_configuration,
     watch_entries,
 )
+from holdfast.apps.telemetry.instructions import Instructions
 from holdfast.apps.telemetry.program import compile_telemetry
 from holdfast.apps.telemetry.watchlist import Watch
 from holdfast.apps.telemetry.writer import ConfigurationWriter
@@ -40,6 +41,11 @@ NODE_ID = 0x01020304
 DOMAIN_ID = 0xABCD
 OWN, COLLECTOR = IPv4Address("10.255.0.1"), IPv4Address("10.0.9.9")
 MTU = 1500
+DSCP = 0x17
+"""Indicates INT."""
+HW_ID = 5
+NOW_US = 0x12_3456_789A
+NODE_AND_PORTS = int(Instructions.NODE_ID | Instructions.PORTS)
 EXECUTORS = ("jit", "interpreter")
 
 
@@ -52,6 +58,18 @@ def compiled() -> Compile:
 @pytest.fixture(params=EXECUTORS)
 def executor(request: pytest.FixtureRequest) -> str:
     """Both executors."""
+    return str(request.param)
+
+
+@pytest.fixture(params=[False, True], ids=["IPv4", "IPv6"])
+def v6(request: pytest.FixtureRequest) -> bool:
+    """Both versions of IP."""
+    return bool(request.param)
+
+
+@pytest.fixture(params=["tcp", "udp"])
+def kind(request: pytest.FixtureRequest) -> str:
+    """Both transport protocols that carry INT behind them."""
     return str(request.param)
 
 
@@ -103,7 +121,7 @@ class Node:
             configuration = transit_configuration(NODE_ID, ports, load=load)
         else:
             entries = watch_entries(list(watches), domain_id=DOMAIN_ID, by_port=by_port)
-            to = Reporter(hop(COLLECTOR_PORT), OWN, COLLECTOR, 50000, program.COLLECTOR_PORT, hw_id=5, **reporter)
+            to = Reporter(hop(COLLECTOR_PORT), OWN, COLLECTOR, 50000, program.COLLECTOR_PORT, hw_id=HW_ID, **reporter)
             configuration = switch_configuration(NODE_ID, ports, entries, to)
         if not interfaces:
             kept = tuple(e for e in configuration.entries if "interfaces" not in e.table)
@@ -180,3 +198,8 @@ def l4(
     else:
         header = UDP(**{"sport": 1000, "dport": 2000, **fields})
     return ip / header / Raw(payload)
+
+
+def int_packet(kind: str, header: bytes, stack: bytes, *, int_type: int = 1, **more: Any) -> Packet:
+    """A packet in a domain whose indicator is the DSCP: the shim, this header, this stack, and a payload."""
+    return l4(kind, shim(int_type, 0, 3 + len(stack) // 4, 0x2E << 2) + header + stack + b"payload", dscp=DSCP, **more)

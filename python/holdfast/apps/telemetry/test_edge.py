@@ -10,8 +10,10 @@ from scapy.packet import Packet, Raw
 from holdfast.apps.telemetry.conftest import (
     COLLECTOR_PORT,
     DOMAIN_ID,
+    DSCP,
     HOST,
     LEFT,
+    NODE_AND_PORTS,
     NODE_ID,
     RIGHT,
     Compile,
@@ -23,15 +25,10 @@ from holdfast.apps.telemetry.conftest import (
     shim,
     words,
 )
-from holdfast.apps.telemetry.instructions import Instructions
 from holdfast.apps.telemetry.program import INT_UDP_PORT
 from holdfast.apps.telemetry.watchlist import Watch
 
-DSCP = 0x17
-NODE_AND_PORTS = int(Instructions.NODE_ID | Instructions.PORTS)
 OWN_HOP = words(NODE_ID, HOST << 16 | RIGHT)
-BOTH = pytest.mark.parametrize("v6", [False, True], ids=["IPv4", "IPv6"])
-KINDS = pytest.mark.parametrize("kind", ["tcp", "udp"])
 
 
 def watch(**fields: object) -> Watch:
@@ -43,8 +40,6 @@ def of(node: Node, packet: Packet, port: int = HOST) -> list[tuple[int, bytes]]:
     return [(out, data) for out, data in node.send(packet, port) if out != COLLECTOR_PORT]
 
 
-@BOTH
-@KINDS
 @pytest.mark.parametrize("dscp", [0, 0x2E, DSCP])
 def test_a_source_of_md_by_dscp(compiled: Compile, executor: str, kind: str, v6: bool, dscp: int) -> None:
     """Section 6.1: the shim keeps the DSCP, the node pushes its own metadata, and the count is one less than the limit."""
@@ -55,8 +50,6 @@ def test_a_source_of_md_by_dscp(compiled: Compile, executor: str, kind: str, v6:
     ]
 
 
-@BOTH
-@KINDS
 def test_a_source_of_mx_by_dscp(compiled: Compile, executor: str, kind: str, v6: bool) -> None:
     """Section 6.2."""
     node = Node(compiled(), executor, watches=[watch(mode="mx")])
@@ -67,15 +60,12 @@ def test_a_source_of_mx_by_dscp(compiled: Compile, executor: str, kind: str, v6:
     ]
 
 
-@BOTH
-@KINDS
 def test_a_source_of_xd_changes_nothing(compiled: Compile, executor: str, kind: str, v6: bool) -> None:
     node = Node(compiled(), executor, watches=[watch(mode="xd")])
     assert of(node, l4(kind, b"payload", v6=v6)) == [frame_out(l4(kind, b"payload", v6=v6, ttl=63), RIGHT)]
     assert node.counted() == {"reports": 1}
 
 
-@BOTH
 @pytest.mark.parametrize("mode", ["md", "mx"])
 def test_udp_by_port(compiled: Compile, executor: str, mode: str, v6: bool) -> None:
     """Sections 6.5 and 6.6: NPT 1, the shim keeps the port."""
@@ -102,7 +92,6 @@ def any_packet(kind: str, v6: bool, ttl: int = 64) -> Packet:
     return IP(src="10.0.1.1", dst="10.0.2.1", ttl=ttl, id=7) / ICMP() / Raw(b"ping")
 
 
-@BOTH
 @pytest.mark.parametrize("mode", ["md", "mx"])
 @pytest.mark.parametrize("kind", ["tcp", "udp", "icmp"])
 def test_a_new_udp_header(compiled: Compile, executor: str, kind: str, mode: str, v6: bool) -> None:
@@ -149,7 +138,6 @@ def test_a_bit_of_the_dscp_as_indicator(executor: str, mask: int) -> None:
     assert out[15] >> 2 == 0x2E & ~mask | 0x10
 
 
-@KINDS
 def test_a_udp_checksum_of_zero_stays_zero(compiled: Compile, executor: str, kind: str) -> None:
     """TCP's zero is a checksum like any other."""
     node = Node(compiled(), executor, watches=[watch()])
@@ -158,7 +146,6 @@ def test_a_udp_checksum_of_zero_stays_zero(compiled: Compile, executor: str, kin
     assert (out[at : at + 2] == b"\0\0") == (kind == "udp")
 
 
-@BOTH
 def test_the_source_needs_room_for_headers(compiled: Compile, executor: str, v6: bool) -> None:
     """Too long for the headers: no INT. Room for the headers alone: INT with the M bit, no metadata, and the limit as count."""
     original = l4("udp", bytes(100), v6=v6)
@@ -175,7 +162,6 @@ def test_the_source_needs_room_for_headers(compiled: Compile, executor: str, v6:
     assert len(of(node, original)[0][1]) == 14 + length + 24
 
 
-@KINDS
 def test_a_source_with_checksum_complement(compiled: Compile, executor: str, kind: str) -> None:
     """The checksum is the one of the host, and still right."""
     layer = TCP if kind == "tcp" else UDP
@@ -248,8 +234,6 @@ def test_fragments_are_not_sourced(compiled: Compile, executor: str) -> None:
     assert node.counted()["not_sourced"] == 3
 
 
-@BOTH
-@KINDS
 def test_the_indicator_of_strangers_is_cleared(compiled: Compile, executor: str, kind: str, v6: bool) -> None:
     """What a host sends with INT's DSCP and what looks like INT headers is no INT, and must not be taken for it further on."""
     node = Node(compiled(), executor)
@@ -268,8 +252,6 @@ STACKS = pytest.mark.parametrize("hops", [0, 1, 5, 126])
 
 
 @STACKS
-@BOTH
-@KINDS
 @pytest.mark.parametrize("mode", ["md", "mx"])
 def test_a_sink_by_dscp(compiled: Compile, executor: str, mode: str, kind: str, v6: bool, hops: int) -> None:
     """The packet comes out as it went in: DSCP, lengths, checksums."""
@@ -284,7 +266,6 @@ def test_a_sink_by_dscp(compiled: Compile, executor: str, mode: str, kind: str, 
     assert node.counted()["sunk"] == 1
 
 
-@BOTH
 @pytest.mark.parametrize("chksum", [None, 0])
 def test_a_sink_of_udp_by_port(compiled: Compile, executor: str, v6: bool, chksum: int | None) -> None:
     node = Node(compiled(udp_port=INT_UDP_PORT), executor)
@@ -294,7 +275,6 @@ def test_a_sink_of_udp_by_port(compiled: Compile, executor: str, v6: bool, chksu
     assert of(node, packet, RIGHT) == [frame_out(l4("udp", b"payload", v6=v6, back=True, ttl=63, **sums), HOST)]
 
 
-@BOTH
 @pytest.mark.parametrize("kind", ["tcp", "udp", "icmp"])
 def test_source_and_sink_of_a_new_udp_header(compiled: Compile, executor: str, kind: str, v6: bool) -> None:
     """What the source sends, the sink restores. In between only the TTL has changed."""

@@ -9,13 +9,24 @@ from scapy.layers.inet import TCP
 
 from holdfast import SimulatedNetwork, TcpTransfer
 from holdfast.apps.telemetry import TelemetryController, compile_telemetry
-from holdfast.apps.telemetry.conftest import LEFT, NODE_ID, RIGHT, Compile, Node, frame_out, l4, md_header, shim, words
+from holdfast.apps.telemetry.conftest import (
+    LEFT,
+    NODE_ID,
+    NOW_US,
+    RIGHT,
+    Compile,
+    Node,
+    frame_out,
+    int_packet,
+    l4,
+    md_header,
+    words,
+)
 from holdfast.apps.telemetry.program import LOAD_DOMAIN, LOAD_RATES_BPS, rate_code
 from holdfast.errors import HoldfastError, NetworkError
 from holdfast.topology import Topology
 from holdfast.traffic import TcpOptions
 
-DSCP = 0x17
 LOAD = 0x8000
 GAP = 24
 ONES = words(0xFFFFFFFF)
@@ -25,11 +36,6 @@ def load_word(rate: int, time_us: int, sent_bytes: int, queue_bytes: int) -> byt
     """Rate 4, time 24, transmitted 20 (128 bytes), queue 16 (64 bytes)."""
     fields = (rate << 60, (time_us & 0xFFFFFF) << 36, (sent_bytes >> 7 & 0xFFFFF) << 16, queue_bytes >> 6)
     return struct.pack(">Q", sum(fields))
-
-
-def packet(header: bytes, stack: bytes, kind: str = "tcp", int_type: int = 1, **more: object) -> object:
-    int_part = shim(int_type, 0, 3 + len(stack) // 4, 0x2E << 2) + header + stack
-    return l4(kind, int_part + b"payload", dscp=DSCP, **more)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -43,19 +49,17 @@ def header(
     return md_header(instructions, ml, remaining, domain=domain, ds_instructions=ds, ds_flags=flags)
 
 
-@pytest.mark.parametrize("v6", [False, True], ids=["IPv4", "IPv6"])
-@pytest.mark.parametrize("kind", ["tcp", "udp"])
 def test_the_load_and_the_path(node: Node, kind: str, v6: bool) -> None:
     """Scapy computes the checksums of what is expected: those of the node are right for all that it changed."""
-    now_us, old = 0x12_3456_789A, bytes(range(8))
-    expected_length = len(bytes(packet(header(8, 0), old, kind, v6=v6))) + 14 + 8  # type: ignore[call-overload]
+    old = bytes(range(8))
+    expected_length = len(bytes(int_packet(kind, header(8, 0), old, v6=v6))) + 14 + 8
     path = 0xBEEF
     for number in (1, 2):
         sent = number * (expected_length + GAP)
-        got = node.send(packet(header(8, path), old, kind, v6=v6), LEFT, now_us)  # type: ignore[arg-type]
-        stack = load_word(3, now_us, sent, 0) + old
-        expected = packet(header(7, path ^ NODE_ID & 0xFFFF), stack, kind, v6=v6, ttl=63)
-        assert got == [frame_out(expected, RIGHT)]  # type: ignore[arg-type]
+        got = node.send(int_packet(kind, header(8, path), old, v6=v6), LEFT, NOW_US)
+        stack = load_word(3, NOW_US, sent, 0) + old
+        expected = int_packet(kind, header(7, path ^ NODE_ID & 0xFFFF), stack, v6=v6, ttl=63)
+        assert got == [frame_out(expected, RIGHT)]
 
 
 def test_all_that_leaves_the_port_counts_and_the_counter_wraps(node: Node) -> None:
@@ -63,28 +67,28 @@ def test_all_that_leaves_the_port_counts_and_the_counter_wraps(node: Node) -> No
     each = len(bytes(plain)) + 14 + GAP
     for _ in range(300):
         node.send(plain, LEFT)
-    ((_, out),) = node.send(packet(header(8, 0), b""), LEFT)  # type: ignore[arg-type]
+    ((_, out),) = node.send(int_packet("tcp", header(8, 0), b""), LEFT)
     (word,) = struct.unpack(">Q", out[14 + 20 + 20 + 16 :][:8])
     assert word >> 16 & 0xFFFFF == 300 * each + len(out) + GAP >> 7
     node.client.write_register("TelemetryEgress.sent_bytes", RIGHT, (1 << 27) - 1)
-    ((_, out),) = node.send(packet(header(8, 0), b""), LEFT)  # type: ignore[arg-type]
+    ((_, out),) = node.send(int_packet("tcp", header(8, 0), b""), LEFT)
     (word,) = struct.unpack(">Q", out[14 + 20 + 20 + 16 :][:8])
     assert word >> 16 & 0xFFFFF == len(out) + GAP - 1 >> 7
 
 
 def test_beside_other_instructions(node: Node) -> None:
     """Baseline metadata first, then the load, then the complement."""
-    before = len(bytes(packet(header(8, 0, instructions=0x8000, ml=3), b""))) + 14 + 12  # type: ignore[call-overload]
-    got = node.send(packet(header(8, 0, instructions=0x8000, ml=3), b""), LEFT)  # type: ignore[arg-type]
+    before = len(bytes(int_packet("tcp", header(8, 0, instructions=0x8000, ml=3), b""))) + 14 + 12
+    got = node.send(int_packet("tcp", header(8, 0, instructions=0x8000, ml=3), b""), LEFT)
     stack = words(NODE_ID) + load_word(3, 0, before + GAP, 0)
-    expected = packet(header(7, NODE_ID & 0xFFFF, instructions=0x8000, ml=3), stack, ttl=63)
-    assert got == [frame_out(expected, RIGHT)]  # type: ignore[arg-type]
+    expected = int_packet("tcp", header(7, NODE_ID & 0xFFFF, instructions=0x8000, ml=3), stack, ttl=63)
+    assert got == [frame_out(expected, RIGHT)]
     # With the complement the checksum stays: so it is right for what is there.
-    ((_, out),) = node.send(packet(header(8, 0, instructions=1, ml=3), b""), LEFT)  # type: ignore[arg-type]
-    received = type(expected)(out[14:])  # type: ignore[call-arg]
+    ((_, out),) = node.send(int_packet("tcp", header(8, 0, instructions=1, ml=3), b""), LEFT)
+    received = type(expected)(out[14:])
     checksum = received[TCP].chksum
     del received[TCP].chksum
-    assert type(expected)(bytes(received))[TCP].chksum == checksum  # type: ignore[call-arg]
+    assert type(expected)(bytes(received))[TCP].chksum == checksum
 
 
 @pytest.mark.parametrize(
@@ -94,14 +98,15 @@ def test_beside_other_instructions(node: Node) -> None:
 )
 def test_what_is_not_known_is_ones_and_no_path(node: Node, domain: int, ds: int, instructions: int, ml: int) -> None:
     fields = {"instructions": instructions, "ml": ml, "ds": ds, "domain": domain}
-    got = node.send(packet(header(8, 5, **fields), b""), LEFT)  # type: ignore[arg-type]
-    expected = packet(header(7, 5, **fields), ONES * ml, ttl=63)  # type: ignore[arg-type]
-    assert got == [frame_out(expected, RIGHT)]  # type: ignore[arg-type]
+    got = node.send(int_packet("tcp", header(8, 5, **fields), b""), LEFT)
+    expected = int_packet("tcp", header(7, 5, **fields), ONES * ml, ttl=63)
+    assert got == [frame_out(expected, RIGHT)]
 
 
 def test_an_echo_passes_as_it_is(node: Node) -> None:
-    sent = packet(header(6, 3), bytes(range(16)), int_type=2)
-    assert node.send(sent, LEFT) == [frame_out(packet(header(6, 3), bytes(range(16)), int_type=2, ttl=63), RIGHT)]  # type: ignore[arg-type]
+    sent = int_packet("tcp", header(6, 3), bytes(range(16)), int_type=2)
+    expected = int_packet("tcp", header(6, 3), bytes(range(16)), int_type=2, ttl=63)
+    assert node.send(sent, LEFT) == [frame_out(expected, RIGHT)]
 
 
 def test_rates_have_codes() -> None:

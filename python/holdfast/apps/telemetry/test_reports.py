@@ -13,9 +13,13 @@ from holdfast.apps.telemetry.conftest import (
     COLLECTOR,
     COLLECTOR_PORT,
     DOMAIN_ID,
+    DSCP,
     HOST,
+    HW_ID,
     LEFT,
+    NODE_AND_PORTS,
     NODE_ID,
+    NOW_US,
     OWN,
     RIGHT,
     Compile,
@@ -31,12 +35,6 @@ from holdfast.apps.telemetry.instructions import Instructions
 from holdfast.apps.telemetry.program import INT_UDP_PORT
 from holdfast.apps.telemetry.reports import Hop, decode
 from holdfast.apps.telemetry.watchlist import Watch
-
-DSCP = 0x17
-NOW_US = 0x12_3456_789A
-HW_ID = 5
-BOTH = pytest.mark.parametrize("v6", [False, True], ids=["IPv4", "IPv6"])
-NODE_AND_PORTS = int(Instructions.NODE_ID | Instructions.PORTS)
 
 
 def report_frame(
@@ -76,8 +74,6 @@ def ip_bytes(v6: bool) -> int:
 L4_BYTES = {"tcp": 20, "udp": 8}
 
 
-@BOTH
-@pytest.mark.parametrize("kind", ["tcp", "udp"])
 def test_a_sink_reports_the_stack_and_its_own_metadata(compiled: Compile, executor: str, kind: str, v6: bool) -> None:
     """Section 4.3: the stack is in the truncated packet, which is as it arrived but for its TTL."""
     node = Node(compiled(), executor)
@@ -131,8 +127,6 @@ def test_interfaces_that_are_not_known(compiled: Compile, executor: str) -> None
     ]
 
 
-@BOTH
-@pytest.mark.parametrize("kind", ["tcp", "udp"])
 def test_every_node_of_mx_reports(compiled: Compile, executor: str, kind: str, v6: bool) -> None:
     """Source, transit and sink; the packet passes a transit node unchanged."""
     node = Node(compiled(), executor, watches=[Watch(mode="mx", instructions=NODE_AND_PORTS)])
@@ -170,8 +164,6 @@ def test_source_inserted_metadata_is_in_the_truncated_packet(compiled: Compile, 
     assert report.flow.destination_port == 2000
 
 
-@BOTH
-@pytest.mark.parametrize("kind", ["tcp", "udp"])
 def test_xd(compiled: Compile, executor: str, kind: str, v6: bool) -> None:
     """Every node with the watchlist reports, wherever the packet comes from."""
     node = Node(compiled(), executor, watches=[Watch(mode="xd", instructions=NODE_AND_PORTS)])
@@ -182,8 +174,6 @@ def test_xd(compiled: Compile, executor: str, kind: str, v6: bool) -> None:
         assert reports_of(outs) == [report_frame(sequence, 0x4000, words(port << 16 | RIGHT), inner, v6=v6)]
 
 
-@BOTH
-@pytest.mark.parametrize("kind", ["tcp", "udp"])
 def test_the_new_udp_header_is_in_the_report(compiled: Compile, executor: str, kind: str, v6: bool) -> None:
     """NPT 2, section 4.3: IP, UDP, shim, headers, stack, and the original TCP or UDP header, by which the flow is told."""
     watch = Watch(instructions=NODE_AND_PORTS, new_udp_header=True)

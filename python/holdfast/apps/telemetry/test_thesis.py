@@ -13,7 +13,7 @@ from scapy.packet import Packet, Raw
 from holdfast import SimulatedNetwork, UdpStream, _core
 from holdfast._core import Program, Switch
 from holdfast.apps.telemetry import MalformedReport
-from holdfast.apps.telemetry.conftest import HOST, LEFT, RIGHT, frame_in, frame_out, hop
+from holdfast.apps.telemetry.conftest import HOST, LEFT, NOW_US, RIGHT, frame_in, frame_out, hop
 from holdfast.apps.telemetry.test_network import Log, depth, line
 from holdfast.apps.telemetry.thesis import (
     DATA_PORT,
@@ -27,7 +27,6 @@ from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
 
 SWITCH_ID = 9
-NOW_US = 0x12_3456_789A
 
 
 @cache
