@@ -568,10 +568,10 @@ impl<'a> Gen<'a, '_> {
             self.continue_in(in_buffer);
         }
         self.store_emitted_len();
-        if let (Some(exported), Some(bailout)) = (&bailouts.after_egress, bailout) {
-            if !self.end_if(bailout, exit::AFTER_EGRESS, exported) {
-                return;
-            }
+        if let (Some(exported), Some(bailout)) = (&bailouts.after_egress, bailout)
+            && !self.end_if(bailout, exit::AFTER_EGRESS, exported)
+        {
+            return;
         }
         let port = self.fast_path_mut().port;
         let port = self.b.use_var(port);
