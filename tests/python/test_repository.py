@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -19,13 +20,21 @@ def tracked() -> list[str]:
     return text.splitlines()
 
 
+def crates() -> set[str]:
+    return {path.split("/")[1] for path in tracked() if path.startswith("crates/")}
+
+
 def test_every_crate_and_folder_is_on_the_map() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text()
-    crates = {path.split("/")[1] for path in tracked() if path.startswith("crates/")}
     mapped = set(re.findall(r"^\| `crates/(\w+)`", text, re.MULTILINE))
-    assert mapped == crates
+    assert mapped == crates()
     folders = {path.split("/")[0] for path in tracked() if "/" in path and not path.startswith(".")} - {"crates"}
     assert folders <= set(re.findall(r"^\| `(\w+)", text, re.MULTILINE))
+
+
+def test_every_crate_is_tested_with_assertions() -> None:
+    profile = tomllib.loads((ROOT / "tests/profile.toml").read_text())["profile"]["release"]["package"]
+    assert set(profile) == {f"holdfast-{crate}" for crate in crates() - {"py"}}
 
 
 def test_where_to_begin_exists() -> None:
