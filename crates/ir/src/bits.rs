@@ -4,15 +4,30 @@
 //! little-endian 64-bit limbs; bits above the width are always zero.
 
 use crate::{BinaryOp, UnaryOp};
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 use std::cmp::Ordering;
 use std::fmt;
 
 /// A bit string of fixed width, at least 1 bit.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq, Hash)]
 pub struct Bits {
     width: u32,
-    limbs: SmallVec<[u64; 2]>,
+    limbs: Limbs,
+}
+
+const INLINE: usize = 2;
+
+type Limbs = SmallVec<[u64; INLINE]>;
+
+/// Faster than the derived one, which copies limb by limb.
+impl Clone for Bits {
+    #[inline]
+    fn clone(&self) -> Bits {
+        Bits {
+            width: self.width,
+            limbs: SmallVec::from_slice(&self.limbs),
+        }
+    }
 }
 
 fn limbs_for(width: u32) -> usize {
@@ -24,19 +39,26 @@ impl Bits {
     pub const MAX_WIDTH: u32 = 1 << 16;
 
     /// Zero.
+    #[inline]
     pub fn zero(width: u32) -> Bits {
-        assert!(width >= 1, "a bit string has at least one bit");
-        Bits {
-            width,
-            limbs: smallvec![0; limbs_for(width)],
-        }
+        Bits::filled(width, 0)
     }
 
     /// All ones.
+    #[inline]
     pub fn ones(width: u32) -> Bits {
-        let mut result = Bits::zero(width);
-        result.limbs.fill(u64::MAX);
-        result.normalized()
+        Bits::filled(width, u64::MAX).normalized()
+    }
+
+    #[inline]
+    fn filled(width: u32, limb: u64) -> Bits {
+        assert!(width >= 1, "a bit string has at least one bit");
+        let limbs = match limbs_for(width) {
+            // Copied whole, instead of limb by limb.
+            few @ ..=INLINE => Limbs::from_buf_and_len([limb; INLINE], few),
+            many => Limbs::from_elem(limb, many),
+        };
+        Bits { width, limbs }
     }
 
     /// The low `width` bits of `value`.
@@ -68,9 +90,9 @@ impl Bits {
     pub fn from_be_bytes(width: u32, bytes: &[u8]) -> Bits {
         let mut result = Bits::zero(width);
         for (limb, bytes) in result.limbs.iter_mut().zip(bytes.rchunks(8)) {
-            *limb = bytes
-                .iter()
-                .fold(0, |limb, &byte| limb << 8 | u64::from(byte));
+            let mut whole = [0; 8];
+            whole[8 - bytes.len()..].copy_from_slice(bytes);
+            *limb = u64::from_be_bytes(whole);
         }
         result.normalized()
     }
@@ -190,17 +212,11 @@ impl Bits {
     }
 
     fn zip(&self, other: &Bits, f: impl Fn(u64, u64) -> u64) -> Bits {
-        let limbs = self
-            .limbs
-            .iter()
-            .zip(&other.limbs)
-            .map(|(&a, &b)| f(a, b))
-            .collect();
-        Bits {
-            width: self.width,
-            limbs,
+        let mut result = self.clone();
+        for (limb, &other) in result.limbs.iter_mut().zip(&other.limbs) {
+            *limb = f(*limb, other);
         }
-        .normalized()
+        result.normalized()
     }
 
     /// Bitwise and.
@@ -258,7 +274,7 @@ impl Bits {
 
     fn mul(&self, other: &Bits) -> Bits {
         let n = self.limbs.len();
-        let mut out: SmallVec<[u64; 2]> = smallvec![0; n];
+        let mut out = Limbs::from_elem(0, n);
         for i in 0..n {
             let mut carry = 0u128;
             for j in 0..n - i {
