@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Iterator
 from functools import cache
 from numbers import Real
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, get_args, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
@@ -85,19 +85,10 @@ def core_keywords(model: BaseModel, names: Iterable[str]) -> Keywords:
         value = getattr(model, name)
         if name.endswith("_ms"):
             found[f"{name.removesuffix('_ms')}_ps"] = None if value is None else round(value * PS_PER_MS)
-        elif isinstance(value, InCore):
-            found[name] = value.core_value()
         else:
-            found[name] = value
+            core_value = getattr(value, "core_value", None)
+            found[name] = value if core_value is None else core_value()
     return found
-
-
-@runtime_checkable
-class InCore(Protocol):
-    """A model that the native core takes as one value."""
-
-    def core_value(self) -> object:
-        """As the native core takes it."""
 
 
 def ps_of_s(parameter: str, time_s: float) -> int:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields
+from operator import attrgetter
 from typing import Any
 
 import polars as pl
 
-from holdfast.measurements import QueueStatistics, RecirculationStatistics
+from holdfast.measurements import QueueStatistics, RecirculationStatistics, TcpStatistics
 from holdfast.network import Network
 
 
@@ -80,7 +81,8 @@ def tcp_window(network: Network, flow: int) -> pl.DataFrame:
 
 def tcp_flows(network: Network, flows: Sequence[int]) -> pl.DataFrame:
     """One row per TCP connection: ``flow`` and its :class:`holdfast.measurements.TcpStatistics`."""
-    rows = [{"flow": flow, **asdict(network.tcp_statistics(flow))} for flow in flows]
+    names = [field.name for field in fields(TcpStatistics)]
+    values = attrgetter(*names)
+    rows = [(flow, *values(network.tcp_statistics(flow))) for flow in flows]
     text = {"client_state": pl.String, "server_state": pl.String, "failure": pl.String}
-    names = rows[0] if rows else ()
-    return pl.DataFrame(rows, schema={name: text.get(name, pl.Int64) for name in names})
+    return pl.DataFrame(rows, schema={name: text.get(name, pl.Int64) for name in ("flow", *names)}, orient="row")

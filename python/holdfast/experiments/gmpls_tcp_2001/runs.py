@@ -15,6 +15,7 @@ from random import Random
 from statistics import fmean
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from holdfast._core import Program
@@ -33,7 +34,7 @@ from holdfast.experiments.gmpls_tcp_2001.topology import (
     timing,
 )
 from holdfast.network import SimulatedNetwork
-from holdfast.results import goodput, tcp_flows
+from holdfast.results import tcp_flows
 from holdfast.sweep import Point
 from holdfast.traffic import TcpOptions, TcpTransfer
 
@@ -256,10 +257,11 @@ def _result(
 def _packets(network: SimulatedNetwork, flows: list[int], end_s: float) -> pl.Series:
     """Goodput of all flows together in packets, by bin."""
     count = round(end_s * 1000 / BIN_MS)
-    total = pl.Series("packets", [0] * count, dtype=pl.Int64)
+    total = np.zeros(count, dtype=np.int64)
     for flow in flows:
-        total += goodput(network, flow, count)
-    return total / PAYLOAD_BYTES
+        bins = np.asarray(network.tcp_goodput(flow))[:count]
+        total[: len(bins)] += bins
+    return pl.Series("packets", total) / PAYLOAD_BYTES
 
 
 def _total(bins: pl.Series, start_s: float, length_s: float) -> float:
