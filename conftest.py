@@ -1,4 +1,4 @@
-"""What all tests in Python have in common."""
+"""Fixtures and options of all Python tests."""
 
 from hypothesis import HealthCheck, settings
 

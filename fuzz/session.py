@@ -1,4 +1,4 @@
-"""What fuzzers in Python share: how long they run, with which seed, and where findings go."""
+"""Options of all fuzzers in Python: their time, their seed, and the folder of findings."""
 
 from __future__ import annotations
 

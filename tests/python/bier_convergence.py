@@ -1,4 +1,4 @@
-"""How long the BIER controller itself takes after a failure: planning, and writing to all switches, which are in its process.
+"""The BIER controller's own time after a failure: planning, and writing to all switches, which are in its process.
 
 It repairs first, by routes and BIFTs, and then plans and writes the backups for the next failure. As a script it prints medians
 over links of a topology in every protection mode: ``python tests/python/bier_convergence.py [TOPOLOGY [RUNS]]``; the suite runs a

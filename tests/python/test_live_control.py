@@ -1,4 +1,4 @@
-"""What answers at the control socket of a switch may be anything."""
+"""A switch's control socket may give any answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-//! What the check of reads finds, and what it must not find: small programs of each kind, our applications in their variants, and
+//! Tests of the check of reads, with findings and without: small programs of each kind, our applications in their variants, and
 //! applications with a guard removed.
 
 use std::collections::{BTreeMap, BTreeSet};

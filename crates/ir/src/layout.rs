@@ -1,4 +1,4 @@
-//! Where each slot lives in the per-packet state array.
+//! The place of each slot in the state array of a packet.
 //!
 //! The state of a packet between the blocks of the pipeline is one `[u64]`: each slot occupies whole limbs, least
 //! significant limb first, unused high bits zero. The array is shared by both executors and by the engine, which reads

@@ -1,4 +1,4 @@
-//! What code generation knows of a program, found out once.
+//! The analysis of a program for code generation, computed once.
 //!
 //! An [`Analysis`] answers from the intermediate representation alone: which slots are read and written where ([`usage`]), which live in
 //! memory ([`memory`]), which tables are looked up in place or prefetched ([`tables`]), which headers can be edited in the packet

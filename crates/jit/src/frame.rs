@@ -1,4 +1,4 @@
-//! What machine code sees of a packet: a fixed layout that generated code addresses by offset.
+//! The frame of a packet: a fixed layout that generated code addresses by offset.
 //!
 //! A [`Frame`] is built on the stack for one run of one function and read back when it ends. It knows
 //! nothing of the program; [`ir::Layout`] says which slots are where in the state.

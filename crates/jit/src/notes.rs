@@ -1,4 +1,4 @@
-//! What the function that prefetches writes down: for each table, and for each array of cells, the keys that packets will probably look up.
+//! Notes of the prefetch function: for each table, and for each array of cells, the keys that packets will probably look up.
 //!
 //! A list has room for one key of each packet of a part of a burst. What does not fit is not written down, and is not prefetched for.
 

@@ -1,4 +1,4 @@
-//! What a header stack costs in machine code: as much for each element as for another, whatever the stack's size.
+//! The machine code of a header stack: each element adds the same amount, whatever the stack's size.
 
 use jit::CompileStats;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! The traffic manager of a switch: packets wait between ingress and egress, in the queues of the port that they leave by. What
-//! happens in which order is in `switch::queued`; this is what waits. It does not know programs.
+//! The traffic manager of a switch: packets wait between ingress and egress, in the queues of the port that they leave by. `switch::queued`
+//! has the order of events; this module holds the packets that wait. It does not know programs.
 //!
 //! # The model
 //!

@@ -1,4 +1,4 @@
-//! How much a message holds, before it is decoded: a field of two bytes becomes an element of a hundred.
+//! The extent of a message before it is decoded: a field of two bytes becomes an element of a hundred.
 
 use bytes::Buf;
 use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};

@@ -1,5 +1,5 @@
 //! The messages of P4Runtime (p4.v1) and P4Info (p4.config.v1), as far as the switch looks at them: fields by number, without meaning.
-//! What only one kind of entity has is in its file in `entities`.
+//! Messages of only one kind of entity are in its file in `entities`.
 //!
 //! Byte strings are parts of the request that they came in. Fields that are not declared here are passed over.
 

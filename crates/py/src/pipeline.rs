@@ -1,4 +1,4 @@
-//! A program with its P4Info for Python: serialized P4Runtime messages in and out. What they mean is crate `p4runtime`'s business.
+//! A program with its P4Info for Python: serialized P4Runtime messages in and out. Crate `p4runtime` gives them their meaning.
 
 use crate::errors::control_error;
 use crate::handle::detached;

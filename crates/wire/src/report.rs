@@ -1,5 +1,5 @@
 //! Telemetry reports v2.0 (P4.org, 2020-10-08) with the INT headers v2.1 of the packets in them, and the reports of the thesis of Claeson
-//! and Kruse (2021, section 3.3). What arrives may be anything: [`Malformed`] says which rule it breaks. It keeps nothing.
+//! and Kruse (2021, section 3.3). The bytes may be anything: [`Malformed`] names the rule that they break. It keeps nothing.
 //!
 //! ```text
 //! group (8 bytes)      version 4 = 2 | subsystem 6 | sequence 22 | node 32

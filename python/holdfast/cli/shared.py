@@ -1,4 +1,4 @@
-"""What commands share: their messages on both streams, and the types of options that several have."""
+"""Common parts of commands: their messages on both streams, and the types of options that several have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What takes the ground from under a comparison: runs from which nothing follows, and why, in sentences."""
+"""Doubts about a comparison: runs from which nothing follows, and the reasons, in sentences."""
 
 from __future__ import annotations
 

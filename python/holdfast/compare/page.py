@@ -1,4 +1,4 @@
-"""What reports are made of: a page that needs nothing else, cells of tables, choices, and lists of terms.
+"""The parts of reports: a page that needs no other file, cells of tables, choices, and lists of terms.
 
 Styles and the few lines of script stand in ``report.css`` and ``report.js`` and are put into the page.
 """

@@ -1,4 +1,4 @@
-"""Who may write: the rules of "Client Arbitration and Controller Replication" for one device.
+"""Write access of clients: the rules of "Client Arbitration and Controller Replication" for one device.
 
 A :class:`Session` is one open stream; how messages travel on it is the transport's business. The election id that wins
 is the highest ever seen for a role, so a role can be without a primary while backups are connected. A role other than the default

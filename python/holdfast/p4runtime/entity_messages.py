@@ -1,4 +1,4 @@
-"""What a client's values are in protobuf messages of entities, and back: keys, actions, entries, replicas.
+"""Conversion between a client's values and protobuf messages of entities: keys, actions, entries, replicas.
 
 Names and ids are a :class:`~holdfast.p4runtime.p4info.P4InfoIndex`'s; who sends the messages is not known here.
 """

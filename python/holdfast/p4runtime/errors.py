@@ -1,4 +1,4 @@
-"""What goes wrong in P4Runtime, in both directions: raised by the device, shown by the client.
+"""Errors of P4Runtime, in both directions: raised by the device, shown by the client.
 
 Codes are canonical gRPC status names, as in ``"NOT_FOUND"``. This file knows the error messages of the specification
 (section "Error Reporting Messages") but no transport.

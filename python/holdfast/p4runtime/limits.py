@@ -1,4 +1,4 @@
-"""What clients can make a server hold or do at most; tables, registers and the like have the sizes that their program gives them.
+"""Upper limits of a server's memory and work for its clients; the program gives tables, registers and the like their sizes.
 
 Packets and control share a processor, so a request with too many elements is refused before any work is done. What waits for a
 client that does not read is counted in bytes. A Read is answered in slices, and as many are computed as the client takes.

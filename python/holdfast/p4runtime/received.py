@@ -1,4 +1,4 @@
-"""What a client gets from a device, in values for people: entries as read, packets, digests, and the rest of the stream."""
+"""A device's answers to a client, in values for people: entries as read, packets, digests, and the rest of the stream."""
 
 from __future__ import annotations
 

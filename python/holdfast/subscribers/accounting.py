@@ -1,4 +1,4 @@
-"""What a gateway tells those who bill: start, interim and stop of a session (RFC 2866)."""
+"""Accounting of sessions for billing: start, interim and stop (RFC 2866)."""
 
 from __future__ import annotations
 

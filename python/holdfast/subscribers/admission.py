@@ -1,4 +1,4 @@
-"""Who gets through discovery when there is a storm: windows of a second, per line and in all, in bounded memory."""
+"""Admission to discovery during a storm: windows of a second, per line and in all, in bounded memory."""
 
 from __future__ import annotations
 

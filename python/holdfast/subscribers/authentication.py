@@ -1,4 +1,4 @@
-"""What PAP and CHAP find out, and who judges it: the question to an authenticator and its answer."""
+"""Authentication by PAP and CHAP: the question to an authenticator and its answer."""
 
 from __future__ import annotations
 

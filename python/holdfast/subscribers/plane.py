@@ -1,4 +1,4 @@
-"""What the control plane asks of a user plane, and what it is told: the seam between both (TR-459's state control interface).
+"""The interface between control plane and user plane: requests and reports (TR-459's state control interface).
 
 All objects are immutable values. A user plane holds one `Session` for each session. It hands every discovery and PPP control
 frame to the control plane with the line that it came from, and sends frames that the control plane wrote.

@@ -1,5 +1,5 @@
-// What the reference compiler's preprocessor lets pass, because it takes programs for assembler: `##` between what makes no single
-// token, and lines that start with `#` and are no directives.
+// Constructs that the reference compiler's preprocessor accepts, because it takes programs for assembler: `##` between texts that make no
+// single token, and lines that start with `#` and are no directives.
 #include <core.p4>
 #include <v1model.p4>
 

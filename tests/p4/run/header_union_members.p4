@@ -1,5 +1,5 @@
-// What is assigned to a member of a header union may come from another member, which the assignment makes invalid
-// (specification, "Operations on header unions").
+// The value assigned to a member of a header union may come from another member, which the assignment makes invalid (specification,
+// "Operations on header unions").
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// What happens after ingress, in order: clones always; then resubmission, else multicast, else drop, else the port.
+// The steps after ingress, in order: clones always; then resubmission, else multicast, else drop, else the port.
 
 #include <core.p4>
 #include <v1model.p4>

@@ -1,4 +1,4 @@
-// What was to be cut when it leaves is whole for whatever is made of it before: another round, a replica, a clone.
+// A packet that is cut when it leaves is whole in every copy made before: another round, a replica, a clone.
 
 #include <core.p4>
 #include <v1model.p4>

@@ -1,4 +1,4 @@
-// What has no value yet reads as zero: locals, metadata, out parameters, and each time a sub-control runs.
+// Variables without a value read as zero: locals, metadata, out parameters, and each time a sub-control runs.
 
 #include <core.p4>
 #include <v1model.p4>

@@ -1,4 +1,4 @@
-//! What the check says. `tests/examine.rs` has programs for each.
+//! The messages of the check. `tests/examine.rs` has programs for each.
 
 use syntax::messages;
 

@@ -1,4 +1,4 @@
-//! What may be the case at one point of a program, on one group of paths that lead there.
+//! The possible states at one point of a program, on one group of paths that lead there.
 //!
 //! A [`State`] holds the values of slots that are known (validity bits among them), conditions that are known to hold or not, the slots
 //! that may have no value, and the path. Conditions that hold or fail make new states ([`State::assume`]); a condition that cannot be

@@ -1,4 +1,4 @@
-//! Where the fields of a key lie, and what the matches of an entry are to the lookup structures. It knows no entries.
+//! The layout of a key's fields, and an entry's matches in the form that the lookup structures take. It knows no entries.
 
 use super::ternary::RangeCheck;
 use ir::{Bits, KeyMatch, MatchKind};

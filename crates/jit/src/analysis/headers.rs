@@ -1,4 +1,4 @@
-//! What the fast path may assume of headers: which bytes of the packet it need not read, nor write when it leaves.
+//! Headers on the fast path: the bytes of the packet that it need not read, nor write when the packet leaves.
 //!
 //! A packet whose headers are those that were extracted, in the order of extraction, is edited where it lies. Whether that is
 //! so is known at run time from a single bit, which is set by whatever could move a header; this module finds out what

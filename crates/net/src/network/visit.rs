@@ -1,7 +1,6 @@
 //! Visits: a node handles all packets that are certain to be its next ones at once, then the nodes that it sent them to do the same, and so
-//! on, before the run goes on elsewhere. What packets need of a node is read from far memory once per visit, and what nodes
-//! need of a packet once per journey: a run's cost per packet hardly grows with the number of switches, as long as links have several
-//! packets under way.
+//! on, before the run goes on elsewhere. The state of a node is read from far memory once per visit, and the bytes of a packet once per
+//! journey: a run's cost per packet hardly grows with the number of switches, as long as links have several packets under way.
 //!
 //! # Why nothing is different
 //!

@@ -1,4 +1,4 @@
-//! How the messages of a digest are delivered (specification, "DigestEntry").
+//! The delivery of a digest's messages (specification, "DigestEntry").
 
 use super::{EntityKind, Served};
 use crate::errors::{invalid, not_found};

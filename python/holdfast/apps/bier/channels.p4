@@ -1,5 +1,5 @@
-// The edge of the BIER domain: which bits a channel's packets get (at the BFIR), and which ports a payload is delivered to (at the BFER). A channel is
-// (S,G), or (*,G) for all sources without an entry of their own. Who joined what is the controller's knowledge.
+// The edge of the BIER domain: which bits a channel's packets get (at the BFIR), and which ports a payload is delivered to (at the BFER). A
+// channel is (S,G), or (*,G) for all sources without an entry of their own. The controller knows the members.
 
 #ifndef HOLDFAST_BIER_CHANNELS_P4
 #define HOLDFAST_BIER_CHANNELS_P4

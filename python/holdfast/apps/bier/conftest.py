@@ -1,4 +1,4 @@
-"""What the tests of ``bier.p4`` share: compiled programs, and one switch with neighbours and receivers around it."""
+"""Fixtures of the tests of ``bier.p4``: compiled programs, and one switch with neighbours and receivers around it."""
 
 from __future__ import annotations
 

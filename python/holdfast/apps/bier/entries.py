@@ -1,4 +1,4 @@
-"""What a switch with ``bier.p4`` is told: pure functions of plans and channels, to entries, multicast groups and clone sessions.
+"""Entries, multicast groups and clone sessions of a switch with ``bier.p4``, as pure functions of plans and channels.
 
 It does not know where plans and memberships come from, nor when they are written (``writer``).
 """

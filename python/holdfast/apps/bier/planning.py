@@ -1,4 +1,4 @@
-"""What every switch needs for BIER: its BFR-id, its forwarding tables, and what its neighbours' bits take when a port is down.
+"""The BIER plan of every switch: its BFR-id, its forwarding tables, and the backups of its neighbours' bits when a port is down.
 
 A BitString is an integer: bit position ``p`` (1 to the BitString's length, BSL) is ``1 << (p - 1)``. This module knows the
 topology's map alone: no program, no tables of a switch, no state of a port.

@@ -1,6 +1,7 @@
-"""What a controller finds in a switch that another one has filled, by what it belongs to. Nothing is written here.
+"""The entries that another controller has left in a switch, by the plan or channel that they belong to. Nothing is written here.
 
-What belongs to what follows from tables, group numbers and addresses alone, so that half of a change is found as well as all of it.
+The owner of an entry follows from tables, group numbers and addresses alone, so that half of a change is found as well as all of
+it.
 """
 
 from __future__ import annotations

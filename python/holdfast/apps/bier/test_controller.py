@@ -1,4 +1,4 @@
-"""What a cut costs with and without BIER-FRR, in packets; delays of convergence; a controller that takes a running network over."""
+"""Packets lost by a cut with and without BIER-FRR; delays of convergence; a controller that takes a running network over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of this application share: one switch with its user plane, frames of lines, and sessions."""
+"""Fixtures of this application's tests: one switch with its user plane, frames of lines, and sessions."""
 
 from __future__ import annotations
 

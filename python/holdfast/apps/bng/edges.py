@@ -1,4 +1,4 @@
-"""What surrounds a gateway: its access ports, its core ports, the next hops in the core, and how much goes to the controller."""
+"""The edges of a gateway: access ports, core ports, next hops in the core, and the rate limits of packets to the controller."""
 
 from __future__ import annotations
 

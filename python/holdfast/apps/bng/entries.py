@@ -1,4 +1,4 @@
-"""What a session needs in a switch, and the session that a switch's entry stands for. Pure functions; nothing here writes.
+"""The entries of a session in a switch, and the session that a switch's entry stands for. Pure functions; nothing here writes.
 
 The entry of ``sessions`` carries as metadata what no packet needs: rates as they were given, the usage that the session had on
 other planes, and the MRU. So a controller that starts anew reads sessions back whole.

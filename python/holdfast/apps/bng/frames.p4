@@ -1,4 +1,4 @@
-// What the user planes of this application have in common: headers of packets, and their parser, checksum and deparser.
+// Common parts of this application's user planes: headers of packets, and their parser, checksum and deparser.
 //
 // PORT_TAG: a balancer is in front, and each frame of a line has, before its own tags, a tag with the number of its access port.
 

@@ -1,4 +1,4 @@
-"""What a rule set needs in one switch: table entries, timeouts and rates, as values. Pure functions; nothing here writes.
+"""A rule set in one switch: table entries, timeouts and rates, as values. Pure functions; nothing here writes.
 
 Zones and limits have numbers in tables. A :class:`Numbering` gives a name the same number in each rule set, so that flows outlive
 the replacement of a rule set.

@@ -1,5 +1,5 @@
-// A firewall for IPv4 and IPv6: MAC addresses and IP addresses bound to ports, and flows that rules allow. What nothing allows is dropped, with a
-// reason that is counted and logged.
+// A firewall for IPv4 and IPv6: MAC addresses and IP addresses bound to ports, and flows that rules allow. All other packets are dropped,
+// with a reason that is counted and logged.
 //
 // It forwards as a router. With BRIDGED it forwards as a bridge, and guards ARP, neighbour discovery and address assignment. With
 // BINDINGS_ONLY it checks bindings and routes, without rules and flows: the firewall of Claeson and Kruse (2021), section 3.4, for

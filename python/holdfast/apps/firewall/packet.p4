@@ -1,4 +1,4 @@
-// What the firewall reads of a packet: Ethernet, ARP, IPv4, IPv6, and what follows them as far as a decision needs it.
+// The headers that the firewall reads: Ethernet, ARP, IPv4, IPv6, and those behind them as far as a decision needs them.
 //
 // Only Ethernet and IP are taken out of the packet. What follows is looked at, so that nothing has to be put back. Fragments, options and
 // extension headers end the parser: nothing behind them is believed.

@@ -1,4 +1,4 @@
-"""What the command line says about rule files and switches with the firewall: findings, rules, counters."""
+"""The command line's reports on rule files and switches with the firewall: findings, rules, counters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What attackers send: spoofed addresses, floods of new flows at the table's size, fragments, cut headers, forged segments."""
+"""Attacks: spoofed addresses, floods of new flows at the table's size, fragments, cut headers, forged segments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of this application share."""
+"""Fixtures of this application's tests."""
 
 from __future__ import annotations
 

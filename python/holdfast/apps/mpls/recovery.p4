@@ -1,5 +1,5 @@
-// What a node remembers of failures: ports, notices, and which of an LSP's ways is in use. Included by mpls.p4, whose ingress
-// puts these controls together. They know numbers of LSPs, ports and NHLFEs, and no packets.
+// A node's memory of failures: ports, notices, and the path of each LSP that is in use. Included by mpls.p4, whose ingress puts these
+// controls together. They know numbers of LSPs, ports and NHLFEs, and no packets.
 
 // Whether there is a signal at a port.
 control PortState(in port_t port, out bit<1> up) {

@@ -1,4 +1,4 @@
-"""What the controller installs and takes away again, tunnels, and what it refuses."""
+"""The controller's entries, installed and removed, tunnels, and refusals."""
 
 from __future__ import annotations
 

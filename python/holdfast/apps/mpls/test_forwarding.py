@@ -1,4 +1,4 @@
-"""What one router does to a packet: the label stack byte by byte against scapy's, TTL by RFC 3443, and what is refused."""
+"""One router's treatment of a packet: the label stack byte by byte against scapy's, TTL by RFC 3443, and drops."""
 
 from __future__ import annotations
 

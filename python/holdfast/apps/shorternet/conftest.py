@@ -1,4 +1,4 @@
-"""What the tests of ``shorternet.p4`` share: a compiled program, and one edge with a host and a Shorternet link."""
+"""Fixtures of the tests of ``shorternet.p4``: a compiled program, and one edge with a host and a Shorternet link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a collector keeps of telemetry reports: flows with their paths and latencies, hops with their queues and drops, and counts.
+"""The state of a collector of reports: flows with their paths and latencies, hops with their queues and drops, and counts.
 
 ``crates/telemetry`` decodes and keeps; here are its values. Memory is bounded by :class:`Limits`: of flows, the one that was
 reported longest ago goes; of hops and reporters, what comes beyond the limit is counted and not kept.

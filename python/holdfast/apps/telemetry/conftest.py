@@ -1,4 +1,4 @@
-"""What the tests of ``telemetry.p4`` share: compiled programs, one switch, and packets written from the specifications."""
+"""Fixtures of the tests of ``telemetry.p4``: compiled programs, one switch, and packets written from the specifications."""
 
 from __future__ import annotations
 

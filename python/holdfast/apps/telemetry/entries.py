@@ -1,4 +1,4 @@
-"""What a switch of a telemetry domain is configured with, as values: entries, default actions, domain ports, clone session.
+"""The configuration of a switch in a telemetry domain, as values: entries, default actions, domain ports, clone session.
 
 Pure functions of the roles and the watchlist. :class:`Configuration` is all of one switch but its routes.
 """

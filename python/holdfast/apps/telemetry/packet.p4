@@ -1,4 +1,4 @@
-// What the programs of this application have in common: headers of packets, their parser, checksums and deparser.
+// Common parts of this application's programs: headers of packets, their parser, checksums and deparser.
 //
 // INT_TRANSIT_ONLY: a transit node of INT-MD, without watchlist, sink and reports. It leaves the stack in the payload.
 

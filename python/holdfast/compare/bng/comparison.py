@@ -1,4 +1,4 @@
-"""What the runs say: a case for each mechanism, failure and seed, and a summary of each mechanism, in the order of their ranks.
+"""The results of the runs: a case for each mechanism, failure and seed, and a summary of each mechanism, by rank.
 
 - *lost to the failure*: packets that are lost with the failure, less those that the same mechanism loses with the same seed
   without it.

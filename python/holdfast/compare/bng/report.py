@@ -1,4 +1,4 @@
-"""The report: one HTML file that needs nothing else. What the numbers are is :mod:`holdfast.compare.bng.comparison`'s business."""
+"""The report: one HTML file that needs nothing else. :mod:`holdfast.compare.bng.comparison` computes the numbers."""
 
 from __future__ import annotations
 

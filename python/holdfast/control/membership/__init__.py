@@ -1,4 +1,4 @@
-"""Who listens to which multicast group: IGMP and MLD as routers speak them, and the channels that their hosts want.
+"""Members of multicast groups: IGMP and MLD as routers speak them, and the channels that their hosts want.
 
 ``messages``: what both protocols say, with ``igmp`` and ``mld`` for the bytes and ``frames`` for Ethernet around them.
 ``filters``: what one port wants of one group. ``querier``: a router's part on one port. ``channels``: what all ports

@@ -1,4 +1,4 @@
-"""What all ports together want: by channel, the ports of each switch that its packets are to be delivered to.
+"""The channels that the ports want: for each channel, the ports of each switch that receive its packets.
 
 A channel is (S,G) or (*,G), and (*,G) is for all sources that have no channel of their own (RFC 4607, 1). It does not know where
 filters come from, nor how packets get to the switches.

@@ -1,4 +1,4 @@
-"""What IGMP and MLD have in common, byte by byte: reports of the latest version, and what a query of it has behind the group.
+"""Common bytes of IGMP and MLD: reports of the latest version, and the fields of its queries behind the group.
 
 A family says how wide its addresses are and how it codes times; ``igmp`` and ``mld`` have the rest.
 """

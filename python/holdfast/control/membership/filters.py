@@ -1,4 +1,4 @@
-"""What one port wants of one group: a router's filter mode and source timers, with the tables by which reports change them.
+"""The membership of one port in one group: a router's filter mode and source timers, with the tables by which reports change them.
 
 RFC 3376 (6.2 to 6.5, 7.3.2); RFC 3810 (7.2 to 7.5, 8.3.2) has the same for IPv6. It does not know who asks hosts, and when.
 """

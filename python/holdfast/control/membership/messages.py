@@ -1,4 +1,4 @@
-"""What IGMP and MLD say: queries and reports, as values. Their bytes are the matter of ``igmp`` and ``mld``.
+"""Messages of IGMP and MLD: queries and reports, as values. ``igmp`` and ``mld`` encode and decode them.
 
 Both protocols have the same messages. Those of older versions are given as the records that they stand for (RFC 3376, 7.3.2; RFC
 3810, 8.3.2): a report as ``MODE_IS_EXCLUDE`` and a leave (or done) as ``CHANGE_TO_INCLUDE``, both without sources.

@@ -1,4 +1,4 @@
-"""How MPLS and GMPLS recovery changes TCP's goodput: the study of Develder et al. (2001), which was done with ns-2."""
+"""TCP's goodput during MPLS and GMPLS recovery: the study of Develder et al. (2001), which used ns-2."""
 
 from __future__ import annotations
 

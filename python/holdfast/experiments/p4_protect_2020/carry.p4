@@ -1,5 +1,5 @@
-// The least that a program can do with a packet: drop it, send it as it came out of OUTPUT_PORT, or to the ports of OUTPUT_GROUP.
-// What a switch and the network around it cost with these is not the cost of a program; `processing.py` takes it off.
+// The least that a program can do with a packet: drop it, send it as it came out of OUTPUT_PORT, or to the ports of OUTPUT_GROUP. The time
+// of a switch and its network with these is not the time of a program; `processing.py` subtracts it.
 
 #include <core.p4>
 #include <v1model.p4>

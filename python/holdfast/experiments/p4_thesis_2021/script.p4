@@ -1,5 +1,5 @@
-// What the thesis's scripts did in place of a kernel: UDP packets of the host leave with the short header of four bytes and no Ethernet
-// and IP, and arriving ones get the headers back that the host expects. It is no switch of the network, and takes no time.
+// The thesis's scripts, which replaced a kernel: UDP packets of the host leave with the short header of four bytes and no Ethernet and IP,
+// and arriving ones get the headers back that the host expects. It is no switch of the network, and takes no time.
 //
 // The definitions are HOST_PORT and NETWORK_PORT, HOST_MAC and GATEWAY_MAC, HOST_ADDRESS and OTHER_ADDRESS, OWN_STATION and
 // OTHER_STATION.

@@ -1,4 +1,4 @@
-"""What the simulated parts share: the thesis's bmv2 switches, and its networks.
+"""Common setup of the simulated parts: the thesis's bmv2 switches, and its networks.
 
 A bmv2 switch is a program on a processor that others use too. It is modelled as :class:`holdfast.link.Processor`: one packet at a
 time, from all ports, at a rate; :data:`BMV2_QUEUE_PACKETS` wait. The rates are fitted, each to one statement of the thesis, and

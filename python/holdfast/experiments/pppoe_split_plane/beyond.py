@@ -1,4 +1,4 @@
-"""What a split costs and gives with our planes: new sessions beside traffic, and sessions up to 64,000. Not in the paper."""
+"""Costs and gains of a split with our planes: new sessions beside traffic, and sessions up to 64,000. Not in the paper."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the reports of all experiments share."""
+"""Common parts of all experiments' reports."""

@@ -1,4 +1,4 @@
-"""What tests of the control plane run in: a virtual clock, a user plane in memory, and a gateway between it and subscribers."""
+"""The world of the control plane's tests: a virtual clock, a user plane in memory, and a gateway between it and subscribers."""
 
 from __future__ import annotations
 

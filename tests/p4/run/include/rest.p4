@@ -1,4 +1,4 @@
-// What the programs beside this directory have in common.
+// Common parts of the programs beside this directory.
 //
 // Each defines headers_t, meta_t and the ingress control I, then includes this. A block that it writes itself it announces
 // with HAS_PARSER, HAS_VERIFY, HAS_EGRESS, HAS_COMPUTE or HAS_DEPARSER. The usual parser takes one header, hdr.data.

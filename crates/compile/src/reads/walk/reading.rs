@@ -1,4 +1,4 @@
-//! What an expression reads, and whether it may not be there.
+//! The values that an expression reads, and whether they may be absent.
 
 use ir::{BinaryOp, Expr, HeaderId, SlotId};
 

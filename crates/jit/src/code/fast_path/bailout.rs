@@ -1,4 +1,4 @@
-//! How a packet's run ends, and the state array for the switch to go on with.
+//! The exit of a packet from the fast path, and the state array with which the switch continues.
 
 use crate::code::wide::Wide;
 use crate::code::{Gen, Place};

@@ -1,4 +1,4 @@
-//! Packets through an ordering function in front of a link. How it decides is tested beside `ordering`.
+//! Packets through an ordering function in front of a link. Its decisions are tested beside `ordering`.
 
 use super::*;
 use crate::clock::wall::{NoInterfaces, WallClock};

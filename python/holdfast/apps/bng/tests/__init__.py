@@ -1,1 +1,1 @@
-"""What tests and measurements of the live gateway share."""
+"""Helpers of the live gateway's tests and measurements."""

@@ -1,4 +1,4 @@
-"""What the README says about packets, in Python and from the bytes of a frame.
+"""A model of the README's rules about packets, in Python and from the bytes of a frame.
 
 It knows nothing of the program: no hash, no registers, no layouts.
 

@@ -1,4 +1,4 @@
-"""What ``acceptance.p4`` is compared with: sequence recovery as IEEE 802.1CB, 7.4.3, tells it, step by step and bit by bit.
+"""The reference of ``acceptance.p4``: sequence recovery by IEEE 802.1CB, 7.4.3, step by step and bit by bit.
 
 Written from the standard (variables in its spelling, turned into Python's) and from the paper's equations for the window; it shares
 nothing with the P4 program. Slow and plain on purpose.

@@ -1,1 +1,1 @@
-"""What measures the collector, and is not shipped."""
+"""Measurements of the collector, which are not shipped."""
