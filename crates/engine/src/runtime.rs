@@ -93,8 +93,8 @@ impl Implementation {
 pub struct Attached {
     /// In a table with an implementation: what the entry runs.
     pub target: Option<Target>,
-    /// In a table with a direct meter: the meter, if it is configured.
-    pub meter: Option<Meter>,
+    /// In a table with a direct meter: the meter, if it is configured. It is large, and most tables have none.
+    pub meter: Option<Box<Meter>>,
     /// The control plane's.
     pub note: Option<Note>,
 }
@@ -292,7 +292,7 @@ impl Runtime {
             .and_then(|m| self.meters[m.index()].cell(entry.into()));
         Attached {
             target,
-            meter: meter.cloned(),
+            meter: meter.cloned().map(Box::new),
             note,
         }
     }
@@ -319,7 +319,8 @@ impl Runtime {
             return former;
         };
         if let Some(meter) = attachment.meter {
-            self.meters[meter.index()].replace(entry.into(), new.meter);
+            let cell = new.meter.map(|meter| *meter);
+            self.meters[meter.index()].replace(entry.into(), cell);
         }
         if let Some(implementation) = &mut attachment.implementation {
             let profile = &mut self.profiles[implementation.profile.index()];

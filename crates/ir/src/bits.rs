@@ -4,7 +4,7 @@
 //! little-endian 64-bit limbs; bits above the width are always zero.
 
 use crate::{BinaryOp, UnaryOp};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use std::cmp::Ordering;
 use std::fmt;
 
@@ -12,12 +12,8 @@ use std::fmt;
 #[derive(PartialEq, Eq, Hash)]
 pub struct Bits {
     width: u32,
-    limbs: Limbs,
+    limbs: SmallVec<[u64; 2]>,
 }
-
-const INLINE: usize = 2;
-
-type Limbs = SmallVec<[u64; INLINE]>;
 
 /// Faster than the derived one, which copies limb by limb.
 impl Clone for Bits {
@@ -38,34 +34,32 @@ impl Bits {
     /// The widest value that a verified program contains.
     pub const MAX_WIDTH: u32 = 1 << 16;
 
-    /// Zero.
+    /// From what each limb is, in turn from the least significant; excess bits are cut.
     #[inline]
+    fn of_limbs(width: u32, mut limb: impl FnMut(usize) -> u64) -> Bits {
+        assert!(width >= 1, "a bit string has at least one bit");
+        // Most values have one limb or two, which need no loop.
+        let limbs = match limbs_for(width) {
+            1 => SmallVec::from_buf_and_len([limb(0), 0], 1),
+            2 => SmallVec::from_buf([limb(0), limb(1)]),
+            count => (0..count).map(limb).collect(),
+        };
+        Bits { width, limbs }.normalized()
+    }
+
+    /// Zero.
     pub fn zero(width: u32) -> Bits {
-        Bits::filled(width, 0)
+        Bits::of_limbs(width, |_| 0)
     }
 
     /// All ones.
-    #[inline]
     pub fn ones(width: u32) -> Bits {
-        Bits::filled(width, u64::MAX).normalized()
-    }
-
-    #[inline]
-    fn filled(width: u32, limb: u64) -> Bits {
-        assert!(width >= 1, "a bit string has at least one bit");
-        let limbs = match limbs_for(width) {
-            // Copied whole, instead of limb by limb.
-            few @ ..=INLINE => Limbs::from_buf_and_len([limb; INLINE], few),
-            many => Limbs::from_elem(limb, many),
-        };
-        Bits { width, limbs }
+        Bits::of_limbs(width, |_| u64::MAX)
     }
 
     /// The low `width` bits of `value`.
     pub fn from_u64(width: u32, value: u64) -> Bits {
-        let mut result = Bits::zero(width);
-        result.limbs[0] = value;
-        result.normalized()
+        Bits::from_limbs(width, &[value])
     }
 
     /// The low `width` bits of `value`.
@@ -80,21 +74,18 @@ impl Bits {
 
     /// From limbs, least significant first; missing ones are zero, excess bits are cut.
     pub fn from_limbs(width: u32, limbs: &[u64]) -> Bits {
-        let mut result = Bits::zero(width);
-        let n = limbs.len().min(result.limbs.len());
-        result.limbs[..n].copy_from_slice(&limbs[..n]);
-        result.normalized()
+        Bits::of_limbs(width, |i| limbs.get(i).copied().unwrap_or(0))
     }
 
     /// From bytes in network order; the value is right-aligned, excess high bits are cut.
     pub fn from_be_bytes(width: u32, bytes: &[u8]) -> Bits {
-        let mut result = Bits::zero(width);
-        for (limb, bytes) in result.limbs.iter_mut().zip(bytes.rchunks(8)) {
+        let mut chunks = bytes.rchunks(8);
+        Bits::of_limbs(width, |_| {
+            let bytes = chunks.next().unwrap_or_default();
             let mut whole = [0; 8];
             whole[8 - bytes.len()..].copy_from_slice(bytes);
-            *limb = u64::from_be_bytes(whole);
-        }
-        result.normalized()
+            u64::from_be_bytes(whole)
+        })
     }
 
     /// Network order, right-aligned in `ceil(width / 8)` bytes.
@@ -170,13 +161,11 @@ impl Bits {
 
     /// A mask of `width` bits whose first (most significant) `prefix_len` are one.
     pub fn prefix_mask(width: u32, prefix_len: u32) -> Bits {
-        let mut result = Bits::ones(width);
-        let mut rest = width - prefix_len.min(width);
-        for limb in &mut result.limbs {
-            *limb &= u64::MAX.checked_shl(rest).unwrap_or(0);
-            rest = rest.saturating_sub(64);
-        }
-        result
+        let rest = width - prefix_len.min(width);
+        Bits::of_limbs(width, |i| {
+            let zeros = rest.saturating_sub(64 * i as u32);
+            u64::MAX.checked_shl(zeros).unwrap_or(0)
+        })
     }
 
     /// The value at another width: cut, or extended with zeros.
@@ -212,11 +201,8 @@ impl Bits {
     }
 
     fn zip(&self, other: &Bits, f: impl Fn(u64, u64) -> u64) -> Bits {
-        let mut result = self.clone();
-        for (limb, &other) in result.limbs.iter_mut().zip(&other.limbs) {
-            *limb = f(*limb, other);
-        }
-        result.normalized()
+        let (a, b) = (self.limbs(), other.limbs());
+        Bits::of_limbs(self.width, |i| f(a[i], b[i]))
     }
 
     /// Bitwise and.
@@ -240,41 +226,29 @@ impl Bits {
     #[allow(clippy::should_implement_trait)]
     pub fn add(&self, other: &Bits) -> Bits {
         let mut carry = false;
-        let mut limbs = SmallVec::with_capacity(self.limbs.len());
-        for (&a, &b) in self.limbs.iter().zip(&other.limbs) {
-            let (s, c1) = a.overflowing_add(b);
+        Bits::of_limbs(self.width, |i| {
+            let (s, c1) = self.limbs[i].overflowing_add(other.limbs[i]);
             let (s, c2) = s.overflowing_add(carry as u64);
-            limbs.push(s);
             carry = c1 | c2;
-        }
-        Bits {
-            width: self.width,
-            limbs,
-        }
-        .normalized()
+            s
+        })
     }
 
     /// Difference modulo 2^w.
     #[allow(clippy::should_implement_trait)]
     pub fn sub(&self, other: &Bits) -> Bits {
         let mut borrow = false;
-        let mut limbs = SmallVec::with_capacity(self.limbs.len());
-        for (&a, &b) in self.limbs.iter().zip(&other.limbs) {
-            let (d, b1) = a.overflowing_sub(b);
+        Bits::of_limbs(self.width, |i| {
+            let (d, b1) = self.limbs[i].overflowing_sub(other.limbs[i]);
             let (d, b2) = d.overflowing_sub(borrow as u64);
-            limbs.push(d);
             borrow = b1 | b2;
-        }
-        Bits {
-            width: self.width,
-            limbs,
-        }
-        .normalized()
+            d
+        })
     }
 
     fn mul(&self, other: &Bits) -> Bits {
         let n = self.limbs.len();
-        let mut out = Limbs::from_elem(0, n);
+        let mut out: SmallVec<[u64; 2]> = smallvec![0; n];
         for i in 0..n {
             let mut carry = 0u128;
             for j in 0..n - i {

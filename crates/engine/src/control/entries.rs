@@ -110,7 +110,7 @@ impl Switch {
         );
         let attached = Attached {
             target: target(entry.action),
-            meter: entry.meter.map(|config| Meter::new(config, now_ps)),
+            meter: attached_meter(None, entry.meter, now_ps),
             note: entry.note,
         };
         self.runtime_mut().attach(table, number, attached);
@@ -140,7 +140,7 @@ impl Switch {
         let args = call_args(&entry.action);
         contents.modify(number, action, args, entry.idle_timeout_ns);
         let attached = Attached {
-            meter: reconfigured(former.meter, entry.meter, now_ps),
+            meter: attached_meter(former.meter, entry.meter, now_ps),
             target: target(entry.action),
             note: entry.note,
         };
@@ -252,11 +252,11 @@ impl Switch {
                 priority: installed.as_ref().map_or(0, |e| e.priority),
                 action: target.map_or(EntryAction::Call(call), EntryAction::Target),
                 idle_timeout_ns: installed.as_ref().map_or(0, |e| e.idle_timeout_ns),
-                meter: meter.as_ref().map(Meter::config),
+                meter: meter.as_ref().map(|meter| meter.config()),
                 note,
                 matches: installed.map(|e| e.matches).unwrap_or_default(),
             },
-            meter_counts: meter.as_ref().map(Meter::counts),
+            meter_counts: meter.as_ref().map(|meter| meter.counts()),
             is_const,
             counter: contents.counter(number),
             idle_ns: idle,
@@ -371,12 +371,13 @@ impl Switch {
     ) -> Result<u32, ControlError> {
         let program = self.program();
         let declared = self.declared_table(table)?;
-        let name = action_name(program, action);
+        let name = || action_name(program, action);
         let position = declared.actions.iter().position(|a| a.action == action);
         let Some(position) = position else {
             return Err(invalid(format!(
-                "table {} has no action {name}",
-                declared.name
+                "table {} has no action {}",
+                declared.name,
+                name()
             )));
         };
         if declared.actions[position].scope == forbidden {
@@ -384,7 +385,7 @@ impl Switch {
                 ActionScope::TableOnly => "@tableonly; it cannot be the default",
                 _ => "@defaultonly; entries cannot name it",
             };
-            return Err(invalid(format!("action {name} is {place}")));
+            return Err(invalid(format!("action {} is {place}", name())));
         }
         check_args(program, action, args)?;
         Ok(position as u32)
@@ -420,6 +421,15 @@ pub(super) fn reconfigured(
             Some(meter)
         }
     }
+}
+
+/// [`reconfigured`] for the meter of an entry.
+pub(super) fn attached_meter(
+    former: Option<Box<Meter>>,
+    config: Option<MeterConfig>,
+    now_ps: u64,
+) -> Option<Box<Meter>> {
+    reconfigured(former.map(|meter| *meter), config, now_ps).map(Box::new)
 }
 
 fn not_found() -> ControlError {

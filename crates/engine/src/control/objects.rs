@@ -1,7 +1,7 @@
 //! Counters, registers, meters, multicast groups, clone sessions and value sets.
 
 use super::ControlErrorCode::*;
-use super::entries::{check_values, reconfigured};
+use super::entries::{attached_meter, check_values, reconfigured};
 use super::{ControlError, Operation, Undo, invalid};
 use crate::digest::{DigestConfig, DigestList};
 use crate::meter::{Meter, MeterConfig};
@@ -312,7 +312,7 @@ impl Switch {
         self.keep_for_snapshots(table, entry);
         let now_ps = self.runtime().now_ps();
         let mut attached = self.runtime().attached(table, entry);
-        attached.meter = reconfigured(attached.meter, config, now_ps);
+        attached.meter = attached_meter(attached.meter, config, now_ps);
         let former = self.runtime_mut().attach(table, entry, attached);
         Ok(Undo::attached(table, entry, former))
     }

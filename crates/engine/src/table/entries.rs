@@ -2,15 +2,16 @@
 //! constant) only for those that have it. It knows nothing of lookups.
 
 use super::free_numbers::{FreeNumbers, shrink};
-use super::shape::{KeyField, KeyShape};
+use super::shape::{KeyField, KeyShape, Limbs};
 use ir::{Bits, KeyMatch, MatchKind};
+use smallvec::smallvec;
 use std::collections::BTreeMap;
 
 /// An installed entry, but for what a lookup needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Installed {
+pub struct Installed<M = Vec<KeyMatch>> {
     /// One match per key field.
-    pub matches: Vec<KeyMatch>,
+    pub matches: M,
     /// The highest number wins.
     pub priority: i32,
     /// From the source; the control plane may not change it.
@@ -130,7 +131,7 @@ impl Entries {
     }
 
     /// Adds an entry; its number. That is `wanted` if it had one, which is free.
-    pub fn insert(&mut self, shape: &KeyShape, installed: &Installed, wanted: Option<u32>) -> u32 {
+    pub fn insert(&mut self, installed: &Installed<Limbs>, wanted: Option<u32>) -> u32 {
         let entry = match wanted {
             Some(number) if self.free.take_this(number) => number,
             Some(number) => {
@@ -146,16 +147,15 @@ impl Entries {
                 self.numbers() - 1
             }),
         };
-        let packed = self.pack(shape, &installed.matches);
         let at = entry as usize;
-        self.matches[at * self.stride..][..self.stride].copy_from_slice(&packed);
+        self.matches[at * self.stride..][..self.stride].copy_from_slice(&installed.matches);
         self.len += 1;
         self.set(entry, installed);
         entry
     }
 
     /// Changes all but the matches.
-    pub fn set(&mut self, entry: u32, installed: &Installed) {
+    pub fn set(&mut self, entry: u32, installed: &Installed<Limbs>) {
         let at = entry as usize;
         self.sequences[at] = installed.sequence;
         if let Some(priority) = self.priorities.get_mut(at) {
@@ -206,11 +206,11 @@ impl Entries {
         shrink(&mut self.matches) | shrink(&mut self.sequences) | shrink(&mut self.priorities)
     }
 
-    /// All of an entry.
-    pub fn get(&self, shape: &KeyShape, entry: u32) -> Option<Installed> {
+    /// All of an entry; `matches` makes what is wanted of its packed matches.
+    pub fn get<M>(&self, entry: u32, matches: impl FnOnce(&[u64]) -> M) -> Option<Installed<M>> {
         let extra = self.extra(entry);
         self.contains(entry).then(|| Installed {
-            matches: self.unpack(shape, entry),
+            matches: matches(self.packed(entry)),
             priority: self.priority(entry),
             is_const: extra.is_const,
             idle_timeout_ns: extra.idle_timeout_ns,
@@ -218,21 +218,22 @@ impl Entries {
         })
     }
 
-    /// Whether the entry has these matches, packed.
-    pub fn has_matches(&self, entry: u32, packed: &[u64]) -> bool {
-        self.matches[entry as usize * self.stride..][..self.stride] == *packed
+    /// The matches of an entry as they are kept.
+    pub fn packed(&self, entry: u32) -> &[u64] {
+        &self.matches[entry as usize * self.stride..][..self.stride]
     }
 
     /// Matches as they are kept.
-    pub fn pack(&self, shape: &KeyShape, matches: &[KeyMatch]) -> Vec<u64> {
-        let mut packed = vec![0; self.stride];
+    pub fn pack(&self, shape: &KeyShape, matches: &[KeyMatch]) -> Limbs {
+        let mut packed: Limbs = smallvec![0; self.stride];
         for (field, key_match) in shape.fields.iter().zip(matches) {
             let mut put = |at: usize, value: &Bits| {
-                let at = at + field.offset;
-                packed[at..at + field.limbs].copy_from_slice(value.limbs());
+                field
+                    .slice_mut(&mut packed[at..])
+                    .copy_from_slice(value.limbs());
             };
             match key_match {
-                KeyMatch::Exact(value) => put(0, value),
+                KeyMatch::Exact(value) if self.form != Form::Masked => put(0, value),
                 KeyMatch::Lpm { value, prefix_len } => {
                     put(0, value);
                     match self.form {
@@ -253,7 +254,7 @@ impl Entries {
                     put(0, first);
                     put(self.limbs, second);
                 }
-                KeyMatch::Optional(Some(value)) => {
+                KeyMatch::Exact(value) | KeyMatch::Optional(Some(value)) => {
                     put(0, value);
                     put(self.limbs, &Bits::ones(field.width));
                 }
@@ -263,13 +264,10 @@ impl Entries {
         packed
     }
 
-    fn unpack(&self, shape: &KeyShape, entry: u32) -> Vec<KeyMatch> {
-        let packed = &self.matches[entry as usize * self.stride..][..self.stride];
+    /// What [`Self::pack`] was given.
+    pub fn unpack(&self, shape: &KeyShape, packed: &[u64]) -> Vec<KeyMatch> {
         let one = |field: &KeyField| {
-            let bits = |at: usize| {
-                let at = at + field.offset;
-                Bits::from_limbs(field.width, &packed[at..at + field.limbs])
-            };
+            let bits = |at: usize| Bits::from_limbs(field.width, field.slice(&packed[at..]));
             match field.kind {
                 MatchKind::Exact => KeyMatch::Exact(bits(0)),
                 MatchKind::Selector => KeyMatch::Optional(None),

@@ -43,8 +43,8 @@ use keymap::KeyMap;
 use lpm::LpmTable;
 use lpm32::Lpm32Table;
 use records::Records;
-use shape::Pattern;
-use smallvec::SmallVec;
+use shape::{Limbs, Pattern};
+use smallvec::{SmallVec, smallvec};
 use ternary::{Rank, TupleSpace};
 
 /// What an empty table's tries and tuples may keep on the heap.
@@ -130,8 +130,8 @@ impl Matcher {
 pub struct EntrySnapshot {
     /// None of an entry that is new.
     number: Option<u32>,
-    installed: Installed,
-    record: Vec<u64>,
+    installed: Installed<Limbs>,
+    record: Limbs,
     counter: CounterData,
     last_hit_ps: u64,
 }
@@ -347,27 +347,25 @@ impl Table {
 
     /// The entry with these matches and priority.
     pub fn find(&self, matches: &[KeyMatch], priority: i32) -> Option<u32> {
-        let pattern = Pattern::new(&self.shape, matches);
+        let packed = self.entries.pack(&self.shape, matches);
+        let (value, rest) = packed.split_at(self.shape.limbs);
         match &self.matcher {
             Matcher::Keyless => None,
-            Matcher::Exact(map, _) => map.get(&pattern.value),
-            Matcher::Direct(map) => Some(map.get(pattern.value[0])).filter(|&entry| entry != 0),
-            Matcher::Packed(map, packing) => packing.pack(&pattern.value, |key| map.get(key)),
-            Matcher::Lpm32(table) => table.find(&pattern.value, pattern.prefix_len),
-            Matcher::Lpm(table) => table.find(&pattern.value, pattern.prefix_len),
-            Matcher::Ternary(space) => {
-                let packed = self.entries.pack(&self.shape, matches);
-                space.find(&pattern, |entry| {
-                    self.entries.priority(entry) == priority
-                        && self.entries.has_matches(entry, &packed)
-                })
-            }
+            Matcher::Exact(map, _) => map.get(value),
+            Matcher::Direct(map) => Some(map.get(value[0])).filter(|&entry| entry != 0),
+            Matcher::Packed(map, packing) => packing.pack(value, |key| map.get(key)),
+            Matcher::Lpm32(table) => table.find(value, rest[0] as u32),
+            Matcher::Lpm(table) => table.find(value, rest[0] as u32),
+            Matcher::Ternary(space) => space.find(&Pattern::new(&self.shape, &packed), |entry| {
+                self.entries.priority(entry) == priority && self.entries.packed(entry) == &*packed
+            }),
         }
     }
 
     /// An installed entry.
     pub fn entry(&self, entry: u32) -> Option<Installed> {
-        self.entries.get(&self.shape, entry)
+        let unpack = |packed: &[u64]| self.entries.unpack(&self.shape, packed);
+        self.entries.get(entry, unpack)
     }
 
     /// Above the number of every entry.
@@ -438,12 +436,11 @@ impl Table {
     pub fn insert(&mut self, new: NewEntry<'_>, now_ps: u64) -> u32 {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
-        let mut record = vec![0; self.stride];
-        fill_record(&mut record, new.action, new.args);
+        let record = self.record(new.action, new.args);
         self.restore(EntrySnapshot {
             number: None,
             installed: Installed {
-                matches: new.matches,
+                matches: self.entries.pack(&self.shape, &new.matches),
                 priority: new.priority,
                 is_const: new.is_const,
                 idle_timeout_ns: new.idle_timeout_ns,
@@ -457,9 +454,8 @@ impl Table {
 
     /// Puts an entry (back) with all it had, its number and its place in the order included; gives the number, which must be free.
     pub fn restore(&mut self, snapshot: EntrySnapshot) -> u32 {
-        let entry = self
-            .entries
-            .insert(&self.shape, &snapshot.installed, snapshot.number);
+        let installed = &snapshot.installed;
+        let entry = self.entries.insert(installed, snapshot.number);
         let at = entry as usize;
         if self.has_counter && self.counters.len() <= at {
             self.counters.resize(at + 1, CounterData::default());
@@ -467,20 +463,22 @@ impl Table {
         if self.has_timeout && self.last_hit_ps.len() <= at {
             self.last_hit_ps.resize(at + 1, 0);
         }
-        let pattern = Pattern::new(&self.shape, &snapshot.installed.matches);
-        let rank = Rank::new(snapshot.installed.priority, snapshot.installed.sequence);
+        let (value, rest) = installed.matches.split_at(self.shape.limbs);
         match &mut self.matcher {
             Matcher::Keyless => {}
             Matcher::Exact(map, _) => {
-                map.insert(&pattern.value, entry);
+                map.insert(value, entry);
             }
-            Matcher::Direct(map) => map.set(pattern.value[0], entry),
+            Matcher::Direct(map) => map.set(value[0], entry),
             Matcher::Packed(map, packing) => {
-                packing.pack(&pattern.value, |key| map.insert(key, entry));
+                packing.pack(value, |key| map.insert(key, entry));
             }
-            Matcher::Lpm32(table) => table.insert(&pattern.value, pattern.prefix_len, entry),
-            Matcher::Lpm(table) => table.insert(&pattern.value, pattern.prefix_len, entry),
-            Matcher::Ternary(space) => space.insert(&pattern, rank, entry),
+            Matcher::Lpm32(table) => table.insert(value, rest[0] as u32, entry),
+            Matcher::Lpm(table) => table.insert(value, rest[0] as u32, entry),
+            Matcher::Ternary(space) => {
+                let rank = Rank::new(installed.priority, installed.sequence);
+                space.insert(&Pattern::new(&self.shape, &installed.matches), rank, entry);
+            }
         }
         self.records.assign(entry, &snapshot.record);
         if let Some(counter) = self.counters.get_mut(at) {
@@ -495,23 +493,24 @@ impl Table {
     /// Removes an entry; gives all it had.
     pub fn remove(&mut self, entry: u32) -> Option<EntrySnapshot> {
         let snapshot = self.snapshot(entry)?;
-        let pattern = Pattern::new(&self.shape, &snapshot.installed.matches);
+        let matches = &snapshot.installed.matches;
+        let (value, rest) = matches.split_at(self.shape.limbs);
         match &mut self.matcher {
             Matcher::Keyless => {}
             Matcher::Exact(map, _) => {
-                map.remove(&pattern.value);
+                map.remove(value);
             }
-            Matcher::Direct(map) => map.set(pattern.value[0], 0),
+            Matcher::Direct(map) => map.set(value[0], 0),
             Matcher::Packed(map, packing) => {
-                packing.pack(&pattern.value, |key| map.remove(key));
+                packing.pack(value, |key| map.remove(key));
             }
             Matcher::Lpm32(table) => {
-                table.remove(&pattern.value, pattern.prefix_len);
+                table.remove(value, rest[0] as u32);
             }
             Matcher::Lpm(table) => {
-                table.remove(&pattern.value, pattern.prefix_len);
+                table.remove(value, rest[0] as u32);
             }
-            Matcher::Ternary(space) => space.remove(&pattern, entry),
+            Matcher::Ternary(space) => space.remove(&Pattern::new(&self.shape, matches), entry),
         }
         self.entries.remove(entry);
         self.records.release(entry);
@@ -548,8 +547,8 @@ impl Table {
         let at = entry as usize;
         Some(EntrySnapshot {
             number: Some(entry),
-            installed: self.entry(entry)?,
-            record: self.records.get(entry).to_vec(),
+            installed: self.entries.get(entry, Limbs::from_slice)?,
+            record: Limbs::from_slice(self.records.get(entry)),
             counter: self.counters.get(at).copied().unwrap_or_default(),
             last_hit_ps: self.last_hit_ps.get(at).copied().unwrap_or(0),
         })
@@ -557,8 +556,7 @@ impl Table {
 
     /// Changes what an entry does and its idle timeout.
     pub fn modify(&mut self, entry: u32, action: u32, args: &[Bits], idle_timeout_ns: u64) {
-        let mut record = vec![0; self.stride];
-        fill_record(&mut record, action, args);
+        let record = self.record(action, args);
         self.records.release(entry);
         self.records.assign(entry, &record);
         self.entries.set_idle_timeout(entry, idle_timeout_ns);
@@ -573,9 +571,21 @@ impl Table {
 
     /// Changes the default action.
     pub fn set_default(&mut self, action: u32, args: &[Bits]) {
-        let mut record = vec![0; self.stride];
-        fill_record(&mut record, action, args);
+        let record = self.record(action, args);
         self.records.set_default(&record);
+    }
+
+    /// The action's position, above it how many limbs of arguments follow.
+    fn record(&self, action: u32, args: &[Bits]) -> Limbs {
+        let mut record = smallvec![0; self.stride];
+        let mut at = 1;
+        for arg in args {
+            let limbs = arg.limbs();
+            record[at..at + limbs.len()].copy_from_slice(limbs);
+            at += limbs.len();
+        }
+        record[0] = u64::from(action) | (at as u64 - 1) << 32;
+        record
     }
 
     /// Bytes that the table's contents take on the heap.
@@ -603,18 +613,6 @@ pub struct NewEntry<'a> {
     pub action: u32,
     /// One value per parameter, of its width.
     pub args: &'a [Bits],
-}
-
-/// The action's position, above it how many limbs of arguments follow.
-fn fill_record(record: &mut [u64], action: u32, args: &[Bits]) {
-    record.fill(0);
-    let mut at = 1;
-    for arg in args {
-        let limbs = arg.limbs();
-        record[at..at + limbs.len()].copy_from_slice(limbs);
-        at += limbs.len();
-    }
-    record[0] = u64::from(action) | (at as u64 - 1) << 32;
 }
 
 #[cfg(test)]

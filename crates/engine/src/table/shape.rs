@@ -1,8 +1,8 @@
 //! The layout of a key's fields, and an entry's matches in the form that the lookup structures take. It knows no entries.
 
 use super::ternary::RangeCheck;
-use ir::{Bits, KeyMatch, MatchKind};
-use smallvec::{SmallVec, smallvec};
+use ir::{Bits, MatchKind};
+use smallvec::SmallVec;
 
 /// Where each key field lies in the packed key.
 #[derive(Clone, Debug)]
@@ -62,75 +62,50 @@ impl KeyShape {
     pub fn unpack(&self, key: &[u64]) -> Vec<Bits> {
         self.fields
             .iter()
-            .map(|f| Bits::from_limbs(f.width, &key[f.offset..f.offset + f.limbs]))
+            .map(|f| Bits::from_limbs(f.width, f.slice(key)))
             .collect()
     }
 }
 
 impl KeyField {
-    fn slice_mut<'a>(&self, limbs: &'a mut [u64]) -> &'a mut [u64] {
+    pub fn slice<'a>(&self, limbs: &'a [u64]) -> &'a [u64] {
+        &limbs[self.offset..self.offset + self.limbs]
+    }
+
+    pub fn slice_mut<'a>(&self, limbs: &'a mut [u64]) -> &'a mut [u64] {
         &mut limbs[self.offset..self.offset + self.limbs]
     }
 }
 
 /// Of most keys without an allocation.
-type Limbs = SmallVec<[u64; 4]>;
+pub(super) type Limbs = SmallVec<[u64; 4]>;
 
-/// The matches of an entry in packed form.
+/// The matches of an entry with ternary, range or optional fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pattern {
     pub value: Limbs,
     pub mask: Limbs,
     pub ranges: Vec<RangeCheck>,
-    /// Of the lpm field, if any.
-    pub prefix_len: u32,
 }
 
 impl Pattern {
-    /// `matches` has the kinds and widths of `shape`, in canonical form.
-    pub fn new(shape: &KeyShape, matches: &[KeyMatch]) -> Pattern {
+    /// Of matches as [`super::entries::Entries`] keep them.
+    pub fn new(shape: &KeyShape, packed: &[u64]) -> Pattern {
+        let (value, mask) = packed.split_at(shape.limbs);
         let mut pattern = Pattern {
-            value: smallvec![0; shape.limbs],
-            mask: smallvec![0; shape.limbs],
+            value: value.into(),
+            mask: mask.into(),
             ranges: Vec::new(),
-            prefix_len: 0,
         };
-        for (field, key_match) in shape.fields.iter().zip(matches) {
-            pattern.set(field, key_match);
+        for field in shape.fields.iter().filter(|f| f.kind == MatchKind::Range) {
+            let bound = |limbs: &[u64]| Bits::from_limbs(field.width, field.slice(limbs));
+            pattern.set_range(field, &bound(value), &bound(mask));
         }
         pattern
     }
 
-    fn set(&mut self, field: &KeyField, key_match: &KeyMatch) {
-        match key_match {
-            KeyMatch::Exact(value) | KeyMatch::Optional(Some(value)) => {
-                self.put(field, value, &Bits::ones(field.width));
-            }
-            KeyMatch::Optional(None) => {}
-            KeyMatch::Ternary { value, mask } => self.put(field, value, mask),
-            KeyMatch::Lpm { value, prefix_len } => {
-                self.prefix_len = *prefix_len;
-                let mask = Bits::prefix_mask(field.width, *prefix_len);
-                self.put(field, value, &mask);
-            }
-            KeyMatch::Range { low, high } => {
-                let (value, mask) = self.set_range(field, low, high);
-                self.put(field, &value, &mask);
-            }
-        }
-    }
-
-    fn put(&mut self, field: &KeyField, value: &Bits, mask: &Bits) {
-        field
-            .slice_mut(&mut self.value)
-            .copy_from_slice(value.limbs());
-        field
-            .slice_mut(&mut self.mask)
-            .copy_from_slice(mask.limbs());
-    }
-
-    /// Notes the bounds; gives the leading bits that they share.
-    fn set_range(&mut self, field: &KeyField, low: &Bits, high: &Bits) -> (Bits, Bits) {
+    /// Notes the bounds; what counts for the value is the leading bits that they share.
+    fn set_range(&mut self, field: &KeyField, low: &Bits, high: &Bits) {
         let differing = Bits::binary(ir::BinaryOp::Xor, low, high).bit_length();
         let mask = Bits::prefix_mask(field.width, field.width - differing);
         let shared = low.and(&mask);
@@ -143,6 +118,8 @@ impl Pattern {
                 high: high.limbs().into(),
             });
         }
-        (shared, mask)
+        let (value, mask_limbs) = (&mut self.value, &mut self.mask);
+        field.slice_mut(value).copy_from_slice(shared.limbs());
+        field.slice_mut(mask_limbs).copy_from_slice(mask.limbs());
     }
 }
