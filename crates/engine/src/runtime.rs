@@ -611,17 +611,16 @@ impl Runtime {
     /// Starts the idle timer of an entry, or stops it if the entry has no timeout.
     pub(crate) fn start_idle_timer(&mut self, table: TableId, entry: u32) {
         let contents = &self.tables[table.index()];
-        let (Some(last_hit_ps), Some(installed)) =
-            (contents.last_hit_ps(entry), contents.entry(entry))
-        else {
-            return;
-        };
-        let activity = Activity {
-            last_hit_ps,
-            timeout_ns: installed.idle_timeout_ns,
-        };
-        let key = (table.0, installed.sequence);
-        self.idle_timers.set(key, entry, activity);
+        if let Some(last_hit_ps) = contents.last_hit_ps(entry)
+            && let Some(installed) = contents.entry(entry)
+        {
+            let activity = Activity {
+                last_hit_ps,
+                timeout_ns: installed.idle_timeout_ns,
+            };
+            let key = (table.0, installed.sequence);
+            self.idle_timers.set(key, entry, activity);
+        }
     }
 
     /// Stops the idle timer of an entry that is about to go.

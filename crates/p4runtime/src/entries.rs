@@ -286,16 +286,17 @@ impl Pipeline {
     ) -> Result<ActionCall, ControlError> {
         let declared = &self.program.actions[action.number];
         let refused = |what: String| invalid(format!("action '{}': {what}", action.name));
-        let args = declared.params.iter().map(|param| {
+        let mut args = Vec::with_capacity(declared.params.len());
+        let filled = declared.params.iter().try_for_each(|param| {
             let field = action.params.by_id(param.id)?;
             let found = given.iter().find(|found| found.param_id == param.id);
             let found =
                 found.ok_or_else(|| refused(format!("parameter '{}' is missing", field.name)))?;
-            field.value(&found.value, &|| {
+            args.push(field.value(&found.value, &|| {
                 format!("action '{}', parameter '{}'", action.name, field.name)
-            })
+            })?);
+            Ok(())
         });
-        let args: Result<Vec<Bits>, ControlError> = args.collect();
         if given.len() != declared.params.len() {
             for (at, argument) in given.iter().enumerate() {
                 let field = action.params.by_id(argument.param_id)?;
@@ -305,9 +306,10 @@ impl Pipeline {
                 }
             }
         }
+        filled?;
         Ok(ActionCall {
             action: ActionId(action.number as u32),
-            args: args?,
+            args,
         })
     }
 

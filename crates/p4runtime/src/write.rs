@@ -133,12 +133,16 @@ impl Batch {
     /// Applies the next update by itself; whether there are more.
     pub fn apply_next(&mut self, switch: &mut Switch) -> bool {
         let at = self.at;
-        let Some(plan) = self.plans.get_mut(at).and_then(Option::take) else {
+        let Some(Some(plan)) = self.plans.get_mut(at) else {
             return false;
         };
         self.at += 1;
-        let result = plan.and_then(|plan| self.pipeline.apply(switch, plan));
+        let result = match plan {
+            Ok(plan) => self.pipeline.apply(switch, plan),
+            Err(error) => Err(error.clone()),
+        };
         self.failures.extend(result.err().map(|error| (at, error)));
+        self.plans[at] = None;
         self.at < self.plans.len()
     }
 
@@ -174,7 +178,7 @@ impl Batch {
         let updates: Vec<(usize, &Update)> = updates.collect();
         // Each update that fails has its own error, also if another one has failed before it comes to the switch.
         let mode = if refused { Atomicity::Undo } else { atomicity };
-        let results = switch.write_resolved(updates.iter().map(|(_, u)| Ok((*u).clone())), mode);
+        let results = switch.write_resolved(updates.iter().map(|(_, u)| Ok(*u)), mode);
         for ((at, _), result) in updates.iter().zip(results) {
             if let Err(error) = result
                 && error.code != ControlErrorCode::Aborted
@@ -199,18 +203,17 @@ impl Batch {
 }
 
 impl Pipeline {
-    fn apply(&self, switch: &mut Switch, plan: Plan) -> Result<(), ControlError> {
+    fn apply(&self, switch: &mut Switch, plan: &mut Plan) -> Result<(), ControlError> {
         if !Arc::ptr_eq(switch.program(), &self.program) {
             return Err(replaced("Write"));
         }
-        let Plan { mut updates, note } = plan;
-        if updates.len() == 1 {
-            updates
-                .pop()
-                .map_or(Ok(()), |update| switch.write(update))?;
+        if let [update] = &plan.updates[..] {
+            switch.write(update)?;
         } else {
-            let results = switch.write_batch(updates.into_vec(), true).into_iter();
-            let mut errors: Vec<ControlError> = results.filter_map(Result::err).collect();
+            let updates = plan.updates.iter().map(Ok);
+            let results = switch.write_resolved(updates, Atomicity::RollbackOnError);
+            let errors = results.into_iter().filter_map(Result::err);
+            let mut errors: Vec<ControlError> = errors.collect();
             let own = errors
                 .iter()
                 .position(|e| e.code != ControlErrorCode::Aborted);
@@ -218,7 +221,7 @@ impl Pipeline {
                 return Err(errors.swap_remove(own.unwrap_or(0)));
             }
         }
-        if let Some(note) = note {
+        if let Some(note) = plan.note.take() {
             let (operation, note) = *note;
             self.keep(operation, note);
         }

@@ -11,6 +11,7 @@ use crate::runtime::Attached;
 use crate::switch::Switch;
 use crate::table::NewEntry;
 use ir::{ActionCall, ActionId, ActionScope, Bits, KeyMatch, MatchKind, Program, TableId};
+use std::borrow::Cow;
 
 /// A table without a stated size holds this many entries.
 pub const DEFAULT_TABLE_SIZE: u64 = 1024;
@@ -18,7 +19,7 @@ pub const DEFAULT_TABLE_SIZE: u64 = 1024;
 impl Switch {
     /// Inserts an entry.
     pub fn insert_entry(&mut self, table: TableId, entry: Entry) -> Result<(), ControlError> {
-        self.apply_insert(table, entry).map(|_| ())
+        self.apply_insert(table, &entry).map(|_| ())
     }
 
     /// Deletes the entry with these matches and priority.
@@ -80,11 +81,11 @@ impl Switch {
     pub(super) fn apply_insert(
         &mut self,
         table: TableId,
-        entry: Entry,
+        entry: &Entry,
     ) -> Result<Undo, ControlError> {
         self.check_writable(table)?;
         self.check_matches(table, &entry.matches, entry.priority)?;
-        let action = self.check_entry_action(table, &entry, None)?;
+        let action = self.check_entry_action(table, entry, None)?;
         let declared = self.declared_table(table)?;
         let contents = self.runtime().table(table);
         refuse!(
@@ -99,7 +100,7 @@ impl Switch {
         let now_ps = self.runtime().now_ps();
         let number = self.runtime_mut().table_mut(table).insert(
             NewEntry {
-                matches: entry.matches,
+                matches: &entry.matches,
                 priority: entry.priority,
                 is_const: false,
                 idle_timeout_ns: entry.idle_timeout_ns,
@@ -109,9 +110,9 @@ impl Switch {
             now_ps,
         );
         let attached = Attached {
-            target: target(entry.action),
+            target: target(&entry.action),
             meter: attached_meter(None, entry.meter, now_ps),
-            note: entry.note,
+            note: entry.note.clone(),
         };
         self.runtime_mut().attach(table, number, attached);
         self.runtime_mut().start_idle_timer(table, number);
@@ -121,14 +122,15 @@ impl Switch {
     pub(super) fn apply_modify(
         &mut self,
         table: TableId,
-        mut entry: Entry,
+        entry: &Entry,
     ) -> Result<Undo, ControlError> {
         self.check_writable(table)?;
         let number = self.find_entry(table, &entry.matches, entry.priority)?;
         let former = self.runtime().attached(table, number);
+        let mut entry = Cow::Borrowed(entry);
         if entry.action == EntryAction::Keep {
             let target = former.target.clone().map(EntryAction::Target);
-            entry.action =
+            entry.to_mut().action =
                 target.unwrap_or_else(|| EntryAction::Call(self.action_call(table, number)));
         }
         let action = self.check_entry_action(table, &entry, former.target.as_ref())?;
@@ -141,8 +143,8 @@ impl Switch {
         contents.modify(number, action, args, entry.idle_timeout_ns);
         let attached = Attached {
             meter: attached_meter(former.meter, entry.meter, now_ps),
-            target: target(entry.action),
-            note: entry.note,
+            target: target(&entry.action),
+            note: entry.note.clone(),
         };
         let former = runtime.attach(table, number, attached);
         runtime.start_idle_timer(table, number);
@@ -400,10 +402,10 @@ fn call_args(action: &EntryAction) -> &[Bits] {
     }
 }
 
-fn target(action: EntryAction) -> Option<Target> {
+fn target(action: &EntryAction) -> Option<Target> {
     match action {
         EntryAction::Call(_) | EntryAction::Keep => None,
-        EntryAction::Target(target) => Some(target),
+        EntryAction::Target(target) => Some(target.clone()),
     }
 }
 

@@ -26,6 +26,7 @@ use ir::{
     ActionCall, ActionProfileId, Bits, CounterId, DigestId, KeyMatch, MeterId, RegisterId, TableId,
     ValueSetId,
 };
+use std::borrow::Borrow;
 use std::fmt;
 
 /// Why an operation was refused: a canonical gRPC status.
@@ -281,8 +282,8 @@ pub enum Atomicity {
 
 impl Switch {
     /// Applies one update.
-    pub fn write(&mut self, update: Update) -> Result<(), ControlError> {
-        self.apply(update).map(|_| ())
+    pub fn write(&mut self, update: impl Borrow<Update>) -> Result<(), ControlError> {
+        self.apply(update.borrow()).map(|_| ())
     }
 
     /// Applies updates in order, with nothing in between; one result each.
@@ -301,9 +302,9 @@ impl Switch {
     }
 
     /// [`Self::write_batch`] for updates of which some are refused already.
-    pub fn write_resolved(
+    pub fn write_resolved<U: Borrow<Update>>(
         &mut self,
-        updates: impl ExactSizeIterator<Item = Result<Update, ControlError>>,
+        updates: impl ExactSizeIterator<Item = Result<U, ControlError>>,
         atomicity: Atomicity,
     ) -> Vec<Result<(), ControlError>> {
         if atomicity == Atomicity::ContinueOnError {
@@ -312,7 +313,7 @@ impl Switch {
         let mut undos = Vec::with_capacity(updates.len());
         let results: Vec<_> = updates
             .map(|update| {
-                undos.push(self.apply(update?)?);
+                undos.push(self.apply(update?.borrow())?);
                 Ok(())
             })
             .collect();
@@ -337,34 +338,38 @@ impl Switch {
         }
     }
 
-    fn apply(&mut self, update: Update) -> Result<Undo, ControlError> {
+    fn apply(&mut self, update: &Update) -> Result<Undo, ControlError> {
         let operation = update.operation;
         match update.entity {
-            Entity::TableEntry { table, entry } => match operation {
+            Entity::TableEntry { table, ref entry } => match operation {
                 Operation::Insert => self.apply_insert(table, entry),
                 Operation::Modify => self.apply_modify(table, entry),
                 Operation::Delete => self.apply_delete(table, &entry.matches, entry.priority),
             },
-            Entity::MulticastGroup(group) => self.apply_multicast_group(operation, group),
-            Entity::CloneSession(session) => self.apply_clone_session(operation, session),
+            Entity::MulticastGroup(ref group) => {
+                self.apply_multicast_group(operation, group.clone())
+            }
+            Entity::CloneSession(ref session) => {
+                self.apply_clone_session(operation, session.clone())
+            }
             Entity::Digest { digest, config } => self.apply_digest(operation, digest, config),
             Entity::ActionProfileMember {
                 profile,
                 member_id,
-                call,
-            } => self.apply_member(operation, profile, member_id, call),
+                ref call,
+            } => self.apply_member(operation, profile, member_id, call.clone()),
             Entity::ActionProfileGroup {
                 profile,
                 group_id,
-                contents,
-            } => self.apply_group(operation, profile, group_id, contents),
+                ref contents,
+            } => self.apply_group(operation, profile, group_id, contents.clone()),
             Entity::DefaultAction {
                 table,
-                action,
-                note,
+                ref action,
+                ref note,
             } => {
                 modify_only(operation, "a default action")?;
-                self.apply_default_action(table, action, note)
+                self.apply_default_action(table, action.clone(), note.clone())
             }
             Entity::Counter {
                 counter,
@@ -376,29 +381,29 @@ impl Switch {
             }
             Entity::DirectCounter {
                 table,
-                matches,
+                ref matches,
                 priority,
                 data,
             } => {
                 modify_only(operation, "a direct counter cell")?;
-                self.apply_direct_counter(table, &matches, priority, data)
+                self.apply_direct_counter(table, matches, priority, data)
             }
             Entity::Note {
                 table,
-                matches,
+                ref matches,
                 priority,
-                note,
+                ref note,
             } => {
                 modify_only(operation, "an entry's note")?;
-                self.apply_note(table, &matches, priority, note)
+                self.apply_note(table, matches, priority, note.clone())
             }
             Entity::Register {
                 register,
                 index,
-                value,
+                ref value,
             } => {
                 modify_only(operation, "a register cell")?;
-                self.apply_register(register, index, value)
+                self.apply_register(register, index, value.clone())
             }
             Entity::Meter {
                 meter,
@@ -410,16 +415,19 @@ impl Switch {
             }
             Entity::DirectMeter {
                 table,
-                matches,
+                ref matches,
                 priority,
                 config,
             } => {
                 modify_only(operation, "a direct meter cell")?;
-                self.apply_direct_meter(table, &matches, priority, config)
+                self.apply_direct_meter(table, matches, priority, config)
             }
-            Entity::ValueSet { value_set, members } => {
+            Entity::ValueSet {
+                value_set,
+                ref members,
+            } => {
                 modify_only(operation, "a value set")?;
-                self.apply_value_set(value_set, members)
+                self.apply_value_set(value_set, members.clone())
             }
         }
     }

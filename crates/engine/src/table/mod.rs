@@ -217,7 +217,7 @@ impl Table {
         for entry in &table.entries {
             result.insert(
                 NewEntry {
-                    matches: entry.matches.clone(),
+                    matches: &entry.matches,
                     priority: entry.priority,
                     is_const: table.const_entries,
                     idle_timeout_ns: 0,
@@ -440,7 +440,7 @@ impl Table {
         self.restore(EntrySnapshot {
             number: None,
             installed: Installed {
-                matches: self.entries.pack(&self.shape, &new.matches),
+                matches: self.entries.pack(&self.shape, new.matches),
                 priority: new.priority,
                 is_const: new.is_const,
                 idle_timeout_ns: new.idle_timeout_ns,
@@ -602,7 +602,7 @@ impl Table {
 #[derive(Clone, Debug)]
 pub struct NewEntry<'a> {
     /// One canonical match per key field, of its kind and width.
-    pub matches: Vec<KeyMatch>,
+    pub matches: &'a [KeyMatch],
     /// The highest number wins.
     pub priority: i32,
     /// From the source.

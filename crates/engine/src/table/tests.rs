@@ -173,7 +173,7 @@ fn program(keys: Vec<ir::Key>) -> ir::Program {
     program
 }
 
-fn new_entry(matches: Vec<KeyMatch>, priority: i32, args: &[Bits]) -> NewEntry<'_> {
+fn new_entry<'a>(matches: &'a [KeyMatch], priority: i32, args: &'a [Bits]) -> NewEntry<'a> {
     NewEntry {
         matches,
         priority,
@@ -219,7 +219,7 @@ fn compare(seed: u64, kinds: &[MatchKind], operations: usize) -> Result<(), Test
                 reference.entries.remove(at);
             }
             _ => {
-                table.insert(new_entry(matches.clone(), priority, &args), 0);
+                table.insert(new_entry(&matches, priority, &args), 0);
                 reference.entries.push((matches, priority, argument));
             }
         }
@@ -327,8 +327,8 @@ fn of_equal_priorities_the_first_inserted_wins_even_after_undo() {
         mask: Bits::from_u64(8, mask),
     };
     let arg = |n| [Bits::from_u64(32, n)];
-    let first = table.insert(new_entry(vec![ternary(0x10, 0xf0)], 5, &arg(1)), 0);
-    table.insert(new_entry(vec![ternary(0x01, 0x0f)], 5, &arg(2)), 0);
+    let first = table.insert(new_entry(&[ternary(0x10, 0xf0)], 5, &arg(1)), 0);
+    table.insert(new_entry(&[ternary(0x01, 0x0f)], 5, &arg(2)), 0);
     assert_eq!(table.lookup(&[0x11], 0, 0).args, [1]);
     let removed = table.remove(first).expect("is there");
     assert_eq!(table.lookup(&[0x11], 0, 0).args, [2]);
@@ -445,7 +445,7 @@ fn large_routing_table(width: u32, lengths: &[u32]) {
                 assert!(model.remove(&key).is_some());
             }
             None => {
-                table.insert(new_entry(matches, 0, &args), 0);
+                table.insert(new_entry(&matches, 0, &args), 0);
                 assert!(model.insert(key, n).is_none());
             }
         }
@@ -530,7 +530,7 @@ fn the_memory_of_entries_that_go_is_given_back() {
             let mut entries = Vec::new();
             for n in 0..ENTRIES {
                 let argument = [Bits::from_u64(32, if shared { 1 } else { n })];
-                entries.push(table.insert(new_entry(matches(n), 1, &argument), 0));
+                entries.push(table.insert(new_entry(&matches(n), 1, &argument), 0));
             }
             let full = table.heap_bytes();
             if backwards {
