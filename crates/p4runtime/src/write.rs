@@ -7,7 +7,7 @@ use bytes::Bytes;
 use engine::Switch;
 use engine::control::{Atomicity, ControlError, ControlErrorCode, Entity, Operation, Update};
 use prost::{DecodeError, Message};
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// A `p4.v1.WriteRequest` whose updates have not been looked at yet.
@@ -57,7 +57,7 @@ impl Plan {
     }
 
     pub fn one(operation: Operation, entity: Entity) -> Plan {
-        Plan::of(smallvec![Update { operation, entity }])
+        Plan::of(SmallVec::from_buf([Update { operation, entity }]))
     }
 
     pub fn noted(operation: Operation, entity: Entity, of: Noted, note: ObjectNote) -> Plan {
@@ -92,7 +92,8 @@ impl Batch {
     pub fn new(pipeline: Arc<Pipeline>, request: &WriteRequest) -> Result<Batch, DecodeError> {
         let mut plans = Vec::with_capacity(request.updates.len());
         for data in &request.updates {
-            let update = m::Update::decode(data.clone())?;
+            let mut update = m::Update::default();
+            update.merge(data.clone())?;
             plans.push(Some(pipeline.plan(&update, &request.role)));
         }
         Ok(Batch::of(pipeline, plans))

@@ -29,7 +29,8 @@ impl Switch {
         matches: &[KeyMatch],
         priority: i32,
     ) -> Result<(), ControlError> {
-        self.apply_delete(table, matches, priority).map(|_| ())
+        self.apply_delete(table, matches, priority, false)
+            .map(|_| ())
     }
 
     /// The entry with these matches and priority.
@@ -123,6 +124,7 @@ impl Switch {
         &mut self,
         table: TableId,
         entry: &Entry,
+        undoable: bool,
     ) -> Result<Undo, ControlError> {
         self.check_writable(table)?;
         let number = self.find_entry(table, &entry.matches, entry.priority)?;
@@ -138,7 +140,7 @@ impl Switch {
         let now_ps = self.runtime().now_ps();
         let runtime = self.runtime_mut();
         let contents = runtime.table_mut(table);
-        let snapshot = contents.snapshot(number).ok_or_else(not_found)?;
+        let snapshot = undoable.then(|| contents.snapshot(number)).flatten();
         let args = call_args(&entry.action);
         contents.modify(number, action, args, entry.idle_timeout_ns);
         let attached = Attached {
@@ -148,7 +150,9 @@ impl Switch {
         };
         let former = runtime.attach(table, number, attached);
         runtime.start_idle_timer(table, number);
-        Ok(Undo::Modified(table, number, snapshot, former))
+        Ok(snapshot.map_or(Undo::Unwanted, |snapshot| {
+            Undo::Modified(table, number, snapshot, former)
+        }))
     }
 
     pub(super) fn apply_delete(
@@ -156,6 +160,7 @@ impl Switch {
         table: TableId,
         matches: &[KeyMatch],
         priority: i32,
+        undoable: bool,
     ) -> Result<Undo, ControlError> {
         self.check_writable(table)?;
         let number = self.find_entry(table, matches, priority)?;
@@ -163,12 +168,12 @@ impl Switch {
         let runtime = self.runtime_mut();
         runtime.stop_idle_timer(table, number);
         let attached = runtime.attach(table, number, Attached::default());
-        let removed = runtime.table_mut(table).remove(number);
-        Ok(Undo::Deleted(
-            table,
-            removed.ok_or_else(not_found)?,
-            attached,
-        ))
+        let contents = runtime.table_mut(table);
+        let snapshot = undoable.then(|| contents.snapshot(number)).flatten();
+        contents.remove(number);
+        Ok(snapshot.map_or(Undo::Unwanted, |snapshot| {
+            Undo::Deleted(table, snapshot, attached)
+        }))
     }
 
     pub(super) fn apply_default_action(

@@ -250,6 +250,8 @@ pub struct Update {
 
 /// What puts a change back. Undone in reverse order of the changes.
 enum Undo {
+    /// Nothing is undone, so nothing was kept for it.
+    Unwanted,
     Inserted(TableId, u32),
     Modified(TableId, u32, EntrySnapshot, Attached),
     Deleted(TableId, EntrySnapshot, Attached),
@@ -283,7 +285,7 @@ pub enum Atomicity {
 impl Switch {
     /// Applies one update.
     pub fn write(&mut self, update: impl Borrow<Update>) -> Result<(), ControlError> {
-        self.apply(update.borrow()).map(|_| ())
+        self.apply(update.borrow(), false).map(|_| ())
     }
 
     /// Applies updates in order, with nothing in between; one result each.
@@ -313,7 +315,7 @@ impl Switch {
         let mut undos = Vec::with_capacity(updates.len());
         let results: Vec<_> = updates
             .map(|update| {
-                undos.push(self.apply(update?.borrow())?);
+                undos.push(self.apply(update?.borrow(), true)?);
                 Ok(())
             })
             .collect();
@@ -338,13 +340,16 @@ impl Switch {
         }
     }
 
-    fn apply(&mut self, update: &Update) -> Result<Undo, ControlError> {
+    /// `undoable`: whether the change may be undone.
+    fn apply(&mut self, update: &Update, undoable: bool) -> Result<Undo, ControlError> {
         let operation = update.operation;
         match update.entity {
             Entity::TableEntry { table, ref entry } => match operation {
                 Operation::Insert => self.apply_insert(table, entry),
-                Operation::Modify => self.apply_modify(table, entry),
-                Operation::Delete => self.apply_delete(table, &entry.matches, entry.priority),
+                Operation::Modify => self.apply_modify(table, entry, undoable),
+                Operation::Delete => {
+                    self.apply_delete(table, &entry.matches, entry.priority, undoable)
+                }
             },
             Entity::MulticastGroup(ref group) => {
                 self.apply_multicast_group(operation, group.clone())
@@ -435,6 +440,7 @@ impl Switch {
     fn undo(&mut self, undo: Undo) {
         let runtime = self.runtime_mut();
         match undo {
+            Undo::Unwanted => {}
             Undo::Inserted(table, entry) => {
                 runtime.stop_idle_timer(table, entry);
                 runtime.attach(table, entry, Attached::default());

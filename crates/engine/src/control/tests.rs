@@ -26,7 +26,7 @@ impl Switch {
         table: TableId,
         entry: Entry,
     ) -> Result<(), ControlError> {
-        self.apply_modify(table, &entry).map(|_| ())
+        self.apply_modify(table, &entry, false).map(|_| ())
     }
 
     pub(crate) fn set_default_action(

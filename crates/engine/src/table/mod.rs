@@ -490,10 +490,12 @@ impl Table {
         entry
     }
 
-    /// Removes an entry; gives all it had.
-    pub fn remove(&mut self, entry: u32) -> Option<EntrySnapshot> {
-        let snapshot = self.snapshot(entry)?;
-        let matches = &snapshot.installed.matches;
+    /// Removes an entry; whether there was one.
+    pub fn remove(&mut self, entry: u32) -> bool {
+        if !self.entries.contains(entry) {
+            return false;
+        }
+        let matches = self.entries.packed(entry);
         let (value, rest) = matches.split_at(self.shape.limbs);
         match &mut self.matcher {
             Matcher::Keyless => {}
@@ -515,7 +517,7 @@ impl Table {
         self.entries.remove(entry);
         self.records.release(entry);
         self.lower();
-        Some(snapshot)
+        true
     }
 
     /// Forgets numbers that no entry has any more.
