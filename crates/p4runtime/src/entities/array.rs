@@ -11,31 +11,36 @@ use engine::control::{ControlError, Operation};
 use engine::refuse;
 use std::fmt::Debug;
 
-/// One array, to be read.
-pub(super) trait Array: Copy + Debug + Send + Sync + 'static {
+/// A message that asks for cells of arrays.
+pub(super) trait Array: Clone + Debug + Send + Sync + 'static {
     type Cell: Debug + Send + Sync;
 
-    fn cell(&self, switch: &Switch, index: u64) -> Result<Self::Cell, ControlError>;
+    /// Of the array with this number in the program.
+    fn cell(switch: &Switch, number: u32, index: u64) -> Result<Self::Cell, ControlError>;
 
-    fn entity(&self, pipeline: &Pipeline, index: u64, cell: &Self::Cell) -> EntityKind;
+    /// What is wanted of a cell of the array with this id.
+    fn entity(&self, pipeline: &Pipeline, id: u32, index: u64, cell: &Self::Cell) -> EntityKind;
 }
 
 /// Cells that have not been copied.
 #[derive(Debug)]
 struct Rest<A> {
-    array: A,
+    asked: A,
+    id: u32,
+    number: u32,
     first: u64,
     end: u64,
 }
 
 impl<A: Array> Sliced for Rest<A> {
     fn fetch(&mut self, switch: &Switch) -> Result<(Slice, bool), ControlError> {
-        let (array, first) = (self.array, self.first);
+        let (id, first) = (self.id, self.first);
         self.first = self.end.min(first + u64::from(PER_SLICE));
-        let cells = (first..self.first).map(|index| array.cell(switch, index));
+        let cells = (first..self.first).map(|index| A::cell(switch, self.number, index));
         let cells = cells.collect::<Result<_, _>>()?;
         let slice = Slice::of(Cells {
-            array,
+            asked: self.asked.clone(),
+            id,
             first,
             cells,
         });
@@ -45,7 +50,8 @@ impl<A: Array> Sliced for Rest<A> {
 
 #[derive(Debug)]
 struct Cells<A: Array> {
-    array: A,
+    asked: A,
+    id: u32,
     first: u64,
     cells: Vec<A::Cell>,
 }
@@ -53,28 +59,36 @@ struct Cells<A: Array> {
 impl<A: Array> Copied for Cells<A> {
     fn encode(&self, pipeline: &Pipeline, out: &mut Vec<u8>) {
         for (index, cell) in (self.first..).zip(&self.cells) {
-            let entity = self.array.entity(pipeline, index, cell);
+            let entity = self.asked.entity(pipeline, self.id, index, cell);
             nested(out, 1, |out| entity.encode(out));
         }
     }
 }
 
-/// The cells of arrays with these names and sizes.
+/// The cells of arrays with these ids, numbers, names and sizes.
 pub(super) fn cells<'a, A: Array>(
+    asked: &A,
     kind: &str,
     id: u32,
     index: Option<&m::Index>,
-    arrays: impl Iterator<Item = (A, &'a str, u64)>,
+    arrays: impl Iterator<Item = (u32, usize, &'a str, u64)>,
 ) -> Result<Answer, ControlError> {
     refuse!(id == 0 && index.is_some() => InvalidArgument, "a read of all {kind}s takes no index");
     let mut answer = Answer::default();
-    for (array, name, size) in arrays {
+    for (id, number, name, size) in arrays {
         let (first, end) = match cell_of(index, size, || format!("{kind} '{name}'"))? {
             None => (0, size),
             Some(index) => (index, index + 1),
         };
         if first < end {
-            answer.push(Rest { array, first, end });
+            let (asked, number) = (asked.clone(), number as u32);
+            answer.push(Rest {
+                asked,
+                id,
+                number,
+                first,
+                end,
+            });
         }
     }
     Ok(answer)

@@ -44,37 +44,29 @@ impl Served for CounterEntry {
 
     fn answer(&self, source: &mut Source<'_>) -> Result<Answer, ControlError> {
         let arrays = source.wanted(&source.pipeline.info.counters, self.id)?;
-        let arrays = arrays.map(|counter| {
-            let array = Array {
-                id: counter.id,
-                counter: CounterId(counter.number as u32),
-            };
-            (array, &*counter.name, counter.size)
-        });
-        array::cells("counter", self.id, self.index.as_ref(), arrays)
+        let arrays = arrays.map(|it| (it.id, it.number, &*it.name, it.size));
+        array::cells(self, "counter", self.id, self.index.as_ref(), arrays)
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Array {
-    id: u32,
-    counter: CounterId,
-}
-
-impl array::Array for Array {
+impl array::Array for CounterEntry {
     type Cell = CounterData;
 
-    fn cell(&self, switch: &Switch, index: u64) -> Result<CounterData, ControlError> {
-        switch.read_counter(self.counter, index)
+    fn cell(switch: &Switch, number: u32, index: u64) -> Result<CounterData, ControlError> {
+        switch.read_counter(CounterId(number), index)
     }
 
-    fn entity(&self, _: &Pipeline, index: u64, data: &CounterData) -> EntityKind {
-        EntityKind::Counter(CounterEntry {
-            id: self.id,
-            index: index_message(index),
-            data: Some(count_message(*data)),
-        })
+    fn entity(&self, _: &Pipeline, id: u32, index: u64, data: &CounterData) -> EntityKind {
+        cell_entity(id, index, *data)
     }
+}
+
+fn cell_entity(id: u32, index: u64, data: CounterData) -> EntityKind {
+    EntityKind::Counter(CounterEntry {
+        id,
+        index: index_message(index),
+        data: Some(count_message(data)),
+    })
 }
 
 pub(super) fn transfer(transfer: &mut Transfer<'_>) -> Result<(), ControlError> {
@@ -85,11 +77,7 @@ pub(super) fn transfer(transfer: &mut Transfer<'_>) -> Result<(), ControlError> 
         for at in listed.unwrap_or_else(|| (0..counter.size).collect()) {
             let data = switch.read_counter(id, at)?;
             if data.packets | data.bytes != 0 {
-                transfer.modify(EntityKind::Counter(CounterEntry {
-                    id: counter.id,
-                    index: index_message(at),
-                    data: Some(count_message(data)),
-                }));
+                transfer.modify(cell_entity(counter.id, at, data));
             }
         }
     }

@@ -54,39 +54,32 @@ impl Served for MeterEntry {
 
     fn answer(&self, source: &mut Source<'_>) -> Result<Answer, ControlError> {
         let arrays = source.wanted(&source.pipeline.info.meters, self.id)?;
-        let arrays = arrays.map(|meter| {
-            let array = Array {
-                id: meter.id,
-                meter: MeterId(meter.number as u32),
-                counted: self.counter_data.is_some(),
-            };
-            (array, &*meter.name, meter.size)
-        });
-        array::cells("meter", self.id, self.index.as_ref(), arrays)
+        let arrays = arrays.map(|it| (it.id, it.number, &*it.name, it.size));
+        array::cells(self, "meter", self.id, self.index.as_ref(), arrays)
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Array {
-    id: u32,
-    meter: MeterId,
-    counted: bool,
-}
-
-impl array::Array for Array {
+impl array::Array for MeterEntry {
     type Cell = (Option<MeterConfig>, Option<[CounterData; 3]>);
 
-    fn cell(&self, switch: &Switch, index: u64) -> Result<Self::Cell, ControlError> {
-        let counts = switch.read_meter_counts(self.meter, index)?;
-        Ok((switch.read_meter(self.meter, index)?, counts))
+    fn cell(switch: &Switch, number: u32, index: u64) -> Result<Self::Cell, ControlError> {
+        let counts = switch.read_meter_counts(MeterId(number), index)?;
+        Ok((switch.read_meter(MeterId(number), index)?, counts))
     }
 
-    fn entity(&self, _: &Pipeline, index: u64, (config, counts): &Self::Cell) -> EntityKind {
+    fn entity(
+        &self,
+        _: &Pipeline,
+        id: u32,
+        index: u64,
+        (config, counts): &Self::Cell,
+    ) -> EntityKind {
+        let counted = self.counter_data.is_some();
         EntityKind::Meter(MeterEntry {
-            id: self.id,
+            id,
             index: index_message(index),
             config: config.map(config_message),
-            counter_data: self.counted.then(|| colours_message(*counts)),
+            counter_data: counted.then(|| colours_message(*counts)),
         })
     }
 }

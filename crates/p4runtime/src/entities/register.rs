@@ -54,34 +54,23 @@ impl Served for RegisterEntry {
         if let Some(error) = registers.iter().find_map(|it| it.ty.as_ref().err()) {
             return Err(error.clone());
         }
-        let arrays = registers.into_iter().map(|register| {
-            let array = Array {
-                id: register.id,
-                register: RegisterId(register.number as u32),
-            };
-            (array, &*register.name, register.size)
-        });
-        array::cells("register", self.id, self.index.as_ref(), arrays)
+        let arrays = registers.into_iter();
+        let arrays = arrays.map(|it| (it.id, it.number, &*it.name, it.size));
+        array::cells(self, "register", self.id, self.index.as_ref(), arrays)
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Array {
-    id: u32,
-    register: RegisterId,
-}
-
-impl array::Array for Array {
+impl array::Array for RegisterEntry {
     type Cell = Bits;
 
-    fn cell(&self, switch: &Switch, index: u64) -> Result<Bits, ControlError> {
-        switch.read_register(self.register, index)
+    fn cell(switch: &Switch, number: u32, index: u64) -> Result<Bits, ControlError> {
+        switch.read_register(RegisterId(number), index)
     }
 
-    fn entity(&self, pipeline: &Pipeline, index: u64, value: &Bits) -> EntityKind {
-        let register = pipeline.info.registers.get(self.id);
+    fn entity(&self, pipeline: &Pipeline, id: u32, index: u64, value: &Bits) -> EntityKind {
+        let register = pipeline.info.registers.get(id);
         let ty = register.and_then(|register| register.ty.as_ref().ok());
-        cell_entity(self.id, index, ty, value)
+        cell_entity(id, index, ty, value)
     }
 }
 
