@@ -1,7 +1,7 @@
 """The base class of controllers: event handlers and a P4Runtime-shaped client per switch.
 
-The same class is driven in process and in virtual time when simulated, and over gRPC when live. What it decides upon takes
-effect ``reaction_delay_ms`` after the event reaches it; in simulation that is a stated parameter, never zero by accident.
+The same class is driven in process and in virtual time when simulated, and over gRPC when live. Its decisions take effect
+``reaction_delay_ms`` after the event reaches it; in simulation that is a stated parameter, never zero by accident.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ControlPlane(Protocol):
-    """What a controller is attached to."""
+    """The control plane that a controller is attached to."""
 
     @property
     def topology(self) -> Topology:
@@ -35,7 +35,7 @@ class ControlPlane(Protocol):
         """The time on the network's clock."""
 
     def port_is_up(self, switch: str, port: int) -> bool:
-        """Whether a port has a signal now, as far as it is known here: what a controller that starts late must ask."""
+        """Whether a port has a signal now, as far as it is known here. A controller that starts late must ask."""
 
     def secret(self) -> bytes:
         """32 bytes that nobody else can know, others each time; under the virtual clock those of the network's seed."""

@@ -77,7 +77,7 @@ def scenario(
     edge = Direction(rate_bps=RATE_BPS, delay_ms=0.01)
     jitter = Jitter(distribution="uniform", high_ms=jitter_ms) if jitter_ms else None
     core = Direction(rate_bps=RATE_BPS, delay_ms=1.0, jitter=jitter)
-    # What is sent at the same time may overtake under jitter, so nothing begins together.
+    # Packets that are sent at the same time may overtake each other under jitter, so nothing begins together.
     traffic = TrafficFile(
         pairs=[("h1", "h2")],
         udp=[UdpEntry(packets_per_s=UDP_PER_S, payload_bytes=1000)],
@@ -101,7 +101,7 @@ def scenario(
 
 
 def run(given: Scenario, out: Path, *, seed: int = 1, console: Console | None = None) -> Comparison:
-    """Compares the demo's mechanisms; what ``compare`` writes goes to ``out``, and ``demo.png`` beside it."""
+    """Compares the demo's mechanisms; the files of ``compare`` go to ``out``, and ``demo.png`` beside them."""
     names = mechanisms.with_telemetry(None, mechanisms.STATIC) if given.telemetry else MECHANISMS
     comparison = results.run(given, mechanisms.find(names), [seed], out, console=console)
     draw(comparison, out / "demo.png")

@@ -2,8 +2,8 @@
 
 Every port is sent a frame from time to time (:mod:`holdfast.lldp`, by packet-out), which the switch at the other end hands to its
 controller; both directions together are a link. Any controller can use it whose program knows packet-outs with a port and punts
-LLDP. Hosts are not discovered: they stay where the declared map has them, and their ports take no part. What a controller does
-with the map is not known here.
+LLDP. Hosts are not discovered: they stay where the declared map has them, and their ports take no part. The controller's use of the
+map is not known here.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _TEXTS: dict[str, str] = {
 class Incident:
     """Frames that made no link, of one kind and at one port.
 
-    ``claimed``: the port that the last one named, where that is genuine. ``count``: how many there were.
+    ``claimed``: the port that the last one named, where that is genuine. ``count``: their number.
     """
 
     kind: IncidentKind
@@ -63,11 +63,11 @@ class Incident:
 
 @dataclass(frozen=True)
 class LinkDiscovery:
-    """How links are discovered.
+    """The parameters of link discovery.
 
     ``interval_ms``: from one frame of a port to the next; longer if all ports together would exceed ``frames_per_s``.
-    ``hold_ms``: what is not heard for so long is gone; three and a half intervals unless given. ``settle_ms``: how long there must
-    be nothing new before it is acted on; it should exceed the slowest link's delay. What is gone is acted on at once.
+    ``hold_ms``: a link that is not heard for so long is gone; three and a half intervals unless given. ``settle_ms``: the time
+    without anything new before it is acted on; it should exceed the slowest link's delay. A lost link is acted on at once.
 
     ``ports``: those that may have links, by switch, or 1 to so many of each; without it, those with links in the declared map.
     Ports of declared hosts are left out. ``default_cost``: of links at ports that the map has no cost of. ``on_incident`` is
@@ -189,7 +189,7 @@ class DiscoveredTopology(Topology):
 
 @dataclass
 class _Heard:
-    """Where a port's frames were heard last, and when that ends."""
+    """The port at which a port's frames were heard last, and the time when that ends."""
 
     at: Port
     until_ps: int
@@ -197,7 +197,7 @@ class _Heard:
 
 @dataclass
 class _Sending:
-    """What is to be sent: each port once at most, so that it is bounded."""
+    """A queue of ports to send frames from: each port once at most, so that it is bounded."""
 
     waiting: deque[Port] = field(default_factory=deque)
     is_scheduled: bool = False
@@ -206,7 +206,7 @@ class _Sending:
 
 
 class Discovery:
-    """One controller's discovery. ``reaction_delay_ps``: how late it is told of frames.
+    """One controller's discovery. ``reaction_delay_ps``: the delay with which it is told of frames.
 
     :meth:`prepare`, then :meth:`start`; then :meth:`hear` every packet-in and :meth:`port_changed` every change. ``on_change``
     is called when the map has changed: with what is gone at once, with what is new when all has settled, and when the first round
@@ -257,11 +257,11 @@ class Discovery:
         self.is_settled = False
         """Whether the first round is over, and what it found is known to the controller."""
 
-    # ---- What is known ----
+    # ---- Discovered links and incidents ----
 
     @property
     def incidents(self) -> list[Incident]:
-        """What was heard and made no link: by kind and port, in the order of the first of each."""
+        """Frames that made no link: by kind and port, in the order of the first of each."""
         return list(self._incidents.values())
 
     @property
@@ -395,7 +395,7 @@ class Discovery:
     # ---- The map ----
 
     def port_changed(self, switch: str, port: int, up: bool) -> None:
-        """What goes over a port that went down is gone at once; one that came up is sent a frame, and so is its peer."""
+        """The link of a port that went down is gone at once; a port that came up is sent a frame, and so is its peer."""
         here = (switch, port)
         if here not in self._known:
             return

@@ -25,7 +25,7 @@ class NetworkError(HoldfastError):
 class ParameterError(NetworkError, ValueError):
     """A value that a parameter cannot have.
 
-    ``model``: what has the parameter. ``field``: its name, empty if several make no sense together. ``sentence``: why not.
+    ``model``: the owner of the parameter. ``field``: its name, empty if several make no sense together. ``sentence``: why not.
     """
 
     def __init__(self, model: str, field: str, sentence: str) -> None:

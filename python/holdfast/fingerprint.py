@@ -30,7 +30,7 @@ def fingerprint(module: str) -> str:
 
 
 def _data() -> dict[str, Path]:
-    """What is read when a network runs: programs, and tables of applications."""
+    """Files that are read when a network runs: programs, and tables of applications."""
     return {str(file.relative_to(ROOT)): file for kind in ("*.p4", "*.yaml") for file in ROOT.rglob(kind)}
 
 

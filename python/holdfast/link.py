@@ -141,7 +141,7 @@ class Traces:
         self._lost_in_all = 0
 
     def text(self, file: str) -> str:
-        """What a file holds, for one more direction: a 0 or a 1 at least, and else blanks."""
+        """The text of a file, for one more direction: a 0 or a 1 at least, and else blanks."""
         if file not in self._texts:
             text = read_regular(Path(file), MAX_TRACE_BYTES, NetworkError, "loss trace")
             if text.translate(None, b"01 \t\n\v\f\r"):
@@ -272,7 +272,7 @@ class Ordering(Parameters):
 
     A packet that came before those with lower numbers waits for them, ``max_delay_ms`` at most (POFMaxDelay); of all streams
     together ``buffer_packets`` wait. After ``take_any_ms`` without a packet (POFTakeAnyTime), any number is taken. Numbers have
-    ``sequence_bits`` if that is less than their field's. ``headers``: where the numbers are; without it in the headers that the
+    ``sequence_bits`` if that is less than their field's. ``headers``: the headers that have the numbers; without it those that the
     network's controllers declare (:attr:`holdfast.controller.Controller.sequence_headers`).
     """
 
@@ -422,7 +422,7 @@ class Recirculation(Parameters):
 
 
 class Queueing(Parameters):
-    """Where packets of a switch wait.
+    """The queues in which packets of a switch wait.
 
     ``link``: at the links, behind egress. ``traffic_manager``: in queues between ingress and egress, of which each port has
     ``queues``, the ``priority`` of v1model saying which. ``auto``: the latter if the program reads queue depths or times, or sets
@@ -456,10 +456,10 @@ class Queueing(Parameters):
 
 
 class Processor(Parameters):
-    """What runs the program of a software switch: it takes packets one by one, from whatever port, ``packets_per_s`` on average.
+    """The processor of a software switch: it takes packets one by one, from whatever port, ``packets_per_s`` on average.
 
-    ``service``: each takes the same time, or an exponentially distributed one. While it is busy ``queue_packets`` wait; what comes
-    then is dropped and counted (``queue_drops`` of the node). Tables are those of the end of a packet's time.
+    ``service``: each takes the same time, or an exponentially distributed one. While it is busy ``queue_packets`` wait; packets
+    that come then are dropped and counted (``queue_drops`` of the node). Tables are those of the end of a packet's time.
     """
 
     packets_per_s: float = Field(ge=0.001, le=1e9)

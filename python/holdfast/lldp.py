@@ -1,7 +1,7 @@
 """Link discovery frames (IEEE 802.1AB): a sender's name, its port, the time to live, and an authentication code.
 
-Whoever controls switches says in a frame's last TLV when it was made, and signs all before with a key that nobody else has: hosts
-can send LLDP, but none that counts. Nothing is known here of switches, links, or when frames are sent.
+The controller of the switches says in a frame's last TLV when it was made, and signs all before with a key that nobody else has:
+hosts can send LLDP, but none that counts. Nothing is known here of switches, links, or when frames are sent.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from holdfast.errors import HoldfastError
 ETHERTYPE = 0x88CC
 
 NEAREST_BRIDGE = bytes.fromhex("0180c200000e")
-"""Where frames go: no bridge forwards this address (802.1AB, 7.1)."""
+"""The frames' destination: no bridge forwards this address (802.1AB, 7.1)."""
 
 END, CHASSIS_ID, PORT_ID, TIME_TO_LIVE, ORGANISATIONAL = 0, 1, 2, 3, 127
 """Types of TLVs (802.1AB, table 8-1)."""
@@ -88,7 +88,7 @@ def is_lldp(packet: bytes) -> bool:
 def parse(packet: bytes) -> Lldpdu:
     """Reads a frame, of whomever. Raises :class:`MalformedLldpError`.
 
-    The three mandatory TLVs come first and once; what follows may be missing, unknown, or of other organisations.
+    The three mandatory TLVs come first and once; later ones may be missing, unknown, or of other organisations.
     """
     if not is_lldp(packet):
         raise MalformedLldpError("the frame is not LLDP")

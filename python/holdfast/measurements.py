@@ -15,7 +15,7 @@ from dataclasses import dataclass
 class FlowStatistics:
     """Statistics of a stream's packets, or of pings, at one receiver.
 
-    What too few packets arrived for is None; percentiles are also None without a log of packets.
+    A statistic for which too few packets arrived is None; percentiles are also None without a log of packets.
     """
 
     sent: int
@@ -43,7 +43,7 @@ class FlowStatistics:
 
 @dataclass(frozen=True, slots=True)
 class TcpStatistics:
-    """A TCP connection between modelled hosts. What is not said to be the server's is the client's, which writes."""
+    """A TCP connection between modelled hosts. Fields that are not said to be the server's are the client's, which writes."""
 
     cwnd_bytes: int
     ssthresh_bytes: int
@@ -162,11 +162,11 @@ class BfdStatistics:
     """Sessions begin up, which is not counted."""
     went_down: int
     expired: int
-    """How often the detection time was over."""
+    """The number of times that the detection time was over."""
     changed_ps: int
     """When the state changed last."""
     detection_time_ps: int
-    """How long it waits for a packet now."""
+    """The time that it waits for a packet now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +243,7 @@ class NodeCounters:
 
 @dataclass(frozen=True, slots=True)
 class GroupStatistics:
-    """What a modelled host received of a multicast group. Times are None if nothing arrived."""
+    """The packets of a multicast group that a modelled host received. Times are None if nothing arrived."""
 
     received: int
     """Datagrams, intact, while the host was a member."""
@@ -303,7 +303,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class WallStatistics:
-    """How well the wall clock keeps up."""
+    """Lateness against the wall clock, frames and commands."""
 
     events: int
     max_lateness_ps: int

@@ -50,7 +50,7 @@ from holdfast.topology import Link, PacketGenerator, Topology
 from holdfast.traffic import MembershipVersion, Ping, TcpTransfer, Traffic, UdpStream
 
 _POLL_PS = 50 * PS_PER_MS
-"""How long the controllers' thread waits at most for what the switches send on their streams."""
+"""The longest time that the controllers' thread waits for messages on the switches' streams."""
 
 
 class Network(ABC):
@@ -257,7 +257,8 @@ class Network(ABC):
 
         With ``one_way``, only the direction from ``a`` to ``b`` fails. ``mtbf_s`` is the mean time from the start, or a repair,
         to the next failure, ``mttr_s`` that from a failure to its repair. No failure begins before ``start_s`` (now), none
-        at ``end_s`` or later. What fails when depends on the network's seed and on the name alone, not on what else fails.
+        at ``end_s`` or later. The failures and their times depend on the network's seed and on the name alone, not on other
+        failures.
         """
         for parameter, value_s in (("mtbf_s", mtbf_s), ("mttr_s", mttr_s)):
             if ps_of_s(parameter, value_s) == 0:
@@ -352,7 +353,7 @@ class Network(ABC):
         return self._core.bfd_statistics(switch, port)
 
     def count_drops(self) -> Callable[[], list[Drops]]:
-        """Starts to count what is dropped outside programs; what is given gives the counts. Runs are slower meanwhile."""
+        """Starts to count drops outside programs; the returned function gives the counts. Runs are slower meanwhile."""
         counter = self._core.count_drops()
         return lambda: [Drops(*found) for found in self._core.drops(counter)]
 
@@ -369,7 +370,7 @@ class Network(ABC):
         return self._core.has_traffic_manager(switch)
 
     def packets_generated(self, generator: int) -> int:
-        """How many packets a generator has made, by its number in ``generator_ids``."""
+        """The number of packets that a generator has made, by its number in ``generator_ids``."""
         return self._core.packets_generated(generator)
 
     def node_counters(self, node: str) -> NodeCounters:
@@ -523,7 +524,7 @@ class SimulatedNetwork(Network):
         self._core.join(host, group, sources=list(sources), excludes=excludes, version=version, at_ps=at_ps)
 
     def group_statistics(self, host: str, group: str) -> GroupStatistics:
-        """What a host received of a group. Raises :class:`HoldfastError` if no host of the network has joined any group."""
+        """A host's count of a group's packets. Raises :class:`HoldfastError` if no host of the network has joined any group."""
         return self._core.group_statistics(host, group)
 
     def add_tcp(self, transfer: TcpTransfer) -> int:
@@ -618,7 +619,7 @@ class LiveNetwork(Network):
         return secrets.token_bytes(32)
 
     def wall_statistics(self) -> WallStatistics:
-        """How well the wall clock keeps up, while it runs."""
+        """Its lateness against the wall clock, while it runs."""
         return self._core.wall_statistics()
 
     def __enter__(self) -> Self:
@@ -671,7 +672,7 @@ class LiveNetwork(Network):
 
     @property
     def p4runtime_address(self) -> str:
-        """Where the switches' P4Runtime server listens, for controllers in other processes."""
+        """The address at which the switches' P4Runtime server listens, for controllers in other processes."""
         if self._server is None:
             raise NetworkError("the network is not running")
         return self._server.address

@@ -39,18 +39,18 @@ class Style:
 
 
 STYLES: Mapping[str, Style] = {
-    # What happens when a link fails.
+    # Reactions to a link failure.
     "static": Style("static: no reaction", "#D55E00", "x"),
     "reroute": Style("reroute: controller reacts", "#0072B2", "o"),
     "local": Style("local protection", "#56B4E9", "o"),
     "path": Style("path protection", "#E69F00", "s"),
     "loopback": Style("local loop-back", "#CC79A7", "^"),
     "loopbackvar": Style("loop-back variant", "#000000", "v"),
-    # What happens when it is repaired.
+    # Reactions to its repair.
     "none": Style("none: stays on the backup", "#999999", "x"),
     "electrical": Style("electrical: merge-capable", "#0072B2", "D"),
     "optical": Style("optical: not merge-capable", "#D55E00", "P"),
-    # What the users' TCP does.
+    # TCP variants of the users.
     "newreno": Style("NewReno, slow but steady", "#0072B2", "s"),
     "newreno-impatient": Style("NewReno, impatient", "#56B4E9", "^"),
     "sack": Style("SACK", "#009E73", "o"),
@@ -60,13 +60,13 @@ STYLES: Mapping[str, Style] = {
     "hpcc": Style("HPCC", "#009E73", "P"),
     "dctcp": Style("DCTCP from line rate, marks above 300 kB", "#0072B2", "v"),
     "dctcp-30k": Style("DCTCP, marks above 30 kB", "#56B4E9", "s"),
-    # How P4-Protect's study forwards, and what its receiver accepts.
+    # Forwarding in P4-Protect's study, and acceptance at its receiver.
     "plain": Style("plain: IP router", "#999999", "^"),
     "unprotected": Style("unprotected: P4-Protect, other traffic", "#D55E00", "s"),
     "protected": Style("protected: P4-Protect, 1+1", "#009E73", "D"),
     "window": Style("window: the paper's", "#009E73", "v"),
     "vector": Style("vector: 802.1CB's", "#CC79A7", "o"),
-    # Where a number is from.
+    # The source of a number.
     "kernel": Style("Linux, live", "#D55E00", "D"),
     "simulated": Style("simulated", "#0072B2", "^"),
     "paper": Style("paper", "#999999", "s"),
@@ -78,7 +78,7 @@ STYLES: Mapping[str, Style] = {
 
 
 def style(name: str) -> Style:
-    """How a mechanism looks."""
+    """The style of a mechanism."""
     if name not in STYLES:
         raise HoldfastError(f"there is no style {name!r} (known: {', '.join(STYLES)})")
     return STYLES[name]
@@ -305,7 +305,7 @@ def histograms(
     xlabel: str,
     ylabel: str = "% of the seeds",
 ) -> Figure:
-    """How ``value`` is distributed for each value of ``over``: markers where the bins begin, and the normal distribution's fit."""
+    """The distribution of ``value`` for each value of ``over``: markers where the bins begin, and the normal distribution's fit."""
     if bin_width <= 0:
         raise HoldfastError(f"bin_width is {bin_width:g}; it must be above 0")
     looks = _looks(_distinct(frame, over))
@@ -330,7 +330,7 @@ def histograms(
 
 
 def _reach(values: Sequence[float], lows: Sequence[float], highs: Sequence[float]) -> list[list[float]]:
-    """How far the intervals reach down and up; one that is unknown, as of a single seed, is not drawn."""
+    """The lengths of the intervals below and above the values; one that is unknown, as of a single seed, is not drawn."""
     return [
         [max(0.0, value - low) if math.isfinite(low) else 0.0 for value, low in zip(values, lows, strict=True)],
         [max(0.0, high - value) if math.isfinite(high) else 0.0 for value, high in zip(values, highs, strict=True)],

@@ -42,7 +42,7 @@ def read_regular(path: Path, most_bytes: int, kind: type[HoldfastError], what: s
 
 
 def _read(descriptor: int, most_bytes: int) -> bytes:
-    """Up to that many bytes: what is no number of bytes known in advance, as in /proc, has an end here, too."""
+    """Up to that many bytes: a file of unknown length, as in /proc, has an end here, too."""
     content = bytearray()
     while part := os.read(descriptor, min(1 << 20, most_bytes - len(content))):
         content += part

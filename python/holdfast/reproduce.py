@@ -51,7 +51,7 @@ def run(
     progress: Console | None = None,
     quick: bool = False,
 ) -> dict[str, pl.DataFrame]:
-    """Runs the named parts, or all; returns the comparison of each that has numbers. ``seeds``: how many, from ``first_seed`` on.
+    """Runs the named parts, or all; returns the comparison of each that has numbers. ``seeds``: a number, from ``first_seed`` on.
 
     ``quick``: the experiment's quick version; it raises :class:`ExperimentError` if there is none. ``console`` gets the tables,
     ``progress`` the progress bars.
@@ -100,7 +100,7 @@ def write(setting: Setting, part: Part, finding: Finding) -> pl.DataFrame | None
 
 
 def compare(part: Part, finding: Finding, seeds: int) -> pl.DataFrame | None:
-    """The paper's numbers beside ours, over so many seeds, in the paper's order; what only we have comes last.
+    """The paper's numbers beside ours, over so many seeds, in the paper's order; numbers that only we have come last.
 
     ``verdict`` and the interval that it is on are those of the column's :class:`~holdfast.experiments.Criterion`; null where one of
     the two numbers is missing. A part of which the paper prints no numbers has ours alone.
@@ -164,7 +164,7 @@ def _judged(
 
 
 def counts(comparison: pl.DataFrame) -> dict[str, int]:
-    """Of the paper's numbers: how many have each verdict."""
+    """Of the paper's numbers: the count of each verdict."""
     verdicts = comparison["verdict"].to_list() if "paper" in comparison.columns else []
     return {verdict: verdicts.count(verdict) for verdict in (AGREES, DIFFERS, OPEN, BY_DEFINITION)}
 

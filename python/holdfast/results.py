@@ -17,7 +17,8 @@ def packets(network: Network, flow: int, *, host: str | None = None) -> pl.DataF
     """One row per packet sent and one per further copy that arrived, in the order of sending and arriving.
 
     Columns: ``sequence``, ``sent_ps``, ``received_ps`` (null: lost), ``copy`` (0 the first that arrived), ``reordered`` (RFC 4737:
-    a later packet had arrived before). ``host``: what arrived there and not at the flow's destination, as of a multicast group.
+    a later packet had arrived before). ``host``: the packets that arrived there and not at the flow's destination, as of a
+    multicast group.
     """
     sent = pl.DataFrame(asdict(network.sent(flow)), schema={"sequence": pl.Int64, "sent_ps": pl.Int64})
     received = pl.DataFrame(

@@ -40,12 +40,12 @@ class Scheduler:
     def add_port_change(
         self, controllers: Sequence[Controller], time_ps: int, switch: str, port: int, up: bool
     ) -> None:
-        """What controllers do about a port that changed at that time."""
+        """Schedules the controllers' reactions to a port that changed at that time."""
         for controller in controllers:
             self.add(time_ps + controller.reaction_delay_ps, partial(controller.on_port_change, switch, port, up))
 
     def add_event(self, controllers: Sequence[Controller], time_ps: int, switch: str, event: Event) -> None:
-        """What controllers do about what a switch's client got from its stream at that time."""
+        """Schedules the controllers' reactions to an event that a switch's client got from its stream at that time."""
         for controller in controllers:
             due_ps = time_ps + controller.reaction_delay_ps
             if isinstance(event, PacketIn):

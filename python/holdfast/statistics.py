@@ -23,7 +23,7 @@ MANY = 10_000
 
 @cache
 def student_quantile(confidence: float, degrees: int) -> float:
-    """How many standard errors a two-sided interval of that confidence reaches to each side."""
+    """The number of standard errors that a two-sided interval of that confidence reaches to each side."""
     if not 0 < confidence < 1 or degrees < 1:
         raise SweepError(f"no interval with confidence {confidence:g} and {degrees} degrees of freedom")
     normal = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
@@ -158,7 +158,7 @@ def paired(
     ratio: bool = False,
     confidence: float = 0.95,
 ) -> pl.DataFrame:
-    """Each group against a baseline, seed by seed; what seeds have in common cancels.
+    """Each group against a baseline, seed by seed; effects that seeds have in common cancel.
 
     The baseline of a row is the row with the same seed and the same ``by`` columns except those in ``baseline``, which have the
     values given there. Compared is the difference, or with ``ratio`` the quotient minus 1. Columns: those of :func:`summary`, then
@@ -189,7 +189,7 @@ def paired(
 
 
 def best(frame: pl.DataFrame, over: str, value: str, by: Sequence[str] = (), confidence: float = 0.95) -> pl.DataFrame:
-    """How often each value of the column ``over`` gives the highest ``value`` of its seed, within the groups ``by``.
+    """The frequency with which each value of the column ``over`` gives the highest ``value`` of its seed, within the groups ``by``.
 
     The first of equals wins. Columns: ``by``, ``over``, ``n`` seeds, ``best``, the proportion, and its Wilson interval.
     """

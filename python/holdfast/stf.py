@@ -31,7 +31,7 @@ class Report:
     cases: list[Case]
 
     def count(self, status: str) -> int:
-        """How many ended so."""
+        """The number that ended so."""
         return sum(case.status == status for case in self.cases)
 
     def json(self) -> dict[str, object]:
@@ -81,7 +81,7 @@ def run(
 
 
 def _reason_against(path: Path) -> str:
-    """Why a script is not read: what has no end would be read without end. Empty if it can be; what is not there, the core says."""
+    """The reason not to read a script: one may have no end. Empty if it can be read; the core reports a missing one."""
     if path.exists() and not path.is_file():
         return "the script is not a regular file"
     if path.exists() and path.stat().st_size > MOST_TEXT_BYTES:

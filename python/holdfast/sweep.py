@@ -96,7 +96,7 @@ def run(
     ``jobs``: processes on this machine. ``together``: names in the points; a process goes on with runs that have the same values of
     them as its last one as long as there are any, for functions that keep what such runs have in common. ``ray``: address of a Ray
     cluster instead, or ``local`` to start one of ``jobs``
-    processors. ``console``: where the progress bar goes; nowhere if None. Runs that fail do not stop the others; then it raises
+    processors. ``console``: for the progress bar; none if None. Runs that fail do not stop the others; then it raises
     :class:`holdfast.errors.SweepError`, and a rerun repeats only those. With ``jobs`` above 1 the processes read the script that
     called this again, as those of :mod:`multiprocessing` do: the call belongs under ``if __name__ == "__main__":``.
     """
@@ -221,7 +221,7 @@ def _versions() -> dict[str, Any]:
 class _Journal:
     """Finished runs on disk, a line each, which ends with a checksum.
 
-    What is not a line of the kind (a torn last one, one that was changed) is dropped, and its run repeated.
+    A damaged line (a torn last one, one that was changed) is dropped, and its run repeated.
     """
 
     def __init__(self, file: TextIO) -> None:
@@ -264,7 +264,7 @@ def _journal(path: Path) -> Iterator[_Journal]:
     """The journal, which one sweep at a time can have."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # JSON is ASCII here. Whatever else there is must not hinder, and has as many characters as bytes.
+        # JSON is ASCII here. Other content must not hinder, and has as many characters as bytes.
         opened = path.open("a+", encoding="ascii", errors="surrogateescape", newline="\n")
     except OSError as error:
         raise SweepError(f"cannot write to {path.parent}: {error.strerror}") from None
@@ -350,7 +350,7 @@ class _Bar:
         self._progress.stop()
 
     def advance(self) -> None:
-        """One more run is over. Where there is no terminal, every tenth part of all runs is a line, and what takes long is more."""
+        """One more run is over. Without a terminal, every tenth part of all runs is a line, and long sweeps print more."""
         self._progress.advance(self._task)
         self._finished += 1
         done, total = self._finished, self._total

@@ -27,15 +27,15 @@ from holdfast.fingerprint import fingerprint
 from holdfast.sweep import Run, Sweep, run_one
 
 CONNECT_S = 10.0
-"""How long the head of a Ray cluster may take to answer."""
+"""The time that the head of a Ray cluster may take to answer."""
 
 STOP_S = 2.0
-"""How long a process that was told to stop may take."""
+"""The time that a process that was told to stop may take."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How the run with that index ended: with a row, as JSON, or with an error."""
+    """The outcome of the run with that index: with a row, as JSON, or with an error."""
 
     index: int
     row: str | None
@@ -43,7 +43,7 @@ class Outcome:
 
 
 def execute(sweep: Sweep, index: int, run: Run) -> Outcome:
-    """One run. Whatever it raises is its outcome, except an interruption: a mistake as its sentence, a defect with its place."""
+    """One run. Any exception is its outcome, except an interruption: a mistake as its sentence, a defect with its place."""
     try:
         return Outcome(index, json.dumps(run_one(sweep.function, run.point, run.seed)))
     except HoldfastError as error:
@@ -65,7 +65,7 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self.process: SpawnProcess = context.Process(target=_serve, args=(sweep, theirs, sys.path), daemon=True)
-        # Until it has got to _serve, Ctrl-C would end it with a traceback; what is blocked here it finds blocked.
+        # Until it has got to _serve, Ctrl-C would end it with a traceback; a signal blocked here is blocked there.
         resource_tracker.ensure_running()  # else started with the process, which unblocks again
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:

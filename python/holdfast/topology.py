@@ -24,12 +24,12 @@ from holdfast.link import Bfd, DelayMs, Direction, Processor, Queueing, link_tow
 from holdfast.parameters import LONGEST_S, SHORTEST_MS, Milliseconds, Parameters
 
 FIBRE_KM_PER_MS = 299.792458 * 2 / 3
-"""How far light gets in fibre: two thirds of its speed in vacuum."""
+"""The speed of light in fibre: two thirds of its speed in vacuum."""
 
 EARTH_RADIUS_KM = 6371.0
 
 Position = tuple[float, float]
-"""Where a node is: x and y in any unit; of a geographic topology longitude and latitude in degrees."""
+"""A node's place: x and y in any unit; of a geographic topology longitude and latitude in degrees."""
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -86,10 +86,10 @@ class Host(Parameters):
 
 
 class SwitchNode(Parameters):
-    """A switch; what it does is decided by the program that a network loads into it.
+    """A switch; the program that a network loads into it decides its behaviour.
 
-    ``latency_ms``: what a packet takes through it besides waiting and transmission; with a traffic manager, in each pass.
-    ``processor``: what its packets wait for first, if it can do only so many in a time.
+    ``latency_ms``: a packet's time through it besides waiting and transmission; with a traffic manager, in each pass.
+    ``processor``: its packets wait for it first, if it can do only so many in a time.
     """
 
     name: str
@@ -103,12 +103,12 @@ class SwitchNode(Parameters):
 class Link(Direction):
     """A bidirectional link. Each direction has its own queue and draws its own jitter and loss.
 
-    The queue holds ``queue_packets`` or ``queue_bytes``; the packet being transmitted does not count. ``reverse``: what is
-    different from ``b`` to ``a``. ``detection_delay_ms``: until switches notice a change, if not the network's delay;
+    The queue holds ``queue_packets`` or ``queue_bytes``; the packet being transmitted does not count. ``reverse``: the parameters
+    that differ from ``b`` to ``a``. ``detection_delay_ms``: until switches notice a change, if not the network's delay;
     ``detection_down_ms`` and ``detection_up_ms``: the same for failures and repairs alone. ``bfd``: hellos between switches,
     besides. ``mtu_bytes``: the most bytes behind the Ethernet header; longer frames are dropped and counted, never cut.
-    ``ordering``: what puts packets with sequence numbers in order in front of the link, for hosts behind 1+1 protection that need
-    it.
+    ``ordering``: the function that puts packets with sequence numbers in order in front of the link, for hosts behind 1+1
+    protection that need it.
     """
 
     a: str
@@ -129,7 +129,7 @@ class Link(Direction):
 
     @property
     def ends(self) -> str:
-        """Both ends with their ports, ``a:1-b:2``: what it is called whatever other links there are."""
+        """Both ends with their ports, ``a:1-b:2``: its name, whether or not there are parallel links."""
         return f"{self.a}:{self.a_port}-{self.b}:{self.b_port}"
 
 
@@ -169,7 +169,7 @@ class PacketGenerator(Parameters):
 
 @dataclass(frozen=True)
 class Attachment:
-    """Where a host meets the network."""
+    """The switch and the port of a host."""
 
     host: Host
     switch: str
@@ -305,7 +305,7 @@ class Topology:
     def add_link(self, a: str, b: str, *like: Direction, **parameters: Any) -> Link:
         """Adds a link; ``parameters`` are the fields of :class:`Link`. Ports not given are the next free ones.
 
-        ``like``: what is given by these counts for both directions, where ``parameters`` do not say otherwise.
+        ``like``: directions whose given parameters count for both directions, where ``parameters`` do not say otherwise.
         """
         for direction in like:
             parameters = {**{name: getattr(direction, name) for name in direction.model_fields_set}, **parameters}
@@ -366,7 +366,7 @@ class Topology:
         raise TopologyError(f"there is no link {name!r} (known: {names})")
 
     def link_names(self) -> list[str]:
-        """How :meth:`find_link` knows each of :attr:`links`: ``a-b``, of parallel ones ``a-b#2`` and so on."""
+        """The name of each of :attr:`links` for :meth:`find_link`: ``a-b``, of parallel ones ``a-b#2`` and so on."""
         names = []
         parallel: dict[frozenset[str], int] = {}
         for link in self.links:

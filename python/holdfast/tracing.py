@@ -26,7 +26,7 @@ class _Entry(BaseModel):
 
 
 class Entries(BaseModel):
-    """What an entries file holds.
+    """The content of an entries file.
 
     ``tables``: entries by table name. ``multicast_groups`` and ``clone_sessions``: lists of ``[port, instance]`` by number.
     ``registers``: values by register name and index.

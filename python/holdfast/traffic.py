@@ -23,7 +23,7 @@ Family = Literal["ipv4", "ipv6"]
 """Which version of IP traffic uses."""
 
 MembershipVersion: TypeAlias = Literal["igmpv1", "igmpv2", "igmpv3", "mldv1", "mldv2"]
-"""How a host tells its router what groups it wants (RFC 1112, 2236, 3376; RFC 2710, 3810)."""
+"""The version of the protocol by which a host tells its router the groups it wants (RFC 1112, 2236, 3376; RFC 2710, 3810)."""
 
 CongestionControl: TypeAlias = Literal["newreno", "cubic", "bbr", "dctcp", "hpcc"]
 
@@ -94,7 +94,7 @@ class Ping(Parameters):
 
 
 class TcpOptions(Parameters):
-    """Choices of both ends of a TCP connection; what is not given is the preset's. An option is declared here, and in the core.
+    """Choices of both ends of a TCP connection; the preset gives the others. An option is declared here, and in the core.
 
     ``standard`` is what the current RFCs recommend (``mss`` 1448: 1500 bytes in IPv4, with timestamps). ``ns2-2001`` is the
     simulator of that year with its defaults (``mss`` 960: 1000 bytes in IPv4): a window of 20 packets, an initial window of 2,
@@ -152,7 +152,7 @@ class TcpOptions(Parameters):
 
     @classmethod
     def linux(cls, congestion: Literal["reno", "cubic"], *, family: Family = "ipv4") -> Self:
-        """What Linux does by default, as far as there are options for it.
+        """Linux's defaults, as far as there are options for them.
 
         ``family``: the transfer's, for packets of 1500 bytes.
 
@@ -204,7 +204,7 @@ class TcpTransfer(Parameters):
 
     ``bulk`` always has something to send; ``transfer`` sends ``transfer_bytes`` and closes; ``on-off`` sends bursts of
     ``transfer_bytes``, with ``silence_ms`` after each was acknowledged, both exponentially distributed if ``exponential`` (then
-    these are the means). At ``stop_s`` the application stops: what was not sent by then never is, and the connection closes. A
+    these are the means). At ``stop_s`` the application stops: data not sent by then never are, and the connection closes. A
     burst's short last segment waits for the acknowledgment of those before it (Nagle's algorithm, which ``options`` can switch
     off), and that may be a delayed one. Ports that are not given are chosen: 5001 at the server, from 40000 at the client.
     """

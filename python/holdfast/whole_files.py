@@ -24,9 +24,9 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def write(path: Path, fill: Callable[[Path], object]) -> None:
-    """Has a file filled beside its place, and puts it there. What is there and no regular file (a device, a pipe) is filled itself.
+    """Has a file filled beside its place, and puts it there.
 
-    Raises what ``fill`` raises, and OSError.
+    An existing file that is not regular (a device, a pipe) is filled itself. Raises the errors of ``fill``, and OSError.
     """
     path = Path(os.path.realpath(path))  # a link stays one
     if path.exists() and not path.is_file():

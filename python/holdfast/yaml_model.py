@@ -31,7 +31,7 @@ class _RefusedError(yaml.MarkedYAMLError):
 
 @contextmanager
 def reading(path: Path, kind: type[HoldfastError]) -> Iterator[None]:
-    """Around what reads and parses a file: what hinders that is raised as an error of this kind, with the line if it has one."""
+    """Around code that reads and parses a file: an error there is raised as one of this kind, with the line if it has one."""
     try:
         yield
     except OSError as error:
@@ -86,7 +86,7 @@ def compose(text: str) -> tuple[yaml.SafeLoader, yaml.Node | None]:
 
 
 def _measure(node: yaml.Node, sizes: dict[int, tuple[int, int]], above: set[int]) -> tuple[int, int]:
-    """How many values a node stands for with its aliases followed, and how deeply they are nested; each node is looked at once."""
+    """The number of a node's values with its aliases followed, and the depth of their nesting; each node is looked at once."""
     if id(node) in above:
         raise _refused(node, "an alias that contains itself")
     if id(node) not in sizes:

@@ -48,7 +48,7 @@ def collect(
 ) -> None:
     """Collect telemetry reports (v2.0): flows, paths, latencies, queues and drops.
 
-    What arrives faster than it can be handled is counted; so is what is malformed.
+    Reports that arrive faster than they can be handled are counted; so are malformed ones.
     """
     from holdfast.apps.telemetry import collect as collecting
     from holdfast.apps.telemetry.collector import Limits
@@ -70,7 +70,7 @@ def collect(
 
 
 class FastReroute(StrEnum):
-    """How BIER packets get around a failure without a controller."""
+    """The way that BIER packets take around a failure without a controller."""
 
     NONE = "none"
     TUNNEL = "tunnel"
@@ -78,7 +78,7 @@ class FastReroute(StrEnum):
 
 
 class Protect(StrEnum):
-    """What BIER-FRR gets packets around."""
+    """The element that BIER-FRR gets packets around."""
 
     LINK = "link"
     NODE = "node"

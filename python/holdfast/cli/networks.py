@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 
 
 class Telemetry(StrEnum):
-    """What a comparison can be told by."""
+    """The telemetry that a comparison can use."""
 
     INT = "int"
 
 
 class Scenario(StrEnum):
-    """What ``compare`` compares in place of a topology that is given."""
+    """The subject of ``compare`` in place of a topology that is given."""
 
     BNG = "bng"
 
 
 FIRST_LINKS = 40
-"""How many links of a large topology are shown on a terminal."""
+"""The number of links of a large topology that a terminal shows."""
 
 TelemetryOption = Annotated[
     Telemetry | None,

@@ -27,7 +27,7 @@ class Executor(StrEnum):
 
 
 class Io(StrEnum):
-    """How frames leave a live port."""
+    """The kind of socket by which frames leave a live port."""
 
     AUTO = "auto"
     AF_PACKET = "af_packet"

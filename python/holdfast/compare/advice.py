@@ -30,7 +30,7 @@ def advice(comparison: Comparison) -> str:
     if comparison.unranked is not None:
         return f"{comparison.unranked}."
     static = _static(comparison)
-    # What only seems to lose less than static is no headline where another does for sure.
+    # A mechanism that only seems to lose less than static is no headline where another does for sure.
     sure = (one for one in comparison.summaries if comparison.lost_less(one, static))
     best = next(sure, comparison.summaries[0])
     noise = comparison.noise
@@ -133,7 +133,7 @@ def _part_without_another_way(comparison: Comparison) -> float:
 
 
 def _tcp(comparison: Comparison, named: Sequence[Summary]) -> str:
-    """What TCP loses under those that are named, if it is much under one of them; all the same, if that one loses no packet."""
+    """The loss of TCP under those that are named, if it is large under one of them; all the same, if that one loses no packet."""
     shown = [(one, each) for one in named if (each := one.goodput_lost_percent) is not None]
     if not any(each > TCP_SUFFERS_PERCENT for _, each in shown):
         return ""
@@ -194,7 +194,7 @@ def _equals(comparison: Comparison, chosen: Summary) -> str:
 
 
 def _loss(comparison: Comparison, one: Summary, *, outages: bool) -> str:
-    """What it loses, and, where outages tell, for how long it is out with the failure, and without if that is material."""
+    """Its loss, and, where outages tell, its outage with the failure, and without if that is material."""
     cases = [case for case in comparison.cases if case.mechanism == one.mechanism]
     many = len(comparison.scenario.failures) > 1
     lost = packets(one.lost_mean)
@@ -323,7 +323,7 @@ def _notes_of_promises(comparison: Comparison) -> list[str]:
 
 
 def _resolution(scenario: Scenario) -> str:
-    """How well lost packets and outages are known where nothing is random."""
+    """The resolution of lost packets and outages where nothing is random."""
     intervals = [1000 / entry.packets_per_s for entry in scenario.traffic.udp]
     intervals += [entry.interval_ms for entry in scenario.traffic.ping]
     if not intervals:

@@ -1,11 +1,10 @@
-"""From runs to what they say: a case per mechanism, failure and seed, a summary per mechanism, and the ranking.
+"""From runs to conclusions: a case per mechanism, failure and seed, a summary per mechanism, and the ranking.
 
 *Affected* flows of a failure are those that did worse with it than without, under any mechanism and with any seed: the same flows
-for all of them. A flow with several receivers is counted at each of them. What is a mean over flows is one over the affected ones;
-what is lost, and the longest outage, are over all flows that are not cut off by themselves (a host at a switch that fails has no
-other).
+for all of them. A flow with several receivers is counted at each of them. Means over flows are over the affected ones; losses, and
+the longest outage, are over all flows that are not cut off by themselves (a host at a switch that fails has no other).
 
-What a mechanism loses *to the failure* is what it loses with the failure less what it loses without, with the same seed. Of two
+The loss of a mechanism *to the failure* is its loss with the failure less its loss without, with the same seed. Of two
 mechanisms one is better if it loses less to the failure, or else has the shorter outage, or else carries fewer bytes, each by more
 than a margin (:meth:`Comparison.lost_less`, :meth:`Comparison.back_sooner`). A rank is one more than the number of those that are
 better, so those that cannot be told apart share theirs. Where the runs carry no conclusion at all, there is no rank, and ``doubts``
@@ -61,7 +60,7 @@ FIGURES_SCHEMA = {
 
 @dataclass(frozen=True)
 class Noise:
-    """What two runs of the same may differ by: an outage by so many milliseconds, bytes and times by such a factor.
+    """The differences that two runs of the same may have: an outage by so many milliseconds, bytes and times by such a factor.
 
     Of two mechanisms, what they lose by such a share or by so many packets, their outages by the same share, the part of TCP's
     goodput that they lose by so many percent of it, and the bytes that they carry by so many times those of the baseline.
@@ -84,7 +83,7 @@ SIMULATED = Noise(
 LIVE = Noise(outage_ms=10.0, goodput=0.9, completion=2.0, share=0.2, packets=2.0, goodput_percent=10.0, bytes_ratio=0.1)
 
 FEW_BYTES = 3 * 1448
-"""What connections lose to a failure differs by more than so much: three segments of Ethernet's length."""
+"""Losses of connections to a failure differ by more than this: three segments of Ethernet's length."""
 
 
 class Comparison:
@@ -322,7 +321,7 @@ class Comparison:
 
     @cached_property
     def best_tree_bytes(self) -> float | None:
-        """What the best trees carry."""
+        """The bytes that the best trees carry."""
         return multicast.best_tree_bytes(self.scenario)
 
     def _interval(self, cases: Sequence[Case]) -> tuple[float | None, float | None]:
@@ -340,7 +339,7 @@ class Comparison:
         known = tuple(each for each in found if each is not None)
         return known if len(known) == len(found) else ()
 
-    # ---- What can be told apart ----
+    # ---- Differences beyond noise ----
 
     def lost_less(self, one: Summary, other: Summary) -> bool:
         """Whether one loses less to the failure than the other.
@@ -380,7 +379,7 @@ class Comparison:
         """By packets lost to the failure, or else by the outage, or else by bytes carried.
 
         Where the means of packets differ by more than noise, but the runs cannot confirm it, the outage decides only in the same
-        direction, and bytes do not: who seems to lose more is not ahead for being cheaper.
+        direction, and bytes do not: a mechanism that seems to lose more is not ahead for being cheaper.
         """
         if self.lost_less(one, other) or self.lost_less(other, one):
             return self.lost_less(one, other)
@@ -462,14 +461,14 @@ class Comparison:
         return bool(others) and all(replace(c, seed=self.seeds[0]) == first[c.mechanism, c.failure] for c in others)
 
     def case_frame(self) -> pl.DataFrame:
-        """All cases; what was not counted is null."""
+        """All cases; numbers that were not counted are null."""
         frame = pl.DataFrame([asdict(case) for case in self.cases], infer_schema_length=None)
         if self.uncounted is not None:
             frame = frame.with_columns(pl.lit(None).cast(frame.schema[name]).alias(name) for name in COUNTED_OF_CASE)
         return frame
 
     def summary_of(self, one: Summary) -> dict[str, object]:
-        """As it stands in files; what was not counted is None."""
+        """As it stands in files; numbers that were not counted are None."""
         nothing = dict.fromkeys(COUNTED, None) if self.uncounted is not None else {}
         return {**asdict(one), **nothing}
 
@@ -542,12 +541,12 @@ class Comparison:
         return sorted(self.scenario.failures, key=lambda name: -costs.get(name, 0))
 
     def telemetry_rows(self) -> Iterator[tuple[dict[str, object], TelemetryRow]]:
-        """What INT reported in each run that took place, with its point."""
+        """The INT reports' row of each run that took place, with the run's point."""
         for point, row in self._took_place():
             yield point, json.loads(row["telemetry"])
 
     def telemetry_of(self, mechanism: str, failure: str) -> TelemetryRow | None:
-        """What INT reported with the first seed; None of a failure that nothing noticed."""
+        """The INT reports' row with the first seed; None of a failure that nothing noticed."""
         row = self.row(mechanism, failure, self.seeds[0])
         return None if row["skipped"] else cast(TelemetryRow, json.loads(row["telemetry"]))
 

@@ -1,6 +1,6 @@
 """The pictures of a report, as SVG that takes its colours from the page: curves over time, the network, and the distribution.
 
-Numbers in, text out; what they mean is the report's business. Classes and variables of colour are in ``report.css``.
+Numbers in, text out; their meaning is the report's business. Classes and variables of colour are in ``report.css``.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ DECADES = ("none", "1 to 10", "11 to 100", "101 to 1000", "more")
 
 @dataclass(frozen=True)
 class LinkLook:
-    """How a link is drawn. ``costs``: by mechanism, packets that its failure loses; without, only whether it is ``used``."""
+    """The look of a link. ``costs``: by mechanism, packets that its failure loses; without, only whether it is ``used``."""
 
     name: str
     a: str
@@ -149,7 +149,7 @@ def network(
 ) -> str:
     """The switches where they are, the links between them, and what fails.
 
-    ``ends``: switches whose hosts have traffic. ``switches``: what the failure of each costs, by mechanism, if they fail in turn.
+    ``ends``: switches whose hosts have traffic. ``switches``: the cost of the failure of each, by mechanism, if they fail in turn.
     """
     labelled = LABELLED_SWITCHES[width]
     places = {name: place for name, place in places_of(topology).items() if name in topology.switches}
@@ -198,7 +198,7 @@ def _named(costs: Mapping[str, float]) -> str:
 
 
 def _data(costs: Mapping[str, float]) -> str:
-    """For the page's script: how much the failure costs under each mechanism."""
+    """For the page's script: the cost of the failure under each mechanism."""
     return "".join(f' data-{slug(name)}="{decade(cost)}"' for name, cost in costs.items())
 
 
@@ -220,7 +220,7 @@ def _fit(places: Mapping[str, tuple[float, float]], width: float) -> tuple[dict[
     wide, high = (max(xs) - min(xs)) or 1.0, (max(ys) - min(ys)) or 0.0
     margin_x, margin_y = (70.0 if width == WIDE else 46.0), 34.0
     inner = width - 2 * margin_x
-    # What is narrow may be taller than it is, so that names have room.
+    # A narrow drawing may be taller than the topology is, so that names have room.
     tall = min(max(inner * high / wide, 110.0 if width == WIDE else 200.0), 470.0)
     points = {
         name: (
@@ -291,7 +291,7 @@ class Dots:
 
 
 def distribution(rows: Sequence[Dots], unit: str, *, floor: float, width: float = WIDE) -> str:
-    """A row of dots per mechanism over a logarithmic scale; what is below ``floor`` stands at its left end."""
+    """A row of dots per mechanism over a logarithmic scale; values below ``floor`` stand at its left end."""
     left, row_height = 112.0 if width == WIDE else 94.0, 34.0
     left = max(left, 8 + 6.6 * max((len(row.name) for row in rows), default=0))
     top = max((value for row in rows for value, _ in row.values), default=floor)
@@ -354,7 +354,7 @@ class Line:
 
 
 def growth(lines: Sequence[Line], *, width: float = WIDE) -> str:
-    """Curves over two logarithmic scales, the mechanism's name at the end of each; what is below 0.1 is on the line of zero."""
+    """Curves over two logarithmic scales, the mechanism's name at the end of each; values below 0.1 are on the line of zero."""
     left, right, height = 44.0, width - 124.0, 220.0
     zero, bottom = height - 36, height - 54
     x_top = max((x for each in lines for x, _ in each.points), default=1.0)

@@ -43,7 +43,7 @@ COUNTED = (
 
 @dataclass(frozen=True)
 class Figures:
-    """What became of probes, of one reception or of a whole flow by the rule of :mod:`holdfast.compare.flows`."""
+    """Losses, outages and delays of probes, of one reception or of a whole flow by the rule of :mod:`holdfast.compare.flows`."""
 
     sent: int
     lost: int
@@ -106,10 +106,10 @@ class Case:
 
 @dataclass(frozen=True)
 class Promise:
-    """What a mechanism said it keeps under a failure, and whether it did, at one reception with a seed.
+    """A mechanism's promise under a failure, and whether it kept it, at one reception with a seed.
 
-    ``outage_ms``: for how long it may be out; None: it promises nothing there. ``allowed``: what it may lose then: the packets of
-    that time, and of what is on the wire of what fails; none if it promises no outage.
+    ``outage_ms``: the longest outage it allows; None: it promises nothing there. ``allowed``: the packets it may lose then: those
+    of that time, and those on the wire of the failed element; none if it promises no outage.
     """
 
     mechanism: str

@@ -3,7 +3,8 @@
 Every host is a network namespace with a program of its own (:mod:`holdfast.live.traffic_host`): UDP probes, which go to a group
 that the receivers join if the mechanism's switches copy; echo requests that the other host's kernel answers; the kernel's TCP. The
 switches run the same programs in one network under the wall clock, controllers talk to them over gRPC, and the measures are the
-same. Each run is a network of its own. What is too much for real time, or not the kernel's to do, is refused before anything runs.
+same. Each run is a network of its own. A scenario that is too much for real time, or that the kernel cannot do, is refused before
+anything runs.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ LONGEST_S = 1800
 """A comparison that would take longer is refused."""
 
 RUN_S, HOST_S = 1.5, 0.2
-"""What a run, and each host, takes beside the run's own time, about: interfaces, switches, processes."""
+"""The approximate time that a run, and each host, takes beside the run's own: interfaces, switches, processes."""
 
 ATTEMPTS = 3
 """A run that the machine held up (``LATE_MS``) is made again, so many times in all; and so are a mechanism's runs if the
@@ -198,7 +199,7 @@ def _run(path: str, mechanism: str, seed: int, failure: str) -> RunRow:
     return found
 
 
-# ---- What the hosts are told, and what they say ----
+# ---- Messages to and from the hosts ----
 
 
 def _sent(receptions: Sequence[Reception], *, multicast: bool) -> list[int]:
@@ -210,7 +211,7 @@ def _sent(receptions: Sequence[Reception], *, multicast: bool) -> list[int]:
 
 
 def _given(scenario: Scenario, seed: int, *, multicast: bool) -> dict[str, Told]:
-    """What each host with traffic sends and receives, of each reception by its place in :func:`receptions_of`.
+    """The streams that each host with traffic sends and receives, of each reception by its place in :func:`receptions_of`.
 
     ``multicast``: of a flow with several receivers one stream is sent, to the flow's group, and else one to each receiver.
     """
@@ -280,7 +281,7 @@ def _given(scenario: Scenario, seed: int, *, multicast: bool) -> dict[str, Told]
 
 
 def _seen(scenario: Scenario, outputs: Mapping[str, Seen], *, multicast: bool) -> list[Stream | Connection]:
-    """What became of each reception, from what both ends say of it."""
+    """The measured stream or connection of each reception, from the reports of both ends."""
     receptions = receptions_of(scenario)
     sent = _sent(receptions, multicast=multicast)
     return [
@@ -356,7 +357,7 @@ class _Process:
         self._say(str(start_ns))
 
     def result(self) -> Seen:
-        """What it says at the end."""
+        """Its report at the end."""
         try:
             output, errors = self._process.communicate(timeout=20)
         except subprocess.TimeoutExpired:

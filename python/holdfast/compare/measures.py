@@ -31,7 +31,7 @@ from holdfast.traffic import Ping, TcpTransfer, UdpStream
 
 @dataclass(frozen=True)
 class Stream:
-    """What became of a stream of probes at one receiver.
+    """A stream of probes as seen at one receiver.
 
     ``arrivals`` are first copies, when sent and when received, in the order of arrival.
     """
@@ -46,7 +46,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class Connection:
-    """What became of a TCP connection: new bytes by bin, and for a transfer when the last one came (None: it did not)."""
+    """A TCP connection as seen at its receiver: new bytes by bin, and for a transfer when the last one came (None: it did not)."""
 
     goodput: Sequence[int]
     finished_ps: int | None
@@ -55,7 +55,7 @@ class Connection:
 
 
 def bins_of(scenario: Scenario) -> int:
-    """How many bins a curve has."""
+    """The number of bins of a curve."""
     return -(-round(scenario.times.end_s * 1000) // scenario.bin_ms)
 
 
@@ -122,7 +122,7 @@ def _add(network: SimulatedNetwork, scenario: Scenario, flow: Flow, destination:
 
 @dataclass(frozen=True)
 class Application:
-    """What writes to a connection; fields of :class:`holdfast.traffic.TcpTransfer`."""
+    """The application that writes to a connection; fields of :class:`holdfast.traffic.TcpTransfer`."""
 
     kind: Literal["bulk", "transfer", "on-off"]
     transfer_bytes: int = 0
@@ -157,7 +157,7 @@ def links_used(network: Network) -> list[bool]:
 def simulated(
     network: SimulatedNetwork, scenario: Scenario, instruments: Sequence[Instrument], cut_off: set[str]
 ) -> Measures:
-    """What a simulation that is over has measured."""
+    """The measures of a simulation that is over."""
     seen = [
         _simulated_stream(network, at) if each.flow.is_probe else _simulated_connection(network, scenario, at.flow)
         for each, at in zip(receptions_of(scenario), instruments, strict=True)
@@ -199,7 +199,7 @@ def stream_of(
     """From the logs of both ends: sequence numbers, times of sending and of arrival, in the order of arrival.
 
     These are the numbers that the core has for a simulated stream, but that of a gap what its sender itself was late by does not
-    count, if its interval is to be ``constant``: what happened to the sender is not the network's doing.
+    count, if its interval is to be ``constant``: the sender's delays are not the network's doing.
     """
     first = first_copies(received)
     reordered, highest = 0, -1

@@ -13,7 +13,7 @@ from holdfast.topology import Topology
 
 @dataclass(frozen=True)
 class Setting:
-    """What a mechanism is built for. It may add to the topology, which is its own."""
+    """The setting that a mechanism is built for. The mechanism may add to the topology, which is its own."""
 
     topology: Topology
     flows: Sequence[Ends]
@@ -23,7 +23,7 @@ class Setting:
 
     @property
     def pairs(self) -> list[Pair]:
-        """What a mechanism connects that knows pairs of hosts alone: each source with each receiver, in one direction."""
+        """The pairs for a mechanism that knows pairs of hosts alone: each source with each receiver, in one direction."""
         found: dict[frozenset[str], Pair] = {}
         for ends in self.flows:
             for pair in ends.pairs:
@@ -40,9 +40,9 @@ class Built:
     """A program for all switches and its controller.
 
     ``unprotected``: the source and the receiver to which it cannot protect a flow, of each such flow; known when it has started.
-    ``membership``: what makes a receiver a member of a flow's group (True) or takes it out, if members are the controller's matter.
-    ``promise``: how long the flow may be out at a receiver, at most, when a link or a switch fails, in milliseconds (0: it loses no
-    packet); None where the mechanism promises nothing.
+    ``membership``: the function that makes a receiver a member of a flow's group (True) or takes it out, if members are the
+    controller's matter. ``promise``: the longest outage of the flow at a receiver when a link or a switch fails, in milliseconds
+    (0: it loses no packet); None where the mechanism promises nothing.
     """
 
     program: Program
@@ -56,9 +56,9 @@ class Built:
 class Mechanism:
     """Something that keeps traffic going, or does not. ``colour``: on white, and on black.
 
-    ``multicast``: its switches copy what is sent to a flow's group to all receivers of the flow. ``core_state``: what
-    each switch then holds, in entries and replicas, for flows that neither begin nor end at it. ``with_telemetry``: the same with
-    a program that reports by INT, if there is one.
+    ``multicast``: its switches copy what is sent to a flow's group to all receivers of the flow. ``core_state``: the state that
+    each switch then holds, in entries and replicas, for flows that neither begin nor end at it. ``with_telemetry``: the same with a
+    program that reports by INT, if there is one.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """The registry of what is compared. A mechanism is one :class:`Mechanism` in :data:`MECHANISMS`: a name, and how to build it.
 
-Those of flows with many receivers are in :mod:`holdfast.compare.multicast_mechanisms`. What a mechanism does is in ``apps``; how it
-is measured is not known here. All of them are given the same primary paths where they ask for any.
+Those of flows with many receivers are in :mod:`holdfast.compare.multicast_mechanisms`. The mechanisms' behaviour is in ``apps``;
+their measurement is not known here. All of them are given the same primary paths where they ask for any.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ MECHANISMS: dict[str, Mechanism] = {
 
 
 STATIC, COPIES = "static", "ingress-replication"
-"""What the others are measured against: under flows with one receiver, and if all have several."""
+"""The baseline of the others: under flows with one receiver, and if all have several."""
 
 
 def known() -> dict[str, Mechanism]:

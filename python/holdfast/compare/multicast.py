@@ -31,14 +31,14 @@ WIRE_OVERHEAD_BYTES = 8 + 20 + 14 + 24
 """Of a UDP packet: UDP, IPv4 and Ethernet headers, and what the physical layer adds to a frame."""
 
 GROUP_COUNTS = (1, 3, 10, 30, 100, 300, 1000)
-"""Where the curve of the core state is computed."""
+"""The numbers of groups for which the curve of the core state is computed."""
 
 JOINS = 40
 """Receivers whose joins are measured, at most."""
 
 
 def best_tree_bytes(scenario: Scenario) -> float | None:
-    """What the best trees of all flows carry in a run; None if there is traffic whose packets are not known beforehand."""
+    """Bytes that the best trees of all flows carry in a run; None if there is traffic whose packets are not known beforehand."""
     if scenario.traffic.tcp or scenario.traffic.ping:
         return None
     return sum(
@@ -88,7 +88,7 @@ def _core(states: Sequence[int], groups: int) -> CoreState:
 
 
 def join_cost(network: Network, built: Built, flows: Sequence[Ends]) -> tuple[float | None, float | None]:
-    """Updates, and switches that they go to, of a join; means. Whoever was a member is one again."""
+    """Updates, and switches that they go to, of a join; means. Members before are members again after."""
     pairs = [(ends, receiver) for ends in flows if ends.group is not None for receiver in ends.receivers]
     if built.membership is None or not pairs:
         return None, None

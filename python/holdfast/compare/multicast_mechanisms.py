@@ -1,4 +1,4 @@
-"""The registry's part for flows with several receivers: who copies, and who reacts to a failure.
+"""The registry's part for flows with several receivers: the switches that copy, and those that react to a failure.
 
 Memberships are static: the receivers of a flow are members of its group from the beginning.
 """
@@ -48,7 +48,7 @@ def _ipmc_program() -> Program:
 
 def _copies(setting: Setting) -> Built:
     controller = RouterController(reroute=False, reaction_delay_ms=setting.reaction_delay_ms)
-    # Who receives is told to the source alone.
+    # Only the source is told the receivers.
     return Built(_router_program(), controller, membership=lambda ends, receiver, joins: None)
 
 
@@ -98,7 +98,7 @@ def _bier_program(*, one_plus_one: bool) -> Program:
 
 @dataclass(frozen=True)
 class _Way:
-    """How a BIER domain survives a failure."""
+    """The way that a BIER domain survives a failure."""
 
     reroute: bool = False
     frr: FastReroute = "none"
@@ -106,7 +106,7 @@ class _Way:
     one_plus_one: bool = False
 
     def scheme(self, topology: Topology) -> Scheme:
-        """What its switches hold follows from."""
+        """The scheme that gives its switches' entries."""
         trees = SUB_DOMAINS if self.one_plus_one else {0: shortest}
         return Scheme(number_switches(topology), trees, frr=self.frr, protect=self.protect)
 
@@ -142,7 +142,7 @@ def _failure(topology: Topology, name: str) -> Failure:
 
 
 class _Covered:
-    """What fast reroute promises, by the coverage of the plan before the failure: a pair that it covers is out until detection."""
+    """The promise of fast reroute, by the coverage of the plan before the failure: a pair that it covers is out until detection."""
 
     def __init__(self, topology: Topology, controller: BierController, detection_delay_ms: float) -> None:
         self._topology, self._controller, self._detection_delay_ms = topology, controller, detection_delay_ms
@@ -166,7 +166,7 @@ class _Covered:
 
 
 class _TwoWays:
-    """What 1+1 promises: a pair of which one way stays loses nothing."""
+    """The promise of 1+1: a pair of which one way stays loses nothing."""
 
     def __init__(self, topology: Topology, controller: BierController) -> None:
         self._topology, self._controller = topology, controller

@@ -23,7 +23,7 @@ CANDIDATES = 64
 
 LEAST_PACKETS_PER_S = 20
 COPIES_PER_S = 16_000
-"""What all receivers together get, at most..."""
+"""The most packets that all receivers together get..."""
 
 MOST_PACKETS_PER_S = 500
 """...and of one group. All copies together take no more than a third of the slowest link, if they met there."""
@@ -52,7 +52,7 @@ def draw(topology: Topology, count: int, receivers: int = RECEIVERS) -> list[End
 
 
 def default(topology: Topology, through: Iterable[frozenset[str]] = (), *, live: bool = False) -> TrafficFile:
-    """What is offered. ``through``: as in :func:`holdfast.compare.traffic_file.default`."""
+    """The offered traffic. ``through``: as in :func:`holdfast.compare.traffic_file.default`."""
     wanted = min(LIVE_GROUPS if live else GROUPS, max(1, len(topology.hosts) // 2))
     groups = _through(topology, list(through), wanted, LIVE_RECEIVERS if live else RECEIVERS)
     copies = sum(len(ends.receivers) for ends in groups)

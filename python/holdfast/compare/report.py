@@ -1,6 +1,6 @@
 """The report: one HTML file that needs nothing else, to be read in a browser, printed or mailed.
 
-Pictures are SVG in the page; what is around them is :mod:`holdfast.compare.page`'s. What the numbers are is
+Pictures are SVG in the page; the page around them is :mod:`holdfast.compare.page`'s. The numbers are
 :mod:`holdfast.compare.comparison`'s business.
 """
 
@@ -94,7 +94,7 @@ def _subtitle(comparison: Comparison) -> str:
 
 def _columns(comparison: Comparison) -> list[Column]:
     many, seeds = len(comparison.scenario.failures) > 1, len(comparison.seeds)
-    # What is lost and for how long is nobody's merit if the runs carry no conclusion; the price is known all the same.
+    # Losses and outages are no mechanism's merit if the runs carry no conclusion; the price is known all the same.
     counted = comparison.uncounted is None
     lost_less, back_sooner = (
         None if comparison.unranked is not None else test for test in (comparison.lost_less, comparison.back_sooner)
@@ -241,7 +241,7 @@ def _receivers(comparison: Comparison) -> str:
 
 
 def _rule(comparison: Comparison) -> str:
-    """What the order and bold numbers mean."""
+    """The meaning of the order and of bold numbers."""
     noise = comparison.noise
     bold = (
         f"Bold: cannot be told from the best of the column, where any can, by more than {noise.goodput_percent:g}"
@@ -401,7 +401,7 @@ def _over_time(comparison: Comparison) -> str:
 
 
 def _telemetry(comparison: Comparison) -> str:
-    """What INT reported about ports around the failure; of several, around the one that cost most."""
+    """INT's reports about ports around the failure; of several, around the one that cost most."""
     failure = comparison.costliest_failures()[0]
     heads = "".join(
         f"<th>{interval}<small>latency, \N{MICRO SIGN}s</small></th><th>{NONE}<small>queue, packets</small></th>"
@@ -434,7 +434,7 @@ def _telemetry(comparison: Comparison) -> str:
 
 
 ZOOM_S = 0.4
-"""How much of the time after the failure is shown enlarged, unless a controller takes longer."""
+"""The part of the time after the failure that is shown enlarged, unless a controller takes longer."""
 
 
 def _lanes(comparison: Comparison, failure: str) -> str:
@@ -495,7 +495,7 @@ def _lanes(comparison: Comparison, failure: str) -> str:
 
 
 def _probe_factor(comparison: Comparison) -> int:
-    """How many of the runs' bins make one of the picture's."""
+    """The number of the runs' bins that make one of the picture's."""
     scenario = comparison.scenario
     sent = sum(comparison.row(comparison.baseline, NO_FAILURE, comparison.seeds[0])["sent"])
     per_bin = sent * scenario.bin_ms / 1000 / scenario.times.end_s

@@ -96,7 +96,7 @@ def _rows(frame: pl.DataFrame) -> list[Row]:
 
 
 def summary(comparison: Comparison) -> dict[str, object]:
-    """What ``summary.json`` has: the givens, the mechanisms in the order of their ranks, the advice and the notes."""
+    """The content of ``summary.json``: the givens, the mechanisms in the order of their ranks, the advice and the notes."""
     scenario = comparison.scenario
     topology = scenario.topology
     return {

@@ -1,4 +1,4 @@
-"""The row of a run, as it is kept in files: what the instruments fill in, and a comparison reads. Nothing is computed here.
+"""The row of a run, as it is kept in files: the instruments fill it in, and a comparison reads it. Nothing is computed here.
 
 Lists of ``sent`` to ``jitter_ms`` have a number for each reception of probes (:func:`holdfast.compare.flows.of_kind`: UDP, then
 pings), those of goodput for each connection without an end, and ``completion_ms`` for each transfer.
@@ -12,7 +12,7 @@ CurveColumn = Literal["delivered_curve", "goodput_curve"]
 
 
 class Measures(TypedDict):
-    """What :mod:`holdfast.compare.measures` finds."""
+    """The measures of :mod:`holdfast.compare.measures`."""
 
     wire_bytes: int
     sent: list[int]
@@ -31,7 +31,7 @@ class Measures(TypedDict):
 
 
 class PortRow(TypedDict):
-    """What INT reports say about an output port in an interval."""
+    """The INT reports' statistics of an output port in an interval."""
 
     switch: str
     to: str
@@ -44,7 +44,7 @@ class PortRow(TypedDict):
 
 
 class TelemetryRow(TypedDict):
-    """What INT reports say about a run."""
+    """The INT reports' statistics of a run."""
 
     reports: int
     reports_lost: int
@@ -57,7 +57,7 @@ class TelemetryRow(TypedDict):
 
 
 class RunRow(Measures, total=False):
-    """The whole row. What failed without anybody's noticing is ``skipped``, and has nothing else."""
+    """The whole row. The row of a failure that nothing noticed is ``skipped``, and has nothing else."""
 
     skipped: bool
     links_used: list[bool]

@@ -1,9 +1,9 @@
 """One run: a mechanism under one failure. This is what :mod:`holdfast.sweep` calls, and what its results depend on.
 
 Building a network of a hundred switches takes much longer than running it for two seconds. So a process builds it once for a
-mechanism and a seed, runs it until shortly before the failure, and forks for every failure: what the child does to its copy is that
-run. The undisturbed run is a child, too. What carried nothing in it is not failed at all: nothing that travels could notice, and
-the undisturbed run's numbers are that run's (a test runs such failures all the same and compares).
+mechanism and a seed, runs it until shortly before the failure, and forks for every failure: the child's work on its copy is that
+run. The undisturbed run is a child, too. A link or switch that carried nothing in it is not failed at all: nothing that travels
+could notice, and the undisturbed run's numbers are that run's (a test runs such failures all the same and compares).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def is_used(topology: Topology, failure: str, links_used: Sequence[bool]) -> boo
 
 
 def setting_of(path: str, scenario: Scenario) -> Setting:
-    """What a mechanism is built for, with a topology of its own."""
+    """The setting that a mechanism is built for, with a topology of its own."""
     topology, flows = scenarios.fresh_topology(path), scenario.traffic.flows()
     if scenario.telemetry:
         telemetry.add_collector(topology, flows)
@@ -102,7 +102,7 @@ class Prepared:
     def run(self, failure: str, *, skip: bool = True) -> RunRow:
         """The row of a failure; of what is not used :data:`SKIPPED`, unless ``skip`` is False."""
         if self._undisturbed is None:
-            # What is there now is never looked at by the collector, so children do not copy it.
+            # The collector never looks at the objects that exist now, so children do not copy them.
             gc.collect()
             gc.freeze()
             self._undisturbed = _in_child(lambda: self._finish(NO_FAILURE))
@@ -156,7 +156,7 @@ def measured(point: Mapping[str, Any], _: int) -> RunRow:
 
 
 class _Answer(TypedDict, total=False):
-    """What a child says: a row, or one of the others."""
+    """A child's answer: a row, or one of the others."""
 
     row: RunRow
     mistake: str
@@ -164,7 +164,7 @@ class _Answer(TypedDict, total=False):
 
 
 def _in_child(work: Callable[[], RunRow]) -> RunRow:
-    """What ``work`` returns, done by a copy of this process, so that this one stays as it is."""
+    """The result of ``work``, done by a copy of this process, so that this one stays as it is."""
     reader, writer = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()

@@ -29,11 +29,11 @@ NO_FAILURE = "none"
 """The failure of the undisturbed run."""
 
 ALL, NODES = "all", "nodes"
-"""What ``fail`` can be beside one link or switch: every link between switches in turn, or every switch."""
+"""Values of ``fail`` beside one link or switch: every link between switches in turn, or every switch."""
 
 
 MULTICAST: Final = "multicast"
-"""What ``traffic`` can be beside a file: groups that are drawn for the topology."""
+"""A value of ``traffic`` beside a file: groups that are drawn for the topology."""
 
 
 class Times(Checked):
@@ -62,7 +62,7 @@ class Times(Checked):
 
 
 def times(given: Mapping[str, float]) -> Times:
-    """From the command's options; what is wrong is one sentence."""
+    """From the command's options; the error for a wrong one is one sentence."""
     try:
         return Times.model_validate(given)
     except ValidationError as error:
@@ -74,7 +74,7 @@ ALL_FAILURES = {"before_s": 0.5, "down_s": 1.5, "after_s": 0.5}
 """With ``--fail all`` there are as many runs as links, and with ``nodes`` as switches, so each is shorter."""
 
 DRAIN_S = 0.5
-"""What is still on its way at the end of the traffic gets that long to arrive."""
+"""Packets that are still on their way at the end of the traffic get that long to arrive."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Scenario:
 
     @property
     def failed(self) -> str:
-        """What fails in turn, in words: ``link`` or ``switch``, and in the plural if there are several."""
+        """The elements that fail in turn, in words: ``link`` or ``switch``, and in the plural if there are several."""
         switches = self.failures[0] in self.topology.switches
         if len(self.failures) == 1:
             return "switch" if switches else "link"
@@ -131,7 +131,7 @@ class Scenario:
 
 
 class Written(TypedDict):
-    """What :meth:`Scenario.write` leaves and :func:`read` needs."""
+    """The content of the file that :meth:`Scenario.write` leaves and :func:`read` needs."""
 
     topology: str
     traffic: dict[str, object]
@@ -144,7 +144,7 @@ class Written(TypedDict):
 
 @lru_cache(maxsize=2)
 def read(path: str) -> Scenario:
-    """What :meth:`Scenario.write` has written; the failures are the runs' business. Not to be changed: it is shared."""
+    """The scenario from :meth:`Scenario.write`; the failures are the runs' business. Not to be changed: it is shared."""
     file = Path(path)
     content: Written = json.loads(file.read_text(encoding="utf-8"))
     return Scenario(
@@ -238,7 +238,7 @@ def link_names(topology: Topology) -> list[str]:
 
 
 def _failures(topology: Topology, fail: str) -> tuple[tuple[str, ...], list[frozenset[str]]]:
-    """What fails in turn, and for a single failure what traffic should lead through."""
+    """The elements that fail in turn, and for a single failure those that traffic should lead through."""
     if fail == ALL:
         if not (names := link_names(topology)):
             raise ScenarioError(f"{topology.name}: there are no links between switches that could fail")

@@ -1,4 +1,4 @@
-"""``--telemetry int``: what INT reports say about latency and queues of output ports, before, during and after a failure.
+"""``--telemetry int``: latency and queues of output ports in INT reports, before, during and after a failure.
 
 A mechanism's routers run ``telemetry.p4`` instead of their own program, which routes alike: TCP and UDP carry INT-MD through the
 network, and the switch of the receiver reports each packet to a collector, a host beside the others. Packets are longer for that,
@@ -65,7 +65,7 @@ def _program() -> Program:
 
 
 def router(setting: Setting, *, reroute: bool) -> Built:
-    """What routes like the router of :mod:`holdfast.apps.router`, and reports."""
+    """A program and controller that route like the router of :mod:`holdfast.apps.router`, and report."""
     watch = [Watch(protocol=protocol, instructions=INSTRUCTIONS, hops=HOPS, drops=False) for protocol in (6, 17)]
     controller = TelemetryController(
         watch,

@@ -24,7 +24,7 @@ def number(value: float | None, *, sign: bool = False) -> str:
 
 
 def title(comparison: Comparison) -> str:
-    """What was compared, in two lines of which a narrow terminal makes more."""
+    """The subject of the comparison, in two lines of which a narrow terminal makes more."""
     scenario, times = comparison.scenario, comparison.scenario.times
     topology = scenario.topology
     what = f"each of {len(scenario.failures)} {scenario.failed}" if len(scenario.failures) > 1 else scenario.failures[0]
@@ -100,7 +100,7 @@ MULTICAST: list[Column] = [
 
 
 def telemetry_table(comparison: Comparison) -> Table:
-    """What INT reported around the failure that cost most: latency in microseconds and queue in packets, mean / largest."""
+    """INT's reports around the failure that cost most: latency in microseconds and queue in packets, mean / largest."""
     failure = comparison.costliest_failures()[0]
     result = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     result.add_column("INT", style="bold", no_wrap=True)

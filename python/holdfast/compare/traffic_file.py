@@ -14,10 +14,11 @@
     ping:
       - {source: h1, destination: h6, interval_ms: 10}
 
-Times are ``start_s`` from the beginning, or ``after_failure_s`` from the failure, before which it is negative. What has no end
-of its own goes on until the end. A flow with several receivers is copied by the network under a mechanism that can (it is sent to
-a multicast group), and by its source under all others. UDP packets and echo requests are a million per second at most in all, 100
-million in a run, and connections 20,000; a packet counts once for each receiver. Hosts are checked here; networks are not known.
+Times are ``start_s`` from the beginning, or ``after_failure_s`` from the failure, before which it is negative. Traffic that has no
+end of its own goes on until the end. A flow with several receivers is copied by the network under a mechanism that can (it is sent
+to a multicast group), and by its source under all others. UDP packets and echo requests are a million per second at most in all,
+100 million in a run, and connections 20,000; a packet counts once for each receiver. Hosts are checked here; networks are not
+known.
 """
 
 from __future__ import annotations
@@ -54,13 +55,13 @@ LIVE_PAIRS, LIVE_TCP_PAIRS, LIVE_PROBES_PER_S = 6, 3, 2000
 PROBE_PAYLOAD_BYTES = 100
 PROBE_WIRE_BITS = (PROBE_PAYLOAD_BYTES + 28 + 14 + 24) * 8
 PROBES_PER_S = (20, 500)
-"""At most, and at least if there are two pairs: where links are slower, there are fewer pairs..."""
+"""At most, and at least if there are two pairs: with slower links there are fewer pairs..."""
 
 ALL_PROBES_PER_S = 8000
 """...and no more than so many in the network."""
 
 BULK_BPS = 5_000_000
-"""What a connection of the default traffic takes at most: by its window, or where round trips are short by its application."""
+"""The most that a connection of the default traffic takes: by its window, or where round trips are short by its application."""
 
 MSS = 1448
 BURST_SEGMENTS = 4
@@ -70,7 +71,7 @@ TRANSFER_BYTES, TRANSFERS, TRANSFER_EVERY_MS = 50_000, 4, 100.0
 """Transfers of each pair with TCP, from ``TRANSFER_EVERY_MS`` before the failure on."""
 
 PAIR_BPS = BULK_BPS + TRANSFER_BYTES * 8 * 1000 / TRANSFER_EVERY_MS
-"""What a pair takes at most with its connection and its transfers."""
+"""The most that a pair takes with its connection and its transfers."""
 
 PROBES_SHARE, TCP_SHARE = 1 / 3, 1 / 2
 """Probes take up no more than that of the slowest link if all pairs met there. TCP takes no more than that of any link, if each
@@ -101,7 +102,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Ends:
-    """Who sends a flow, and who should receive it. A pair of hosts is the case of one receiver.
+    """The sender of a flow, and its intended receivers. A pair of hosts is the case of one receiver.
 
     ``group``: with several receivers, the multicast group that it is sent to where the network copies packets.
     """
@@ -122,7 +123,7 @@ class Ends:
 
 
 class Entry(Checked):
-    """What all kinds of traffic have. Without ``source`` and ``destination`` it is for every pair of the file."""
+    """The fields of all kinds of traffic. Without ``source`` and ``destination`` it is for every pair of the file."""
 
     source: str | None = None
     destination: str | None = None
@@ -187,8 +188,8 @@ class TcpEntry(Entry):
     """Connections; with ``transfer_bytes`` they end, and the time that they take is measured.
 
     ``count`` of them, one every ``every_ms``. ``rate_bps``: of one without an end, what its application writes at most; it has no
-    more to send, and does not catch up. ``options`` are fields of :class:`holdfast.traffic.TcpOptions`; what is not given is as
-    Linux has it with this ``congestion`` (CUBIC if none is given), or as the ``preset`` has it if one is given.
+    more to send, and does not catch up. ``options`` are fields of :class:`holdfast.traffic.TcpOptions`; options that are not given
+    are as Linux has them with this ``congestion`` (CUBIC if none is given), or as the ``preset`` has them if one is given.
     """
 
     transfer_bytes: ByteCount | None = None
@@ -212,7 +213,7 @@ class TcpEntry(Entry):
         given = self.options or TcpOptions()
         if "preset" in given.model_fields_set:
             return given
-        # Linux's options for Reno are all of BBR's, too: what CUBIC alone has is not among them.
+        # Linux's options for Reno are all of BBR's, too: those that CUBIC alone has are not among them.
         linux = TcpOptions.linux("cubic" if given.congestion in (None, "cubic") else "reno")
         if given.delayed_ack_ms == 0:
             linux = linux.model_copy(update={"quick_ack_segments": None})
@@ -225,7 +226,7 @@ class TcpEntry(Entry):
 
     @property
     def burst_bytes(self) -> int:
-        """What an application of ``rate_bps`` writes at once."""
+        """The bytes that an application of ``rate_bps`` writes at once."""
         return BURST_SEGMENTS * (self.tcp_options().mss or MSS)
 
 
@@ -316,11 +317,11 @@ class TrafficFile(Checked):
 
 
 def default(topology: Topology, through: Iterable[frozenset[str]] = (), *, live: bool = False) -> TrafficFile:
-    """What is offered without a file: probes between up to 50 host pairs, and TCP between up to 16 of these.
+    """The traffic offered without a file: probes between up to 50 host pairs, and TCP between up to 16 of these.
 
     Pairs lie far apart in the order of the hosts. ``through``: links (their two ends) or switches (one name); pairs whose cheapest
-    path leads through one of them come first, so that a single failure meets traffic. How much there is of it follows from the
-    slowest links (``PROBES_SHARE``, ``TCP_SHARE``), so that nothing is lost, but to the failure.
+    path leads through one of them come first, so that a single failure meets traffic. Its amount follows from the slowest links
+    (``PROBES_SHARE``, ``TCP_SHARE``), so that nothing is lost, but to the failure.
     """
     pairs = _default_pairs(topology, list(through))[: LIVE_PAIRS if live else None]
     if not pairs:
@@ -333,7 +334,7 @@ def default(topology: Topology, through: Iterable[frozenset[str]] = (), *, live:
     with_tcp, pair_bps = _tcp_pairs(topology, pairs[: LIVE_TCP_PAIRS if live else TCP_PAIRS[len(pairs) > PAIRS]])
     bulk_bps = pair_bps * BULK_BPS / PAIR_BPS
     transfer_bytes = int(pair_bps * (1 - BULK_BPS / PAIR_BPS) / 8 * TRANSFER_EVERY_MS / 1000)
-    # Whatever begins together fills the same queue.
+    # Transfers that begin together fill the same queue.
     starts_s = [round(TRANSFER_EVERY_MS / 1000 * i / len(with_tcp), 6) for i in range(len(with_tcp))]
     transfers = [
         TcpEntry(
@@ -449,7 +450,7 @@ def _default_pairs(topology: Topology, through: list[frozenset[str]]) -> list[Pa
             break
     pairs = list(known.values())
     if through:
-        # A switch that fails takes its own hosts with it: what begins or ends there says nothing.
+        # A switch that fails takes its own hosts with it: flows that begin or end there say nothing.
         pairs = [
             pair for pair in pairs if not any(switch[end] in name for name in through if len(name) == 1 for end in pair)
         ]

@@ -1,4 +1,4 @@
-"""``holdfast bench --live``: what a switch on Linux interfaces forwards, what it loses, and what it lacks for more.
+"""``holdfast bench --live``: the packets that a switch on Linux interfaces forwards and loses, and its bottleneck.
 
 A sender in one namespace floods a router on veth pairs; another namespace counts what arrives. The sender, the kernel and
 the switch share this machine's processors, as they would in an experiment. Losses are what the counter lacks of what
@@ -29,7 +29,7 @@ SIZES_BYTES = (64, 1500)
 ROUTES = 1000
 FLOWS = 256
 LOSSLESS = 0.001
-"""A rate at which no more than this share is lost is one without loss: what a scheduler's hiccup costs is not held against it."""
+"""A rate at which no more than this share is lost is one without loss: losses by the scheduler are not held against it."""
 
 _PORT_MACS = (bytes.fromhex("020100010000"), bytes.fromhex("020100010001"))
 _SINK_MAC = bytes.fromhex("0200000000ff")
@@ -163,7 +163,7 @@ class _Bench:
         # Opening and closing the sender's sockets takes some of the time, too.
         seconds = report.elapsed_ns / 1e9
         user, kernel = (after - earlier for after, earlier in zip(_thread_times(), times, strict=True))
-        # What is still in the ring gets out.
+        # The frames still in the ring get out.
         time.sleep(0.05)
         after = self._counts()
         arrived, overruns = (a - b for a, b in zip(after, before, strict=True))
@@ -205,7 +205,7 @@ class _Bench:
 def _limit(
     flood: Flood, worker_share: float, kernel_share: float | None, ns_per_packet: float, other_load: float
 ) -> str:
-    """What there is not more of, from what was measured."""
+    """The bottleneck, from the measured numbers."""
     cores = os.cpu_count() or 1
     split = f"{ns_per_packet:.0f} ns per packet"
     if kernel_share is not None:

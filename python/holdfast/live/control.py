@@ -22,14 +22,14 @@ from holdfast.p4runtime.addresses import Access
 from holdfast.p4runtime.server import Server
 
 DIRECTORY = Path("/run/holdfast")
-"""Where sockets are, one per device, beside the locks of sessions."""
+"""The directory of the sockets, one per device, beside the locks of sessions."""
 
 _MAX_REQUEST_BYTES = 4096
 _PATIENCE_S = 10.0
 
 
 def socket_path(device_id: int) -> Path:
-    """Where the switch with this device id listens."""
+    """The socket at which the switch with this device id listens."""
     return DIRECTORY / f"switch-{device_id}.sock"
 
 
@@ -74,7 +74,7 @@ class ControlSocket:
                 try:
                     connection.sendall(json.dumps(self._answer(_read_line(connection))).encode() + b"\n")
                 except OSError:
-                    # Whoever asked has gone.
+                    # The client has gone.
                     continue
 
     def _answer(self, line: bytes) -> Mapping[str, object]:
@@ -139,7 +139,7 @@ def request(device_id: int, **fields: object) -> list[dict[str, object]]:
 
 @dataclass(frozen=True)
 class RunningServer:
-    """Where a running switch has its P4Runtime server, and who may connect."""
+    """The address of a running switch's P4Runtime server, and the clients that may connect."""
 
     device_id: int
     address: str

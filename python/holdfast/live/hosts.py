@@ -1,6 +1,6 @@
 """Linux hosts of a live network: a namespace for each host of a topology, and commands that run in them.
 
-What is measured with them is not known here.
+The measurements made with them are not known here.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def check_machine(tools: Sequence[str] = ("ip", "ping", "iperf3")) -> None:
 def preferred() -> Iterator[None]:
     """Puts the calling thread, and what it starts meanwhile, before all others where that is permitted.
 
-    Whatever else the machine does should hold the wall clock up as little as possible.
+    Other work of the machine should hold the wall clock up as little as possible.
     """
     before = os.getpriority(os.PRIO_PROCESS, 0)
     with suppress(OSError):
@@ -81,7 +81,7 @@ def start(namespace: _core.Namespace, *command: str) -> subprocess.Popen[str]:
 
 
 _SERVERS_START_S = 60
-"""How long iperf3's servers may take to start; on a machine with nothing else to do it is milliseconds."""
+"""The time that iperf3's servers may take to start; on a machine with nothing else to do it is milliseconds."""
 
 
 def wait_listening(namespace: _core.Namespace, ports: tuple[int, ...]) -> None:

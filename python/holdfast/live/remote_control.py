@@ -1,7 +1,7 @@
 """Runs a controller in a process of its own, with P4Runtime over gRPC and a clock.
 
 The switches run elsewhere, and go on when this process is gone. P4Runtime does not tell of ports, so controllers here get no
-``on_port_change`` and take every port for up; what they know of failures comes from counters, packets (also those of
+``on_port_change`` and take every port for up; their knowledge of failures comes from counters, packets (also those of
 :mod:`holdfast.discovery`) and digests.
 """
 

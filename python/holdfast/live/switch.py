@@ -30,7 +30,7 @@ from holdfast.p4runtime.server import Server, TlsFiles
 MAX_PORT = 510
 
 Io = Literal["auto", "af_packet", "af_xdp"]
-"""How frames leave: by an XDP socket, by a packet socket, or by the first if the interface takes it."""
+"""The way that frames leave: by an XDP socket, by a packet socket, or by the first if the interface takes it."""
 
 _NODE = "switch"
 
@@ -40,7 +40,7 @@ _OFFLOADS_HINT = (
 )
 
 _LOOK_S = 1.0
-"""How often a running switch looks whether there is something to say about its ports."""
+"""The interval at which a running switch looks whether there is something to say about its ports."""
 
 
 def parse_port(text: str) -> tuple[int, str]:
@@ -128,7 +128,7 @@ class LiveSwitch:
         return self._network.port_statistics(_NODE, port)
 
     def port_io(self, port: int) -> str | None:
-        """How the frames of a port leave now, ``af_packet`` or ``af_xdp``; None while the switch does not run."""
+        """The way that the frames of a port leave now, ``af_packet`` or ``af_xdp``; None while the switch does not run."""
         return self._network.port_io(_NODE, port)
 
     def port_is_up(self, port: int) -> bool:
@@ -219,7 +219,7 @@ def run(
     hint = _OffloadsHint(console)
     _core.set_up_allocator()  # before the compiler's threads, whose arenas the server's would use
     with suppress(HoldfastError):
-        _core.clean()  # what a run that was killed left behind
+        _core.clean()  # interfaces that a killed run left behind
     live = LiveSwitch(
         program,
         device_id=device_id,
@@ -246,7 +246,7 @@ def run(
 
 
 def _print_statistics(live: LiveSwitch, console: Console) -> None:
-    """What went through, and what did not."""
+    """Prints the statistics of the ports, and the drops by reason."""
     if live.ports:
         rows = [
             {"port": port, "interface": name, **asdict(live.port_statistics(port))} for port, name in live.ports.items()

@@ -405,7 +405,7 @@ def clamp(connection: socket.socket, window_bytes: int) -> None:
 
 
 def tcp_counts(connection: socket.socket) -> Counts:
-    """What the kernel sent again; None of what its version does not tell."""
+    """Retransmitted bytes and timeouts of the kernel's TCP; None of counts that its version does not tell."""
     raw = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 512)
 
     def field(form: str, offset: int) -> int | None:

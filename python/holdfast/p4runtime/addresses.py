@@ -8,11 +8,11 @@ from typing import Literal, TypeAlias
 from holdfast.p4runtime.errors import invalid_argument
 
 Access: TypeAlias = Literal["machine", "certificate", "anybody"]
-"""Who may connect to a server: every process of its machine, a client with a certificate, whoever reaches the address."""
+"""The clients that may connect to a server: every process of its machine, those with a certificate, all that reach the address."""
 
 
 def access_at(address: str, *, certificates: bool) -> Access:
-    """Who may connect to a server at an address that demands certificates or does not."""
+    """The clients that may connect to a server at an address that demands certificates or does not."""
     if certificates:
         return "certificate"
     return "machine" if is_loopback(address) else "anybody"

@@ -1,6 +1,6 @@
 """Write access of clients: the rules of "Client Arbitration and Controller Replication" for one device.
 
-A :class:`Session` is one open stream; how messages travel on it is the transport's business. The election id that wins
+A :class:`Session` is one open stream; the transport moves its messages. The election id that wins
 is the highest ever seen for a role, so a role can be without a primary while backups are connected. A role other than the default
 one is forgotten with its last stream: else names that were used once would keep newcomers out for good. Every role has full
 access to the pipeline: no scheme of role configurations has been agreed upon, so a ``role.config`` is refused, as the

@@ -339,7 +339,7 @@ class Client(ClientSession):
         return [read_entry(self.p4info, info, e.table_entry) for e in self._read(entity)]
 
     def read_default(self, table: str) -> Entry:
-        """What a miss runs."""
+        """The action of a miss."""
         info = self.p4info.tables[table]
         entity = p4runtime_pb2.Entity(table_entry={"table_id": info.id, "is_default_action": True})
         return next(read_entry(self.p4info, info, e.table_entry) for e in self._read(entity))
@@ -533,7 +533,7 @@ class GrpcClient(Client):
         return self._ended is not None
 
     def _outgoing(self) -> Iterator[bytes]:
-        """What goes to the server, in gRPC's thread."""
+        """The messages to the server, in gRPC's thread."""
         while (first := self._requests.get()) is not None:
             if not self._batched or self._requests.empty():
                 yield first

@@ -34,12 +34,12 @@ from holdfast.p4runtime.p4info import message_of
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
 
 API_VERSION = "1.5.0"
-"""Of P4Runtime; what it adds and is optional (backup replicas, modes of one-shot sets) answers UNIMPLEMENTED."""
+"""Of P4Runtime; its optional additions (backup replicas, modes of one-shot sets) answer UNIMPLEMENTED."""
 
 _UPDATES = p4runtime_pb2.WriteRequest.DESCRIPTOR.fields_by_name["updates"].number
 
 _TURN_S = 0.0001
-"""How long a batch leaves the device to others after each slice."""
+"""The time that a batch leaves the device to others after each slice."""
 
 Mappings: TypeAlias = Mapping[str, Mapping[int, int] | Mapping[str, int]]
 """Of translated types (specification, "PSA Metadata Translation"): the switch's value by the controller's, by URI.
@@ -70,8 +70,8 @@ class _Pipeline:
 class Device:
     """A switch as P4Runtime sees it, without a pipeline until a client pushes one or :meth:`load` is called.
 
-    ``executor``: what a pushed program is verified on; give the switch's. ``packet_out`` takes a packet with its
-    packet-out header; by default the switch's own. ``translations``: what values of translated types mean.
+    ``executor``: the one that a pushed program is verified on; give the switch's. ``packet_out`` takes a packet with its
+    packet-out header; by default the switch's own. ``translations``: the meaning of values of translated types.
     ``pipeline_roles``: the roles besides the default one that may set the pipeline.
     """
 
@@ -420,7 +420,7 @@ class Device:
         batch.apply_atomic(self.switch)
 
     def _target(self) -> _Pipeline:
-        """What reads and writes refer to: the saved config if there is one, else the running one."""
+        """The pipeline that reads and writes refer to: the saved config if there is one, else the running one."""
         pipeline = self._saved or self._running
         if pipeline is None:
             raise no_pipeline()

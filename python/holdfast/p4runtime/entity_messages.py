@@ -1,6 +1,6 @@
 """Conversion between a client's values and protobuf messages of entities: keys, actions, entries, replicas.
 
-Names and ids are a :class:`~holdfast.p4runtime.p4info.P4InfoIndex`'s; who sends the messages is not known here.
+Names and ids are a :class:`~holdfast.p4runtime.p4info.P4InfoIndex`'s; the sender of the messages is not known here.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ def to_status(error: P4RuntimeError) -> Proto:
 
 
 DETAILS_BYTES_KEY = "holdfast-error-details-bytes"
-"""Metadata of a call: how many bytes of error details the client takes."""
+"""Metadata of a call: the number of bytes of error details that the client takes."""
 
 
 def fitting_status(error: P4RuntimeError, most_bytes: int) -> tuple[P4RuntimeError, Proto]:

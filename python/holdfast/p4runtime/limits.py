@@ -1,7 +1,7 @@
 """Upper limits of a server's memory and work for its clients; the program gives tables, registers and the like their sizes.
 
-Packets and control share a processor, so a request with too many elements is refused before any work is done. What waits for a
-client that does not read is counted in bytes. A Read is answered in slices, and as many are computed as the client takes.
+Packets and control share a processor, so a request with too many elements is refused before any work is done. Messages that wait
+for a client that does not read are counted in bytes. A Read is answered in slices, and as many are computed as the client takes.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ MAX_QUEUED_ARBITRATIONS = 1024
 MAX_ROLE_NAME_BYTES = 256
 
 MAX_QUEUED_BYTES_IN_ALL = 64 << 20
-"""What :data:`MAX_QUEUED_BYTES` is for one stream, for all streams of a server together."""
+"""The limit as in :data:`MAX_QUEUED_BYTES`, for all streams of a server together."""
 
 MAX_ECHOED_BYTES = 256
 """Of a packet or another payload, in the error that answers the message that it came in."""

@@ -144,7 +144,7 @@ def from_p4data(spec: Proto, types: Proto, data: Proto, depth: int = 0) -> int:
                 return codec.decode_signed(data.bitstring, width) & codec.all_ones(width)
             return codec.decode(data.bitstring, width)
     except P4RuntimeError as e:
-        raise invalid_argument(e.message) from None  # "RegisterEntry": what does not match the type is INVALID_ARGUMENT
+        raise invalid_argument(e.message) from None  # "RegisterEntry": data of another type is INVALID_ARGUMENT
     members = [m.type_spec for m in inner] if kind == "struct" else list(inner)
     values = (data.struct if kind == "struct" else data.tuple).members
     if len(values) != len(members):

@@ -1,7 +1,7 @@
 """P4Info as an index: from names and ids to tables, actions and the rest, checked once.
 
-The protobuf message is a list of lists; controllers look things up here. What a device accepts is for the native core to
-say. It knows nothing of entries or values.
+The protobuf message is a list of lists; controllers look things up here. The native core decides what a device accepts. The index
+knows nothing of entries or values.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class Names(Generic[T]):
         self._by_id: dict[int, T] = {}
         self._by_name: dict[str, list[T]] = {}
         self._found: dict[str, T] = {}
-        """What names were resolved to."""
+        """The objects that names were resolved to."""
         for item in objects:
             if item.id == 0 or item.id in self._by_id:
                 raise invalid_argument(f"P4Info: {kind} '{item.name}'{where} has id {item.id}, which is zero or taken")

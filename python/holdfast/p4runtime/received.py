@@ -75,7 +75,7 @@ class DigestList:
 
 @dataclass(frozen=True)
 class Arbitration:
-    """Who is the primary now."""
+    """The primary now."""
 
     is_primary: bool
     status: str

@@ -11,7 +11,7 @@ from holdfast.p4runtime.errors import P4RuntimeError
 
 @dataclass(frozen=True)
 class ClientRights:
-    """What one client may do; what is not named, it may not."""
+    """The rights of one client; it has no others than those named."""
 
     certificate: str
     """A subject alternative name (DNS, IP address or URI) of its certificate, or the common name."""
@@ -34,7 +34,7 @@ class Rights:
 
 @dataclass(frozen=True)
 class Client:
-    """Who calls, and what that client may do; without rights everything, as on an address of this machine."""
+    """The caller and its rights; without rights it may do everything, as on an address of this machine."""
 
     name: str = ""
     rights: ClientRights | None = None
@@ -66,7 +66,7 @@ class Client:
 class Trust:
     """Of a server that demands certificates: the client behind what gRPC says of a call.
 
-    ``own_certificate``: the server's, in PEM. Whoever shows that one has taken it from the server, and is no client.
+    ``own_certificate``: the server's, in PEM. A caller that shows that one has taken it from the server, and is no client.
     """
 
     def __init__(self, own_certificate: bytes, rights: Rights | None) -> None:

@@ -1,7 +1,6 @@
 """The P4Runtime service over gRPC: devices behind an address.
 
-Only transport: threads, streams, status codes, TLS. What the answers are is :mod:`holdfast.p4runtime.device`'s
-business.
+Only transport: threads, streams, status codes, TLS. The answers are :mod:`holdfast.p4runtime.device`'s business.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ class TlsFiles:
     rights: Rights | None = None
 
     def trust(self) -> Trust | None:
-        """Who the clients are; None if they need no certificates."""
+        """The clients' certificates and rights; None if they need no certificates."""
         if self.client_ca is None:
             return None
         return Trust(read_regular(self.certificate, MOST_PEM_BYTES, HoldfastError), self.rights)
@@ -167,7 +166,7 @@ class _Handled:
 
 
 class _Stream:
-    """What waits to be sent on one stream."""
+    """The messages that wait to be sent on one stream."""
 
     def __init__(self, backlog: _Backlog) -> None:
         self._items: queue.SimpleQueue[tuple[Proto, int] | _End] = queue.SimpleQueue()
@@ -244,7 +243,7 @@ class _Stream:
             self._backlog.give_back(size)
 
     def discard(self) -> None:
-        """The client is gone: what waits for it goes, and nothing more is queued."""
+        """The client is gone: messages that wait for it are discarded, and no more are queued."""
         with self._lock:
             self._over = True
             self._items = queue.SimpleQueue()
@@ -493,7 +492,7 @@ class Server:
         self._devices = _by_id(devices)
         check(address)
         self.access: Access = access_at(address, certificates=tls is not None and tls.client_ca is not None)
-        """Who may connect."""
+        """The clients that may connect."""
         if tls is None and not insecure and self.access == "anybody":
             raise invalid_argument(
                 f"{address} is not loopback: give TLS files, or ask for plaintext with insecure=True"
@@ -524,7 +523,7 @@ class Server:
         self.port = self._listen(address, tls)
         """The port it listens on; 0 for a Unix socket."""
         self.address = address if address.startswith("unix:") else f"{address.rpartition(':')[0]}:{self.port}"
-        """Where clients find it."""
+        """The address for clients."""
         self._stopping = threading.Event()
         self._timer = threading.Thread(target=self._look_after, daemon=True, name="p4runtime-timer")
 
@@ -624,8 +623,8 @@ def _handle_batch(device: Device, session: Session, stream: _Stream, batch: Prot
 def _handlers(servicer: _Servicer) -> grpc.GenericRpcHandler:
     """The service ``p4.v1.P4Runtime``, as the published ``add_P4RuntimeServicer_to_server`` has it, but requests come as bytes.
 
-    gRPC answers INTERNAL to a request that it cannot decode; the handlers answer INVALID_ARGUMENT. What Read answers is serialized
-    already.
+    gRPC answers INTERNAL to a request that it cannot decode; the handlers answer INVALID_ARGUMENT. The answers of Read are
+    serialized already.
     """
     p4 = p4runtime_pb2
 
@@ -666,7 +665,7 @@ def _by_id(devices: Iterable[Device]) -> dict[int, Device]:
 
 
 def _answer(context: grpc.ServicerContext, call: Callable[[], Any]) -> Any:
-    """What the call returns, or the end of the RPC with the status of what it raises."""
+    """The result of the call, or the end of the RPC with the status of the error it raises."""
     try:
         return call()
     except P4RuntimeError as e:
@@ -679,7 +678,7 @@ def _answer(context: grpc.ServicerContext, call: Callable[[], Any]) -> Any:
 
 
 def _details_bytes(context: grpc.ServicerContext) -> int:
-    """How many the details of an error may have."""
+    """The number of bytes that the details of an error may have."""
     given = dict(context.invocation_metadata()).get(DETAILS_BYTES_KEY, "")
     text = given if isinstance(given, str) and given.isdecimal() and len(given) < 10 else ""
     return int(text) if text else limits.ERROR_DETAILS_BYTES

@@ -3,7 +3,7 @@
 gRPC takes about as long for a message of one packet as for one of a hundred, and in Python much longer than a packet's other
 work. A client that wants batches sends an empty one after its arbitration update. A server that knows them answers with an empty
 one, and from then on both may send what waits in one message; any other server answers UNIMPLEMENTED, and messages travel one by
-one. What is in a batch means what it means by itself, in its order.
+one. A message in a batch means the same as by itself, in its order.
 
 The ``Any`` in ``other`` has the type ``holdfast.v1.StreamMessages``: ``message StreamMessages { repeated bytes message = 1; }``,
 serialized ``StreamMessageRequest`` or ``StreamMessageResponse`` messages.
@@ -63,7 +63,7 @@ def is_batch(message: Proto) -> bool:
 
 
 def messages_of(batch: Proto) -> Sequence[bytes]:
-    """What is in a batch. Raises ``google.protobuf.message.DecodeError`` if it is malformed."""
+    """The messages of a batch. Raises ``google.protobuf.message.DecodeError`` if it is malformed."""
     return cast("Sequence[bytes]", _StreamMessages.FromString(batch.other.value).message)
 
 

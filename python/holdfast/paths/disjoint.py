@@ -45,7 +45,7 @@ class Path:
 class NoDisjointPathsError(NetworkError):
     """There are fewer disjoint paths than wanted.
 
-    ``found``: how many there are. ``cut_nodes``, ``cut_links`` (indices): as many nodes and links, of which every path uses one.
+    ``found``: their number. ``cut_nodes``, ``cut_links`` (indices): as many nodes and links, of which every path uses one.
     """
 
     def __init__(self, message: str, found: int, cut_nodes: tuple[str, ...], cut_links: tuple[int, ...]) -> None:
@@ -215,7 +215,7 @@ class _Flow:
         if there is None:
             return False
         for vertex, reached_at in enumerate(distance):
-            # What is beyond the target, or out of reach, is bounded by the target's: reduced costs stay at or above zero.
+            # Distances beyond the target, or out of reach, are bounded by the target's: reduced costs stay at or above zero.
             self.potential[vertex] += there if reached_at is None else min(reached_at, there)
         vertex = self.target
         while vertex != self.source:

@@ -36,7 +36,7 @@ GENERATORS: Mapping[str, Callable[..., Topology]] = {
 
 
 def usage(name: str) -> str:
-    """How a generator is called by name: ``grid:ROWSxCOLUMNS[,hosts=1,...]``."""
+    """The syntax of a generator's call by name: ``grid:ROWSxCOLUMNS[,hosts=1,...]``."""
     parameters = inspect.signature(GENERATORS[name]).parameters.values()
     sizes = [p.name.upper() for p in parameters if p.default is p.empty]
     options = [f"{p.name}={p.default}" for p in parameters if p.default not in (p.empty, None)]
@@ -102,7 +102,7 @@ _RIGHT = ("rate", "delay", "queue")
 
 
 def listing(topology: Topology, most: int | None = None) -> Iterator[str]:
-    """What there is, and a line for each link, those of hosts at the end; of more than ``most`` links only the first ones."""
+    """Counts of nodes and links, and a line for each link, those of hosts last; of more than ``most`` links only the first ones."""
     links = list(zip(topology.link_names(), topology.links, strict=True))
     links.sort(key=lambda named: named[1].a in topology.hosts or named[1].b in topology.hosts)
     yield f"{topology.name}: {len(topology.switches)} switches, {len(topology.hosts)} hosts, {len(links)} links"

@@ -9,8 +9,8 @@ are one link. Edges from a node to itself are left out with a warning. Of the da
 - ``LinkSpeedRaw`` of edges, in bits per second: the link's rate. Otherwise ``default_rate_bps``; a given ``rate_bps`` overrides
   both.
 
-With ``hosts`` each switch gets one host, ``h1`` and so on in the order of the file. What the file says of time, provenance or
-the roles of nodes is not looked at.
+With ``hosts`` each switch gets one host, ``h1`` and so on in the order of the file. Data of the file about time, provenance or the
+roles of nodes are not looked at.
 """
 
 from __future__ import annotations

@@ -252,7 +252,7 @@ def write(topology: Topology) -> str:
 
 
 def _link(link: Link) -> dict[str, Any]:
-    """The ends first. What is given of the other direction counts even if it is what links have by default."""
+    """The ends first. The given parameters of the other direction count even if they are the defaults of links."""
     ends = ("a", "b", "a_port", "b_port")
     found = {**{name: getattr(link, name) for name in ends}, **_options(link, set(ends))}
     if link.reverse is not None:

@@ -30,7 +30,7 @@ OFFER_DELAY_S = 0.005
 """A subscriber whose gateway is another one hears of a gateway that much later, so that each has its part (PADO delay)."""
 
 REDIAL_S = 0.5
-"""How long a subscriber that has lost its session waits before it dials again."""
+"""The time that a subscriber that has lost its session waits before it dials again."""
 
 
 @cache
@@ -62,7 +62,7 @@ class Caller:
 
 @dataclass
 class Online:
-    """What became of a caller: by each time that it came online the time, the session and its gateway."""
+    """A caller's history: for each time that it came online the time, the session and its gateway."""
 
     model: Subscriber
     sessions: list[tuple[float, int, bytes]] = field(default_factory=list)

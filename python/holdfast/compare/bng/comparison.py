@@ -249,7 +249,7 @@ class Comparison:
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def advice(self) -> str:
-        """One sentence: who keeps most, and what that costs."""
+        """One sentence: the mechanism that keeps most, and its cost."""
         first, *others = self.summaries
         if not others:
             return f"Only {first.mechanism} was run: there is nothing to compare it with."
@@ -266,7 +266,7 @@ class Comparison:
         )
 
     def notes(self) -> list[str]:
-        """What a reader of the numbers must know."""
+        """Facts that a reader of the numbers must know."""
         crowd, times = self.scenario.subscribers, self.scenario.times
         found = [
             f"{crowd.subscribers} subscribers (CHAP, IPv4) have {crowd.packets_per_s:g} packets/s in each direction;"

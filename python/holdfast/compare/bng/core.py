@@ -18,7 +18,7 @@ NODE = "core"
 class Core(Controller):
     """Routes. ``gateways``: the core's ports, by gateway, with the MAC address there. Of two announcements, the older one counts.
 
-    What a gateway has announced is withdrawn when the port to it goes down. The reaction delay is also that of announcements.
+    A gateway's announcements are withdrawn when the port to it goes down. The reaction delay is also that of announcements.
     """
 
     def __init__(self, gateways: Mapping[str, tuple[int, str]], server: str, *, reaction_delay_ms: float) -> None:

@@ -1,4 +1,4 @@
-"""The gateways that are compared: how many there are, and of how many planes each is."""
+"""The gateways that are compared: their number, and the number of planes of each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holdfast.errors import ScenarioError
 
 @dataclass(frozen=True)
 class Mechanism:
-    """``gateways``: how many, each with a control plane of its own. ``planes``: forwarding planes behind the balancer of each.
+    """``gateways``: their number, each with a control plane of its own. ``planes``: forwarding planes behind the balancer of each.
 
     With no planes a gateway is one switch. ``colour``: on white, and on black.
     """

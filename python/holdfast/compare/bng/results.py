@@ -55,7 +55,7 @@ def run(
 
 
 def summary(comparison: Comparison) -> dict[str, object]:
-    """What ``summary.json`` has: the givens, the mechanisms in the order of their ranks, the advice and the notes."""
+    """The content of ``summary.json``: the givens, the mechanisms in the order of their ranks, the advice and the notes."""
     scenario = comparison.scenario
     times = scenario.times
     return {

@@ -22,7 +22,7 @@ from holdfast.parameters import PS_PER_MS, PS_PER_S
 
 
 class RunRow(TypedDict):
-    """What a run leaves. Lists are by subscriber or newcomer; curves have a number for each :data:`BIN_MS`."""
+    """The results of a run. Lists are by subscriber or newcomer; curves have a number for each :data:`BIN_MS`."""
 
     sent: list[int]
     lost: list[int]
@@ -87,7 +87,7 @@ def run(world: World, failure: str) -> RunRow:
 
 
 class _Seen:
-    """What became of a subscriber's packets."""
+    """Sent, lost and duplicated packets of a subscriber, and its outage."""
 
     def __init__(self, world: World, flows: tuple[int, int]) -> None:
         network, times = world.network, world.given.times

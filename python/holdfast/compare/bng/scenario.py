@@ -57,7 +57,7 @@ MOST_NEWCOMERS: Final = 10_000
 
 
 class Subscribers(Checked):
-    """How many there are and what they do.
+    """Their number and their traffic.
 
     ``packets_per_s``: UDP of each subscriber in each direction. ``newcomers_per_s``: others that dial while something is down.
     ``keepalive_s``: of LCP echoes, on both sides; a session whose peer has not answered three in a row is over.
@@ -70,7 +70,7 @@ class Subscribers(Checked):
 
 
 class Written(Checked):
-    """What a run needs to know."""
+    """The scenario as a run reads it."""
 
     times: Times
     subscribers: Subscribers
@@ -110,13 +110,13 @@ class Scenario:
 
     @property
     def subscribers(self) -> Subscribers:
-        """Who is behind the gateways."""
+        """The subscribers behind the gateways."""
         return self.given.subscribers
 
 
 @lru_cache(maxsize=2)
 def read(path: str) -> Written:
-    """What :meth:`Written.write` has written."""
+    """Reads the file that :meth:`Written.write` has written."""
     return Written.model_validate_json(Path(path).read_text(encoding="utf-8"))
 
 

@@ -10,7 +10,7 @@ from holdfast.compare.terminal import number
 
 
 def title(comparison: Comparison) -> str:
-    """What was compared, in two lines."""
+    """The subject of the comparison, in two lines."""
     crowd, times = comparison.scenario.subscribers, comparison.scenario.times
     seeds = f", {len(comparison.seeds)} seeds" if len(comparison.seeds) > 1 else ""
     return (
@@ -52,5 +52,5 @@ def table(comparison: Comparison) -> Table:
 
 
 def failures(comparison: Comparison) -> list[str]:
-    """What the failures are."""
+    """The failures, in words."""
     return [f"{name}: {FAILURES[name]}" for name in comparison.scenario.failures]

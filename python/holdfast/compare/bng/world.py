@@ -88,7 +88,7 @@ def _core_mac(number: int) -> str:
 
 
 def topology(mechanism: Mechanism, subscribers: int) -> Topology:
-    """The switches of a mechanism, the subscribers' hosts, and a server; where they are drawn, too."""
+    """The switches of a mechanism, the subscribers' hosts, and a server; with their positions in a drawing."""
     found = Topology(mechanism.name)
     found.add_switch(access.NODE, position=(0.0, 0.0))
     found.add_switch(core.NODE, position=(2.0, 0.0))
