@@ -60,7 +60,7 @@ def bins_of(scenario: Scenario) -> int:
 
 
 class Instrument(NamedTuple):
-    """Where a simulated network counts what a receiver gets: the number of a flow there, and the host, if it is one of several."""
+    """A counter of a receiver's packets in a simulated network: the flow's number there, and the host, if it is one of several."""
 
     flow: int
     host: str | None = None

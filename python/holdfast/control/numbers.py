@@ -10,7 +10,7 @@ from holdfast.errors import NetworkError
 class Numbers:
     """The numbers ``first`` to ``last`` of one kind at one place; ``what`` is said when none is left.
 
-    Those never used come first, in order, and then those given back longest ago: what is still under way for a number's former
+    Those never used come first, in order, and then those given back longest ago: packets still under way for a number's former
     owner should not meet the next one.
     """
 

@@ -29,7 +29,7 @@ class Route:
     hop: Hop | None
 
     def next_hop(self, topology: Topology) -> NextHop:
-        """Where the switch sends the host's packets."""
+        """The next hop of the host's packets."""
         if self.hop is None:
             return to_host(topology, self.destination)
         return over_link(topology, self.switch, self.hop.link)

@@ -1,5 +1,7 @@
-"""A client's session with a device over any transport: the primary, the stream, the pipeline, requests. The content of a device's
-tables and objects is :class:`~holdfast.p4runtime.client.Client`'s subject, and transport that of its subclasses.
+"""A client's session with a device over any transport: the primary, the stream, the pipeline, requests.
+
+The content of a device's tables and objects is :class:`~holdfast.p4runtime.client.Client`'s subject, and transport that of its
+subclasses.
 """
 
 from __future__ import annotations

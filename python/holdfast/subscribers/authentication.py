@@ -12,7 +12,7 @@ from holdfast.subscribers.plane import Line, Rates
 
 @dataclass(frozen=True)
 class Credentials:
-    """Who a subscriber claims to be: a password (PAP), or identifier, challenge and response (CHAP)."""
+    """The credentials of a subscriber: a password (PAP), or identifier, challenge and response (CHAP)."""
 
     user: bytes
     password: bytes | None = None
@@ -37,7 +37,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Verdict:
-    """An authenticator's answer. What is None or empty is the gateway's to choose.
+    """An authenticator's answer. The gateway chooses the values that are None or empty.
 
     ``interim_s``: seconds between interim accounting records. Timeouts are RFC 2865's, 5.27 and 5.28.
     ``classes``: RADIUS Class values, to be repeated in accounting.

@@ -66,7 +66,7 @@ class Chap:
             self._cancel = None
 
     def receive(self, received: bytes) -> None:
-        """A CHAP packet; what is malformed or answers another challenge is silently discarded."""
+        """A CHAP packet; one that is malformed or answers another challenge is silently discarded."""
         if len(received) < 5 or received[0] != _RESPONSE or received[1] != self._identifier:
             return
         length, size = int.from_bytes(received[2:4], "big"), received[4]

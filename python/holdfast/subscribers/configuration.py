@@ -39,7 +39,7 @@ class User(Checked):
 
 
 class Ipv6(Checked):
-    """Where router advertisements' and delegated prefixes come from."""
+    """The source of router advertisements' and delegated prefixes."""
 
     prefixes: IPv6Network
     delegated: IPv6Network | None = None
@@ -60,7 +60,7 @@ class Ipv6(Checked):
 
 
 class Limits(Checked):
-    """What one subscriber, one line and all together may take."""
+    """The limits of one subscriber, one line and all together."""
 
     sessions: Annotated[int, Field(gt=0, le=65_534)] = 65_534
     sessions_per_line: Positive = 8

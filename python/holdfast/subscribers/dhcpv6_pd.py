@@ -84,7 +84,7 @@ def status(code: Status, text: str = "") -> bytes:
 
 @dataclass(frozen=True)
 class Lease:
-    """What a session's client can have. Lifetimes in seconds; T1 and T2 are 0.5 and 0.8 of the preferred one (section 21.21)."""
+    """The offer to a session's client. Lifetimes in seconds; T1 and T2 are 0.5 and 0.8 of the preferred one (section 21.21)."""
 
     prefix: IPv6Network | None
     dns: tuple[IPv6Address, ...] = ()
@@ -104,7 +104,7 @@ _NOTHING = Outcome(None)
 
 
 def respond(message: bytes, server_duid: bytes, lease: Lease, bound: bool) -> Outcome:
-    """Answers a client's message (section 18.3). What is invalid (section 16) gets no answer."""
+    """Answers a client's message (section 18.3). An invalid one (section 16) gets no answer."""
     if len(message) < 4:
         return _NOTHING
     try:

@@ -118,7 +118,7 @@ class Tunnel:
             _ip("addr", "add", f"{IPv4Address(host.ipv4)}/32", "dev", self.name)
             _ip("route", "replace", "default", "dev", self.name)
         if host.ipv6_prefix is not None:
-            with suppress(OSError):  # where IPv6 is off for new devices
+            with suppress(OSError):  # IPv6 may be off for new devices
                 Path(f"/proc/sys/net/ipv6/conf/{self.name}/disable_ipv6").write_text("0", encoding="ascii")
             prefix, length = host.ipv6_prefix
             address = IPv6Address(prefix[:8] + host.interface)
@@ -126,7 +126,7 @@ class Tunnel:
             _ip("-6", "route", "replace", "default", "dev", self.name)
 
     def write(self, packet: bytes) -> None:
-        """A packet from the session, for the kernel; what it does not take is lost."""
+        """A packet from the session, for the kernel; one that it does not take is lost."""
         try:
             os.write(self._file, packet)
         except OSError:

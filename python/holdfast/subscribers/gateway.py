@@ -27,12 +27,12 @@ from holdfast.subscribers.session import Grant, Phase, PppSession, Rules
 _METHODS = {"chap": Authentication.CHAP, "pap": Authentication.PAP}
 
 BATCH_S = 0.002
-"""How long what is to be installed waits for more, so that a storm of setups makes few writes."""
+"""The time that sessions to be installed wait for more, so that a storm of setups makes few writes."""
 
 
 @dataclass(frozen=True)
 class Stored:
-    """What outlives the process: a session with all that its next control plane must know."""
+    """The state that outlives the process: a session with all that its next control plane must know."""
 
     grant: Grant
     accounting_id: str
@@ -48,7 +48,7 @@ class Stored:
 
 
 class Store(Protocol):
-    """Where sessions are kept. Changes of one call are there together or not at all."""
+    """The store of sessions. Changes of one call are there together or not at all."""
 
     def load(self) -> list[Stored]:
         """All that is kept."""
@@ -73,7 +73,7 @@ class Nobody:
 
 @dataclass(frozen=True)
 class Reconciled:
-    """What :meth:`Gateway.reconcile` found: sessions kept, installed again, and removed because nobody knew them."""
+    """The result of :meth:`Gateway.reconcile`: sessions kept, installed again, and removed because nobody knew them."""
 
     kept: int
     reinstalled: int
@@ -151,16 +151,17 @@ class Gateway:
         self._sweeping = self.clock.call_later(self._slice_s, self._sweep)
 
     def stop(self) -> None:
-        """Stops timers; what waits is written. Sessions stay established in the user plane and in the store."""
+        """Stops timers; waiting changes are written. Sessions stay established in the user plane and in the store."""
         self.flush()
         if self._sweeping is not None:
             self._sweeping()
             self._sweeping = None
 
     def reconcile(self) -> Reconciled:
-        """Takes up the sessions of an earlier process. What store and user plane have is kept without a packet lost.
+        """Takes up the sessions of an earlier process.
 
-        What only the store has is installed again; what only the user plane has is removed, and its subscriber gets a PADT.
+        One that both store and user plane have is kept without a packet lost. One that only the store has is installed again; one
+        that only the user plane has is removed, and its subscriber gets a PADT.
         """
         there = self._plane.installed()
         kept = reinstalled = 0
@@ -186,7 +187,7 @@ class Gateway:
         self.flush()
         return Reconciled(kept, reinstalled, len(strangers))
 
-    # What the user plane tells.
+    # Notifications of the user plane.
 
     def receive(self, line: Line, frame: bytes) -> None:
         """A discovery or PPP control frame from a line, without VLAN tags."""
@@ -300,7 +301,7 @@ class Gateway:
             return pppoe.Tag.GENERIC_ERROR, "too many sessions on this line"
         return None
 
-    # What sessions ask for: see session.Owner.
+    # Requests of sessions: see session.Owner.
 
     def send_ppp(self, session: PppSession, protocol: int, payload: bytes) -> None:
         """See :class:`holdfast.subscribers.session.Owner`."""
@@ -372,7 +373,7 @@ class Gateway:
         self._ending[session.id] = session
         self._flush_soon()
 
-    # What operators ask for.
+    # Requests of operators.
 
     def kick(self, session_ids: Iterable[int], cause: Cause = Cause.ADMIN_RESET) -> int:
         """Terminates sessions; returns how many there were."""
@@ -394,7 +395,7 @@ class Gateway:
         session.change_rates(rates)
 
     def pool_use(self) -> Counter[str]:
-        """How much of each pool is taken."""
+        """The number of taken entries of each pool."""
         use = Counter({name: pool.used for name, pool in self._pools.items()})
         for name, prefixes in (("ipv6-prefixes", self._prefixes), ("ipv6-delegated", self._delegations)):
             if prefixes is not None:

@@ -25,7 +25,7 @@ _MRU, _AUTHENTICATION, _MAGIC = 1, 3, 5
 
 
 class Owner(Protocol):
-    """What a link tells."""
+    """The receiver of a link's notifications."""
 
     def link_up(self) -> None:
         """LCP is opened."""

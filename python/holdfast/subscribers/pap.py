@@ -20,7 +20,7 @@ class Pap:
         self._verdict: tuple[int, bytes] | None = None
 
     def receive(self, received: bytes) -> None:
-        """A PAP packet; what is malformed is silently discarded."""
+        """A PAP packet; a malformed one is silently discarded."""
         if len(received) < 4 or received[0] != _REQUEST:
             return
         length = int.from_bytes(received[2:4], "big")

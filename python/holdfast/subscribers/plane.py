@@ -74,7 +74,7 @@ class UserPlane(Protocol):
         """Usage of sessions, in the order given; a session that is not installed is absent."""
 
     def installed(self) -> dict[int, Session]:
-        """What the data plane forwards, read back from it: for reconciliation after a restart."""
+        """The sessions that the data plane forwards, read back from it: for reconciliation after a restart."""
 
     def send(self, line: Line, frame: bytes) -> None:
         """Sends an Ethernet frame, written without VLAN tags, to a line; the user plane adds the line's tags."""
@@ -84,7 +84,7 @@ class UserPlane(Protocol):
 
 
 class ForwardingPlanes(Protocol):
-    """What operators ask of a user plane of several forwarding planes. Raises a HoldfastError for one that is not there."""
+    """Operators' requests to a user plane of several forwarding planes. Raises a HoldfastError for one that is not there."""
 
     @property
     def planes(self) -> dict[str, int]:

@@ -1,6 +1,6 @@
-"""Pools of IPv4 addresses, of IPv6 prefixes and of session ids: what is free, without a list of all.
+"""Pools of IPv4 addresses, of IPv6 prefixes and of session ids: the free ones, without a list of all.
 
-What came back waits behind what was never given, so that late packets of one subscriber do not meet the next.
+Those that came back wait behind those never given, so that late packets of one subscriber do not meet the next.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Pool(Generic[T]):
 
     @property
     def used(self) -> int:
-        """How many are taken."""
+        """The number that are taken."""
         return len(self._used)
 
     def take(self) -> T | None:

@@ -175,7 +175,7 @@ class Automaton:
         self._answer: tuple[int, bytes] = (0, b"")
         self._received = b""
 
-    # What subclasses define.
+    # Methods that subclasses define.
 
     def wishes(self) -> Options:
         """The options of our Configure-Request; by default none."""
@@ -210,7 +210,7 @@ class Automaton:
         """Handles a code above 7; False if there is none such."""
         return False
 
-    # What owners do.
+    # Methods for owners.
 
     @property
     def opened(self) -> bool:
@@ -249,7 +249,7 @@ class Automaton:
         return self._identifier
 
     def receive(self, received: bytes) -> None:
-        """A packet of this protocol. What is invalid is silently discarded (section 5)."""
+        """A packet of this protocol. An invalid one is silently discarded (section 5)."""
         if len(received) < 4 or self.state <= State.STARTING:
             return
         code, identifier, length = received[0], received[1], received[2] << 8 | received[3]

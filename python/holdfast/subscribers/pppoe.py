@@ -63,7 +63,7 @@ class MalformedError(HoldfastError):
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """A discovery packet. Tags are in the packet's order; what follows End-Of-List is not there."""
+    """A discovery packet. Tags are in the packet's order; those after End-Of-List are not there."""
 
     destination: bytes
     source: bytes
@@ -164,7 +164,7 @@ class Cookies:
 
 @dataclass(frozen=True, slots=True)
 class SetupRequest:
-    """A valid PADR: who asks for a session. Circuit and remote id are the access node's words (TR-101), empty without them."""
+    """A valid PADR: a request for a session. Circuit and remote id are the access node's words (TR-101), empty without them."""
 
     line: Line
     mac: bytes
@@ -224,7 +224,7 @@ class Concentrator:
         return Discovery(padi.source, self.mac, Code.PADO, 0, tags).write()
 
     def request(self, padr: Discovery, line: Line, now_s: float) -> SetupRequest | bytes:
-        """What a PADR asks for, or the PADS with an error tag that answers it. Raises :class:`MalformedError`.
+        """The request of a PADR, or the PADS with an error tag that answers it. Raises :class:`MalformedError`.
 
         A PADR without a valid cookie gets no answer: its source may be forged.
         """

@@ -366,7 +366,7 @@ class RadiusClient:
         self.events["dead"] += self.dead_until[server] is None
         self.dead_until[server] = self._clock.now() + self._settings.dead_s
         self._probing[server] = None
-        # What else waits for this server would wait in vain.
+        # Other requests that wait for this server would wait in vain.
         stranded = [each for each in self._under_way.values() if each.server == server]
         for each in stranded:
             self._release(each)
@@ -387,7 +387,7 @@ class RadiusClient:
 
 
 def verdict(reply: Any) -> Verdict:
-    """What an Access-Accept or Access-Reject says. Attributes of a wrong length are as if they were not there."""
+    """The verdict of an Access-Accept or Access-Reject. Attributes of a wrong length are as if they were not there."""
     message = b" ".join(reply.get(REPLY_MESSAGE, [])).decode(errors="replace")
     if reply.code != pyrad.AccessAccept:
         return Verdict(False, message)

@@ -30,13 +30,13 @@ from holdfast.subscribers.store import SqliteStore
 from holdfast.subscribers.users import UserList
 
 DIRECTORY = Path("/run/holdfast")
-"""Where operators' sockets are, one for each gateway, by its name."""
+"""The directory of operators' sockets, one for each gateway, by its name."""
 
 _WAITING = 20_000
 """Frames from the user plane that wait for the control plane; more are dropped, and counted."""
 
 _BEGINNINGS = 500
-"""PADIs that wait: who has no room asks again."""
+"""PADIs that wait: a subscriber whose PADI is dropped asks again."""
 
 _PADI = DISCOVERY + bytes((0x11, Code.PADI))
 
@@ -48,7 +48,7 @@ _LINE = 1 << 16
 _COMMIT_S = 0.02
 
 _ANSWER_S = 120.0
-"""How long an operator's request may take: a plane with many sessions is handed over, and packets may be on their way long."""
+"""The time that an operator's request may take: a plane with many sessions is handed over, and packets may be on their way long."""
 
 
 class BufferedRandom:
@@ -124,7 +124,7 @@ class RadiusSockets:
         self.client: RadiusClient | None = None
 
     def transmit(self, server: int, accounting: bool, channel: int, data: bytes) -> None:
-        """Sends; what the kernel does not take is lost, as on a network."""
+        """Sends; a packet that the kernel does not take is lost, as on a network."""
         key = server, accounting, channel
         if key not in self._sockets:
             self._sockets[key] = self._open(*key)
@@ -173,7 +173,7 @@ class _AuthorizationProtocol(asyncio.DatagramProtocol):
 
 
 def operator_socket(name: str) -> Path:
-    """Where the gateway of this name takes operators' requests."""
+    """The socket at which the gateway of this name takes operators' requests."""
     return DIRECTORY / f"bng-{name}.sock"
 
 
@@ -183,7 +183,7 @@ class Service:
     def __init__(self, configuration: Configuration, plane: UserPlane, planes: ForwardingPlanes | None = None) -> None:
         """Must be made within a running event loop. Raises :class:`LiveError` if the state file cannot be opened.
 
-        ``planes``: what operators may drain, if the user plane has several.
+        ``planes``: those that operators may drain, if the user plane has several.
         """
         loop = asyncio.get_running_loop()
         self._planes = planes
@@ -285,7 +285,7 @@ class Service:
             writer.write(json.dumps(answer).encode() + b"\n")
             await writer.drain()
         except (OSError, TimeoutError):
-            pass  # whoever asked has gone
+            pass  # the client has gone
         finally:
             writer.close()
 
@@ -318,7 +318,7 @@ class Service:
         loop = asyncio.get_running_loop()
         done, began = asyncio.Event(), loop.time()
         (self._planes.drain if verb == "drain" else self._planes.undrain)(name, done.set)
-        # The event loop's thread has written everything by now; what is left is the time that packets may still be on their way.
+        # The event loop's thread has written everything by now; it remains to wait while packets may be on their way.
         switched = loop.time()
         await done.wait()
         return {
@@ -328,7 +328,7 @@ class Service:
         }
 
     def sessions(self, with_usage: bool = False) -> list[dict[str, Any]]:
-        """What operators see of each session."""
+        """A row for operators of each session."""
         usages = self.plane.usage(self.gateway.sessions) if with_usage else {}
         rows = []
         for each in self.gateway.sessions.values():
@@ -370,7 +370,7 @@ class Service:
             )
             await writer.drain()
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, IndexError):
-            pass  # not a request, or whoever asked has gone
+            pass  # not a request, or the client has gone
         finally:
             writer.close()
 

@@ -38,7 +38,7 @@ class Phase(Enum):
 
 @dataclass(frozen=True)
 class Rules:
-    """What holds for all sessions of a gateway."""
+    """The parameters of all sessions of a gateway."""
 
     name: str
     authentication: tuple[Authentication, ...]
@@ -53,7 +53,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Grant:
-    """What a subscriber was given when it was accepted."""
+    """The values that a subscriber was given when it was accepted."""
 
     user: str
     session: Session
@@ -257,7 +257,7 @@ class PppSession:
                 self.ipv6cp.open()
                 self.ipv6cp.up()
 
-    # What LCP tells.
+    # Notifications of LCP.
 
     def link_up(self) -> None:
         """LCP is opened: the subscriber says who it is."""

@@ -1,6 +1,6 @@
 """Sessions and accounting records on disk (SQLite), so that neither ends with the process.
 
-What a call has written outlives a kill of the process; accounting records may share a write that comes soon. After a crash of the
+A call's writes outlive a kill of the process; accounting records may share a write that comes soon. After a crash of the
 machine, the last moments may be missing.
 """
 
@@ -156,7 +156,7 @@ def _dump(value: Stored | Record) -> str:
 
 @lru_cache(maxsize=4096)
 def _plain(session: Session) -> dict[str, object]:
-    """What is written several times while a session is set up, and then again with its records."""
+    """A session as plain values: written several times while it is set up, and then again with its records."""
     addresses = ("ipv4", "ipv6_interface", "ipv6_prefix", "delegated")
     texts = {name: None if (value := getattr(session, name)) is None else str(value) for name in addresses}
     return vars(session) | texts | {"line": vars(session.line), "mac": session.mac.hex(), "rates": vars(session.rates)}

@@ -28,10 +28,10 @@ class Timer(Protocol):
 
 @dataclass(frozen=True)
 class Account:
-    """Who dials, and what for. ``pap``: insists on PAP. ``max_payload`` above 1492 asks for it by RFC 4638.
+    """The credentials and the wishes of a subscriber. ``pap``: insists on PAP. ``max_payload`` above 1492 asks for it by RFC 4638.
 
-    ``redial_s``: how long after a lost session it dials again; None never. ``keepalive_s``: seconds between LCP Echo-Requests while
-    LCP is open, None for none; when ``keepalive_failures`` in a row are not answered, the session is lost.
+    ``redial_s``: the time after a lost session until it dials again; None never. ``keepalive_s``: seconds between LCP Echo-Requests
+    while LCP is open, None for none; when ``keepalive_failures`` in a row are not answered, the session is lost.
     """
 
     user: str
@@ -51,7 +51,7 @@ class Account:
 
 @dataclass
 class Counts:
-    """What has happened to a subscriber."""
+    """Counts of a subscriber's packets and sessions."""
 
     sent: dict[str, int] = field(default_factory=dict)
     unexpected: int = 0
@@ -118,7 +118,7 @@ class Subscriber:
         text = f"{self._seed} {self._generation} {what}".encode() + self.mac
         return hashlib.sha256(text).digest()[:size]
 
-    # What its user does.
+    # Actions of its user.
 
     def dial(self) -> None:
         """Looks for a gateway."""

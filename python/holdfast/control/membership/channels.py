@@ -60,7 +60,7 @@ def _by_switch(places: Iterable[PortKey]) -> dict[str, frozenset[int]]:
 
 
 def memberships_of(channels: Channels) -> dict[tuple[PortKey, Address], Filter]:
-    """The memberships that have these channels: what a controller that takes over reads back."""
+    """The memberships that have these channels: a controller that takes over reads them back."""
     takers: dict[Address, set[PortKey]] = {}
     for (source, group), switches in channels.items():
         if source is None:
@@ -96,7 +96,7 @@ class ChannelTable:
         self._groups: dict[Address, _Group] = {}
 
     def change(self, place: PortKey, group: Address, before: Filter, after: Filter) -> list[ChannelChange]:
-        """A port's filter of a group changed; what that changes of channels."""
+        """The changes of channels by a change of a port's filter of a group."""
         state = self._groups.setdefault(group, _Group())
         switch, port = place
         mentioned = state.included.keys() | state.excluded.keys()

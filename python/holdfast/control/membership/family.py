@@ -37,7 +37,7 @@ class Family:
     code_bits: int
     response_unit_ps: int
     group_at: int
-    """Where a query has its group."""
+    """The offset of the group in a query."""
     address_of: Callable[[bytes], Address]
     """Of packed bytes, with a cache: the addresses in use are few, and heard often."""
 
@@ -79,7 +79,7 @@ class Family:
         return encoded(query.max_response_ps // self.response_unit_ps, self.code_bits)
 
     def behind_group(self, query: Query) -> bytes:
-        """What a query of the latest version has behind its group."""
+        """The bytes behind the group in a query of the latest version."""
         flags = query.suppress << 3 | (query.robustness if query.robustness < 8 else 0)
         rest = struct.pack("!BBH", flags, encoded(query.interval_s, 4), len(query.sources))
         return rest + b"".join(source.packed for source in query.sources)

@@ -16,7 +16,7 @@ EXCLUDED = 0
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What is forwarded: from these sources alone, or from all but these. Without sources, ``INCLUDE`` is no membership."""
+    """The sources to forward from: these alone, or all but these. Without sources, ``INCLUDE`` is no membership."""
 
     excludes: bool = False
     sources: frozenset[Address] = frozenset()
@@ -36,7 +36,7 @@ EVERYTHING = Filter(excludes=True)
 
 @dataclass(slots=True)
 class Asked:
-    """What a report makes the querier ask: for listeners of the group, and for those of sources."""
+    """The questions that a report makes the querier ask: for listeners of the group, and for those of sources."""
 
     group: bool = False
     sources: Iterable[Address] = ()
@@ -106,7 +106,7 @@ class GroupFilter:
     # ---- Timers ----
 
     def lower(self, due_ps: int, *, group: bool, sources: Iterable[Address]) -> None:
-        """Somebody asked: what nobody answers for expires by then."""
+        """Somebody asked: a group or source that nobody answers for expires by then."""
         if group and self.group_due_ps is not None:
             self.group_due_ps = min(self.group_due_ps, due_ps)
         for source in sources:

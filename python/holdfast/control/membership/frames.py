@@ -1,4 +1,4 @@
-"""IGMP and MLD in Ethernet frames: what a switch hands to its controller, and what the controller sends out of a port."""
+"""IGMP and MLD in Ethernet frames: those from a switch to its controller, and those that the controller sends out of a port."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ETHERTYPE_IPV4, ETHERTYPE_IPV6 = b"\x08\x00", b"\x86\xdd"
 
 
 def parse(frame: bytes) -> tuple[Address, Message]:
-    """Who says what in a frame. Raises :class:`MalformedError` if it is no message of IGMP or MLD."""
+    """The sender and the message of a frame. Raises :class:`MalformedError` if it is no message of IGMP or MLD."""
     if len(frame) < 14:
         raise MalformedError(Malformed.TRUNCATED)
     ethertype = frame[12:14]

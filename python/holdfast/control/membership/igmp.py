@@ -28,13 +28,13 @@ QUERY, REPORT_V1, REPORT_V2, LEAVE, REPORT_V3 = 0x11, 0x12, 0x16, 0x17, 0x22
 
 ALL_SYSTEMS = IPv4Address("224.0.0.1")
 REPORTS_V3 = IPv4Address("224.0.0.22")
-"""Where general queries go, and reports of version 3."""
+"""The destinations of general queries, and of reports of version 3."""
 
 ROUTER_ALERT = bytes((0x94, 4, 0, 0))
 """The option in the IP header (RFC 2113)."""
 
 RESPONSE_V1_PS = 10 * PS_PER_S
-"""What a query of version 1 stands for (RFC 3376, 7.2.1)."""
+"""The response time of a query of version 1 (RFC 3376, 7.2.1)."""
 
 LONGEST_RESPONSE_PS = IGMP.longest_response_ps
 

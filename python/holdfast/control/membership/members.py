@@ -80,7 +80,7 @@ class StaticMembers:
 
     @property
     def channels(self) -> Channels:
-        """What is wanted now. It changes with joins and leaves."""
+        """The channels wanted now. They change with joins and leaves."""
         return self._table.channels
 
     def members(self, joined: Channel) -> list[str]:

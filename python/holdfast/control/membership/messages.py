@@ -29,7 +29,7 @@ class RecordKind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What a report says of one group."""
+    """A report's record of one group."""
 
     kind: RecordKind
     group: Address

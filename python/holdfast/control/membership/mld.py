@@ -28,7 +28,7 @@ QUERY, REPORT_V1, DONE, REPORT_V2 = 130, 131, 132, 143
 
 ALL_NODES = IPv6Address("ff02::1")
 REPORTS_V2 = IPv6Address("ff02::16")
-"""Where general queries go, and reports of version 2."""
+"""The destinations of general queries, and of reports of version 2."""
 
 ROUTER_ALERT = bytes((5, 2, 0, 0))
 """The option in the Hop-by-Hop header (RFC 2711), for MLD."""
@@ -41,7 +41,7 @@ _HEADER = 40
 def parse(packet: bytes) -> tuple[IPv6Address, Message]:
     """The source address of an IP packet and the message in it. Raises :class:`MalformedError` if there is none.
 
-    What RFC 3810 (6.2) has every node check is checked: link-local source, hop limit 1, Router Alert.
+    The checks of RFC 3810 (6.2) for every node are made: link-local source, hop limit 1, Router Alert.
     """
     if len(packet) < _HEADER:
         raise MalformedError(Malformed.TRUNCATED)

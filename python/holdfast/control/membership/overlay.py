@@ -117,7 +117,7 @@ class Overlay:
 
     @property
     def channels(self) -> Channels:
-        """What is wanted now. It changes as changes are told; copy it to keep it."""
+        """The channels wanted now. They change as changes are told; copy them to keep them."""
         return self._table.channels
 
     def changed(self, handler: Handler) -> None:
@@ -183,7 +183,7 @@ class Overlay:
         return True
 
     def filters(self, place: PortKey) -> dict[Address, Filter]:
-        """What a port wants, by group."""
+        """The filters of a port, by group."""
         found: dict[Address, Filter] = {}
         for version in (4, 6):
             if (querier := self._queriers.get((place, version))) is not None:
@@ -231,7 +231,7 @@ class Overlay:
         self._call_back()
         self._tell(changes)
 
-    # ---- What follows ----
+    # ---- Outcomes ----
 
     def _take(self, place: PortKey, querier: Querier, outcome: Outcome) -> list[ChannelChange]:
         assert self._plane is not None

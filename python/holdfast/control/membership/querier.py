@@ -1,4 +1,4 @@
-"""A router's part of IGMP or MLD on one port, without I/O: what is heard and what time it is go in, queries and changes come out.
+"""A router's part of IGMP or MLD on one port, without I/O: messages and the time go in, queries and changes come out.
 
 RFC 3376 (6 and 7.3), RFC 3810 (7 and 8.3), RFC 4604 (2.2). It does not know switches, frames, or the other ports.
 
@@ -33,7 +33,7 @@ from holdfast.control.membership.messages import (
 from holdfast.parameters import PS_PER_S, Parameters, ps_of_s
 
 LONGEST_INTERVAL_S = decoded(0xFF, 4)
-"""What the Querier's Query Interval Code can say."""
+"""The longest interval of the Querier's Query Interval Code."""
 
 MOST_SOURCES = {4: 366, 6: 89}
 """Of a query in 1500 bytes, by version of IP (RFC 3376, 4.1.8; RFC 3810, 5.1.10)."""
@@ -63,7 +63,7 @@ class QuerierParameters(Parameters):
 
     @property
     def last_member_queries(self) -> int:
-        """How often a querier asks for last members; by default as often as the robustness says."""
+        """The number of times that a querier asks for last members; by default as often as the robustness says."""
         return self.last_member_query_count or self.robustness
 
     @property
@@ -90,7 +90,7 @@ class QuerierParameters(Parameters):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a port wants of a group now, and what it wanted."""
+    """A port's filter of a group, now and before."""
 
     group: Address
     before: Filter
@@ -99,7 +99,7 @@ class Change:
 
 @dataclass(slots=True)
 class Outcome:
-    """What follows from a message or from the time."""
+    """The consequences of a message or of the time."""
 
     queries: list[Query] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
@@ -149,7 +149,7 @@ class Querier:
 
     @property
     def groups(self) -> dict[Address, Filter]:
-        """What the port wants, by group."""
+        """The filters of the port, by group."""
         return {group: state.wanted for group, state in self._groups.items()}
 
     @property
@@ -179,7 +179,7 @@ class Querier:
         state.expire(now_ps)
         self._arm(group, state)
 
-    # ---- What is heard ----
+    # ---- Received messages ----
 
     def heard(self, source: Address, message: Message, now_ps: int) -> Outcome:
         """Takes a message from an address of the port."""

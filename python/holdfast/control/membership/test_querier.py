@@ -83,7 +83,7 @@ class Tables:
 
     def pass_time(self, now_ps: int) -> None:
         expired = {it for it, due_ps in self.x.items() if due_ps <= now_ps}
-        # Sources and group may expire at different times before now; what matters is the order of the two.
+        # Sources and group may expire at different times before now; only the order of the two matters.
         if self.excludes and self.group_due_ps <= now_ps:
             self.excludes, self.y = False, set()
         elif self.excludes:
@@ -141,7 +141,7 @@ def test_any_history_equals_the_tables(
 
 
 def sent(router: Querier, until_ps: int) -> list[tuple[int, Query]]:
-    """What the router sends until then, with the time in milliseconds."""
+    """The queries that the router sends until then, with the time in milliseconds."""
     found = []
     while (due_ps := router.next_ps) <= until_ps:
         found += [(due_ps // (S_PS // 1000), query) for query in router.due(due_ps).queries]
@@ -285,7 +285,7 @@ def test_the_lower_address_asks() -> None:
     assert router.is_querier
 
 
-# ---- What is refused ----
+# ---- Refused messages ----
 
 
 def test_groups_that_nobody_forwards_and_ssm() -> None:

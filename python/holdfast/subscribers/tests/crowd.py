@@ -22,7 +22,7 @@ from holdfast.subscribers.subscriber import Account, Subscriber
 ECHO_PORT = 7
 PAYLOAD = 64
 _LAST_S = 1.0
-"""How long the last answers are waited for."""
+"""The time to wait for the last answers."""
 
 
 class Traffic:
@@ -59,7 +59,7 @@ class Traffic:
         self._back_s[number] = self._loop.time()
 
     async def stop(self) -> dict[str, object]:
-        """What became of the packets. ``outage_ms``: from the first that was lost to the last."""
+        """Counts of the packets, and the outage. ``outage_ms``: from the first that was lost to the last."""
         self._task.cancel()
         await asyncio.sleep(_LAST_S)
         sent, count = len(self._sent_s), len(self._hosts)

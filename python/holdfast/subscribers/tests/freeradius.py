@@ -179,7 +179,7 @@ class FreeRadius:
 
 
 def radclient(port: int, kind: str, attributes: Mapping[str, str]) -> str:
-    """What Debian's radclient says of a ``coa`` or ``disconnect`` request to a port."""
+    """The output of Debian's radclient for a ``coa`` or ``disconnect`` request to a port."""
     text = ", ".join(f'{name} = "{value}"' for name, value in attributes.items())
     done = subprocess.run(
         ["radclient", "-x", "-t", "3", "-r", "1", f"127.0.0.1:{port}", kind, SECRET],

@@ -1,4 +1,4 @@
-"""A gateway's YAML: what is wrong is said with its line."""
+"""A gateway's YAML: an error is reported with its line."""
 
 from __future__ import annotations
 

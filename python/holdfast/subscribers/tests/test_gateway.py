@@ -105,7 +105,7 @@ def test_hanging_up_frees_everything_and_stops_the_account() -> None:
     again = world.subscriber(2)
     again.dial()
     world.clock.run(1)
-    assert IPv4Address(again.ipv4) == IPv4Address("100.64.0.3")  # what came back waits
+    assert IPv4Address(again.ipv4) == IPv4Address("100.64.0.3")  # a returned address waits
 
 
 def test_one_family_is_enough() -> None:

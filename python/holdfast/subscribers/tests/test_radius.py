@@ -175,7 +175,7 @@ def test_a_forged_answer_is_no_answer(wrong: str) -> None:
     def forge(request: bytes) -> bytes:
         if wrong == "secret":
             return signed(request, 2, [], b"another-secret")
-        if wrong == "unsigned":  # what BlastRADIUS makes has no Message-Authenticator
+        if wrong == "unsigned":  # a forgery by BlastRADIUS has no Message-Authenticator
             return signed(request, 2, [], sign=False)
         if wrong == "code":
             return signed(request, 5, [])

@@ -121,7 +121,7 @@ def test_half_open_sessions_are_few_and_end() -> None:
 
 
 def test_random_ppp_of_the_subscriber_itself_raises_nothing() -> None:
-    """Whatever a session's own subscriber sends: no exception, and the others' sessions stay."""
+    """Any packet of a session's own subscriber: no exception, and the others' sessions stay."""
     world = World()
     hosts = [world.subscriber(number, Line(1, 1, number)) for number in range(1, 30)]
     for each in hosts:
