@@ -1,4 +1,4 @@
-"""Loop-free alternates: what a switch does with a destination's bit instead of sending it to its next hop. From distances alone.
+"""Loop-free alternates: the repair of a destination's bit when its next hop is unreachable. From distances alone.
 
 S, E, D, N and P, and why none of these repairs makes a loop: ``protection``. When links go, a repair is chosen again only if a
 distance or a route that it was chosen by is another one.
@@ -21,7 +21,7 @@ class _Choice(NamedTuple):
 
 
 _End: TypeAlias = tuple[int, int, Hop, int]
-"""Where a tunnel may end: its distance, the node, the first hop, and the nodes behind that hop's beginning on the way, as bits."""
+"""An end for a tunnel: its distance, the node, the first hop, and the nodes behind that hop's beginning on the way, as bits."""
 
 
 class Alternates:
@@ -36,7 +36,7 @@ class Alternates:
         self._ways: dict[int, list[tuple[Hop | None, int]]] = {}
 
     def of(self, s: int, primary: Hop, d: int) -> Repair | None:
-        """The best one: where nodes are protected, around the node before nearer; then the cheapest way; the order of the nodes.
+        """The best one: with node protection, around the node before nearer; then the cheapest way; the order of the nodes.
 
         A neighbour comes before a remote alternate, if that protects no better, and both before a tunnel to E.
         """
@@ -138,7 +138,7 @@ class Alternates:
         return None if chosen is None else (best[0], chosen)
 
     def _ends_from(self, s: int) -> list[_End]:
-        """Where a tunnel from S may end, the nearest first."""
+        """The possible ends of a tunnel from S, the nearest first."""
         known = self._ends.get(s)
         if known is None:
             from_s = self._paths.distances(s)

@@ -46,7 +46,7 @@ _BFIR_TABLES = {
 
 
 class ChannelWriter:
-    """What one controller keeps of channels in one switch."""
+    """The channels that one controller keeps in one switch."""
 
     def __init__(self, client: Client, *, bsl: int = program.DEFAULT_BSL, mtu: int = DEFAULT_MTU) -> None:
         self._writer = ConfigurationWriter(client)
@@ -159,7 +159,7 @@ class ChannelWriter:
 
 
 def delivered_channels(found: Mapping[str, Configuration]) -> Channels:
-    """The channels that switches deliver, read back from their entries: what an overlay adopts."""
+    """The channels that switches deliver, read back from their entries: an overlay adopts them."""
     channels: dict[Channel, dict[str, frozenset[int]]] = {}
     for switch, configuration in found.items():
         for entry in configuration.entries:

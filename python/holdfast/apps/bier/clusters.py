@@ -1,6 +1,7 @@
 """Clusters of neighbours, learnt from BitStrings that a switch has sampled (``-D REPLICATION=CLUSTERS``). Pure functions.
 
-What a cluster becomes in a switch is in :func:`holdfast.apps.bier.entries.cluster_configuration`. It does not know when to learn.
+The configuration of a cluster in a switch is in :func:`holdfast.apps.bier.entries.cluster_configuration`. It does not know when to
+learn.
 """
 
 from __future__ import annotations

@@ -102,11 +102,11 @@ class Bfr:
         return self
 
     def send_channels(self, channels: Mapping[Channel, Mapping[Bift, int]], *, mtu: int = 1500) -> Bfr:
-        """What the switch is told as a BFIR."""
+        """Writes the configuration of a BFIR."""
         return self.write(bfir_configuration(self.plan, channels, bsl=self.bsl, mtu=mtu))
 
     def receive_channels(self, channels: Mapping[Channel, Iterable[int]]) -> Bfr:
-        """What the switch is told as a BFER."""
+        """Writes the configuration of a BFER."""
         return self.write(bfer_configuration(channels))
 
     def down(self, *ports: int) -> Bfr:
@@ -116,7 +116,7 @@ class Bfr:
         return self
 
     def send(self, packet: bytes, port: int = WEST) -> list[tuple[int, bytes]]:
-        """What comes out where, in the order of ports."""
+        """The output ports and packets, in the order of ports."""
         return sorted((out, bytes(sent)) for out, sent in self.switch.process(port, packet, 0))
 
     def counted(self) -> dict[str, int]:

@@ -71,25 +71,25 @@ CARRIERS_KEY = LOOPBACK_TABLES[CARRIERS]
 
 SAMPLE_DIGEST = "bit_string_sample_t"
 SAMPLES = 1024
-"""How many samples of a switch count: the latest ones."""
+"""The number of a switch's samples that count: the latest ones."""
 
 Clusters: TypeAlias = dict[tuple[Bift, int], list[frozenset[int]]]
 
 DRAIN_MS = 1000.0
-"""How long packets may be on their way in a tunnel that is not used any more."""
+"""The time that packets may be on their way in a tunnel that is not used any more."""
 
 
 class BierController(Controller):
     """Keeps a BIER domain in all switches.
 
-    ``members``: who has joined what from the beginning. With ``overlay``, hosts say so by IGMP and MLD instead, and it has
-    their timers; ``fast_leave`` names the hosts that are alone on their ports, or says whether all are. ``frr``, ``protect``,
-    ``ip_frr``: how BIER packets get around a failure without the controller (:mod:`holdfast.apps.bier.protection`).
+    ``members``: the hosts that have joined each channel from the beginning. With ``overlay``, hosts say so by IGMP and MLD instead,
+    and it has their timers; ``fast_leave`` names the hosts that are alone on their ports, or says whether all are. ``frr``,
+    ``protect``, ``ip_frr``: the fast reroute of BIER packets without the controller (:mod:`holdfast.apps.bier.protection`).
     ``reroute``: whether routes and BIFTs follow ports. ``sub_domains``: the trees of each; channels are sent in the first.
-    ``buckets``: of ECMP. ``bfr_ids``: of switches; others get free numbers. ``mtu``: bytes behind the Ethernet header of
-    links between switches. ``one_plus_one``: every (S,G) is sent in all sub-domains, by default two of independent trees, and
-    its BFERs pass the first copy; the program has to be compiled for it. ``clusters``: how many each switch
-    learns from samples of BitStrings, if its program has them.
+    ``buckets``: of ECMP. ``bfr_ids``: of switches; others get free numbers. ``mtu``: bytes behind the Ethernet header of links
+    between switches. ``one_plus_one``: every (S,G) is sent in all sub-domains, by default two of independent trees, and its BFERs
+    pass the first copy; the program has to be compiled for it. ``clusters``: the number that each switch learns from samples of
+    BitStrings, if its program has them.
     """
 
     def __init__(
@@ -144,18 +144,18 @@ class BierController(Controller):
         self._links = LinkState()
         self.taken_over = False
 
-    # ---- What is there ----
+    # ---- The plan ----
 
     @property
     def plan(self) -> Plan:
-        """What the BIFTs are made of now. Raises :class:`NetworkError` before the controller has started."""
+        """The plan that the BIFTs follow now. Raises :class:`NetworkError` before the controller has started."""
         if self._plan is None:
             raise NetworkError("the controller has not started; there is no plan yet")
         return self._plan
 
     @property
     def scheme(self) -> Scheme:
-        """How the network is planned. Raises :class:`NetworkError` before the controller has started."""
+        """The scheme of the plan. Raises :class:`NetworkError` before the controller has started."""
         return self.plan.scheme
 
     # ---- Events ----
@@ -174,7 +174,7 @@ class BierController(Controller):
         self._streams = {name: Streams(client) for name, client in plane.clients.items()}
         self._plan: Plan | None = None
         self._primary: Plan | None = None
-        """The plan without backups, if it is written first: where its groups are numbered as in the other."""
+        """The plan without backups, if it is written first: if its groups are numbered as in the other."""
         self._underlay: Underlay | None = None
         self._underlay_without: frozenset[int] = frozenset()
         self._coming_back = False
@@ -239,7 +239,7 @@ class BierController(Controller):
             self._write_switch(switch, self._written[switch])
 
     def _links_changed(self) -> None:
-        """What fails is repaired at once. Links that come back have everything planned again: once for those of one moment."""
+        """Failures are repaired at once. Links that come back have everything planned again: once for those of one moment."""
         if not self.reroute:
             return
         if self._unusable() >= self._underlay_without:
@@ -268,7 +268,7 @@ class BierController(Controller):
     # ---- Members ----
 
     def _listen(self, parameters: OverlayParameters, adopted: Channels) -> None:
-        """Begins to ask hosts; what is delivered already stays until they have had the time to answer."""
+        """Begins to ask hosts; channels that are delivered already stay until they have had the time to answer."""
         self.overlay = Overlay(edge_ports(self.topology, fast_leave=self._fast_leave), parameters)
         self.overlay.start(self.plane, adopted)
         self.overlay.changed(self._collect)
@@ -373,7 +373,7 @@ class BierController(Controller):
         return self._scheme.numbering.bit_strings(name for name, ports in switches.items() if ports)
 
     def _bfirs(self, channel: Channel) -> list[str]:
-        """Where a channel's packets enter the domain: at its source, or, without one, wherever hosts are."""
+        """The switches at which a channel's packets enter the domain: its source's, or, without one, all with hosts."""
         source, _ = channel
         if source is None:
             return self._sources.edges
@@ -381,7 +381,7 @@ class BierController(Controller):
         return [] if switch is None else [switch]
 
     def _sent_by(self, bfir: str, channel: Channel, bit_strings: Mapping[int, int] | None) -> dict[Bift, int] | None:
-        """What a BFIR sends, in each sub-domain; in 1+1 what is delivered at the BFIR itself is delivered once."""
+        """The BitStrings that a BFIR sends, in each sub-domain; in 1+1 the BFIR's own bit is in one alone."""
         if bit_strings is None:
             return None
         first, *others = sorted(self._scheme.sub_domains)
@@ -403,7 +403,7 @@ class BierController(Controller):
         return port_configuration(sorted(core + edge), core, macs)
 
     def _write_ip(self, unusable: frozenset[int]) -> Loss | None:
-        """Routes to hosts, and to the ends of the tunnels that BIFTs have now; what moved, if links went and none came back."""
+        """Routes to hosts, and to the ends of the tunnels that BIFTs have now; the moved ones, if links went and none came back."""
         before, down = self._underlay, self._underlay_without
         self._underlay_without = unusable
         if before is not None and unusable >= down:
@@ -434,7 +434,7 @@ class BierController(Controller):
         self._change_tunnels()
 
     def _write_tunnels(self) -> None:
-        """The routes of tunnels, and the addresses where they end; what was inherited stays besides."""
+        """The routes of tunnels, and the addresses where they end; inherited ones stay besides."""
         wanted = {name: list(self._inherited.get(name, ())) for name in self._tunnel_writers}
         for name, routes in self._tunnel_routes.routes().items():
             wanted[name] += (_tunnel_route(address, next_hop) for address, next_hop in routes.items())
@@ -468,7 +468,7 @@ class BierController(Controller):
         if self._primary is None:
             self._protect(unusable, underlay, loss)
             return
-        # What has failed is repaired first; then the next failure is prepared for.
+        # The failure is repaired first; then the next one is prepared for.
         before = self._primary
         self._primary = before.after(unusable, underlay=underlay, loss=loss)
         for name in self._order(before, self._primary):
@@ -554,7 +554,7 @@ class BierController(Controller):
     # ---- Taking over ----
 
     def _adopt(self, found: Mapping[str, Found]) -> None:
-        """What is there is what has been written; the next writes keep, change or remove it."""
+        """Takes the entries found for written; the next writes keep, change or remove them."""
         self._inherited = {name: each.tunnels for name, each in found.items()}
         for name, each in found.items():
             self._routing.writers[name].adopt(each.host_routes)

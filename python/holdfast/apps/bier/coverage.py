@@ -46,7 +46,7 @@ def failures(topology: Topology, kind: Protect) -> Iterator[Failure]:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A failure: how many ``pairs`` there are, how many have it on their way, how many of these lose packets until BIER converges.
+    """A failure. Numbers: ``pairs``, those with it on their way, those of these that lose packets until BIER converges.
 
     ``parted``: those that no way leads between any more. ``examples``: lost pairs that a way leads between, the first ones.
     """

@@ -49,10 +49,11 @@ def port_configuration(
     macs: Mapping[int, int],
     recirculation_ports: Iterable[int] = (0,),
 ) -> Configuration:
-    """What a switch is told of its ports, once.
+    """The configuration of a switch's ports, written once.
 
     ``core_ports``: those with switches of this network behind them. ``macs``: the addresses of ports that may have receivers.
-    ``recirculation_ports``: where packets go round; unless they are looped outside, any port does, whose queue they then take.
+    ``recirculation_ports``: those by which packets go round; unless they are looped outside, any port does, whose queue they then
+    take.
     """
     sessions = {program.FIRST_PORT_SESSION + _port(port): ((port, 0),) for port in ports}
     for number, port in enumerate(recirculation_ports):
@@ -106,7 +107,7 @@ def switch_configuration(
 def switch_changes(
     before: SwitchPlan, after: SwitchPlan, *, bsl: int = program.DEFAULT_BSL, tunnel_mtu: int = DEFAULT_MTU
 ) -> tuple[list[TableEntry], list[EntryKey], dict[int, Replicas]] | None:
-    """What :func:`switch_configuration` has otherwise after a change: entries, keys that are gone, groups.
+    """The differences of :func:`switch_configuration` after a change: entries, keys that are gone, groups.
 
     None: the plans have other groups or addresses, so that everything may be other. Masks are not checked.
     """
@@ -246,7 +247,7 @@ def _backup_entries(
     """``of``: the F-BM of the neighbour."""
     every_bit = (1 << bsl) - 1
     for backup in backups:
-        # What all bits take does not change when the neighbour's F-BM does.
+        # A backup for all bits does not change when the neighbour's F-BM does.
         f_bm = every_bit if backup.f_bm == of else backup.f_bm
         action, params = _backup_action(backup, f_bm, tunnel_mtu)
         match: dict[str, MatchValue] = {"group": group, "instance": instance, **_only_of(f_bm, bsl)}
@@ -329,7 +330,7 @@ def bfir_configuration(
 def in_passes(plan: SwitchPlan, bit_strings: Mapping[Bift, int]) -> list[tuple[Bift, int]]:
     """The BitStrings of a channel that have bits, one for each pass at the BFIR.
 
-    What is delivered here is delivered in the last pass: a copy that goes round would be forwarded as a payload twice.
+    A packet is delivered here in the last pass: a copy that goes round would be forwarded as a payload twice.
     """
     sets = [(bift, bits) for bift, bits in sorted(bit_strings.items()) if bits]
     return sorted(sets, key=lambda item: bool(item[1] & plan.own.get(item[0], 0)))

@@ -57,7 +57,7 @@ class BierHeader:
 
     @property
     def bsl_code(self) -> int:
-        """How the header says the BitString's length (2.1.2)."""
+        """The code of the BitString's length in the header (2.1.2)."""
         return BSL_CODES[checked_bsl(self.bsl)]
 
     def encode(self) -> bytes:

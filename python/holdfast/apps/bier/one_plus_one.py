@@ -70,7 +70,7 @@ class Streams:
         for key in new:
             self._indices[key] = index = self._free[_eliminates(key)].take()
             if _eliminates(key):
-                # Whatever was numbered there before: any number is taken.
+                # The index may have been another's: any number is taken.
                 self._client.write_register(HISTORY_REGISTER, index, 0)
         self._writer.change(_entry(key, self._indices[key]) for key in new)
 

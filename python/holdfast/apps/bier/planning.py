@@ -22,10 +22,10 @@ from holdfast.paths import Hop, ShortestPaths
 from holdfast.topology import Topology
 
 LOOPBACKS = IPv4Network("10.255.0.0/16")
-"""Where the switches' own addresses are taken from, by switch index."""
+"""The network of the switches' own addresses, by switch index."""
 
 NOT_VIA = IPv4Network("10.254.0.0/16")
-"""Where not-via addresses are taken from, by link index and end (:class:`holdfast.apps.bier.protection.NotVia`)."""
+"""The network of not-via addresses, by link index and end (:class:`holdfast.apps.bier.protection.NotVia`)."""
 
 MAX_BFR_ID = 65535
 
@@ -67,7 +67,7 @@ class Bift:
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """What some of a neighbour's bits take while the port towards it is down.
+    """The backup of some of a neighbour's bits while the port towards it is down.
 
     ``tunnel``: the addresses of the outer IPv4 header: this switch's loopback and where the tunnel ends; ``next_hop`` is then the
     underlay's, towards that end. None: plain BIER to ``next_hop``.
@@ -207,7 +207,7 @@ def shortest(paths: ShortestPaths) -> Trees:
 
 @dataclass(frozen=True)
 class Scheme:
-    """How a network is planned.
+    """The parameters of a network's plan.
 
     ``sub_domains``: their trees. ``buckets``: the most ECMP buckets of a BIFT, a power of two. ``frr``, ``protect``, ``ip_frr``:
     see :mod:`holdfast.apps.bier.protection`; without ``ip_frr`` tunnels work when the underlay's routes do. ``lfa`` needs shortest
@@ -244,7 +244,7 @@ class Scheme:
 
 
 Tunnel: TypeAlias = tuple[int, int, NotVia | None]
-"""Where it begins, where it ends, and the address there if it is not the loopback."""
+"""Its first node, its last node, and the address there if it is not the loopback."""
 
 Lane: TypeAlias = tuple[int, int]
 """Sub-domain and ECMP bucket: the unit in which a packet's bits have one way each."""
@@ -278,7 +278,7 @@ class Plan:
         self._entries: dict[tuple[Lane, int], dict[Hop, dict[int, NeighbourEntry | None]]] = {}
 
     def next_hop(self, lane: Lane, node: int, destination: int) -> Hop | None:
-        """Where a node sends a destination's bit."""
+        """The hop to which a node sends a destination's bit."""
         sub_domain, bucket = lane
         hops = self._trees[sub_domain].next_hops(node, destination)
         # Neighbours begin with different ones of their hops, so that the flows that one sends to another are divided again.
@@ -296,7 +296,7 @@ class Plan:
         return known
 
     def repairs(self, lane: Lane, node: int, hop: Hop) -> Repairs:
-        """What a node does with the destinations of a next hop while the port towards it is down."""
+        """A node's repairs of the destinations of a next hop while the port towards it is down."""
         if self.scheme.frr == "none":
             return {}
         known = self._repairs.setdefault((lane, node), {})
@@ -311,7 +311,7 @@ class Plan:
 
     @cached_property
     def switches(self) -> dict[str, SwitchPlan]:
-        """What every switch needs, by name."""
+        """The plan of every switch, by name."""
         return {name: self._switch(name) for name in self.paths.nodes}
 
     def _switch(self, name: str) -> SwitchPlan:
@@ -386,7 +386,7 @@ class Plan:
 
     @cached_property
     def _uses(self) -> dict[Tunnel, int]:
-        """How many repairs take a tunnel."""
+        """The number of repairs that take each tunnel."""
         if self.scheme.frr == "none":
             return {}
         nodes = range(len(self.paths.nodes))
@@ -402,8 +402,8 @@ class Plan:
     def after(self, unusable: Collection[int], *, underlay: Underlay | None = None, loss: Loss | None = None) -> Plan:
         """The plan without these links. If some went and none came back, only what depends on them is planned again.
 
-        Trees depend on the whole graph: with those everything is. ``underlay``: what is left of it; ``loss``: what it lost since
-        this plan. They are computed if they are not known.
+        Trees depend on the whole graph: with those everything is. ``underlay``: the one without them; ``loss``: its loss since this
+        plan. They are computed if they are not known.
         """
         links = frozenset(unusable)
         if not self.scheme.is_shortest or not links >= self.unusable:
@@ -445,7 +445,7 @@ class Plan:
                 insort(sent.setdefault(hop, []), destination)
         stale = {(lane, node, hop) for hop in (old, new) if hop is not None}
         if self.scheme.frr == "tunnel" and self.scheme.protect == "node":
-            # Whoever sends the destination here, and did, splits its backups by where it goes on from here.
+            # A neighbour that sends the destination here, and did, splits its backups by the next hop from here.
             for hop in before.paths.hops[node]:
                 back = Hop(node, hop.link, hop.cost)
                 if destination in before._sent[lane, hop.neighbour].get(back, ()):
@@ -576,7 +576,7 @@ class TunnelRoutes:
         return ((self._nodes[node], address) for node, address in self._ends)
 
     def take_changes(self) -> TunnelChanges:
-        """What changed since the last call."""
+        """The changes since the last call."""
         changes = TunnelChanges(
             [(self._nodes[node], address, self._next_hop(node, address)) for node, address in sorted(self._changed)],
             [

@@ -1,6 +1,6 @@
-"""``bier.p4``: how it is compiled, its numbers, and the full names of its tables, actions and counters.
+"""``bier.p4``: its compilation, its numbers, and the full names of its tables, actions and counters.
 
-It does not know what a switch is told (``entries``).
+It does not know the entries of a switch (``entries``).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ CLUSTER = f"{_SELECT}.cluster"
 CLUSTER_MISSES = f"{_SELECT}.cluster_misses"
 """BitStrings that no cluster was for."""
 SAMPLE_DIGEST = "bit_string_sample_t"
-"""What :func:`holdfast.apps.bier.clusters.sample` reads. One of CLUSTER_SAMPLING (64) BitStrings is sent."""
+"""The digest that :func:`holdfast.apps.bier.clusters.sample` reads. One of CLUSTER_SAMPLING (64) BitStrings is sent."""
 _ONE = f"{_SELECT}.one_next_hop"
 NEXT_HOP_TABLE = f"{_ONE}.next_hops"
 NEXT_HOP = f"{_ONE}.next_hop"
@@ -185,10 +185,10 @@ def compile_bier(
 ) -> Program:
     """Compiles ``bier.p4``.
 
-    ``cluster_misses``: how ``clusters`` replicates what no cluster is for. ``recirculation_ports``: clone sessions that packets
-    take in turn to go round, from :data:`FIRST_RECIRCULATION_SESSION` on; with ``looped_recirculation`` their ports are looped
-    outside the switch. ``one_plus_one``: with the numbers and the elimination of protected channels. ``defines`` may set
-    LOOPBACKS, CLUSTER_SAMPLING and CPU_PORT. Raises :class:`NetworkError` for a value that the program cannot have.
+    ``cluster_misses``: the way that ``clusters`` replicates BitStrings that no cluster is for. ``recirculation_ports``: clone
+    sessions that packets take in turn to go round, from :data:`FIRST_RECIRCULATION_SESSION` on; with ``looped_recirculation`` their
+    ports are looped outside the switch. ``one_plus_one``: with the numbers and the elimination of protected channels. ``defines``
+    may set LOOPBACKS, CLUSTER_SAMPLING and CPU_PORT. Raises :class:`NetworkError` for a value that the program cannot have.
     """
     for what, value, kinds in (
         ("a way to replicate", replication, Replication),

@@ -47,9 +47,9 @@ class NotVia(NamedTuple):
 
 
 class Repair(NamedTuple):
-    """What S does instead of sending to E by a link. ``hop``: the first one; of a tunnel, of the underlay's route to ``end``.
+    """S's repair for a link to E. ``hop``: the first one; of a tunnel, of the underlay's route to ``end``.
 
-    ``end``: where the tunnel ends; None: plain BIER. ``not_via``: its address if it is not the end's loopback.
+    ``end``: the tunnel's last node; None: plain BIER. ``not_via``: its address if it is not the end's loopback.
     """
 
     hop: Hop
@@ -58,7 +58,7 @@ class Repair(NamedTuple):
 
 
 _Wish: TypeAlias = tuple[int, Hop, int, int, Protect]
-"""What :meth:`Underlay.tunnel` is asked for."""
+"""The arguments of :meth:`Underlay.tunnel`."""
 
 
 class Underlay:
@@ -74,7 +74,7 @@ class Underlay:
         # By link, the tunnels whose choice depends on it, and some that did once.
         self._over: dict[int, set[_Wish]] = {}
         self._before: tuple[Underlay, Collection[int]] | None = None
-        """What it was made from by losing links, until somebody asks for tunnels."""
+        """The underlay that it was made from by losing links, until somebody asks for tunnels."""
 
     def route(self, node: int, end: int) -> list[Hop]:
         """The hops to a loopback; none where no path leads."""
@@ -142,7 +142,7 @@ class Underlay:
 
     @property
     def known(self) -> tuple[int, int]:
-        """How many tunnels, and distances from how many nodes, somebody has asked for."""
+        """The numbers of tunnels, and of nodes for distances, that somebody has asked for."""
         self._inherit()
         return len(self._tunnels), self.paths.known
 

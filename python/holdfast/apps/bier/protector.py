@@ -30,7 +30,7 @@ class Protector:
         return protector, changed
 
     def repairs(self, s: int, primary: Hop, destinations: Sequence[int], next_hop: NextHopOf) -> Repairs:
-        """For what S sends over ``primary``. ``next_hop``: where E sends it on. A destination that is in none has no backup."""
+        """For what S sends over ``primary``. ``next_hop``: E's hop for it. A destination that is in none has no backup."""
         if self._frr == "none":
             return {}
         if self._frr == "lfa":

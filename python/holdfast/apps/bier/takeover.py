@@ -37,7 +37,7 @@ _CHANNEL_TABLES = (
 
 @dataclass(frozen=True)
 class Found:
-    """What a switch holds. ``bfr_id``: its number, from its own bit; 0 if it has none."""
+    """The entries of a switch. ``bfr_id``: its number, from its own bit; 0 if it has none."""
 
     bfr_id: int
     host_routes: list[TableEntry]

@@ -1,4 +1,4 @@
-"""Clusters: what a switch tells of BitStrings, what is learnt of that, and which group a BitString takes."""
+"""Clusters: a switch's samples of BitStrings, the clusters learnt from them, and the group that a BitString takes."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class Run:
         return links
 
     def window(self, host: str, links: frozenset[int], extra_ms: float = DETECTION_MS) -> range:
-        """How many packets are lost: those on the wires that went down, and those of the detection's time (or another)."""
+        """The packets that are lost: those on the wires that went down, and those of the detection's time (or another)."""
         wires = [self.topology.links[link] for link in self.path(host) if link in links]
         if not wires:
             return range(1)
@@ -213,7 +213,7 @@ def test_clusters_are_learnt_from_samples() -> None:
 
 
 def successor(run: Run, **parameters: object) -> BierController:
-    """What starts instead of the controller that is there, on the switches as they are."""
+    """A controller that starts instead of the present one, on the switches as they are."""
     controller = BierController({run.channel: run.receivers}, **run.parameters | parameters)  # type: ignore[arg-type]
     run.network.controllers = [controller]
     run.network._scheduler = Scheduler()

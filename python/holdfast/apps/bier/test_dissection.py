@@ -75,7 +75,7 @@ def hops(compiled: Compile, encapsulation: Encapsulation) -> list[Hop]:
 
 
 def wireshark(frames: Sequence[bytes], directory: Path, fields: Sequence[str]) -> list[list[str]]:
-    """What tshark says of each frame, by field."""
+    """The output of tshark for each frame, by field."""
     if shutil.which("tshark") is None:
         pytest.skip("tshark is not installed")
     file = directory / "hops.pcap"

@@ -1,4 +1,4 @@
-"""The entries of a switch: how many there are, and how few of them a failure changes."""
+"""The entries of a switch: their number, and the few of them that a failure changes."""
 
 from __future__ import annotations
 

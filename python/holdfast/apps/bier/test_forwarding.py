@@ -1,4 +1,4 @@
-"""One switch with ``bier.p4``, byte by byte: what it makes of BIER packets and of multicast from hosts, and what it counts."""
+"""One switch with ``bier.p4``, byte by byte: its output for BIER packets and for multicast from hosts, and its counts."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_entropy_chooses_the_bucket(compiled: Compile, variant: Replication) -> 
 
 @pytest.mark.parametrize("ports", [1, 2, 3])
 def test_packets_go_round_by_looped_ports(compiled: Compile, ports: int) -> None:
-    """What leaves by a recirculation port comes in by it again; the ports take turns. n - 1 rounds for n next hops."""
+    """A packet that leaves by a recirculation port comes in by it again; the ports take turns. n - 1 rounds for n next hops."""
     bfr = Bfr(compiled("recirculate", recirculation_ports=ports, looped_recirculation=True))
     loops = range(31, 31 + ports)
     sessions = {FIRST_RECIRCULATION_SESSION + number: ((port, 0),) for number, port in enumerate(loops)}

@@ -261,7 +261,7 @@ def test_a_repaired_tunnel_is_not_repaired_again(bfr: Bfr) -> None:
 
 
 def test_a_tunnel_ends(bfr: Bfr) -> None:
-    """What comes out is a BIER packet like any: its own bit, its neighbours, its TTL. The tunnel's TTL does not matter here."""
+    """Out comes a BIER packet like any: its own bit, its neighbours, its TTL. The tunnel's TTL does not matter here."""
     bfr.receive_channels({(None, GROUP): [HOST]})
     for ttl in (1, 60):
         frame = arriving(tunnel(header(0b1011), payload(), SOUTH, src="10.255.0.9", dst=str(OWN), ttl=ttl))
@@ -308,7 +308,7 @@ def test_a_tunnel_with_a_bad_checksum_is_malformed(bfr: Bfr) -> None:
 
 
 def test_congestion_cannot_be_told_to_a_bier_packet(bfr: Bfr) -> None:
-    """RFC 6040, 4.2: what cannot carry the mark is dropped. Tunnels are sent as not capable of it."""
+    """RFC 6040, 4.2: a packet that cannot carry the mark is dropped. Tunnels are sent as not capable of it."""
     frame = arriving(tunnel(header(0b1000), payload(), SOUTH, dst=str(OWN), tos=46 << 2 | 3))
     assert bfr.send(frame, SOUTH) == []
     assert bfr.counted() == {"congestion_unmarkable": 1, "decapsulated": 1}

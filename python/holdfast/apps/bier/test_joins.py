@@ -1,4 +1,4 @@
-"""Modelled hosts join and leave by their own IGMP and MLD: what they then get, whatever the version, filter and timer."""
+"""Modelled hosts join and leave by their own IGMP and MLD: the packets they then get, with any version, filter and timer."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_answers_to_queries_keep_a_membership(compiled: Compile, version: Member
 
 
 def test_a_host_of_igmpv1_leaves_in_silence_and_is_forgotten(compiled: Compile) -> None:
-    """RFC 1112 has no message for it: what it does not answer ends the membership."""
+    """RFC 1112 has no message for it: an unanswered query ends the membership."""
     network = network_of(compiled, SHORT)
     source, member = list(network.topology.hosts)[:2]
     network.add(stream(source, "239.1.2.3", stop_s=40, rate=100))

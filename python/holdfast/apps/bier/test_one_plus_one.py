@@ -48,7 +48,7 @@ def received(network: SimulatedNetwork, flow: int, host: str) -> tuple[int, int,
     return found.lost, found.duplicated, found.reordered
 
 
-# ---- What is on the wire ----
+# ---- Packets on the wire ----
 
 
 @pytest.mark.parametrize("version", [4, 6])
@@ -69,7 +69,7 @@ def test_a_copy_is_an_ethernet_frame_with_an_r_tag_behind_a_bier_header(
     for _ in range(3):
         network.send_frame("h1", bytes(frame))
     network.run(0.1)
-    # What s1 sends; the other direction is in the captures as well.
+    # Packets that s1 sends; the other direction is in the captures as well.
     sent = {
         port: [data for each in rdpcap(str(tmp_path / f"{port}.pcap")) if (data := bytes(each))[6:12] == mac]
         for port, mac in ((port, topology.port_mac("s1", port)) for port in ports)

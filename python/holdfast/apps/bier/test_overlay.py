@@ -1,4 +1,4 @@
-"""Hosts join and leave by IGMPv3 frames: who gets the stream, who does not any more, and a controller that takes over."""
+"""Hosts join and leave by IGMPv3 frames: the hosts that get the stream, those that do not any more, and a take-over."""
 
 from __future__ import annotations
 

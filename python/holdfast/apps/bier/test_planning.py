@@ -108,7 +108,7 @@ def test_each_bucket_is_a_partition_along_shortest_paths(topology: Topology) -> 
 def test_a_plan_after_another_is_the_plan(
     topology: Topology, repairs: tuple[FastReroute, Protect], buckets: int, data: st.DataObject
 ) -> None:
-    """Whatever went, one link after another or several at once, or came back."""
+    """After any failures, one link after another or several at once, and repairs."""
     scheme = Scheme(number_switches(topology, 64), buckets=buckets, frr=repairs[0], protect=repairs[1])
     links = [i for i, link in enumerate(topology.links) if link.a in topology.switches and link.b in topology.switches]
     plan = Plan(topology, scheme)

@@ -1,8 +1,8 @@
-"""A law: whatever the network and the BitString, each way to replicate delivers what RFC 8279, 6.5, delivers, each packet once.
+"""A law: for any network and any BitString, each way to replicate delivers what RFC 8279, 6.5, delivers, each packet once.
 
-While ports are down, each repairs alike. The networks are switches one by one: what leaves a port enters the one behind it, until
-nothing is left. The definition is written from the RFC's text, knows no P4 and no tables of a switch, and is asked hop by hop as
-well as from end to end.
+While ports are down, each repairs alike. The networks are switches one by one: a packet that leaves a port enters the one behind
+it, until nothing is left. The definition is written from the RFC's text, knows no P4 and no tables of a switch, and is asked hop by
+hop as well as from end to end.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def networks(draw: st.DrawFn) -> Network:
 
 @dataclass
 class Outcome:
-    """What a BFR does with a packet: whether it delivers it, and the BitString to each neighbour, in order."""
+    """A BFR's treatment of a packet: whether it delivers it, and the BitString to each neighbour, in order."""
 
     delivers: bool
     copies: list[tuple[int, int]]
@@ -149,7 +149,7 @@ class Switches:
             self.switches[node] = bfr
 
     def flood(self, node: int, port: int, frame: bytes) -> Counter[tuple[int, bytes]]:
-        """What receivers get, by switch, of a packet that enters a switch. No packet goes on for ever."""
+        """The packets that receivers get, by switch, of one that enters a switch. No packet goes on for ever."""
         delivered: Counter[tuple[int, bytes]] = Counter()
         waiting = [(node, port, frame)]
         for count, (at, arrival, data) in enumerate(waiting):

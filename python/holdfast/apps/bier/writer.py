@@ -13,14 +13,14 @@ from holdfast.p4runtime.client import Client
 
 
 class ConfigurationWriter:
-    """What one controller keeps in one switch. Each of its groups is a multicast group and a clone session of that number."""
+    """One controller's entries in one switch. Each of its groups is a multicast group and a clone session of that number."""
 
     def __init__(self, client: Client) -> None:
         self._writer = TableWriter(client)
 
     @property
     def installed(self) -> Configuration:
-        """What is in the switch, as far as this writer knows."""
+        """The configuration in the switch, as far as this writer knows."""
         return Configuration(tuple(self._writer.installed), self._writer.groups, self._writer.sessions)
 
     def adopt(self, configuration: Configuration) -> None:

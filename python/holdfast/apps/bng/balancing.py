@@ -16,7 +16,7 @@ from holdfast.subscribers.plane import Line
 
 
 def bucket_of(line: Line) -> int:
-    """The bucket of a line: what ``balancer.p4`` computes."""
+    """The bucket of a line, as ``balancer.p4`` computes it."""
     key = b"".join(number.to_bytes(2, "big") for number in (line.port, line.s_tag, line.c_tag))
     return zlib.crc32(key) % BUCKETS
 

@@ -144,7 +144,7 @@ class Bench:
         self.sent += self.switch.process(CPU_PORT, packet, self.now_ps)
 
     def receive(self, port: int, frame: bytes, after_us: int = 1000) -> list[tuple[int, bytes]]:
-        """A frame; what leaves at once, and because of the controller."""
+        """Sends a frame; returns those that leave at once, and because of the controller."""
         self.sent = []
         self.now_ps += after_us * US
         for out, packet in self.switch.process(port, frame, self.now_ps):

@@ -53,7 +53,7 @@ class SingleGateway(Controller):
 
 @dataclass(frozen=True)
 class SplitCables:
-    """How the switches of a split gateway are joined, by their names and the balancer's ports.
+    """The cables between the switches of a split gateway, by their names and the balancer's ports.
 
     ``authentication`` and ``planes``: a switch, its port towards lines, and the balancer's ports to it; the core ports of planes
     are those of the edges. ``uplinks``: the balancer's ports towards the core, by the MAC address of the next hop.

@@ -64,7 +64,7 @@ class Rate(Parameters):
 
 
 class ControlRates(Parameters):
-    """How many packets go to the controller, in each of the three classes of a line's frames: PADI, other discovery, PPP.
+    """The rates of packets to the controller, in each of the three classes of a line's frames: PADI, other discovery, PPP.
 
     A line is sure of ``line_committed``, and never has more than ``line_peak``. Beyond what is committed, all lines together have
     at most ``padi``, ``discovery`` and ``ppp``; the committed packets of all lines have ``committed``. ``core``: ARP and neighbour

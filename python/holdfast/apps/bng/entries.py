@@ -23,7 +23,7 @@ _FORMAT = struct.Struct("!BHBBQQQQQQQ")
 _VERSION = 1
 _UNLIMITED = (1 << 64) - 1
 _IPV4_HEADERS = 40
-"""Of IPv4 and TCP, without options: what the MSS leaves out (RFC 6691)."""
+"""Of IPv4 and TCP, without options: the MSS leaves them out (RFC 6691)."""
 
 _BURST_S = 0.1
 _LEAST_BURST_BYTES = 2 * 1600
@@ -31,7 +31,7 @@ _LEAST_BURST_BYTES = 2 * 1600
 
 @dataclass(frozen=True)
 class Way:
-    """How frames reach access ports. ``trunk``: the port towards a balancer, if there is one."""
+    """The way of frames to access ports. ``trunk``: the port towards a balancer, if there is one."""
 
     edges: Edges
     trunk: int | None = None

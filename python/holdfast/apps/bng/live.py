@@ -42,7 +42,7 @@ Say: TypeAlias = Callable[[str], None]
 
 
 class SwitchSettings(Checked):
-    """A switch: where its P4Runtime server is, and the interfaces of its ports if it has to be started."""
+    """A switch: the address of its P4Runtime server, and the interfaces of its ports if it has to be started."""
 
     grpc: str = "127.0.0.1:9559"
     device_id: Annotated[int, Field(gt=0)] = 1
@@ -75,7 +75,7 @@ class ForwardingSettings(AuthenticationSettings):
 
 
 class SplitSettings(Checked):
-    """Several planes behind a balancer. ``drain_s``: how long a packet can still be on its way through an old plane."""
+    """Several planes behind a balancer. ``drain_s``: the time that a packet can still be on its way through an old plane."""
 
     balancer: BalancerSettings
     authentication: AuthenticationSettings
@@ -130,7 +130,7 @@ class LiveConfiguration(Checked):
 
     @property
     def edges(self) -> Edges:
-        """What surrounds the user plane."""
+        """The ports and routes around the user plane."""
         access = tuple(AccessPort(port=port, mac=self.gateway.mac, s_tpid=self.s_tpid) for port in self.access)
         return Edges(access=access, core=self.core, routes=self.routes, control=self.control)
 
@@ -331,7 +331,7 @@ def _cables(settings: ForwardingSettings, client: GrpcClient) -> ForwardingPlane
 
 
 class _Keeper:
-    """Keeps the switches of a split gateway: what happens when they are lost, and when they are back.
+    """Keeps the switches of a split gateway: acts when they are lost, and when they are back.
 
     A switch is lost when the stream to it ends: at once if its process dies, after gRPC's keepalive if its machine does.
     """

@@ -1,4 +1,4 @@
-"""``bng.p4`` and ``balancer.p4``: how they are compiled, and the full names of their tables, actions, counters and meters."""
+"""``bng.p4`` and ``balancer.p4``: their compilation, and the full names of their tables, actions, counters and meters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VARIANTS: dict[Variant, dict[str, str]] = {
     "auth": {"AUTH_ONLY": "1"},
     "forward": {"FORWARD_ONLY": "1"},
 }
-"""What each variant is compiled with."""
+"""The macros that each variant is compiled with."""
 
 REASONS = (
     "passes",

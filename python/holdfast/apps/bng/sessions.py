@@ -1,4 +1,4 @@
-"""The sessions of one switch that forwards them: what is installed, usage, and reading back.
+"""The sessions of one switch that forwards them: installation, usage, and reading back.
 
 It does not know lines' frames, nor other switches. It holds what it has installed, so that a change is written as a difference.
 """
@@ -35,7 +35,7 @@ def total(*parts: Usage) -> Usage:
 
 
 class SessionTables:
-    """The sessions of one switch with ``bng.p4`` in it. What an earlier controller has left there is taken over at once."""
+    """The sessions of one switch with ``bng.p4`` in it. Those that an earlier controller left are taken over at once."""
 
     def __init__(self, client: Client, way: Way) -> None:
         self._client = client
@@ -130,7 +130,7 @@ class SessionTables:
                         entry.modify(client)
                 before = self._sessions.get(session.session_id)
                 self._write_rates(session, before)
-                if before is None:  # whatever a session with this number had before
+                if before is None:  # a former session may have had this number
                     for register in (program.USAGE_UP, program.USAGE_DOWN):
                         client.write_register(register, session.session_id, 0)
         for session in sessions:

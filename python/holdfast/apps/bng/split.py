@@ -84,8 +84,8 @@ def destinations(session: Session, bucket: int) -> list[TableEntry]:
 class SplitPlane:
     """The `UserPlane` of these switches.
 
-    ``drain_s``: how long after a change of the balancer a packet can still be on its way through the old plane. What earlier
-    controllers have left is taken over, also a handover that was not finished, and planes that are drained.
+    ``drain_s``: the time after a change of the balancer that a packet can still be on its way through the old plane. State that
+    earlier controllers have left is taken over, also a handover that was not finished, and planes that are drained.
     """
 
     def __init__(
@@ -246,7 +246,7 @@ class SplitPlane:
         for first in range(0, len(new), 4 * CHUNK):
             self._table.change(new[first : first + 4 * CHUNK])
 
-    # ---- What there is ----
+    # ---- Present sessions and planes ----
 
     def _sessions(self) -> list[Session]:
         return [session for plane in self._planes.values() for session in plane.sessions.installed.values()]
@@ -504,7 +504,7 @@ class SplitPlane:
     def add(self, name: str, cables: ForwardingPlane, done: Callable[[], None] | None = None) -> None:
         """A plane joins, or one that was lost returns: it gets its share of lines, unless it is drained.
 
-        What it forwarded before is forgotten.
+        Its former sessions are forgotten.
         """
         if name in self._planes:
             raise NetworkError(f"there is a forwarding plane {name!r} already")

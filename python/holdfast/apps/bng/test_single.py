@@ -245,7 +245,7 @@ def test_the_core_learns_our_addresses_and_those_of_sessions(bench: Bench) -> No
     assert bench.receive(CORE, bytes(broken)) == []
 
 
-# ---- What is dropped ----
+# ---- Dropped packets ----
 
 
 def test_reasons_of_a_line(bench: Bench) -> None:

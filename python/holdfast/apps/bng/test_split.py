@@ -336,7 +336,7 @@ def test_several_planes_are_lost_at_once(gateway: Callable[..., Gateway]) -> Non
 
 
 def empty(at: Gateway, switch: str) -> None:
-    """What a switch that was off has when it comes back."""
+    """Empties a switch, as one that was off comes back."""
     client = at.network.clients[switch]
     client.set_pipeline(at.network.programs[switch])
     assert not [entry for table in client.p4info.message.tables for entry in client.read_table(table.preamble.name)]
@@ -359,7 +359,7 @@ def test_the_last_plane_returns_without_its_tables(gateway: Callable[..., Gatewa
     rate = 10_000 / (2 * SUBSCRIBERS)
     used = at.plane.usage(each.session_id for each in at.sessions)
     for each in at.sessions:
-        # What was counted before, and what went through since then: 0.1 s less detection and reaction.
+        # The count before, and the packets since then: 0.1 s less detection and reaction.
         since = used[each.session_id].packets_up - heard[each.session_id].packets_up
         assert 0.08 * rate <= since <= 0.1 * rate + 1
     # The others come back one after the other, empty, too; of what is sent since then, nothing is lost.
@@ -557,7 +557,7 @@ def test_a_new_controller_ends_a_handover(gateway: Callable[..., Gateway], monke
     at.network.run(0.5)
     at.sessions = kept
     lost = sum(at.network.statistics(flow).lost for flow, _, _ in flows)
-    assert lost <= 10  # what was on its way through the old plane
+    assert lost <= 10  # those on their way through the old plane
     at.check_usage(flows)
 
 

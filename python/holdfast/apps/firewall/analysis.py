@@ -1,9 +1,9 @@
 """Which rules of a rule set never decide, which change nothing, and which contradict each other: exact, by sets of packets.
 
 A box has an interval of each thing that rules ask for: zones, version, addresses, protocol, ports. A rule is a few boxes. Each
-question is a search for a packet in a box: what another box decides is cut out of it, and the parts that are left are searched in
-turn, until one is found that no other rule meets, or none is left. Bounds are numbered in their order, so that addresses are small
-numbers, and rules that a part has nothing in common with are left out by array operations.
+question is a search for a packet in a box: the part that another box decides is cut out of it, and the parts that are left are
+searched in turn, until one is found that no other rule meets, or none is left. Bounds are numbered in their order, so that
+addresses are small numbers, and rules that a part has nothing in common with are left out by array operations.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Finding:
     because: tuple[int, ...]
 
     def sentence(self, rules: RuleSet) -> str:
-        """What is found, in words."""
+        """The finding, in words."""
         name, others = rules.rules[self.rule].name, ", ".join(repr(rules.rules[index].name) for index in self.because)
         if self.kind == "shadowed":
             return f"rule {name!r} is shadowed: it never decides, because of {others}"
@@ -123,7 +123,7 @@ def _common(a: Box, b: Box) -> Box | None:
 
 
 def _without(a: Box, b: Box) -> Iterator[Box]:
-    """What of a box is not in another, in boxes without a common packet."""
+    """The parts of a box that are not in another, in boxes without a common packet."""
     common = _common(a, b)
     if common is None:
         yield a
@@ -194,7 +194,7 @@ class _Search:
 
 
 def analyse(rules: RuleSet) -> list[Finding]:
-    """What there is to say about the rules, in the order of the file.
+    """The findings about the rules, in the order of the file.
 
     Raises :class:`NetworkError` if the search takes more than :data:`MOST_STEPS` steps for a rule.
     """

@@ -1,4 +1,4 @@
-"""Bindings that are learnt: what DHCP and DHCPv6 servers grant, and what stations claim by duplicate address detection.
+"""Bindings that are learnt: addresses that DHCP and DHCPv6 servers grant, and that stations claim by duplicate address detection.
 
 The controller sees these packets instead of their receivers, and passes them on once the bindings are in the switch, so no station
 has an address before it may use it (RFC 7513, RFC 6620: the first who claims an address has it). Nothing here sends or writes.
@@ -43,7 +43,7 @@ class Learnt:
 
 @dataclass(frozen=True)
 class Onward:
-    """Where a packet goes: to one port, to the ports of DHCP servers, or to all ports; never back."""
+    """The destination of a packet: one port, to the ports of DHCP servers, or to all ports; never back."""
 
     to: Literal["servers", "all"] | int
 
@@ -72,7 +72,7 @@ class Assignments:
         return min((learnt.until_ps for learnt in self.learnt.values()), default=None)
 
     def hear(self, frame: bytes, port: int, now_ps: int) -> Onward | Refusal:
-        """A packet for the controller: DHCP, DHCPv6, or a claim of an address. What it grants is in :attr:`learnt` afterwards."""
+        """A packet for the controller: DHCP, DHCPv6, or a claim of an address. Its grants are in :attr:`learnt` afterwards."""
         self.expire(now_ps)
         try:
             return self._hear(frame, port, now_ps)

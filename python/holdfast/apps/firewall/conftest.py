@@ -45,7 +45,7 @@ class Standalone:
         self.controller.attach(self)
         self.controller.on_start()
 
-    # What a controller sees.
+    # The control plane for the controller.
 
     @property
     def clients(self) -> Mapping[str, Client]:
@@ -72,7 +72,7 @@ class Standalone:
     def _packet_out(self, packet: bytes) -> None:
         self.sent += self.switch.process(CPU_PORT, packet, self.now_ps)
 
-    # What a test does.
+    # Actions of a test.
 
     def elapse(self, time_us: int) -> None:
         """Lets time pass, with the timers that are due."""
@@ -83,7 +83,7 @@ class Standalone:
                 timer[2]()
 
     def receive(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
-        """A frame; what leaves at once and because of the controller."""
+        """Sends a frame; returns those that leave at once and because of the controller."""
         self.sent = []
         self.elapse(1)
         for out, packet in self.switch.process(port, frame, self.now_ps):
@@ -118,7 +118,7 @@ class Standalone:
 
 @pytest.fixture
 def standalone() -> type[Standalone]:
-    """What makes such a switch."""
+    """The class of such a switch."""
     return Standalone
 
 

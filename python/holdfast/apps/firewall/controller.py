@@ -50,7 +50,7 @@ class Dropped:
 
 @dataclass
 class _Switch:
-    """What the controller has of one switch."""
+    """The controller's state of one switch."""
 
     writer: FirewallWriter
     ports: list[Port]
@@ -171,7 +171,7 @@ class FirewallController(Controller):
         if self._links.port_changed(switch, port, up) and self.reroute:
             self._route()
 
-    # ---- What switches tell ----
+    # ---- Notifications of switches ----
 
     def on_digest(self, switch: str, digest: DigestList) -> None:
         """Logs dropped packets."""
@@ -218,7 +218,7 @@ class FirewallController(Controller):
         if self._switches[switch].assignments.expire(self.plane.now_ps):
             self._write_stations(switch)
 
-    # ---- What operators ask ----
+    # ---- Requests of operators ----
 
     def learnt(self, switch: str) -> list[Station]:
         """The bindings that a switch has learnt. Raises :class:`NetworkError` if there is no such switch."""

@@ -85,7 +85,7 @@ def port_entries(rules: RuleSet, ports: Iterable[Port], numbers: Numbering) -> l
 def station_entries(
     stations: Iterable[Station], ports: Iterable[Port], numbers: Numbering, *, bridged: bool
 ) -> list[TableEntry]:
-    """The bindings of stations in both directions: who may send from a port, and who receives from it.
+    """The bindings of stations in both directions: those that may send from a port, and those that receive from it.
 
     Raises :class:`NetworkError` for a station at a port that has no role.
     """

@@ -1,4 +1,4 @@
-"""``firewall.p4``: how it is compiled, its limits, and the full names of its tables, actions, registers, counters and meters."""
+"""``firewall.p4``: its compilation, its limits, and the full names of its tables, actions, registers, counters and meters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VARIANTS: dict[Variant, dict[str, str]] = {
     "bridged": {"BRIDGED": "1"},
     "bindings": {"BINDINGS_ONLY": "1"},
 }
-"""What each variant is compiled with."""
+"""The macros that each variant is compiled with."""
 
 REASONS = (
     "passes",

@@ -23,7 +23,7 @@ class Counts:
 
 
 def findings(rules: Located[RuleSet]) -> list[dict[str, Any]]:
-    """What is to be said about a rule file, in its order, with the lines."""
+    """The findings about a rule file, in its order, with the lines."""
     names = [rule.name for rule in rules.value.rules]
     return [
         {

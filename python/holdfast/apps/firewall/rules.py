@@ -96,7 +96,7 @@ Protocol: TypeAlias = Annotated[int, BeforeValidator(_protocol)]
 
 
 class Zone(Checked):
-    """A part of the network. What may only reply never begins a flow.
+    """A part of the network. A zone that may only reply never begins a flow.
 
     In a network with a topology: ``hosts`` are those whose ports are in the zone; ``switches``: the links between switches are.
     """
@@ -174,7 +174,7 @@ class Timeouts(Checked):
 
 
 class Rule(Checked):
-    """Which flows may begin. What is left out matches everything; a list matches what one of its items matches.
+    """The flows that may begin. A field that is left out matches everything; a list matches what one of its items matches.
 
     Rules with a higher ``priority`` come first; without one it is 0, and such rules come in the order of the file.
     """

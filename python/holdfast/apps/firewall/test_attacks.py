@@ -162,7 +162,7 @@ def test_a_flood_of_new_flows_harms_no_established_one(bridge: Any) -> None:
 
 
 def test_a_full_table_of_established_flows_refuses_new_ones(bridge: Any) -> None:
-    """Assured flows keep their cells; what finds none is refused, counted, and comes in when one is over."""
+    """Assured flows keep their cells; a new flow that finds none is refused, counted, and comes in when one is over."""
     alive, refused = [], 0
     for port in range(1024, 1024 + 2 * CELLS):
         if bridge.receive(INSIDE, from_host(make.tcp(port, 80, make.SYN, seq=99))):

@@ -1,7 +1,7 @@
 """Keeps a rule set, and the bindings, in one switch, and replaces a rule set at one moment.
 
 The rules of a new set are written beside the active ones, under the other generation, while the active ones judge packets. Then
-one batch changes zones, limits and the epoch, between two packets. What that epoch replaces is deleted afterwards.
+one batch changes zones, limits and the epoch, between two packets. Entries that the epoch replaces are deleted afterwards.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ EPOCHS = 1 << 32
 
 
 class FirewallWriter:
-    """What a controller keeps in one switch. ``secret``: of the keys of the hash of flows, if the switch has none yet."""
+    """A controller's entries in one switch. ``secret``: of the keys of the hash of flows, if the switch has none yet."""
 
     def __init__(self, client: Client, secret: bytes) -> None:
         self._client = client

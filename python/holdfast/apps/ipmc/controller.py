@@ -33,7 +33,8 @@ def compile_ipmc(defines: dict[str, str] | None = None) -> Program:
 class IpmcController(Controller):
     """Keeps routes and trees in every switch, one P4Runtime batch for each switch that something changes at.
 
-    ``members``: who has joined what from the beginning. ``roots``: by group, the switch whose hosts may send to (*,G).
+    ``members``: the hosts that have joined each channel from the beginning. ``roots``: by group, the switch whose hosts may send to
+    (*,G).
     """
 
     def __init__(

@@ -25,7 +25,7 @@ _CONTROL = "RouterIngress.groups"
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """Where the packets of a channel come from: the switch, and its port (:data:`ANY_PORT` for those of any source)."""
+    """The source of the packets of a channel: the switch, and its port (:data:`ANY_PORT` for those of any source)."""
 
     switch: str
     port: int
@@ -33,7 +33,7 @@ class Root:
 
 @dataclass
 class Forwarding:
-    """What a switch has of all groups."""
+    """A switch's entries of all groups."""
 
     entries: list[TableEntry] = field(default_factory=list)
     groups: dict[int, Replicas] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""One switch with ``ipmc.p4``, byte by byte: what is copied where, and what is dropped."""
+"""One switch with ``ipmc.p4``, byte by byte: the copies at each port, and the drops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees in networks: who gets what, and what a failure, a join and a leave change."""
+"""Trees in networks: the packets that each host gets, and the changes by a failure, a join and a leave."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_what_cannot_be_joined_is_one_sentence(program: Program) -> None:
 
 
 def test_a_join_writes_what_it_changes(program: Program) -> None:
-    """The tree gets a branch; whoever is not on it, and other channels, are not written."""
+    """The tree gets a branch; switches not on it, and other channels, are not written."""
     topology = topologies.load("line:4")
     others = {channel_of(topology, f"239.2.0.{number}", "h1"): ["h2", "h3", "h4"] for number in range(20)}
     joined = of("line:4", "h1")

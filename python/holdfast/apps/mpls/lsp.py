@@ -29,7 +29,7 @@ def one_of(kind: type[E], parameter: str, value: str) -> E:
 
 
 class Mechanism(StrEnum):
-    """How an LSP recovers from the failure of a link."""
+    """The way that an LSP recovers from the failure of a link."""
 
     NONE = "none"
     LOCAL = "local"
@@ -61,7 +61,7 @@ class TtlModel(StrEnum):
 
 
 class LastHop(StrEnum):
-    """What the egress is sent: nothing above the packet (penultimate hop popping), label 0, or a label of its own."""
+    """The label that the egress is sent: none above the packet (penultimate hop popping), label 0, or a label of its own."""
 
     PHP = "php"
     EXPLICIT_NULL = "explicit_null"
@@ -98,7 +98,7 @@ class Recovery:
 
 @dataclass(frozen=True)
 class Fec:
-    """A forwarding equivalence class: packets that belong together. What is None matches everything.
+    """A forwarding equivalence class: packets that belong together. A field that is None matches everything.
 
     ``destination`` alone is looked up by longest prefix; with anything else the class is an entry with a ``priority``,
     and comes before all prefixes. ``ingress_port`` is a port of the LSP's ingress; ``diffserv`` the whole octet.

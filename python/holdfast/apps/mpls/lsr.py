@@ -83,7 +83,7 @@ class Hop:
     tunnel: tuple[tuple[int, int], ...] = ()
 
     def params(self) -> dict[str, Value]:
-        """What every action that sends takes."""
+        """The parameters of every action that sends."""
         return {"port": self.port, "src_mac": self.src_mac, "dst_mac": self.dst_mac}
 
 
@@ -96,7 +96,7 @@ class Nhlfe:
 
 
 class Lsr:
-    """A node's tables. What is installed for an LSP is remembered by its number, and removed with it."""
+    """A node's tables. Entries for an LSP are remembered by its number, and removed with it."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -110,7 +110,7 @@ class Lsr:
         """By port that may change: by instance, the port that its copy leaves by."""
 
     def start(self, neighbours: Sequence[Hop], explicit_null_uniform: bool) -> None:
-        """What every router has: its interfaces, the reserved labels, and words for the neighbours about their signal."""
+        """Every router's entries: its interfaces, the reserved labels, and words for the neighbours about their signal."""
         with self.client.batch():
             for hop in neighbours:
                 self.client.insert(INTERFACES, {"standard_metadata.ingress_port": hop.port}, "NoAction")
@@ -163,7 +163,7 @@ class Lsr:
         return Nhlfe(number, hop.port)
 
     def add_ilm(self, lsp: int, label: int, action: str, params: Mapping[str, Value]) -> None:
-        """What happens to packets that arrive with a label."""
+        """The action for packets that arrive with a label."""
         self._install(lsp, TableEntry(ILM, {"label": label}, f"MplsIngress.{action}", params))
 
     def _install(self, lsp: int, entry: TableEntry) -> None:
@@ -225,7 +225,7 @@ class Lsr:
                 self.client.write_counter(counter, lsp)
 
     def port_is_up(self, port: int) -> bool:
-        """What the program knows of a port."""
+        """The program's state of a port."""
         return self.client.register(PORT_UP, port) == 1
 
     def packets(self, counter: str, lsp: int) -> int:
@@ -245,7 +245,7 @@ class Lsr:
             numbers.release(lsp)
 
     def labels_in_use(self) -> int:
-        """How many labels are allocated."""
+        """The number of allocated labels."""
         return len(self._labels)
 
 

@@ -210,7 +210,7 @@ class Setup:
         for node in {*self.lsp.path, *(self.lsp.backup or ()), *chain(*self.lsp.detours.values())}:
             self.lsrs[node].clear_counters(self.number)
         for i in range(self.last + 1):
-            # Where the ingress decides, others follow the link: when packets come again, it has decided that they should.
+            # If the ingress decides, others follow the link: when packets come again, it has decided that they should.
             follows = i > 0 and recovery.mechanism.notifies
             self.lsr(i).reset(self.number, 0 if follows else recovery.wait_to_restore_us)
         if recovery.mechanism.notifies:

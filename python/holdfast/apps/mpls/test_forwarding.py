@@ -34,7 +34,7 @@ class Router:
         return self.switch.process(port, bytes(packet))
 
     def one(self, packet: Packet | bytes, port: int = CORE) -> bytes:
-        """What comes out, if it is one packet, out of port 3."""
+        """The packet that leaves, if it is one, by port 3."""
         ((out_port, data),) = self.send(packet, port)
         assert out_port == OUT.port
         return data

@@ -1,4 +1,4 @@
-"""Every mechanism on the paper's network (section 8), packet by packet: what is lost, what is late, and when it ends.
+"""Every mechanism on the paper's network (section 8), packet by packet: losses, delays, and their end.
 
 The link in the middle fails at 0.5 s and is repaired at 1 s. At 10 Gb/s a packet takes a microsecond to send, so times are
 those of propagation, of which the expectations are made.
@@ -37,7 +37,7 @@ MECHANISMS = [m for m in Mechanism if m != Mechanism.NONE]
 
 @dataclass
 class Flow:
-    """What arrived of a stream, in order of arrival: sequence numbers, and by sequence number sending time and delay in ms."""
+    """A stream's received packets, in order of arrival: sequence numbers, and by sequence number sending time and delay in ms."""
 
     arrivals: list[int]
     sent_ms: dict[int, float]
@@ -156,7 +156,7 @@ def test_loopbackvar_loops_until_the_notice_is_there(program: Program, case: Cas
     run = Run(program, case_study(PARAMETERS, case, Recovery(Mechanism.LOOPBACKVAR)))
     forth, _ = run.finish()
     statistics = run.controller.statistics(run.lsps[0])
-    # From the detection on, at LSR1: what LSR0 sent until it was told, and that is a link's delay later, twice.
+    # From the detection on, at LSR1: the packets that LSR0 sent until it was told, a link's delay later, twice.
     assert near(statistics.looped, 2 * case.a)
     looped = [d for d in forth.delay_ms.values() if abs(d - (63 + case.dp + 2 * case.a)) < 0.02]
     assert len(looped) == statistics.looped
@@ -228,7 +228,7 @@ def test_wait_to_restore(program: Program, mechanism: Mechanism) -> None:
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 @pytest.mark.parametrize("mechanism", [Mechanism.LOCAL, Mechanism.PATH, Mechanism.LOOPBACK])
 def test_optical_switch_back(program: Program, mechanism: Mechanism, case: Case) -> None:
-    """What is still on the backup when the first packet comes on the primary again is discarded (section 7)."""
+    """Packets still on the backup when the first packet comes on the primary again are discarded (section 7)."""
     run = Run(program, case_study(PARAMETERS, case, Recovery(mechanism, merge_capable=False)))
     for flow, lsp, forth in zip(run.finish(), run.lsps, (True, False), strict=True):
         loss, extra = one_way(mechanism, case, forth=forth)

@@ -24,7 +24,7 @@ _LONGEST_RESET_MS = ((1 << 32) - 1) / 1000
 class Acceptance:
     """The acceptance algorithm of a connection.
 
-    ``history``: numbers that *vector* remembers, 2 to the program's HISTORY_BITS; what is as far as that from the newest number is
+    ``history``: numbers that *vector* remembers, 2 to the program's HISTORY_BITS; a number as far as that from the newest one is
     rogue. ``reset_ms``: after so long without an accepted packet any number is accepted (a restarted ingress starts anew); 0 for
     never. It must be longer than the paths' difference in delay.
 
@@ -58,7 +58,7 @@ class Acceptance:
 
     @staticmethod
     def of(action: str, params: Mapping[str, int | str]) -> Acceptance:
-        """What an entry with this action was written for. Raises :class:`NetworkError` or KeyError if it is none."""
+        """The acceptance that an entry with this action was written for. Raises :class:`NetworkError` or KeyError if it is none."""
         name = action.rsplit(".", 1)[-1]
         if name == "select_connection":
             return Acceptance("window", reset_ms=0)

@@ -1,7 +1,7 @@
 """Writes to many switches that belong together: in phases, one batch per switch and phase, taken back if one is refused.
 
-The order of phases is what keeps packets from meeting half of a change: what receives is there before what sends, and what sends
-is gone before what receives. It is not known here what the writes are for.
+The order of phases is what keeps packets from meeting half of a change: entries that receive are there before those that send, and
+those that send are gone before those that receive. The purpose of the writes is not known here.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ class Phase(IntEnum):
     """When a write happens, relative to the others."""
 
     RECEIVE = 1
-    """What the egress needs: connections, tunnels' addresses; cleared state at both ends."""
+    """The egress' entries: connections, tunnels' addresses; cleared state at both ends."""
     ROUTE = 2
     """Host routes along the paths."""
     COPY = 3
     """The ingress' copies and groups that nothing uses yet."""
     SWITCH = 4
-    """What makes packets take the new way."""
+    """The entries that make packets take the new way."""
     STOP = 5
-    """What made packets take the old way goes."""
+    """The entries that made packets take the old way go."""
     UNCOPY = 6
     """The ingress' copies and groups go."""
     UNROUTE = 7
     """Host routes go."""
     FORGET = 8
-    """What the egress had goes."""
+    """The egress' entries go."""
 
 
 class Changes:
@@ -61,11 +61,11 @@ class Changes:
         self.add(phase, switch, entry.modify, before.modify)
 
     def delete(self, phase: Phase, switch: str, entry: TableEntry) -> None:
-        """Removes an entry. It is not taken back: what is removed last is not needed any more."""
+        """Removes an entry. It is not taken back: entries removed last are not needed any more."""
         self.add(phase, switch, entry.delete)
 
     def otherwise(self, call: Callable[[], None]) -> None:
-        """Calls this, the last one first, if the writes are not made: what was noted of them is taken back."""
+        """Calls this, the last one first, if the writes are not made: notes of them are taken back."""
         self._otherwise.append(call)
 
     def afterwards(self, call: Callable[[], None]) -> None:
@@ -107,7 +107,7 @@ class Changes:
 
 
 class Transactions:
-    """Changes that are applied one after the other. ``drain_ms``: how long packets may be under way on what a change left."""
+    """Changes that are applied one after the other. ``drain_ms``: for packets under way on entries that a change left."""
 
     def __init__(self, plane: ControlPlane, drain_ms: float) -> None:
         self._plane = plane
@@ -116,7 +116,7 @@ class Transactions:
 
     @contextmanager
     def changes(self) -> Iterator[Changes]:
-        """What is collected inside is written at the end of the outermost block, or not at all if a switch refuses."""
+        """Writes that are collected inside are made at the end of the outermost block, or not at all if a switch refuses."""
         if self._open is not None:
             yield self._open
             return
@@ -152,5 +152,5 @@ def _take_back(clients: Mapping[str, Client], done: list[tuple[str, list[tuple[W
                     if undo is not None:
                         undo(clients[switch])
         except HoldfastError:
-            # The first error is the one to tell; what stays behind is found by a take-over.
+            # The first error is the one to tell; a take-over finds what stays behind.
             continue

@@ -20,7 +20,7 @@ def checked_mtu(mtu: int) -> int:
 
 @dataclass(frozen=True)
 class Flow:
-    """A descriptor on the 5-tuple of a packet's outermost header; what is None matches everything.
+    """A descriptor on the 5-tuple of a packet's outermost header; a field that is None matches everything.
 
     Addresses are prefixes (``"10.0.1.0/24"``, ``"2001:db8::/32"``) or single addresses; ``protocol`` is a number (of IPv6 the first
     next header); ports are numbers. Without addresses it is a flow of IPv4; ``"::/0"`` is all of IPv6.
@@ -53,7 +53,7 @@ class Flow:
         )
 
     def fields(self) -> dict[str, str | int]:
-        """What is not None, by name."""
+        """The fields that are not None, by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
@@ -77,7 +77,7 @@ class Copy:
 
 @dataclass(eq=False)
 class PathSet:
-    """Where a PTI's group sends copies. ``preferred``: the paths that it was set up with, and returns to after repairs."""
+    """The paths of a PTI's copies. ``preferred``: the paths that it was set up with, and returns to after repairs."""
 
     ingress: str
     egress: str
@@ -138,7 +138,7 @@ class Connection:
 
 @dataclass(frozen=True)
 class PathStatistics:
-    """What the PTE counted of the copies that came by one path of a connection. ``path`` is its number, from 1."""
+    """The PTE's counts of the copies that came by one path of a connection. ``path`` is its number, from 1."""
 
     connection: str
     path: int
@@ -169,7 +169,7 @@ class ConnectionStatistics:
     lost: int
     """Numbers that were never accepted, as far as the algorithm can tell."""
     resets: int
-    """How often any number was accepted."""
+    """The number of times that any number was accepted."""
     last_accepted_sn: int
     flow_packets: int
     """Of all flows that it has now, since each was added."""

@@ -1,7 +1,8 @@
 """The controller of ``protect.p4``: routes, protection connections and protected flows, at run time.
 
-A connection runs from a tunnel ingress (PTI) to a tunnel egress (PTE) over the cheapest set of disjoint paths. What was set up is
-in the switches, with all that a controller must know to go on: one that starts where another one was killed takes over.
+A connection runs from a tunnel ingress (PTI) to a tunnel egress (PTE) over the cheapest set of disjoint paths. Connections that
+were set up are in the switches, with all that a controller must know to go on: one that starts where another one was killed takes
+over.
 
 This file composes the parts and handles events: paths are chosen in ``planning``, numbers and connections are kept in ``registry``
 and ``tunnels``, entries are encoded in ``entries``, and ``changes`` writes them.
@@ -46,9 +47,9 @@ from holdfast.topology import Topology
 class ProtectController(Controller):
     """Routes as :class:`holdfast.apps.router.RouterController`, and manages 1+1 connections and flows.
 
-    ``protect``: pairs of hosts, protected both ways from the start. ``paths``, ``disjoint`` and ``acceptance``: what a connection
-    gets unless it asks for something else. ``mtu``: bytes that the links between the nodes carry. ``drain_ms``: how long what a
-    change has left behind stays, for the packets that are still under way there.
+    ``protect``: pairs of hosts, protected both ways from the start. ``paths``, ``disjoint`` and ``acceptance``: the defaults of a
+    connection. ``mtu``: bytes that the links between the nodes carry. ``drain_ms``: the time that entries left behind by a change
+    stay, for the packets that are still under way there.
 
     ``repair``: after a failure, sends the lost copy along another path while the others carry on (:attr:`repairs` has what was
     done), and with ``wait_to_restore_ms`` returns to the first paths when they have been whole for so long.
@@ -111,7 +112,7 @@ class ProtectController(Controller):
         self._waiting: dict[tuple[str, str], str] = {}
         self._keeps_routes = False
         self.taken_over: TakeOver | None = None
-        """What was found in the switches at the start; None if nothing."""
+        """The findings in the switches at the start; None if nothing."""
 
     def attach(self, plane: ControlPlane) -> None:
         """Composes the parts that need to know the network."""
@@ -154,7 +155,7 @@ class ProtectController(Controller):
         if self._links.is_discovered:
             self._waiting = dict.fromkeys(pairs, "links are being discovered")
             if self.taken_over is not None:
-                # What was routed stays so until links had their time to be heard.
+                # Routes stay until links had their time to be heard.
                 self._keeps_routes = True
                 self.plane.call_later(self.discovery.hold_ps / PS_PER_MS, self._release_routes)
             self.discovery.start()
@@ -271,7 +272,7 @@ class ProtectController(Controller):
     def together(self) -> Iterator[None]:
         """Everything done inside is written at its end, in one batch per switch and phase, or not at all if a switch refuses.
 
-        What a later step inside would write over an earlier one's does not belong together.
+        Steps that would write over an earlier one's entries do not belong together.
         """
         with self._transactions.changes():
             yield
@@ -333,8 +334,8 @@ class ProtectController(Controller):
     ) -> None:
         """Changes a connection that carries traffic, without losing a packet.
 
-        What is None stays. New paths are there before the first packet takes them, and the old ones until the last one has left
-        them. Sequence numbers go on; another acceptance algorithm takes everything before the last number for seen.
+        Values that are None stay. New paths are there before the first packet takes them, and the old ones until the last one has
+        left them. Sequence numbers go on; another acceptance algorithm takes everything before the last number for seen.
         """
         self.registry.check(connection)
         before = replace(connection)

@@ -1,6 +1,6 @@
 """Table entries of connections, flows and tunnels, and the writes that start a connection's counts anew. Pure encoding.
 
-Entries carry, as P4Runtime metadata, what a controller that comes later must know of them. What is written when is not known here.
+Entries carry, as P4Runtime metadata, what a controller that comes later must know of them. The order of writes is not known here.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def tunnel_route(topology: Topology, tunnel: Tunnel, node: str) -> TableEntry:
 
 
 def copy_entry(topology: Topology, path_set: PathSet, copy: Copy) -> TableEntry:
-    """Where a replica of a path set's group goes."""
+    """The entry of a replica of a path set's group."""
     path = copy.tunnel.path
     hop = over_link(topology, path_set.ingress, path.links[0])
     return TableEntry(

@@ -1,8 +1,8 @@
 """Latent errors: one path is dead while traffic still flows, and nobody would notice before the other fails (802.1CB, 7.4.4).
 
 The PTE's counters are read periodically. Each path brings a copy of every packet, so what a path has brought is compared with what
-the connection has passed on. The standard's test says that something is missing; counting by path says where. What
-becomes of an alarm is decided elsewhere.
+the connection has passed on. The standard's test says that something is missing; counting by path says where. The reaction to an
+alarm is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class LatentErrorDetection:
 
     A path is in alarm if it has brought more than ``difference`` packets fewer than the connection has passed on, since the last
     ``reset_period_ms`` began, at two readings in a row (there are three in a ``period_ms``); or if it brought nothing at all
-    since ``silent_packets`` packets were passed, an interval ago, which finds dead paths under light load. What can be under way
-    on the slower path is not missing: as many packets as the connection passes in ``delay_difference_ms``.
+    since ``silent_packets`` packets were passed, an interval ago, which finds dead paths under light load. Packets that can be
+    under way on the slower path are not missing: as many packets as the connection passes in ``delay_difference_ms``.
     """
 
     period_ms: float = 2000.0
@@ -65,7 +65,7 @@ class Alarm:
 
 @dataclass(frozen=True)
 class _Reading:
-    """What the connection has passed, at least, what each path has brought, and which were down since the reading before."""
+    """The packets passed, at least, those that each path has brought, and the paths that were down since the reading before."""
 
     expected: int
     brought: tuple[int, ...]
@@ -74,7 +74,7 @@ class _Reading:
 
 @dataclass
 class Watched:
-    """What is known of a connection's paths.
+    """The state of a connection's paths.
 
     ``nodes``: of each path; when they change, counting begins anew.
     """
@@ -82,7 +82,7 @@ class Watched:
     nodes: tuple[tuple[str, ...], ...]
     readings: deque[_Reading] = field(default_factory=lambda: deque(maxlen=READINGS_PER_PERIOD + 1))
     base: list[int] = field(default_factory=list)
-    """By path, CurBaseDifference: what was missing when the reset period began."""
+    """By path, CurBaseDifference: the packets missing when the reset period began."""
     rebased_ps: int = 0
     in_alarm: set[int] = field(default_factory=set)
 
@@ -164,7 +164,8 @@ class HealthMonitor:
     def _is_silent(self, readings: deque[_Reading], i: int) -> bool:
         """Nothing in the last two intervals, though the others brought enough in the first of the two.
 
-        What they brought in the second may still be under way on a slower path. One that was down in the first could not bring any.
+        Packets that they brought in the second may still be under way on a slower path. One that was down in the first could not
+        bring any.
         """
         if len(readings) < 3:
             return False

@@ -1,4 +1,4 @@
-"""``protect.p4``: how it is compiled, its limits, and the full names of its tables, actions, registers and counters."""
+"""``protect.p4``: its compilation, its limits, and the full names of its tables, actions, registers and counters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.link import SequenceHeader
 HERE = Path(__file__).parent
 
 NODE_ADDRESSES = ipaddress.IPv4Network("10.255.0.0/16")
-"""Where the PTIs' addresses (sources of the outer headers) are taken from, by switch index."""
+"""The network of the PTIs' addresses (sources of the outer headers), by switch index."""
 
 PROTECTION_PROTOCOL = 253
 """Protocol number of outer headers; the program's default."""
@@ -62,7 +62,7 @@ MTU_EXCEEDED = f"{_FORWARDING}.encapsulate.mtu_exceeded"
 
 CONNECTION_TABLE = "ProtectIngress.decaps_p.egress_connections"
 CONNECTION_ACTIONS = "ProtectIngress.decaps_p"
-"""What the names of :meth:`Acceptance.action` are in."""
+"""The prefix of the names of :meth:`Acceptance.action`."""
 SELECT_CONNECTION = f"{CONNECTION_ACTIONS}.select_connection"
 _ACCEPTANCE = "ProtectIngress.decaps_p.acceptance"
 LAST_ACCEPTED = f"{_ACCEPTANCE}.last_accepted_sn"

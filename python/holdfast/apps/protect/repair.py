@@ -1,7 +1,7 @@
 """Repair: the lost half of a path set gets another path while the other half carries on, and returns when the first is back.
 
 1+1 survives one failure by itself; after it, it is as vulnerable as plain routing, until somebody finds another path for the copy
-that is lost. Which links are down is told here, not found out; how a copy moves without losing packets is the tunnels' business.
+that is lost. Which links are down is told here, not found out; the tunnels move a copy without losing packets.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Repair:
 class Repairer:
     """Moves copies between paths.
 
-    ``wait_to_restore_ms``: how long the preferred paths must have been whole before copies return to them (ITU-T G.808.1); None:
-    they stay where they are.
+    ``wait_to_restore_ms``: the time that the preferred paths must have been whole before copies return to them (ITU-T G.808.1);
+    None: they stay where they are.
     """
 
     def __init__(

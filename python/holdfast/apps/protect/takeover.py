@@ -1,8 +1,8 @@
 """Taking over: what a controller finds in the switches when it starts after another one, which may have been killed at any point.
 
-The switches' entries carry, as P4Runtime metadata, what a controller must know of them. What is whole is adopted as it is, and
-no register is written: sequence numbers go on. What is half is finished or removed. Nothing is known here of how changes are made;
-only what their leftovers look like.
+The switches' entries carry, as P4Runtime metadata, what a controller must know of them. Complete connections are adopted as they
+are, and no register is written: sequence numbers go on. Incomplete ones are finished or removed. This module does not know how
+changes are made, only what their leftovers look like.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from holdfast.topology import Topology
 
 @dataclass(frozen=True)
 class TakeOver:
-    """What was found: ``connections`` and ``flows`` that go on; entries of theirs that were ``restored``; leftovers ``removed``."""
+    """The findings: ``connections`` and ``flows`` that go on; entries of theirs that were ``restored``; leftovers ``removed``."""
 
     connections: int
     flows: int
@@ -43,7 +43,7 @@ class TakeOver:
 
 @dataclass(frozen=True)
 class _Found:
-    """What a switch holds."""
+    """The entries of a switch."""
 
     routes: dict[Prefix, TableEntry]
     """Of IPv6 those to hosts."""
@@ -115,7 +115,7 @@ def _number(entry: TableEntry, field: str) -> int:
 
 
 def _metadata(entry: TableEntry) -> dict[str, Any] | None:
-    """What the entry's controller left in it; None if it was none of ours."""
+    """The metadata that the entry's controller left in it; None if it was none of ours."""
     try:
         value = json.loads(entry.metadata)
     except ValueError:
@@ -226,7 +226,7 @@ class _Takeover:
         return path_set
 
     def _path(self, ingress: str, links: list[str], *, in_use: bool) -> Path:
-        """Where a copy goes, or should. Raises where there is no such link, or where no discovery could find it."""
+        """The path of a copy, or the intended one. Raises where there is no such link, or where no discovery could find it."""
         found = [self.state.links.find(*ends_of(name), in_use=in_use) for name in links]
         return path_over(self.topology, ingress, found)
 

@@ -64,7 +64,7 @@ acceptances = st.builds(
 @settings(max_examples=150)
 @given(acceptance=acceptances, events=arrivals)
 def test_any_arrivals(program: Program, acceptance: Acceptance, events: list[tuple[int, int, int]]) -> None:
-    """Whatever comes: program and model decide alike and count alike. A failure shrinks to the shortest history."""
+    """For any packets program and model decide alike and count alike. A failure shrinks to the shortest history."""
     switch, model = egress(program, acceptance), SequenceRecovery(acceptance, BITS)
     now_us = 0
     for elapsed_us, sn, path in events:
@@ -91,10 +91,10 @@ def copies(draw: st.DrawFn) -> tuple[int, list[int], int]:
 def test_vector_delivers_each_packet_of_which_a_copy_comes_once(
     program: Program, drawn: tuple[int, list[int], int]
 ) -> None:
-    """While disorder and gaps fit into the history; whatever is lost, doubled, reordered or wrapped."""
+    """While disorder and gaps fit into the history; with any loss, doubling, reordering or wrap-around."""
     start, order, _ = drawn
     switch = egress(program, Acceptance("vector", 8, reset_ms=0))
-    # The first copy decides where the history begins: what is older by 8 would be new again 24 numbers later.
+    # The first copy decides where the history begins: a number older by 8 would be new again 24 numbers later.
     delivered = [i for i in order if switch.receive(0, (start + i) % SPACE, 0)]
     present = sorted(set(order))
     if all(b - a <= 4 for a, b in pairwise(present)):
@@ -124,7 +124,7 @@ def test_window_delivers_in_order_and_never_twice(program: Program, drawn: tuple
 def test_a_restarted_ingress_is_heard_after_the_reset(
     program: Program, algorithm: str, before: int, after: int, elapsed_us: int
 ) -> None:
-    """Whatever its new numbers are: nothing is discarded any more once the connection has been silent for so long."""
+    """For any new numbers nothing is discarded any more once the connection has been silent for so long."""
     switch = egress(program, Acceptance(algorithm, 8, RESET_US / 1000))  # type: ignore[arg-type]
     for i in range(10):
         assert switch.receive(i, (before + i) % SPACE, 0)

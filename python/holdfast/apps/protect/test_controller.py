@@ -1,4 +1,4 @@
-"""Connections and flows at run time: what is in the switches, what is counted, and that a change loses no packet."""
+"""Connections and flows at run time: the switches' entries, the counts, and changes that lose no packet."""
 
 from __future__ import annotations
 

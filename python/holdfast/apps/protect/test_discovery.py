@@ -106,7 +106,7 @@ def test_a_pair_without_paths_waits_and_says_why(program: Program) -> None:
 
 @pytest.mark.parametrize("is_silent", [True, False])
 def test_failures_one_after_the_other(program: Program, is_silent: bool) -> None:
-    """What ports tell is repaired at once, what they do not after the hold time; nothing is lost either way."""
+    """Failures that ports tell are repaired at once, others after the hold time; nothing is lost either way."""
     t = silent(ladder()) if is_silent else ladder()
     network, controller = build(program, t, repair=True, wait_to_restore_ms=50)
     flow = stream(network, 0.1, 1.5)
@@ -228,7 +228,7 @@ def test_it_follows_what_happened_in_between(program: Program) -> None:
 def test_with_and_without_discovery(
     program: Program, before: LinkDiscovery | None, after: LinkDiscovery | None
 ) -> None:
-    """Whatever the former one believed in: entries name links by their ports. Parallel links stay what they are."""
+    """Independent of the former one's map: entries name links by their ports. Parallel links stay what they are."""
     t = Topology("parallel")
     for host in ("h1", "h2"):
         t.add_host(host)
@@ -236,7 +236,7 @@ def test_with_and_without_discovery(
     t.add_switch("z")
     t.add_link("h1", "a")
     t.add_link("h2", "z")
-    # What is nearer is heard first, and numbered before the others.
+    # Nearer links are heard first, and numbered before the others.
     for delay_ms in (5, 1, 3):
         t.add_link("a", "z", delay_ms=delay_ms, cost=10 - delay_ms)
     network, controller = build(program, t, discovery=before)
@@ -254,7 +254,7 @@ def test_with_and_without_discovery(
 
 
 def client_port(controller: ProtectController, switch: str, copy: int) -> int:
-    """Where a switch's first connection sends a copy, by the controller's map."""
+    """The port by which a switch's first connection sends a copy, by the controller's map."""
     (connection, *_) = [c for c in controller.connections if c.ingress == switch]
     link = controller.topology.links[connection.paths[copy].links[0]]
     return link.a_port if link.a == switch else link.b_port

@@ -163,7 +163,7 @@ def test_the_number_stays_in_front_for_a_port_that_orders(program: Program, exec
         ethernet = (0xB).to_bytes(6, "big") + (0xA).to_bytes(6, "big")
         number = (5).to_bytes(3, "big") + sn.to_bytes(4, "big") + bytes((next_protocol,))
         assert out == [(6, ethernet + b"\x88\xb5" + number + left)]
-        # What came in no tunnel has no number.
+        # A packet that came in no tunnel has no number.
         assert node.switch.process(7, frame(inner)) == [(6, ethernet + frame(inner)[12:14] + left)]
     other = protected(v4("10.0.3.1", udp(53)), "10.0.3.9", 9)
     assert node.send(other) == [(6, with_ttl(other, 63))], "another's tunnel"

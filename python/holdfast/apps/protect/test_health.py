@@ -1,4 +1,4 @@
-"""Latent errors: what is reported, when, and what is not."""
+"""Latent errors: those that are reported, when, and those that are not."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_no_false_alarm(seed: int, skew_ms: float) -> None:
     lost = 0
     for _ in range(200):
         packets = rng.choice([0, 1, 5, 10, 100, 10_000, 1_000_000])
-        # What was sent just before the reading: at the interval's rate, or all of it at once if it is little.
+        # Packets sent just before the reading: at the interval's rate, or all of it at once if it is little.
         late = min(packets, max(packets * skew_ms / INTERVAL_MS, rng.choice([0, 0, 10])))
         loss = 0.0
         if packets and lost < 2 and rng.random() < 0.05:

@@ -72,7 +72,7 @@ def test_order_is_restored(sn_bits: int) -> None:
     counters = ordering_counters(network, "z-h2")
     assert counters.held_back == counters.filled > 150
     assert counters.late == counters.timed_out == counters.held == 0
-    # Who waits at most waits for the slower path, not for the time that he would wait at most.
+    # A packet waits for the slower path at most, not for the longest time allowed.
     assert statistics.latency_max_ps is not None
     assert statistics.latency_max_ps < 4.5e9
 

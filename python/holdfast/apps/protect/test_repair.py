@@ -1,4 +1,4 @@
-"""Failures one after the other: what repair saves, where it cannot, and the way back."""
+"""Failures one after the other: the connections that repair saves, those it cannot, and the way back."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_without_waiting_to_restore_it_stays(program: Program) -> None:
 
 
 def trap() -> Topology:
-    """What is left after the failure has two paths, but none beside the one that carries on: both must move."""
+    """The network after the failure has two paths, but none beside the one that carries on: both must move."""
     t = Topology("trap")
     t.add_host("h1")
     t.add_host("h2")
@@ -179,7 +179,7 @@ def test_a_switch_that_refuses_is_asked_again(program: Program) -> None:
 
 
 def test_routes_follow_and_copies_do_too(program: Program) -> None:
-    """What is not protected is routed around the failure, what is protected loses nothing."""
+    """Unprotected packets are routed around the failure, protected ones are not lost."""
     controller = ProtectController(protect=[], reroute=True, repair=True, reaction_delay_ms=20, mtu=MTU)
     network = SimulatedNetwork(ladder(), program, [controller], detection_delay_ms=10)
     connection = controller.add_connection("a", "z")

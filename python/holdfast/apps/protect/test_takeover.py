@@ -41,7 +41,7 @@ def kill_at_write(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
 
 
 def successor(network: SimulatedNetwork, **parameters: object) -> ProtectController:
-    """What starts instead of the controller that is there, on the switches as they are."""
+    """A controller that starts instead of the present one, on the switches as they are."""
     controller = ProtectController(reaction_delay_ms=1, mtu=MTU, **parameters)  # type: ignore[arg-type]
     network.controllers = [controller]
     network._scheduler = Scheduler()
@@ -153,7 +153,7 @@ def test_killed_at_any_write(program: Program, killed_at: int) -> None:
 
 
 def writes_in_all(program: Program) -> int:
-    """How many batches the steps are."""
+    """The number of batches of the steps."""
     if not _TOTAL:
         network, controller = build(program, ladder(4), protect=[("h1", "h2")], drain_ms=20)
         network.run(0.1)

@@ -95,7 +95,7 @@ def test_every_pair_of_a_small_space(bits: int, executor: str) -> None:
 
 
 def test_the_definition_is_the_modular_distance() -> None:
-    """What the program computes (one subtraction, one comparison) is the paper's case distinction."""
+    """The program's computation (one subtraction, one comparison) is the paper's case distinction."""
     for bits in range(2, 9):
         space = 2**bits
         for last in range(space):
@@ -122,7 +122,7 @@ def test_single_decisions_at_full_width(full_width: Receiver, last: int, sn: int
 @settings(max_examples=100)
 @given(data=st.data(), start=starts, count=st.integers(1, 60))
 def test_two_lossy_reordering_paths(full_width: Receiver, data: st.DataObject, start: int, count: int) -> None:
-    """Loss, duplication, reordering within a path and wrap-around: whatever happens, every packet is delivered at most once and in
+    """Loss, duplication, reordering within a path and wrap-around: in any case, every packet is delivered at most once and in
     order, and exactly the packets of the model are.
     """
     arrivals: list[tuple[float, int]] = []

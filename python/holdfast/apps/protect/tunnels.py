@@ -3,7 +3,7 @@
 A tunnel is one path to a PTE, with an address of its own there and a host route along its nodes, so that the nodes in between need
 nothing but destination routing and the copies never meet. A path set is a multicast group of the PTI with a tunnel per copy. All
 connections over the same paths share both: a thousand connections need no more routes than one, and when a path fails one
-write to one group moves all of them. What a connection is, is not known here.
+write to one group moves all of them. Connections are not known here.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from holdfast.paths import Disjoint, Path
 from holdfast.topology import Topology
 
 TUNNEL_ADDRESSES = ipaddress.IPv4Network("10.254.0.0/16")
-"""Where the PTEs' addresses, one per tunnel, are taken from."""
+"""The network of the PTEs' addresses, one per tunnel."""
 
 GROUPS = 65_535
 """Multicast groups of a switch, from 1."""
 
 
 class Tunnels:
-    """All tunnels and path sets. What is asked for here is only noted in :class:`Changes`, which the caller applies."""
+    """All tunnels and path sets. Requested changes are only noted in :class:`Changes`, which the caller applies."""
 
     def __init__(self, topology: Topology, addresses: ipaddress.IPv4Network = TUNNEL_ADDRESSES) -> None:
         self._topology = topology

@@ -1,6 +1,6 @@
 """Reads the PTEs' counters of all connections periodically, for the detection of latent errors (:mod:`.health`).
 
-What becomes of an alarm is decided elsewhere.
+The reaction to an alarm is decided elsewhere.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from holdfast.paths import UNREACHABLE, Hop, ShortestPaths
 
 
 class AlternateKind(StrEnum):
-    """How a packet gets around the primary next hop."""
+    """The way that a packet takes around the primary next hop."""
 
     LFA = "lfa"
     REMOTE_LFA = "remote-lfa"
@@ -23,7 +23,7 @@ class AlternateKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Alternate:
-    """What S does instead: sends to N by a link, and if there is a PQ node, in a tunnel that ends there.
+    """S's alternate: it sends to N by a link, and if there is a PQ node, in a tunnel that ends there.
 
     ``node_protecting``: it works if E fails, too. ``downstream``: N (or P) is nearer to D than S is, so that alternates of several
     routers cannot make a loop of each other, whatever fails. ``cost``: of the way from S over N (and P) to D.
@@ -39,7 +39,7 @@ class Alternate:
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """How one switch's route to one destination switch is protected: a row of the coverage.
+    """The protection of one switch's route to one destination switch: a row of the coverage.
 
     ``link`` is the index of the primary's. ``alternate`` and ``protects`` are ``none`` where there is nothing. ``last_hop``: the
     primary next hop is the destination, so that there is nothing to be had against its failure.
@@ -154,11 +154,11 @@ class Alternates:
     # ---- RFC 7490 ----
 
     def p_space(self, node: int, s: int, protected: Hop) -> set[int]:
-        """What ``node`` reaches such that no shortest path crosses the link from ``s``, in either direction."""
+        """The nodes that ``node`` reaches such that no shortest path crosses the link from ``s``, in either direction."""
         return {p for p in range(len(self.paths.nodes)) if self._avoids_link(node, p, s, protected)}
 
     def extended_p_space(self, s: int, protected: Hop) -> set[int]:
-        """What the neighbours of ``s`` reach so, reached by other links than the protected one."""
+        """The nodes reached so by those neighbours of ``s`` that are behind other links than the protected one."""
         return {p for p, hops in self._first_hops(s, protected).items() if hops}
 
     def q_space(self, s: int, protected: Hop) -> set[int]:

@@ -1,6 +1,6 @@
 """IP fast reroute: routes with alternates for ``ipfrr.p4``, computed before anything fails.
 
-What happens between a failure and the controller's reaction happens in the data plane alone. Then the routes are those of
+Between a failure and the controller's reaction the data plane acts alone. Then the routes are those of
 :class:`RouterController`, with the alternates of the network that is left. Micro-loops, while some routers know of a failure and
 others do not, are not prevented.
 """
@@ -23,7 +23,7 @@ from holdfast.paths import Hop, ShortestPaths
 from holdfast.topology import Topology
 
 LOOPBACKS = ipaddress.IPv4Network("10.255.0.0/16")
-"""Where the switches' own addresses, the ends of repair tunnels, are taken from, by switch index; the program's default."""
+"""The network of the switches' own addresses, the ends of repair tunnels, by switch index; the program's default."""
 
 OVERHEAD_BYTES = 20
 """The outer header of a repair tunnel."""
@@ -110,8 +110,8 @@ class IpFrrController(Controller):
     IPv6 is not routed: its program has no table for it.
 
     ``reroute``: whether routes and alternates are computed again, after the reaction delay, for what is left of the network.
-    ``mtu``: the longest IPv4 packet that links between switches take, where their ``mtu_bytes`` does not say. What would not fit
-    through its repair tunnel is dropped, and counted.
+    ``mtu``: the longest IPv4 packet that links between switches take, where their ``mtu_bytes`` does not say. A packet that would
+    not fit through its repair tunnel is dropped, and counted.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class IpFrrController(Controller):
         return self._alternates
 
     def coverage(self) -> list[Protection]:
-        """How every route between two switches is protected now; destinations are the switches with hosts."""
+        """The protection of every route between two switches now; destinations are the switches with hosts."""
         return self.alternates.coverage()
 
     def link_coverage(self) -> list[LinkCoverage]:

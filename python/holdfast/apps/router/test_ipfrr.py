@@ -1,4 +1,4 @@
-"""IP fast reroute in simulated networks, packet by packet: what is lost, and when it ends, with and without a controller."""
+"""IP fast reroute in simulated networks, packet by packet: losses, and their end, with and without a controller."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ PERIOD_S = 1
 
 
 def test_every_failure_between_all_pairs(program: Program) -> None:
-    """In a few networks every link, then every switch, fails once; what arrives is what the coverage says is protected."""
+    """In a few networks every link, then every switch, fails once; exactly the pairs that the coverage protects get through."""
     outcomes: Counter[tuple[str, str]] = Counter()
     for seed in range(4):
         outcomes += every_failure(program, pairs_topology(seed))

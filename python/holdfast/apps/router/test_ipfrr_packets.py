@@ -1,4 +1,4 @@
-"""One switch with ``ipfrr.p4``, byte by byte: what goes into a repair tunnel, what comes out of one, and what is dropped."""
+"""One switch with ``ipfrr.p4``, byte by byte: the packets into a repair tunnel, those out of one, and the drops."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def tunnel(inner: Packet, destination: str, **fields: object) -> Packet:
 
 
 def frame(port: int, packet: Packet) -> tuple[int, bytes]:
-    """What leaves by a port; checksums and lengths are scapy's."""
+    """A packet that leaves by a port; checksums and lengths are scapy's."""
     return port, bytes(Ether(src=SRC_MACS[port], dst=DST_MACS[port]) / packet)
 
 
@@ -126,7 +126,7 @@ def test_the_mtu_is_the_outer_packets(program: Program, options: list[object]) -
 
 @pytest.mark.parametrize("options", [[], OPTIONS], ids=["no options", "options"])
 def test_a_tunnel_ends(program: Program, options: list[object]) -> None:
-    """Whatever its TTL is there; the packet's own counts from then on."""
+    """With any TTL there; the packet's own counts from then on."""
     router = Router(program)
     packet = udp("10.0.1.9", options=options)
     expected = [frame(HOST, udp("10.0.1.9", options=options, ttl=63))]
@@ -169,7 +169,7 @@ def test_tunnels_of_hosts_are_dropped(program: Program, destination: str) -> Non
 
 
 def test_other_ip_in_ip_is_payload(program: Program) -> None:
-    """Whatever is in it, and also if it is too short for an IPv4 header."""
+    """With any content, and also if it is too short for an IPv4 header."""
     router = Router(program)
     for inner in (udp("10.0.3.1", ttl=1), Raw(b"\x45"), Raw(b"\xff" * 40)):
         packet = IP(src="10.0.1.1", dst="10.0.4.1", proto=4) / inner

@@ -56,7 +56,7 @@ class Edge:
             self.client.enable_digest(digest)
 
     def send(self, data: Packet | bytes, port: int = HOST) -> list[tuple[int, bytes]]:
-        """What comes out, and where. A packet of Scapy gets an Ethernet header."""
+        """The packets that leave, with their ports. A packet of Scapy gets an Ethernet header."""
         frame = data if isinstance(data, bytes) else bytes(Ether(src=HOST_MAC, dst=PORT_MAC) / data)
         return [(out, bytes(sent)) for out, sent in self.switch.process(port, frame, 0)]
 
@@ -71,7 +71,7 @@ class Edge:
         return {name: count for name, count in counts.items() if count}
 
     def digests(self) -> list[dict[str, int]]:
-        """What the program has told of since the last call."""
+        """The program's digests since the last call."""
         self.client._device.collect_digests(0)
         found: list[dict[str, int]] = []
         while (event := self.client.poll()) is not None:

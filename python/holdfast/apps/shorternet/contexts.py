@@ -1,4 +1,4 @@
-"""Contexts: what is not sent of a flow's headers, and the numbers that stand for it.
+"""Contexts: the parts of a flow's headers that are not sent, and the numbers that stand for them.
 
 A number belongs to the edge that shortens. It is in use from the moment at which the other edge gets the context until
 that edge has lost it again, so a number never means two contexts at one time. This module does not know switches or messages.
@@ -21,7 +21,7 @@ FIELDS: Mapping[int, tuple[str, ...]] = {
     4: ("diffserv", "flags", "ttl", "protocol", "src_addr", "dst_addr", "src_port", "dst_port"),
     6: ("traffic_class", "flow_label", "next_header", "hop_limit", "src_addr", "dst_addr", "src_port", "dst_port"),
 }
-"""What a context holds, by version of IP: the names of the key fields of flows and of the parameters that restore them."""
+"""The fields of a context, by version of IP: the names of the key fields of flows and of the parameters that restore them."""
 
 Protocol = Literal[253, 254]
 """Of a shortened frame (``shorternet.p4``)."""
@@ -47,7 +47,7 @@ class Flow:
 
     @property
     def profile(self) -> int:
-        """What of the header behind IP is in the context, as in ``shorternet.p4``."""
+        """The part of the header behind IP that is in the context, as in ``shorternet.p4``."""
         protocol = self.values[3 if self.version == 4 else 2]
         return {UDP: 1, TCP: 2}.get(protocol, 0)
 

@@ -71,7 +71,7 @@ class ShorternetController(Controller):
     """Keeps the ways between stations, and contexts.
 
     ``idle_s``: a flow without packets for so long loses its context. ``linger_ms``: the longest that a frame may be on its way.
-    ``flows_per_s``: how many new flows each edge tells at most, in bursts of as many. ``contexts``: the program's number.
+    ``flows_per_s``: the most new flows that each edge tells, in bursts of as many. ``contexts``: the program's number.
     ``host_stations``: hosts that speak Shorternet themselves, with their stations. ``reroute``: whether ways follow failed links.
     """
 

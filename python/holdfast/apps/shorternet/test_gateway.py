@@ -1,4 +1,4 @@
-"""Two edges, byte by byte: what is sent of a packet with a context, and that the IP packet comes out as it went in."""
+"""Two edges, byte by byte: the frame of a packet with a context, and that the IP packet comes out as it went in."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ FEW = 32
 REFRESH_S = 1.0
 
 DRAIN_S = 10.0
-"""How long, at most, what has arrived in time is taken after the time is over."""
+"""The longest time after the end for which packets that arrived in time are taken."""
 
 
 class Receiver:
@@ -52,7 +52,7 @@ class Receiver:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The UDP port it listens on."""
         return self._socket.port
 
     def receive(self, timeout_s: float) -> int:
@@ -108,7 +108,7 @@ def read_capture(collector: Collector, path: Path, port: int, rows: RowWriter | 
 
 
 def udp_payload(frame: bytes, port: int) -> bytes | None:
-    """What an Ethernet frame carries to a UDP port, over IPv4 or IPv6; None if it carries something else."""
+    """The payload that an Ethernet frame carries to a UDP port, over IPv4 or IPv6; None if it carries something else."""
     at = 14
     if frame[12:14] == b"\x08\x00" and len(frame) >= 34:
         header = (frame[14] & 0xF) * 4
@@ -130,7 +130,7 @@ def udp_payload(frame: bytes, port: int) -> bytes | None:
 
 @dataclass(frozen=True)
 class Settings:
-    """What :func:`run` is asked for."""
+    """The arguments of :func:`run`."""
 
     listen: str
     capture: Path | None

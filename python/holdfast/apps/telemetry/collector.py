@@ -20,7 +20,7 @@ LATENCY_BUCKETS_US = _core.LATENCY_BUCKETS
 
 
 class Limits(Parameters):
-    """How much a collector keeps."""
+    """The limits of a collector's memory."""
 
     flows: int = Field(default=100_000, ge=1, le=10_000_000)
     hops: int = Field(default=100_000, ge=1, le=10_000_000)
@@ -77,7 +77,7 @@ class ReporterState(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """What was taken, and what was not kept."""
+    """Counts of the reports taken, and of those not kept."""
 
     packets: int
     bytes: int
@@ -92,7 +92,7 @@ class Counts(NamedTuple):
 
 
 class Collector:
-    """Takes the payloads of UDP packets; whatever is in them, it raises nothing."""
+    """Takes the payloads of UDP packets; no payload makes it raise."""
 
     def __init__(
         self,

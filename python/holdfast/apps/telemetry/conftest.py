@@ -131,7 +131,7 @@ class Node:
         ConfigurationWriter(self.client).write(configuration)
 
     def process(self, packet: bytes, port: int, now_us: int = 0) -> list[tuple[int, bytes]]:
-        """What comes out where, in the order of ports."""
+        """The output ports and packets, in the order of ports."""
         return sorted((out, bytes(sent)) for out, sent in self.switch.process(port, packet, now_us * 1_000_000))
 
     def send(self, packet: Packet, port: int = HOST, now_us: int = 0) -> list[tuple[int, bytes]]:

@@ -107,7 +107,7 @@ class TelemetryController(Controller):
 
     @property
     def watchlist(self) -> tuple[Watch, ...]:
-        """What is watched, the first match first."""
+        """The watched flows, the first match first."""
         return self._watchlist
 
     def watch(self, watchlist: Sequence[Watch]) -> None:

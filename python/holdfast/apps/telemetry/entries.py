@@ -46,7 +46,7 @@ class PortRole:
 
 @dataclass(frozen=True)
 class Reporter:
-    """Where a switch's reports go, and when it sends them."""
+    """The destination of a switch's reports, and the conditions for sending them."""
 
     hop: NextHop
     source: IPv4Address

@@ -9,7 +9,7 @@ from enum import IntFlag
 
 
 class Instructions(IntFlag):
-    """What each node is asked for; bit 0 of the specification is the most significant."""
+    """The values that each node is asked for; bit 0 of the specification is the most significant."""
 
     NODE_ID = 1 << 15
     PORTS = 1 << 14

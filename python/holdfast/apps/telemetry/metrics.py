@@ -1,6 +1,6 @@
 """A collector's counts in Prometheus' text format (version 0.0.4), and an HTTP server that answers ``/metrics`` with them.
 
-Flows have no series of their own: there may be too many. Whoever owns the collector writes the text; the server only reads it.
+Flows have no series of their own: there may be too many. The collector's owner writes the text; the server only reads it.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class MetricsServer:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The TCP port it listens on."""
         return int(self._server.server_address[1])
 
     def __enter__(self) -> MetricsServer:

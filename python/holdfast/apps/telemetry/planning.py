@@ -19,7 +19,7 @@ from holdfast.topology import Topology
 
 @dataclass(frozen=True)
 class ReportPlan:
-    """How all switches report. ``collector``: a host."""
+    """The reporting of all switches. ``collector``: a host."""
 
     collector: str
     port: int

@@ -1,4 +1,4 @@
-"""``telemetry.p4``: how it is compiled, its constants, and the full names of its tables, actions and counters."""
+"""``telemetry.p4``: its compilation, its constants, and the full names of its tables, actions and counters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INT_UDP_PORT = 54321
 """Of packets with INT where the UDP port indicates it. The specification leaves the number to IANA, which has none yet."""
 
 COLLECTOR_PORT = 32766
-"""Where collectors listen, unless told otherwise."""
+"""The collectors' UDP port, unless told otherwise."""
 
 LOAD_DOMAIN = 0x4850
 """The domain whose first domain-specific instruction asks for the load of the output port."""

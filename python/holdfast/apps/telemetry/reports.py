@@ -1,6 +1,6 @@
 """Telemetry reports v2.0 (P4.org, 2020-10-08) and the INT headers v2.1 of the packets in them, as values.
 
-``crates/wire`` decodes them. What arrives may be anything: :class:`MalformedReport` is the only exception, and says which rule is
+``crates/wire`` decodes them. A payload may be anything: :class:`MalformedReport` is the only exception, and says which rule is
 broken. Values that a node does not know (all ones) are None. Nothing is kept here.
 """
 
@@ -14,7 +14,7 @@ from holdfast import _core
 from holdfast.apps.telemetry.program import INT_DSCP, INT_UDP_PORT
 
 REASONS = _core.REPORT_RULES
-"""What can be wrong, for counters."""
+"""The possible errors, for counters."""
 
 
 class MalformedReport(ValueError):
@@ -77,7 +77,7 @@ class Embedded:
     cut: bool
     """The report holds less than the shim announces."""
     source_only: bytes
-    """What is below the whole hops: domain-specific metadata of the source."""
+    """The bytes below the whole hops: domain-specific metadata of the source."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ def take(collector: Collector) -> pl.DataFrame:
 
 
 class RowWriter:
-    """Writes ``reports-00000.parquet`` and so on into a directory. Close it at the end: what is not written yet is in memory."""
+    """Writes ``reports-00000.parquet`` and so on into a directory. Close it at the end: rows not written yet are in memory."""
 
     def __init__(self, directory: Path, collector: Collector, rows_per_file: int = ROWS) -> None:
         """Makes the directory. Raises :class:`LiveError` if it cannot, or if there are such files already."""

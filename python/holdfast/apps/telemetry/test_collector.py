@@ -1,4 +1,4 @@
-"""The collector: what it keeps of reports, its limits, and that nothing which arrives ends it."""
+"""The collector: the values it keeps of reports, its limits, and that no packet ends it."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_other_report_types_and_inner_types() -> None:
 
 
 def test_a_stack_that_is_cut() -> None:
-    """What is there is used; a shim may announce more."""
+    """The hops that are there are used; a shim may announce more."""
     inner = flow(dscp=0x17, behind=stack((2, 20), (1, 10), shim_words=3 + 8))
     (found,) = decode(report(inner=inner))
     assert found.embedded is not None

@@ -36,7 +36,7 @@ def watch(**fields: object) -> Watch:
 
 
 def of(node: Node, packet: Packet, port: int = HOST) -> list[tuple[int, bytes]]:
-    """What leaves but reports."""
+    """The packets that leave, without reports."""
     return [(out, data) for out, data in node.send(packet, port) if out != COLLECTOR_PORT]
 
 
@@ -77,7 +77,7 @@ def test_udp_by_port(compiled: Compile, executor: str, mode: str, v6: bool) -> N
 
 
 def inner_of(packet: Packet) -> bytes:
-    """What is behind the IP header."""
+    """The bytes behind the IP header."""
     return bytes(packet)[40 if packet.version == 6 else 20 :]
 
 
@@ -235,7 +235,7 @@ def test_fragments_are_not_sourced(compiled: Compile, executor: str) -> None:
 
 
 def test_the_indicator_of_strangers_is_cleared(compiled: Compile, executor: str, kind: str, v6: bool) -> None:
-    """What a host sends with INT's DSCP and what looks like INT headers is no INT, and must not be taken for it further on."""
+    """A host's packet with INT's DSCP and bytes like INT headers is no INT, and must not be taken for it further on."""
     node = Node(compiled(), executor)
     body = shim(1, 0, 5, 0) + md_header(NODE_AND_PORTS, 2, 7) + OWN_HOP
     assert of(node, l4(kind, body, v6=v6, dscp=DSCP)) == [frame_out(l4(kind, body, v6=v6, ttl=63), RIGHT)]
@@ -277,7 +277,7 @@ def test_a_sink_of_udp_by_port(compiled: Compile, executor: str, v6: bool, chksu
 
 @pytest.mark.parametrize("kind", ["tcp", "udp", "icmp"])
 def test_source_and_sink_of_a_new_udp_header(compiled: Compile, executor: str, kind: str, v6: bool) -> None:
-    """What the source sends, the sink restores. In between only the TTL has changed."""
+    """The sink restores the source's packet. In between only the TTL has changed."""
     source = Node(compiled(udp_port=INT_UDP_PORT), executor, watches=[watch(new_udp_header=True)], by_port=True)
     ((_, out),) = of(source, any_packet(kind, v6))
     sink = Node(compiled(udp_port=INT_UDP_PORT), executor, by_port=True)

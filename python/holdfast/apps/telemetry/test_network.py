@@ -1,4 +1,4 @@
-"""A telemetry domain in simulation: what reports say is what the simulator's own captures say, to the unit."""
+"""A telemetry domain in simulation: reports agree with the simulator's own captures, to the unit."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def collected(capture: Path) -> list[tuple[int, Report]]:
 
 
 class Log:
-    """What the simulator's captures say about each packet at each switch: arrival, departure, queue."""
+    """The simulator's captures of each packet at each switch: arrival, departure, queue."""
 
     def __init__(self, network: SimulatedNetwork, folder: Path) -> None:
         self._folder, self._topology = folder, network.topology

@@ -39,7 +39,7 @@ VALUES = {
     8: words(0xFFFFFFFF),
     **{bit: words(0xFFFFFFFF) for bit in range(9, 15)},
 }
-"""What the node answers to each bit but 15, on an idle link."""
+"""The node's answer to each bit but 15, on an idle link."""
 
 
 @pytest.fixture(params=[False, True], ids=["full", "transit only"])
@@ -103,7 +103,7 @@ def test_the_complement_leaves_the_checksum_as_it_was(node: Node, kind: str, v6:
     assert port == RIGHT
     received = type(sent)(out[14:])
     assert received[layer].chksum == before
-    # Right it is: what scapy computes is the same.
+    # It is right: scapy computes the same.
     again = received.copy()
     del again[layer].chksum
     assert type(sent)(bytes(again))[layer].chksum == before
@@ -117,7 +117,7 @@ def test_a_complement_is_not_mistaken_for_the_reserved_value(node: Node) -> None
     """A sum that needs no complement gets zero: only the reserved value is all ones."""
     sent = int_packet("tcp", md_header(0x8001, 2, 8), words(1, 0))
     changed = words(NODE_ID)
-    # What the node changes: node id, length of the shim, remaining hops, length of the packet.
+    # The fields that the node changes: node id, length of the shim, remaining hops, length of the packet.
     ((_, out),) = node.send(sent, LEFT, NOW_US)
     complement = struct.unpack(">I", out[14 + 20 + 20 + 16 + 4 :][:4])[0]
     total = ones_complement_sum(changed + words(2 << 16) + words(0xFFFFFFFE) + words(8) + words(complement))

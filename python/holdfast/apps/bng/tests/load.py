@@ -113,7 +113,7 @@ def held(number: int, rate: float, seconds: float) -> dict[str, Any]:
 
 
 def death(gateway: Site, crowd: Crowd, rate: float, what: Callable[[], None], around_s: float = 1.0) -> dict[str, Any]:
-    """What something that dies costs sessions with so many packets a second in all. ``around_s``: before it and after it."""
+    """The cost of a death for sessions with so many packets a second in all. ``around_s``: before it and after it."""
     crowd.say(f"traffic {rate} {SERVER}")
     time.sleep(around_s)
     what()
@@ -124,7 +124,7 @@ def death(gateway: Site, crowd: Crowd, rate: float, what: Callable[[], None], ar
 
 
 def deaths(number: int, rate: float) -> Iterator[dict[str, Any]]:
-    """What kill -9 costs: of the control plane, of RADIUS, of one of two forwarding planes, and of what they are behind."""
+    """The cost of kill -9: of the control plane, of RADIUS, of one of two forwarding planes, and of the balancer before them."""
     with site(planes=2) as gateway:
         gateway.echo()
         crowd = gateway.crowd(number, 200, patience_s=120)

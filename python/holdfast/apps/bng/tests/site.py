@@ -139,7 +139,7 @@ class Site:
         return ends
 
     def start(self) -> str:
-        """Starts the control plane; what it says of earlier sessions. Raises RuntimeError if it does not start."""
+        """Starts the control plane; returns its report of earlier sessions. Raises RuntimeError if it does not start."""
         self.process = subprocess.Popen(
             [*COMMAND, "bng", "run", str(self.configuration), "--keep-switch"],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=ENVIRONMENT,
@@ -150,7 +150,7 @@ class Site:
         return said
 
     def hear(self, what: str) -> tuple[str, str]:
-        """What the control plane says up to a line with these words, and that line; it is empty if there is none."""
+        """The output of the control plane up to a line with these words, and that line; it is empty if there is none."""
         assert self.process is not None
         assert self.process.stdout is not None
         said = ""
@@ -180,7 +180,7 @@ class Site:
                 os.kill(each, signal.SIGTERM)
 
     def sessions(self) -> list[dict[str, Any]]:
-        """What an operator sees."""
+        """The sessions as an operator sees them."""
         rows: list[dict[str, Any]] = service.ask(self.name, verb="sessions", usage=True)["sessions"]
         return rows
 
@@ -189,7 +189,7 @@ class Site:
         return {row["session"]: row for row in self.sessions()}
 
     def started(self) -> int:
-        """How many sessions RADIUS has the start of."""
+        """The number of sessions that RADIUS has the start of."""
         records = [each for each in self.radius.accounted() if each["Acct-Status-Type"] == "Start"]
         return len({each["Acct-Session-Id"] for each in records})
 

@@ -306,7 +306,7 @@ def _mutated(rng: random.Random, protocol: int, segment: bytes) -> bytes:
 
 @dataclass
 class Feedback:
-    """What became of the packet before: ends that are not answered begin anew."""
+    """The outcome of the packet before: ends that are not answered begin anew."""
 
     dropped: bool = False
 

@@ -22,7 +22,7 @@ EXTENSION_HEADERS = {0, 43, 50, 51, 59, 60, 135, 139, 140}
 
 @dataclass(frozen=True)
 class Role:
-    """What a port is for."""
+    """The role of a port."""
 
     zone: int
     only_replies: bool = False
@@ -102,7 +102,7 @@ class Flow:
 
 @dataclass
 class Packet:
-    """What a frame says."""
+    """The fields of a frame."""
 
     frame: bytes
     port: int
@@ -252,7 +252,7 @@ class Model:
         self._check_transport(packet, body[40:], length)
 
     def _parse_transport(self, packet: Packet, body: bytes) -> None:
-        """What a parser sees that does not look at lengths."""
+        """The fields as seen by a parser that does not look at lengths."""
         packet.flow_src, packet.flow_dst, packet.flow_protocol = packet.src, packet.dst, packet.protocol
         if packet.protocol == 6:
             _need(body, 20)
@@ -350,7 +350,7 @@ class Model:
     # ---- Judging ----
 
     def receive(self, port: int, frame: bytes, now_us: int) -> Verdict:
-        """What becomes of a frame."""
+        """The verdict on a frame."""
         try:
             packet = self._parse(port, frame)
             if port not in self.roles:

@@ -71,7 +71,7 @@ BASE: dict[str, Any] = {
 
 
 def destination(number: int) -> str:
-    """What a rule is about."""
+    """The destination of a rule."""
     return str(ipaddress.IPv4Address("198.18.0.0") + number)
 
 
@@ -130,7 +130,7 @@ def begin(network: Network, rate_per_s: float, seconds: float) -> tuple[list[int
 
 @dataclass(frozen=True)
 class Swapped:
-    """What became of packets.
+    """The counts of packets.
 
     ``wrong``: verdicts of neither set, in words. ``before`` and ``after``: packets that passed by the old and the new set.
     ``seconds``: of the network's clock, from the first packet that passed to the last.
@@ -151,7 +151,7 @@ class Swapped:
 
 
 def judged(passed: Sequence[int]) -> tuple[int, int, list[str]]:
-    """How many passed by the old and by the new set, and what contradicts both, of the numbers that came out in their order."""
+    """Counts of packets passed by the old and the new set, and contradictions to both, of the numbers that came out in order."""
     wrong = []
     change = next((i for i, number in enumerate(passed) if number % 2), len(passed))
     for i, (one, following) in enumerate(pairwise(passed), 1):

@@ -67,7 +67,7 @@ CONFIGURATIONS = (
     Configuration(Acceptance("match", reset_ms=2)),
     Configuration(Acceptance("match", reset_ms=2), sn_bits=3),
 )
-"""What the command goes through: each algorithm with and without reset, in the whole number space and in ones that wrap all the
+"""The cases of the command: each algorithm with and without reset, in the whole number space and in ones that wrap all the
 time, histories shorter than, as long as and longer than half the space."""
 
 
@@ -157,7 +157,7 @@ def arrivals(rng: random.Random, space: int, history: int) -> Iterator[tuple[int
             away = rng.choice((-1, 1, history - 1, history, history + 1, -history, 100, rng.randrange(space)))
             sn += away
         elif chance < 0.01:
-            # What does not get over other numbers (there may be no reset) gets its own again.
+            # A sender that does not get over other numbers (there may be no reset) gets its own again.
             sn, away = sn - away, 0
         sn = (sn + 1) % space
         silence = rng.choice((2500, 2000, 1999, 700)) if chance > 0.997 else 0

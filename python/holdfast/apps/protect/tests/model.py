@@ -45,7 +45,7 @@ class SequenceRecovery:
 
     @property
     def recov_seq_space(self) -> int:
-        """How many sequence numbers there are."""
+        """The number of sequence numbers."""
         return 1 << self.sn_bits
 
     @property
@@ -54,7 +54,7 @@ class SequenceRecovery:
         return self.acceptance.algorithm == "window" and self.acceptance.reset_ms == 0
 
     def sequence_recovery_reset(self) -> None:
-        """7.4.3.3. What counts the reset here is the copy that is taken after it."""
+        """7.4.3.3. The copy that is taken after the reset counts it here."""
         self.recov_seq_num = self.recov_seq_space - 1
         self.sequence_history = [0] * self.acceptance.history
         self.take_any = True

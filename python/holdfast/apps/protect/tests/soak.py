@@ -1,7 +1,7 @@
 """The soak of 1+1 protection: many connections under traffic for long, single paths failing at random, and what was promised of it.
 
 ``python -m holdfast.apps.protect.tests.soak --connections 64 --packets-per-s 50 --duration-s 3600`` prints a table, and exits
-with 1 if a promise was broken. Time is virtual, and a seed's soak is always the same. What is promised of the order of packets is
+with 1 if a promise was broken. Time is virtual, and a seed's soak is always the same. The promises about the order of packets are
 in :func:`promises`; failures of both paths at once are not drawn, as nothing is promised of them.
 """
 
@@ -44,7 +44,7 @@ MEMORY_STEPS = 60
 """Samples of the memory at least; more in runs that take longer."""
 MEMORY_SAMPLES = 600
 MEMORY_SLACK_BYTES = 8 << 20
-"""How far memory may grow and still be called flat: what allocators round up. A log of the packets would have 32 bytes for each."""
+"""The growth of memory that is still called flat: allocators round up. A log of the packets would have 32 bytes for each."""
 
 STEP_S = 0.5
 """Of the machine's time, between two questions whether to go on."""
@@ -55,7 +55,7 @@ _TRIES = 200
 
 @dataclass(frozen=True)
 class Soak:
-    """What to run. ``slower_us``: how much longer the second path's delay is."""
+    """The parameters of a run. ``slower_us``: the additional delay of the second path."""
 
     connections: int = 64
     packets_per_s: float = 50
@@ -74,7 +74,7 @@ class Soak:
 
     @property
     def guard_s(self) -> float:
-        """Between a failure of one path and the next one of the other: what is under way has arrived."""
+        """Between a failure of one path and the next one of the other: packets under way have arrived."""
         return 2 * (PLANES * LINK_DELAY_MS / 1e3 + self.slower_us / 1e6)
 
     def topology(self) -> Topology:
@@ -190,7 +190,7 @@ class Plan:
 
 @dataclass
 class Outcome:
-    """What became of it. Times to report count from the last packet that the path brought."""
+    """The outcome. Times to report count from the last packet that the path brought."""
 
     soak: Soak
     parts: int = 1
@@ -205,7 +205,7 @@ class Outcome:
     reordered: int = 0
     failures: int = 0
     copies_lost: int = 0
-    """Copies that no egress got: what failures and latent errors took."""
+    """Copies that no egress got: losses by failures and latent errors."""
     latent_errors: int = 0
     reported_ms: list[float] = field(default_factory=list)
     unreported: int = 0
@@ -317,7 +317,7 @@ class Run:
             now_s = min(soak.duration_s, now_s + step_s)
             self.network.run(now_s)
             memory.sample(now_s)
-            # What a run is cut into changes nothing in it.
+            # The length of the steps changes nothing in a run.
             took_s = time.monotonic() - before
             step_s = min(soak.duration_s / MEMORY_STEPS, step_s * min(2.0, STEP_S / max(took_s, STEP_S / 4)))
         if now_s < soak.duration_s:
@@ -340,7 +340,7 @@ class Run:
         return outcome
 
     def _judge_alarms(self) -> None:
-        """Matches alarms with latent errors; those left over are false. What had no time to happen is not judged."""
+        """Matches alarms with latent errors; those left over are false. Alarms that had no time to be raised are not judged."""
         left, outcome, period_s = list(self.controller.alarms), self.outcome, self.soak.period_ms / 1e3
         for error in self.plan.latent_errors:
             connection = self.connections[error.connection]
@@ -373,7 +373,7 @@ class Run:
 
 
 def promises(soak: Soak) -> dict[str, bool]:
-    """What must be zero.
+    """The counts that must be zero.
 
     Duplicates: always. Order: always with *window*, which drops what was overtaken; with *vector* if a packet has come by the
     slower path before the next one comes by the faster. Losses: with *vector* if the paths differ by less than the history, with
@@ -482,7 +482,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not given.wall_minutes > 0:
         parser.error("--wall-minutes must be above zero")
     until = time.monotonic() + 60 * given.wall_minutes
-    # What runs parts knows this module.
+    # The module that runs parts imports this one.
     from holdfast.apps.protect.tests.soak_parts import run_parts
 
     try:

@@ -4,7 +4,7 @@
 
 Sender, host and collector are namespaces; switch and collector are processes of their own, and this one sends. Each packet arrives
 with the metadata of five nodes in its INT-MD stack, and the sink adds its own: a report of six hops. The result is JSON.
-Reports that were sent are the switch's own count; what is lost is told by place.
+Reports that were sent are the switch's own count; losses are told by place.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Process:
         return round(pages * resource.getpagesize() / 1e6, 1)
 
     def end(self) -> str:
-        """Terminates it (its parent may ignore interrupts, and so would it); what it still printed."""
+        """Terminates it (its parent may ignore interrupts, and so would it); returns the rest of its output."""
         self._process.send_signal(signal.SIGTERM)
         return self._process.communicate(timeout=120)[0]
 
@@ -131,7 +131,7 @@ class Process:
 
 @dataclass(frozen=True)
 class Soaked:
-    """What became of packets and reports. Shares are of one core."""
+    """Counts of packets and reports. Shares are of one core."""
 
     seconds: float
     sent_packets: int
@@ -204,7 +204,7 @@ def run(seconds: float, reports_per_s: float, collect: Sequence[str] = ()) -> So
         rss_mb.append(collector.rss_mb())
         elapsed_s = load.elapsed_ns / 1e9
         shares = [(each.cpu_s() - since) / elapsed_s for each, since in zip((collector, switch), before, strict=True)]
-        # What is on its way arrives, and the collector looks at its socket's drops.
+        # Packets on their way arrive, and the collector looks at its socket's drops.
         time.sleep(2.5)
         reports = client.counter(program.COUNTERS["reports"], 0)[0]
         ports = {row["port"]: row for row in cast("list[dict[str, int]]", control.request(device_id, verb="list"))}
