@@ -26,7 +26,7 @@ from holdfast.errors import ExperimentError
 
 
 class Estimate(Enum):
-    """What a printed number is, and so how far chance may have moved it."""
+    """The kind of a printed number, and so the distance that chance may have moved it."""
 
     MEAN = "mean"
     """Over the paper's seeds."""
@@ -51,8 +51,8 @@ class Criterion:
     - else ``differs`` if the interval, widened by the paper's rounding, does not contain 0,
     - else ``open``: the interval decides neither.
 
-    So a wide interval never agrees, and of numbers that are the same at most one in twenty differs by chance. Where the paper
-    leaves open what decides (a baseline, a reading), an experiment may give the range over it as the interval, and says so.
+    So a wide interval never agrees, and of numbers that are the same at most one in twenty differs by chance. If the paper leaves
+    open what decides (a baseline, a reading), an experiment may give the range over it as the interval, and says so.
 
     ``reason``: why that margin, in a sentence. A margin is at most half of the effects that the paper's conclusions rest on, so two
     numbers that agree keep the order that matters.
@@ -84,7 +84,7 @@ class Criterion:
         return low - paper, high - paper
 
     def verdict(self, difference: tuple[float, float], rounding: float) -> str:
-        """What an interval of the difference says; ``rounding`` is half a unit of the paper's last digit."""
+        """The verdict of an interval of the difference; ``rounding`` is half a unit of the paper's last digit."""
         low, high = difference
         if -self.margin <= low and high <= self.margin:
             return AGREES
@@ -95,8 +95,8 @@ class Criterion:
 class PublishedTable:
     """Numbers as a paper prints them: ``keys`` name a row, ``columns`` are what is printed in it.
 
-    ``decimals``: how many the paper gives, so half a unit of the last one is its rounding. ``criteria``: by column, when the number
-    and ours agree; each column of a part that is run has one.
+    ``decimals``: the number that the paper gives, so half a unit of the last one is its rounding. ``criteria``: by column, when the
+    number and ours agree; each column of a part that is run has one.
     """
 
     name: str
@@ -160,7 +160,7 @@ class Finding:
     """The results of a part.
 
     ``numbers``: one row per number, with the published table's keys, ``quantity`` (its column), ``ours``, and the interval ``low``
-    to ``high``. ``figures`` by name, the empty one for the part's own; ``frames``: what was plotted, where that is not ``numbers``.
+    to ``high``. ``figures`` by name, the empty one for the part's own; ``frames``: the plotted data, where that is not ``numbers``.
     """
 
     numbers: pl.DataFrame | None = None
@@ -172,8 +172,8 @@ class Finding:
 class Part:
     """A figure or table: ``name`` as in ``table3`` or ``fig14``, where it is in the paper, and what finds the same here.
 
-    ``points``: how many points its sweep has, so that people know what they start. ``published`` is None where the paper prints no
-    numbers, as for most figures.
+    ``points``: the number of points of its sweep, so that people know what they start. ``published`` is None where the paper prints
+    no numbers, as for most figures.
     """
 
     name: str

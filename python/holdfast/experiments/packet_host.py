@@ -24,7 +24,7 @@ BUFFER_BYTES = 64 << 20
 
 
 def send(count: int, interval_ns: int, frame: bytes) -> None:
-    """At a constant rate: what is late is sent at once."""
+    """At a constant rate: a late packet is sent at once."""
     front = frame[: -BODY.size]
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender:
         sender.bind(("eth0", 0))
@@ -64,7 +64,7 @@ def receive(count: int, length: int, seconds: float) -> list[tuple[int, int, int
 
 
 def main() -> None:
-    """What the command line says."""
+    """Runs the command line."""
     what, count, number, last = sys.argv[1:]
     if what == "send":
         send(int(count), int(number), bytes.fromhex(last))

@@ -25,7 +25,7 @@ SCRIPT = Path(__file__).with_name("packet_host.py")
 
 
 def machine() -> pl.DataFrame:
-    """What a measurement in real time depends on."""
+    """The state of the machine that a measurement in real time depends on."""
     cpuinfo = Path("/proc/cpuinfo")
     models = (
         re.findall(r"^model name\s*: (.*)$", cpuinfo.read_text(encoding="utf-8"), re.MULTILINE)
@@ -47,7 +47,7 @@ DISTURBED_LOAD = 0.5
 
 
 def disturbance(machine: pl.DataFrame) -> str:
-    """What a headline over a measurement in real time has to say of its machine (:func:`machine`, one row per sitting)."""
+    """The part of a headline over a measurement in real time on its machine (:func:`machine`, one row per sitting)."""
     loads, processors = machine["load_before"].to_list(), machine["processors"][0]
     load = " to ".join(dict.fromkeys(f"{each:g}" for each in (min(loads), max(loads))))
     kind = "a machine that was busy with other work" if max(loads) >= DISTURBED_LOAD else "an idle machine"
@@ -70,7 +70,7 @@ def in_time(run: Callable[[], Mapping[str, Any]], late_ms: float) -> dict[str, A
 
 
 def held_up(runs: pl.DataFrame, late_ms: float) -> str:
-    """What a report has to say of runs of :func:`in_time`."""
+    """The sentence of a report on runs of :func:`in_time`."""
     late = runs.filter(pl.col("max_lateness_ms") > late_ms).height
     return (
         f"{runs['repeated'].sum()} runs were made again because an event was more than {late_ms:g} ms late; "

@@ -23,7 +23,7 @@ def shade(number: int, of: int) -> Any:
 def provisioning(curves: pl.DataFrame, tried: pl.DataFrame, x: str, by: str, words: tuple[str, str]) -> Figure:
     """Ports by the formula over ``x``, a curve for each of ``by``; and what switches lost with so many and with one less.
 
-    ``words``: what ``x`` is, and the label of a curve with a place for its number.
+    ``words``: the label of ``x``, and that of a curve with a place for its number.
     """
     figure, (left, right) = plt.subplots(1, 2, figsize=(10.2, 3.8), dpi=130, width_ratios=(3, 2))
     groups = list(curves.group_by([by], maintain_order=True))

@@ -1,9 +1,9 @@
-"""A multicast stream between kernels over a BIER domain in real time, and a failure under it: what was sent, what arrived, when.
+"""A multicast stream between kernels over a BIER domain in real time, and a failure under it: packets sent and received, and when.
 
 Sender and receivers are ordinary programs with sockets (:mod:`multicast_host`) in the hosts' namespaces. The network's thread and
 the sender have a real-time priority where that is permitted. Without it the scheduler lets either wait for the controller, which
-computes after a failure, and for whatever else the machine does: a millisecond and more, which would count as restoration. What
-follows from a run is not known here. Needs root.
+computes after a failure, and for whatever else the machine does: a millisecond and more, which would count as restoration.
+Conclusions from a run are not known here. Needs root.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def observe(
         failure_ns = start_ns + round(stream.before_s * 1e9)
         fail(network, (now_ps / 1000 + failure_ns - now_ns) / 1e9)
         sent_ns = sender.said(f"{start_ns}\n")
-        # What is still on its way arrives before this.
+        # Packets still on their way arrive before this.
         time.sleep(0.2)
         return Observed(
             sent_ns,

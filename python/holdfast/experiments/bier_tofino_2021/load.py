@@ -23,7 +23,7 @@ FRAME_BYTES = 1514
 """Of every packet, without FCS: 1500 bytes of IP. The paper does not give its size."""
 
 OVERHEAD_BYTES = 24
-"""What the physical layer adds in Holdfast's links and recirculation ports: FCS, preamble, gap."""
+"""The bytes that the physical layer adds in Holdfast's links and recirculation ports: FCS, preamble, gap."""
 
 PAYLOAD_BYTES = FRAME_BYTES - 14 - 20 - 8
 
@@ -49,7 +49,7 @@ def rounds_program() -> Program:
 
 @dataclass(frozen=True)
 class Recirculated:
-    """What the recirculation ports of a switch did."""
+    """The counts of the recirculation ports of a switch."""
 
     offered: int
     lost: int

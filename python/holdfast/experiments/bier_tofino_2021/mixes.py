@@ -2,7 +2,7 @@
 
 A BFR has as many edge switches around it as the rule leaves ports for traffic, each with a host that sends unicast to another host
 and multicast to a group of n others, as Poisson processes; the BFR recirculates n - 1 times. The load of the links to the BFR is
-1/U. Where the rule asks for two ports or more, one less is tried too; with less than the one internal port nothing could be
+1/U. If the rule asks for two ports or more, one less is tried too; with less than the one internal port nothing could be
 recirculated.
 
 Frames to the BFR have one size. That matters: the paper's R counts packets, and a port carries bits. Some points have unicast
@@ -101,7 +101,7 @@ def groups(ports: int, next_hops: int, seed: int) -> dict[tuple[str, str], list[
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """What the recirculation ports lost, and how they were used; what the links behind the BFR lost, which should be nothing."""
+    """Losses and utilisation of the recirculation ports, and losses of the links behind the BFR, which should be zero."""
     ports, next_hops = point["ports"], point["next_hops"]
     topology = edges(ports, point["recirculation_ports"])
     members = groups(ports, next_hops, seed)

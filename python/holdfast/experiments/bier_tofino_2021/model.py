@@ -46,7 +46,7 @@ def recirculation_ports(ports: int, recirculations: Fraction, utilisation_ratio:
 
 
 def provision(recirculations: Fraction, utilisation_ratio: Fraction) -> tuple[int, int]:
-    """How many ports a switch of 32 has left for traffic, m, and how many recirculate, m' (with the internal one).
+    """The ports of a switch of 32 that are left for traffic, m, and those that recirculate, m' (with the internal one).
 
     The most m that leave room for their m' (section VII-C): m + m' is 33 at most. The internal port carries no other traffic.
     """

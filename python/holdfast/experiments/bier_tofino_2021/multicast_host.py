@@ -37,7 +37,7 @@ PRIORITY = 10
 
 
 def send(group: str, port: int, address: str, count: int, interval_ns: int, payload_bytes: int) -> list[int]:
-    """At a constant rate: what is late is sent at once."""
+    """At a constant rate: a late packet is sent at once."""
     with suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
     sent = []
@@ -97,7 +97,7 @@ def receive(group: str, port: int, places: list[str]) -> dict[str, list[tuple[in
 
 
 def main() -> None:
-    """What the command line says."""
+    """Runs the command line."""
     what, group, port, *more = sys.argv[1:]
     if what == "receive":
         json.dump(receive(group, int(port), more), sys.stdout)

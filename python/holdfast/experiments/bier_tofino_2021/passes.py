@@ -1,4 +1,4 @@
-"""Figure 15: how much is lost after several passes through recirculation ports of which each loses a share.
+"""Figure 15: the loss after several passes through recirculation ports of which each loses a share.
 
 The formula supposes that each pass loses the same share, whatever happened before. A switch is loaded a little above its
 recirculation capacity, and loss over all passes is put beside the formula with the loss that its ports had on average.
@@ -22,7 +22,7 @@ from holdfast.sweep import Point
 
 PASSES = (1, 2, *published.MANY)
 LOSSES = (0.3, 0.1, 0.03, 0.01)
-"""Of a pass, that the load is chosen for. What the ports really lose is measured."""
+"""Of a pass, that the load is chosen for. The ports' real loss is measured."""
 
 HOSTS = 16
 RECIRCULATION_PORTS = 8

@@ -1,9 +1,9 @@
-"""Figure 16 and the provisioning rule: how many recirculation ports a load needs, by the formula and by trying.
+"""Figure 16 and the provisioning rule: the number of recirculation ports that a load needs, by the formula and by trying.
 
 The rule gives the fewest ports whose rate is not below the mean load. So it is tried with one port less too: with as many as
-the rule says nothing should be lost, with one less something. What a run is given are the ports of the switch that carry
-traffic, m, and its recirculation ports; loads are Poisson processes, so nothing but the mean is even. :mod:`mixes` has the same
-for BIER.
+the rule says nothing should be lost, with one less something. The parameters of a run are the ports of the switch that carry
+traffic, m, and its recirculation ports; loads are Poisson processes, so nothing but the mean is even. :mod:`mixes` has the same for
+BIER.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ POINTS = [point(r, u, missing) for r, u in TRIED for missing in (0, 1)]
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """What the recirculation ports lost, and how they were used."""
+    """Losses and utilisation of the recirculation ports."""
     recirculations = Fraction(point["recirculations"])
     topology = load.star(point["ports"], point["recirculation_ports"], QUEUE_PACKETS)
     network = SimulatedNetwork(topology, load.rounds_program(), seed=seed)
@@ -73,7 +73,7 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def steady(network: SimulatedNetwork, switch: str, stop_s: float) -> dict[str, Any]:
-    """Runs a network; what the recirculation ports of a switch did after the warm-up."""
+    """Runs a network; returns the counts of a switch's recirculation ports after the warm-up."""
     network.run(WARM_UP * stop_s)
     before = load.recirculated(network, switch)
     network.run(stop_s)

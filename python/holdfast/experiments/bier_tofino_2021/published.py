@@ -134,7 +134,7 @@ FIGURE_17 = PublishedTable(
     decimals=0,
     criteria={"physical_ports": Criterion(0.5, "half of a port")},
 )
-"""What the text says of each portion at the ends of its ranges: of 2.5 %, none up to 5 next hops, one up to 11, two from 12 on."""
+"""The text's numbers for each portion at the ends of its ranges: of 2.5 %, none up to 5 next hops, one up to 11, two from 12 on."""
 
 MULTICAST_PERCENTS = (1.0, 2.5, 5.0, 10.0)
 UTILISATION_RATIO = 4
@@ -156,4 +156,4 @@ SLIPS = (
     "Section VI-B does not give the size of frames, nor why 99.32 of 100 Gb/s arrive where nothing is lost. That would be a header "
     "of 10 bytes on frames of 1,450 to 1,471 bytes, and the header of the prototype has 10.",
 )
-"""Where the text is not consistent, or leaves open what decides."""
+"""Places where the text is not consistent, or leaves open what decides."""

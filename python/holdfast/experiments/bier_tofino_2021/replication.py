@@ -3,7 +3,7 @@
 The BFR of :mod:`throughput` has 32 neighbours, of which n are next hops of the packets that come at the line rate. ``recirculate``
 is the paper's way, with one, four and n - 1 recirculation ports. ``one-pass`` makes a copy for every neighbour, and egress drops
 those without a bit; ``clusters`` has a multicast group for the n neighbours, as a controller learns it from their BitStrings. Both
-need no recirculation port. What they cost instead is copies in the switch, which are counted; egress takes no time here, so these
+need no recirculation port. Their cost is copies in the switch, which are counted; egress takes no time here, so these
 copies have no effect on throughput. In hardware they take the rate of its multicast engine and egress pipeline.
 """
 

@@ -1,12 +1,12 @@
-"""Figure 11: how long a cut of a link interrupts multicast, by what reacts: the controller, BIER-FRR, and IP-FRR beneath it.
+"""Figure 11: the time that a cut of a link interrupts multicast, by the reaction: the controller, BIER-FRR, and IP-FRR beneath it.
 
 The network is that of Figure 10: a traffic generator at the Tofino, which is the BFIR, and two BFERs, each linked with it and with
 the other. The first has the only subscriber. The link to it is cut, and the time until the subscriber gets something again is
 measured.
 
-What a controller of their own takes in the paper is a parameter here: signalling and computation until routes are written, and
+The time of a controller of their own in the paper is a parameter here: signalling and computation until routes are written, and
 until BIFTs are. They are :data:`IP_MS` and :data:`BIER_MS`, so the two numbers that rest on them follow from the parameters, as
-0.6 ms does from :data:`DETECTION_MS`. What is tested is the rest: which of the times counts in which case, and that nothing comes
+0.6 ms does from :data:`DETECTION_MS`. The test covers the rest: the times that count in each case, and that nothing comes
 on top but the time to the next packet. A slower way to the controller, by :data:`SIGNALLING_MS`, delays just the cases that wait
 for it. :mod:`restoration_live` measures our own controller.
 """
@@ -44,7 +44,7 @@ DETECTION_MS = 0.5
 """From the cut to the switch's port being down."""
 
 IP_MS, BIER_MS = 35.4, 75.4
-"""From there to the new routes and to the new BIFTs: what 36 and 76 ms leave."""
+"""From there to the new routes and to the new BIFTs: the rest of 36 and 76 ms."""
 
 SIGNALLING_MS = (0.0, 5.0, 20.0)
 """Between the switch and its controller, each way. In the paper they are next to each other."""
@@ -109,7 +109,7 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
     network.run(end_s + 0.001)
     found = network.statistics(flow, host=SUBSCRIBER)
     cut_ps = cut_ms * PS_PER_MS
-    # What was past the link when it was cut still arrives.
+    # Packets past the link when it was cut still arrive.
     on_the_way_ps = found.latency_max_ps or 0
     times_ps = network.received(flow, host=SUBSCRIBER).received_ps
     back_ps = min((time_ps for time_ps in times_ps if time_ps > cut_ps + on_the_way_ps), default=None)

@@ -45,7 +45,7 @@ ATTEMPTS = 5
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """What :func:`restored` says of a run, and how late the network's clock was at most.
+    """The result of :func:`restored` for a run, and the largest lateness of the network's clock.
 
     When the cut comes between two packets is drawn from the seed.
     """
@@ -76,7 +76,7 @@ def _run(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def restored(observed: live_stream.Observed) -> dict[str, Any]:
-    """What a run says of a cut, in milliseconds: the first lost packet tells which arrivals were still before it.
+    """The times of a cut in a run, in milliseconds: the first lost packet tells which arrivals were still before it.
 
     ``after_detection_ms``: from the detection to the first arrival of a repaired packet, without ``waited_ms``, for which no packet
     was sent between the last lost one and the repaired one.

@@ -85,7 +85,7 @@ def test_the_phase_decides_whose_packets_are_lost() -> None:
     assert early["last_gbps"] > 45
     assert late["last_gbps"] < 35
     for found in (early, late):
-        # What came through the port: all first passes that were carried, and the second passes of those.
+        # Packets that came through the port: all first passes that were carried, and the second passes of those.
         carried = 2 - 2 * found["loss_of_a_pass"]
         assert found["first_gbps"] == pytest.approx(100, rel=0.01)
         assert found["utilisation"] > 0.99

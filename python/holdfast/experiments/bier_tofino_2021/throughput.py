@@ -1,4 +1,4 @@
-"""Table 2 and Figure 14: what the last of n next hops gets of multicast at the line rate, with k recirculation ports.
+"""Table 2 and Figure 14: the rate at the last of n next hops for multicast at the line rate, with k recirculation ports.
 
 The network is that of Figure 12: a source, a BFIR, the BFR that is studied, and n BFERs with a subscriber each. All links and the
 recirculation ports have 100 Gb/s, simulated at that rate. The source sends as many packets as fill the line to the BFR with their
@@ -37,7 +37,7 @@ QUEUE_PACKETS = provisioning.QUEUE_PACKETS
 """In front of each recirculation port. While it is full, its length changes nothing."""
 
 PHASES = 8
-"""How many latencies are tried, evenly over the time of a transmission."""
+"""The number of latencies that are tried, evenly over the time of a transmission."""
 
 JITTER_FRAMES = 4.0
 """Arrivals at the BFR are late by 0 to so many transmissions."""
@@ -210,7 +210,7 @@ def draw(frame: pl.DataFrame, even: pl.DataFrame) -> Figure:
 
 
 def draw_phases(frame: pl.DataFrame, even: pl.DataFrame) -> Figure:
-    """Where the capacity does not suffice: over the phase, with the paper's measurement and the model."""
+    """Points without sufficient capacity: over the phase, with the paper's measurement and the model."""
     panels = []
     for (ports, next_hops), group in by_phase(frame, even).group_by(["ports", "next_hops"], maintain_order=True):
         panels.append(

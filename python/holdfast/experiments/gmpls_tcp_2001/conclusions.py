@@ -2,7 +2,7 @@
 
 A verdict is computed. A claim that a number is above (or below) a bound holds if the whole interval is, is refuted if the whole
 interval is on the other side, and is open otherwise. A conclusion of several claims holds if all do, and is refuted if one is
-(:data:`SOME`: if all are). What runs produce the numbers is the other parts' business.
+(:data:`SOME`: if all are). The other parts choose the runs that produce the numbers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MERGE_PERCENT = published.SWITCH_BACK_POINTS
 """Merging does not matter if optical and electrical differ by less; the paper reads 0.39 % in Table 6 as an advantage."""
 
 ELECTRICAL_D_MS = (10, 20, 50)
-"""Where the paper has electrical ahead (Table 6 and its text)."""
+"""The values for which the paper has electrical ahead (Table 6 and its text)."""
 
 LARGE_D_MS = (10, 20, 50, 100)
 """A backup of 2 ms changes less than seeds do."""
@@ -60,7 +60,7 @@ class Claim:
 
     @property
     def verdict(self) -> str:
-        """What the interval says."""
+        """The verdict of the interval."""
         if self.expected == "within":
             low, high = self.low - self.centre, self.high - self.centre
             if -self.bound < low and high < self.bound:
@@ -77,7 +77,7 @@ class Claim:
 
     @property
     def in_words(self) -> str:
-        """What would have to be the case."""
+        """The condition of the claim."""
         if self.expected == "within":
             return f"within {self.bound:g} of {self.centre:g}"
         return f"{self.expected} {self.bound:g}" if self.expected != "unknown" else self.expected
@@ -296,7 +296,7 @@ def find(setting: Setting) -> Finding:
 
 
 FASTER_MBPS = 34.0
-"""Where a loop holds more packets in proportion to the buffers."""
+"""A rate at which a loop holds more packets in proportion to the buffers."""
 
 FASTER_POINTS: list[Point] = [
     {**point, "end_s": published.FAILURE_S + published.CASE_STUDY_WINDOW_S, "curve_ms": 0.0}
@@ -305,6 +305,6 @@ FASTER_POINTS: list[Point] = [
 
 
 def find_faster(setting: Setting) -> Finding:
-    """The conclusions of the case study at another rate: how much they depend on it."""
+    """The conclusions of the case study at another rate, to see their dependence on it."""
     points = goodput.with_defaults(FASTER_POINTS, rate_mbps=FASTER_MBPS)
     return Finding(rows(cases(setting.sweep("case_study_faster", goodput.MEASURE, points))))

@@ -3,12 +3,13 @@
 :data:`FACTORS` are varied together. A candidate's score for a table is the logarithm of the likelihood of the paper's numbers if
 its 150 seeds were drawn as ours are: normal for each mean change, whose variance is the candidate's own over seeds divided by their
 number, ours and the paper's (of few seeds that of all entries together); and beta-binomial for each proportion of seeds that are
-worse. The entries of a table share a baseline and are not independent, so scores rank candidates and are no probabilities; how sure
-the ranks are comes from a bootstrap over the seeds. Table 3's means and proportions imply a spread (:func:`implied_spread`).
+worse. The entries of a table share a baseline and are not independent, so scores rank candidates and are no probabilities; the
+certainty of the ranks comes from a bootstrap over the seeds. Table 3's means and proportions imply a spread
+(:func:`implied_spread`).
 
-:data:`ROUNDS` halves the candidates, with more seeds each time. What remains, and what the other parts use, is judged with the
-setting's seeds, which may not be among those that chose. In each round half of the places are for the best at both tables together,
-half for the best at Table 3 alone: section 5 might have had another network than section 6.
+:data:`ROUNDS` halves the candidates, with more seeds each time. The remaining candidates, and the one that the other parts use, are
+judged with the setting's seeds, which may not be among those that chose. In each round half of the places are for the best at both
+tables together, half for the best at Table 3 alone: section 5 might have had another network than section 6.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ Candidate = tuple[Any, ...]
 
 CANDIDATES: tuple[Candidate, ...] = tuple(product(*FACTORS.values()))
 USED: Candidate = tuple(UNKNOWNS[name] for name in FACTORS)
-"""What all other parts have."""
+"""The candidate of all other parts."""
 
 POINTS: Mapping[str, Sequence[Point]] = {
     "table3": timing.points("timing", (0, 50, 250, 1000), published.TIMING_ACCESS_PERCENT),
@@ -77,7 +78,7 @@ SELECTION_FIRST_SEED = 1001
 
 @dataclass(frozen=True)
 class Round:
-    """How many new seeds every candidate that is left gets, and how many stay for each of the two targets."""
+    """The number of new seeds for every candidate that is left, and of those that stay for each of the two targets."""
 
     seeds: int
     stay: int
@@ -156,7 +157,7 @@ def points(table: str, candidates: Sequence[Candidate]) -> list[Point]:
 
 
 RUN_COLUMNS: Mapping[str, list[str]] = {table: [*FACTORS, *by, "seed"] for table, (by, _) in _COMPARED.items()}
-"""What names a run of a table."""
+"""The columns that name a run of a table."""
 
 Frames = dict[str, pl.DataFrame]
 """Runs by table."""
@@ -279,7 +280,7 @@ def judged(frames: Frames, finalists: Sequence[Candidate]) -> list[dict[str, Any
 def _bootstrap(
     of: Mapping[str, Mapping[Candidate, Changes]], finalists: Sequence[Candidate]
 ) -> tuple[dict[str, dict[Candidate, float]], dict[str, dict[Candidate, tuple[float, float]]]]:
-    """How often each is first at each target in percent, and the intervals of their scores above that of what is used."""
+    """The frequency of each at first place at each target in percent, and the intervals of their scores above the used one's."""
     seeds = len(next(iter(of["table3"][USED].values())))
     drawn: list[dict[str, dict[Candidate, float]]] = []
 

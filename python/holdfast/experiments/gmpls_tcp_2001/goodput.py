@@ -26,7 +26,7 @@ def change_numbers(frame: pl.DataFrame, by: Sequence[str], value: str, baseline:
 
 
 def best_numbers(frame: pl.DataFrame, over: str, value: str) -> pl.DataFrame:
-    """``best_percent``: how often each value of a column gives the most goodput."""
+    """``best_percent``: the percentage of seeds in which each value of a column gives the most goodput."""
     return _percent(statistics.best(frame, over, value), [over], "best_percent", "best", "best_low", "best_high")
 
 
@@ -49,7 +49,7 @@ def rtt_change_numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def relative(frame: pl.DataFrame, by: Sequence[str], value: str, baseline: Mapping[str, Any]) -> pl.DataFrame:
-    """Every run's goodput in percent of its baseline's, without the baseline itself: what the histograms show."""
+    """Every run's goodput in percent of its baseline's, without the baseline itself, for the histograms."""
     keys = [column for column in by if column not in baseline]
     base = frame.filter(*(pl.col(name) == wanted for name, wanted in baseline.items()))
     joined = frame.join(base.select(*keys, "seed", base=value), on=[*keys, "seed"], how="left", maintain_order="left")

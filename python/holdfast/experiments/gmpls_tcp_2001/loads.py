@@ -1,7 +1,7 @@
 """Section 5.2: the load of links before the failure, and of LSR5-LSR6 when switched and fixed flows meet there at once.
 
-The paper's 180 % are twice the access links' 90 %: what flows send until they notice. So a load is what a link is given, whether it
-takes it or drops it, and it is counted before the first round trip over the new path is over.
+The paper's 180 % are twice the access links' 90 %: the flows send that much until they notice. So a load is what a link is given,
+whether it takes it or drops it, and it is counted before the first round trip over the new path is over.
 """
 
 from __future__ import annotations

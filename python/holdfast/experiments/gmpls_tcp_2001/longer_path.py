@@ -72,7 +72,7 @@ def fig10(setting: Setting) -> Finding:
 
 
 def fig11(setting: Setting) -> Finding:
-    """How goodput relative to a backup of equal length is distributed, for d up to 50 ms as in the paper's picture."""
+    """The distribution of goodput relative to a backup of equal length, for d up to 50 ms as in the paper's picture."""
     frame = _fast(setting).filter(pl.col("d_ms") <= 50)
     rows = goodput.relative(frame, ["d_ms"], "after_failure", {"d_ms": 1})
     figure = plots.histograms(

@@ -1,7 +1,7 @@
 """The case study's fifth mechanism, which the paper does not have: 1+1 protection by ``apps/protect``.
 
 LSR0 and LSR3 send every packet between the sources and B over both disjoint paths, and keep the first copy of each. Nothing is
-detected, notified or switched. What the others do is not known here.
+detected, notified or switched. The other mechanisms are not known here.
 """
 
 from __future__ import annotations

@@ -256,7 +256,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Slip:
-    """Where the paper contradicts itself, and what is meant."""
+    """A place where the paper contradicts itself, and its meaning."""
 
     place: str
     text: str
@@ -303,7 +303,7 @@ STATEMENTS = (
         "repair", "section 8.3", "at the switch-back local is best, and path and loopbackvar are better than loopback"
     ),
 )
-"""What a reproduction has to confirm or refute beside the tables; ``statements.py`` judges each."""
+"""The statements that a reproduction has to confirm or refute beside the tables; ``statements.py`` judges each."""
 
 SLIPS = (
     Slip("section 3, equation 3", "the sum 1 + 2 + ... + 2^mbz is 2^(mbz+1) - 1; the equation leaves the -1 out"),
@@ -317,4 +317,4 @@ SLIPS = (
     ),
     Slip("section 4.1, 4.2", "propagation delays are said to be 1 to 60 ms; d goes up to 100 ms and access links too"),
 )
-"""Where the paper contradicts itself, and what is meant."""
+"""A place where the paper contradicts itself, and its meaning."""

@@ -1,8 +1,8 @@
 """One run of the study: a network, its TCP flows, a failure and a repair, and the data received, in total and over time.
 
 A point (the columns of a sweep) has everything that is varied, the unknowns of :data:`UNKNOWNS` included; start times and access
-delays are the seed's alone. So a seed is the same load in every configuration, and differences can be taken seed by seed. What the
-runs mean is not known here.
+delays are the seed's alone. So a seed is the same load in every configuration, and differences can be taken seed by seed. The
+meaning of the runs is not known here.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ DEFAULTS: Point = {
     "ecn": False,
     **UNKNOWNS,
 }
-"""What is the same in all points of a part, unless they say otherwise. With ``ecn``, links mark from half of their buffer on."""
+"""Common values of all points of a part, unless they say otherwise. With ``ecn``, links mark from half of their buffer on."""
 
 PACKET_BYTES = 1000
 """ns-2's packet, in which it counts no header; here it is the IPv4 packet."""
@@ -66,7 +66,7 @@ PAYLOAD_BYTES = 960
 
 LABELLED_WIRE_BYTES = PACKET_BYTES + 4 + 14 + 24
 ACCESS_WIRE_BYTES = PACKET_BYTES + 14 + 24
-"""What such a packet takes on a link between routers and on an access link: a label, Ethernet's header, and 24 bytes of the
+"""The size of such a packet on a link between routers and on an access link: a label, Ethernet's header, and 24 bytes of the
 physical layer. Rates are scaled by that, so a link carries as many packets per second as in ns-2."""
 
 PROTECT = "protect"
@@ -138,7 +138,7 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Draws:
-    """What a seed decides. Each set of numbers has a generator of its own, so none depends on which others are drawn."""
+    """The random numbers of a seed. Each set of numbers has a generator of its own, so none depends on which others are drawn."""
 
     seed: int
     source_nodes: int

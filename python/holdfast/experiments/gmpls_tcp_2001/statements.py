@@ -40,16 +40,16 @@ DIP_SEEDS = 60
 """Half of them say when the dip is deepest, the others how deep it is then."""
 
 TINY_POINTS = 5.0
-"""Goodput has settled from when on it stays within this of its last second: what the paper calls a tiny drop (section 7.2)."""
+"""Goodput has settled from when on it stays within this of its last second: the paper calls that a tiny drop (section 7.2)."""
 
 DIP_REACH_POINTS = 2.5
 """About 5 % is nearer to 5 than to 0 or 10."""
 
 ORDER_OF_A_SECOND_S = 0.5
-"""What is longer is nearer to a second than to none."""
+"""A longer time is nearer to a second than to none."""
 
 THREE_S, THREE_REACH_S = 3.0, 0.5
-"""What rounds to three seconds."""
+"""Times that round to three seconds."""
 
 ACCEPTABLE_PERCENT = -10.0
 HALF_LONGER_D_MS = 31
@@ -78,7 +78,7 @@ def curves_points() -> list[dict[str, Any]]:
 
 HALF_LONGER = longer_path.points((HALF_LONGER_D_MS,), (longer_path.DELTA_MS,), end_s=6.5, curve_ms=0.0)
 POINT_COUNT = len(curves_points()) + len(HALF_LONGER) + len(loads.POINTS)
-"""What no other part has."""
+"""The points that no other part has."""
 
 
 def measured(setting: Setting) -> dict[str, pl.DataFrame]:
@@ -452,7 +452,7 @@ JUDGES: Mapping[str, Callable[[Frames], list[Claim]]] = {
 
 
 def overall(statement: str, claims: Sequence[Claim]) -> str:
-    """Of a statement with these claims; where the paper leaves open what it means, only what all readings say is a verdict."""
+    """Of a statement with these claims; if the paper leaves its meaning open, a verdict needs all readings to agree."""
     readings = UNSAID.get(statement)
     if readings is None:
         return conclusions.overall("", claims)

@@ -77,7 +77,7 @@ def fig15(setting: Setting) -> Finding:
 
 
 def fig16(setting: Setting) -> Finding:
-    """How optical relative to electrical is distributed."""
+    """The distribution of optical relative to electrical."""
     both = measured(setting).filter(pl.col("strategy") != "none")
     rows = goodput.relative(both, ["d_ms", "strategy"], "after_repair", {"strategy": "electrical"})
     figure = plots.histograms(

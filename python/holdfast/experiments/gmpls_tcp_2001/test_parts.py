@@ -121,7 +121,7 @@ def test_protection_loses_nothing_at_the_failure() -> None:
     own = {"network": "case_study", "mechanism": runs.PROTECT, "scenario": "A", "delta_ms": 1000}
     found = runs.measure(point(**SMALL | own | {"curve_ms": 10.0}), 1)
     before = found["before_failure"] / 150
-    # What left before the failure arrives for 50 ms; the other path has 3 ms more.
+    # Packets sent before the failure arrive for 50 ms; the other path has 3 ms more.
     assert sum(found["switched_curve"][10:40]) == pytest.approx(30 * before, rel=0.15)
 
 

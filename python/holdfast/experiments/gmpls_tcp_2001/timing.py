@@ -96,7 +96,7 @@ def fig7(setting: Setting) -> Finding:
 
 
 def fig8(setting: Setting) -> Finding:
-    """How goodput relative to an immediate switch is distributed over the seeds."""
+    """The distribution over the seeds of goodput relative to an immediate switch."""
     rows = goodput.relative(measured(setting), ["delta_ms"], "after_failure", {"delta_ms": 0})
     figure = plots.histograms(
         rows,

@@ -1,6 +1,6 @@
 """The networks of the study: figures 6, 9 and 17, with the paper's open values as parameters.
 
-What the figures show is rebuilt from the text, so names of nodes on backup paths are partly ours. Nothing runs here.
+The content of the figures is rebuilt from the text, so names of nodes on backup paths are partly ours. Nothing runs here.
 
 Access node A is a router, as is C; destinations are hosts. All delays are of one direction.
 """
@@ -21,7 +21,7 @@ FAILING_LINK = "LSR1-LSR2"
 
 @dataclass(frozen=True)
 class Parameters:
-    """What all networks of the study have in common.
+    """The common parameters of all networks of the study.
 
     ``access_delays_ms``: one source node each (the paper draws ten from 10 to 100 ms); ``fixed_access_delays_ms``: those of the
     fixed flows of the timing study, the same if not given. ``access_percent``: the rate of access links, of the backbone's (the
@@ -66,7 +66,7 @@ class Parameters:
 class Case:
     """Delays of the case study in ms (table 7).
 
-    How much longer the local and the path backup are than what they replace, and the three links of the working path.
+    The extra length of the local and the path backup over the path they replace, and the three links of the working path.
     """
 
     dl: float

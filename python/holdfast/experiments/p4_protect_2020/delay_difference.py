@@ -55,7 +55,7 @@ READINGS = {
         FRAMED_BYTES + PREAMBLE_BYTES + GAP_BYTES,
     ),
 }
-"""What the claim's 40 bytes may be, and how many bytes of the line a copy then takes."""
+"""Meanings of the claim's 40 bytes, and the bytes of the line that a copy then takes."""
 
 
 def points(bits: Sequence[int]) -> list[Point]:
@@ -78,7 +78,7 @@ POINTS = points(BITS)
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """One stream whose copies on path 2 come when path 1 is ``packets_behind`` ahead: what was forwarded twice, what was lost.
+    """One stream whose copies on path 2 come when path 1 is ``packets_behind`` ahead: packets forwarded twice, and lost ones.
 
     Nothing is random, so any seed gives the same.
     """
@@ -117,7 +117,7 @@ def find(setting: Setting) -> Finding:
 
 
 def numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """By number space: the largest difference without harm, of those tried; what W says; and the paper's case."""
+    """By number space: the largest difference without harm, of those tried; the one by W; and the paper's case."""
     rows: list[dict[str, Any]] = []
     harm = frame.group_by(["sn_bits", "packets_behind"], maintain_order=True).agg(
         pl.col("duplicated", "lost", "reordered").max()
@@ -155,7 +155,7 @@ def _row(bits: object, quantity: str, value: float) -> dict[str, Any]:
 
 
 def draw(frame: pl.DataFrame) -> Figure:
-    """What is forwarded twice, over the difference, both as shares of the number space; and the window of 32 bits in seconds."""
+    """Packets forwarded twice, over the difference, both as shares of the number space; and the window of 32 bits in seconds."""
     space = 2.0 ** pl.col("sn_bits")
     shares = frame.with_columns(behind=pl.col("packets_behind") / space, twice=pl.col("duplicated") / space)
     limit = 2 ** (published.CLAIM_SN_BITS - 1) - 1

@@ -2,7 +2,7 @@
 
 Every client and server is a namespace, joined by a veth pair to a network on the wall clock, in which the same programs forward as
 in :mod:`goodput`. Senders, receivers, kernel and switches share this machine's processors, so what is measured is how much work
-a packet is, not a line rate; only ratios within a run mean something. What else runs on the machine takes part: the load when the
+a packet is, not a line rate; only ratios within a run mean something. Other load of the machine takes part: the load when the
 runs begin is kept, and the picture says it. The runs are one sitting, and intervals over them do not cover another sitting or
 machine. Needs root and iperf3, and says so where they are missing.
 """

@@ -55,7 +55,7 @@ DRAWS = PINGS
 """Delays in the list of a link's direction. A trace is the link's only law that can be clipped."""
 
 MEASURES = ("average_deviation", "mdev", "successive_difference", "mean_delay")
-"""Of the round trips: the mean absolute deviation from their mean; what ping calls mdev, the standard deviation; the mean
+"""Of the round trips: the mean absolute deviation from their mean; the standard deviation, called mdev by ping; the mean
 difference of one from the next; their mean."""
 
 
@@ -76,7 +76,7 @@ CLOSE_POINTS = [
 
 
 def _delays(law: str, jitter_ms: float, draw: Random) -> tuple[float, ...]:
-    """What netem does with a uniform value."""
+    """The delays that netem makes of a uniform value."""
     if law == "around":
         return tuple(draw.uniform(0, 2 * jitter_ms) for _ in range(DRAWS))
     return tuple(max(0.0, draw.uniform(-jitter_ms, jitter_ms)) for _ in range(DRAWS))

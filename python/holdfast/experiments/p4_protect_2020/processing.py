@@ -2,7 +2,7 @@
 
 The paper took hardware timestamps from the beginning of ingress to the beginning of egress. Here a switch in a simulated network,
 with one route, one flow and one connection, is given the same kind of packet over and over by packet generators, one packet at
-a time, and its links are down, so that nothing but the switch runs. What a packet costs is the instructions that valgrind counts
+a time, and its links are down, so that nothing but the switch runs. The cost of a packet is the instructions that valgrind counts
 (:mod:`.instructions`); a build and a processor's features change them a little, the load of the machine does not.
 
 A hop is more than its program: the event loop and the ends of links are in it. A baseline is taken off: a program that only drops
@@ -10,7 +10,7 @@ or only sends on (``carry.p4``). Which one it is decides the ratio: :data:`BASEL
 ratio's ``low`` to ``high`` is its range over them.
 
 Processor times are measured, too. They are one machine's in one sitting: within a sitting runs are alike, between sittings and
-machines they are not, so an interval over the runs of one sitting says nothing of the next. What is given is a 95 % prediction
+machines they are not, so an interval over the runs of one sitting says nothing of the next. The result is a 95 % prediction
 interval for another sitting, from the medians of those there are; of one sitting alone it is unbounded.
 """
 
@@ -62,7 +62,7 @@ PACKETS = PS_PER_S // PERIOD_PS
 """Per second of virtual time."""
 
 DROP, SEND, COPY = "drops", "sends", "copies"
-"""What ``carry.p4`` does with every packet: nothing goes on, one copy, or two by a multicast group."""
+"""The action of ``carry.p4`` on every packet: it sends nothing, one copy, or two by a multicast group."""
 
 SECOND = "second copy"
 """The copy of a packet that has come on the other path already."""
@@ -74,20 +74,20 @@ FORWARDING = {"PTI": published.MODES, "PTE": (*published.MODES, SECOND, setup.VE
 """By end, what is compared with plain forwarding."""
 
 KINDS = {"PTI": (DROP, SEND, COPY, *FORWARDING["PTI"]), "PTE": (DROP, SEND, *FORWARDING["PTE"])}
-"""What is run at each end: ``carry.p4``, then the forwarding modes."""
+"""The programs run at each end: ``carry.p4``, then the forwarding modes."""
 
 OUTPUTS = {("PTI", "protected"): 2, ("PTI", COPY): 2, ("PTE", SECOND): 0}
 """Packets that leave per packet, where that is not one."""
 
 AS_MANY = "as_many_copies"
 BASELINES = (AS_MANY, "nothing", "one_copy", "drop")
-"""What is taken off a hop to leave the program: ``carry.p4`` with as many copies as the mode sends, which is the main one, because
-what it leaves is what the program does beyond moving packets; nothing; ``carry.p4`` with one copy; or with none."""
+"""The baselines subtracted from a hop to leave the program: ``carry.p4`` with as many copies as the mode sends, which is the main
+one, because it leaves the program's work beyond moving packets; nothing; ``carry.p4`` with one copy; or with none."""
 
 GROUP = 1
 
 INGRESS_PORT = {"PTI": ("s1", 1), "PTE": ("s2", 2)}
-"""Where the packets enter: from the host, and from path 1. Ports count in the order of :func:`setup.two_ends`'s links."""
+"""The ports where the packets enter: from the host, and from path 1. Ports count in the order of :func:`setup.two_ends`'s links."""
 
 
 @cache
@@ -133,7 +133,7 @@ def _network(end: str, kind: str) -> SimulatedNetwork:
 
 
 def _packets(end: str, kind: str, size_bytes: int) -> list[bytes]:
-    """What arrives, over and over: :data:`ROUND` packets, all the same, or copies with sequence numbers of their own.
+    """The packets that arrive, over and over: :data:`ROUND` packets, all the same, or copies with sequence numbers of their own.
 
     They are as many for every kind, because each has a generator of its own and the event loop's work grows with their number.
     """
@@ -148,7 +148,7 @@ def _packets(end: str, kind: str, size_bytes: int) -> list[bytes]:
 
 
 def _copy(packet: bytes) -> bytes:
-    """What the PTI sends on path 1 for a packet. Its sequence number is not under a checksum."""
+    """The copy that the PTI sends on path 1 for a packet. Its sequence number is not under a checksum."""
     network = _network("PTI", "protected")
     switch, port = INGRESS_PORT["PTI"]
     generator = PacketGenerator(switch=switch, port=port, packet=packet, period_ms=PERIOD_PS / PS_PER_MS, count=1)
@@ -223,7 +223,7 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def baseline(row: Mapping[str, Any], end: str, mode: str, name: str) -> float | None:
-    """What is taken off the hop of a mode; None where it was not run."""
+    """The number subtracted from the hop of a mode; None where it was not run."""
     if name == "nothing":
         return 0.0
     copies = {AS_MANY: OUTPUTS.get((end, mode), 1), "one_copy": 1, "drop": 0}[name]
@@ -279,7 +279,7 @@ def numbers(times: pl.DataFrame, counted: pl.DataFrame) -> pl.DataFrame:
 
 
 def _counted_rows(run: Mapping[str, Any], end: str, mode: str) -> list[dict[str, Any]]:
-    """What one row of counted instructions says of a mode."""
+    """The rows for a mode from one row of counted instructions."""
     ratios = {name: relative(run, end, mode, name) for name in BASELINES}
     known = {name: ratio for name, ratio in ratios.items() if ratio is not None}
     hop, off = float(run[f"{end} {mode}"]), baseline(run, end, mode, AS_MANY) or 0.0
@@ -308,7 +308,7 @@ def sittings(times: pl.DataFrame, end: str, mode: str, name: str) -> list[float]
 
 
 def next_sitting(medians: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
-    """Where another sitting's median lies, if sittings are independent draws of one normal law; unbounded after one sitting."""
+    """An interval of another sitting's median, if sittings are independent draws of one normal law; unbounded after one sitting."""
     if len(medians) < 2:
         return -math.inf, math.inf
     deviation = stdev(medians) * math.sqrt(1 + 1 / len(medians))

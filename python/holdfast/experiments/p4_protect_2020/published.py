@@ -1,7 +1,7 @@
 """The numbers of the P4-Protect paper, its contradictions, and the margins within which ours agree.
 
-The paper prints no table: its numbers are in the text, and its Figures 6 to 8 have axes that the text does not give. What is not
-in the text is not here. Nothing here runs anything.
+The paper prints no table: its numbers are in the text, and its Figures 6 to 8 have axes that the text does not give. Numbers that
+are not in the text are not here. Nothing here runs anything.
 """
 
 from __future__ import annotations
@@ -103,4 +103,4 @@ SLIPS = (
     "Section 6.1 says that P4-Protect's processing time at the PTE is the same for both kinds of traffic, without saying "
     "whether the second copies, which are dropped in ingress and never reach egress, are in that mean.",
 )
-"""Where the text is not consistent, or leaves open what decides."""
+"""Places where the text is not consistent, or leaves open what decides."""

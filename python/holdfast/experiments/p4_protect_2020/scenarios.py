@@ -39,7 +39,7 @@ MODES = {"window": "protected", "vector": setup.VECTOR}
 
 @dataclass(frozen=True)
 class Script:
-    """What the two paths do with packets 1 to 4: delays in ms, and the number of the packet that path 1 loses."""
+    """The two paths' treatment of packets 1 to 4: delays in ms, and the number of the packet that path 1 loses."""
 
     title: str
     path1_ms: tuple[float, ...]
@@ -74,7 +74,7 @@ POINTS: list[Point] = [{"figure": figure, "algorithm": algorithm} for figure in 
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """What arrived at the egress on each path, and what at the host: packet numbers, and times in ms since packet 1 was sent.
+    """Arrivals at the egress on each path, and at the host: packet numbers, and times in ms since packet 1 was sent.
 
     Nothing is random, so any seed gives the same.
     """
@@ -138,7 +138,7 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def draw(frame: pl.DataFrame) -> Figure:
-    """Time from left to right: what was sent, what came on each path, and what either algorithm made of it."""
+    """Time from left to right: packets sent, arrivals on each path, and the output of either algorithm."""
     scenarios = []
     for figure, script in SCRIPTS.items():
         runs = {row["algorithm"]: row for row in frame.filter(pl.col("figure") == figure).iter_rows(named=True)}

@@ -99,7 +99,7 @@ def test_goodput_is_what_headers_leave() -> None:
 
 
 def test_three_slow_pairs_do_not_fill_the_line() -> None:
-    """Three have 90 Gb/s and the line 100; what is missing to the line's goodput is their headers' share."""
+    """Three have 90 Gb/s and the line 100; the rest up to the line's goodput is their headers' share."""
     [point] = [p for p in goodput.points([3], [goodput.SLOW_HOST_GBPS], 3, 2) if p["mode"] == "plain"]
     found = goodput.measure({**point, "flows": 4}, 1)["goodput_gbps"]
     assert found == pytest.approx(0.9 * ceiling_gbps("plain"), rel=0.02)
@@ -118,7 +118,7 @@ def test_closed_forms_agree_with_draws(law: str) -> None:
     ("law", "queues", "percent"), [("around", 1, 81.5), ("around", 2, 82), ("clipped", 1, 53.5), ("clipped", 2, 69)]
 )
 def test_average_deviation_with_netem_queues_in_a_row(law: str, queues: int, percent: float) -> None:
-    """What the README says of them. Drawn, without a network: four times the delays of the paths, there and back."""
+    """The README's statement on them. Drawn, without a network: four times the delays of the paths, there and back."""
     draw = Random(3)
 
     def path() -> list[float]:
@@ -261,7 +261,7 @@ def test_only_the_core_and_its_code_count(tmp_path: Path) -> None:
 def test_the_cases_are_named_between_their_marks(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """What runs under callgrind, without it."""
+    """The code that runs under callgrind, without it."""
     marks: list[int] = []
     monkeypatch.setattr(instructions.os, "getppid", lambda: marks.append(1))
     go = tmp_path / "go"

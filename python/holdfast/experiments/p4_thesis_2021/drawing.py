@@ -29,7 +29,7 @@ FORMAT_LOOKS = {
 }
 
 SIZES = {"s": 7.5, "o": 5.0, "v": 6.5, "^": 4.0, "D": 3.0}
-"""Of markers: what is drawn over others is smaller, so that all are seen where they have the same place."""
+"""Of markers: those drawn over others are smaller, so that all are seen where they have the same place."""
 
 
 def _errorbars(axes: Any, rows: pl.DataFrame, x: str, label: str, colour: str, marker: str, line: str = "-") -> None:
@@ -104,7 +104,7 @@ def gain(gains: pl.DataFrame, theory: Callable[[float], float]) -> Figure:
 
 
 def minimum(numbers: pl.DataFrame) -> Figure:
-    """What is saved on the wire with the same payload, and what would be without a minimum."""
+    """The saving on the wire with the same payload, and the one without a minimum."""
     figure, axes = plt.subplots(figsize=(5.6, 3.6), dpi=130)
     rows = numbers.filter(quantity="saved_percent").rename({"ours": "mean"})
     _errorbars(axes, rows, "payload_bytes", "measured, with Ethernet's minimum", BLUE, "o", "none")

@@ -32,7 +32,7 @@ CASES: dict[str, tuple[str, str, str, bool]] = {
     "to host 4, with an entry": ("h1", "h1", "h4", True),
     "with the addresses of host 4, from the port of another, with an entry": ("h2", "h4", "h1", True),
 }
-"""Where packets are injected, whose addresses they have, to whom they go, and whether host 4 has its entry."""
+"""The host that injects packets, the one whose addresses they have, their destination, and whether host 4 has its entry."""
 
 POINTS: list[Point] = [
     {"packets": name, "variant": variant, "family": family}
@@ -109,7 +109,7 @@ def _program(variant: Variant) -> Program:
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """How many injected packets arrive, and for which reasons the others were dropped."""
+    """The number of injected packets that arrive, and the reasons for dropping the others."""
     at, of, to, granted = CASES[point["packets"]]
     controller = FirewallController(rules(*INSIDE), reaction_delay_ms=1)
     topology = figure_3_2()

@@ -1,4 +1,4 @@
-"""Table 4.1 and Figures 4.1 to 4.5: what the short header gives, over packet lengths.
+"""Table 4.1 and Figures 4.1 to 4.5: the gain of the short header, over packet lengths.
 
 All come from the same runs (:mod:`.header_runs`). Ethernet pads packets below 60 bytes; so a packet that is short because its
 headers are is not shorter on the wire than that, and a figure that ends there says so. The thesis compares packets of the same
@@ -111,7 +111,7 @@ def found(name: str, frame: pl.DataFrame) -> Finding:
 
 
 def find_minimum(setting: Setting) -> Finding:
-    """What Ethernet's minimum leaves of the gain."""
+    """The rest of the gain with Ethernet's minimum."""
     sweep = setting.sweep("payloads", f"{header_runs.__name__}:measure", header_runs.PAYLOAD_POINTS)
     return found("minimum", sweep)
 

@@ -1,6 +1,6 @@
 """Figures 4.1 to 4.5 in real time: frames of two programs with raw sockets through three of our switches on this machine.
 
-What the thesis measured was bmv2 on a laptop; this is our switch on this machine, whose cost per packet is not a simulated
+The thesis measured bmv2 on a laptop; this is our switch on this machine, whose cost per packet is not a simulated
 parameter. Sender, switches and receiver share its processors, and what else runs on it takes part: its load is kept with the
 results. Packets are as long as an interface of 1500 bytes takes. Needs root, and says so where it is missing.
 """

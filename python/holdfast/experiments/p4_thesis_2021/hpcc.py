@@ -69,7 +69,7 @@ QUEUES_KB: Mapping[tuple[float, str], float] = {
     (0.5, "queue_p95_kb"): 19.7,
     (0.5, "queue_p99_kb"): 22.9,
 }
-"""What the paper prints of its testbed's switches under web search load, by load (sections 1 and 5.2); DCQCN had 1.1 and 2.1 MB."""
+"""The paper's numbers of its testbed's switches under web search load, by load (sections 1 and 5.2); DCQCN had 1.1 and 2.1 MB."""
 
 MARGIN = 0.1
 """A queue is below the paper's if the upper end of its interval is by this share, and as long if it is 0 like the paper's."""
@@ -130,7 +130,7 @@ TREE_GROUPS: Groups = (
     ("slowdown", tuple(f"{name}_p{percent}" for name in CLASSES for percent in (50, 95, 99))),
 )
 LEAST = 0.1
-"""What is less is drawn there: the scales are logarithmic."""
+"""Lower values are drawn there: the scales are logarithmic."""
 
 
 def draw(found: pl.DataFrame, by: str, groups: Groups, title: str) -> Figure:

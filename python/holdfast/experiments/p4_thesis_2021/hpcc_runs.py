@@ -40,7 +40,7 @@ INCAST_BYTES = 500_000
 SHORT_BYTES = 10_000
 SHORT_FLOWS = 40
 INCAST_S = RACKS * SENDERS_OF_RACK * INCAST_BYTES * (1 + (HEADERS_BYTES + WIRE_BYTES) / SEGMENT_BYTES) * 8 / HOST_BPS
-"""What the receiver's link needs for all of it."""
+"""The time that the receiver's link needs for all of it."""
 
 BUFFERS: Mapping[str, int] = {"32 MB": 32_000_000, "1 MB": 1_000_000}
 """Of each port. The paper's switches share 32 MB; with as much at each port nothing is lost, as there, where PFC sees to it."""
@@ -75,7 +75,7 @@ def program() -> Program:
 
 
 def options(algorithm: str, rate_bps: int = HOST_BPS, base_rtt_ms: float = BASE_RTT_MS) -> TcpOptions:
-    """What the algorithms have in common, and each its own. Unscaled, the first timeout is 1 ms, and the least one 0.1 ms."""
+    """The options common to the algorithms, and those of each. Unscaled, the first timeout is 1 ms, and the least one 0.1 ms."""
     common = TcpOptions(
         mss=SEGMENT_BYTES,
         recovery="rack-tlp",

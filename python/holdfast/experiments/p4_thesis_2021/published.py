@@ -1,6 +1,6 @@
 """The numbers that the thesis prints, its slips, and the margins within which ours agree.
 
-The thesis has one table; its results are in figures whose axes the text does not give. What is here is in the text; where only a
+The thesis has one table; its results are in figures whose axes the text does not give. Everything here is in the text; where only a
 figure shows something (:data:`ONLY_IN_FIGURES`), the study has values of its own. Nothing here runs anything.
 """
 
@@ -161,4 +161,4 @@ SLIPS = (
     "Section 3.3.2 says that the performance of the network falls with the number of switches, section 4.2 that without INT "
     "latency did not change.",
 )
-"""Where the text is not consistent, or leaves open what decides."""
+"""Places where the text is not consistent, or leaves open what decides."""

@@ -3,7 +3,7 @@
 A bmv2 switch is a program on a processor that others use too. It is modelled as :class:`holdfast.link.Processor`: one packet at a
 time, from all ports, at a rate; :data:`BMV2_QUEUE_PACKETS` wait. The rates are fitted, each to one statement of the thesis, and
 everything else is judged with them. All switches of the thesis ran on one laptop, so in the tests of INT each of n switches on
-the way has 1/n of one rate. What else the laptop did, and when, is not modelled.
+the way has 1/n of one rate. Other work of the laptop is not modelled.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PATH = ("s1", "s3", "s2")
 
 SENDER, RECEIVER = "h1", "h4"
 SENDER_SCRIPT, RECEIVER_SCRIPT = "a1", "a4"
-"""What stands between the simulated hosts, which speak IP, and the short headers that the thesis's scripts wrote and read."""
+"""The gateways between the simulated hosts, which speak IP, and the short headers that the thesis's scripts wrote and read."""
 
 STATIONS = {SENDER: 1, RECEIVER: 4}
 """Addresses in the short header."""

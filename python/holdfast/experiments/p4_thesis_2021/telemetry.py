@@ -84,7 +84,7 @@ class Means:
 
 
 def _statements() -> dict[str, Callable[[Means, dict[tuple[int, int], float]], bool]]:
-    """How each statement of :data:`published.STATEMENTS` is tested, in its order. ``onsets`` are by switches and flows."""
+    """The test of each statement of :data:`published.STATEMENTS`, in its order. ``onsets`` are by switches and flows."""
     switches = published.SWITCHES
 
     def same_latency(means: Means) -> bool:

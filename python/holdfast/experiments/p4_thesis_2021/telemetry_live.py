@@ -1,8 +1,8 @@
 """Figures 4.6 to 4.8 in real time: iperf3 and ping of the kernel through the simulated switches' models on the wall clock.
 
-The network is that of :mod:`telemetry_runs`, with the same processors and links; hosts are namespaces of this machine. What is
-different from the simulation is the hosts: what iperf3 sends when, and the kernel's answers to reports for which no program
-listens. Needs root and iperf3, and says so where they are missing.
+The network is that of :mod:`telemetry_runs`, with the same processors and links; hosts are namespaces of this machine. Only the
+hosts differ from the simulation: the times of iperf3's packets, and the kernel's answers to reports for which no program listens.
+Needs root and iperf3, and says so where they are missing.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def forwarding(mode: str, sampling: float) -> tuple[Program, Controller]:
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """What iperf and ping say of the first flow; the second has the thesis's 2 Mb/s.
+    """The results of iperf and ping for the first flow; the second has the thesis's 2 Mb/s.
 
     Bandwidth is payload that arrived over the time from the first to the last arrival. Latency is the mean round-trip time of pings
     that came back, as ping says it. ``queue_drops``: at processors of all switches.

@@ -1,4 +1,4 @@
-"""HPCC's study at tiny size: what it measures is what it claims, and HPCC's queues are short where the others' are not."""
+"""HPCC's study at tiny size: its measures are the claimed ones, and HPCC's queues are short where the others' are not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from holdfast.traffic import TcpTransfer
 
 @pytest.mark.parametrize("algorithm", hpcc_runs.ALGORITHMS)
 def test_a_flow_alone_takes_the_ideal_time(algorithm: str) -> None:
-    """But for INT's bytes and a window that has to open: what slowdowns are relative to is right."""
+    """But for INT's bytes and a window that has to open: the base of slowdowns is right."""
     topology = hpcc_runs.incast_topology(algorithm, hpcc_runs.BUFFERS["32 MB"])
     controller = TelemetryController(collector=None, hosts_in_domain=True, reaction_delay_ms=1)
     network = SimulatedNetwork(topology, hpcc_runs.program(), [controller])

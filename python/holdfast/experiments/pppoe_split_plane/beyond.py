@@ -12,7 +12,7 @@ from holdfast.experiments.rows import summaries
 from holdfast.experiments.this_machine import disturbance, machine
 
 QUICK_SESSIONS, QUICK_DIALS = 1000, 200
-"""How many there are in the quick version of the parts."""
+"""The numbers in the quick version of the parts."""
 
 STORM_QUANTITIES = {
     "packets_per_s": "packets/s, a core for each switch",

@@ -1,4 +1,4 @@
-"""So many subscribers dial at one gateway, are there at once, and something fails: what a gateway needs for it, set up for real.
+"""So many subscribers dial at one gateway, are there at once, and something fails: a gateway's costs for it, set up for real.
 
 Each is a modelled subscriber with its own line and a dual-stack session, which the whole control plane negotiates. Time is virtual,
 work is this machine's processor time. A split gateway has two forwarding planes here; one is lost in the end. Each run is a process
@@ -41,7 +41,7 @@ DIALS_PER_S = 1000
 """In virtual time."""
 
 PARTS = 8
-"""Of all dials; what a setup costs is noted for the first and the last part."""
+"""Of all dials; the cost of a setup is noted for the first and the last part."""
 
 PACKETS = 10_000
 """In each direction, of sessions drawn at random."""
@@ -121,7 +121,7 @@ def _forwarding(world: Subscribers, sessions: list[Session], packets: int, seed:
     planes = world.planes
     given = dict(enumerate(sorted(sessions, key=lambda each: each.session_id), 1))
     up, down = traffic(len(given), packets, seed, lambda number: replace(given[number]))
-    for _ in range(2):  # what is first done once is not of interest
+    for _ in range(2):  # the first round is a warm-up
         planes.busy_ns.clear()
         planes.to_core = planes.to_lines = 0
         for first in range(0, packets, BATCH):

@@ -32,7 +32,7 @@ def table1(frame: pl.DataFrame) -> Figure:
 
 
 def table2(frame: pl.DataFrame) -> Figure:
-    """What the paper calls average latency is proportional to the packets."""
+    """The paper's average latency is proportional to the packets."""
     printed = {each[0]: each[1:] for each in published.LATENCIES}
     figure, axes = _beside(
         frame, published.PACKETS, lambda count, plane: printed[count][published.PLANES.index(plane)], "total_ms", "ours"

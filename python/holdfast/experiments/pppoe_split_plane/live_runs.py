@@ -47,7 +47,7 @@ def interval_ns(count: int) -> int:
 
 
 LOAD_S = 1.0
-"""How long as many packets are sent as the kernel takes, to see how many are forwarded."""
+"""The time of sending as many packets as the kernel takes, to see how many are forwarded."""
 
 START_S = 90.0
 POINTS: list[Point] = [{"packets": count, "plane": plane} for count in published.PACKETS for plane in published.PLANES]
@@ -176,7 +176,7 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
         user_plane = _gateway(stack, point["plane"], *outside)
         user_plane.receive(lambda line, frame: None)
         user_plane.install([session])
-        _round(home, core, frame, length, 50)  # what is first done once is not of interest
+        _round(home, core, frame, length, 50)  # the first round is a warm-up
         latencies_ms = _round(home, core, frame, length, count)
         before = core.interface_counters("eth0")
         load = home.send_load("eth0", [frame], duration_s=LOAD_S)

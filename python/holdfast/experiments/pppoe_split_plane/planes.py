@@ -51,7 +51,7 @@ EDGES = Edges(
     ),
     control=ControlRates(padi=PLENTY, discovery=PLENTY, ppp=PLENTY, committed=PLENTY),
 )
-"""No rate of control packets is in the way: what a storm costs is to be seen."""
+"""No rate of control packets is in the way: the cost of a storm is to be seen."""
 
 FORWARDING = {"forwarding": (11, 12), "forwarding2": (21, 22)}
 """Forwarding planes, with the balancer's ports to both sides of each; its port 1 is to lines, 2 to authentication, 3 to core."""
@@ -107,7 +107,7 @@ class _TimedDevice(Device):
 
 
 class ControlClock:
-    """The clock of the control plane: what its timers do counts as its work."""
+    """The clock of the control plane: its timers' actions count as its work."""
 
     def __init__(self, planes: Planes) -> None:
         self._planes = planes
@@ -194,7 +194,7 @@ class Planes:
 
     @contextmanager
     def timed(self, name: str, kind: Kind) -> Iterator[None]:
-        """What happens in here is work of a switch."""
+        """Work of a switch is done in here."""
         began = time.thread_time_ns()
         try:
             yield

@@ -1,4 +1,4 @@
-"""One gateway with so many sessions: what a packet, a setup and a restart of its control plane cost, and its memory.
+"""One gateway with so many sessions: the cost of a packet, a setup and a restart of its control plane, and its memory.
 
 Sessions are dual stack, as a control plane before this one has left them: on disk and in the switches. Each run is a process of its
 own, so that its memory is its own.
@@ -36,7 +36,7 @@ PACKETS = 10_000
 """In each direction, of sessions drawn at random."""
 
 BATCH = 100
-"""Packets that are handed over at once: what comes out of many would not fit in the caches."""
+"""Packets that are handed over at once: the output of many would not fit in the caches."""
 
 SETUPS = 30
 """Beside the sessions that there are; a hundredth of a second apart."""
@@ -65,7 +65,7 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def measured_alone(module: str, point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """What a module prints that is run in a process of its own."""
+    """The output of a module that is run in a process of its own."""
     words = [sys.executable, "-m", module, json.dumps({**point, "seed": seed})]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -111,7 +111,7 @@ def scale(plane: str, sessions: int, *, seed: int, packets: int, setups: int, fo
         raise ExperimentError(f"of {sessions} sessions the restart found {found}")
     memory = memory_bytes() - before
     up, down = traffic(sessions, packets, seed, lambda number: stored(number)[1])
-    for measured in (False, True):  # what is first done once is not of interest
+    for measured in (False, True):  # the first round is a warm-up
         planes.busy_ns.clear()
         planes.to_core = planes.to_lines = 0
         for first in range(0, packets, BATCH):

@@ -1,4 +1,4 @@
-"""New sessions beside established traffic: what both cost the planes of a gateway, measured at the same time.
+"""New sessions beside established traffic: the cost of both for the planes of a gateway, measured at the same time.
 
 Established subscribers send and receive; others dial (:class:`holdfast.subscribers.subscriber.Subscriber`: discovery, LCP, CHAP,
 IPCP, IPv6CP, router advertisement, prefix delegation), and the whole control plane answers them. Time is virtual, work is this

@@ -44,7 +44,7 @@ def _key1(packets: int) -> dict[str, Any]:
 
 
 def table2_numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """The sum of all packets' latencies: what the paper prints as the average latency."""
+    """The sum of all packets' latencies: the paper prints it as the average latency."""
     rows = []
     for each in statistics.summary(frame, ["packets", "plane"], "total_ms").iter_rows(named=True):
         key = {"packets": each["packets"], "in_table_1": each["packets"] != published.LEFT_OUT}

@@ -1,7 +1,7 @@
 """An experiment's committed results, and the part of its README that is generated from them. It does not know their meaning.
 
 An experiment's ``tests/report.py`` says what the tables are, and ``tests/test_results.py`` checks that they are what the files say.
-How the results came about is :mod:`holdfast.reproduce`'s business.
+:mod:`holdfast.reproduce` makes the results.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from holdfast.errors import ExperimentError
 from holdfast.experiments import BY_DEFINITION, DIFFERS, Experiment, Finding, Setting
 
 BEGIN, END = "<!-- from results/, by report.py: begin -->", "<!-- end -->"
-"""What the generated part of a README stands between."""
+"""The markers around the generated part of a README."""
 
 SUFFIXES = (".csv", ".json", ".png", ".svg")
 
@@ -40,7 +40,7 @@ class Committed:
 
     @property
     def results(self) -> Path:
-        """Where the results are."""
+        """The directory of the results."""
         return self.folder / "results"
 
     @property
@@ -80,8 +80,8 @@ class Committed:
     ) -> None:
         """The command of ``report.py``: takes the results in each folder on the command line, and writes the README's tables anew.
 
-        ``found_again``: what a part's committed runs say; its numbers and pictures are written anew from that. ``collect``: what
-        is done instead of :meth:`collect`.
+        ``found_again``: the finding of a part's committed runs; its numbers and pictures are written anew from that. ``collect``:
+        the function called instead of :meth:`collect`.
         """
         for given in sys.argv[1:]:
             try:
@@ -112,7 +112,7 @@ class Committed:
                 assert before == now or math.isclose(before, now, rel_tol=1e-4, abs_tol=1e-4), (name, before, now)
 
     def beside(self, decimals: Mapping[str, int]) -> tuple[str, str]:
-        """Every number of the paper with ours, by part with ``decimals``: what is said of all, and the table with its margins."""
+        """Every number of the paper with ours, by part with ``decimals``: the summary of all, and the table with its margins."""
         rows, compared, because = [], [], []
         for name in decimals:
             table = self.experiment.part(name).published

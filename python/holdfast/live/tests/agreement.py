@@ -58,7 +58,7 @@ CUT = {
     "cut_timeouts": Bound(0.0, 1.0, "", "timeouts"),
 }
 BACK = {"back_retransmitted_segments": Bound(0.0, 45.0, "segments", "retransmitted because of the way back")}
-"""Where the controller goes back to the repaired link. What takes it overtakes what waits on the other way, and looks lost."""
+"""On the way back to the repaired link: its packets overtake those that wait on the other way, and these look lost."""
 
 
 def rise(frame: pl.DataFrame, column: str, start_s: float, end_s: float) -> float:
@@ -79,7 +79,7 @@ def steady(seen: Observation) -> dict[str, float]:
     seconds = end_s - SKIP_S
     packets_per_s = rise(seen.bottleneck, "delivered", SKIP_S, end_s) / seconds
     means = seen.sent.filter(window).group_by("flow").agg(pl.col("cwnd_bytes").mean())
-    # Little's law: what is on the link, by what leaves it; without the way itself and a packet's own transmission.
+    # Little's law: packets on the link, by those that leave it; without the way itself and a packet's own transmission.
     own_ms = seen.scenario.rtt_ms / 4 + FRAME_BYTES * 8000 / seen.scenario.rate_bps
     return {
         "goodput_mbps": rise(seen.received, "bytes_received", SKIP_S, end_s) * 8e-6 / seconds,
@@ -101,7 +101,7 @@ def beginning(seen: Observation) -> dict[str, float]:
 
 
 def after_cut(seen: Observation) -> dict[str, float]:
-    """What a cut did. The recovery counts from the cut if there is another way, else from the repair."""
+    """The effects of a cut. The recovery counts from the cut if there is another way, else from the repair."""
     scenario = seen.scenario
     assert scenario.failure_s is not None
     assert scenario.repair_s is not None

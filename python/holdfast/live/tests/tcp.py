@@ -2,7 +2,7 @@
 
 One :class:`Scenario` is run by :func:`simulate`, with modelled hosts in virtual time, or by :func:`run_live`, with the kernel's TCP
 in two network namespaces in real time; topology, P4 program, controller, links, queues and failures are the same. Both give an
-:class:`Observation`: the same columns, sampled at the same interval. What is to be concluded from it is not decided here.
+:class:`Observation`: the same columns, sampled at the same interval. The conclusions from it are not decided here.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Scenario(BaseModel):
         return RouterController(reroute=self.reroute, reaction_delay_ms=self.reaction_delay_ms)
 
     def options(self) -> TcpOptions:
-        """The modelled hosts' TCP: what Linux does."""
+        """The modelled hosts' TCP: Linux's options."""
         return TcpOptions.linux(self.congestion).changed(TcpOptions(quick_ack_segments=QUICK_ACK_SEGMENTS))
 
     def schedule(self, network: Network, start_s: float) -> None:
@@ -125,10 +125,10 @@ class Scenario(BaseModel):
 
 @dataclass(frozen=True)
 class Observation:
-    """What was seen of one run, over the time from the first flow's start.
+    """The measurements of one run, over the time from the first flow's start.
 
-    What the hosts ``sent`` (columns as in ``SENT``) and ``received`` (``RECEIVED``); and of the links that leave s1 together, in
-    the data's direction, the ``bottleneck`` (``BOTTLENECK``): packets that wait or travel now, and counts.
+    The samples that the hosts ``sent`` (columns as in ``SENT``) and ``received`` (``RECEIVED``); and of the links that leave s1
+    together, in the data's direction, the ``bottleneck`` (``BOTTLENECK``): packets that wait or travel now, and counts.
 
     Of live runs: ``mean_lateness_ms`` and ``max_lateness_ms``, how late the wall clock's events were, and ``late_samples``, the
     share of samples that the hosts took more than a sample's interval late.
@@ -236,7 +236,7 @@ class _Host:
             raise LiveError(f"a host did not start: {self.process.communicate()[1][-300:]}")
 
     def finish(self, timeout_s: float) -> Samples:
-        """What it printed."""
+        """Its printed samples."""
         try:
             output, errors = self.process.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:
@@ -248,7 +248,7 @@ class _Host:
         return result
 
     def close(self) -> None:
-        """Whatever happened."""
+        """Closes it in any case."""
         with suppress(OSError):
             self.process.kill()
         self.process.wait()
@@ -299,7 +299,7 @@ def run_live(scenario: Scenario, seed: int = 1) -> Observation:
 
 
 def _live_frames(client: Samples, server: Samples, start_ns: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """What the hosts printed, in the columns of an observation."""
+    """The hosts' samples, in the columns of an observation."""
     mss = client["mss"]
     columns = [*client["columns"]]
     index: dict[int, int] = {}

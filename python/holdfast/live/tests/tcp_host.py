@@ -43,7 +43,7 @@ INFO = {
     "bytes_retransmitted": ("=Q", 208),
     "timeouts": ("=H", 240),
 }
-"""What is sampled."""
+"""The sampled values."""
 
 INFO_BYTES = 242
 SENDER_COLUMNS = (

@@ -85,7 +85,7 @@ def phases() -> str:
 
 
 def rule() -> str:
-    """What the provisioning rule's ports lose."""
+    """The losses of the provisioning rule's ports."""
     lines = []
     for name, of in (("fig16", "a program that only recirculates"), ("fig17", "BIER in mixes with unicast")):
         frame = read(f"{name}_tried")
@@ -155,7 +155,7 @@ SECTIONS: Sections = (
 
 
 def found_again(name: str) -> Finding:
-    """What a part's committed runs say: nothing is run."""
+    """The finding of a part's committed runs: nothing is run."""
     runs = read(f"{name}_runs") if name in dict(COMPARED) or name == "beyond" else pl.DataFrame()
     match name:
         case "fig11":

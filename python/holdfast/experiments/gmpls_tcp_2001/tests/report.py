@@ -118,7 +118,7 @@ def _key_columns(frame: pl.DataFrame) -> list[str]:
 
 
 def agreement() -> str:
-    """Of each table's numbers: how many agree with the paper's, by column, and the margins."""
+    """Of each table's numbers: the count that agrees with the paper's, by column, and the margins."""
     rows: list[list[str]] = []
     margins: dict[str, None] = {}
     for name in TABLES:
@@ -266,7 +266,7 @@ def _score(numbers: Mapping[str, Mapping[str, Any]], target: str) -> str:
 
 
 def fitted() -> str:
-    """How the candidates were chosen, and those that were left with seeds that chose nothing."""
+    """The choice of the candidates, and those that were left with seeds that chose nothing."""
     frame = read("fit")
     held = frame.filter(pl.col("stage") == fit.HELD_OUT)
     stages = []

@@ -242,7 +242,7 @@ def test_a_verdict_about_another_bound_or_centre() -> None:
 
 
 def test_how_many_seeds_would_decide() -> None:
-    """Half the distance takes four times as many; what is decided needs none."""
+    """Half the distance takes four times as many; a decided statement needs none."""
     claim = conclusions.Claim("c", "a", "q", 1.0, -1.0, 3.0, "above", seeds=100)
     assert claim.seeds_needed == 400
     assert conclusions.Claim("c", "a", "q", 1.0, 0.5, 1.5, "above", seeds=100).seeds_needed is None

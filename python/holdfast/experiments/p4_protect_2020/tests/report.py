@@ -33,7 +33,7 @@ COMPARED = {"scenarios": 0, "claim": 3, "fig6": 0, "fig7": 1, "fig8": 1}
 """The parts of which the paper prints numbers, with the decimals of ours."""
 
 SITTINGS = ("fig6_sittings", "fig6_machines")
-"""What is kept of every sitting of Figure 6's times: the runs, and the machine with its load."""
+"""The files kept of every sitting of Figure 6's times: the runs, and the machine with its load."""
 
 
 def beside() -> str:
@@ -96,7 +96,7 @@ def readings() -> str:
 
 
 def _side(ours: float, claimed: float) -> str:
-    """Where the claim is, to its decimals."""
+    """The side of the claim, to its decimals."""
     rounded = round(ours, published.CLAIM.decimals)
     return "the same" if rounded == claimed else "says more" if rounded < claimed else "says less"
 
@@ -189,7 +189,7 @@ def deviations() -> str:
 
 
 def close_pings() -> str:
-    """What overtaking does to Figure 8."""
+    """The effect of overtaking on Figure 8."""
     frame = read("fig8")
     rows = []
     for apart in jitter.CLOSE:
@@ -244,7 +244,7 @@ def add_sitting(kept: Mapping[str, pl.DataFrame | None], added: Mapping[str, pl.
 
 
 def found_again(name: str) -> Finding:
-    """What a part's committed runs say: nothing is run."""
+    """The finding of a part's committed runs: nothing is run."""
     match name:
         case "claim":
             runs = read("claim_runs")

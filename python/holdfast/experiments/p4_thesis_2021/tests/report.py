@@ -91,7 +91,7 @@ def lengths() -> str:
 
 
 def saved() -> str:
-    """What the short header saves on the wire."""
+    """The saving of the short header on the wire."""
     frame = read("minimum")
     rows = []
     for (payload,), _ in frame.group_by(["payload_bytes"], maintain_order=True):
@@ -192,7 +192,7 @@ SECTIONS: Sections = (
 
 
 def found_again(name: str) -> Finding:
-    """What a part's committed runs say: nothing is run."""
+    """The finding of a part's committed runs: nothing is run."""
     runs = read(STORED[name])
     if name in telemetry.FIGURES or name in ("congestion", "statements", "beyond"):
         finding = telemetry.found(name, runs)

@@ -44,7 +44,7 @@ STORED = {
 
 
 def printed() -> str:
-    """What the paper's tables say by themselves."""
+    """The statements of the paper's tables by themselves."""
     gains = [row[3] for row in published.SPEEDS]
     low, high = statistics.mean_interval(gains)
     last = [published.ms_per_packet(published.LEFT_OUT, plane) for plane in published.PLANES]
@@ -205,7 +205,7 @@ SECTIONS: Sections = (
 
 
 def found_again(name: str) -> Finding:
-    """What a part's committed runs say: nothing is run."""
+    """The finding of a part's committed runs: nothing is run."""
     runs = read(STORED[name])
     match name:
         case "table1":
