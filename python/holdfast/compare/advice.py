@@ -333,7 +333,7 @@ def _resolution(scenario: Scenario) -> str:
 
 
 def _notes_of_noise(comparison: Comparison) -> list[str]:
-    """By what rule mechanisms differ, and what was lost without a failure."""
+    """The rule by which mechanisms differ, and the loss without a failure."""
     scenario, summaries, noise = comparison.scenario, comparison.summaries, comparison.noise
     found = [f"Not reliable: {doubt}." for doubt in comparison.doubts if doubt not in (comparison.unranked or "")]
     if AS_FEW in advice(comparison):

@@ -151,7 +151,7 @@ class Setting:
         return sweep.run(function, points, self.seeds, where, jobs=self.jobs, ray=self.ray, console=self.console)
 
     def one_run(self) -> Setting:
-        """For what is the same with every seed."""
+        """For results that are the same with every seed."""
         return replace(self, seeds=self.seeds[:1])
 
 
@@ -194,7 +194,7 @@ class Experiment:
     seeds: int
     parts: tuple[Part, ...] = ()
     quick_seeds: int | None = None
-    """With how many its quick version is done; None if it has none."""
+    """The number of seeds of its quick version; None if it has none."""
 
     def part(self, name: str) -> Part:
         """The part of that name."""

@@ -78,7 +78,7 @@ class ShortestPaths:
 
     @property
     def known(self) -> int:
-        """From how many nodes distances have been computed."""
+        """The number of nodes from which distances have been computed."""
         return len(self._distances)
 
     def next_hop(self, node: int, destination: int) -> Hop | None:

@@ -3,7 +3,7 @@
 .. code-block:: yaml
 
     name: square                       # the file's name if left out
-    include: access.yaml               # or a list; paths are relative to this file; what they declare comes first
+    include: access.yaml               # or a list; paths are relative to this file; their declarations come first
     hosts:
       h1:                              # 10.0.<n>.1/24, in the order of declaration
       h2: {address: 192.168.7.1/24, ipv6: "2001:db8:0:2::1/64", position: [4, 0]}

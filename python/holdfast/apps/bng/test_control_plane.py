@@ -308,6 +308,6 @@ def test_a_storm_starves_nobody(program: Program) -> None:
     assert sent - 1 <= len(world.to_core) <= sent
     drops = world.plane.drops()
     assert drops["line_rate"] + drops.get("control_rate", 0) > 100_000
-    # Of what the meters let through, little costs more than a look.
+    # Of the packets that the meters let through, few cost more than a look.
     assert world.gateway.events["pado"] < 50
     assert len(world.gateway.sessions) == 2

@@ -1,4 +1,4 @@
-"""Taking over: what a controller finds in the switches when it starts after another one, which may have been killed at any point.
+"""Taking over: a controller's findings in the switches when it starts after another one, which may have been killed at any point.
 
 The switches' entries carry, as P4Runtime metadata, what a controller must know of them. Complete connections are adopted as they
 are, and no register is written: sequence numbers go on. Incomplete ones are finished or removed. This module does not know how
@@ -165,7 +165,7 @@ class _Takeover:
         self.changes.add(phase, switch, write)
 
     def _remove_later(self, phase: Phase, switch: str, write: Write) -> None:
-        """Of what packets may still be under way on."""
+        """Notes the removal of an entry that packets may still be under way on."""
         self.removed += 1
         self.leftovers.append((phase, switch, write))
 

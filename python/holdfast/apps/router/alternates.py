@@ -162,7 +162,7 @@ class Alternates:
         return {p for p, hops in self._first_hops(s, protected).items() if hops}
 
     def q_space(self, s: int, protected: Hop) -> set[int]:
-        """From where the link's other end is reached such that no shortest path crosses the link."""
+        """The nodes from which the link's other end is reached such that no shortest path crosses the link."""
         return {q for q in range(len(self.paths.nodes)) if self._avoids_link(q, protected.neighbour, s, protected)}
 
     def pq_nodes(self, s: int, protected: Hop) -> set[int]:

@@ -176,7 +176,7 @@ def test_the_mtu_counts_the_tunnel(program: Program, payload_bytes: int, fits: b
     outage_ms = (REPAIR_S - FAILURE_S) * 1000
     assert near(run.counted("s1", "remote_lfa_repairs" if fits else "mtu_exceeded"), outage_ms)
     assert run.counted("s1", "mtu_exceeded" if fits else "remote_lfa_repairs") == 0
-    # Of what is not tunnelled nothing gets through until the link is back.
+    # Packets that are not tunnelled do not get through until the link is back.
     assert near(run.lost, DETECTION_MS + 1 if fits else outage_ms + DETECTION_MS + 1)
 
 

@@ -243,7 +243,7 @@ def ahead(
     scenarios: Sequence[str] | None = None,
     conclusion: str = "",
 ) -> list[Claim]:
-    """By how many points of the achievable goodput the first mechanism of each pair is ahead of the second, in each scenario."""
+    """The lead of the first mechanism of each pair over the second, in points of the achievable goodput, in each scenario."""
     goodputs = by_configuration(
         goodput.achievable(frame, value, window_s), ["mechanism", "scenario"], "achieved_percent"
     )

@@ -86,7 +86,7 @@ class Round:
 
 ROUNDS: tuple[Round, ...] = (Round(2, 5), Round(3, 2))
 OWN_VARIANCE_SEEDS = 10
-"""From how many on an entry has a variance of its own; of fewer that would be too uncertain."""
+"""The least number with which an entry has a variance of its own; of fewer that would be too uncertain."""
 
 RESAMPLES = 400
 ROUNDING_VARIANCE = 10.0 ** (-2 * published.TABLE_3.decimals) / 12

@@ -18,7 +18,7 @@ from holdfast.network import SimulatedNetwork
 
 SHARED_LINK = "LSR5-LSR6"
 BEFORE_S = 1.0
-"""For how long before the failure."""
+"""The time before the failure."""
 
 FROM_S, UNTIL_S = 0.02, 0.07
 """After the failure: the first packets over the backup reach LSR5 after a link's 10 ms; no source hears of it within 70 ms."""

@@ -18,7 +18,7 @@ from holdfast.experiments import Finding, Setting
 from holdfast.experiments.gmpls_tcp_2001 import goodput, published, runs, switch_back
 
 AFTER_S = 0.5
-"""For how long after the switch-back drops count, and before it; both paths together last 0.1 s at most."""
+"""The time after the switch-back in which drops count, and before it; both paths together last 0.1 s at most."""
 
 MERGE_POINT, BEHIND = "merge_point", "behind"
 LINKS: Mapping[str, tuple[str, ...]] = {MERGE_POINT: ("LSR2-LSR3",), BEHIND: ("LSR2-LSR3", "LSR3-B")}
@@ -53,7 +53,7 @@ def measured(setting: Setting) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Overflow:
-    """In how many percent of the seeds more is dropped after the switch-back than before, with Wilson's interval."""
+    """The percentage of the seeds in which more is dropped after the switch-back than before, with Wilson's interval."""
 
     d_ms: int
     where: str

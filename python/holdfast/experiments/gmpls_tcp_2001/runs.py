@@ -48,7 +48,7 @@ UNKNOWNS: Point = {
     "rto_minimum_ms": 1000,
     "delayed_ack_ms": 0,
 }
-"""What the paper leaves open: TCP as ns-2 had it in that month, the rest as Tables 3 and 5 suggested. ``fit`` varies them."""
+"""Values left open by the paper: TCP as ns-2 had it in that month, the rest as Tables 3 and 5 suggested. ``fit`` varies them."""
 
 DEFAULTS: Point = {
     "source_nodes": published.SOURCE_NODES,

@@ -30,7 +30,7 @@ WIRE_BYTES = 24
 """Of a frame on the wire besides: check sequence, preamble, gap."""
 
 SPARE_S = 5.0
-"""For what is still on its way."""
+"""For packets still on their way."""
 
 
 def points(lengths_bytes: Sequence[int], packets: int) -> list[Point]:

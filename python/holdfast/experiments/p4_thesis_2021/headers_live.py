@@ -97,7 +97,7 @@ def measured_once(point: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def measures(arrivals: list[tuple[int, int, int]], count: int, payload: int) -> dict[str, Any]:
-    """Of what arrived: number, time of sending and of arrival in nanoseconds, each packet once."""
+    """Of arrived packets: number, time of sending and of arrival in nanoseconds, each packet once."""
     latencies_ms = [(at_ns - sent_ns) / 1e6 for _, sent_ns, at_ns in arrivals]
     lost = count - len({number for number, _, _ in arrivals})
     duration_s = (arrivals[-1][2] - arrivals[0][2]) / 1e9

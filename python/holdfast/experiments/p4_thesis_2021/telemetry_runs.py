@@ -35,7 +35,7 @@ BEYOND = (("off", 1.0), ("thesis", 1.0), ("md", 1.0), ("md", 0.1), ("mx", 1.0), 
 FIRST_PORT = 5001
 
 SPARE_S = 10.0
-"""For what waits at the end."""
+"""For packets that wait at the end."""
 
 
 def point(

@@ -14,7 +14,7 @@ from holdfast.sweep import Point
 from holdfast.traffic import UdpStream
 
 SPARE_S = 60.0
-"""For what still waits."""
+"""For packets that still wait."""
 
 
 def points(packets: Sequence[int], load: str = "one by one") -> list[Point]:

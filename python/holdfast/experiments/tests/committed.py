@@ -62,7 +62,7 @@ class Committed:
         return pl.read_csv(self.results / f"{name}.csv", infer_schema_length=None)
 
     def seeds(self, name: str) -> int:
-        """With how many seeds, or in how many runs, a part was done."""
+        """The number of seeds, or of runs, of a part."""
         return int(json.loads((self.results / f"{name}.json").read_text(encoding="utf-8"))["seeds"])
 
     def replaced(self, sections: Sections) -> str:

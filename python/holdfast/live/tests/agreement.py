@@ -62,7 +62,7 @@ BACK = {"back_retransmitted_segments": Bound(0.0, 45.0, "segments", "retransmitt
 
 
 def rise(frame: pl.DataFrame, column: str, start_s: float, end_s: float) -> float:
-    """By how much a counter rose between two times, per flow and together."""
+    """The rise of a counter between two times, per flow and together."""
     total = 0.0
     for _, rows in frame.group_by("flow") if "flow" in frame.columns else [((), frame)]:
         before = rows.filter(pl.col("time_s") <= start_s)[column]

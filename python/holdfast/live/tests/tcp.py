@@ -130,7 +130,7 @@ class Observation:
     The samples that the hosts ``sent`` (columns as in ``SENT``) and ``received`` (``RECEIVED``); and of the links that leave s1
     together, in the data's direction, the ``bottleneck`` (``BOTTLENECK``): packets that wait or travel now, and counts.
 
-    Of live runs: ``mean_lateness_ms`` and ``max_lateness_ms``, how late the wall clock's events were, and ``late_samples``, the
+    Of live runs: ``mean_lateness_ms`` and ``max_lateness_ms``, the lateness of the wall clock's events, and ``late_samples``, the
     share of samples that the hosts took more than a sample's interval late.
     """
 

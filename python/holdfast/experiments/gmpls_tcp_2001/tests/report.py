@@ -210,7 +210,7 @@ def in_words() -> str:
 
 
 def merging() -> str:
-    """In how many seeds buffers overflow behind the merge point, by d."""
+    """The number of seeds in which buffers overflow behind the merge point, by d."""
     frame = read("merge")
     rows = []
     for (d_ms,), numbers in frame.group_by(["d_ms"], maintain_order=True):
