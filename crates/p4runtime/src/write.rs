@@ -179,7 +179,7 @@ impl Batch {
         let updates: Vec<(usize, &Update)> = updates.collect();
         // Each update that fails has its own error, also if another one has failed before it comes to the switch.
         let mode = if refused { Atomicity::Undo } else { atomicity };
-        let results = switch.write_resolved(updates.iter().map(|(_, u)| Ok(*u)), mode);
+        let results = switch.write_batch(updates.iter().map(|(_, u)| *u), mode);
         for ((at, _), result) in updates.iter().zip(results) {
             if let Err(error) = result
                 && error.code != ControlErrorCode::Aborted
@@ -211,8 +211,7 @@ impl Pipeline {
         if let [update] = &plan.updates[..] {
             switch.write(update)?;
         } else {
-            let updates = plan.updates.iter().map(Ok);
-            let results = switch.write_resolved(updates, Atomicity::RollbackOnError);
+            let results = switch.write_batch(&plan.updates, Atomicity::RollbackOnError);
             let errors = results.into_iter().filter_map(Result::err);
             let mut errors: Vec<ControlError> = errors.collect();
             let own = errors

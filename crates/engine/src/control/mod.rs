@@ -288,34 +288,20 @@ impl Switch {
         self.apply(update.borrow(), false).map(|_| ())
     }
 
-    /// Applies updates in order, with nothing in between; one result each.
-    ///
-    /// See [`Atomicity`]; `rollback` is [`Atomicity::RollbackOnError`].
+    /// Applies updates in order, with nothing in between; one result each. See [`Atomicity`].
     pub fn write_batch(
         &mut self,
-        updates: Vec<Update>,
-        rollback: bool,
-    ) -> Vec<Result<(), ControlError>> {
-        let atomicity = match rollback {
-            false => Atomicity::ContinueOnError,
-            true => Atomicity::RollbackOnError,
-        };
-        self.write_resolved(updates.into_iter().map(Ok), atomicity)
-    }
-
-    /// [`Self::write_batch`] for updates of which some are refused already.
-    pub fn write_resolved<U: Borrow<Update>>(
-        &mut self,
-        updates: impl ExactSizeIterator<Item = Result<U, ControlError>>,
+        updates: impl IntoIterator<Item: Borrow<Update>>,
         atomicity: Atomicity,
     ) -> Vec<Result<(), ControlError>> {
+        let updates = updates.into_iter();
         if atomicity == Atomicity::ContinueOnError {
-            return updates.map(|update| self.write(update?)).collect();
+            return updates.map(|update| self.write(update)).collect();
         }
-        let mut undos = Vec::with_capacity(updates.len());
+        let mut undos = Vec::with_capacity(updates.size_hint().0);
         let results: Vec<_> = updates
             .map(|update| {
-                undos.push(self.apply(update?.borrow(), true)?);
+                undos.push(self.apply(update.borrow(), true)?);
                 Ok(())
             })
             .collect();

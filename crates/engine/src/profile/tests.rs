@@ -3,7 +3,7 @@
 use super::*;
 use crate::Switch;
 use crate::control::ControlErrorCode::*;
-use crate::control::{ControlErrorCode, Entity, Entry, EntryAction, Operation, Update};
+use crate::control::{Atomicity, ControlErrorCode, Entity, Entry, EntryAction, Operation, Update};
 use crate::test_programs::{Bodies, send};
 use ir::{ActionProfileId, HashAlgorithm, KeyMatch, TableId};
 use proptest::prelude::*;
@@ -344,7 +344,7 @@ fn a_failed_batch_leaves_members_groups_and_entries_as_they_were() {
         (Insert, member(SELECTOR, 1, 8)),
     ];
     let updates = updates.map(|(operation, entity)| Update { operation, entity });
-    let results = s.write_batch(updates.to_vec(), true);
+    let results = s.write_batch(updates, Atomicity::RollbackOnError);
     assert_eq!(
         results.last().map(|r| r.clone().map_err(|e| e.code)),
         Some(Err(AlreadyExists))

@@ -150,7 +150,7 @@ fn a_batch_that_fails_anywhere_leaves_nothing_behind() {
                 entity: group(77, &[]),
             },
         );
-        let results = switch.write_batch(updates, true);
+        let results = switch.write_batch(updates, Atomicity::RollbackOnError);
         assert_eq!(results.len(), length + 1);
         for (i, result) in results.into_iter().enumerate() {
             assert_eq!(code(result), if i == fail_at { NotFound } else { Aborted });
@@ -163,7 +163,12 @@ fn a_batch_that_fails_anywhere_leaves_nothing_behind() {
 #[test]
 fn batches_that_succeed_or_go_on() {
     let mut whole = prepared();
-    assert!(whole.write_batch(batch(), true).iter().all(Result::is_ok));
+    assert!(
+        whole
+            .write_batch(batch(), Atomicity::RollbackOnError)
+            .iter()
+            .all(Result::is_ok)
+    );
     assert_eq!(send(&mut whole, &[1, 0, 0])[0].0, 4);
     let mut partial = prepared();
     let mut updates = batch();
@@ -174,7 +179,7 @@ fn batches_that_succeed_or_go_on() {
             entity: group(77, &[]),
         },
     );
-    let results = partial.write_batch(updates, false);
+    let results = partial.write_batch(updates, Atomicity::ContinueOnError);
     assert_eq!(results.iter().filter(|r| r.is_err()).count(), 1);
     send(&mut partial, &[1, 0, 0]);
     assert_eq!(observe(&partial), observe(&whole));

@@ -315,7 +315,7 @@ fn idle_entries_are_named_once_per_idle_period() {
         without(Operation::Delete),
         missing,
     ];
-    let results = switch.write_batch(updates, true);
+    let results = switch.write_batch(updates, Atomicity::RollbackOnError);
     assert!(results.iter().all(Result::is_err));
     assert_eq!(idle_at(&mut switch, 22 * MS).len(), 1);
     switch.write(without(Operation::Modify)).expect("is there");

@@ -94,7 +94,7 @@ fn digests_are_due_when_full_or_old() {
     learn(&mut switch, 40, 9);
     let results = switch.write_batch(
         vec![update(Operation::Delete, 0), update(Operation::Modify, 0)],
-        true,
+        Atomicity::RollbackOnError,
     );
     assert!(results.iter().all(Result::is_err));
     assert_eq!(
@@ -327,7 +327,10 @@ fn direct_meters_colour_hits_in_the_time_of_the_switch() {
         },
     };
     let before = switch.read_entry(metered, &exact(1), 0);
-    let results = switch.write_batch(vec![direct(None), delete, unknown], true);
+    let results = switch.write_batch(
+        vec![direct(None), delete, unknown],
+        Atomicity::RollbackOnError,
+    );
     assert!(results.iter().all(Result::is_err));
     assert_eq!(switch.read_entry(metered, &exact(1), 0), before);
     let bad = MeterConfig { pir: 1, ..config };
@@ -373,7 +376,10 @@ fn arrays_are_written_and_listed_as_a_whole() {
         .write_register(RegisterId(0), 2, bits(32, 5))
         .expect("fits");
     assert_eq!(switch.nonzero_registers(RegisterId(0)), Ok(Some(vec![2])));
-    let results = switch.write_batch(vec![fill(0, 32, 9), fill(1, 99, 9)], true);
+    let results = switch.write_batch(
+        vec![fill(0, 32, 9), fill(1, 99, 9)],
+        Atomicity::RollbackOnError,
+    );
     assert!(results.iter().all(Result::is_err), "the width is wrong");
     assert_eq!(switch.nonzero_registers(RegisterId(0)), Ok(Some(vec![2])));
     switch.write(fill(0, 32, 9)).expect("fits");
@@ -398,7 +404,10 @@ fn arrays_are_written_and_listed_as_a_whole() {
     };
     switch.write(meters(Some(config))).expect("fits");
     assert_eq!(switch.configured_meters(MeterId(0)), Ok(vec![0, 1]));
-    let results = switch.write_batch(vec![meters(None), fill(7, 1, 1)], true);
+    let results = switch.write_batch(
+        vec![meters(None), fill(7, 1, 1)],
+        Atomicity::RollbackOnError,
+    );
     assert!(results.iter().all(Result::is_err));
     assert_eq!(switch.configured_meters(MeterId(0)), Ok(vec![0, 1]));
     switch.write(meters(None)).expect("fits");

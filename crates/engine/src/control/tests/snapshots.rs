@@ -47,7 +47,7 @@ fn apply(switch: &mut Switch, step: &Step) {
                     entry: forward(exact(99), 0, 0),
                 },
             });
-            let results = switch.write_batch(updates, true);
+            let results = switch.write_batch(updates, Atomicity::RollbackOnError);
             assert!(results.iter().any(Result::is_err));
             Ok(())
         }
