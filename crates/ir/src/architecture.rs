@@ -1,4 +1,4 @@
-//! Architectures: what stands around the blocks of a program, as data.
+//! Architectures: the surroundings of the blocks of a program, as data.
 //!
 //! A [`Description`] says which package a program is, which blocks it has and what each of their parameters is; an [`Architecture`] says
 //! in which slots a program has the architecture's metadata. The compiler reads descriptions to recognise and bind a program, both
@@ -21,7 +21,7 @@ macro_rules! metadata {
         }
 
         impl<S: Copy> $name<S> {
-            /// What a function gives for each.
+            /// The results of a function for each.
             pub fn map<T>(&self, mut each: impl FnMut(S) -> T) -> $name<T> {
                 $name { $($field: each(self.$field),)* }
             }
@@ -44,7 +44,7 @@ macro_rules! metadata {
 }
 use metadata;
 
-/// Where a program has the metadata of its architecture.
+/// The slots of a program with the metadata of its architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Architecture {
     /// v1model.
@@ -54,7 +54,7 @@ pub enum Architecture {
 }
 
 impl Architecture {
-    /// What there is.
+    /// All architectures.
     pub const ALL: [&'static Description; 2] = [&v1model::DESCRIPTION, &psa::DESCRIPTION];
 
     /// The architecture of a description, with the slots that a function gives for the names of its metadata.
@@ -68,7 +68,7 @@ impl Architecture {
         }
     }
 
-    /// What it is.
+    /// Its description.
     pub fn description(&self) -> &'static Description {
         match self {
             Architecture::V1Model(_) => &v1model::DESCRIPTION,
@@ -84,7 +84,7 @@ impl Architecture {
         }
     }
 
-    /// Where a parser of this pipeline leaves its error ([`ERROR_WIDTH`](crate::ERROR_WIDTH) bits).
+    /// The slot in which a parser of this pipeline leaves its error ([`ERROR_WIDTH`](crate::ERROR_WIDTH) bits).
     pub fn parser_error(&self, pipeline: Pipeline) -> SlotId {
         match self {
             Architecture::V1Model(standard) => standard.parser_error,
@@ -152,7 +152,7 @@ impl Architecture {
         }
     }
 
-    /// How packets are forwarded, in architectures whose packets keep their state between ingress and egress.
+    /// The forwarding of packets, in architectures whose packets keep their state between ingress and egress.
     pub fn forwarding(&self) -> Option<Forwarding> {
         match self {
             Architecture::V1Model(standard) => Some(standard.forwarding()),
@@ -194,18 +194,18 @@ pub enum Input {
     DequeuedBefore,
     /// When it was enqueued, in microseconds.
     EnqueuedUs,
-    /// How long it was in the queue, in microseconds.
+    /// Its time in the queue, in microseconds.
     WaitedUs,
     /// Zero.
     Zero,
 }
 
-/// How packets are forwarded that keep their state between ingress and egress.
+/// The forwarding of packets that keep their state between ingress and egress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forwarding {
-    /// What is given to a packet that arrives.
+    /// The values that a packet is given at its arrival.
     pub arrival: Vec<(SlotId, Input)>,
-    /// What is given to a copy that begins egress.
+    /// The values that a copy is given at the beginning of egress.
     pub egress: Vec<(SlotId, Input)>,
     /// The slot with the port to leave at.
     pub port: SlotId,
@@ -311,7 +311,7 @@ impl Block {
     }
 }
 
-/// What a program brings along from one pipeline or pass to another, where both are parsed: user-defined metadata beside the bytes.
+/// Data that a program brings along from one pipeline or pass to another, where both are parsed: user-defined metadata beside the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Bridged {
     /// From ingress to egress.
@@ -342,7 +342,7 @@ impl Bridged {
     }
 }
 
-/// What a parameter of a block is.
+/// The kind of a parameter of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Parameter {
     /// `packet_in` or `packet_out`.
@@ -353,7 +353,7 @@ pub enum Parameter {
     UserMetadata(Pipeline),
     /// Metadata of the architecture: the path in front of the names of its fields, empty if they stand alone.
     Intrinsic(&'static str),
-    /// What is brought along.
+    /// Data that is brought along.
     Bridged(Bridged),
 }
 

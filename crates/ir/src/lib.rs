@@ -7,10 +7,10 @@
 //!
 //! This room knows nothing of P4 source syntax, of table lookup, of packets in flight or of machine code.
 //!
-//! - [`architecture`]: what stands around the blocks of a program: v1model, PSA.
+//! - [`architecture`]: the surroundings of the blocks of a program: v1model, PSA.
 //! - [`bits`]: the value type, a bit string of fixed width, with the arithmetic of P4_16.
 //! - [`program`]: the representation, whose documentation is the meaning that both executors implement.
-//! - [`layout`]: where each slot lives in the per-packet state array that both executors share.
+//! - [`layout`]: the place of each slot in the per-packet state array that both executors share.
 //! - [`text`]: the text form, printed and parsed; it is also the compiled artifact.
 //! - [`verify`]: the list of invariants, and the check that a program holds them.
 //! - `arbitrary` (feature of that name): random valid programs, for tests; [`text`] then has `preamble` for written ones.

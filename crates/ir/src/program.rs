@@ -11,8 +11,8 @@
 //!
 //! `parser`, `verify_checksum`, `ingress`, `ingress_deparser` run when a packet arrives; the engine then decides, from the metadata of
 //! the architecture, where copies go; `egress` (behind the egress parser, if there is one), `compute_checksum`, `deparser` run for each
-//! copy. What is emitted by the deparser, followed by the bytes that the parser did not consume, is the outgoing packet; likewise what
-//! the ingress deparser emits is the packet that the egress parser is given.
+//! copy. The outgoing packet is the bytes that the deparser emits, followed by those that the parser did not consume; likewise the bytes
+//! that the ingress deparser emits are the packet that the egress parser is given.
 //!
 //! # Control flow
 //!
@@ -231,7 +231,7 @@ impl Program {
         }
     }
 
-    /// Where the parser of a block starts, if that is a parser of this program.
+    /// The start state of a block's parser, if that is a parser of this program.
     pub fn parser_start(&self, block: Block) -> Option<StateId> {
         match block {
             Block::Parser => Some(StateId(0)),
@@ -240,7 +240,7 @@ impl Program {
         }
     }
 
-    /// Where the parsers start.
+    /// The start states of the parsers.
     pub fn parser_starts(&self) -> impl Iterator<Item = StateId> {
         [Some(StateId(0)), self.parser.egress].into_iter().flatten()
     }

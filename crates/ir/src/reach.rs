@@ -2,7 +2,7 @@
 
 use crate::{Expr, HeaderId, Program, StateId, Stmt, StmtKind, statements};
 
-/// Bits into the packet, both at most: where the cursor is, and how far it was looked.
+/// Bits into the packet, both at most: the position of the cursor, and the end of the farthest lookahead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Depth {
     cursor: u64,
@@ -32,11 +32,11 @@ impl Depth {
     }
 }
 
-/// What is known of a state while the longest path through the parser is searched.
+/// The knowledge of a state while the longest path through the parser is searched.
 #[derive(Clone, Copy)]
 enum Seen {
     No,
-    /// It is being looked at: whoever comes to it goes round in circles.
+    /// It is being looked at: a path that comes to it is a cycle.
     Begun,
     Done(Depth),
 }

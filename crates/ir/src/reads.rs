@@ -26,7 +26,7 @@ impl Program {
         emitted
     }
 
-    /// What the parser's states decide by where to go on.
+    /// The keys of the parser's selects.
     pub fn select_keys(&self) -> impl Iterator<Item = &Expr> {
         let states = self.parser.states.iter();
         states.flat_map(|state| match &state.transition {
@@ -151,7 +151,7 @@ impl Expr {
 }
 
 impl Transition {
-    /// Where a parser may go.
+    /// The targets that it may have.
     pub fn targets(&self) -> impl Iterator<Item = Target> {
         let (goto, cases) = match self {
             Transition::Goto(target) => (Some(*target), &[][..]),

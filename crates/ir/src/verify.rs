@@ -113,7 +113,7 @@ pub const MAX_OBJECT_BYTES: u64 = 1 << 30;
 pub const MAX_TABLE_SIZE: u64 = 1 << 32;
 /// Labels are smaller.
 pub const MAX_LABEL: u32 = 1 << 20;
-/// How far ahead of the cursor a lookahead may reach.
+/// The greatest distance of a lookahead from the cursor.
 pub const MAX_LOOKAHEAD_BITS: u32 = 1 << 20;
 
 /// More violations than this are not reported.
@@ -137,7 +137,7 @@ pub struct VerifyError {
     pub invariant: u32,
     /// Where, as in `table "ingress.t"` or `ingress @0:57`.
     pub place: String,
-    /// What is wrong.
+    /// The violation.
     pub message: String,
 }
 
@@ -175,7 +175,7 @@ pub fn verify(program: &Program) -> Result<(), Vec<VerifyError>> {
     }
 }
 
-/// Where a check is made, for messages.
+/// The place of a check, for messages.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     kind: &'static str,
@@ -206,7 +206,7 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-/// What headers and the architecture's metadata use each slot for.
+/// The use of each slot by headers and the architecture's metadata.
 #[derive(Default)]
 struct Roles {
     /// By slot: taken by a header or the architecture's metadata.

@@ -1,4 +1,4 @@
-//! Packet captures: what crosses a port, in both directions, as a pcap file with nanoseconds. A capture is an observer of that port.
+//! Packet captures: the frames of a port, in both directions, as a pcap file with nanoseconds. A capture is an observer of that port.
 //!
 //! A frame that leaves is captured as the node hands it to the link, before the link's queue; one that arrives, as it
 //! arrives. Under the virtual clock time stamps count from the epoch; under the wall clock they are the time of day.
@@ -9,7 +9,7 @@ use wire::pcap;
 
 /// A capture in progress.
 pub(crate) struct Capture {
-    /// What it is of, for messages.
+    /// Its name in messages.
     what: String,
     writer: pcap::Writer<Box<dyn Write + Send>>,
     /// The first error ends the capture; later frames are not written.

@@ -1,4 +1,4 @@
-//! Failure detection: how the switch at the receiving end of a link learns that its port is down or up. It does not know what follows from
+//! Failure detection: the switch at the receiving end of a link learns that its port is down or up. It does not know what follows from
 //! that (`network::detect` tells the switch, its packet generators and its controller).
 //!
 //! Several detectors look at a port, and it is up while all of them say so:
@@ -19,14 +19,14 @@ use crate::random::Stream;
 use bfd::{BfdConfig, Session};
 use std::collections::BTreeSet;
 
-/// What the detectors of all ports with links know.
+/// The detectors of all ports with links.
 #[derive(Debug)]
 pub(crate) struct Detection {
     /// Of signals, where a link says nothing else.
     delay_ps: u64,
     /// By the direction that leads to the port.
     ports: Vec<PortDetectors>,
-    /// How many of them have a BFD session.
+    /// The number of them with a BFD session.
     sessions: usize,
     /// Of discriminators.
     draws: Stream,
@@ -34,10 +34,10 @@ pub(crate) struct Detection {
     discriminators: BTreeSet<u32>,
 }
 
-/// How a switch finds out that a port with a link is down or up.
+/// The detectors of failures and repairs of a port with a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DetectionConfig {
-    /// How long it takes to notice that the signal is gone; the network's delay if not said.
+    /// The time to notice that the signal is gone; the network's delay if not said.
     pub signal_down_ps: Option<u64>,
     /// That it is back.
     pub signal_up_ps: Option<u64>,
@@ -54,7 +54,7 @@ pub(crate) struct PortDetectors {
     pub(crate) declared_down: bool,
     /// If both ends of the link have one.
     pub(crate) session: Option<Box<Session>>,
-    /// What the switch was told.
+    /// The state that the switch was told.
     told: bool,
 }
 
@@ -69,7 +69,7 @@ impl PortDetectors {
         }
     }
 
-    /// What the switch is to be told, if that is news; it is told then.
+    /// The state that the switch is to be told, if that is news; it is told then.
     pub(crate) fn news(&mut self) -> Option<bool> {
         let session_up = self.session.as_ref().is_none_or(|it| it.says_up());
         let up = self.signal && session_up && !self.declared_down;
@@ -171,7 +171,7 @@ impl Detection {
         self.ports[direction as usize].signal != signal
     }
 
-    /// How long it takes to notice a signal, or that there is none.
+    /// The time to notice a signal, or that there is none.
     pub(crate) fn signal_delay_ps(&self, direction: u32, signal: bool) -> u64 {
         let port = &self.ports[direction as usize];
         let own_ps = match signal {

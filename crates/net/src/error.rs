@@ -20,7 +20,7 @@ pub enum NetError {
     WrongKind {
         /// The node.
         node: String,
-        /// What it would have to be.
+        /// The kind that the request is for.
         expected: &'static str,
     },
     /// A link or an interface is there already.
@@ -43,14 +43,14 @@ pub enum NetError {
     OutOfRange {
         /// The parameter.
         parameter: &'static str,
-        /// What it may be.
+        /// Its range or values.
         expected: String,
     },
-    /// What the request is about refuses it; the text says why.
+    /// The subject of the request refuses it; the text says why.
     Refused(String),
     /// The time has passed.
     TimeInPast {
-        /// What was asked for.
+        /// The time that was asked for.
         at_ps: u64,
         /// The present time.
         now_ps: u64,

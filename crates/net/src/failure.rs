@@ -26,17 +26,17 @@ pub enum FailureTarget {
     Node(String),
 }
 
-/// How long something lasts.
+/// The distribution of a duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duration {
     /// Always the same.
     Fixed {
-        /// How long.
+        /// The duration.
         time_ps: u64,
     },
     /// Exponentially distributed, rounded to picoseconds, at least one.
     Exponential {
-        /// How long on average.
+        /// The mean duration.
         mean_ps: u64,
     },
 }
@@ -67,7 +67,7 @@ pub struct FailureRecord {
     pub up: bool,
 }
 
-/// What fails at random in a network, and what was drawn.
+/// The random failures of a network, and those that were drawn.
 #[derive(Debug, Default)]
 pub(crate) struct Failures {
     processes: Vec<FailureProcess>,
@@ -100,7 +100,7 @@ impl Failures {
         Ok((self.processes.len() as u32 - 1, first_ps))
     }
 
-    /// The next change of something that fails at random: what changes, whether that is up now, and when it changes again.
+    /// The next change of something that fails at random: the thing, whether it is up now, and the time of its next change.
     pub(crate) fn next_change(&mut self, number: u32, now_ps: u64) -> (Change, bool, Option<u64>) {
         let process = &mut self.processes[number as usize];
         process.down = !process.down;
@@ -124,7 +124,7 @@ struct FailureProcess {
     stream: Stream,
 }
 
-/// What changes when it fails or is repaired.
+/// A thing that fails or is repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Directions([u32; 2]),

@@ -5,7 +5,7 @@
 //!
 //! Big-endian: [`MAGIC`] (32 bits), flow (32), sequence number from 0 (64), time of sending in picoseconds (64), then a
 //! fixed pattern. The receiver believes a packet only if the checksums are right, the pattern is complete, and the flow sent
-//! that sequence number at that time. What fails is counted as corrupted, never recorded as received.
+//! that sequence number at that time. A packet that fails is counted as corrupted, never recorded as received.
 //!
 //! # Pings
 //!
@@ -44,7 +44,7 @@ const TRANSPORT_HEADER_BYTES: usize = udp::Header::LEN;
 pub const MAX_PAYLOAD_BYTES: usize =
     ipv4::Header::MAX_TOTAL_LEN - ipv4::Header::MIN_LEN - TRANSPORT_HEADER_BYTES;
 
-/// Where a stream goes.
+/// The destination of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {
     /// A modelled host, over IPv4.
@@ -57,7 +57,7 @@ pub enum Destination {
     Ipv6(Ipv6Addr),
 }
 
-/// How packets of a stream follow each other.
+/// The times between packets of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spacing {
     /// At a constant rate.
@@ -72,11 +72,11 @@ pub enum Spacing {
 pub struct UdpStream {
     /// The host that sends.
     pub source: String,
-    /// Where to.
+    /// The destination.
     pub destination: Destination,
     /// Rate, in whole nano-packets per second; the mean one of a Poisson process.
     pub packets_per_s: f64,
-    /// How the packets follow each other.
+    /// The times between its packets.
     pub spacing: Spacing,
     /// Bytes of UDP payload, at least [`STREAM_FIELDS_BYTES`].
     pub payload_bytes: usize,
@@ -110,7 +110,7 @@ pub struct Ping {
     pub payload_bytes: usize,
 }
 
-/// What a flow's packets are. One choice, so that the way of a packet branches once.
+/// The kind of a flow's packets. One choice, so that the way of a packet branches once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Udp,
@@ -123,7 +123,7 @@ enum Kind {
 #[derive(Clone, Debug)]
 struct Schedule {
     start_ps: u64,
-    /// How many packets' times have passed.
+    /// The number of packets whose times have passed.
     number: u64,
     next_ps: u64,
     stop_ps: u64,
@@ -220,7 +220,7 @@ impl Schedule {
 pub(crate) struct Flow {
     kind: Kind,
     pub(crate) source: NodeId,
-    /// Where what arrives counts: the destination host, or for pings the source.
+    /// The node at which arrivals count: the destination host, or for pings the source.
     pub(crate) receiver: Option<NodeId>,
     schedule: Schedule,
     /// The frame as far as packets store it; sequence number and time are written into it for each packet.

@@ -28,14 +28,14 @@ pub enum GeneratorTrigger {
         start_ps: u64,
         /// Time between packets.
         period_ps: u64,
-        /// How many; 0 is without end.
+        /// The number of packets; 0 is without end.
         count: u64,
     },
     /// When the switch notices that a port went down or came up.
     PortChange {
         /// Which of the two.
         up: bool,
-        /// Where in the packet the number of the port goes, in two bytes.
+        /// The offset in the packet of the number of the port, two bytes.
         port_offset: Option<usize>,
     },
 }

@@ -1,7 +1,7 @@
 //! The modelled host: one network card on port 0, an address, and answers to ARP and ICMP echo. It does not know time,
 //! links or flows; it says what a frame is and builds the frames that it sends.
 //!
-//! There is no ARP cache. What leaves the subnet goes to the gateway's MAC address, which is configured. A neighbour in the
+//! There is no ARP cache. A packet that leaves the subnet goes to the gateway's MAC address, which is configured. A neighbour in the
 //! subnet is known by its real address if it is a modelled host, and answered at the address that it wrote from. Fragments are not
 //! reassembled. As long as nobody in the network joins a multicast group, the host is a member of every IPv4 group and of no IPv6 group.
 //!
@@ -31,7 +31,7 @@ pub struct HostConfig {
     pub ipv4: Ipv4Addr,
     /// Length of its subnet's prefix.
     pub prefix_len: u8,
-    /// Where packets that leave the subnet go.
+    /// The destination of packets that leave the subnet.
     pub gateway_mac: MacAddress,
     /// Its IPv6 address, if it has one.
     pub ipv6: Option<Ipv6Interface>,
@@ -46,7 +46,7 @@ pub struct Ipv6Interface {
     pub prefix_len: u8,
 }
 
-/// What a frame is to a host.
+/// The meaning of a frame to a host.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Received<'a> {
     /// For another station or another IP address.
@@ -67,7 +67,7 @@ pub(crate) enum Received<'a> {
     Segment {
         endpoint: Option<EndpointId>,
         segment: tcp::Segment,
-        /// What its INT headers say.
+        /// The data of its INT headers.
         telemetry: Option<Box<Telemetry>>,
     },
     /// Anything else.
@@ -86,7 +86,7 @@ pub(crate) struct Host {
     connections_v6: Vec<(Key6, EndpointId)>,
     /// Some of its connections are sinks of INT headers.
     takes_telemetry: bool,
-    /// What it joined, if anybody in the network joins anything.
+    /// Its groups, if anybody in the network joins any.
     pub(crate) memberships: Option<Box<Memberships>>,
 }
 
@@ -190,7 +190,7 @@ impl Host {
         }
     }
 
-    /// What a frame is to this host. `recognise` may know what the bytes of a UDP payload add up to without adding them all.
+    /// The meaning of a frame to this host. `recognise` may know what the bytes of a UDP payload add up to without adding them all.
     pub(crate) fn receive<'a>(
         &self,
         frame: &'a [u8],

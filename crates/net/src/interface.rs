@@ -1,8 +1,8 @@
 //! Interfaces of the machine in a network: as nodes at the end of a link, or as ports of a switch.
 //!
 //! A node is for experiments: the link between it and the switch has rate, delay, loss and a queue. A port has no link: what
-//! the interface receives goes through the switch at once, in bursts, and out of another interface. How frames get into and
-//! out of the kernel is for [`crate::clock::wall::FrameIo`].
+//! the interface receives goes through the switch at once, in bursts, and out of another interface. The way of frames into and
+//! out of the kernel belongs to [`crate::clock::wall::FrameIo`].
 
 use crate::NodeId;
 use crate::error::{NetError, out_of_range};
@@ -90,7 +90,7 @@ impl Interfaces {
         self.get(number).is_some_and(|interface| interface.up)
     }
 
-    /// An interface went down or came up; where it is, if that is news.
+    /// An interface went down or came up; returns its attachment, if that is news.
     pub(crate) fn changed(&mut self, number: usize, up: bool) -> Option<Attachment> {
         let interface = self.numbered.get_mut(number)?.as_mut()?;
         let changed = interface.up != up;

@@ -8,7 +8,7 @@
 //! [`clock::wall::FrameIo`]) or controllers (they read [`Notification`]s and write to switches between events). Only
 //! `clock::wall` reads a clock or starts a thread; nothing iterates a map in an order that could differ between runs.
 //!
-//! Its modules import each other in one direction (`tests/python/test_modules.py`): what nodes, links, queues, hosts and flows are; then the
+//! Its modules import each other in one direction (`tests/python/test_modules.py`): nodes, links, queues, hosts and flows; then the
 //! `medium`, which is all that a node sees of the others; the `model` of what nodes do, and `switch`; then `network`, which has the nodes, the
 //! medium, `traffic`, failures and [`detection`], and makes things happen; then the clocks, which drive it.
 //!

@@ -55,7 +55,7 @@ use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
-/// The smallest MTU: what IPv4 needs (RFC 791).
+/// The smallest MTU: IPv4's (RFC 791).
 pub const MIN_MTU_BYTES: u32 = 68;
 /// The largest MTU: the longest IPv4 packet.
 pub const MAX_MTU_BYTES: u32 = 65_535;
@@ -66,17 +66,17 @@ pub struct LinkConfig {
     pub rate_bps: u64,
     /// Propagation delay.
     pub delay_ps: u64,
-    /// What is added to the delay.
+    /// The random time added to the delay.
     pub jitter: Jitter,
     /// Which packets are lost on the wire.
     pub loss: Loss,
-    /// What may wait in each direction.
+    /// The queue of each direction.
     pub queue: QueueConfig,
-    /// How a switch at the receiving end finds out that its port is down or up.
+    /// The detectors with which a switch at the receiving end finds out that its port is down or up.
     pub detection: DetectionConfig,
     /// The most bytes behind the Ethernet header that a frame may have; as many as it likes if not said.
     pub mtu_bytes: Option<u32>,
-    /// What puts packets with sequence numbers in order before they are sent.
+    /// The ordering function that puts packets with sequence numbers in order before they are sent.
     pub ordering: Option<OrderingConfig>,
 }
 
@@ -118,7 +118,7 @@ impl LinkConfig {
     }
 }
 
-/// What became of the packets offered to a direction. At any time,
+/// The outcomes for packets offered to a direction. At any time,
 /// `offered = delivered + queue_drops + red_drops + loss_drops + down_drops + mtu_drops + in_transit`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
@@ -253,7 +253,7 @@ struct Waiting {
     lost: bool,
 }
 
-/// One direction of a link. What an arrival needs is in its first 64 bytes, what a transmission needs in the first 192: large networks
+/// One direction of a link. The fields for an arrival are in its first 64 bytes, those for a transmission in the first 192: large networks
 /// wait for lines of the caches most of the time.
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -290,7 +290,7 @@ pub(crate) struct Direction {
     pub(crate) name: Arc<str>,
 }
 
-/// What happens to packets on the wire.
+/// Loss and jitter of packets on the wire.
 #[derive(Debug)]
 struct Disturbance {
     loss: LossProcess,
@@ -446,7 +446,7 @@ impl Direction {
         self.gate.config
     }
 
-    /// How long packets propagate, if that is the same for all.
+    /// The propagation time of packets, if it is the same for all.
     pub(crate) fn constant_delay_ps(&self) -> Option<u64> {
         match &self.disturbance {
             Some(it) if !it.jitter.is_none() => None,
@@ -486,7 +486,7 @@ impl Direction {
         self.counters.in_transit -= 1;
     }
 
-    /// Loses all packets from now on as if the wire did, without a change of the signal, or no longer does. What is under way arrives.
+    /// Loses all packets from now on as if the wire did, without a change of the signal, or no longer does. Packets under way arrive.
     pub(crate) fn set_silent(&mut self, silent: bool) {
         match &mut self.disturbance {
             Some(it) => it.silent = silent,
@@ -501,7 +501,7 @@ impl Direction {
         }
     }
 
-    /// Fails or repairs the direction; how many packets that ended, if it changed anything.
+    /// Fails or repairs the direction; returns the number of packets that ended, if it changed anything.
     pub(crate) fn set_up(&mut self, now_ps: u64, up: bool) -> Option<u64> {
         if self.up == up {
             return None;

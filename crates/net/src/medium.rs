@@ -2,8 +2,8 @@
 //! A node reaches the others through it alone. It does not know what nodes do with packets.
 //!
 //! In front of a link there can be an ordering function, and then the check of the MTU ([`Medium::transmit`] takes packets through both
-//! where they are asked for; how packets are ordered is in `ordering`). An ordering function belongs to the node at the sending end: what it
-//! holds is lost when the node fails, not when the link does. Packets lose their sequence numbers before they are sent, so the number counts
+//! where they are asked for; the order of packets is decided in `ordering`). An ordering function belongs to the node at the sending end: its
+//! packets are lost when the node fails, not when the link does. Packets lose their sequence numbers before they are sent, so the number counts
 //! neither for the MTU, nor in captures and counters.
 
 use crate::link::{Attachment, Links};
@@ -24,13 +24,13 @@ pub(crate) struct Medium {
     /// Frames for external interfaces, until the wall clock's loop takes them.
     pub(crate) outbound: Vec<(usize, Packet)>,
     pub(crate) pool: Pool,
-    /// What comes out of switches; kept between packets for its capacity.
+    /// Packets that come out of switches; kept between packets for its capacity.
     pub(crate) outputs: Vec<Output>,
-    /// What ordering functions let go; kept between packets for its capacity.
+    /// Packets that ordering functions let go; kept between packets for its capacity.
     ordered: Vec<Packet>,
     /// The time of day at the network's beginning.
     pub(crate) epoch_ns: u64,
-    /// The wall clock runs: what takes long makes packets wait.
+    /// The wall clock runs: long work makes packets wait.
     pub(crate) real_time: bool,
     /// Of the network, for the random streams of what is made later.
     pub(crate) seed: u64,
@@ -122,7 +122,7 @@ impl Medium {
         taken
     }
 
-    /// A packet comes to the end of a direction, now; where that is, unless the direction failed since it was sent.
+    /// A packet comes to the end of a direction, now; returns the attachment there, unless the direction failed since it was sent.
     #[inline]
     pub(crate) fn arrive(&mut self, direction: u32, generation: u32) -> Option<Attachment> {
         let link = &mut self.links[direction];

@@ -1,5 +1,5 @@
-//! A modelled host's part of IGMP and MLD (RFC 3376, section 5; RFC 3810, section 6; RFC 2236, section 3; RFC 2710, section 4): what it
-//! joined, what it says of that and when, and what it counts of each group. It does not know links or flows' contents.
+//! A modelled host's part of IGMP and MLD (RFC 3376, section 5; RFC 3810, section 6; RFC 2236, section 3; RFC 2710, section 4): its
+//! groups, its messages about them and their times, and its counts for each group. It does not know links or flows' contents.
 //!
 //! Reports of changes are repeated as the default robustness of 2 says; answers to queries wait for a random time, from a stream of the
 //! host's own. In older versions another member's report suppresses the own one. A source list has at most [`MAX_SOURCES`] addresses.
@@ -12,13 +12,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::membership::{GroupAddress, Message, Query, Record, RecordKind};
 use wire::{MacAddress, ethernet, igmp, ipv4, ipv6, mld};
 
-/// What a host says or hears, of either family.
+/// A message that a host sends or receives, of either family.
 type AnyMessage = Message<IpAddr>;
 
 /// Most sources of a group.
 pub const MAX_SOURCES: usize = 64;
 
-/// How often a change is reported (RFC 3376, section 8.1).
+/// The number of times that a change is reported (RFC 3376, section 8.1).
 const ROBUSTNESS: u8 = 2;
 /// A querier's interval, if it does not tell (RFC 3376, section 8.2).
 const QUERY_INTERVAL_PS: u64 = 125 * PS_PER_S;
@@ -61,7 +61,7 @@ impl MembershipVersion {
     }
 }
 
-/// What a host wants of a group: these sources alone, or all but these. Without sources, `INCLUDE` is nothing.
+/// The sources of a group that a host wants: these alone, or all but these. Without sources, `INCLUDE` is nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupFilter {
     /// The filter mode is EXCLUDE.
@@ -80,7 +80,7 @@ impl GroupFilter {
     }
 }
 
-/// What a host received of a group.
+/// The packets that a host received of a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupStatistics {
     /// Datagrams that arrived intact while the host was a member.
@@ -109,13 +109,13 @@ struct Counts {
     streams: BTreeMap<FlowId, ReceivedTotals>,
 }
 
-/// What a host is and says of one group.
+/// The state of a host's membership of one group.
 #[derive(Debug, Default)]
 struct Group {
     filter: GroupFilter,
-    /// How often the change of the filter mode, or in older versions the membership, is still to be reported.
+    /// The number of times that the change of the filter mode, or in older versions the membership, is still to be reported.
     mode_left: u8,
-    /// How often the change of a source is.
+    /// The same of the change of a source.
     sources_left: BTreeMap<IpAddr, u8>,
     change_due_ps: Option<u64>,
     answer_due_ps: Option<u64>,
@@ -166,7 +166,7 @@ impl Protocol {
     }
 }
 
-/// What becomes of a frame.
+/// The outcome for a frame.
 pub(crate) enum Verdict {
     /// To nobody's group, or to one that the host need not join.
     Other,
@@ -231,7 +231,7 @@ impl Memberships {
         self.pending.insert((at_ps, self.added), (group, filter));
     }
 
-    /// What was received of a group.
+    /// The packets received of a group.
     pub(crate) fn statistics(&self, group: IpAddr) -> GroupStatistics {
         let Some(counts) = self.counts.get(&group) else {
             return GroupStatistics::default();

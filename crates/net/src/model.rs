@@ -11,7 +11,7 @@ use engine::{Packet, Scratch, TimeObserved};
 use std::any::Any;
 use std::fmt::Debug;
 
-/// How a node may handle packets ahead of the run (`network::visit`).
+/// The ways in which a node may handle packets ahead of the run (`network::visit`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Visiting {
     /// Not at all.
@@ -54,7 +54,7 @@ pub(crate) trait NodeModel: Any + Debug + Send {
         let _ = (own, medium);
     }
 
-    /// How it may be visited now.
+    /// The way in which it may be visited now.
     fn visiting(&self) -> Visiting {
         Visiting::Never
     }

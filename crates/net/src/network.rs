@@ -307,7 +307,7 @@ impl Network {
         self.medium.now_ps()
     }
 
-    /// How many events have happened.
+    /// The number of events that have happened.
     pub fn steps(&self) -> u64 {
         self.medium.scheduler.steps
     }

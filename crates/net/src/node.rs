@@ -40,7 +40,7 @@ pub struct NodeCounters {
 pub(crate) struct NodeState {
     // First what every packet needs.
     pub(crate) up: bool,
-    /// Grows with every failure; what was inside then is gone.
+    /// Grows with every failure; packets that were inside then are gone.
     pub(crate) generation: u32,
     /// By port, the direction that leads away.
     pub(crate) ports: Vec<Option<u32>>,

@@ -1,4 +1,4 @@
-//! Notifications of a network to its controllers. It does not know them: how fast they react is for whoever runs the network.
+//! Notifications of a network to its controllers. It does not know them: their reaction times are for the caller.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub struct Notification {
 }
 
 impl Notification {
-    /// What decides which of two comes first, before the order in which they happened does.
+    /// The rank by which one of two comes first, before the order in which they happened.
     pub(crate) fn order(&self) -> (u64, Option<&str>) {
         let node = match self.event {
             NotificationEvent::PortChange { .. } => None,

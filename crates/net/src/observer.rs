@@ -1,11 +1,11 @@
-//! Observers: whoever wants to see what moves in a network subscribes, and is told of packets, drops, failures and ports as they happen.
+//! Observers: subscribers that are told of packets, drops, failures and ports of a network as they happen.
 //! Captures are observers, and so are counts of drops. Nobody pays while nobody looks: without a subscription, a test of one flag is left.
 //!
 //! An observer changes nothing: it is given what happened, for reading, and has no way back into the network. So a run's results are the
 //! same whether somebody looks or not. One that looks at the whole network is told in the order of time, so nodes are not visited
 //! (`network::visit`) meanwhile, which is slower; one that looks at a node or a port does not change that for the others.
 //!
-//! What a P4 program does with packets inside a switch is not seen here: what it drops is counted by the engine, with its reasons.
+//! The work of a P4 program on packets inside a switch is not seen here: its drops are counted by the engine, with their reasons.
 
 use crate::NodeId;
 use engine::Packet;
@@ -43,14 +43,14 @@ impl Moment {
     }
 }
 
-/// Where something happened.
+/// The place of an observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place<'a> {
     /// The node.
     pub node: NodeId,
     /// Its name.
     pub name: &'a str,
-    /// Its port, if it happened at one; what happens to a link in one direction happens at the port that it leads away from.
+    /// Its port, if it happened at one; a change of one direction of a link happens at the port that it leads away from.
     pub port: Option<u32>,
 }
 
@@ -128,7 +128,7 @@ pub enum Observation<'a> {
     Dropped {
         /// Why.
         reason: DropReason,
-        /// How many: several where a failure ended what waited and was under way.
+        /// Their number: several where a failure ended packets that waited and were under way.
         packets: u64,
     },
     /// The direction of a link that leads away from the port failed, or works again.
@@ -148,12 +148,12 @@ pub enum Observation<'a> {
     },
 }
 
-/// Whoever looks.
+/// A subscriber.
 pub trait Observer: Any + Send {
     /// Something happened.
     fn observe(&mut self, moment: Moment, place: Place<'_>, seen: &Observation<'_>);
 
-    /// A run ends: what is buffered is passed on.
+    /// A run ends: passes on buffered data.
     fn flush(&mut self) {}
 
     /// Why it cannot go on, the first time that somebody asks.

@@ -7,7 +7,7 @@
 //! one. To order them again a node must hold a packet until another one comes *or* a time has passed. v1model alone can do neither: a
 //! program runs when a packet is there and ends before the next one, it has no timers, and what it does not send it has lost. Going
 //! round by recirculation is no substitute: each turn costs a pass through ingress, the turns end only when the packet decides so,
-//! and there is no bound on how many circulate. What a program can do is what it does here: eliminate, and leave the sequence number
+//! and there is no bound on how many circulate. A program can do what it does here: eliminate duplicates, and leave the sequence number
 //! in front of the packet, in a header that it declares ([`SequenceHeader`]). The port behind it orders, and takes the header off.
 //!
 //! # The algorithm
@@ -57,17 +57,17 @@ pub const MAX_BUFFER_PACKETS: u32 = 1 << 20;
 const MIN_SEQUENCE_BITS: u8 = 2;
 const MAX_SEQUENCE_BITS: u8 = 32;
 
-/// Where positions begin: far from both ends, and a multiple of every number space.
+/// The first position: far from both ends, and a multiple of every number space.
 const ORIGIN: u64 = 1 << 62;
 
 /// Parameters of an ordering function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrderingConfig {
-    /// POFMaxDelay: how long a packet is held at most.
+    /// POFMaxDelay: the longest time that a packet is held.
     pub max_delay_ps: u64,
     /// POFTakeAnyTime: the silence after which any number is taken; at least `max_delay_ps`.
     pub take_any_ps: u64,
-    /// How many packets are held at most, of all streams together.
+    /// The most packets that are held, of all streams together.
     pub buffer_packets: u32,
     /// Width of the sequence numbers, if it is less than that of their field.
     pub sequence_bits: Option<u8>,
@@ -108,7 +108,7 @@ impl OrderingConfig {
     }
 }
 
-/// What became of packets at a port with an ordering function. At any time, those with a number are
+/// The outcomes for packets at a port with an ordering function. At any time, those with a number are
 /// `in_order + taken_any + late + held_back + unordered`, and
 /// `held_back = filled + timed_out + overflowed + lost + held`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -374,7 +374,7 @@ impl<P> Ordering<P> {
             .map(|(_, held)| held.deadline_ps)
     }
 
-    /// Forgets everything; how many packets are lost.
+    /// Forgets everything; returns the number of packets lost.
     pub(crate) fn lose_all(&mut self) -> u64 {
         let lost = self.held.len() as u64;
         self.held.clear();
@@ -390,7 +390,7 @@ impl<P> Ordering<P> {
     }
 }
 
-/// How far a number is above (or, negative, below) that of a position, the shorter way round; half of the space is below.
+/// The distance of a number above (or, negative, below) that of a position, the shorter way round; half of the space is below.
 fn distance(position: u64, number: u64, bits: u32) -> i64 {
     let shift = 64 - bits;
     (number.wrapping_sub(position) << shift) as i64 >> shift

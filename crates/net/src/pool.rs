@@ -3,7 +3,7 @@
 use engine::Packet;
 use engine::payload::Shared;
 
-/// Most packets that are kept: what a busy link has under way, not a whole simulation's peak.
+/// Most packets that are kept: those that a busy link has under way, not a whole simulation's peak.
 const MOST: usize = 4096;
 
 /// Packets that ended.

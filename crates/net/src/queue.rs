@@ -1,4 +1,4 @@
-//! Queues: how much may wait, and which packets are marked or dropped before it is full. It does not know where the packets
+//! Queues: their limits, and the packets that are marked or dropped before a queue is full. It does not know where the packets
 //! wait, nor who takes them.
 //!
 //! # What counts
@@ -47,14 +47,14 @@ pub enum QueueUnit {
     Packets,
 }
 
-/// How much may wait in a queue, and what happens before it is full.
+/// The limit of a queue, and the discipline before it is full.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueueConfig {
-    /// What `limit` counts.
+    /// The unit of `limit`.
     pub unit: QueueUnit,
     /// The most that may wait.
     pub limit: u64,
-    /// What happens before that.
+    /// The discipline before that.
     pub discipline: Discipline,
 }
 
@@ -72,7 +72,7 @@ pub enum Discipline {
 /// Random early detection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Red {
-    /// What the thresholds count.
+    /// The unit of the thresholds.
     pub unit: QueueUnit,
     /// The average below which nothing is marked.
     pub min: u64,
@@ -86,14 +86,14 @@ pub struct Red {
     pub gentle: bool,
     /// Marks instead of dropping where it can.
     pub ecn: bool,
-    /// Size of a mean packet: how fast the average decays, and in bytes what sizes are relative to.
+    /// Size of a mean packet: the decay of the average, and in bytes the unit of sizes.
     pub mean_packet_bytes: u64,
 }
 
 /// Marks every packet that finds more than a threshold waiting; drops it if it cannot be marked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// What the threshold counts.
+    /// The unit of the threshold.
     pub unit: QueueUnit,
     /// DCTCP's K.
     pub threshold: u64,
@@ -162,7 +162,7 @@ impl Red {
     }
 }
 
-/// What a packet finds.
+/// The state of a queue when a packet comes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Occupancy {
     /// Packets that wait.
@@ -184,7 +184,7 @@ impl Occupancy {
     }
 }
 
-/// What a queue does with a packet.
+/// The decision of a queue on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Takes it.
@@ -271,7 +271,7 @@ struct RedState {
     red: Red,
     /// w_q.
     weight: u64,
-    /// How long a mean packet is sent.
+    /// The time to send a mean packet.
     mean_packet_ps: u64,
     average: u128,
     /// Up to when an idle time has made the average decay.

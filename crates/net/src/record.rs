@@ -1,5 +1,5 @@
 //! The record of a flow's packets: a log with a line for each, or totals in memory that does not grow with packets. It does not know
-//! frames; what was sent and what arrived is told to it.
+//! frames; it is told of packets that are sent and that arrive.
 
 use crate::packet_log::{ReceivedLog, SentLog};
 use crate::statistics::FlowStatistics;
@@ -7,7 +7,7 @@ use crate::totals::{ReceivedTotals, SentTotals};
 use crate::{FlowId, NetError, NodeId};
 use std::collections::BTreeMap;
 
-/// What is kept of a flow.
+/// The records that are kept of a flow.
 #[derive(Debug)]
 pub(crate) enum Record {
     /// Each packet.
@@ -48,7 +48,7 @@ impl Record {
         }
     }
 
-    /// How many packets were sent.
+    /// The number of packets sent.
     pub(crate) fn sent_count(&self) -> u64 {
         match self {
             Record::Log { sent, .. } => sent.sent_ps.len() as u64,
@@ -104,7 +104,7 @@ impl Record {
         }
     }
 
-    /// What became of the flow on its way to a host, or to nobody in particular.
+    /// The statistics of the flow on its way to a host, or to nobody in particular.
     pub(crate) fn statistics(&self, node: Option<NodeId>, interval_ps: u64) -> FlowStatistics {
         match self {
             Record::Log { sent, received } => {

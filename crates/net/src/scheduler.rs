@@ -1,4 +1,4 @@
-//! The scheduler: what time it is, and the events to come, in order. It does not know what an event does; `network` and the nodes do.
+//! The scheduler: the time, and the events to come, in order. It does not know what an event does; `network` and the nodes do.
 //!
 //! Events are ordered by time, then priority, then as they were scheduled; or, if that is asked for
 //! ([`Scheduler::order_by_number`]), first by number: among arrivals of one instant the number of the direction decides, among what leaves
@@ -83,7 +83,7 @@ impl Event {
         }
     }
 
-    /// What decides among events of one instant and priority, before the order in which they were scheduled does.
+    /// The number that decides among events of one instant and priority, before the order in which they were scheduled does.
     fn number(&self) -> u32 {
         match self {
             Event::Send { flow } => flow.0,
@@ -119,7 +119,7 @@ impl Event {
         }
     }
 
-    /// What happens first among events of one instant: failures and repairs, then their detection, then what waits for a
+    /// The order of events of one instant: failures and repairs, then their detection, then packets that wait for a
     /// transmitter that is free now or was held long enough, then packets (so that a packet that arrives at the very instant of a failure is lost, and
     /// one that arrives when another has just been sent does not find that in a queue), then sources, and agents last.
     fn priority(&self) -> u64 {
@@ -163,7 +163,7 @@ struct Rank {
     order: u64,
 }
 
-/// Where an event waits.
+/// The place in which an event waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
     /// On its own.
@@ -175,7 +175,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// What decides among events of one instant and priority.
+    /// The number that decides among events of one instant and priority.
     #[inline(always)]
     fn number(self) -> u32 {
         match self {
@@ -186,7 +186,7 @@ impl Place {
     }
 }
 
-/// What the heap sorts by, and where the event is. Events themselves stay put while the heap moves keys.
+/// The rank by which the heap sorts, and the place of the event. Events themselves stay put while the heap moves keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     rank: Rank,
@@ -200,7 +200,7 @@ struct Lane<T> {
     waiting: VecDeque<T>,
     /// The heap has a key for it: that of its head, or an earlier one if events were taken past the heap.
     in_heap: bool,
-    /// How many events overtook others, and wait in slots.
+    /// The number of events that overtook others, and wait in slots.
     overtaking: u32,
 }
 
@@ -300,7 +300,7 @@ impl<T: Waiting> Lanes<T> {
     }
 }
 
-/// What waits in a lane.
+/// A thing that waits in a lane.
 trait Waiting: Default {
     fn rank(&self) -> Rank;
 }
@@ -330,7 +330,7 @@ impl Arrival {
     }
 }
 
-/// What leaves the switch whose lane it waits in.
+/// An event that leaves the switch whose lane it waits in.
 #[derive(Debug, Default)]
 struct Departure {
     rank: Rank,
@@ -346,7 +346,7 @@ impl Waiting for Departure {
 
 /// Scheduled events.
 ///
-/// What happens in the order in which it is scheduled, such as arrivals at the end of a wire, waits in a *lane*, of which only
+/// Events that happen in the order in which they are scheduled, such as arrivals at the end of a wire, wait in a *lane*, of which only
 /// the head is in the heap. So the heap's size is that of the network, not the number of packets in it. An event that would
 /// overtake the last one of its lane (a jitter's doing) goes into the heap by itself; the order of events is the same
 /// wherever they wait.
@@ -354,7 +354,7 @@ impl Waiting for Departure {
 pub(crate) struct Scheduler {
     /// The present time. During a visit, the time of the packet.
     pub(crate) now_ps: u64,
-    /// How many events have happened.
+    /// The number of events that have happened.
     pub(crate) steps: u64,
     /// By node, up to when visits have made everything happen; the present if that is later.
     pub(crate) horizons_ps: Vec<u64>,

@@ -14,7 +14,7 @@ pub fn wire_bytes(frame_bytes: usize) -> u64 {
     (frame_bytes as u64 + FCS_BYTES).max(MIN_FRAME_BYTES) + OVERHEAD_BYTES
 }
 
-/// How long a frame takes to send, rounded up.
+/// The time to send a frame, rounded up.
 pub fn serialisation_ps(frame_bytes: usize, rate_bps: u64) -> u64 {
     const PS_PER_S: u64 = 1_000_000_000_000;
     let bits = wire_bytes(frame_bytes) * 8;

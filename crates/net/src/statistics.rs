@@ -14,8 +14,8 @@
 //! * *mean delay variation*: the mean of |D|, without smoothing.
 //! * *longest outage*: the longest time between two consecutive arrivals, less the nominal interval of the flow, and not
 //!   below zero. The time from the last arrival to the last sending counts as one more gap, so that an outage that never
-//!   ends is seen. If nothing arrived, it is the time from first to last sending plus one interval. What was lost before
-//!   the first arrival is loss, not an outage.
+//!   ends is seen. If nothing arrived, it is the time from first to last sending plus one interval. A packet lost before
+//!   the first arrival is a loss, not an outage.
 
 use crate::packet_log::{ReceivedLog, SentLog};
 use std::collections::BTreeSet;

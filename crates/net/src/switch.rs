@@ -1,7 +1,7 @@
-//! A switch as a node: what runs its program, and how long a packet takes through it. It does not know what the program does.
+//! A switch as a node: the pipeline that runs its program, and the time of a packet through it. It does not know what the program does.
 //!
 //! Without a traffic manager, a packet is processed with the tables as they are when it arrives, and what comes out leaves
-//! `latency_ps` later; what comes out of the CPU port then is a packet-in. With one, see `traffic_manager`. With a processor
+//! `latency_ps` later; an output of the CPU port then is a packet-in. With one, see `traffic_manager`. With a processor
 //! (`processor`), it waits for that first. Failing a switch
 //! loses what is inside, but not its tables and registers.
 
@@ -44,7 +44,7 @@ pub(crate) trait Pipeline: Send {
         }
     }
 
-    /// The switch that runs a P4 program, if that is what it is. What it has, tables and registers, is for control.
+    /// The switch that runs a P4 program, if that is what it is. Its tables and registers are for control.
     fn engine(&self) -> Option<&Switch> {
         None
     }
@@ -89,11 +89,11 @@ pub(crate) struct SwitchNode {
     pub(crate) pipeline: Box<dyn Pipeline>,
     pub(crate) latency_ps: u64,
     pub(crate) traffic: Option<Box<TrafficManager>>,
-    /// What packets wait for before anything else; None: it takes no time.
+    /// The processor that packets wait for before anything else; None: it takes no time.
     pub(crate) processor: Option<Box<Processor>>,
     /// The program has digests or idle timeouts.
     has_deadlines: bool,
-    /// What the program does depends on when it does it.
+    /// The resolution of the times that the program's work depends on.
     time_observed: TimeObserved,
     cpu_port: u32,
     /// When the agent's next event is.
@@ -177,7 +177,7 @@ impl SwitchNode {
         });
     }
 
-    /// Works on packets; what comes out leaves when the latency is over.
+    /// Works on packets; outputs leave when the latency is over.
     #[inline]
     fn run(
         &mut self,
@@ -337,7 +337,7 @@ fn has_deadlines(pipeline: &dyn Pipeline) -> bool {
     })
 }
 
-/// How finely what a program does depends on when it does it; what is not known to be a program may in any way.
+/// The resolution of the times that a program's work depends on; the full one if the pipeline is not known to be a program.
 fn time_observed(pipeline: &dyn Pipeline) -> TimeObserved {
     let engine = pipeline.engine();
     engine.map_or(TimeObserved::Fully, |engine| {

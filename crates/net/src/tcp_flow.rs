@@ -27,14 +27,14 @@ use tcp::{Connection, EcnCodepoint, Estimator, Segment};
 use wire::int::Telemetry;
 use wire::{MacAddress, ethernet, int, ipv4, ipv6};
 
-/// What a client writes.
+/// The pattern of a client's writes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Application {
     /// As much as can be sent, without end.
     Bulk,
     /// A number of bytes, and then it closes.
     Transfer {
-        /// How many.
+        /// Their number.
         bytes: u64,
     },
     /// Bursts with silence in between.
@@ -59,13 +59,13 @@ pub struct TcpTransfer {
     pub client_port: u16,
     /// The server's port.
     pub server_port: u16,
-    /// Over which version of IP. What is left for data of a packet of a given length differs: `config.mss` does not follow.
+    /// Over which version of IP. The room for data in a packet of a given length differs: `config.mss` does not follow.
     pub family: Family,
     /// When the client sends its SYN.
     pub start_ps: u64,
-    /// What it writes.
+    /// The pattern of its writes.
     pub application: Application,
-    /// When the application stops: what was not sent by then never is, and the connection closes. `u64::MAX` for never.
+    /// When the application stops: data not sent by then are never sent, and the connection closes. `u64::MAX` for never.
     pub stop_ps: u64,
     /// Choices of both ends.
     pub config: tcp::Config,
@@ -124,7 +124,7 @@ impl EndpointId {
     }
 }
 
-/// Where an end is and whom it talks to.
+/// The addresses of an end and of its peer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Address {
     pub(crate) node: NodeId,
@@ -135,7 +135,7 @@ pub(crate) struct Address {
     pub(crate) port: u16,
 }
 
-/// What tells a connection from the others of a host: its own port, and the other end.
+/// The key that tells a connection from the others of a host: its own port, and the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key4(u64);
 
@@ -236,7 +236,7 @@ pub(crate) struct TcpFlow {
     silent: bool,
     goodput_bin_ps: u64,
     goodput: Vec<u64>,
-    /// What of the received bytes the bins have.
+    /// The received bytes that are in the bins.
     counted_bytes: u64,
     finished_ps: Option<u64>,
     log_window: bool,
@@ -343,7 +343,7 @@ impl TcpFlow {
         if first {
             self.opened = true;
             let iss = self.draws.next_u64() as u32;
-            // What was accepted for the server is accepted for the client.
+            // The configuration that was accepted for the server is accepted for the client.
             self.client.connection = Connection::connect(&self.config, iss, now_ps).ok()?;
         }
         self.silent = false;
@@ -370,7 +370,7 @@ impl TcpFlow {
         }
     }
 
-    /// What follows from the client's progress: the time of the next burst, once.
+    /// The time of the next burst, which follows from the client's progress, once.
     pub(crate) fn next_burst_ps(&mut self, now_ps: u64) -> Option<u64> {
         let Application::OnOff { silence_ps, .. } = self.application else {
             return None;
@@ -447,7 +447,7 @@ impl TcpFlow {
         }
     }
 
-    /// What is known of it.
+    /// Its statistics.
     pub(crate) fn statistics(&self) -> TcpFlowStatistics {
         TcpFlowStatistics {
             client: self.client.connection.statistics(),

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 /// Most intervals of missing numbers that a receiver remembers.
 const MOST_GAPS: usize = 1 << 16;
 
-/// What a flow sent.
+/// The totals of the packets that a flow sent.
 #[derive(Debug, Default)]
 pub(crate) struct SentTotals {
     count: u64,
@@ -122,7 +122,7 @@ struct Times {
     jitter_ps: f64,
 }
 
-/// What arrived of a flow at a host.
+/// The totals of a flow's arrivals at a host.
 #[derive(Debug)]
 pub(crate) struct ReceivedTotals {
     delivered: u64,
@@ -208,7 +208,7 @@ impl ReceivedTotals {
         times.jitter_ps += (difference_ps as f64 - times.jitter_ps) / 16.0;
     }
 
-    /// What became of the flow.
+    /// The statistics of the flow.
     pub(crate) fn statistics(&self, sent: &SentTotals, interval_ps: u64) -> FlowStatistics {
         let several = self.times.filter(|_| self.delivered > 1);
         FlowStatistics {
@@ -254,7 +254,7 @@ mod tests {
 
     const INTERVAL_PS: u64 = 10;
 
-    /// What the network does to a packet: how late each of its copies is.
+    /// The copies of a packet in the network: the lateness of each of its copies.
     fn fates() -> impl Strategy<Value = Vec<Vec<u64>>> {
         let late = prop_oneof![4 => 5u64..8, 2 => 0u64..40, 1 => 0u64..3_000];
         let one = prop::collection::vec(late.clone(), 1);

@@ -226,8 +226,8 @@ impl Traffic {
         self.tcp_send(own, medium, EndpointId::new(id, Side::Client));
     }
 
-    /// Sends what an end may send now, and sees to it that it is woken when it wants to be. What the end of a host that is down
-    /// sends is lost.
+    /// Sends what an end may send now, and sees to it that it is woken when it wants to be. Packets from the end of a host that is down
+    /// are lost.
     fn tcp_send(&mut self, own: &mut NodeState, medium: &mut Medium, endpoint: EndpointId) {
         let now_ps = medium.now_ps();
         let flow = &mut self.tcp_flows[endpoint.flow()];

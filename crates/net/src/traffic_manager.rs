@@ -5,10 +5,10 @@
 //!
 //! A packet runs ingress when it arrives, with the tables as they are then. `latency_ps` later its copies reach the queues of
 //! their ports: unicast packets, replicas and clones alike. Each port has 1 to 8 queues; the packet's `priority` says which,
-//! the highest number first; what is above the highest queue goes there. As soon as the port's transmitter is free, the first
+//! the highest number first; packets above the highest queue go there. As soon as the port's transmitter is free, the first
 //! packet of the highest queue that is not empty leaves it, runs egress then (with `enq_timestamp`, `enq_qdepth`,
 //! `deq_timedelta` and `deq_qdepth` set), and goes onto the wire. Egress takes no time. If it drops the packet, the next one is
-//! taken at once. The link's own queue is not used; what it would hold, each of the port's queues does, unless it is given
+//! taken at once. The link's own queue is not used; each of the port's queues holds as much, unless it is given
 //! something else.
 //!
 //! Depths are counted per queue, in packets. `enq_qdepth` is what waits ahead of the packet when it arrives (without the one being
@@ -49,7 +49,7 @@ use std::sync::Arc;
 /// Most queues of a port.
 pub const MAX_QUEUES: u8 = 8;
 
-/// Where packets wait when a switch sends them faster than a link.
+/// The queues of packets that a switch sends faster than a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Queueing {
     /// In a traffic manager if the program cares ([`engine::observed`]), or somebody says what its queues hold or that it has
@@ -67,9 +67,9 @@ pub enum Queueing {
 pub struct TrafficManagerConfig {
     /// Queues of each port, 1 to 8.
     pub queues: u8,
-    /// What each holds; if not said, what the port's link would.
+    /// The limit of each; if not said, that of the port's link.
     pub queue: Option<QueueConfig>,
-    /// What single queues hold instead, by number.
+    /// The limits of single queues instead, by number.
     pub queue_of_priority: Vec<(u8, QueueConfig)>,
     /// The recirculation ports, if there are any.
     pub recirculation: Option<RecirculationConfig>,
@@ -107,7 +107,7 @@ impl TrafficManagerConfig {
         self.queue.is_some() || !self.queue_of_priority.is_empty() || self.recirculation.is_some()
     }
 
-    /// What a queue holds, on a port whose link would hold this.
+    /// The limit of a queue, on a port whose link would hold this.
     fn queue(&self, number: u8, of_link: QueueConfig) -> QueueConfig {
         let mut own = self.queue_of_priority.iter().rev();
         match own.find(|(priority, _)| *priority == number) {
@@ -117,7 +117,7 @@ impl TrafficManagerConfig {
     }
 }
 
-/// What became of the packets for a queue. At any time,
+/// The outcomes for packets of a queue. At any time,
 /// `offered = taken + queue_drops + red_drops + down_drops + packets`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct QueueStatistics {
@@ -147,7 +147,7 @@ pub struct QueueStatistics {
     pub mean_bytes: f64,
 }
 
-/// What waits, and for how long how much did.
+/// The packets that wait, and their sum over time.
 #[derive(Debug, Default)]
 struct Gauge {
     statistics: QueueStatistics,
@@ -226,7 +226,7 @@ struct Queue {
     idle_since_ps: u64,
 }
 
-/// What the transmitter of a port says.
+/// The state of the transmitter of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Transmitter {
     /// The direction of its link, if it has one.
@@ -234,7 +234,7 @@ pub(crate) struct Transmitter {
     pub(crate) busy_until_ps: u64,
 }
 
-/// What a port's queues are made for.
+/// The properties that a port's queues are made from.
 #[derive(Debug)]
 pub(crate) struct PortPlan {
     pub(crate) direction: Option<u32>,
@@ -281,7 +281,7 @@ impl Port {
     }
 }
 
-/// What became of a packet for a queue.
+/// The outcome for a packet of a queue.
 #[derive(Debug)]
 pub(crate) enum Offered {
     /// It waits.
@@ -290,7 +290,7 @@ pub(crate) enum Offered {
     Dropped(Enqueued),
 }
 
-/// What waits in a switch.
+/// The packets that wait in a switch.
 #[derive(Debug)]
 pub(crate) struct TrafficManager {
     config: TrafficManagerConfig,
@@ -309,7 +309,7 @@ pub(crate) struct TrafficManager {
     pub(crate) work: Work,
 }
 
-/// What is to be done at one switch at one time.
+/// The work to be done at one switch at one time.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     /// For queues.
@@ -471,7 +471,7 @@ impl TrafficManager {
         self.recirculation.as_mut()?.passed(now_ps, port)
     }
 
-    /// Loses all that waits; how many packets that were.
+    /// Loses all that waits; returns the number of packets.
     pub(crate) fn lose_all(&mut self, now_ps: u64) -> u64 {
         self.epoch += 1;
         let mut lost = 0;

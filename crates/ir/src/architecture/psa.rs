@@ -9,7 +9,7 @@ pub const NAME: &str = "psa";
 /// The port to the control plane.
 pub const PORT_CPU: u32 = 0xffff_fffd;
 
-/// What leaves egress at this port goes to the ingress parser again.
+/// A packet that leaves egress at this port goes to the ingress parser again.
 pub const PORT_RECIRCULATE: u32 = 0xffff_fffa;
 
 /// Values of `PSA_PacketPath_t`, in the order of its members.
@@ -103,7 +103,7 @@ const CLONE_E2E: Parameter = Parameter::Bridged(Bridged::EgressClone);
 const RESUBMIT: Parameter = Parameter::Bridged(Bridged::Resubmitted);
 const RECIRCULATE: Parameter = Parameter::Bridged(Bridged::Recirculated);
 
-/// What PSA is.
+/// The description of PSA.
 pub static DESCRIPTION: Description = Description {
     name: NAME,
     keyword: NAME,

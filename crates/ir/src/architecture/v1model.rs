@@ -61,7 +61,7 @@ metadata! {
 }
 
 impl StandardMetadata {
-    /// How packets are forwarded.
+    /// The forwarding of packets.
     pub fn forwarding(&self) -> Forwarding {
         Forwarding {
             arrival: vec![
@@ -95,7 +95,7 @@ const H: Parameter = Parameter::Headers(Pipeline::Ingress);
 const M: Parameter = Parameter::UserMetadata(Pipeline::Ingress);
 const S: Parameter = Parameter::Intrinsic("");
 
-/// What v1model is.
+/// The description of v1model.
 pub static DESCRIPTION: Description = Description {
     name: "v1model",
     keyword: "standard",

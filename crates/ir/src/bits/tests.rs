@@ -36,7 +36,7 @@ fn clamp(value: BigInt, low: BigInt, high: BigInt) -> BigInt {
     value.max(low).min(high)
 }
 
-/// What an operator means, said with unbounded integers.
+/// The meaning of an operator, said with unbounded integers.
 fn expected(op: BinaryOp, a: &Bits, b: &Bits) -> Bits {
     let w = a.width();
     let (x, y) = (unsigned(a), unsigned(b));

@@ -17,7 +17,7 @@ pub struct Register {
     pub port_state: bool,
 }
 
-/// What a counter counts.
+/// The unit of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CounterUnit {
     /// Packets.

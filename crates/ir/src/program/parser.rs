@@ -17,15 +17,15 @@ pub struct Parser {
 pub struct State {
     /// Source name.
     pub name: String,
-    /// What it does before the transition.
+    /// Its statements before the transition.
     pub body: Vec<Stmt>,
-    /// Where it goes.
+    /// Its transition.
     pub transition: Transition,
     /// Source position.
     pub loc: Loc,
 }
 
-/// Where a parser goes next.
+/// The next state of a parser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// Another state.
@@ -55,11 +55,11 @@ pub enum Transition {
 pub struct SelectCase {
     /// One per key, or a single [`KeySet::ValueSet`] that covers all keys.
     pub matches: Vec<KeySet>,
-    /// Where to go.
+    /// The next state.
     pub target: Target,
 }
 
-/// What a key of a select must be in.
+/// The set in which a key of a select must be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeySet {
     /// Anything.

@@ -9,9 +9,9 @@ use crate::Bits;
 /// A statement with its source position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stmt {
-    /// What it does.
+    /// The operation and its operands.
     pub kind: StmtKind,
-    /// Where it comes from.
+    /// Its position in the source.
     pub loc: Loc,
 }
 
@@ -135,7 +135,7 @@ pub enum StmtKind {
         dst: SlotId,
     },
     /// The colour that the direct meter gave to the last hit of its table, green if the table was missed since. Only in actions of
-    /// a table with this meter; what it gives when another table runs the action is the last hit's too.
+    /// a table with this meter; its result when another table runs the action is the last hit's too.
     DirectMeterRead {
         /// The meter; a direct one.
         meter: MeterId,
@@ -170,17 +170,17 @@ pub enum StmtKind {
         kind: CloneKind,
         /// Clone session (32 bits).
         session: Expr,
-        /// What the copy keeps.
+        /// The slots that the copy keeps.
         preserve: Option<FieldListId>,
     },
     /// Asks to parse the original packet again after ingress.
     Resubmit {
-        /// What survives.
+        /// The slots that survive.
         preserve: Option<FieldListId>,
     },
     /// Asks to send the packet back to the parser after the deparser.
     Recirculate {
-        /// What survives.
+        /// The slots that survive.
         preserve: Option<FieldListId>,
     },
     /// Asks to cut the outgoing packet to this many bytes (32 bits).
@@ -227,7 +227,7 @@ pub enum StmtKind {
     },
     /// Parser only. Skips bits (32 bits wide). Beyond the end: error PacketTooShort, reject; not whole bytes: ParserInvalidArgument.
     Advance {
-        /// How many bits.
+        /// The number of bits.
         bits: Expr,
     },
     /// Parser only. Sets `parser_error` and rejects.

@@ -23,11 +23,11 @@ pub struct ActionParam {
     pub name: String,
     /// P4Runtime id, from 1.
     pub id: u32,
-    /// Where the value goes.
+    /// The slot of the value.
     pub slot: SlotId,
 }
 
-/// How a key field is matched.
+/// The kind of match of a key field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MatchKind {
     /// Equal.
@@ -55,7 +55,7 @@ pub struct Table {
     pub keys: Vec<Key>,
     /// Actions that entries may name.
     pub actions: Vec<TableAction>,
-    /// What runs on a miss.
+    /// The action on a miss.
     pub default_action: ActionCall,
     /// The control plane may not change the default action.
     pub const_default_action: bool,
@@ -69,7 +69,7 @@ pub struct Table {
     pub direct_counter: Option<CounterId>,
     /// A direct meter, executed on every hit.
     pub direct_meter: Option<MeterId>,
-    /// Where entries find what to run: each names a member or a group of this profile, or has a set of actions of its own
+    /// The profile in which entries find their actions: each names a member or a group of it, or has a set of actions of its own
     /// that works like a group. The default action is a plain one. A hit on a group without a selectable member runs
     /// nothing, and is a hit; `action_run` is then the number of the table's actions.
     pub implementation: Option<ActionProfileId>,
@@ -109,7 +109,7 @@ pub struct Key {
 pub struct TableAction {
     /// The action.
     pub action: ActionId,
-    /// Where the control plane may use it.
+    /// The uses that the control plane may make of it.
     pub scope: ActionScope,
 }
 
@@ -140,11 +140,11 @@ pub struct ConstEntry {
     pub matches: Vec<KeyMatch>,
     /// The highest number wins. Zero when the table needs no priority.
     pub priority: i32,
-    /// What a hit runs.
+    /// The action on a hit.
     pub action: ActionCall,
 }
 
-/// How one key field of an entry matches.
+/// The match of one key field of an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum KeyMatch {
     /// Equal.
@@ -183,11 +183,11 @@ pub struct ActionProfile {
     pub id: u32,
     /// Capacity: members of a profile; in a selector, of all groups together (see [`Selector::sum_of_members`]). 0 is no limit.
     pub size: u64,
-    /// What makes it an `action_selector`.
+    /// The selector, for an `action_selector`.
     pub selector: Option<Selector>,
 }
 
-/// How a selector chooses a member of a group.
+/// The choice of a member of a group.
 ///
 /// The key fields of kind [`MatchKind::Selector`] are hashed as [`StmtKind::Hash`](super::StmtKind::Hash) does with them as its
 /// data and a destination of `width` bits. The result modulo the sum of the weights of the selectable members, which are taken in

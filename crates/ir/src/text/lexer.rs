@@ -7,7 +7,7 @@ pub(super) enum Token<'a> {
     Word(&'a str),
     /// A digit, then letters and digits.
     Number(&'a str),
-    /// What is between the quotes, escapes not replaced.
+    /// The text between the quotes, escapes not replaced.
     String(&'a str),
     /// A single character.
     Mark(char),

@@ -14,7 +14,7 @@ pub struct ParseError {
     pub line: u32,
     /// Column in characters, from 1.
     pub column: u32,
-    /// What is wrong.
+    /// The error.
     pub message: String,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Parser<'a> {
     /// The token to be consumed next, and where it begins.
     pub(super) token: Token<'a>,
     pub(super) at: usize,
-    /// What may still be allocated.
+    /// The limbs that may still be allocated.
     limbs_left: u64,
     statements_left: u64,
     /// Levels of statements and of operators around the next token.

@@ -228,7 +228,7 @@ fn deep(depth: u32) -> String {
     ))
 }
 
-/// On a stack far smaller than any thread has: whoever walks a program recursively is safe.
+/// On a stack far smaller than any thread has: code that walks a program recursively is safe.
 fn on_small_stack(test: impl FnOnce() + Send + 'static) {
     let thread = std::thread::Builder::new()
         .stack_size(512 << 10)

@@ -12,7 +12,7 @@ enum Body {
     Action(ActionId),
 }
 
-/// What is known about the surroundings of a statement.
+/// The surroundings of a statement.
 struct Context<'a> {
     block: Body,
     place: Place<'a>,
@@ -28,7 +28,7 @@ impl<'a> Verifier<'a> {
         for block in Block::CONTROLS {
             self.control(Body::Control(block), block.name(), "", p.control(block));
         }
-        // After the controls: what applies an action decides what the action may do.
+        // After the controls: the callers of an action decide what it may do.
         for (i, action) in p.actions.iter().enumerate() {
             let block = Body::Action(ActionId(i as u32));
             self.control(block, "action", &action.name, &action.body);
@@ -362,7 +362,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// What is declared with an id.
+    /// The declaration with an id.
     fn declared<T>(
         &mut self,
         list: &'a [T],

@@ -3,9 +3,9 @@
 use super::*;
 use std::collections::HashSet;
 
-/// What one cell of an indexed counter needs at most, in bytes.
+/// The most bytes that one cell of an indexed counter needs.
 const COUNTER_CELL_BYTES: u64 = 16;
-/// What one cell of an indexed meter needs at most, in bytes.
+/// The most bytes that one cell of an indexed meter needs.
 const METER_CELL_BYTES: u64 = 64;
 
 impl Verifier<'_> {
@@ -442,7 +442,7 @@ impl Verifier<'_> {
     }
 }
 
-/// Tables whose entries name members of a profile. Tables that share one may have different actions: what an entry may name is
+/// Tables whose entries name members of a profile. Tables that share one may have different actions: the names that an entry may use are
 /// checked when it is written.
 impl Verifier<'_> {
     fn implementations(&mut self) {

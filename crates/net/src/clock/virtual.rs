@@ -2,7 +2,7 @@
 //!
 //! A run depends on the network, its seed and the calls made, and on nothing else. It stops at the first instant at which
 //! there is something for controllers, after all events of that instant, so that they can act at that time, or later after
-//! a reaction time of their own, by running up to it. What is there for them at one instant comes in an order of its own
+//! a reaction time of their own, by running up to it. The notifications for them at one instant come in an order of their own
 //! ([`Notification`]).
 
 use crate::{NetError, Network, Notification};

@@ -22,13 +22,13 @@
 //!
 //! # Ports without links
 //!
-//! Frames of interfaces that are ports of a switch ([`Network::attach_interface`]) are no events. What [`FrameIo::wait`] hands
+//! Frames of interfaces that are ports of a switch ([`Network::attach_interface`]) are no events. The frames that [`FrameIo::wait`] hands
 //! over at once is a burst: it goes through the switch at one time and out of other interfaces, and then comes everybody else.
 //!
 //! # Control
 //!
-//! Another thread controls the network with closures ([`WallClock::call`]), which run between events: what one closure does
-//! is atomic for packets. What takes long is done in steps ([`WallClock::call_in_steps`]), with packets between them.
+//! Another thread controls the network with closures ([`WallClock::call`]), which run between events: the changes of one closure
+//! are atomic for packets. Long work is done in steps ([`WallClock::call_in_steps`]), with packets between them.
 
 pub use crate::interface::SendOutcome;
 
@@ -43,7 +43,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
-/// How long before an event the loop stops sleeping.
+/// The time before an event at which the loop stops sleeping.
 pub const SPIN: Duration = Duration::from_micros(100);
 /// Most events between two looks at commands and external frames.
 pub const BURST: usize = 64;
@@ -70,13 +70,13 @@ pub trait FrameIo: Any {
     /// that are there to `rx`. It should return soon rather than drain a flood.
     fn wait(&mut self, timeout: Duration, rx: &mut dyn FnMut(usize, &[u8]));
 
-    /// Tells which interfaces went down or came back since the last call; what is known already may be told again. New ones are
+    /// Tells which interfaces went down or came back since the last call; a known state may be told again. New ones are
     /// taken to be up.
     fn take_changes(&mut self, tell: &mut dyn FnMut(usize, bool)) {
         let _ = tell;
     }
 
-    /// What ends a wait. Without one, the loop never waits longer than a millisecond.
+    /// The waker that ends a wait. Without one, the loop never waits longer than a millisecond.
     fn waker(&self) -> Option<Waker> {
         None
     }
@@ -113,7 +113,7 @@ impl FrameIo for NoInterfaces {
     }
 }
 
-/// How well the loop kept up.
+/// The lateness and the load of the loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WallStatistics {
     /// Events that happened.
@@ -128,7 +128,7 @@ pub struct WallStatistics {
     pub frames_out: u64,
     /// The longest that a closure, or a step of one, held up events and frames.
     pub max_command_ps: u64,
-    /// The most processor time that one took: what control costs packets at most, whatever else the machine does meanwhile.
+    /// The most processor time that one took: the most that control costs packets, whatever else the machine does meanwhile.
     pub max_command_cpu_ps: u64,
     /// Notifications lost because nobody polled.
     pub notifications_lost: u64,
@@ -148,7 +148,7 @@ impl RealTime {
     }
 }
 
-/// What another thread wants done.
+/// Work that another thread wants done.
 type Run = Box<dyn FnOnce(&mut Network, &mut dyn FrameIo) + Send>;
 
 /// A part of what another thread wants done; whether it was the last.
@@ -160,7 +160,7 @@ enum Command {
     Stop,
 }
 
-/// What both threads see.
+/// The state that both threads see.
 #[derive(Default)]
 struct Shared {
     notifications: Mutex<VecDeque<Notification>>,
@@ -301,7 +301,7 @@ impl WallClock {
         notifications.drain(..).collect()
     }
 
-    /// How well the loop kept up so far.
+    /// The lateness and the load of the loop so far.
     pub fn statistics(&self) -> WallStatistics {
         *locked(&self.shared.statistics)
     }
@@ -360,7 +360,7 @@ fn picoseconds(duration: Duration) -> u64 {
     duration.as_nanos() as u64 * PS_PER_NS
 }
 
-/// What to do when it was the commands' turn.
+/// The next step of the loop after the commands' turn.
 enum AfterCommands {
     /// Stop the loop.
     Stop,
@@ -370,12 +370,12 @@ enum AfterCommands {
     Sleep,
 }
 
-/// What the thread runs.
+/// The state of the thread.
 struct EventLoop {
     network: Network,
     io: Box<dyn FrameIo + Send>,
     commands: Receiver<Command>,
-    /// What is done in steps, the next one first.
+    /// Work in steps, the next one first.
     steps: VecDeque<Step>,
     shared: Arc<Shared>,
     time: RealTime,
@@ -463,7 +463,7 @@ impl EventLoop {
         if !self.network.medium.notifications.is_empty() {
             let mut waiting = locked(&self.shared.notifications);
             for notification in self.network.medium.notifications.drain(..) {
-                // What is said once, until it is heeded, is never lost.
+                // A notification that is made once, until it is heeded, is never lost.
                 let once = matches!(
                     notification.event,
                     NotificationEvent::Digest | NotificationEvent::IdleTimeout
@@ -491,7 +491,7 @@ impl EventLoop {
         };
         let (network, time, statistics) = (&mut self.network, &self.time, &mut self.statistics);
         self.io.wait(timeout, &mut |interface, frame| {
-            // What became due while we waited comes before the frame; for a switch's ports, before the burst.
+            // Events that became due while we waited come before the frame; for a switch's ports, before the burst.
             if !network.is_switch_port(interface) {
                 run_due_events(network, time, statistics);
             }

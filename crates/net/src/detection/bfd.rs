@@ -29,11 +29,11 @@ const INTERVALS_US: std::ops::RangeInclusive<u32> = 100..=60_000_000;
 /// Parameters of a session, the same at both ends unless a link's directions have their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BfdConfig {
-    /// Desired Min TX Interval: how often this end would like to send.
+    /// Desired Min TX Interval: the interval at which this end would like to send.
     pub desired_min_tx_us: u32,
-    /// Required Min RX Interval: how often the other end may send.
+    /// Required Min RX Interval: the shortest interval at which the other end may send.
     pub required_min_rx_us: u32,
-    /// Detect Mult: how many packets of this end may be missing before the other end declares the session down.
+    /// Detect Mult: the number of packets of this end that may be missing before the other end declares the session down.
     pub detect_mult: u8,
 }
 
@@ -68,15 +68,15 @@ pub struct BfdStatistics {
     pub received: u64,
     /// Those that it refused: for the reasons of section 6.8.6, or with another discriminator than the other end's.
     pub refused: u64,
-    /// How often it came up; a session that began up did not.
+    /// The number of times that it came up; a session that began up did not.
     pub came_up: u64,
-    /// How often it went down.
+    /// The number of times that it went down.
     pub went_down: u64,
     /// Those of them because the detection time was over.
     pub expired: u64,
     /// When the state changed last.
     pub changed_ps: u64,
-    /// How long it waits for a packet now.
+    /// The time that it waits for a packet now.
     pub detection_time_ps: u64,
 }
 
@@ -174,7 +174,7 @@ impl Session {
         }
     }
 
-    /// What is due now: the detection time may be over, and a packet may have to be sent.
+    /// Does the work that is due now: the detection time may be over, and a packet may have to be sent.
     pub(crate) fn on_time(&mut self, now_ps: u64) -> Option<Header> {
         let mut changed = false;
         if self.expires_ps <= now_ps {
@@ -189,7 +189,7 @@ impl Session {
         (changed || self.next_send_ps <= now_ps).then(|| self.send(now_ps, false))
     }
 
-    /// A packet came; what is sent at once because of it.
+    /// A packet came; returns the one that is sent at once because of it.
     pub(crate) fn receive(&mut self, now_ps: u64, packet: &Header) -> Option<Header> {
         let is_for_this = match packet.your_discriminator {
             0 => matches!(packet.state, State::Down | State::AdminDown),

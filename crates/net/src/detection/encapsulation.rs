@@ -8,11 +8,11 @@ use engine::Packet;
 use std::net::Ipv4Addr;
 use wire::{MacAddress, bfd, ethernet, ipv4, udp};
 
-/// Where all control packets go (RFC 7130).
+/// The destination of all control packets (RFC 7130).
 const DESTINATION: MacAddress = MacAddress([0x01, 0x00, 0x5e, 0x90, 0x00, 0x01]);
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const CLASS_CS6: u8 = 48 << 2;
-/// What came from farther than the other end of the link has less (RFC 5881, section 5).
+/// A packet from farther than the other end of the link has less (RFC 5881, section 5).
 const TTL: u8 = 255;
 /// Source ports are at least that (RFC 5881, section 4).
 const FIRST_SOURCE_PORT: u16 = 49_152;

@@ -146,7 +146,7 @@ impl LossProcess {
     }
 }
 
-/// What is added to the propagation delay of each packet.
+/// The time added to the propagation delay of each packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Jitter {
     /// Nothing.
@@ -235,7 +235,7 @@ impl JitterProcess {
         self.model == Jitter::None
     }
 
-    /// How long the next packet propagates; never less than nothing.
+    /// The propagation time of the next packet; never less than nothing.
     #[inline]
     pub(super) fn propagation_ps(&mut self, delay_ps: u64) -> u64 {
         let jitter_ps = match &self.model {

@@ -9,7 +9,7 @@ use engine::Packet;
 /// Bytes of an Ethernet header without VLAN tags.
 const ETHERNET_LEN: u32 = 14;
 
-/// What few directions have.
+/// Properties that few directions have.
 #[derive(Debug)]
 pub(crate) struct Special {
     mtu_bytes: Option<u32>,

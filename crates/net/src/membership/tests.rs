@@ -31,7 +31,7 @@ fn include(sources: &[IpAddr]) -> GroupFilter {
     }
 }
 
-/// What the host sends until then, with its times.
+/// The messages that the host sends until then, with their times.
 fn said(host: &mut Memberships, until_ps: u64) -> Vec<(u64, igmp::Message)> {
     let mut found = Vec::new();
     while host.due_ps() <= until_ps {

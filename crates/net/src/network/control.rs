@@ -41,7 +41,7 @@ impl Network {
         switch.pipeline.engine().ok_or_else(|| not_a_switch(name))
     }
 
-    /// A switch, for control: what is done to it is done now, between packets.
+    /// A switch, for control: changes to it happen now, between packets.
     pub fn switch_mut(&mut self, name: &str) -> Result<&mut Switch, NetError> {
         let (id, _) = self.switch_node(name)?;
         self.with_switch(id, |switch, own, medium| switch.wake_agent(own, medium));
@@ -92,10 +92,10 @@ impl Network {
     }
 }
 
-/// Where packets of a switch wait.
+/// The queues of switches.
 impl Network {
     /// Says where packets of a switch wait; at first [`Queueing::Auto`], with a traffic manager of eight queues like the links'.
-    /// What waits in a former traffic manager is lost.
+    /// Packets that wait in a former traffic manager are lost.
     pub fn set_queueing(
         &mut self,
         switch: &str,
@@ -181,7 +181,7 @@ impl Network {
         Ok(id)
     }
 
-    /// How many packets a generator has made.
+    /// The number of packets that a generator has made.
     pub fn packets_generated(&self, id: GeneratorId) -> Result<u64, NetError> {
         let generator = self.generators.get(id.0 as usize);
         generator

@@ -1,4 +1,4 @@
-//! Ports that go down and come up: what the detectors of [`crate::detection`] are told, and what follows from what they find.
+//! Ports that go down and come up: the input of the detectors of [`crate::detection`], and the consequences of their findings.
 
 use super::Network;
 use crate::NodeId;

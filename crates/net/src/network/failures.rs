@@ -12,7 +12,7 @@ use crate::switch::SwitchNode;
 
 /// Asking for failures.
 impl Network {
-    /// Fails or repairs both directions of a link, at a time or now. What waits or is under way on a failing link is lost.
+    /// Fails or repairs both directions of a link, at a time or now. Packets that wait or are under way on a failing link are lost.
     pub fn set_link_state(
         &mut self,
         link: LinkId,
@@ -52,7 +52,7 @@ impl Network {
     }
 
     /// Fails or repairs a node, at a time or now. While it is down all its links are, and it processes and sends nothing.
-    /// What was inside is lost; tables, registers and logs are not.
+    /// Packets inside are lost; tables, registers and logs are not.
     pub fn set_node_state(
         &mut self,
         node: &str,
@@ -119,7 +119,7 @@ impl Network {
     }
 }
 
-/// What happens.
+/// Events.
 impl Network {
     /// The next change of something that fails at random.
     pub(super) fn random_failure(&mut self, process: u32) {
@@ -160,7 +160,7 @@ impl Network {
             .get::<SwitchNode>()
             .is_some_and(|switch| switch.traffic.is_some())
         {
-            // What waits for a port that is down goes the way of what comes.
+            // Packets that wait for a port that is down go the way of those that come.
             let (node, port) = (from.node, from.port);
             self.medium
                 .scheduler
@@ -188,7 +188,7 @@ impl Network {
         for away in own.ports.clone().into_iter().flatten() {
             self.refresh_direction(away);
             self.refresh_direction(away ^ 1);
-            // What changed on the link while the node was down, it has yet to notice.
+            // A change on the link while the node was down, it has yet to notice.
             let towards = away ^ 1;
             let signal = self.medium.links[towards].up;
             if up && self.detection.is_unnoticed(towards, signal) {

@@ -72,7 +72,7 @@ impl Network {
     }
 }
 
-/// What happens.
+/// Events.
 impl Network {
     /// Whether an external interface is the port of a switch.
     pub(crate) fn is_switch_port(&self, number: usize) -> bool {

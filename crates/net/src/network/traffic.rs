@@ -22,7 +22,7 @@ use engine::Packet;
 use std::net::{IpAddr, Ipv6Addr};
 use wire::MacAddress;
 
-/// What a modelled host wants of a multicast group from a time on.
+/// The wish of a modelled host for a multicast group from a time on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Join {
     /// The host.
@@ -276,12 +276,12 @@ impl Network {
 
 /// Reading.
 impl Network {
-    /// What a flow sent, if it is logged, as for what arrived of it.
+    /// The packets that a flow sent, if it is logged, as for its arrivals.
     pub fn sent(&self, flow: FlowId) -> Result<&SentLog, NetError> {
         self.traffic.flow(flow)?.record.sent_log(flow)
     }
 
-    /// What arrived of a flow at its destination; for a ping, the replies as they arrived back. A stream to an address that
+    /// The arrivals of a flow at its destination; for a ping, the replies as they arrived back. A stream to an address that
     /// no modelled host has, such as a multicast group's, is received by nobody in particular: use
     /// [`Network::received_at`].
     pub fn received(&self, flow: FlowId) -> Result<&ReceivedLog, NetError> {
@@ -309,7 +309,7 @@ impl Network {
         Ok(flow.record.statistics(Some(node), flow.interval_ps()))
     }
 
-    /// What a host received of a multicast group. Refused as long as nobody in the network has joined any.
+    /// The packets that a host received of a multicast group. Refused as long as nobody in the network has joined any.
     pub fn group_statistics(&self, host: &str, group: IpAddr) -> Result<GroupStatistics, NetError> {
         check_group(group)?;
         let memberships = self.host(host)?.1.memberships.as_ref();

@@ -39,22 +39,22 @@ const MOST_SENT: usize = 32;
 /// Hosts that are the source of more flows are not visited.
 const MOST_FLOWS: usize = 8;
 
-/// What is known of the nodes for visits.
+/// The state of the nodes for visits.
 #[derive(Debug, Default)]
 pub(crate) struct Visits {
-    /// How long after a notification controllers act at the earliest.
+    /// The earliest reaction of controllers, after a notification.
     reaction_ps: u64,
     /// By node; none while the network is being changed.
     nodes: Vec<Visit>,
     /// By direction, the node at its end.
     ends: Vec<NodeId>,
-    /// What may be done next: where packets were sent to, and what may send some.
+    /// The next steps: visits to ends where packets were sent to, and sources that may send some.
     next: Vec<Next>,
     /// Packets that the switch being visited runs next; empty between visits.
     burst: Visitors,
 }
 
-/// What can be done because its neighbours have come further.
+/// A step that is possible because a node's neighbours have come further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     /// The node at the end of a direction is visited, for packets that come by it.
@@ -63,10 +63,10 @@ enum Next {
     Send(FlowId),
 }
 
-/// What is known of a node.
+/// The state of a node for visits.
 #[derive(Clone, Debug, Default)]
 struct Visit {
-    /// Where its packets wait; empty if it is not visited when one comes.
+    /// The lanes of its packets; empty if it is not visited when one comes.
     lanes: Box<[Place]>,
     /// The flows that it sends, if it is visited when one is due.
     flows: Box<[FlowId]>,
@@ -91,7 +91,7 @@ impl Visits {
 
 impl Network {
     /// Says how long after a notification somebody changes the network because of it, at the earliest; zero if nothing is said,
-    /// and `u64::MAX` if nobody ever does. It must be true; whatever is said changes no result then, only how fast a run is.
+    /// and `u64::MAX` if nobody ever does. It must be true; no time changes a result then, only the speed of a run.
     ///
     /// That something is said does: from then on, not who scheduled first decides among packets that arrive, leave switches or are sent at
     /// one instant, but the numbers of links, switches and flows, in the order in which they were added.
@@ -100,11 +100,11 @@ impl Network {
         self.visits.reaction_ps = reaction_ps;
     }
 
-    /// Finds out which nodes can be visited, if the network changed since. Whatever was done between runs was done at the present.
+    /// Finds out which nodes can be visited, if the network changed since. Changes between runs were made at the present.
     pub(crate) fn prepare_visits(&mut self) {
         self.medium.scheduler.horizons_ps.fill(0);
         if self.medium.observers.watch_all() {
-            // Whoever looks at everything is told in the order of time.
+            // An observer of everything is told in the order of time.
             self.visits.network_changed();
             return;
         }
@@ -140,7 +140,7 @@ impl Network {
         let links = &self.medium.links;
         let away = || state.state.ports.iter().copied().flatten();
         let is_interface = state.is::<InterfaceNode>();
-        // What is held back leaves at a time of its own.
+        // A packet that is held back leaves at a time of its own.
         let holds = away().any(|away| links[away].ordering().is_some());
         // So do hellos, and what they find changes a port at once.
         let greets = away().any(|away| self.detection.has_session(away ^ 1));
@@ -159,7 +159,7 @@ impl Network {
         });
         let incoming = away().map(|away| Place::Arrivals(away ^ 1));
         let lanes = incoming.chain([Place::Departures(node as u32)]);
-        // What comes to a source may come between two packets that it sends.
+        // A packet to a source may come between two packets that it sends.
         let lanes = lanes.filter(|_| flows.is_empty());
         Visit {
             lanes: lanes.collect(),
@@ -328,7 +328,7 @@ impl Network {
                 if self.visits.burst.packets.is_empty() {
                     break;
                 }
-                // What comes out may leave before the end, too.
+                // An output may leave before the end, too.
                 self.run_collected(node);
                 continue;
             };

@@ -15,9 +15,9 @@ const ETHERTYPE_BITS: u32 = 16;
 /// Bits of a header, counted from its first one, the most significant of its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BitField {
-    /// Where it begins.
+    /// Its first bit.
     pub offset: u32,
-    /// How many bits it has, 1 to 64.
+    /// Its bits, 1 to 64.
     pub width: u32,
 }
 
@@ -30,9 +30,9 @@ pub struct SequenceHeader {
     pub bytes: u32,
     /// The sequence number, 2 to 32 bits.
     pub sequence: BitField,
-    /// What tells streams apart; the addresses and VLAN tags in front of the header if not said (IEEE 802.1CB, 6.4).
+    /// The field that tells streams apart; the addresses and VLAN tags in front of the header if not said (IEEE 802.1CB, 6.4).
     pub stream: Option<BitField>,
-    /// What follows the header.
+    /// The field that tells the type of the data behind the header.
     pub following: BitField,
     /// EtherTypes by the value of `following`; if there are none, the value is the EtherType.
     pub ethertypes: Vec<(u64, u16)>,

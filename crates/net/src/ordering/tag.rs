@@ -1,4 +1,4 @@
-//! Sequence numbers in frames: where they are, and how a frame looks without them. It does not know what they are for, and no header
+//! Sequence numbers in frames: their place, and the frame without them. It does not know what they are for, and no header
 //! but those that are declared ([`SequenceHeader`]), behind Ethernet and up to two VLAN tags.
 
 use super::Numbered;
@@ -26,7 +26,7 @@ pub(crate) enum StreamId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SequenceTag {
     pub(crate) numbered: Numbered,
-    /// Where its EtherType is.
+    /// The offset of its EtherType.
     at: usize,
     /// Bytes from there to what follows.
     len: usize,
@@ -34,7 +34,7 @@ pub(crate) struct SequenceTag {
     ethertype: u16,
 }
 
-/// Where the EtherType of what is behind Ethernet and its VLAN tags stands, if the frame is long enough.
+/// The offset and the value of the EtherType behind Ethernet and its VLAN tags, if the frame is long enough.
 fn ethertype_at(frame: &[u8]) -> Option<(usize, u16)> {
     let mut at = ADDRESSES_LEN;
     loop {

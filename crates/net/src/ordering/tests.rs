@@ -13,7 +13,7 @@ fn ordering(buffer_packets: u32) -> Ordering<u64> {
     })
 }
 
-/// A packet whose content is its number comes; what leaves.
+/// A packet whose content is its number comes; returns those that leave.
 fn come(it: &mut Ordering<u64>, at_ms: u64, stream: StreamId, number: u64) -> Vec<u64> {
     let mut sent = Vec::new();
     let numbered = Numbered {
@@ -25,7 +25,7 @@ fn come(it: &mut Ordering<u64>, at_ms: u64, stream: StreamId, number: u64) -> Ve
     sent
 }
 
-/// The time is over for something; what leaves.
+/// The time is over for something; returns those that leave.
 fn pass(it: &mut Ordering<u64>, at_ms: u64) -> Vec<u64> {
     let mut sent = Vec::new();
     it.release_due(at_ms * MS, &mut sent);
@@ -86,7 +86,7 @@ fn a_gap_that_is_not() {
     assert_eq!(pass(&mut it, 10), []);
     // The time is over for 4, and 3 is before it, although it came later. 5 is missing.
     assert_eq!(pass(&mut it, 11), [3, 4]);
-    // What was not waited for long enough is late, and counting does not go back.
+    // A packet that was not waited for long enough is late, and counting does not go back.
     assert_eq!(come(&mut it, 11, A, 2), [2]);
     assert_eq!(come(&mut it, 11, A, 5), [5, 6]);
     assert_eq!(come(&mut it, 11, A, 7), [7]);
@@ -274,7 +274,7 @@ struct Coming {
 
 const BITS: u8 = 8;
 
-/// Plays arrivals, and the times in between at which something is due. What leaves, and when.
+/// Plays arrivals, and the times in between at which something is due. Returns the packets that leave, with their times.
 fn play(config: OrderingConfig, coming: &[Coming]) -> (Ordering<Coming>, Vec<(u64, Coming)>) {
     let buffer_packets = config.buffer_packets as usize;
     let mut it = Ordering::new(config);
@@ -403,7 +403,7 @@ fn config(max_delay_ms: u64, take_any_ms: u64, buffer_packets: u32) -> OrderingC
 }
 
 proptest! {
-    /// Whatever comes: nothing is lost or doubled, nobody waits longer than he should, only those are behind higher numbers that came
+    /// With any arrivals nothing is lost or doubled, nobody waits longer than he should, only those are behind higher numbers that came
     /// late, and the counters add up.
     #[test]
     fn nothing_is_lost_and_nobody_waits_too_long(
@@ -441,7 +441,7 @@ proptest! {
         }
     }
 
-    /// What is delayed by less than POFMaxDelay comes out in order, if the buffer holds it.
+    /// Packets delayed by less than POFMaxDelay come out in order, if the buffer holds them.
     #[test]
     fn all_is_in_order_when_the_parameters_are_right(coming in arrivals(15)) {
         let (it, left) = play(config(16, 1000, 300), &coming);
@@ -451,7 +451,7 @@ proptest! {
             first[packet.stream as usize].get_or_insert(packet.number);
         }
         for (_, packet) in &left {
-            // What was overtaken by the very first one could not be known.
+            // A packet overtaken by the very first one could not be known.
             if Some(packet.number) >= first[packet.stream as usize] {
                 prop_assert!(packet.number > last[packet.stream as usize]);
                 last[packet.stream as usize] = packet.number;

@@ -56,7 +56,7 @@ fn the_average_moves_by_its_weight_and_decays_while_idle() {
     // Idle from 1000 on: after two and a half packets' time, two of them.
     red.admit(1000 + 2 * MEAN_PS + MEAN_PS / 2, idle(1000), 1000, false);
     assert_eq!(average(&red), 5.125 / 4.0);
-    // Still the same idle time (the packet was dropped, say): what has passed counts once, and the half is not forgotten.
+    // Still the same idle time (the packet was dropped, say): the time that has passed counts once, and the half is not forgotten.
     red.admit(1000 + 3 * MEAN_PS - 1, idle(1000), 1000, false);
     assert_eq!(average(&red), 5.125 / 4.0);
     red.admit(1000 + 3 * MEAN_PS, idle(1000), 1000, false);
@@ -86,7 +86,7 @@ fn products_are_rounded_down() {
     assert_eq!(power(0, 1), 0);
 }
 
-/// How far apart the marks of a constant queue are, the first one left out.
+/// The distances between the marks of a constant queue, the first one left out.
 fn gaps(mut red: RedState, waiting: u64, bytes: usize) -> Vec<usize> {
     let marked: Vec<usize> = (0..60_000)
         .filter(|_| red.admit(0, busy(waiting), bytes, false) == Verdict::DropEarly)

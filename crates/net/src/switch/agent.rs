@@ -1,8 +1,8 @@
 //! The agent of a switch, on either clock: it announces digest lists and idle entries when they are due. `detection` tells it which ports
 //! are up.
 //!
-//! Nobody polls. The switch says when the next list or entry will be due, and an event at that time looks. What a controller is told
-//! here it then reads from the switch.
+//! Nobody polls. The switch says when the next list or entry will be due, and an event at that time looks. A controller
+//! that is told of one here then reads it from the switch.
 
 use super::SwitchNode;
 use crate::medium::Medium;

@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 /// A processor's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessorConfig {
-    /// What a packet takes, or the mean of it; above 0.
+    /// The time of a packet, or the mean of it; above 0.
     pub service_ps: u64,
     /// Times are exponentially distributed and independent; else they are all the same.
     pub exponential: bool,

@@ -2,7 +2,7 @@
 //! describes the model.
 //!
 //! Every port is served to the end whenever something came or its transmitter became free, so while a transmitter is free nothing
-//! waits for it. What egress makes besides (clones, recirculated packets) comes after what was there.
+//! waits for it. Packets that egress makes besides (clones, recirculated packets) come after those that were there.
 
 use super::SwitchNode;
 use crate::medium::Medium;
@@ -17,7 +17,7 @@ use crate::traffic_manager::{
 use engine::{Emission, Enqueued, Output, Packet, Switch};
 
 impl SwitchNode {
-    /// Gives a switch the traffic manager that its program asks for, or none. What a former program's packets were is lost.
+    /// Gives a switch the traffic manager that its program asks for, or none. The packets of a former program are lost.
     pub(crate) fn refresh_queueing(&mut self, own: &mut NodeState, medium: &mut Medium) {
         let now_ps = medium.now_ps();
         if self.queueing_is_decided() {
@@ -256,7 +256,7 @@ impl Queued<'_> {
         }
     }
 
-    /// What the queues of a port are made for; the link's own is not used from now on.
+    /// The properties that the queues of a port are made from; the link's own is not used from now on.
     fn port_plan(&mut self, port: u32, direction: Option<u32>) -> PortPlan {
         let (mut queue, mut rate_bps) = (QueueConfig::packets(u64::MAX), 1);
         let mut name = format!("{}:{port}", self.own.name);

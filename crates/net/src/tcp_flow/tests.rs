@@ -67,7 +67,7 @@ fn transfer(application: Application) -> TcpTransfer {
     }
 }
 
-/// What arrived in bins; those behind the last one are empty.
+/// The bytes that arrived in bins; those behind the last one are empty.
 fn between(goodput: &[u64], from: usize, to: usize) -> u64 {
     goodput.iter().take(to).skip(from).sum()
 }
@@ -186,7 +186,7 @@ fn a_bulk_flow_fills_the_bottleneck() {
     // 1448 of 1526 bytes on the wire, and 5 s of 10 Mb/s.
     let most = 5.0 * 10e6 / 8.0 * 1448.0 / 1526.0;
     let share = bytes as f64 / most;
-    // What waited behind a hole counts when the hole is filled, so a little may come from before.
+    // Data that waited behind a hole count when the hole is filled, so a little may come from before.
     assert!((0.95..=1.01).contains(&share), "{share}");
     let log = network.tcp_window(flow).unwrap();
     assert!(log.time_ps.len() > 500);
@@ -238,7 +238,7 @@ fn it_stops_when_it_is_told_and_closes() {
         // The server closes when it has read the end.
         let closed = (tcp::State::TimeWait, tcp::State::Closed, None);
         assert_eq!(ends, closed, "{application:?}");
-        // What was on the way arrives: a full queue and a window of some round trips.
+        // Packets on the way arrive: a full queue and a window of some round trips.
         let finished_ps = now.finished_ps.unwrap();
         assert!(
             (S..S + 200 * MS).contains(&finished_ps),

@@ -35,11 +35,11 @@ pub enum Spread {
 /// Parameters of a switch's recirculation ports.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RecirculationConfig {
-    /// How many, 1 to 256.
+    /// Their number, 1 to 256.
     pub ports: u16,
     /// Rate of each.
     pub rate_bps: u64,
-    /// What may wait in front of each; drop-tail.
+    /// The queue in front of each; drop-tail.
     pub queue: QueueConfig,
     /// Which one a packet takes.
     pub spread: Spread,
@@ -70,7 +70,7 @@ impl RecirculationConfig {
     }
 }
 
-/// What became of the packets for a recirculation port. At any time,
+/// The outcomes for packets of a recirculation port. At any time,
 /// `offered = passes + queue_drops + down_drops + packets`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RecirculationStatistics {
@@ -92,7 +92,7 @@ pub struct RecirculationStatistics {
     pub utilisation: f64,
 }
 
-/// What became of a packet for a recirculation port.
+/// The outcome for a packet of a recirculation port.
 #[derive(Debug)]
 pub(crate) enum Recirculating {
     /// It goes through at once.
@@ -113,7 +113,7 @@ struct Port {
     gauge: Gauge,
     /// The packet on its way, and when it is there.
     sending: Option<(u64, Recirculated)>,
-    /// How long it has sent when the packet on its way is there.
+    /// The time that it has sent when the packet on its way is there.
     busy_ps: u64,
 }
 
@@ -127,7 +127,7 @@ impl Port {
         there_ps
     }
 
-    /// What is left to send of the packet on its way.
+    /// The time left to send of the packet on its way.
     fn rest_ps(&self, now_ps: u64) -> u64 {
         let there_ps = self.sending.as_ref().map_or(0, |(there_ps, _)| *there_ps);
         there_ps.saturating_sub(now_ps)
@@ -139,7 +139,7 @@ impl Port {
 pub(super) struct RecirculationPorts {
     config: RecirculationConfig,
     ports: Vec<Port>,
-    /// Where the next packet goes in turn.
+    /// The port of the next packet in turn.
     next: u16,
 }
 
@@ -214,7 +214,7 @@ impl RecirculationPorts {
         Some((packet, next_ps))
     }
 
-    /// Loses all that waits or is on its way; how many packets that were.
+    /// Loses all that waits or is on its way; returns the number of packets.
     pub(super) fn lose_all(&mut self, now_ps: u64) -> u64 {
         let mut lost = 0;
         for port in &mut self.ports {

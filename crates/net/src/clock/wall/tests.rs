@@ -10,10 +10,10 @@ use engine::{Output, Packet};
 use std::net::Ipv4Addr;
 
 const MS: u64 = 1_000_000_000;
-/// What a loaded machine may take for something that should be at once.
+/// The time that a loaded machine may take for something that should be at once.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What a test puts in, what comes out when, and the bell for new frames.
+/// The frames that a test puts in, those that come out and their times, and the bell for new frames.
 #[derive(Default)]
 struct Wires {
     inbound: VecDeque<(usize, Vec<u8>)>,
@@ -317,7 +317,7 @@ fn modelled_hosts_keep_time() {
         std::thread::sleep(Duration::from_millis(5));
     }
     let (network, statistics) = clock.stop().unwrap();
-    // What is modelled has the model's times, however late the loop was.
+    // The model decides its times, however late the loop was.
     let times: Vec<u64> = (0..100).map(|k| k * MS).collect();
     assert_eq!(network.sent(stream).unwrap().sent_ps, times);
     let log = network.received(stream).unwrap();
@@ -426,7 +426,7 @@ fn an_overdue_network_stays_in_order() {
 }
 
 /// A switch whose ports 1 to 3 are interfaces 0 to 2. It swaps ports 1 and 2, and writes the time and the packet's place in
-/// its burst into it; what comes in at port 3 goes to the controller.
+/// its burst into it; frames from port 3 go to the controller.
 fn switch_on_interfaces() -> Network {
     let mut network = Network::new(1, 0);
     let mut last = (0, 0u8);
@@ -508,7 +508,7 @@ fn a_port_without_a_link_is_captured_and_fails_with_its_switch() {
         first.push(record.frame[0]);
     }
     first.sort_unstable();
-    // What left at port 2, and what came in there.
+    // The frames that left at port 2, and those that came in there.
     assert_eq!(first, [2, 3]);
 }
 

@@ -18,7 +18,7 @@ struct Pair {
     ends: [Session; 2],
     /// When, to which end, what.
     under_way: Vec<(u64, usize, Header)>,
-    /// What is sent to an end is lost.
+    /// Packets to an end are lost.
     deaf: [bool; 2],
     /// By end, when its packets were sent.
     sent_ps: [Vec<u64>; 2],

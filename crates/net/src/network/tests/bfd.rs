@@ -81,7 +81,7 @@ fn a_silent_failure_of_one_direction_is_found_by_both_ends() {
             panic!("{changes:?}");
         };
         assert_eq!((deaf.as_str(), other.as_str()), ("s2", "s1"));
-        // Between two and three intervals after the failure; what was under way arrived.
+        // Between two and three intervals after the failure; packets under way arrived.
         let after_ps = deaf_ps - at_ps;
         assert!((20 * MS..=31 * MS).contains(&after_ps), "{after_ps}");
         // The other end is told at once: 90 bytes at 10 Mb/s, and the delay.

@@ -194,7 +194,7 @@ fn a_failed_host_sends_nothing() {
         .set_node_state("h1", true, Some(4 * MS + 1))
         .unwrap();
     run_all(&mut network, MS * 10);
-    // What is not sent has no sequence number, and the schedule goes on.
+    // A packet that is not sent has no sequence number, and the schedule goes on.
     assert_eq!(network.sent(flow).unwrap().sent_ps, [0, MS, 5 * MS]);
     assert_eq!(network.received(flow).unwrap().sequence, [0, 1, 2]);
     network.set_node_state("h1", false, None).unwrap();
@@ -266,7 +266,7 @@ fn fixed_times_between_start_and_end() {
         drawn(&network, None),
         expected.map(|(us, up)| (us, link(), up))
     );
-    // What the switch saw is what happened; the end of the time came before the next failure.
+    // The switch saw what happened; the end of the time came before the next failure.
     assert_eq!(
         changes,
         expected.map(|(us, up)| (us * US, "s".to_owned(), 1, up))

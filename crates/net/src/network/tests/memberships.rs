@@ -1,4 +1,4 @@
-//! Hosts that join multicast groups at a switch that floods: what they say, what they take, and that it is the same in every run.
+//! Hosts that join multicast groups at a switch that floods: their reports and the packets that they take, the same in every run.
 
 use super::*;
 use crate::membership::group_mac;

@@ -46,7 +46,7 @@ fn send_all(network: &mut Network) {
     network.send_frame("h2", &back).unwrap();
 }
 
-/// What came, whole.
+/// The received packets, whole.
 fn received(notifications: Vec<Notification>) -> Vec<Vec<u8>> {
     let data = |n: Notification| match n.event {
         NotificationEvent::HostFrame { data } => Some(data),

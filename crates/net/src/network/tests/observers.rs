@@ -126,7 +126,7 @@ fn drops_by_reason_are_what_the_counters_say_and_results_are_the_same() {
     assert_eq!(of("s", DropReason::QueueFull), c.queue_drops);
     assert_eq!(of("s", DropReason::Mtu), c.mtu_drops);
     assert!(c.queue_drops > 0 && c.mtu_drops > 0 && c.loss_drops > 0);
-    // What was to be lost on the wire and waited when the link failed is lost at random to an observer, which was told before.
+    // A packet that was to be lost on the wire and waited when the link failed is lost at random to an observer, which was told before.
     let lost = of("s", DropReason::Loss) + of("s", DropReason::LinkDown);
     assert_eq!(lost, c.loss_drops + c.down_drops);
     let down = network.link_counters(links[0]).unwrap().a_to_b.down_drops;
