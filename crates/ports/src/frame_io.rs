@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 /// Most frames of an interface that are handed on before the others have their turn.
 const BATCH: usize = 64;
 
-/// How long not to look while traffic is dense.
+/// The time not to look while traffic is dense.
 const PAUSE: Duration = Duration::from_micros(30);
 
 /// Wake-ups closer together than this, so many in a row, make traffic dense.
@@ -69,7 +69,7 @@ impl Event {
 /// An interface, as long as it is one of the network's.
 struct Port {
     socket: PacketSocket,
-    /// Whether it was up when last looked at; what is told to the network is a change of this.
+    /// Whether it was up when last looked at; the network is told of a change of this.
     up: bool,
 }
 
@@ -178,7 +178,7 @@ impl PacketIo {
         self.ports[interface] = Some(Port { socket, up });
     }
 
-    /// Closes an interface; what went through it, if there was one. Frames that it has queued leave first.
+    /// Closes an interface; returns its counts, if there was one. Frames that it has queued leave first.
     pub fn remove(&mut self, interface: usize) -> Option<PacketCounters> {
         let mut port = self.ports.get_mut(interface)?.take()?;
         self.polled[interface + OTHER_DESCRIPTORS].fd = -1;

@@ -15,7 +15,7 @@ struct Offload {
     set: u32,
 }
 
-/// What would hand us frames that are not as they would be on a wire. Scatter-gather goes last: without it the kernel
+/// The offloads that would hand us frames that are not as they would be on a wire. Scatter-gather goes last: without it the kernel
 /// drops the segmentation offloads that have no command of their own.
 const OFFLOADS: [Offload; 6] = [
     Offload {

@@ -19,8 +19,8 @@
 //! * **A ring shared with the kernel to receive, XDP sockets to send.** Received frames come with the kernel's metadata
 //!   (unfinished checksums, VLAN tags, joined segments), which an XDP socket would lose; the ring (version 2) shows a frame
 //!   at once and costs a fifth of `recvmmsg`. Sending by an XDP socket in copy mode costs a third less than
-//!   `sendmmsg`, and needs no program in the kernel. Where it is not available, and for frames that it does not take, `sendmmsg`
-//!   remains ([`TransmitKind`] chooses). A mapped ring for sending is slower than both.
+//!   `sendmmsg`, and needs no program in the kernel. `sendmmsg` remains where it is not
+//!   available and for frames that it does not take ([`TransmitKind`] chooses). A mapped ring for sending is slower than both.
 //! * **One thread.** All packets of a switch share registers, counters and meters, and control is atomic because it
 //!   runs between bursts; a second worker would need locks on every packet.
 #![cfg(target_os = "linux")]

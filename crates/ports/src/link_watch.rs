@@ -32,7 +32,7 @@ impl LinkWatch {
     pub(crate) fn clear(&self) {
         let mut message = [0u8; 256];
         loop {
-            // SAFETY: the pointer is to as many bytes as the length says. What does not fit is cut off.
+            // SAFETY: the pointer is to as many bytes as the length says. Bytes that do not fit are cut off.
             let length = unsafe {
                 libc::recv(
                     self.fd.as_raw_fd(),

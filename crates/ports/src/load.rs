@@ -23,7 +23,7 @@ pub struct LoadReport {
     pub sent: u64,
     /// Frames that it refused.
     pub refused: u64,
-    /// How long it took.
+    /// The time that it took.
     pub elapsed: Duration,
 }
 
@@ -70,7 +70,7 @@ pub fn send_load(
         }
         socket.flush();
         sent += due.min(BURST);
-        // What comes back is nobody's, but must not fill the ring.
+        // Frames that come back are nobody's, but must not fill the ring.
         socket.receive(BURST as usize, &mut |_| {});
     }
     let counters = socket.counters();

@@ -12,7 +12,7 @@ pub(crate) struct Mapping {
     bytes: usize,
 }
 
-// SAFETY: the region belongs to this value alone; what the kernel does with it does not depend on the thread.
+// SAFETY: the region belongs to this value alone; the kernel's use of it does not depend on the thread.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
@@ -59,7 +59,7 @@ impl Mapping {
         })
     }
 
-    /// Where it begins.
+    /// Its first byte.
     pub(crate) fn address(&self) -> *mut u8 {
         self.start
     }

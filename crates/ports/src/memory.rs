@@ -1,10 +1,10 @@
-//! Memory that was freed goes back to the kernel: what a switch that serves clients asks of the C library's allocator.
+//! Memory that was freed goes back to the kernel: the setting of the C library's allocator that a switch needs that serves clients.
 //!
 //! The allocator keeps what was freed for later: it raises the size from which blocks are mapped one by one with each large block that
 //! is freed, and of many small blocks it gives nothing back while one of them is in use. A request of megabytes would leave its memory
 //! with the process. And a vector of megabytes that is no mapping of its own grows by a copy, which is a pause. It also gives threads
-//! arenas of their own, up to eight for each processor, each of which keeps memory beside the others: what one thread frees, another
-//! does not use. Other allocators than glibc's are left alone.
+//! arenas of their own, up to eight for each processor, each of which keeps memory beside the others: another thread does not
+//! use the blocks that one frees. Other allocators than glibc's are left alone.
 
 /// From this size on, a block is a mapping of its own.
 #[cfg(target_env = "gnu")]

@@ -17,7 +17,7 @@ use std::thread::JoinHandle;
 /// send, and the outer end must never be the one that refuses.
 const OUTER_MTU: u32 = 9000;
 
-/// How a veth pair that leads out of a namespace is made.
+/// The properties of a veth pair that leads out of a namespace.
 #[derive(Clone, Debug)]
 pub struct VethOptions {
     /// MAC address of the inner end; the kernel draws one if there is none.
@@ -268,7 +268,7 @@ impl Entry {
 }
 
 impl Drop for Namespace {
-    // What fails here is left to the guard.
+    // Failures here are left to the guard.
     fn drop(&mut self) {
         if !self.session.is_ours() {
             return;

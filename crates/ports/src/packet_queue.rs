@@ -46,7 +46,7 @@ impl PacketQueue {
         }
     }
 
-    /// Gives the queued frames to the kernel. What it refuses is dropped, as a full port does.
+    /// Gives the queued frames to the kernel. Frames that it refuses are dropped, as a full port does.
     pub(crate) fn send(&mut self, sent: &mut Sent) {
         let mut done = 0;
         let mut start = 0;

@@ -26,7 +26,7 @@ const RECEIVE_QUEUE_BYTES: libc::c_int = 16 << 20;
 /// Length of an Ethernet header; no interface takes less.
 const ETHERNET_BYTES: usize = 14;
 
-/// How frames leave.
+/// The system call that sends frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TransmitKind {
     /// By an XDP socket if the interface takes one, else by a packet socket.
@@ -213,7 +213,7 @@ impl PacketSocket {
         self.index
     }
 
-    /// How frames are to leave.
+    /// The system call that is to send frames.
     pub(crate) fn kind(&self) -> TransmitKind {
         self.kind
     }
@@ -262,7 +262,7 @@ impl PacketSocket {
         self.counters.rx_errors += u64::from(error.is_some_and(|error| error != 0));
     }
 
-    /// Hands on the frames that are there, at most `limit`; how many slots of the ring that were.
+    /// Hands on the frames that are there, at most `limit`; returns the number of slots of the ring that they had.
     pub fn receive(&mut self, limit: usize, deliver: &mut dyn FnMut(&[u8])) -> usize {
         let mut taken = 0;
         while taken < limit {
@@ -305,7 +305,7 @@ impl PacketSocket {
             self.counters.tx_drops += 1;
             return;
         }
-        // What the interface would refuse is refused, and counted, by the packet socket.
+        // A frame that the interface would refuse is refused, and counted, by the packet socket.
         let ordinary = frame.len() >= ETHERNET_BYTES
             && frame.len() <= (self.mtu + ETHERNET_BYTES).min(XdpTransmit::MAX_FRAME_BYTES);
         if self.xdp.is_some() && ordinary {
@@ -339,7 +339,7 @@ impl PacketSocket {
         }
     }
 
-    /// Sends what was written for XDP. If that fails, the interface is down or gone: what was written is lost, and the packet
+    /// Sends what was written for XDP. If that fails, the interface is down or gone: the written frames are lost, and the packet
     /// socket takes over until the interface is up again.
     fn send_xdp(&mut self) {
         let Some(xdp) = &mut self.xdp else { return };
@@ -354,7 +354,7 @@ impl PacketSocket {
         self.counters.count(sent);
     }
 
-    /// Gives the queued frames to the kernel. What it refuses is dropped and counted, as a full port does.
+    /// Gives the queued frames to the kernel. Frames that it refuses are dropped and counted, as a full port does.
     pub fn flush(&mut self) {
         self.send_xdp();
         if !self.queue.is_empty() {

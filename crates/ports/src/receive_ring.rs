@@ -37,7 +37,7 @@ pub(crate) fn request() -> libc::tpacket_req {
 pub(crate) struct RingFrame<'a> {
     /// [`VLAN_TAG_BYTES`] of room, then the frame, or as much of it as fits a slot.
     pub(crate) tagged: &'a mut [u8],
-    /// How long the frame is.
+    /// The length of the frame.
     pub(crate) frame_bytes: usize,
     /// The kernel's metadata about checksum and segments.
     pub(crate) header: VnetHeader,
@@ -105,7 +105,7 @@ fn parse(slot: &mut [u8], status: u32) -> Option<RingFrame<'_>> {
         (tpid, header.tp_vlan_tci)
     });
     Some(RingFrame {
-        // What is overwritten by a tag is the end of the header that has just been read.
+        // A tag overwrites the end of the header that has just been read.
         tagged: slot.get_mut(start - VLAN_TAG_BYTES..start.checked_add(captured)?)?,
         frame_bytes: header.tp_len as usize,
         header: vnet,

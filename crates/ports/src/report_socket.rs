@@ -16,7 +16,7 @@ pub const BATCH: usize = 128;
 /// The longest payload.
 const MOST_BYTES: usize = 65_535;
 
-/// Where drops are among the values of `SO_MEMINFO` (`linux/sock_diag.h`).
+/// The index of drops among the values of `SO_MEMINFO` (`linux/sock_diag.h`).
 const SK_MEMINFO_DROPS: usize = 8;
 
 /// The socket, and the packets of the last batch that nobody has taken yet.
@@ -56,7 +56,7 @@ impl ReportSocket {
         })
     }
 
-    /// Where it listens.
+    /// The address at which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -15,10 +15,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Where the lock files are. Like /run/netns it is shared by all processes that see each other's namespaces.
+/// The directory of the lock files. Like /run/netns it is shared by all processes that see each other's namespaces.
 const LOCK_DIRECTORY: &str = "/run/holdfast";
 
-/// Where `ip netns` keeps its names.
+/// The directory in which `ip netns` keeps its names.
 pub(crate) const NETNS_DIRECTORY: &str = "/run/netns";
 
 /// More processes than this do not run networks on one machine at the same time.
@@ -73,7 +73,7 @@ impl Session {
                 continue;
             };
             sweep(number)?;
-            // Those of others whose process and guard were killed. What cannot be removed is in nobody's way.
+            // Those of others whose process and guard were killed. A namespace that cannot be removed is in nobody's way.
             let _ = clean();
             let guard = start_guard(number, &lock)?;
             return Ok(Session {
@@ -160,7 +160,7 @@ fn sweep(number: u32) -> Result<(), PortError> {
         .stderr(Stdio::null())
         .status()
         .map_err(|e| PortError::io("running sh to clean up", &e))?;
-    // The status is that of the last command, which may have raced with the kernel; what counts is what is left.
+    // The status is that of the last command, which may have raced with the kernel; only the remains count.
     let left = leftovers()?.contains(&number);
     if left {
         return Err(PortError::Failed(format!(

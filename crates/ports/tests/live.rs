@@ -479,7 +479,7 @@ fn both_ways_of_sending_carry_every_length_in_order() {
             (sent.tx_frames, sent.tx_bytes),
             (got.rx_frames, got.rx_bytes)
         );
-        // What the interface would refuse is refused, alone, and nothing is too short to be counted.
+        // A frame that the interface would refuse is refused, alone, and nothing is too short to be counted.
         for bad in [vec![0; 9019], vec![], vec![0; 13]] {
             sender.send(&bad);
         }
@@ -659,7 +659,7 @@ fn dropping_removes_everything_and_ends_processes() {
         std::thread::sleep(Duration::from_millis(5));
     }
     assert!(path.exists() && interface_exists(&outer));
-    // What lives is not a leftover.
+    // The namespaces of living processes are no leftovers.
     clean().expect("clean");
     assert!(path.exists() && interface_exists(&outer));
     drop(host);

@@ -48,7 +48,7 @@ pub(crate) fn failed(error: impl std::fmt::Display) -> PyErr {
     HoldfastError::new_err(error.to_string())
 }
 
-/// What a name stands for. `what` begins the text of a refusal, as in "queueing is".
+/// The meaning of a name. `what` begins the text of a refusal, as in "queueing is".
 pub(crate) fn chosen<T, const N: usize>(
     what: &str,
     name: &str,

@@ -19,7 +19,7 @@ pub(crate) enum State {
 
 /// A network that a `Network` and its `Switch`es share.
 ///
-/// Whoever takes the lock does not hold the interpreter's, so that neither waits for the other.
+/// A thread that takes the lock does not hold the interpreter's, so that neither waits for the other.
 pub(crate) struct NetworkHandle {
     state: RwLock<State>,
     pub(crate) interfaces: Interfaces,
@@ -153,7 +153,7 @@ impl NetworkHandle {
     fn keep_counters(&self, clock: &WallClock) {
         let counters = clock.call_with_io(|network, io| {
             let io = packet_io(io).ok()?;
-            // What is about to leave counts.
+            // Frames that are about to leave count.
             io.flush();
             let numbers: Vec<usize> = network.interfaces().map(|(number, _)| number).collect();
             Some(numbers.into_iter().map(|n| (n, io.counters(n))).collect())

@@ -3,7 +3,7 @@
 //!
 //! Long calls (compiling, running, polling) let other Python threads run. A [`switch::Switch`] stands alone behind a lock or
 //! is a node of a network, which is behind one itself or on the thread of the wall clock; then what is asked of it is sent
-//! there and the answer awaited. What is handed to another thread is never a Python object, but a copy.
+//! there and the answer awaited. Another thread is never handed a Python object, but a copy.
 #![forbid(unsafe_code)]
 
 mod bench;

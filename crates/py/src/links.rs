@@ -21,7 +21,7 @@ pub(crate) fn direction(name: &str) -> PyResult<LinkDirection> {
     chosen("a direction is", name, choices)
 }
 
-/// How long something lasts: `("exponential", mean_ps)` or `("fixed", time_ps)`.
+/// A distribution of durations: `("exponential", mean_ps)` or `("fixed", time_ps)`.
 pub(crate) fn duration((distribution, ps): &(String, u64)) -> PyResult<Duration> {
     let choices = [
         ("exponential", Duration::Exponential { mean_ps: *ps }),
@@ -275,7 +275,7 @@ fn queue_of(keywords: &Keywords<'_>) -> PyResult<QueueConfig> {
     queue(keywords, QueueConfig::bytes(150_000))
 }
 
-/// Where packets of a switch wait, by name.
+/// The queues in which packets of a switch wait, by name.
 pub(crate) fn queueing(name: &str) -> PyResult<Queueing> {
     let choices = [
         ("auto", Queueing::Auto),

@@ -39,7 +39,7 @@ pub(crate) fn probe() -> BTreeMap<&'static str, (bool, String)> {
         .collect()
 }
 
-/// Removes the namespaces and interfaces that dead processes left behind; how many processes that were.
+/// Removes the namespaces and interfaces that dead processes left behind; returns the number of these processes.
 #[pyfunction]
 pub(crate) fn clean() -> PyResult<usize> {
     detached(::ports::clean).map_err(failed)

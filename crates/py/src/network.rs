@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long other Python threads and signals may have to wait for a call that takes long.
+/// The time that other Python threads and signals may have to wait for a call that takes long.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Nodes and links on one of two clocks. See :mod:`holdfast.network` for the face of it.
@@ -176,7 +176,7 @@ impl Network {
         Ok(id.0)
     }
 
-    /// How many packets a generator has made.
+    /// The number of packets that a generator has made.
     fn packets_generated(&self, generator: u32) -> PyResult<u64> {
         self.call(move |n| n.packets_generated(GeneratorId(generator)))
     }
@@ -235,7 +235,7 @@ impl Network {
         port_statistics(counters)
     }
 
-    /// How the frames of such a port leave now: ``"af_packet"`` or ``"af_xdp"``; None while the clock does not run.
+    /// The socket that sends the frames of such a port now: ``"af_packet"`` or ``"af_xdp"``; None while the clock does not run.
     fn port_io(&self, switch: String, port: u32) -> PyResult<Option<&'static str>> {
         let (_, by_xdp) = detached(|| self.handle.port(switch, port)).map_err(failed)?;
         Ok(by_xdp.map(|by_xdp| if by_xdp { "af_xdp" } else { "af_packet" }))
@@ -353,7 +353,7 @@ impl Network {
         })
     }
 
-    /// Fails or repairs a node at a time (None: now). What is inside is lost, its tables and registers are not.
+    /// Fails or repairs a node at a time (None: now). Packets inside are lost, its tables and registers are not.
     #[pyo3(signature = (node, up, at_ps=None))]
     fn set_node_state(&self, node: String, up: bool, at_ps: Option<u64>) -> PyResult<()> {
         self.call(move |n| n.set_node_state(&node, up, at_ps))
@@ -543,7 +543,7 @@ impl Network {
         })
     }
 
-    /// What a host received of a multicast group.
+    /// The packets that a host received of a multicast group.
     fn group_statistics(&self, host: String, group: &str) -> PyResult<Record> {
         let group = ip("group", group)?;
         let found = self.call(move |n| n.group_statistics(&host, group))?;
@@ -582,7 +582,7 @@ impl Network {
     }
 
     /// Says how long after a notification somebody changes the network because of it, at the earliest; ``None`` if nobody ever does. It must
-    /// be true; what is said makes runs of the virtual clock faster and changes no result. That something is said orders packets of one instant by
+    /// be true; its value makes runs of the virtual clock faster and changes no result. Its presence orders packets of one instant by
     /// the numbers of links, switches and flows, not as they were scheduled.
     fn set_reaction(&self, reaction_ps: Option<u64>) -> PyResult<()> {
         self.call(move |network| {
@@ -653,7 +653,7 @@ impl Network {
     }
 
     /// Columns of a :class:`ReceivedLog` as little-endian int64 arrays, in order of arrival. For a ping flow: the replies, as they
-    /// arrive back at the source. ``host``: what arrived there, as of a stream to a multicast address; without it, at the
+    /// arrive back at the source. ``host``: the arrivals there, as of a stream to a multicast address; without it, at the
     /// destination.
     #[pyo3(signature = (flow, *, host=None))]
     fn received(&self, flow: u32, host: Option<String>) -> PyResult<(Column, Column, Column)> {
@@ -747,7 +747,7 @@ impl Network {
     /// Says where packets of a switch wait: "auto" (in a traffic manager if the program cares, or something is said that only one
     /// does), "link" or "traffic_manager". A queue is described as in :meth:`add_link` (``queue_bytes``, ``queue_packets``,
     /// ``red``, ``mark_above``); without a description it holds what the link's would. ``recirculation``: ``ports``, the
-    /// ``rate_bps`` and ``queue`` of each, and ``spread`` ("round-robin" or "hash"). What waits in a former traffic manager is
+    /// ``rate_bps`` and ``queue`` of each, and ``spread`` ("round-robin" or "hash"). Packets in a former traffic manager are
     /// lost.
     #[pyo3(
         signature = (switch, queueing, **parameters),
@@ -846,7 +846,7 @@ impl Network {
         self.call(move |n| n.port_is_up(&node, port))
     }
 
-    /// How well the wall clock keeps up, while it runs.
+    /// The lateness and the load of the wall clock, while it runs.
     fn wall_statistics(&self) -> PyResult<Record> {
         let statistics = detached(|| match &*self.handle.read() {
             State::Running(clock) => Ok(clock.statistics()),

@@ -16,7 +16,7 @@ type Picoseconds = u128;
 /// Larger captures are for tools that do not hold them in memory.
 const MAX_FILE_BYTES: u64 = 1 << 30;
 
-/// What a file holds; not what would come out of a device or a pipe, where there may be no end. The beginning must be a capture's.
+/// The contents of a file; not those of a device or a pipe, which may have no end. The beginning must be a capture's.
 fn read_capture(path: &Path) -> io::Result<Result<Vec<u8>, String>> {
     if !std::fs::metadata(path)?.is_file() {
         return Ok(Err("this is not a regular file".into()));

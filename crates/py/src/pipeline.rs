@@ -184,7 +184,7 @@ impl Pipeline {
         Ok(Batch::of(batch))
     }
 
-    /// What a switch lacks, whose program has just been loaded, of the state that another one has with the pipeline ``old``. Raises
+    /// The state that a switch lacks whose program has just been loaded, of that of another one with the pipeline ``old``. Raises
     /// INVALID_ARGUMENT if that cannot be taken over.
     fn plan_transfer(
         &self,
@@ -200,7 +200,7 @@ impl Pipeline {
         batch.map(Batch::of).map_err(|error| refused(&error))
     }
 
-    /// Begins to answer a serialized ``ReadRequest``: what is read is of this moment, but for counts.
+    /// Begins to answer a serialized ``ReadRequest``: the state that is read is of this moment, but for counts.
     fn read(&self, switch: &Switch, request: PyBackedBytes) -> PyResult<Reading> {
         let pipeline = self.inner.clone();
         let request = detached(|| p4runtime::ReadRequest::decode(&request));
@@ -212,7 +212,7 @@ impl Pipeline {
         })
     }
 
-    /// What goes into the CPU port for a serialized ``PacketOut``.
+    /// The packet that goes into the CPU port for a serialized ``PacketOut``.
     fn packet_out(&self, message: &[u8]) -> PyResult<Vec<u8>> {
         let packet = self.inner.packet_out(message);
         packet.map_err(|error| refused(&error))
@@ -224,7 +224,7 @@ impl Pipeline {
     }
 
     /// Takes digest lists that are due, until they have ``most`` messages together: digest id and serialized ``DigestList`` of
-    /// each. What waits of digests that nobody enabled is forgotten.
+    /// each. Waiting digests that nobody enabled are forgotten.
     fn take_digests(&self, switch: &Switch, now_ns: i64, most: usize) -> PyResult<Vec<Message>> {
         let pipeline = self.inner.clone();
         let lists = switch.with(move |switch| pipeline.take_digests(switch, most))?;
@@ -272,7 +272,7 @@ impl Batch {
         locked(&self.inner).len()
     }
 
-    /// How many have been applied or refused.
+    /// The number of updates that have been applied or refused.
     #[getter]
     fn applied(&self) -> usize {
         locked(&self.inner).applied()
@@ -304,7 +304,7 @@ impl Batch {
         switch.in_steps(|switch| tidy(switch, Instant::now()).then_some(()))
     }
 
-    /// What :meth:`apply_atomic` would refuse, without the ABORTED ones. Nothing remains.
+    /// The failures that :meth:`apply_atomic` would give, without the ABORTED ones. Nothing remains.
     fn would_fail(&self, switch: &Switch) -> PyResult<Vec<Failure>> {
         let batch = self.inner.clone();
         let found = switch.with(move |switch| locked(&batch).would_fail(switch))?;
@@ -339,7 +339,7 @@ impl Reading {
         }
     }
 
-    /// How many entities were asked for, and what of them was refused so far: position, status name, message.
+    /// The number of entities that were asked for, and those refused so far: position, status name, message.
     fn failures(&self) -> (usize, Vec<Failure>) {
         let reading = locked(&self.inner);
         let (count, refused) = reading.failures();

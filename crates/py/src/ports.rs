@@ -11,7 +11,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What the network itself does not know of its interfaces, by number.
+/// The properties of interfaces that the network itself does not know, by number.
 #[derive(Default)]
 pub(crate) struct Interfaces {
     inner: Mutex<BTreeMap<usize, Interface>>,
@@ -20,7 +20,7 @@ pub(crate) struct Interfaces {
 #[derive(Clone, Copy, Default)]
 struct Interface {
     kind: TransmitKind,
-    /// While nothing is open: what went through before.
+    /// While nothing is open: the counts of before.
     counters: PacketCounters,
 }
 
@@ -150,7 +150,7 @@ impl NetworkHandle {
         Ok(counters)
     }
 
-    /// What went through a port, and whether its frames leave by XDP (unknown if the clock stands still).
+    /// The counts of a port, and whether its frames leave by XDP (unknown if the clock stands still).
     pub(crate) fn port(
         &self,
         switch: String,

@@ -72,7 +72,7 @@ impl Program {
         &self.ir
     }
 
-    /// What runs the program; the same for all switches.
+    /// The executor of the program; the same for all switches.
     fn executor(&self, kind: ExecutorKind) -> Result<Arc<dyn Executor>, String> {
         match kind {
             ExecutorKind::Jit => self
@@ -100,7 +100,7 @@ impl Program {
     }
 }
 
-/// What came of a compilation, in pieces that do not depend on each other.
+/// The outcome of a compilation, in pieces that do not depend on each other.
 struct Compilation {
     compiled: Option<compile::Compiled>,
     diagnostics: Vec<Diagnostic>,

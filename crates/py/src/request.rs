@@ -1,4 +1,4 @@
-//! Python's numbers to updates of table entries; how those are made is crate `p4runtime`'s business.
+//! Python's numbers to updates of table entries; crate `p4runtime` makes those.
 
 use p4runtime::{ActionShape, Given, Match, Named, Number, Slot};
 use pyo3::exceptions::PyValueError;
@@ -16,8 +16,8 @@ pub(crate) struct EntryEncoder {
 
 #[pymethods]
 impl EntryEncoder {
-    /// ``fields``: name, id, width in bits and match kind; ``actions``: name, id and parameters, which are name, id and width. What has
-    /// several names is there with each of them.
+    /// ``fields``: name, id, width in bits and match kind; ``actions``: name, id and parameters, which are name, id and width. One with
+    /// several names is there under each of them.
     #[new]
     fn new(
         table_id: u32,
@@ -99,7 +99,7 @@ impl EntryEncoder {
     }
 }
 
-/// What a name means.
+/// The object with a name.
 fn called<T>(name: &Bound<'_, PyAny>, find: impl FnOnce(&str) -> Option<T>) -> Option<T> {
     find(name.cast::<PyString>().ok()?.to_str().ok()?)
 }

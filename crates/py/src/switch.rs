@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Where a switch lives.
+/// The place of a switch.
 enum Home {
     /// By itself.
     Alone(Box<Mutex<engine::Switch>>),
@@ -256,7 +256,7 @@ impl Switch {
         }
     }
 
-    /// Runs one packet; what comes out of which port, in order. Only on a switch that stands alone.
+    /// Runs one packet; returns its outputs with their ports, in order. Only on a switch that stands alone.
     #[pyo3(signature = (port, packet, now_ps=0))]
     fn process(&self, port: u32, packet: &[u8], now_ps: u64) -> PyResult<Vec<(u32, Vec<u8>)>> {
         self.alone()?;
@@ -271,7 +271,7 @@ impl Switch {
         })
     }
 
-    /// Like :meth:`process` on the interpreter; what happened, as JSON or as indented text, with every assignment to a variable if
+    /// Like :meth:`process` on the interpreter; the trace, as JSON or as indented text, with every assignment to a variable if
     /// ``assignments``. Tables and registers are used as they are.
     #[pyo3(signature = (port, packet, now_ps=0, *, text=false, assignments=false))]
     fn trace(

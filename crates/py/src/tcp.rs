@@ -216,7 +216,7 @@ fn recovery(name: &str, preset: Recovery) -> PyResult<Recovery> {
     chosen("recovery must be", name, choices)
 }
 
-/// What a client writes, from its name and numbers.
+/// The pattern of a client's writes, from its name and numbers.
 pub(crate) fn application(
     kind: &str,
     bytes: u64,

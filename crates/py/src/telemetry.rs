@@ -108,7 +108,7 @@ impl ReportSocket {
             .map_err(failed)
     }
 
-    /// Where it listens.
+    /// The port at which it listens.
     #[getter]
     fn port(&self) -> u16 {
         self.0.address().port()
@@ -120,7 +120,7 @@ impl ReportSocket {
     }
 }
 
-/// What is kept of reports.
+/// The tables of a collector.
 #[pyclass(module = "holdfast._core")]
 pub(crate) struct ReportCollector(Collector);
 

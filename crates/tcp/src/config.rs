@@ -9,7 +9,7 @@ const SECOND_PS: u64 = 1_000_000_000_000;
 /// Choices for one end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Payload bytes per segment: what this end offers, and the most that it sends. Options come on top.
+    /// Payload bytes per segment: the size that this end offers, and the most that it sends. Options come on top.
     pub mss: u32,
     /// Initial window in segments (RFC 6928: 10; RFC 3390: 2 to 4).
     pub initial_window_segments: u32,
@@ -19,14 +19,14 @@ pub struct Config {
     pub initial_ssthresh_bytes: Option<u64>,
     /// The congestion control algorithm.
     pub congestion: Congestion,
-    /// How the window grows under [`Congestion::NewReno`], and in every algorithm's slow start.
+    /// The growth of the window under [`Congestion::NewReno`], and in every algorithm's slow start.
     pub increase: Increase,
-    /// What ends the first slow start when the round trip grows. It needs a measurement for every acknowledgment: selective
+    /// The condition that ends the first slow start when the round trip grows. It needs a measurement for every acknowledgment: selective
     /// acknowledgments or timestamps.
     pub hystart: Option<HyStart>,
     /// The base of a reduction of the window.
     pub reduction: Reduction,
-    /// How lost segments are found and sent again.
+    /// The algorithm that finds lost segments and sends them again.
     pub recovery: Recovery,
     /// Duplicate acknowledgments that mean a loss (RFC 5681: 3).
     pub duplicate_threshold: u32,
@@ -50,16 +50,16 @@ pub struct Config {
     pub timestamps: bool,
     /// One step of the timestamps' clock (RFC 7323: 1 ms to 1 s).
     pub timestamp_tick_ps: u64,
-    /// What was received in order counts as read at once. Otherwise [`crate::Connection::read`] says so, and the window closes
+    /// Data received in order count as read at once. Otherwise [`crate::Connection::read`] says so, and the window closes
     /// meanwhile.
     pub reads_at_once: bool,
     /// Timeouts in a row after which the connection is given up.
     pub timeout_limit: u32,
-    /// How long TIME-WAIT lasts: twice the maximum segment lifetime.
+    /// The duration of TIME-WAIT: twice the maximum segment lifetime.
     pub time_wait_ps: u64,
 }
 
-/// How the first slow start ends before the queue overflows.
+/// The end of the first slow start, before the queue overflows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HyStart {
     /// HyStart++ (RFC 9406): a round trip that grew from one round to the next slows the growth down, and five such rounds end it.
@@ -135,7 +135,7 @@ impl Cubic {
     };
 }
 
-/// How slow start and congestion avoidance count.
+/// The counting of slow start and congestion avoidance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Increase {
     /// By acknowledgments: one segment each in slow start, `mss * mss / cwnd` each later.
@@ -250,7 +250,7 @@ pub enum ExitWindow {
 /// The retransmission timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RtoConfig {
-    /// How the timeout follows the round-trip time.
+    /// The rule by which the timeout follows the round-trip time.
     pub estimator: Estimator,
     /// Clock granularity (G), or the length of a tick.
     pub granularity_ps: u64,
@@ -262,7 +262,7 @@ pub struct RtoConfig {
     pub initial_ps: u64,
 }
 
-/// How the timeout follows the round-trip time.
+/// The rule by which the timeout follows the round-trip time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Estimator {
     /// RFC 6298 with the driver's clock.
@@ -337,7 +337,7 @@ impl Config {
     /// [`NewReno::NS2_2001`]; no delayed acknowledgments, limited transmit,
     /// window validation, restart after idle times, or Nagle.
     ///
-    /// What differs still: there the clock's phase is random, window arithmetic is on floating packets, and nothing is ever given
+    /// Differences remain: there the clock's phase is random, window arithmetic is on floating packets, and nothing is ever given
     /// up. `benches/ns2_agreement.py` compares them.
     pub fn ns2_2001(mss: u32) -> Config {
         Config {

@@ -269,7 +269,7 @@ impl Connection {
         self.time_wait_at_ps = NEVER_PS;
     }
 
-    // What leaves.
+    // Segments that leave.
 
     /// The next segment to send, if one may be sent now.
     pub fn next_segment(&mut self, now_ps: u64) -> Option<Segment> {
@@ -299,7 +299,7 @@ impl Connection {
             return Some(self.data_segment(now_ps, transmission));
         }
         if self.probe_due {
-            // An old number without data: whatever the window is, it must be answered.
+            // An old number without data: such a probe must be answered with any window.
             self.probe_due = false;
             let before = self.sender.una - 1;
             return Some(self.segment(now_ps, before));
@@ -420,7 +420,7 @@ impl Connection {
         })
     }
 
-    // What arrives.
+    // Segments that arrive.
 
     /// Takes in a segment of the other end. A closed end ignores it; to answer what belongs to no connection is the driver's choice.
     pub fn receive(&mut self, now_ps: u64, segment: &Segment) {
@@ -613,7 +613,7 @@ impl Connection {
         if segment.has(Flags::RST) {
             return;
         }
-        // What is sent again because our acknowledgment was lost has a newer timestamp; echoing that of the first copy would
+        // A segment that is sent again because our acknowledgment was lost has a newer timestamp; echoing that of the first copy would
         // measure the sender's patience.
         if let Some(timestamps) = segment.options.timestamps
             && self.agreed.timestamps

@@ -16,7 +16,7 @@ impl IntervalSet {
         mut new: impl FnMut(u64, u64),
     ) -> (u64, u64) {
         debug_assert!(start < end);
-        // What most often happens: the last interval grows, or nothing is new.
+        // The most frequent case: the last interval grows, or nothing is new.
         let first = match self.intervals.last() {
             Some(&(_, last_end)) if last_end < start => self.intervals.len(),
             _ => self

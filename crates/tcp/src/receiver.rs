@@ -136,7 +136,7 @@ impl Receiver {
     /// The header's window field, and from now on the edge that holds.
     pub(crate) fn offer(&mut self, scaled: bool) -> u16 {
         let shift = if scaled { self.shift } else { 0 };
-        // What was offered is not taken back (RFC 9293, 3.8.6), but for what scaling rounds away.
+        // An offered window is not taken back (RFC 9293, 3.8.6), but for the bytes that scaling rounds away.
         let window = self
             .window()
             .max(self.offered_edge.saturating_sub(self.nxt));
@@ -239,7 +239,7 @@ impl Receiver {
         self.recent[0] = start;
     }
 
-    /// A segment outside of the window; what of it lies before it was received before.
+    /// A segment outside of the window; its part before the window was received before.
     pub(crate) fn old(&mut self, start: u64, end: u64, statistics: &mut Statistics) {
         self.note_duplicate(start, end.min(self.nxt), statistics);
     }

@@ -11,7 +11,7 @@ use crate::rtt::RttEstimator;
 use crate::statistics::Statistics;
 use wire::int::PathLoad;
 
-/// Where the sender is between losses.
+/// The state of the sender between losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// No loss is known.
@@ -225,7 +225,7 @@ impl Sender {
         }
     }
 
-    // What leaves.
+    // Segments that leave.
 
     /// The next part of the stream to send.
     pub(crate) fn next(&mut self, now_ps: u64) -> Option<Transmission> {
@@ -289,7 +289,7 @@ impl Sender {
         }
     }
 
-    /// What goes into less room than a segment wants: enough that it is no silly window (RFC 9293, 3.8.6.2.1), or nothing, and
+    /// The bytes that go into less room than a segment wants: enough that it is no silly window (RFC 9293, 3.8.6.2.1), or nothing, and
     /// the persist timer watches.
     fn squeezed(&mut self, now_ps: u64, room: u64) -> Option<(u64, bool)> {
         if room > 0 && room >= self.mss.min(self.peer_window_max / 2) {
@@ -384,7 +384,7 @@ impl Sender {
         }
     }
 
-    // What an acknowledgment means.
+    // The effects of an acknowledgment.
 
     /// New data is acknowledged, `una < report.ack <= max`, where segments are not tracked.
     pub(crate) fn acknowledge(&mut self, now_ps: u64, report: &Report<'_>) {
@@ -464,7 +464,7 @@ impl Sender {
     /// The same where `flight` bytes were in flight before the loss was noticed.
     pub(crate) fn reduction_base_of(&self, flight: u64) -> Loss {
         let from_bytes = match self.config.reduction {
-            // RFC 5681, 3.2, step 2: without what limited transmit added. What arrived out of order still counts.
+            // RFC 5681, 3.2, step 2: without what limited transmit added. Segments that arrived out of order still count.
             Reduction::FlightSize => {
                 let outstanding = self.outstanding();
                 let sent_before = outstanding - self.limited_bytes.min(outstanding);
@@ -622,7 +622,7 @@ impl Sender {
         let inflation = std::mem::take(&mut self.inflation);
         let mut loss = self.reduction_base();
         if self.config.reduction == Reduction::FlightSize {
-            // What recovery let out because duplicates told that as much had left is not in flight as well. Counted, the threshold
+            // Segments that recovery let out because duplicates told that as many had left are not in flight too. Counted, the threshold
             // would be above any window that the path ever carried, and each slow start would overshoot anew (RFC 5681, 3.1:
             // "no more than" equation 4).
             loss.from_bytes = loss.from_bytes.saturating_sub(inflation.max(0) as u64);

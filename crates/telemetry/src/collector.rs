@@ -1,5 +1,4 @@
-//! The collector: what it keeps beside flows, and its limits. Of output ports and reporters, what comes beyond the limit is counted and
-//! not kept.
+//! The collector: its tables beside that of flows, and their limits. Output ports and reporters beyond the limit are counted and not kept.
 
 use crate::{Flows, Rows};
 use std::collections::BTreeMap;
@@ -17,7 +16,7 @@ const SEQUENCES: u32 = 1 << 22;
 /// A number that is so little behind the expected one is of a report that was overtaken.
 const REORDERED: u32 = 1 << 12;
 
-/// How much is kept.
+/// The limits of the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Flows.
@@ -50,7 +49,7 @@ pub struct HopState {
     pub latency_max: u32,
     /// The last.
     pub latency_last: Option<u32>,
-    /// How many are in each of [`LATENCY_BUCKETS`], and beyond.
+    /// The number of packets in each of [`LATENCY_BUCKETS`], and beyond.
     pub latency_buckets: [u64; LATENCY_BUCKETS.len() + 1],
     /// The queue of the last packet that told one.
     pub queue_last: Option<u32>,

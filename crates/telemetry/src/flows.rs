@@ -14,7 +14,7 @@ pub struct FlowState {
     pub last_ns: u64,
     /// Its nodes, the first one first; of nodes that report one by one those that have reported.
     pub path: Vec<u32>,
-    /// How often the path has changed.
+    /// The number of times that the path has changed.
     pub path_changes: u64,
     /// Sum over the nodes of the last report with a whole path; none if one of them is unknown.
     pub latency_last: Option<u64>,
@@ -57,7 +57,7 @@ impl Flows {
         }
     }
 
-    /// How many there are.
+    /// The number of flows.
     pub fn len(&self) -> usize {
         self.by_turn.len()
     }

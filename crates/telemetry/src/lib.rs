@@ -1,4 +1,4 @@
-//! `telemetry`: what a collector keeps of telemetry reports. [`Collector`] has flows with their paths and latencies, output ports with
+//! `telemetry`: the collector's data of telemetry reports. [`Collector`] has flows with their paths and latencies, output ports with
 //! their queues, drops, and counts; [`Rows`] are the hops of all reports as columns, until somebody takes them.
 //!
 //! It deliberately knows no sockets, clocks and files: payloads come in with the time of their arrival. The format is `wire::report`'s.

@@ -32,7 +32,7 @@ pub const COLUMNS: [&str; 25] = [
     "buffer_occupancy",
 ];
 
-/// What is not known, in a column.
+/// An unknown value, in a column.
 pub const NONE: u64 = u64::MAX;
 
 /// Columns of 64-bit integers, little-endian, and the flows that they name.
@@ -40,12 +40,12 @@ pub const NONE: u64 = u64::MAX;
 pub struct Rows {
     columns: [Vec<u8>; COLUMNS.len()],
     flows: Vec<FlowKey>,
-    // Where a flow is. Never iterated.
+    // The index of a flow. Never iterated.
     places: HashMap<FlowKey, u64>,
 }
 
 impl Rows {
-    /// How many there are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.columns[0].len() / 8
     }

@@ -69,7 +69,7 @@ impl Diagnostic {
 pub struct View<'a>(&'a [u8]);
 
 impl<'a> View<'a> {
-    /// Checks version, length, and what section 6.8.6 wants of every packet; what follows that length is cut off. One with authentication
+    /// Checks version, length, and what section 6.8.6 wants of every packet; bytes behind that length are cut off. One with authentication
     /// is refused, as nobody here has a key.
     pub fn new(bytes: &'a [u8]) -> Result<View<'a>, Error> {
         if bytes.len() < Header::LEN {
@@ -99,7 +99,7 @@ impl<'a> View<'a> {
         is_final: bool = bytes[1] & FINAL != 0;
         /// Whether the sender is in demand mode.
         is_demand: bool = bytes[1] & DEMAND != 0;
-        /// How many of the sender's packets may be missing.
+        /// The number of the sender's packets that may be missing.
         detect_mult: u8 = bytes[2];
         /// The sender's session.
         my_discriminator: u32 = u32_at(bytes, 4);

@@ -73,7 +73,7 @@ pub fn mark(frame: &mut [u8]) -> bool {
     true
 }
 
-/// Where an IP header begins.
+/// The offset of an IP header.
 enum IpHeader {
     V4(usize),
     V6(usize),

@@ -54,7 +54,7 @@ const RATES_BPS: [u64; 16] = [
     0,
 ];
 
-/// What the headers are for.
+/// The purpose of the headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Nodes push their load.
@@ -166,14 +166,14 @@ impl PathLoad {
     }
 }
 
-/// INT headers as values. What they had of E and M flags and of remaining hops is no longer of interest at their end.
+/// INT headers as values. Their E and M flags and remaining hops are no longer of interest at their end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Telemetry {
-    /// What they are for.
+    /// Their purpose.
     pub kind: Kind,
     /// The packet's DSCP without INT.
     pub dscp: u8,
-    /// What they carry.
+    /// The load that they carry.
     pub load: PathLoad,
 }
 

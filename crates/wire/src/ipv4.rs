@@ -16,8 +16,8 @@ pub const PROTOCOL_UDP: u8 = 17;
 pub struct View<'a>(&'a [u8]);
 
 impl<'a> View<'a> {
-    /// Checks version and lengths, not the checksum ([`Header::parse`] does). What follows the total length (Ethernet's
-    /// padding) is cut off.
+    /// Checks version and lengths, not the checksum ([`Header::parse`] does). Bytes behind the total length (Ethernet's
+    /// padding) are cut off.
     pub fn new(bytes: &'a [u8]) -> Result<View<'a>, Error> {
         at_least(bytes, Header::MIN_LEN)?;
         if bytes[0] >> 4 != 4 {

@@ -14,7 +14,7 @@ pub const NEXT_HEADER_ICMPV6: u8 = 58;
 pub struct View<'a>(&'a [u8]);
 
 impl<'a> View<'a> {
-    /// Checks version and length; the header has no checksum. What follows the payload (Ethernet's padding) is cut off.
+    /// Checks version and length; the header has no checksum. Bytes behind the payload (Ethernet's padding) are cut off.
     pub fn new(bytes: &'a [u8]) -> Result<View<'a>, Error> {
         at_least(bytes, Header::LEN)?;
         if bytes[0] >> 4 != 6 {

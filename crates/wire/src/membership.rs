@@ -7,7 +7,7 @@ use crate::{Error, at_least, u16_at};
 pub trait GroupAddress: Copy + Ord + std::fmt::Debug {
     /// Bytes of an address.
     const LEN: usize;
-    /// Where the group is in a message that names one.
+    /// The offset of the group in a message that names one.
     const GROUP_AT: usize;
     /// The latest version.
     const LATEST: u8;
@@ -19,17 +19,17 @@ pub trait GroupAddress: Copy + Ord + std::fmt::Debug {
     const OLD_REPORTS: &'static [(u8, u8)];
     /// Message type of a leave.
     const LEAVE: u8;
-    /// Where general queries go.
+    /// The destination of general queries.
     const ALL_HOSTS: Self;
-    /// Where leaves go.
+    /// The destination of leaves.
     const ALL_ROUTERS: Self;
-    /// Where reports of the latest version go.
+    /// The destination of reports of the latest version.
     const REPORT_LISTENERS: Self;
     /// The unit of the time of a query.
     const UNIT_MS: u32;
     /// Bits of the mantissa of that time.
     const MANTISSA_BITS: u32;
-    /// What a query of version 1 stands for, if it has no time.
+    /// The time that a query of version 1 stands for, as it has none.
     const TIMELESS_MS: Option<u32>;
     /// From that many bytes.
     fn read(bytes: &[u8]) -> Self;
@@ -73,10 +73,10 @@ impl RecordKind {
     ];
 }
 
-/// What a report says of a group.
+/// A report's statement about a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record<A> {
-    /// What the sources are.
+    /// The meaning of the sources.
     pub kind: RecordKind,
     /// The group.
     pub group: A,
@@ -158,7 +158,7 @@ fn sources_at<A: GroupAddress>(bytes: &[u8], offset: usize, count: usize) -> Res
 }
 
 impl<A: GroupAddress> Message<A> {
-    /// Where the message is sent to.
+    /// The destination of the message.
     pub fn destination(&self) -> A {
         match self {
             Message::Query(query) => query.group.unwrap_or(A::ALL_HOSTS),

@@ -58,7 +58,7 @@ impl fmt::Display for Malformed {
     }
 }
 
-/// How a domain marks packets with INT headers: by the DSCP, under its mask, or by the UDP port.
+/// The marks of a domain's packets with INT headers: the DSCP, under its mask, or the UDP port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Indicators {
     /// The DSCP.
@@ -96,12 +96,12 @@ pub struct Hop {
     pub buffer: Option<Occupancy>,
 }
 
-/// How full a queue or buffer was.
+/// The occupancy of a queue or buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occupancy {
     /// Its number.
     pub id: u8,
-    /// What it held, 24 bits.
+    /// Its contents, 24 bits.
     pub occupancy: u32,
 }
 
@@ -114,7 +114,7 @@ fn words(bits: u16) -> usize {
 }
 
 impl Hop {
-    /// What the node tells, in the order of the fields.
+    /// The values that the node tells, in the order of the fields.
     pub fn values(&self) -> [Option<u64>; 13] {
         [
             self.node_id.map(u64::from),
@@ -133,7 +133,7 @@ impl Hop {
         ]
     }
 
-    /// Metadata in the order of its bits; what is behind that of the known ones does not matter, and what is missing is unknown.
+    /// Metadata in the order of its bits; bytes behind those of the known ones do not matter, and missing ones are unknown.
     fn read(bits: u16, mut bytes: &[u8]) -> Hop {
         let mut word = || match bytes.split_first_chunk() {
             Some((first, rest)) => {
@@ -200,7 +200,7 @@ pub struct FlowKey {
     pub destination_port: u16,
 }
 
-/// How nodes of a domain report.
+/// The way in which nodes of a domain report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// The packet collects metadata.
@@ -228,7 +228,7 @@ pub struct Embedded<'a> {
     pub mtu_exceeded: bool,
     /// The report holds less than the shim announces.
     pub cut: bool,
-    /// What is below the whole hops: domain-specific metadata of the source.
+    /// The bytes below the whole hops: domain-specific metadata of the source.
     pub source_only: &'a [u8],
     stack: &'a [u8],
     // Not zero.
@@ -310,7 +310,7 @@ pub struct Report<'a> {
     pub drop_queue: Option<u8>,
     /// The domain of the metadata.
     pub domain_id: u16,
-    /// What is known of the packet.
+    /// The packet, as far as it is known.
     pub packet: Inner<'a>,
 }
 
@@ -498,7 +498,7 @@ impl<'a> Inner<'a> {
         ))
     }
 
-    /// What is behind the IP header.
+    /// Reads the bytes behind the IP header.
     fn read_l4(
         bytes: &'a [u8],
         mut flow: FlowKey,

@@ -10,7 +10,7 @@ use crate::{Address, Error, at_least, fields, u16_at};
 pub struct View<'a>(&'a [u8]);
 
 impl<'a> View<'a> {
-    /// Checks the length field; what follows that length is cut off.
+    /// Checks the length field; bytes behind that length are cut off.
     pub fn new(bytes: &'a [u8]) -> Result<View<'a>, Error> {
         at_least(bytes, Header::LEN)?;
         let len = usize::from(u16_at(bytes, 4));

@@ -188,7 +188,7 @@ impl Bbr {
 
     fn phase_is_over(&self, window: &Window, sample: &Sample) -> bool {
         let elapsed = sample.now_ps.saturating_sub(self.cycle_at_ps) > self.rtprop_ps;
-        // What was in flight before this acknowledgment.
+        // The bytes in flight before this acknowledgment.
         let flight = sample.flight_bytes + sample.delivered_bytes;
         match self.pacing_gain {
             UNIT => elapsed,

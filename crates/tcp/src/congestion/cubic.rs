@@ -138,7 +138,7 @@ impl Epoch {
     }
 }
 
-/// How long the curve takes to rise by so many bytes to its flat point (K; RFC 9438, figure 2).
+/// The time in which the curve rises by so many bytes to its flat point (K; RFC 9438, figure 2).
 fn plateau_seconds(below: u64, mss: u64) -> f64 {
     // In microseconds: the cube root of below / mss / 0.4 * 10^18.
     let cube = u128::from(below) * 2_500_000_000_000_000_000 / u128::from(mss.max(1));

@@ -13,7 +13,7 @@ use wire::int::PathLoad;
 
 const PS_PER_MICROSECOND: f64 = 1e6;
 const PS_PER_SECOND: f64 = 1e12;
-/// Half of the range of a hop's clock: what is older than this is an echo that another one overtook.
+/// Half of the range of a hop's clock: a time older than this is an echo that another one overtook.
 const HALF_CLOCK_US: u32 = 1 << 23;
 
 /// The state of Algorithm 1.

@@ -70,7 +70,7 @@ impl Loss {
     }
 }
 
-/// What an acknowledgment says of congestion marks.
+/// The congestion marks of an acknowledgment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mark {
     /// Bytes newly acknowledged.
@@ -140,7 +140,7 @@ pub(crate) trait Control {
     /// The handshake is complete; it measured `rtt_ps` (0 if unknown).
     fn on_established(&mut self, _window: &Window, _now_ps: u64, _rtt_ps: u64) {}
 
-    /// What an acknowledgment says of marks, if both ends have ECN; before the window changes because of it.
+    /// Takes the marks of an acknowledgment, if both ends have ECN; before the window changes because of it.
     fn on_mark(&mut self, _mark: &Mark) {}
     /// An acknowledgment echoed the loads of the path's links.
     fn on_echo(&mut self, _window: &mut Window, _echo: &Echo<'_>) {}

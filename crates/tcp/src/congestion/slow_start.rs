@@ -221,7 +221,7 @@ impl Classic {
 mod tests {
     use super::*;
 
-    /// Runs rounds of 20 acknowledgments with these round trips; where slow start ended, if it did.
+    /// Runs rounds of 20 acknowledgments with these round trips; returns the one at which slow start ended, if it did.
     fn ends_after(rtts_ms: impl IntoIterator<Item = u64>) -> Option<usize> {
         ends(HyStart::PlusPlus, rtts_ms, 5_000)
     }

@@ -103,7 +103,7 @@ impl Sender {
         (quarters * (self.rtt.min_ps() / 4)).min(self.rtt.srtt_ps())
     }
 
-    /// How long after its sending a segment is missed.
+    /// The time after its sending at which a segment is missed.
     pub(super) fn rack_patience_ps(&self) -> u64 {
         self.tracking.rack.rtt_ps + self.tracking.rack.window_ps
     }
@@ -122,7 +122,7 @@ impl Sender {
         self.reorder_at_ps = due_ps.unwrap_or(NEVER_PS);
     }
 
-    /// The reordering timer expired: what was waited for is lost.
+    /// The reordering timer expired: the segments that it waited for are lost.
     pub(crate) fn on_reorder_timer(&mut self, now_ps: u64) {
         self.reorder_at_ps = NEVER_PS;
         let flight = self.flight();

@@ -56,7 +56,7 @@ impl Rate {
     }
 }
 
-/// Proportional rate reduction: what was delivered and sent in this recovery.
+/// Proportional rate reduction: the bytes delivered and sent in this recovery.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Proportional {
     delivered: u64,
@@ -87,7 +87,7 @@ pub(crate) struct Report<'a> {
     pub(crate) echo_rtt_ps: Option<u64>,
     /// It echoes congestion.
     pub(crate) echoes: bool,
-    /// It has no data, FIN or new window: what RFC 5681 calls a duplicate if it acknowledges nothing new.
+    /// It has no data, FIN or new window: a duplicate of RFC 5681 if it acknowledges nothing new.
     pub(crate) is_bare: bool,
 }
 
@@ -315,7 +315,7 @@ impl Sender {
             self.restart_timer(now_ps);
             self.schedule_probe(now_ps);
         } else if self.tracking.scoreboard.has_sacked() {
-            // What is missing is known without a probe.
+            // Missing segments are known without a probe.
             self.probe_at_ps = crate::NEVER_PS;
         }
     }
@@ -425,14 +425,14 @@ impl Sender {
         }
     }
 
-    /// The timeout's part where segments are tracked: what is not known to have arrived is lost.
+    /// The timeout's part where segments are tracked: all segments not known to have arrived are lost.
     pub(crate) fn lose_everything(&mut self, now_ps: u64) {
         if self.tracking.scoreboard.reneges() {
             self.tracking.scoreboard.forget_sacked();
         }
         let una = self.una;
         let patience_ps = match self.recovery {
-            // RFC 8985, 6.3: what was sent just now may still arrive.
+            // RFC 8985, 6.3: segments sent just now may still arrive.
             Recovery::RackTlp { .. } => self.rack_patience_ps(),
             _ => 0,
         };

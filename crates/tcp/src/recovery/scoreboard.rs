@@ -82,7 +82,7 @@ pub(crate) struct Delivery {
     pub(crate) highest: u64,
     /// A segment that was sent once arrived after one behind it.
     pub(crate) reordered: bool,
-    /// A segment that was sent more than once is among them: what was acknowledged with it may have waited for it.
+    /// A segment that was sent more than once is among them: segments acknowledged with it may have waited for it.
     pub(crate) repeated: bool,
 }
 
@@ -199,7 +199,7 @@ impl Scoreboard {
         if let Some(mut record) = self.records.front().copied()
             && record.start < una
         {
-            // A part of a segment: what remains keeps its marks.
+            // A part of a segment: the remainder keeps its marks.
             self.discount(&record, una - record.start);
             if !record.is_sacked() {
                 delivery.bytes += una - record.start;

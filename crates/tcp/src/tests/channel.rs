@@ -60,7 +60,7 @@ impl Way {
 }
 
 impl Way {
-    /// The load of the link when the segment that passed last leaves: what waited in front of it stands for what waits behind it.
+    /// The load of the link when the segment that passed last leaves: the queue in front of it stands for the queue behind it.
     fn load(&self, now_ps: u64, code: u8) -> PathLoad {
         let wait_ps = self.free_at_ps - now_ps;
         let queue = u128::from(wait_ps) * u128::from(self.bytes_per_second) / u128::from(SECOND);

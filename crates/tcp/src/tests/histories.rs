@@ -195,7 +195,7 @@ proptest! {
             channel.step(100_000 * SECOND);
         }
         channel.ends[1].close();
-        // What the other end gets: all, or what had left when the application stopped.
+        // The data that the other end gets: all, or those that had left when the application stopped.
         let mut sent = bytes.0;
         let (mut steps, mut read) = (0, [0; 2]);
         while channel.step(100_000 * SECOND) {
