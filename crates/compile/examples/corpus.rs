@@ -65,7 +65,7 @@ fn includes_v1model(path: &Path) -> bool {
         .any(|line| line.contains("#include") && line.contains("v1model.p4"))
 }
 
-/// What is wrong, each after a tab.
+/// The errors, each after a tab.
 fn errors(outcome: &Outcome) -> String {
     let errors = outcome.diagnostics.iter().filter(|d| d.is_error());
     errors

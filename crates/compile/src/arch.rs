@@ -34,7 +34,7 @@ pub(crate) struct Pipeline {
     pub blocks: Vec<Instance>,
 }
 
-/// Finds the blocks. What is found instead is an error, or the warning that there is no `main`.
+/// Finds the blocks. Anything else is an error, or the warning that there is no `main`.
 pub(crate) fn recognise(module: &Module) -> Result<Pipeline, Box<Diagnostic>> {
     let main = module
         .instances

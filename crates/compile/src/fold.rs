@@ -63,7 +63,7 @@ pub fn to_u32(value: &BigInt) -> Option<u32> {
     u32::try_from(value).ok()
 }
 
-/// What is wrong with an operation on constants.
+/// The error of an operation on constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FoldError {
     /// Division or modulo by zero.

@@ -66,15 +66,15 @@ pub struct Var {
     pub name: Arc<str>,
     /// Its type.
     pub ty: Ty,
-    /// What it is.
+    /// Its kind.
     pub kind: VarKind,
     /// Its annotations.
     pub annotations: Rc<[Annotation]>,
-    /// Where it is declared.
+    /// Its declaration.
     pub span: Span,
 }
 
-/// What a [`Var`] is.
+/// The kind of a [`Var`].
 #[derive(Clone, Debug)]
 pub enum VarKind {
     /// A local variable.
@@ -103,7 +103,7 @@ pub struct Function {
     pub name: Arc<str>,
     /// Its parameters.
     pub params: Vec<VarId>,
-    /// What it returns.
+    /// The type of its result.
     pub ret: Ty,
     /// Its body.
     pub body: Rc<[Stmt]>,
@@ -120,13 +120,13 @@ pub struct Action {
     pub global: bool,
     /// All parameters.
     pub params: Vec<VarId>,
-    /// How many of them, from the front, have a direction.
+    /// The number of them, from the front, that have a direction.
     pub directed: usize,
-    /// What a call needs to know.
+    /// The signature for calls.
     pub sig: Rc<FnSig>,
     /// Its body.
     pub body: Rc<[Stmt]>,
-    /// Where it is declared.
+    /// Its declaration.
     pub span: Span,
 }
 
@@ -141,11 +141,11 @@ pub struct Block {
     pub annotations: Rc<[Annotation]>,
     /// Its parameters.
     pub params: Vec<VarId>,
-    /// What an `apply` needs to know.
+    /// The signature for `apply`.
     pub sig: Rc<FnSig>,
     /// The constructor's parameters.
     pub constructor_params: Vec<VarId>,
-    /// What an instantiation needs to know.
+    /// The signature for instantiations.
     pub constructor: Rc<FnSig>,
     /// Local declarations in order.
     pub locals: Vec<Local>,
@@ -153,7 +153,7 @@ pub struct Block {
     pub apply: Rc<[Stmt]>,
     /// The states of a parser; the first is `start`.
     pub states: Vec<State>,
-    /// Where it is declared.
+    /// Its declaration.
     pub span: Span,
 }
 
@@ -177,11 +177,11 @@ pub struct State {
     pub body: Vec<Stmt>,
     /// Its transition.
     pub transition: Transition,
-    /// Where it stands.
+    /// Its place in the source.
     pub span: Span,
 }
 
-/// Where a state goes.
+/// The next state of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// The state with this position in [`Block::states`].
@@ -257,7 +257,7 @@ pub struct Table {
     pub implementation: Option<Resource>,
     /// `support_timeout`
     pub support_timeout: bool,
-    /// Where it is declared.
+    /// Its declaration.
     pub span: Span,
 }
 
@@ -275,7 +275,7 @@ pub struct Resource {
 pub struct TableKey {
     /// The value.
     pub expr: Expr,
-    /// How it is matched.
+    /// Its match kind.
     pub match_kind: ir::MatchKind,
     /// The control-plane name.
     pub name: String,
@@ -307,7 +307,7 @@ pub struct TableEntry {
     pub action: usize,
     /// One argument per parameter without direction.
     pub args: Vec<Expr>,
-    /// Where it stands.
+    /// Its place in the source.
     pub span: Span,
 }
 
@@ -316,11 +316,11 @@ pub struct TableEntry {
 pub struct Stmt {
     /// Which statement.
     pub kind: StmtKind,
-    /// Where it stands.
+    /// Its place in the source.
     pub span: Span,
 }
 
-/// What a [`Stmt`] is.
+/// The kind of a [`Stmt`].
 #[derive(Clone, Debug)]
 pub enum StmtKind {
     /// A local variable and its initial value.
@@ -403,7 +403,7 @@ pub struct Expr {
     pub kind: ExprKind,
     /// Its type.
     pub ty: Ty,
-    /// Where it stands.
+    /// Its place in the source.
     pub span: Span,
 }
 
@@ -413,7 +413,7 @@ impl Expr {
         Expr { kind, ty, span }
     }
 
-    /// What stands where an error was reported.
+    /// An expression in place of one with a reported error.
     pub fn missing(span: Span) -> Expr {
         Expr::new(ExprKind::Missing, Ty::Missing, span)
     }
@@ -513,7 +513,7 @@ fn same_args(a: &[Arg], b: &[Arg]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(same)
 }
 
-/// What an [`Expr`] is.
+/// The kind of an [`Expr`].
 #[derive(Clone, Debug)]
 pub enum ExprKind {
     /// An integer, in the range of its type (`bit`, `int`, serializable enum or new type).
@@ -583,7 +583,7 @@ pub use syntax::ast::BinaryOp;
 /// A call.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// What is called.
+    /// The target.
     pub target: CallTarget,
     /// One per parameter.
     pub args: Vec<Arg>,
@@ -614,7 +614,7 @@ impl Arg {
     }
 }
 
-/// What a [`Call`] calls.
+/// The target of a [`Call`].
 #[derive(Clone, Debug)]
 pub enum CallTarget {
     /// A function with a body.

@@ -70,7 +70,7 @@ pub(crate) fn fold(program: &mut Program, indexes: &[SlotId]) {
     }
 }
 
-/// What is known either way.
+/// The values known either way.
 fn agreement(a: &Known, b: &Known) -> Known {
     let same = a.iter().filter(|(slot, value)| b.get(slot) == Some(value));
     same.map(|(slot, value)| (*slot, value.clone())).collect()
@@ -141,7 +141,7 @@ fn run(stmts: &[Stmt], known: &mut Known, slots: &[Slot]) -> Vec<Stmt> {
                     default,
                 }
             }
-            // What may be left or run again in the middle is not looked into.
+            // A body that may be left or run again in the middle is not looked into.
             StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => {
                 forget(body, known);
                 stmt.kind.clone()

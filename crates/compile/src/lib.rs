@@ -7,14 +7,14 @@
 //! 3. [`arch`]: finds the blocks of the package that `main` is, `V1Switch` or `PSA_Switch`.
 //! 4. [`lower`]: writes them out as IR; everything that is not a slot or a structured statement goes.
 //! 5. [`indices`]: header stacks' next indexes that are known in a parser state.
-//! 6. [`p4info`]: what the control plane may know, and the P4Runtime ids.
+//! 6. [`p4info`]: the data for the control plane, and the P4Runtime ids.
 //! 7. [`validity`]: guards field writes, so that the fields of invalid headers are zero.
 //! 8. `ir::verify`: the invariants of the IR, checked on every program.
 //!
 //! [`examine_file`] goes another way after lowering: [`reads`] follows the paths of packets and names reads of what may not be there.
 //!
-//! Every message is a constructor in [`errors`]. This crate knows nothing about how a program is run; what stands around
-//! its blocks, it reads in [`ir::architecture`]. What it does not support is an error with a place, never a panic.
+//! Every message is a constructor in [`errors`]. This crate knows nothing about how a program is run; it reads
+//! the surroundings of its blocks in [`ir::architecture`]. An unsupported construct is an error with a place, never a panic.
 #![forbid(unsafe_code)]
 
 mod arch;
@@ -45,10 +45,10 @@ pub const V1MODEL_P4: &str = include_str!("../../../p4include/v1model.p4");
 /// The Portable Switch Architecture.
 pub const PSA_P4: &str = include_str!("../../../p4include/psa.p4");
 
-/// How to compile.
+/// The options of a compilation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Where includes are looked for, before the files that are built in.
+    /// The directories in which includes are looked for, before the files that are built in.
     pub include_dirs: Vec<PathBuf>,
     /// Macros and their values.
     pub defines: Vec<(String, String)>,
@@ -59,11 +59,11 @@ pub struct Options {
 pub struct Compiled {
     /// The program.
     pub program: ir::Program,
-    /// What the control plane may know of it.
+    /// Its description for the control plane.
     pub p4info: P4Info,
 }
 
-/// What came of a compilation.
+/// The outcome of a compilation.
 #[derive(Debug)]
 pub struct Outcome {
     /// The program, if there was no error and it has a `main`.
@@ -72,7 +72,7 @@ pub struct Outcome {
     pub diagnostics: Vec<Diagnostic>,
     /// The files, which diagnostics point into.
     pub sources: SourceMap,
-    /// Whether names and types are right; what is left to fail then is what v1model, or this compiler, does not support.
+    /// Whether names and types are right; a program fails then only in things that v1model, or this compiler, does not support.
     pub checked: bool,
 }
 

@@ -46,7 +46,7 @@ struct Allowance {
     used: bool,
 }
 
-/// What a program reads that may not be there, as warnings. The program's variables without a value are marked.
+/// The reads of a program that may find nothing, as warnings. The program's variables without a value are marked.
 pub(crate) fn check(lowered: &Lowered, sources: &SourceMap) -> Vec<Diagnostic> {
     let program = &lowered.program;
     let files: Vec<Option<FileId>> = (program.files.iter())
@@ -95,7 +95,7 @@ pub(crate) fn check(lowered: &Lowered, sources: &SourceMap) -> Vec<Diagnostic> {
         };
         out.push(with_path(diagnostic, finding, program));
     }
-    // What a variant of the program leaves out needs no explanation, but may need it in another.
+    // An allowance in code that a variant of the program leaves out is not needed there, but may be in another.
     let there: BTreeSet<(FileId, u32)> = (program.bodies().flat_map(ir::statements))
         .filter_map(|stmt| Some((file_of(stmt.loc)?, stmt.loc.line)))
         .collect();
@@ -150,7 +150,7 @@ fn allowances(sources: &SourceMap) -> Vec<Allowance> {
     out
 }
 
-/// Where a statement that begins on a line names a variable, or the line.
+/// The place at which a statement that begins on a line names a variable, or the line.
 fn place(sources: &SourceMap, file: FileId, line: u32, name: &str) -> Span {
     let Some(text) = sources.file(file).map(|f| &*f.text) else {
         return Span::default();
@@ -185,7 +185,7 @@ fn place(sources: &SourceMap, file: FileId, line: u32, name: &str) -> Span {
     Span::new(file, start as u32, (start + first.trim().len()) as u32)
 }
 
-/// Where a text has a name that is not part of a longer one.
+/// The position of a name in a text that is not part of a longer one.
 fn find_name(text: &str, name: &str) -> Option<usize> {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(name).map(|(at, _)| at).find(|at| {

@@ -93,7 +93,7 @@ pub struct FieldDef {
     pub annotations: Rc<[Annotation]>,
     /// The numbers in its `@field_list`.
     pub field_lists: Vec<u32>,
-    /// Where it is declared.
+    /// Its declaration.
     pub span: Span,
 }
 
@@ -140,7 +140,7 @@ pub struct EnumDef {
 pub struct NewTypeDef {
     /// Its name.
     pub name: Arc<str>,
-    /// What represents it.
+    /// The type that represents it.
     pub underlying: Ty,
     /// Its annotations.
     pub annotations: Rc<[Annotation]>,
@@ -159,7 +159,7 @@ pub struct ParamSig {
     pub optional: bool,
     /// The default value, already checked.
     pub default: Option<Rc<crate::hir::Expr>>,
-    /// Where it is declared.
+    /// Its declaration.
     pub span: Span,
 }
 
@@ -172,11 +172,11 @@ pub struct FnSig {
     pub type_params: Vec<TypeParamId>,
     /// Its parameters.
     pub params: Vec<ParamSig>,
-    /// What it returns.
+    /// The type of its result.
     pub ret: Ty,
     /// Its annotations.
     pub annotations: Rc<[Annotation]>,
-    /// Where it is declared.
+    /// Its declaration.
     pub span: Span,
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn guard(program: &mut Program) {
         let mut known = Some(BTreeSet::new());
         pass.stmts(program.control_mut(block), &mut known);
     }
-    // Actions come last: what is known where they run was gathered at the places that apply their tables.
+    // Actions come last: the validity known where they run was gathered at the places that apply their tables.
     for (i, action) in program.actions.iter_mut().enumerate() {
         let mut known = pass
             .at_action
@@ -39,9 +39,9 @@ struct Pass {
     field_of: BTreeMap<SlotId, HeaderId>,
     /// The header whose validity a slot is.
     validity_of: BTreeMap<SlotId, HeaderId>,
-    /// What is known where a block or loop is left by a break.
+    /// The validity known where a block or loop is left by a break.
     at_break: BTreeMap<LabelId, Known>,
-    /// What is known where an action starts.
+    /// The validity known where an action starts.
     at_action: BTreeMap<usize, Known>,
     /// Headers that a table's actions may make invalid, and the actions.
     tables: Vec<(BTreeSet<HeaderId>, Vec<usize>)>,
@@ -84,7 +84,7 @@ impl Pass {
         }
     }
 
-    /// States are entered from several sides: what is known at each is found first, by rounds until nothing changes.
+    /// States are entered from several sides: the validity known at each is found first, by rounds until nothing changes.
     fn parser(&mut self, program: &mut Program) {
         let mut entry: Vec<Known> = vec![None; program.parser.states.len()];
         for start in program.parser_starts() {
@@ -262,7 +262,7 @@ impl Pass {
         }
     }
 
-    /// What a condition says about validity when it has a value.
+    /// Learns the validity that a condition implies when it has a value.
     fn learn(&self, cond: &Expr, value: bool, known: &mut Known) {
         match cond {
             Expr::Slot(slot) if value => {

@@ -55,7 +55,7 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
     )
 }
 
-/// What does not compile is not followed: its IR may break what the walk relies on.
+/// A program that does not compile is not followed: its IR may break the assumptions of the walk.
 #[test]
 fn errors_are_those_of_the_compiler() {
     let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4include/v1model.p4");
@@ -186,7 +186,7 @@ fn what_the_parser_says_by_values_is_understood() {
         "",
         &format!("{sound} if (meta.kind != 0) {{ meta.port = hdr.tcp.dst; }}"),
     );
-    // A header behind another one: who has TCP has IP.
+    // A header behind another one: a packet with TCP has IP.
     clean("", "if (hdr.tcp.isValid()) { meta.ttl = hdr.ip.ttl; }");
     found(
         INVALID,
@@ -325,7 +325,7 @@ fn what_is_sent_without_a_value_is_found() {
         "",
         "if (hdr.tcp.isValid()) { } else { hdr.ip.setValid(); hdr.ip.ttl = 1; hdr.ip.protocol = 2; }",
     );
-    // Who is dropped sends nothing.
+    // A dropped packet sends nothing.
     clean("", "hdr.new.setValid(); mark_to_drop(sm);");
 }
 

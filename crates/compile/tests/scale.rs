@@ -149,7 +149,7 @@ fn strings_that_do_not_end() {
     });
 }
 
-/// Whatever is wrong with a program, what is said of it can be read.
+/// The messages of any wrong program can be read.
 #[test]
 fn errors_are_counted_out() {
     let source = |n: usize| {

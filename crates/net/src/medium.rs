@@ -3,8 +3,8 @@
 //!
 //! In front of a link there can be an ordering function, and then the check of the MTU ([`Medium::transmit`] takes packets through both
 //! where they are asked for; `ordering` decides the order of packets). An ordering function belongs to the node at the sending end: its
-//! packets are lost when the node fails, not the link. Packets lose their sequence numbers before they are sent, so the number counts
-//! neither for the MTU, nor in captures and counters.
+//! packets are lost when the node fails, not when the link does. Packets lose their sequence numbers before they are sent, so the number
+//! counts neither for the MTU, nor in captures and counters.
 
 use crate::link::{Attachment, Links};
 use crate::node::NodeState;

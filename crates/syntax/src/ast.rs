@@ -38,7 +38,7 @@ use crate::source::Span;
 pub struct Name {
     /// The identifier's text.
     pub text: Arc<str>,
-    /// Where it stands.
+    /// Its place in the source.
     pub span: Span,
 }
 

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use crate::source::{SourceMap, Span};
 
-/// How bad it is.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Severity {
     /// The program means something, but perhaps not what was intended.
@@ -23,7 +23,7 @@ pub enum Severity {
 pub struct Diagnostic {
     /// A stable code such as `E0201`, unique to one constructor function.
     pub code: &'static str,
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
     /// One sentence, lower case, no full stop, names in backquotes.
     pub message: String,
@@ -154,7 +154,7 @@ impl Diagnostic {
         if let Some(hint) = &self.hint {
             let _ = writeln!(out, "{margin} = hint: {hint}");
         }
-        // What a program, or a file's name, could make a terminal do.
+        // Control characters of a program, or of a file's name, could command a terminal.
         out.replace(
             |c: char| c.is_control() && !matches!(c, '\t' | '\n'),
             "\u{fffd}",
@@ -195,7 +195,7 @@ impl Sink {
         }
     }
 
-    /// How many errors there were, kept or not.
+    /// The number of errors, kept or not.
     pub fn errors(&self) -> usize {
         self.errors
     }

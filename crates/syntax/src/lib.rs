@@ -35,7 +35,7 @@ use preprocess::Preprocessor;
 /// The result of parsing a program.
 #[derive(Debug)]
 pub struct Parsed {
-    /// The tree. Where there are errors it lacks what could not be read.
+    /// The tree. With errors it lacks the parts that could not be read.
     pub program: ast::Program,
     /// The files, which spans point into.
     pub sources: SourceMap,
@@ -78,7 +78,7 @@ pub fn parse(path: &Path, loader: &dyn Loader, defines: &[(String, String)]) -> 
         }
     };
     let (tokens, complete) = preprocessor.finish(main);
-    // What the parser finds wrong where a program was cut off is nobody's mistake.
+    // An error that the parser finds in a program that was cut off is nobody's mistake.
     let mut ignored = Sink::default();
     let program = parser::parse(&tokens, if complete { &mut sink } else { &mut ignored });
     Parsed {

@@ -23,7 +23,7 @@ pub enum LoadError {
     Unreadable(PathBuf, String),
 }
 
-/// How an `#include` names its file.
+/// The form of an `#include`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IncludeStyle {
     /// `#include "file"`: first looked for beside the including file.

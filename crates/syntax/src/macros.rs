@@ -532,7 +532,7 @@ fn collect_actuals(used: &Macro, wanted: usize, todo: &mut Vec<Live>) -> Option<
     }
 }
 
-/// Where the run of operands joined by `##` that starts at `start` ends. `# param` is one operand.
+/// The end of the run of operands joined by `##` that starts at `start`. `# param` is one operand.
 fn paste_group(used: &Macro, start: usize) -> usize {
     let operand_end = |i: usize| {
         let hash = used.body.get(i).is_some_and(|t| t.kind == T::Hash);

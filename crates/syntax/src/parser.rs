@@ -74,15 +74,15 @@ struct Parser<'t> {
     partners: Vec<Option<u32>>,
     /// Whether every bracket has a partner.
     balanced: bool,
-    /// How many more `}` there are than `{`: so many `{` may be taken as written where they are missing.
+    /// The number of missing `{`, by the count of `}`: so many `{` may be taken as written where they are missing.
     missing_opens: usize,
     /// Whether there are more `{` than `}`.
     lacks_close: bool,
     scopes: Scopes,
     depth: usize,
-    /// How high chains have made the tree so far, in the expression being read.
+    /// The height to which chains have made the tree so far, in the expression being read.
     chain: usize,
-    /// Where the last error was reported, so as not to report two at one place.
+    /// The place of the last error, so as not to report two at one place.
     last_error: Option<usize>,
     /// Set when the rest is not read any more.
     aborted: bool,

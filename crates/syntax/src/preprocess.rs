@@ -34,9 +34,9 @@ pub(crate) struct Preprocessor<'a> {
     pub(crate) sink: &'a mut Sink,
     pub(crate) interner: Interner,
     pub(crate) macros: HashMap<Arc<str>, Rc<Macro>>,
-    /// How many tokens macros have made so far.
+    /// The number of tokens that macros have made so far.
     pub(crate) produced: usize,
-    /// How deep macro arguments are nested just now.
+    /// The depth at which macro arguments are nested just now.
     pub(crate) argument_depth: usize,
     pub(crate) next_macro: u32,
     /// Macros whose `##` made no token, which is said once for each.

@@ -152,7 +152,7 @@ impl SourceMap {
             .unwrap_or("")
     }
 
-    /// Where a span starts, as a person would say it.
+    /// The start of a span, as a person would say it.
     pub fn location(&self, span: Span) -> Location {
         let Some(file) = self.file(span.file) else {
             return Location {

@@ -14,7 +14,7 @@ pub struct Token {
     pub kind: TokenKind,
     /// The text: as written, or as made by a macro.
     pub text: Arc<str>,
-    /// Where it stands, or where the macro it came from was used.
+    /// Its place in the source, or the place where the macro it came from was used.
     pub span: Span,
     /// Whether it is the first on its line.
     pub line_start: bool,
@@ -46,7 +46,7 @@ macro_rules! token_kinds {
                 matches!(self, $(TokenKind::$word)|*)
             }
 
-            /// How to name it in a message.
+            /// Its name in a message.
             pub fn describe(self) -> &'static str {
                 match self {
                     $(TokenKind::$class => $what,)*

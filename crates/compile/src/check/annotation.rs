@@ -34,7 +34,7 @@ const WITH_NUMBER: [(&str, u32); 4] = [
     ("max_member_weight", INT32_MAX),
 ];
 
-/// The annotation that says which role may deal with an object. What it says must never be lost.
+/// The annotation that says which role may deal with an object. Its text must never be lost.
 const ROLE: &str = "p4runtime_role";
 
 impl Checker {

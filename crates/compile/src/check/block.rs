@@ -337,7 +337,7 @@ impl Checker {
             }
             let targets: Vec<Target> = match &state.transition {
                 Transition::Goto(target) => vec![*target],
-                // What no case covers is rejected.
+                // A value that no case covers is rejected.
                 Transition::Select { cases, .. } => {
                     let covered = cases
                         .iter()

@@ -115,7 +115,7 @@ impl Checker {
         }
     }
 
-    /// What a base expression names if it names a type.
+    /// The type that a base expression names, if it names one.
     pub(super) fn as_type(&mut self, base: &ast::Expr) -> Option<TypeSymbol> {
         match &base.kind {
             Ast::Path(path) => match self.scopes.lookup(path) {

@@ -10,7 +10,7 @@ use crate::errors;
 use crate::hir::{Arg, Expr};
 use crate::types::{FnSig, ParamSig, Ty, TypeParamId};
 
-/// What type parameters stand for, as far as known.
+/// The types that type parameters stand for, as far as known.
 pub(super) type Bindings = BTreeMap<TypeParamId, Ty>;
 
 impl Checker {
@@ -217,8 +217,8 @@ impl Checker {
         }
     }
 
-    /// Data handed to an extern as a tuple: every integer in it needs a width. What a type parameter comes to must be
-    /// something that there are values of.
+    /// Data handed to an extern as a tuple: every integer in it needs a width. A type parameter must stand for
+    /// a type that has values.
     fn require_value(&mut self, value: &Expr, ty: &Ty, param: &ParamSig, of: &str) {
         if matches!(ty, Ty::Tuple(_)) {
             self.require_sized(value);

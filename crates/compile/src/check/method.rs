@@ -130,7 +130,7 @@ impl Checker {
         }
     }
 
-    /// What the core library's packets are given must be headers, and what is looked at must have one size.
+    /// The arguments of the core library's packets must be headers, and those of lookaheads must have one size.
     fn check_packet_call(
         &mut self,
         external: &str,

@@ -2,7 +2,7 @@
 //!
 //! One walk in source order, since P4 names must be declared before use: declarations enter the scope as they are
 //! checked. An expression is checked in two steps: [`Checker::infer`] finds its type, with a wanted type as a hint, and
-//! [`Checker::coerce`] applies the implicit casts to what the context demands. What is already reported has type
+//! [`Checker::coerce`] applies the implicit casts to what the context demands. An expression with a reported error has type
 //! [`Ty::Missing`], about which everything else stays silent.
 
 mod annotation;
@@ -47,7 +47,7 @@ pub fn check(program: &ast::Program) -> (Module, Vec<Diagnostic>) {
     (checker.module, checker.diagnostics.into_vec())
 }
 
-/// Where a statement or expression stands, which limits what it may do.
+/// The place of a statement or expression, which limits its kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// Outside of any body.
@@ -67,7 +67,7 @@ enum Place {
 #[derive(Clone, Debug)]
 struct Context {
     place: Place,
-    /// What `return` must give.
+    /// The type that `return` must give.
     ret: Ty,
     /// Loops around.
     loops: u32,
@@ -94,7 +94,7 @@ struct Checker {
     top_level_instances: BTreeSet<VarId>,
     /// Generic structs already specialised, by address of the declaration (kept alive by the scope) and arguments.
     generic_structs: BTreeMap<(usize, Vec<Ty>), Ty>,
-    /// What generic struct a specialised one was made from.
+    /// The generic struct that a specialised one was made from.
     generic_of: BTreeMap<StructId, Rc<scope::GenericStruct>>,
 }
 
@@ -178,7 +178,7 @@ impl Checker {
         id
     }
 
-    /// The candidate most like a name, for an error that is shown: who looks at all candidates for each of 100,000 errors takes
+    /// The candidate most like a name, for an error that is shown: a look at all candidates for each of 100,000 errors takes
     /// minutes.
     fn closest<'a>(&self, name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
         match self.diagnostics.is_full() {

@@ -10,7 +10,7 @@ use syntax::source::Span;
 use crate::hir::{ActionId, Expr, TableId, VarId};
 use crate::types::{BlockId, BlockTypeId, ExternId, FnSig, Ty};
 
-/// What a name means.
+/// The meaning of a name.
 #[derive(Clone, Debug)]
 pub enum Symbol {
     /// A type.
@@ -30,7 +30,7 @@ pub enum Symbol {
 }
 
 impl Symbol {
-    /// What it is, for messages.
+    /// Its kind, for messages.
     pub fn describe(&self) -> &'static str {
         match self {
             Symbol::Type(_) => "a type",
@@ -158,7 +158,7 @@ impl Scopes {
         self.scopes.extend(scopes);
     }
 
-    /// What a name means.
+    /// The meaning of a name.
     pub fn lookup(&self, path: &ast::Path) -> Option<&Symbol> {
         let name = path.name.as_str();
         let mut scopes = self.scopes.iter();

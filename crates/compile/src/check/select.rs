@@ -62,7 +62,7 @@ impl Checker {
             Ty::Tuple(items) => items.to_vec(),
             _ => Vec::new(),
         };
-        // What has to be computed is not taken apart: it would be computed once for each part.
+        // A computed value is not taken apart: it would be computed once for each part.
         if !members.is_empty() && is_stored(&key) {
             for (i, ty) in members.into_iter().enumerate() {
                 let part = Expr::new(ExprKind::Field(Box::new(key.clone()), i), ty, span);
@@ -82,7 +82,7 @@ impl Checker {
         out.push(Expr::missing(span));
     }
 
-    /// What keys of these types are compared with, one set per scalar.
+    /// The sets with which keys of these types are compared, one per scalar.
     pub(super) fn keysets(
         &mut self,
         sets: &ast::Keysets,

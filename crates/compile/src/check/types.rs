@@ -19,7 +19,7 @@ use crate::types::{
 };
 
 impl Checker {
-    /// What a type as written means.
+    /// The type that a written one means.
     pub(super) fn resolve(&mut self, ty: &ast::Type) -> Ty {
         let resolved = self.resolve_kind(ty);
         if self.module.types.nodes(&resolved) > MAX_TYPE_NODES {

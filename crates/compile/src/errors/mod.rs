@@ -21,7 +21,7 @@ pub(crate) use target::*;
 pub(crate) use types::*;
 pub(crate) use values::*;
 
-/// A name in backquotes; what has no name is just "this".
+/// A name in backquotes; one without a name is just "this".
 fn quoted(name: &str) -> String {
     match name {
         "this" => name.to_string(),

@@ -62,7 +62,7 @@ messages! {
     fn annotation_number(name: &str, limit: u32) =>
         error("E1264", "`@{name}` needs one number from 0 to {limit}");
 
-    /// What `@pkginfo` and `@platform_property` have.
+    /// The pairs of `@pkginfo` and `@platform_property`.
     fn annotation_pairs(name: &str) =>
         error("E1265", "`@{name}` needs keys and values: `key = value, ...`");
 

@@ -117,7 +117,7 @@ impl Lowerer<'_> {
         overlap
     }
 
-    /// What else is lost when a header becomes valid: the other members of its union.
+    /// Adds the slots that are lost besides when a header becomes valid: those of the other members of its union.
     pub(super) fn add_rivals(&self, place: &Place, slots: &mut BTreeSet<SlotId>) {
         let others = header_of(place).and_then(|id| self.siblings.get(&id));
         for other in others.into_iter().flatten() {

@@ -10,7 +10,7 @@ use crate::errors;
 use crate::hir::{self, ActionId, Arg, Call, CallTarget, FuncId, VarId, VarKind};
 use crate::types::Ty;
 
-/// What to copy back after a call: where to, from where, and the type.
+/// A copy after a call: its destination, its source, and the type.
 pub(super) type CopyOut = (Lvalue, Place, Ty);
 
 /// An argument once evaluated.
@@ -98,7 +98,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// `push_front` and `pop_front`: elements move by `count`; what is new at the end is invalid.
+    /// `push_front` and `pop_front`: elements move by `count`; new elements at the end are invalid.
     fn shift_stack(&mut self, stack: &hir::Expr, count: u32, push: bool) {
         let Lvalue::Place(Place::Stack(items, next)) = self.lvalue(stack) else {
             return;

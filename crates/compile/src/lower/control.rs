@@ -405,7 +405,7 @@ impl Lowerer<'_> {
                 slot,
             });
         }
-        // What is passed by copy is copied back before the control is left, which only the caller can do.
+        // A parameter passed by copy is copied back before the control is left, which only the caller can do.
         let exit =
             match def.global || def.directed > 0 || self.copy_outs.iter().any(|c| !c.is_empty()) {
                 true => ActionExit::Told(false),

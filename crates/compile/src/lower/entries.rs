@@ -119,7 +119,7 @@ impl Lowerer<'_> {
             .collect()
     }
 
-    /// What a key must match; more than one match if a range of signed numbers goes through zero.
+    /// The match of a key; more than one if a range of signed numbers goes through zero.
     fn key_match(&mut self, set: &Keyset, key: &hir::TableKey) -> Option<Vec<KeyMatch>> {
         if let (MatchKind::Range, Keyset::Range(a, b)) = (key.match_kind, set) {
             let ranges = self.ranges(a, b, &key.expr.ty)?.into_iter();

@@ -13,7 +13,7 @@ use crate::types::Ty;
 /// The name of the slots that copies of indexes have.
 const INDEX: &str = "$index";
 
-/// What a path of fields and indexes leads to.
+/// The result of a path of fields and indexes.
 enum Reference {
     Lvalue(Lvalue),
     Value(Value),
@@ -204,8 +204,8 @@ impl Lowerer<'_> {
         Expr::Slot(slot)
     }
 
-    /// An lvalue that goes on naming what it names now, whatever becomes of the variables in its indexes: what is written through
-    /// it is written later (specification, "Calling convention": "the corresponding l-value is saved").
+    /// An lvalue that goes on naming what it names now, whatever becomes of the variables in its indexes: a write through
+    /// it comes later (specification, "Calling convention": "the corresponding l-value is saved").
     pub(super) fn saved(&mut self, lvalue: Lvalue) -> Lvalue {
         self.saved_with(lvalue, &mut Vec::new())
     }
@@ -270,7 +270,7 @@ impl Lowerer<'_> {
         ))
     }
 
-    /// What is assigned to: named before the value is computed, which may change an index.
+    /// The destination of an assignment: named before the value is computed, which may change an index.
     pub(super) fn target(&mut self, target: &hir::Expr, value: &hir::Expr) -> Lvalue {
         let lvalue = self.lvalue(target);
         match has_effects(value) {
@@ -279,7 +279,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// What an expression names, to be written to.
+    /// The storage that an expression names, to be written to.
     pub(super) fn lvalue(&mut self, expr: &hir::Expr) -> Lvalue {
         match self.reference(expr) {
             Reference::Lvalue(lvalue) => lvalue,

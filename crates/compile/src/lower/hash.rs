@@ -9,7 +9,7 @@ use crate::errors;
 use crate::hir::Arg;
 use crate::types::Ty;
 
-/// What computes a hash.
+/// The algorithm of a hash.
 #[derive(Clone, Copy)]
 pub(super) enum Algorithm {
     Of(HashAlgorithm),
@@ -17,7 +17,7 @@ pub(super) enum Algorithm {
     Random,
 }
 
-/// What is hashed.
+/// The data of a hash.
 pub(super) struct Data {
     pub parts: Vec<Part>,
 }

@@ -16,13 +16,13 @@ use crate::errors;
 use crate::hir::{self, Arg, CallTarget, ExprKind, Local, VarId, VarKind};
 use crate::types::{BlockId, Ty};
 
-/// What an instance of an extern is.
+/// The kind of an instance of an extern.
 pub(super) enum Made {
     /// The control plane sees it.
     Visible(ExternKind),
     /// The control plane does not see it.
     Own(Object),
-    /// What is wrong has been reported.
+    /// The error has been reported.
     Refused,
 }
 

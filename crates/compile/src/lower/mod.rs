@@ -83,7 +83,7 @@ pub(crate) fn lower(
 pub(crate) struct Lowered {
     /// The program; P4Runtime ids are still zero.
     pub program: ir::Program,
-    /// What the control plane sees.
+    /// The objects that the control plane sees.
     pub info: Info,
     /// The package instance.
     pub main: VarId,
@@ -93,7 +93,7 @@ pub(crate) struct Lowered {
     pub unset: BTreeSet<SlotId>,
 }
 
-/// What the control plane sees, in the order it was met.
+/// The objects that the control plane sees, in the order in which they were met.
 #[derive(Debug, Default)]
 pub(crate) struct Info {
     /// Tables: position in the program and declaration.
@@ -130,15 +130,15 @@ pub(crate) struct TableInfo {
 pub(crate) struct ExternInfo {
     /// Control-plane name.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: ExternKind,
     /// The annotations of the declaration.
     pub annotations: Rc<[ast::Annotation]>,
-    /// Where it is declared.
+    /// Its declaration.
     pub span: Span,
 }
 
-/// What an extern instance is.
+/// The kind of an extern instance.
 #[derive(Clone, Debug)]
 pub(crate) enum ExternKind {
     /// `register`, with the type of a cell and of its index.
@@ -172,7 +172,7 @@ enum Object {
     Checksum16,
     /// An extern of PSA that the control plane does not see.
     Psa(psa::PsaObject),
-    /// What is wrong with it has been reported.
+    /// Its error has been reported.
     Refused,
     /// A parser or control.
     Block(Rc<BlockInstance>),
@@ -190,14 +190,14 @@ struct BlockInstance {
     shared: bool,
 }
 
-/// What a variable stands for.
+/// The place or the value of a variable.
 #[derive(Clone, Debug)]
 enum Binding {
     Place(Place),
     Value(Value),
 }
 
-/// Where `return`, `break` and `continue` go.
+/// The targets of `return`, `break` and `continue`.
 #[derive(Debug)]
 enum Exit {
     /// Out of a function, action or control.
@@ -212,7 +212,7 @@ enum Exit {
     Continue { label: LabelId, used: bool },
 }
 
-/// How `exit` ends an action that tables run.
+/// The way in which `exit` ends an action that tables run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ActionExit {
     /// Out of the control at once.
@@ -227,7 +227,7 @@ struct Lowerer<'m> {
     program: ir::Program,
     info: Info,
     diagnostics: Sink,
-    /// What variables stand for now.
+    /// The bindings of variables now.
     env: BTreeMap<VarId, Binding>,
     objects: Vec<Object>,
     /// Instances of `C.apply()`, by the instance around and the place of the call.
@@ -254,7 +254,7 @@ struct Lowerer<'m> {
     block: Block,
     /// Whether an action that tables run is being lowered.
     in_action: bool,
-    /// How `exit` ends the action being lowered.
+    /// The way in which `exit` ends the action being lowered.
     action_exit: ActionExit,
     /// Actions that tell their caller to exit.
     exiting: BTreeSet<ir::ActionId>,
@@ -262,7 +262,7 @@ struct Lowerer<'m> {
     exit_slot: Option<SlotId>,
     out: Vec<Vec<ir::Stmt>>,
     exits: Vec<Exit>,
-    /// What `exit` must copy back first, innermost last.
+    /// The copies that `exit` must make first, innermost last.
     copy_outs: Vec<Vec<(Lvalue, Place, Ty)>>,
     loc: Loc,
     files: BTreeMap<std::sync::Arc<str>, u32>,
@@ -277,7 +277,7 @@ struct Lowerer<'m> {
     main_span: Span,
 }
 
-/// What makes a field list.
+/// The key of a field list.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum FieldListKey {
     /// `@field_list(n)` on fields of the user's metadata.
@@ -532,7 +532,7 @@ impl<'m> Lowerer<'m> {
                 bindings.push(Binding::Value(Value::Object(packet)));
                 continue;
             };
-            // What a deparser gives to other passes may still hold what this one was given.
+            // The outputs of a deparser to other passes may still hold the inputs of this one.
             if matches!(parameter, Parameter::Bridged(_)) && block.is_deparser() {
                 fresh.push((place.clone(), self.default_value(ty)));
             }

@@ -11,7 +11,7 @@ use num_bigint::BigInt;
 use super::{ObjectId, build};
 use crate::types::Ty;
 
-/// Where a value is stored.
+/// The storage of a value.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
     /// One slot.
@@ -53,7 +53,7 @@ pub(crate) enum Value {
     Nothing,
 }
 
-/// What can be assigned to.
+/// A destination of assignments.
 #[derive(Clone, Debug)]
 pub(crate) enum Lvalue {
     /// Storage.
@@ -64,7 +64,7 @@ pub(crate) enum Lvalue {
     PlusSlice(Box<Lvalue>, Expr, u32),
     /// The element at an index; there is none beyond the end.
     Element(Vec<Lvalue>, Expr),
-    /// Nothing: what is assigned is lost.
+    /// Nothing: assigned values are lost.
     Ignore,
 }
 
@@ -142,7 +142,7 @@ impl Value {
         }
     }
 
-    /// The leaves in order: what a packed layout holds. Validity and next indexes are not part of it.
+    /// The leaves in order: the contents of a packed layout. Validity and next indexes are not part of it.
     pub fn leaves(&self, out: &mut Vec<Expr>) {
         match self {
             Value::Bits(e) => out.push(e.clone()),

@@ -111,7 +111,7 @@ impl Lowerer<'_> {
         Made::Own(Object::Psa(PsaObject::Digest(id)))
     }
 
-    /// What an instance knows of a packet begins anew wherever its block is applied.
+    /// The data that an instance has of a packet begin anew wherever its block is applied.
     pub(super) fn reset_instance(&mut self, object: ObjectId) {
         if let Object::Psa(PsaObject::InternetChecksum(sum)) = self.object(object) {
             self.set_sum(sum, build::constant(16, 0));

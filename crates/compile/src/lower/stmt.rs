@@ -226,7 +226,7 @@ impl Lowerer<'_> {
     }
 
     pub(super) fn exit(&mut self) {
-        // What was passed by copy is copied back even so.
+        // A parameter passed by copy is copied back even so.
         for frame in self.copy_outs.clone().into_iter().rev() {
             self.copy_back(&frame);
         }
@@ -322,7 +322,7 @@ impl Lowerer<'_> {
         let super::Place::Scalar(counter) = place else {
             return;
         };
-        // What the body writes to the variable must not change which values the next rounds have.
+        // A write of the body to the variable must not change the values of the next rounds.
         let var = &self.module.var(variable).kind;
         let written = matches!(var, VarKind::Loop { written: true }).then_some(counter);
         let counter = match written {

@@ -160,7 +160,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// What a variable holds that was given no value: the default value, in which nothing is marked as having none unless that is
+    /// The value of a variable that was given none: the default value, in which nothing is marked as having none unless that is
     /// asked for.
     pub(super) fn unset_value(&mut self, ty: &Ty) -> Value {
         let value = self.default_value(ty);

@@ -78,7 +78,7 @@ fn value(expr: &ast::Expr, diagnostics: &mut Sink) -> Option<AnnotationValue> {
     found
 }
 
-/// What an expression without names comes to.
+/// The value of an expression without names.
 enum Constant {
     Number(BigInt),
     Text(String),
@@ -169,11 +169,11 @@ pub(super) struct Pair {
     pub key: String,
     /// The value if it is one.
     pub value: Option<AnnotationValue>,
-    /// Where they stand.
+    /// Their place in the source.
     pub span: Span,
 }
 
-/// What is in `@a[k = v, ...]`, or the same in parentheses; `None` if it is anything else.
+/// The pairs in `@a[k = v, ...]`, or the same in parentheses; `None` if it is anything else.
 pub(super) fn pairs(annotation: &Annotation) -> Option<Vec<Pair>> {
     match &annotation.body {
         ast::AnnotationBody::KeyValue(items) => Some(
@@ -237,7 +237,7 @@ fn is_symbol(token: &AnnotationToken, symbol: &str) -> bool {
     matches!(&token.kind, AnnotationTokenKind::Symbol(s) if &**s == symbol)
 }
 
-/// What `@selector_size_semantics` says; the largest weight of a member is in another annotation.
+/// The semantics that `@selector_size_semantics` gives; the largest weight of a member is in another annotation.
 pub(crate) fn size_semantics(annotation: &Annotation) -> Option<SizeSemantics> {
     match annotation.string()?.to_ascii_lowercase().as_str() {
         "sum_of_members" => Some(SizeSemantics::SumOfMembers(0)),

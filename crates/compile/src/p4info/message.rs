@@ -135,7 +135,7 @@ impl Writer {
         });
     }
 
-    /// What a counter or meter counts.
+    /// The unit of a counter or meter.
     fn unit(&mut self, unit: ir::CounterUnit) {
         let unit = match unit {
             ir::CounterUnit::Bytes => ("BYTES", 1),
@@ -413,7 +413,7 @@ impl TypeSpec {
         }
     }
 
-    /// What is inside of P4BitstringLikeTypeSpec.
+    /// The fields of P4BitstringLikeTypeSpec.
     fn write_bits(&self, w: &mut Writer) {
         match self {
             TypeSpec::Int(width) => w.message(("int", 2), |w| w.number(("bitwidth", 1), *width)),

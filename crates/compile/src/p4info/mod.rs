@@ -1,4 +1,4 @@
-//! P4Info: what the control plane may know of a program, as in p4.config.v1 of P4Runtime.
+//! P4Info: the description of a program for the control plane, as in p4.config.v1 of P4Runtime.
 //!
 //! Names and ids are those the reference compiler gives: an id is a first byte for the kind of object and a hash of
 //! the name, unless `@id` gives one ([`ids`]). [`P4Info::to_bytes`] gives the protobuf message, [`P4Info::to_text`] its
@@ -58,7 +58,7 @@ pub struct PkgInfo {
     pub annotations: Annotations,
 }
 
-/// What all objects have.
+/// The common fields of all objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preamble {
     /// P4Runtime id.
@@ -71,7 +71,7 @@ pub struct Preamble {
     pub annotations: Annotations,
 }
 
-/// What a program says about an object besides its meaning.
+/// The annotations of an object that do not change its meaning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Annotations {
     /// Unstructured annotations, as written.
@@ -89,11 +89,11 @@ pub struct Annotations {
 pub struct StructuredAnnotation {
     /// Its name.
     pub name: String,
-    /// What is in the brackets.
+    /// The contents of the brackets.
     pub body: AnnotationBody,
 }
 
-/// What is in the brackets of a structured annotation.
+/// The contents of the brackets of a structured annotation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnnotationBody {
     /// Values.
@@ -160,7 +160,7 @@ pub struct MatchField {
     pub annotations: Annotations,
     /// Width; 0 if the control plane sees a string.
     pub bitwidth: u32,
-    /// How it is matched.
+    /// Its match kind.
     pub kind: ir::MatchKind,
     /// The new type it has, if any.
     pub type_name: Option<String>,
@@ -171,7 +171,7 @@ pub struct MatchField {
 pub struct ActionRef {
     /// The action's id.
     pub id: u32,
-    /// Where it may be used.
+    /// The uses that entries may make of it.
     pub scope: ir::ActionScope,
     /// Annotations, as written.
     pub annotations: Annotations,
@@ -218,7 +218,7 @@ pub struct ActionProfile {
     pub size_semantics: Option<SizeSemantics>,
 }
 
-/// What the size of a selector's groups means.
+/// The meaning of the size of a selector's groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SizeSemantics {
     /// The sum of the members' weights.
@@ -232,7 +232,7 @@ pub enum SizeSemantics {
 pub struct Indexed {
     /// Id and name.
     pub preamble: Preamble,
-    /// What it counts or meters.
+    /// Its unit.
     pub unit: ir::CounterUnit,
     /// Number of cells.
     pub size: u64,
@@ -245,7 +245,7 @@ pub struct Indexed {
 pub struct Direct {
     /// Id and name.
     pub preamble: Preamble,
-    /// What it counts or meters.
+    /// Its unit.
     pub unit: ir::CounterUnit,
     /// Its table.
     pub direct_table_id: u32,
@@ -357,13 +357,13 @@ pub struct SerializableEnum {
 /// A type made by `type`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewType {
-    /// What the control plane sees.
+    /// The representation for the control plane.
     pub representation: NewTypeSpec,
     /// Annotations, as written.
     pub annotations: Annotations,
 }
 
-/// What the control plane sees of a type made by `type`.
+/// The representation for the control plane of a type made by `type`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NewTypeSpec {
     /// The control plane sees what represents it.

@@ -52,17 +52,17 @@ impl Drop for Path {
     }
 }
 
-/// What the clone of a packet needs to know when the pipeline ends.
+/// The properties of the clone of a packet that matter when the pipeline ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PendingClone {
     pub of_ingress: bool,
     pub preserve: Option<ir::FieldListId>,
 }
 
-/// What is the same of a packet however it is copied: validity and lack of values.
+/// The properties of a packet that all its copies share: validity and lack of values.
 pub(super) type Shape = (Vec<Option<bool>>, BTreeSet<SlotId>);
 
-/// What may be the case.
+/// A possible state of a packet.
 #[derive(Clone, Debug)]
 pub(super) struct State {
     /// Slots whose value is known.
@@ -125,7 +125,7 @@ impl State {
             }
     }
 
-    /// What both say. Only known to one is not known; without a value in one is perhaps without.
+    /// Keeps the facts of both. Only known to one is not known; without a value in one is perhaps without.
     pub fn join(&mut self, other: &State) {
         self.values
             .retain(|slot, value| other.values.get(slot) == Some(value));
@@ -245,7 +245,7 @@ impl State {
         if let Some((_, holds)) = self.facts.iter().find(|(fact, _)| **fact == *condition) {
             return Some(*holds);
         }
-        // What equals one value equals no other.
+        // A value that equals one equals no other.
         let (a, value) = equals(condition)?;
         let other = (self.facts.iter())
             .filter(|(_, holds)| *holds)

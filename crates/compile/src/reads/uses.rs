@@ -1,10 +1,10 @@
-//! Which slots conditions depend on, and where slots are read for the last time: what states need to remember.
+//! Which slots conditions depend on, and where slots are read for the last time: the slots that states need to remember.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ir::{BinaryOp, Block, CloneKind, Expr, Program, SlotId, Stmt, StmtKind};
 
-/// What is read where. Positions number the statements of the controls in the order in which packets meet them.
+/// The places of reads. Positions number the statements of the controls in the order in which packets meet them.
 pub(super) struct Uses {
     relevant: Vec<bool>,
     validity: Vec<bool>,
@@ -144,7 +144,7 @@ impl Uses {
             }
             self.positions.insert(address(stmt), (position, *next));
             let until = match stmt.kind {
-                // What a later round reads is read later.
+                // A read in a later round comes later.
                 StmtKind::Loop { .. } => {
                     for stmt in ir::statements(body_of(stmt)) {
                         reads(program, stmt, &mut read);
@@ -160,7 +160,7 @@ impl Uses {
         }
     }
 
-    /// Validity is of use as long as the fields are; what comes back with a clone, always.
+    /// Validity is of use as long as the fields are; that of a header that comes back with a clone, always.
     fn find_lasting(&mut self, program: &Program) {
         for (header, emitted) in program.headers.iter().zip(program.emitted_headers()) {
             let fields = header.field_slots().map(|slot| self.last[slot.index()]);
@@ -252,7 +252,7 @@ fn all(expr: &Expr, out: &mut BTreeSet<SlotId>) {
     }
 }
 
-/// What the conditions inside of an expression read.
+/// Adds the slots that the conditions inside of an expression read.
 fn conditions(expr: &Expr, program: &Program, out: &mut BTreeSet<SlotId>) {
     match expr {
         Expr::Mux { cond, .. } => all(cond, out),
@@ -267,7 +267,7 @@ fn conditions(expr: &Expr, program: &Program, out: &mut BTreeSet<SlotId>) {
         .for_each(|operand| conditions(operand, program, out));
 }
 
-/// What a statement itself reads, the actions of its table included, but not what it sends.
+/// Adds the slots that a statement itself reads, the actions of its table included, but not those that it sends.
 fn reads(program: &Program, stmt: &Stmt, out: &mut BTreeSet<SlotId>) {
     for expr in stmt.kind.exprs() {
         all(expr, out);

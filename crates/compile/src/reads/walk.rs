@@ -1,4 +1,4 @@
-//! The walk over a program in execution order: what each statement makes of the states before it, and what it reads in them.
+//! The walk over a program in execution order: the states that each statement makes of those before it, and its reads in them.
 
 mod join;
 mod parser;
@@ -20,7 +20,7 @@ use crate::lower::build;
 /// Rounds of a loop that are followed one by one.
 const ROUNDS: usize = 12;
 
-/// What is wrong with a read.
+/// The error of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fault {
     /// The header is invalid on this path.
@@ -60,7 +60,7 @@ pub(super) struct Walker<'p> {
     position: Option<u32>,
     breaks: BTreeMap<LabelId, Vec<State>>,
     exits: Vec<State>,
-    /// Where the parser has given up.
+    /// The states in which the parser has given up.
     rejected: Vec<State>,
     pub findings: Findings,
 }
@@ -255,7 +255,7 @@ impl<'p> Walker<'p> {
         })
     }
 
-    /// What is left of a packet that ends here.
+    /// Keeps the rest of a packet that ends here.
     fn reject_with(&mut self, state: &State, error: u64, step: Step) {
         let slot = self
             .program

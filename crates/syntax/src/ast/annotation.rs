@@ -96,7 +96,7 @@ pub struct AnnotationToken {
     pub text: Arc<str>,
     /// Whether blanks or a comment stand before it.
     pub space_before: bool,
-    /// Where it stands.
+    /// Its place in the source.
     pub span: Span,
 }
 

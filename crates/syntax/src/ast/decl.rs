@@ -199,7 +199,7 @@ pub struct ActionDecl {
     pub body: Block,
 }
 
-/// The type of a parser, control or package: what can be said about it without a body.
+/// The type of a parser, control or package: its signature.
 #[derive(Clone, Debug)]
 pub struct BlockType {
     /// The name.
@@ -232,7 +232,7 @@ pub struct ParserState {
     pub name: Name,
     /// The statements before the transition.
     pub body: Vec<Stmt>,
-    /// Where to go next; a state without a transition goes to `reject`.
+    /// The next state; a state without a transition goes to `reject`.
     pub transition: Option<Transition>,
     /// The whole state.
     pub span: Span,
@@ -277,7 +277,7 @@ pub struct SelectCase {
 pub struct ValueSetDecl {
     /// The type of the members.
     pub ty: Type,
-    /// How many members it holds.
+    /// The number of its members.
     pub size: Expr,
     /// The value set's name.
     pub name: Name,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub struct Expr {
     /// The kind of expression.
     pub kind: ExprKind,
-    /// Where it stands, with the parentheses around it.
+    /// Its place in the source, with the parentheses around it.
     pub span: Span,
 }
 
@@ -76,7 +76,7 @@ pub enum ExprKind {
     Binary {
         /// The operator.
         op: BinaryOp,
-        /// Where the operator stands.
+        /// The place of the operator.
         op_span: Span,
         /// The left operand.
         left: Box<Expr>,

@@ -17,7 +17,7 @@ pub struct Keysets {
 pub struct Keyset {
     /// The kind of set.
     pub kind: KeysetKind,
-    /// Where it stands.
+    /// Its place in the source.
     pub span: Span,
 }
 
@@ -83,7 +83,7 @@ pub enum TablePropertyKind {
 pub struct KeyElement {
     /// The key's value.
     pub expr: Expr,
-    /// How it is matched.
+    /// Its match kind.
     pub match_kind: Name,
     /// The annotations after the match kind.
     pub annotations: Vec<Annotation>,

@@ -8,7 +8,7 @@ use crate::source::Span;
 pub struct Type {
     /// The kind of type.
     pub kind: TypeKind,
-    /// Where it stands.
+    /// Its place in the source.
     pub span: Span,
 }
 

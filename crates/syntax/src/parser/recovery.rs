@@ -139,7 +139,7 @@ impl Parser<'_> {
         Ok(false)
     }
 
-    /// How many braces that were opened since `start` are open here.
+    /// The number of braces opened since `start` that are open here.
     fn open_braces(&self, start: usize) -> usize {
         self.tokens[start..self.pos]
             .iter()

@@ -14,7 +14,7 @@ pub(super) fn starts_base_type(kind: T) -> bool {
 }
 
 impl Parser<'_> {
-    /// A type, `void` included: where that is no type to have, later passes say so.
+    /// A type, `void` included: later passes refuse it where that is no type to have.
     pub(super) fn ty(&mut self) -> Outcome<Type> {
         self.deeper(|p| {
             let start = p.span();

@@ -91,7 +91,7 @@ impl Walker<'_> {
         states
     }
 
-    /// Where the second parser of an architecture starts: nothing is parsed, and all else may be anything.
+    /// The state in which the second parser of an architecture starts: nothing is parsed, and all else may be anything.
     fn second_parser(&self) -> State {
         let valid = self.program.headers.iter().map(|header| header.valid);
         State::new(valid.map(|slot| (slot, Bits::from_bool(false))).collect())
@@ -197,7 +197,7 @@ impl Walker<'_> {
                 copy.values.extend(value.map(|value| (slot, value)));
                 copy.unset.remove(&slot);
             }
-            // What is known of what is preserved, beyond values.
+            // The facts about preserved slots, beyond values.
             for (fact, holds) in &state.facts {
                 if !fact.reads(&|slot| !list.contains(&slot)) {
                     copy.facts.push((fact.clone(), *holds));
