@@ -51,7 +51,7 @@ const FIRST_RECIRCULATION_SESSION: u32 = 514;
 /// Neighbours of a switch that replicates by clusters.
 const CLUSTER_NEIGHBOURS: usize = 16;
 
-/// How the program replicates.
+/// The program's way to replicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replication {
     /// One next hop in each pass.
@@ -224,7 +224,7 @@ impl Configuration {
         )
     }
 
-    /// What replicas become.
+    /// Fills the tables that edit replicas.
     fn fill_copies(&self, switch: &mut Switch) -> Result<(), String> {
         let copies = Target::new(switch, "BierEgress.copies", "BierEgress.copy")?;
         for (rid, neighbour) in (0u64..).zip(&self.neighbours) {

@@ -20,13 +20,13 @@ const BURSTS: usize = 8;
 /// Packets between two looks at the clock.
 const WINDOW: usize = BURST * BURSTS;
 
-/// How far the time of the switch goes on per window: 256 packets at 10 million a second.
+/// The advance of the switch's time per window: 256 packets at 10 million a second.
 const WINDOW_PS: u64 = 25_600_000;
 
-/// How far it goes on between the end of traffic and its beginning anew: all that expires in silence has.
+/// Its advance between the end of traffic and its beginning anew: all that expires in silence has.
 const SILENCE_PS: u64 = 10_000_000_000_000;
 
-/// How much to measure.
+/// The extent of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Runs of each version.
@@ -68,7 +68,7 @@ pub struct Measurement {
     pub handwritten_instructions_per_packet: Option<f64>,
     /// Packets that left per packet that arrived.
     pub outputs_per_packet: f64,
-    /// Relative difference between the slowest and the fastest run of ours: how calm the machine was.
+    /// Relative difference between the slowest and the fastest run of ours: a measure of the load of the machine.
     pub spread: f64,
 }
 

@@ -27,10 +27,10 @@ const UDP: u8 = 17;
 /// Experimental (RFC 3692); the program's default.
 const PROTECTION: u8 = 253;
 
-/// How many packets the second path is behind the first.
+/// The number of packets that the second path is behind the first.
 const PATH_DIFFERENCE: usize = 16;
 
-/// How the egress tells first copies from others.
+/// The way in which the egress tells first copies from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acceptance {
     /// The paper's window, without a reset.
@@ -61,7 +61,7 @@ pub struct Flow {
     port: Option<u16>,
 }
 
-/// Where a copy goes.
+/// The tunnel of a copy.
 #[derive(Clone, Copy)]
 pub struct TunnelCopy {
     hop: NextHop,

@@ -49,7 +49,7 @@ pub struct Prefix {
     pub len: u32,
 }
 
-/// Where a route leads.
+/// The next hop of a route.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NextHop {
     /// Port.

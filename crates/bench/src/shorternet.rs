@@ -31,7 +31,7 @@ const STATIONS: u8 = 16;
 const PROTOCOL_CONTEXT_IPV4: u8 = 253;
 const PROFILE_UDP: u8 = 1;
 
-/// What a context holds.
+/// The header fields of a context.
 #[derive(Clone, Copy)]
 pub struct Context {
     source: u32,
@@ -43,7 +43,7 @@ pub struct Context {
     id: u16,
 }
 
-/// Where the hosts of a prefix are.
+/// The place of the hosts of a prefix.
 #[derive(Clone, Copy)]
 pub enum Place {
     /// At a port of this edge.

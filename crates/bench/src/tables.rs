@@ -13,7 +13,7 @@ use engine::control::Entry;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-/// The tables that are measured: what they are called, and in which table of the program how many entries are.
+/// The tables that are measured: their names, the tables of the program, and the numbers of entries.
 pub const TABLES: [(&str, &str, usize); 7] = [
     ("exact_1m", "exact", 1_000_000),
     ("lpm_32_1k", "lpm_32", 1_000),
@@ -33,7 +33,7 @@ const KEYS: usize = 1 << 16;
 /// Lookups between two looks at the clock: short, so that what else the machine does is in few of them.
 const WINDOW: usize = 256;
 
-/// How often everything is done; of each update the shortest time counts, so that the longest is not that of an interruption.
+/// The number of repetitions; of each update the shortest time counts, so that the longest is not that of an interruption.
 const REPETITIONS: usize = 3;
 
 /// The measurement of a table.

@@ -39,7 +39,7 @@ const PORTS: u32 = 64;
 /// Nodes that a packet has passed before a transit node.
 const HOPS_BEFORE: usize = 2;
 
-/// What a node is in the domain.
+/// The role of a node in the domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Puts INT headers into packets.
@@ -226,7 +226,7 @@ fn packet(
     header[34..36].copy_from_slice(&5000u16.to_be_bytes());
     header[36..38].copy_from_slice(&flow.port.unwrap_or(9).to_be_bytes());
     header[38..40].copy_from_slice(&((size - 34) as u16).to_be_bytes());
-    // Whatever the payload makes it; some have none.
+    // Any value, as the payload decides; some have none.
     let checksum = (random.next_u32() & 0xffff) as u16;
     let checksum = if checksum & 7 == 0 { 0 } else { checksum };
     header[40..42].copy_from_slice(&checksum.to_be_bytes());

@@ -181,7 +181,7 @@ pub struct State {
     pub span: Span,
 }
 
-/// The next state of a state.
+/// The target of a transition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// The state with this position in [`Block::states`].

@@ -95,7 +95,7 @@ pub(crate) fn check(lowered: &Lowered, sources: &SourceMap) -> Vec<Diagnostic> {
         };
         out.push(with_path(diagnostic, finding, program));
     }
-    // An allowance in code that a variant of the program leaves out is not needed there, but may be in another.
+    // A read that a variant of the program leaves out needs no explanation there, but may in another.
     let there: BTreeSet<(FileId, u32)> = (program.bodies().flat_map(ir::statements))
         .filter_map(|stmt| Some((file_of(stmt.loc)?, stmt.loc.line)))
         .collect();

@@ -1,4 +1,4 @@
-//! `machine_code FILE [NAME=VALUE...]`: what it takes to make machine code of a program: time, instructions of the code generator's
+//! `machine_code FILE [NAME=VALUE...]`: the cost of making machine code of a program: time, instructions of the code generator's
 //! intermediate form, bytes.
 
 use conformance::apps;

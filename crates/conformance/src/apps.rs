@@ -9,7 +9,7 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Where the compiler finds includes.
+/// The options of the compiler, with the directories of includes.
 pub fn options(defines: &[(&str, &str)]) -> Options {
     let define = |&(name, value): &(&str, &str)| (name.to_string(), value.to_string());
     Options {

@@ -1,4 +1,4 @@
-//! Decisions taken from bytes: what a fuzzer changes in its input changes one decision.
+//! Decisions taken from bytes: a change of a fuzzer to its input changes one decision.
 
 use ir::Bits;
 

@@ -1,7 +1,7 @@
 //! Generated programs through the whole chain: text, compiler, text form, machine code, and histories on both executors; and once more
 //! with constants that the compiler cannot see, which must not change anything.
 //!
-//! A *case* is bytes: what the program is made of and what happens to it. [`run`] gives what happened or a [`Finding`];
+//! A *case* is bytes: the choices of the program and of its history. [`run`] gives what happened or a [`Finding`];
 //! [`minimise`] makes a case smaller that still finds the same. It knows no expected results.
 
 use crate::choices::{Choices, random_bytes};
@@ -15,7 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Most bytes of a case that the program is made of.
 const MAX_PROGRAM_BYTES: usize = 4096;
 
-/// What is wrong.
+/// The kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The compiler refuses a well-typed program (or the generator wrote one that is not).
@@ -35,9 +35,9 @@ pub enum Kind {
 /// Something that must not be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What kind of thing.
+    /// The kind.
     pub kind: Kind,
-    /// What exactly.
+    /// The details.
     pub message: String,
     /// The program.
     pub source: String,

@@ -26,7 +26,7 @@ const WRITTEN_CELLS: u64 = 8;
 /// Ports, the controller's among them.
 const PORTS: [u32; 6] = [0, 1, 2, 3, 7, 510];
 
-/// What happened in a history.
+/// The counts of a history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Packets that arrived.
@@ -39,7 +39,7 @@ pub struct Statistics {
     pub accepted: u64,
     /// Control operations that were refused.
     pub refused: u64,
-    /// What packets (and not the control plane) counted, by counter; entries' own counters are left out.
+    /// The values that packets (and not the control plane) counted, by counter; entries' own counters are left out.
     pub counted: Vec<u64>,
 }
 
@@ -61,14 +61,14 @@ impl std::ops::AddAssign for Statistics {
 /// Writes a packet, for the controller's port or another.
 pub type Frames = fn(&mut Choices<'_>, bool) -> Vec<u8>;
 
-/// What the histories of a program are made of: values that any program's have would seldom mean anything to some.
+/// The material of a program's histories: values that any program's have would seldom mean anything to some.
 #[derive(Clone, Copy)]
 pub struct Dialect {
     /// Packets.
     pub frame: Frames,
     /// A value of the parameter of an action with this name; None: as of any program.
     pub param: fn(&mut Choices<'_>, &str) -> Option<u64>,
-    /// What the switch is told before everything else.
+    /// The updates of the switch before everything else.
     pub first: fn(&mut Choices<'_>, &Program) -> Vec<Update>,
 }
 

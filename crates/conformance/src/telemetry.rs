@@ -55,7 +55,7 @@ fn param(choices: &mut Choices<'_>, name: &str) -> Option<u64> {
     })
 }
 
-/// Domain ports, sessions of clones, ports at the edge, and where reports go; what a program does not have is left out.
+/// Domain ports, sessions of clones, ports at the edge, and where reports go; parts that a program does not have are left out.
 fn first(choices: &mut Choices<'_>, program: &Program) -> Vec<Update> {
     let (mode, npt) = (choices.pick(&[1, 1, 1, 3, 15]), choices.pick(&[0, 0, 1, 2]));
     let changes_only = u64::from(choices.one_in(2));

@@ -20,7 +20,7 @@ pub struct Subject {
     /// The program.
     pub program: Arc<Program>,
     interpreter: Arc<dyn Executor>,
-    /// What the second executor runs: the same program, or one that should mean the same.
+    /// The program of the second executor: the same one, or one that should mean the same.
     second_program: Arc<Program>,
     machine_code: Arc<dyn Executor>,
 }
@@ -62,7 +62,7 @@ pub struct Twin {
     interpreter: Switch,
     machine_code: Switch,
     now_ps: u64,
-    /// Packets so far: what decides which way the next one takes.
+    /// Packets so far: they decide which way the next one takes.
     received: u64,
 }
 

@@ -32,7 +32,7 @@ fn generated_programs_compile_and_run_alike() {
     assert!(total.accepted > total.refused / 4, "{total:?}");
 }
 
-/// What the generator is for: the programs of a few hundred seeds have everything in them that the language and v1model offer.
+/// The purpose of the generator: the programs of a few hundred seeds have everything in them that the language and v1model offer.
 #[test]
 fn generated_programs_use_the_language() {
     let text: String = (0..1000)

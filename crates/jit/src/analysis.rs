@@ -25,19 +25,19 @@ use usage::Usage;
 /// hundreds of values.
 pub(crate) const MAX_VALUE_LIMBS: usize = 8;
 
-/// What is known of a verified program.
+/// The results about a verified program.
 pub(crate) struct Analysis<'a> {
     /// The program.
     pub program: &'a Program,
-    /// Where its slots are in the state array.
+    /// The places of its slots in the state array.
     pub layout: Layout,
     /// By slot: whether it lives in the state array rather than in values.
     pub in_memory: Vec<bool>,
-    /// What the parser reads and writes.
+    /// The slots that the parser reads and writes.
     pub parser: Usage,
-    /// What the ingress half does, its parser included.
+    /// Those of the ingress half, its parser included.
     pub ingress: Usage,
-    /// What the egress half does.
+    /// Those of the egress half.
     pub egress: Usage,
     /// By slot: whether the engine reads or writes it between the halves.
     pub shared: Vec<bool>,
@@ -47,26 +47,26 @@ pub(crate) struct Analysis<'a> {
     pub emitted_headers: Vec<bool>,
     /// The tables that are looked up in place, in the order of their views.
     pub tables_in_place: Vec<InPlaceTable>,
-    /// What is prefetched for.
+    /// The tables and cells that are prefetched.
     pub prefetched: Prefetched,
     /// Of programs whose packets keep their state between the halves.
     pub fast_path: Option<FastPathAnalysis<'a>>,
 }
 
-/// What is known of both halves in one function.
+/// The results about both halves in one function.
 pub(crate) struct FastPathAnalysis<'a> {
-    /// What the architecture does with packets.
+    /// The architecture's forwarding of packets.
     pub forwarding: Forwarding,
     /// Slots read and written.
     pub usage: Usage,
-    /// Where fields lie in packets.
+    /// The places of fields in packets.
     pub headers: Headers,
     /// When the function ends for the switch to go on.
     pub bailouts: Bailouts,
-    /// The controls for ordinary packets: what makes one leave the fast path parts from what others do.
+    /// The controls for ordinary packets, whose paths are apart from those of packets that leave the fast path.
     pub ingress: Cow<'a, [Stmt]>,
     pub egress: Cow<'a, [Stmt]>,
-    /// What runs behind the egress control may change whether the packet is dropped. P4 gives those blocks no standard metadata, but the
+    /// The blocks behind the egress control may change whether the packet is dropped. P4 gives those blocks no standard metadata, but the
     /// intermediate representation does not forbid it; then the packet is judged at the end, by the engine.
     pub drops_behind_egress: bool,
     /// The parser as it is written.
@@ -152,7 +152,7 @@ impl<'a> FastPathAnalysis<'a> {
         let outcomes = outcomes(program, &forwarding, &split);
         let behind_egress =
             Usage::of_stmts(program, &[&program.compute_checksum, &program.deparser]);
-        // For a clone of egress all fields of all headers are kept; where it parts, they are known on all other paths. Others are not worth it.
+        // For a clone of egress all fields of all headers are kept; if its path parts, they are known on all others. Other requests do not pay.
         let is_clone = |stmt: &Stmt| matches!(stmt.kind, StmtKind::Clone { .. });
         let clones = ir::statements(&program.egress).any(is_clone);
         let parted = |body: &'a [Stmt]| match requests::part(body).filter(|_| clones) {
@@ -173,7 +173,7 @@ impl<'a> FastPathAnalysis<'a> {
     }
 }
 
-/// Slots that the engine reads and writes between the halves: the architecture's metadata; what clone, resubmit and
+/// Slots that the engine reads and writes between the halves: the architecture's metadata; the slots that clone, resubmit and
 /// recirculate preserve; and, where it measures or copies headers in the state, their slots.
 fn shared_with_engine(program: &Program, egress: &Usage, measures: bool) -> Vec<bool> {
     let mut shared = vec![false; program.slots.len()];
@@ -205,7 +205,7 @@ fn emit_bytes(program: &Program) -> usize {
     emitted[0].max(emitted[1])
 }
 
-/// How many statements run, those of actions counted for each table that has them.
+/// The number of statements that run, those of actions counted for each table that has them.
 fn count_statements(program: &Program, stmts: &[Stmt]) -> usize {
     let applied = |stmt: &Stmt| match stmt.kind {
         StmtKind::Apply { table, .. } => (program.tables[table.index()].actions.iter())

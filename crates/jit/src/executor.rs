@@ -34,7 +34,7 @@ type PrefetchFn = unsafe extern "C" fn(*mut Frame, *mut Arrival, *mut Arrival);
 /// The arrivals of a part of a burst.
 type Arrivals = [MaybeUninit<Arrival>; PART];
 
-/// A burst is run in parts of this many packets: what the prefetch brings into the caches stays there until it is needed.
+/// A burst is run in parts of this many packets: the lines that the prefetch brings into the caches stay there until they are needed.
 const PART: usize = 32;
 
 /// Programs with so many tables at most take views of them for every packet; it costs less than a call.
@@ -54,7 +54,7 @@ pub struct JitExecutor {
     state_limbs: usize,
     /// Bytes that the deparser may write without reserving room.
     emit_capacity: usize,
-    /// How far it looks into packets.
+    /// The bytes of packets that it may look into.
     reach_bytes: usize,
     /// None if it would be too large.
     fast_path: Option<FastPathFn>,
@@ -62,7 +62,7 @@ pub struct JitExecutor {
     unspecialised: Option<FastPathFn>,
     /// None if the program has no table that it would be good for.
     prefetch: Option<PrefetchFn>,
-    /// What `prefetch` looks into.
+    /// The tables and cells that `prefetch` looks into.
     prefetched: Prefetched,
     /// The tables that are looked up in place.
     tables_in_place: Vec<InPlaceTable>,
@@ -174,7 +174,7 @@ impl JitExecutor {
         self.large_table = entries;
     }
 
-    /// What compilation made.
+    /// The statistics of the compilation.
     pub fn stats(&self) -> CompileStats {
         self.stats
     }
@@ -274,7 +274,7 @@ impl JitExecutor {
         let prefetch = self.prefetch_for(cx);
         let mut notes = prefetch.map(|_| self.notes());
         let spare: *mut Spare = cx.spare;
-        // What they point to stays as it is until this function returns: it alone has the switch, and running packets does not
+        // The memory that they point to stays as it is until this function returns: it alone has the switch, and running packets does not
         // change tables. (Hits that leave something behind are not looked up in place.)
         let mut views = Views::new();
         let mut cells = AllCells::new();
@@ -545,7 +545,7 @@ impl Sending<'_> {
     }
 }
 
-/// What is told of a packet that left the fast path.
+/// The data about a packet that left the fast path.
 #[cold]
 fn stop(packet: usize, prefetched: usize, frame: &Frame, code: u64) -> Stop {
     let mut intents = Intents::default();

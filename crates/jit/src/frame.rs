@@ -18,7 +18,7 @@ pub(crate) struct Frame {
     pub packet_len: u64,
     /// Bytes that the parser took; read by payload hashes.
     pub consumed: u64,
-    /// Where the deparser writes.
+    /// The address at which the deparser writes.
     pub emitted: *mut u8,
     /// Bytes that the deparser wrote.
     pub emitted_len: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Frame {
     pub clone: u64,
     /// Its session.
     pub clone_session: u64,
-    /// What it preserves, as a [`preserve_code`].
+    /// The list that it preserves, as a [`preserve_code`].
     pub clone_preserve: u64,
     /// Zero, or one more than a [`preserve_code`].
     pub resubmit: u64,
@@ -48,7 +48,7 @@ pub(crate) struct Frame {
     pub memory_used: u64,
     /// On the fast path, replicas that egress dropped.
     pub replicas_dropped: u64,
-    /// What a function of [`crate::preserving`] gave: where the arguments are.
+    /// The result of a function of [`crate::preserving`]: the address of the arguments.
     pub found_args: *const u64,
     /// The position of the action; bit 32 is set on a hit.
     pub found: u64,
@@ -96,9 +96,9 @@ pub(crate) struct Arrival {
     pub len: u64,
     /// Bytes of its memory that are free in front of it; of a packet [`exit::SENT_MOVED`], where its first byte is now.
     pub headroom: u64,
-    /// Where it arrived.
+    /// The port at which it arrived.
     pub port: u64,
-    /// How it ended, by the fast path: of [`exit`].
+    /// The code of [`exit`] with which it ended, by the fast path.
     pub code: u64,
 }
 
@@ -125,7 +125,7 @@ impl Frame {
         self.packet_len = arrival.len;
     }
 
-    /// What the deparser wrote.
+    /// The bytes that the deparser wrote.
     ///
     /// # Safety
     /// The function that the frame was for has ended and written `emitted_len` bytes behind `emitted`, memory that stays as it is while
@@ -136,7 +136,7 @@ impl Frame {
     }
 }
 
-/// What the functions of [`crate::shims`] work on.
+/// The data that the functions of [`crate::shims`] work on.
 pub(crate) struct Context<'a> {
     /// Time, in picoseconds.
     pub now_ps: u64,
@@ -154,11 +154,11 @@ pub(crate) struct Context<'a> {
     pub spare: *mut Spare,
     /// The copies of one packet that leave, in order, but for its last.
     pub copies: Vec<Output>,
-    /// Where the last leaves, which the packet itself becomes.
+    /// The port of the last, which the packet itself becomes.
     pub last: Option<u32>,
 }
 
-/// How the run of a packet on the fast path ends, in the low byte of [`Arrival::code`]. The port is in the bits above.
+/// The end of the run of a packet on the fast path, in the low byte of [`Arrival::code`]. The port is in the bits above.
 pub(crate) mod exit {
     /// The packet is edited where it lies. Nobody truncates it.
     pub const SENT_IN_PLACE: u64 = 0;
@@ -192,7 +192,7 @@ pub(crate) fn preserve_of(code: u64) -> Option<ir::FieldListId> {
     (code.checked_sub(1)).map(|id| ir::FieldListId(id as u32))
 }
 
-/// What [`Frame::drop`] says of a reason.
+/// The value of [`Frame::drop`] for a reason.
 pub(crate) const fn drop_code(reason: DropReason) -> u64 {
     reason as u64 + 1
 }

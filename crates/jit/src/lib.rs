@@ -4,7 +4,7 @@
 //! generates native functions from it, one for each part of the pipeline that the engine enters (all of it, for a packet on the fast
 //! path; parser to ingress; the parser alone; egress to deparser), and one that prefetches. Fields are values in registers, not memory; a
 //! header's bounds are checked once; fields that nobody reads are not loaded, bytes that nobody changes not written; table actions are
-//! expanded in place, and so are lookups of exact keys and short prefixes ([`views`]). What the code does is what `ir::program` says and
+//! expanded in place, and so are lookups of exact keys and short prefixes ([`views`]). The code does what `ir::program` says and
 //! what the interpreter in `engine` does, bit for bit; a difference is a bug.
 //!
 //! All unsafe code that making ([`module`]) and running machine code needs is here: entering it ([`executor`]), the functions that it

@@ -1,7 +1,7 @@
 //! Makes executable memory of a program's functions.
 //!
 //! Functions are generated and compiled independently of each other, in threads, and then put into one module. A function that becomes
-//! too large is left out. Large ones are compiled with less care, so that no program takes long. Whatever goes wrong in the code
+//! too large is left out. Large ones are compiled with less care, so that no program takes long. A failure of the code
 //! generator is an error, never a panic.
 
 use crate::analysis::Analysis;
@@ -50,7 +50,7 @@ impl fmt::Display for JitError {
 
 impl std::error::Error for JitError {}
 
-/// What compilation made.
+/// The statistics of a compilation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CompileStats {
     /// Bytes of machine code.
@@ -67,7 +67,7 @@ pub struct CompileStats {
 pub(crate) struct NativeCode {
     /// Owns the memory.
     pub module: JITModule,
-    /// What was made.
+    /// The statistics of the compilation.
     pub stats: CompileStats,
     /// Addresses; none where the program has no use for the function, or it would be too large.
     pub functions: [Option<*const u8>; EntryPoint::ALL.len()],
@@ -200,7 +200,7 @@ impl Job {
             signature.params.extend([AbiParam::new(I64); 2]);
         }
         if entry_point.is_fast_path() {
-            // Where it stopped.
+            // The place at which it stopped.
             signature.returns.push(AbiParam::new(I64));
         }
         let id = module
@@ -257,7 +257,7 @@ struct Compiled {
     merged: usize,
 }
 
-/// How many values blocks are given by those that lead to them.
+/// The number of values that blocks are given by those that lead to them.
 fn merged(function: &Function) -> usize {
     let (dfg, layout) = (&function.dfg, &function.layout);
     let values = |inst: Inst| {

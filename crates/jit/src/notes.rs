@@ -1,6 +1,6 @@
 //! Notes of the prefetch function: for each table, and for each array of cells, the keys that packets will probably look up.
 //!
-//! A list has room for one key of each packet of a part of a burst. What does not fit is not written down, and is not prefetched for.
+//! A list has room for one key of each packet of a part of a burst. A key that does not fit is not written down, and is not prefetched for.
 
 use smallvec::SmallVec;
 
@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct List {
-    /// Where the next limb goes.
+    /// The address of the next limb.
     pub next: *mut u64,
     /// The end of the list's memory.
     pub end: *mut u64,
@@ -75,7 +75,7 @@ impl Notes {
         }
     }
 
-    /// Where the next limb of a list goes.
+    /// The offset of the next limb of a list.
     fn used(&self, number: usize) -> usize {
         (self.lists[number].next as usize - self.limbs.as_ptr() as usize) / size_of::<u64>()
     }

@@ -35,7 +35,7 @@ macro_rules! shims {
                 }
             }
 
-            /// How many parameters and results it has, words all.
+            /// The numbers of its parameters and results, words all.
             fn words(self) -> (usize, usize) {
                 match self {
                     $(Shim::$name => ($params, $results),)*

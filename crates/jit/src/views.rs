@@ -2,7 +2,8 @@
 //!
 //! A [`TableView`] is taken from its table when a burst begins and given up when the burst is done or stops. In between nothing
 //! but the executor has the switch, and packets do not change tables, but for what counts hits; entries come and go between bursts only. Which
-//! tables are looked up in place, [`crate::analysis`] says. It does not know the generated code; what it may read is the slices that [`engine::table::InPlace`] gives.
+//! tables are looked up in place, [`crate::analysis`] says. It does not know the generated code, which may read
+//! the slices of [`engine::table::InPlace`].
 
 use crate::analysis::tables::{InPlaceTable, MAX_VIEWS};
 use engine::Runtime;
@@ -13,7 +14,7 @@ use ir::{CounterId, Program, RegisterId};
 use smallvec::SmallVec;
 use std::ptr::{null, null_mut};
 
-/// Where the parts of a table lie.
+/// The addresses of the parts of a table.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TableView {
@@ -23,7 +24,7 @@ pub(crate) struct TableView {
     pub bucket_mask: u64,
     /// By key, the entry, if the key is its place; null if the table cannot be looked up in place now.
     pub direct: *const u32,
-    /// How many places there are.
+    /// The number of places.
     pub direct_count: u64,
     /// With a field matched by prefix: the roots. Never null then.
     pub roots: *const Root,
@@ -35,13 +36,13 @@ pub(crate) struct TableView {
     pub records: *const u64,
     /// By entry, what counts its hits; null without a counter.
     pub counters: *mut CounterData,
-    /// How many roots there are.
+    /// The number of roots.
     pub root_count: u64,
-    /// How many blocks.
+    /// The number of blocks.
     pub block_count: u64,
-    /// How many entries, 0 among them.
+    /// The number of entries, 0 among them.
     pub entry_count: u64,
-    /// How many records.
+    /// The number of records.
     pub record_count: u64,
 }
 
@@ -141,13 +142,13 @@ pub(crate) fn no_views() -> *const TableView {
 /// So many arrays of registers and counters are read and written in place at most, registers first.
 pub(crate) const MAX_CELLS: usize = 64;
 
-/// Where the cells of a register or of an indexed counter lie.
+/// The address of the cells of a register or of an indexed counter.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CellsView {
     /// The first limb of the first cell.
     pub first: *mut u64,
-    /// How many cells there are; none if they do not lie one behind the other. An index beyond goes to a function.
+    /// The number of cells; none if they do not lie one behind the other. An index beyond goes to a function.
     pub count: u64,
 }
 

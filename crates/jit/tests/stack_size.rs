@@ -90,7 +90,7 @@ fn an_element_at_an_index_costs_no_choice_among_all() {
             hdr.hops[meta.index].data = meta.sum;
         }"#;
     assert_linear(&access.repeat(8));
-    // What eight more accesses cost does not depend on how many elements there are (with so many that nothing is specialised).
+    // The cost of eight more accesses does not depend on the number of elements (with so many that nothing is specialised).
     let cost = |size| {
         let count = |times| stats(size, &access.repeat(times)).instructions;
         count(32) - count(24)

@@ -59,7 +59,7 @@ pub fn run(
     Ok(runner.outputs)
 }
 
-/// Where a clone session leads.
+/// The destination of a clone session.
 #[derive(Clone, Copy)]
 enum Destination {
     Port(u32),

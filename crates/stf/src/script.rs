@@ -87,14 +87,14 @@ pub enum Command {
     },
     /// `packet PORT HEX`
     Packet {
-        /// Where it arrives.
+        /// The port at which it arrives.
         port: u32,
         /// Bytes.
         data: Vec<u8>,
     },
     /// `expect PORT [HEX]`
     Expect {
-        /// Where it leaves.
+        /// The port at which it leaves.
         port: u32,
         /// The expected contents.
         pattern: PacketPattern,
@@ -118,7 +118,7 @@ pub enum Command {
         register: String,
         /// Cell.
         index: u64,
-        /// How it compares.
+        /// The comparison.
         comparison: Comparison,
         /// With what.
         value: Number,
@@ -134,7 +134,7 @@ pub enum Command {
     MirroringAdd {
         /// Clone session.
         session: u32,
-        /// Where clones go.
+        /// The port of clones.
         port: u32,
     },
     /// `mirroring_add_mc SESSION GROUP`
@@ -276,7 +276,7 @@ pub enum Cell {
 pub struct CounterCheck {
     /// Bytes, not packets.
     pub bytes: bool,
-    /// How it compares.
+    /// The comparison.
     pub comparison: Comparison,
     /// With what.
     pub value: u64,

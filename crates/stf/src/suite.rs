@@ -11,7 +11,7 @@ use ir::Program;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How a test ended.
+/// The result of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// Everything was as expected, on every executor that was asked for.
@@ -53,7 +53,7 @@ pub enum Executors {
 pub struct TestResult {
     /// The script's file name without its extension; in a directory, its path from there.
     pub name: String,
-    /// How it ended.
+    /// The result.
     pub status: Status,
     /// Why it failed or was skipped; empty if it passed.
     pub reason: String,
@@ -184,7 +184,7 @@ fn other_architecture(outcome: &Outcome) -> Option<String> {
     if files.iter().any(|f| is_known(&f.name)) {
         return None;
     }
-    // What cannot be found is not among the files, so the text says.
+    // A file that cannot be found is not among the files, so the text says its name.
     let included = files.first().into_iter().flat_map(|f| f.text.lines());
     let mut names = included.filter_map(|line| {
         let rest = line

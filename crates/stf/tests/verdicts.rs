@@ -191,7 +191,7 @@ struct Directory(PathBuf);
 impl Directory {
     fn new(name: &str) -> Directory {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        // What an earlier run that was killed left.
+        // Remains of an earlier run that was killed.
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).expect("a directory");
         Directory(path)

@@ -17,7 +17,7 @@ const SYN: u8 = 2;
 
 const MILLION: u64 = 1_000_000;
 
-/// What a session has used in one direction, and what it may: a bucket of tokens, in millionths of a byte, so that no rate rounds.
+/// The use and the allowance of a session in one direction: a bucket of tokens, in millionths of a byte, so that no rate rounds.
 #[derive(Clone, Copy)]
 struct Account {
     packets: u64,
@@ -57,7 +57,7 @@ impl Account {
     }
 }
 
-/// What upstream packets of a session must have, on the wire: source MAC address and tags, and the source.
+/// The fields that upstream packets of a session must have, on the wire: source MAC address and tags, and the source.
 #[derive(Clone, Copy)]
 struct Upstream {
     mac: [u8; 6],
@@ -67,7 +67,7 @@ struct Upstream {
     account: Account,
 }
 
-/// What downstream packets get in front: everything but PPPoE's length.
+/// The bytes that downstream packets get in front: everything but PPPoE's length.
 #[derive(Clone, Copy)]
 struct Downstream {
     front: [u8; FRONT],
@@ -84,7 +84,7 @@ struct Adjacency {
     mtu: u16,
 }
 
-/// A port: where it leads, and our MAC address there.
+/// A port: the network behind it, and our MAC address there.
 #[derive(Clone, Copy)]
 enum Port {
     Access([u8; 6]),

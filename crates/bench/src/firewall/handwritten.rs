@@ -36,7 +36,7 @@ enum Reason {
     Window,
 }
 
-/// How far a flow is; those from `Established` on have seen both ends.
+/// The state of a flow; those from `Established` on have seen both ends.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Code {
     Free,
@@ -398,7 +398,7 @@ impl Firewall {
     }
 }
 
-/// What a segment makes of a connection.
+/// Changes the state of a connection for a segment.
 fn track(
     state: &mut Cell,
     [own, other]: [usize; 2],

@@ -36,7 +36,7 @@ struct End {
 pub struct Copy {
     /// Its number.
     pub sequence_number: u32,
-    /// How it came.
+    /// The path by which it came.
     pub path: usize,
     /// Its length.
     pub bytes: usize,

@@ -18,7 +18,7 @@ const TCP: u8 = 6;
 /// Outer header and protection header.
 const OVERHEAD: u16 = 28;
 
-/// How a copy leaves.
+/// The output port and the headers of a copy.
 struct Way {
     port: u32,
     addresses: [u8; 12],

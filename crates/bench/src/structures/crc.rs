@@ -1,6 +1,6 @@
 //! Reflected CRCs, a byte at a time.
 
-/// What a byte does to a CRC of up to 32 bits with this polynomial, reflected.
+/// The effect of a byte on a CRC of up to 32 bits with this polynomial, reflected.
 pub const fn table(polynomial: u32) -> [u32; 256] {
     let mut table = [0; 256];
     let mut i = 0;

@@ -5,13 +5,13 @@ use super::dir24::Dir24;
 use super::ipv4::addresses;
 use crate::router::{NextHop, Prefix};
 
-/// Where packets of a prefix go.
+/// The destination of packets of a prefix.
 pub struct Route {
     /// Output port.
     pub port: u32,
     /// Both addresses of the Ethernet header.
     pub addresses: [u8; 12],
-    /// What went there.
+    /// The packets that went there.
     pub count: Count,
 }
 

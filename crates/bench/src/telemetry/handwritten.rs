@@ -166,7 +166,7 @@ impl TelemetryNode {
         let header = packet.stored_mut();
         header[..12].copy_from_slice(&route.addresses);
         header[22] -= 1;
-        // Who is not in the domain cannot send INT.
+        // A sender outside the domain cannot send INT.
         if self.role == Role::Source && marked {
             header[15] &= 3;
         }

@@ -255,7 +255,7 @@ impl<'p> Walker<'p> {
         })
     }
 
-    /// Keeps the rest of a packet that ends here.
+    /// Keeps the state of a packet that ends here.
     fn reject_with(&mut self, state: &State, error: u64, step: Step) {
         let slot = self
             .program

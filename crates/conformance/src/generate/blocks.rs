@@ -115,7 +115,7 @@ impl Generator<'_> {
         types.expand("meta", &Type::Struct(METADATA), writable, variables);
         self.scope.has_zero = true;
         if standard {
-            // What steers the packet is written by statements of its own.
+            // Statements of its own write the fields that steer the packet.
             types.expand("sm", &Type::Struct(STANDARD), false, variables);
         }
     }

@@ -99,7 +99,7 @@ impl Generator<'_> {
         }
     }
 
-    /// What any control may call.
+    /// A call that any control may make.
     fn shared_call(&mut self) {
         match self.choices.below(8) {
             0..=2 => self.register_call(),
@@ -110,7 +110,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Where the packet goes.
+    /// Statements that forward the packet.
     fn forward(&mut self) {
         let ingress = self.scope.section == Section::Ingress;
         match self.choices.below(8) {
@@ -259,7 +259,7 @@ impl Generator<'_> {
         self.once(&call);
     }
 
-    /// Mostly for packets from outside only: what multiplies without end is cut off anyway, but takes long.
+    /// Mostly for packets from outside only: packets that multiply without end are cut off anyway, but take long.
     fn once(&mut self, call: &str) {
         if self.choices.one_in(16) {
             return self.line(call);

@@ -1,6 +1,6 @@
 //! Well-typed P4_16 programs for v1model, as text, out of bytes.
 //!
-//! [`program`] is a function of its bytes alone: what a fuzzer changes in them changes one decision, and where they end every decision
+//! [`program`] is a function of its bytes alone: a change of a fuzzer to them changes one decision, and where they end every decision
 //! is the simplest one, so shorter bytes are smaller programs. The programs use most of the language and of v1model, and make no
 //! sense. They are written to the specification, not to this compiler: one that is refused is a finding.
 //!
@@ -36,10 +36,10 @@ const SMALL_STATEMENTS: u32 = 8;
 /// Most statements of one body, what is nested not counted.
 const MAX_BODY: u32 = 7;
 
-/// How deep statements are nested.
+/// The depth of nested statements.
 const NESTING: u32 = 3;
 
-/// How deep expressions are nested.
+/// The depth of nested expressions.
 const DEPTH: u32 = 3;
 
 /// Whether the compiler can see what constants are worth.
@@ -71,7 +71,7 @@ pub fn program(bytes: &[u8], constants: Constants) -> String {
     generator.text
 }
 
-/// What a parameter does.
+/// The direction of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Direction {
     In,
@@ -113,7 +113,7 @@ struct Callable {
     result: Type,
 }
 
-/// Where in the pipeline the text is.
+/// The part of the pipeline that the text is in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Section {
     /// In the parser.
@@ -122,14 +122,14 @@ enum Section {
     Ingress,
     /// In the egress control.
     Egress,
-    /// In a control that both apply: what steers packets is not for there.
+    /// In a control that both apply: statements that steer packets are not for there.
     Both,
     /// Anywhere else, where there are no externs.
     #[default]
     Elsewhere,
 }
 
-/// What a body may contain.
+/// The things that a body may contain.
 #[derive(Clone, Debug, Default)]
 struct Scope {
     section: Section,

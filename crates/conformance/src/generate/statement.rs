@@ -1,4 +1,4 @@
-//! Statements: what is allowed depends on where they are, which the scope says.
+//! Statements: the scope says which are allowed.
 
 use super::types::{STANDARD, Type};
 use super::{DEPTH, Generator, MAX_BODY, NESTING, Section};

@@ -16,7 +16,7 @@ pub(super) struct Table {
     pub actions: Vec<String>,
 }
 
-/// What belongs to a table besides its key and its actions.
+/// The properties of a table besides its key and its actions.
 #[derive(Default)]
 struct Attached {
     properties: Vec<String>,
@@ -26,7 +26,7 @@ struct Attached {
     implementation: Option<bool>,
 }
 
-/// What counters count; meters the first two.
+/// The units of counters; meters have the first two.
 const UNITS: [&str; 3] = ["packets", "bytes", "packets_and_bytes"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +97,7 @@ impl Generator<'_> {
         self.scope.actions.push(Action { name, parameters });
     }
 
-    /// What the control plane can give.
+    /// A type of values that the control plane can give.
     fn entry_type(&mut self) -> Type {
         match self.choices.below(6) {
             4 => Type::Bit(9),
@@ -276,7 +276,7 @@ impl Generator<'_> {
                 true => self.line(format!("{scope}{};", action.name)),
                 false => self.line(format!("{scope}{}({});", action.name, arguments.join(", "))),
             }
-            // What is only for entries must not be the default action.
+            // An action that is only for entries must not be the default action.
             if scope.is_empty() || !arguments.is_empty() {
                 list.push((action, arguments));
             }

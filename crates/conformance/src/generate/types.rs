@@ -200,7 +200,7 @@ impl Generator<'_> {
         for _ in 0..self.choices.below(3) {
             self.enumeration(true);
         }
-        // What `headers_t`, `metadata_t` and `standard_metadata_t` hold is known later, but they come first.
+        // The fields of `headers_t`, `metadata_t` and `standard_metadata_t` are known later, but they come first.
         let named = |name: &str| Composite {
             name: name.into(),
             fields: Vec::new(),
@@ -413,7 +413,7 @@ impl Generator<'_> {
     }
 }
 
-/// What programs use of it.
+/// The fields that programs use of it.
 fn standard_metadata() -> Vec<(String, Type)> {
     let fields = [
         ("ingress_port", 9),

@@ -7,7 +7,7 @@
 use super::usage::Usage;
 use ir::{HeaderId, Program, SlotId, State, StateId, Stmt, StmtKind};
 
-/// Where a field lies in its header.
+/// The place of a field in its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Home {
     /// The header.
@@ -16,7 +16,7 @@ pub(crate) struct Home {
     pub offset: u32,
 }
 
-/// What is known of the headers of a program on the fast path.
+/// The headers of a program on the fast path.
 #[derive(Clone, Debug)]
 pub(crate) struct Headers {
     /// By slot: the fields of headers without a varbit.
@@ -89,7 +89,7 @@ impl Headers {
         }
     }
 
-    /// Where a field lies in its header, unless that has a varbit.
+    /// The place of a field in its header, unless that has a varbit.
     pub fn home(&self, slot: SlotId) -> Option<Home> {
         self.homes[slot.index()]
     }

@@ -41,7 +41,7 @@ pub(super) fn in_memory(program: &Program) -> Vec<bool> {
     in_memory
 }
 
-/// By slot: how many paths lead to where its values meet, all such places added up.
+/// By slot: the number of paths that lead to the points where its values meet, all such points added up.
 struct Merges<'a> {
     program: &'a Program,
     counts: Vec<usize>,
@@ -117,7 +117,7 @@ impl<'a> Merges<'a> {
         assigned.extend(met);
     }
 
-    /// The slots that an action may assign. What is counted in it counts wherever it may run.
+    /// The slots that an action may assign. Statements counted in it count wherever it may run.
     fn action(&mut self, id: ActionId) -> Slots {
         let action = &self.program.actions[id.index()];
         let mut assigned = self.body(&action.body);

@@ -1,6 +1,6 @@
 //! Which headers are valid when the parser accepts, as far as the state that accepts tells.
 //!
-//! What follows the parser is worth generating once for each of a few such outcomes: with the validity of headers known, most of
+//! The code behind the parser is worth generating once for each of a few such outcomes: with the validity of headers known, most of
 //! its conditions are constants. This module looks at the parser only, and gives up on a state wherever it is not sure. A state that is
 //! reached with different headers (the transport's behind one of two versions of IP, perhaps in a tunnel) is first made several
 //! ([`split`]).
@@ -25,7 +25,7 @@ const MAX_SPECIALISED_STATEMENTS: usize = 2000;
 /// By header: whether it is valid.
 pub(crate) type Validity = Vec<bool>;
 
-/// What is known at the beginning of a state.
+/// The validity of headers at the beginning of a state.
 #[derive(Clone, PartialEq, Eq)]
 enum Known {
     /// Nothing goes there, as far as seen.
@@ -73,7 +73,7 @@ pub(super) fn split(program: &Program) -> Vec<State> {
     }
 }
 
-/// What is known where a state begins; `None` if not certain.
+/// The validity of headers where a state begins; `None` if not certain.
 type Arrival = Option<Validity>;
 
 /// By state and what is known where it begins: the numbers of the states to be, in this order.
@@ -208,11 +208,11 @@ fn accepted_shares(forwarding: &Forwarding, states: &[State]) -> Vec<u64> {
     accepted
 }
 
-/// What an end of the parser counts that a program names, and one where it takes whatever it does not know.
+/// The weights of an end of the parser that a program names, and of one where it takes whatever it does not know.
 const NAMED_END: u64 = 4;
 const OTHER_END: u64 = 1;
 
-/// By state: what it counts as an end of ordinary packets, zero if it is none. A packet from a single port is not ordinary, as those from the
+/// By state: its weight as an end of ordinary packets, zero if it is none. A packet from a single port is not ordinary, as those from the
 /// controller, nor one with a header that has options.
 fn ordinary_ends(forwarding: &Forwarding, states: &[State]) -> Vec<u64> {
     let mut ends = vec![0; states.len()];

@@ -1,7 +1,7 @@
 //! Paths on which a packet is handed over to the switch, taken out of those of all others.
 //!
-//! Where a program requests a clone or another round behind a condition, the rest of the control is there once more, and ends at once: what
-//! the request comes with (marks, headers of a report) is then known not to be there on all other paths. It knows nothing of machine
+//! Where a program requests a clone or another round behind a condition, the rest of the control is there once more, and ends at once: its
+//! data (marks, headers of a report) are then known not to be there on all other paths. It knows nothing of machine
 //! code, and the body that it gives does what the given one does.
 
 use ir::{Stmt, StmtKind};
@@ -34,7 +34,7 @@ fn is_request(stmt: &StmtKind) -> bool {
 struct Parting {
     /// Some path is parted.
     found: bool,
-    /// How many statements are there once more.
+    /// The number of statements that are there once more.
     statements: usize,
 }
 

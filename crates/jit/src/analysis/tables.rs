@@ -95,7 +95,7 @@ fn in_place_table(program: &Program, id: TableId) -> Option<InPlaceTable> {
     })
 }
 
-/// What is prefetched for.
+/// The tables and cells that are prefetched.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Prefetched {
     /// Tables.
@@ -133,7 +133,7 @@ pub(crate) struct Link {
 /// Records of so many limbs are not looked up in place to prefetch: entries hardly share such records, so that each has one to load.
 const LINE_LIMBS: usize = 8;
 
-/// What is worth it: tables that may have many entries, and whose keys do not depend on what other tables say; and what has many cells.
+/// Those that are worth it: tables that may have many entries, and whose keys do not depend on other tables; and large arrays of cells.
 pub(super) fn prefetched(program: &Program, in_place: &[InPlaceTable]) -> Prefetched {
     let by_tables = Usage::of_actions(program).writes;
     let mut result = Prefetched::default();
@@ -185,7 +185,7 @@ pub(crate) fn runs_to_prefetch(
     in_place.iter().any(is_quiet) && prefetched.iter().all(|t| t.table != id)
 }
 
-/// What a statement reads by index.
+/// The cell that a statement reads by index.
 pub(crate) fn cell_of(stmt: &StmtKind) -> Option<(CellArray, &Expr)> {
     Some(match stmt {
         StmtKind::RegisterRead {
@@ -230,7 +230,7 @@ fn unknown(
     unknown
 }
 
-/// Where arguments of a table's entries become an index of cells, by one assignment.
+/// The arguments of a table's entries that become an index of cells, by one assignment.
 fn links(program: &Program, id: TableId, cells: &[CellArray], unknown: &[bool]) -> Vec<Link> {
     let mut links = Vec::new();
     for stmt in ir::statements(&program.ingress) {

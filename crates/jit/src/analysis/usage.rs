@@ -205,8 +205,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What the architecture reads and writes: it gives inputs a value before or between the halves, those of queues always zero, and reads
-    /// where the packet goes.
+    /// The accesses of the architecture: it gives inputs a value before or between the halves, those of queues always zero, and reads
+    /// the slot of the port.
     fn architecture(&mut self, forwarding: &Forwarding, may_replicate: bool) {
         for &(slot, input) in forwarding.arrival.iter().chain(&forwarding.egress) {
             let is_given = match input {
@@ -281,7 +281,7 @@ impl<'a> Walk<'a> {
         stmt.inner().into_iter().for_each(|body| self.stmts(body));
     }
 
-    /// What a statement does itself, besides computing expressions.
+    /// The accesses of a statement itself, besides those of its expressions.
     fn effects(&mut self, stmt: &'a StmtKind) {
         let program = self.program;
         match stmt {

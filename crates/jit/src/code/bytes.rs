@@ -13,7 +13,7 @@ use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value};
 pub(crate) struct Window {
     /// Address of the first.
     base: Value,
-    /// How many there are.
+    /// Their number.
     bytes: u32,
     /// Loads made so far: first byte, number of bytes, value.
     loads: Vec<(u32, u32, Value)>,
@@ -65,7 +65,7 @@ fn integer(bytes: u32) -> Type {
 }
 
 impl Gen<'_, '_> {
-    /// How the packet is read. Not to be moved: that the bytes are there has been checked by control flow.
+    /// The flags of reads of the packet. Not to be moved: that the bytes are there has been checked by control flow.
     pub(crate) fn packet_memory(&self) -> MemFlagsData {
         let flags = MemFlagsData::new().with_notrap();
         match self.entry_point {
@@ -165,10 +165,10 @@ impl Gen<'_, '_> {
     }
 }
 
-/// Parts of memory to be: where each begins, and its bytes as they lie there.
+/// Parts of memory to be: the offset of each, and its bytes as they lie there.
 pub(crate) type Pieces = Vec<(u32, Value)>;
 
-/// Where a [`Packer`] writes to.
+/// The destination of a [`Packer`].
 enum Target {
     /// Memory.
     Memory(Value),
@@ -181,7 +181,7 @@ pub(crate) struct Packer {
     target: Target,
     /// Bytes written.
     written: u32,
-    /// The bits to be written next, right-aligned; what is above them has been written.
+    /// The bits to be written next, right-aligned; the bits above them have been written.
     pending: Option<Value>,
     pending_bits: u32,
 }

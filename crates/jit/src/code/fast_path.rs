@@ -5,7 +5,7 @@
 //! go on ([`bailout`]). A second value says whether the headers moved ([`crate::analysis::headers`]): if not, only the fields that were
 //! assigned are written, into the packet where it lies ([`edit`]).
 //!
-//! What follows the parser is generated for each of a few outcomes of the parser ([`crate::analysis::paths`]), where the validity of
+//! The code behind the parser is generated for each of a few outcomes of the parser ([`crate::analysis::paths`]), where the validity of
 //! headers is a constant. Other packets go to a second function, [`EntryPoint::Unspecialised`], which does all from the start.
 
 mod bailout;
@@ -32,7 +32,7 @@ use std::mem::offset_of;
 /// No other specialisation is begun when what follows the parser has so many instructions.
 const SPECIALISATION_INSTRUCTIONS: usize = 24_000;
 
-/// Where ingress exits, the rest is not generated once more when ingress has so many instructions already.
+/// At an exit of ingress, the rest is not generated once more when ingress has so many instructions already.
 const EXIT_INSTRUCTIONS: usize = 3_000;
 
 /// The state of generation of the fast path.
@@ -44,7 +44,7 @@ pub(super) struct FastPath {
     pub(super) may_move: bool,
     /// Not zero if the program requested what only the slow path does.
     bailout: Variable,
-    /// Where the packet goes.
+    /// The port of the packet.
     pub(super) port: Variable,
     /// Checksums are being verified, or the parser runs.
     on_arrival: bool,
@@ -71,11 +71,11 @@ enum Running {
 struct Loaded {
     slot: SlotId,
     limb: usize,
-    /// Where the header begins.
+    /// The first byte of the header.
     base: Value,
 }
 
-/// Where the address at which a header was extracted last is kept.
+/// The storage of the address at which a header was extracted last.
 #[derive(Clone, Copy)]
 enum Source {
     Value(Variable),
@@ -128,7 +128,7 @@ impl<'a> Gen<'a, '_> {
             }
             self.store_consumed();
             self.fast_path_mut().may_move = may_move;
-            // What is known anyway becomes constants here.
+            // Known values become constants here.
             let no_error = self.small_constant(ir::ERROR_WIDTH, 0);
             let parser_error = self.program.architecture.parser_error(Pipeline::Ingress);
             self.put(parser_error, &no_error);
@@ -172,7 +172,7 @@ impl<'a> Gen<'a, '_> {
         self.fast_path_mut().running = None;
     }
 
-    /// The end of the packet where ingress exits, generated there: what that path has found out is known in all that follows. Not within
+    /// The end of the packet where ingress exits, generated there: the knowledge of that path holds in all that follows. Not within
     /// a loop, nor once ingress has become large, nor for rare packets: then all paths end together. Always if the packet leaves the fast
     /// path, where egress exits, too. False if it is not done.
     pub(super) fn ends_here(&mut self) -> bool {
@@ -248,7 +248,7 @@ impl<'a> Gen<'a, '_> {
         fast_path.expect("only on the fast path")
     }
 
-    /// What is known of the program.
+    /// The analysis of the program.
     ///
     /// # Panics
     /// If its halves are parsed separately: then it has no fast path.
@@ -263,7 +263,7 @@ impl<'a> Gen<'a, '_> {
         let zero = self.imm(0);
         for i in 0..program.slots.len() {
             let id = SlotId(i as u32);
-            // What is only ever set to zero is zero.
+            // A slot that is only ever set to zero is zero.
             let place = match (usage.reads[i], usage.sets[i]) {
                 (false, _) if headers.stays_in_packet(id) => Place::InPacket,
                 (false, false) => Place::Unused,
@@ -314,7 +314,7 @@ impl<'a> Gen<'a, '_> {
         (self.b.ins()).load(I64, MemFlagsData::trusted(), self.frame, offset as i32)
     }
 
-    /// What the frame says of the packet's arrival, which stays as it is; a load that disappears if nobody uses the value.
+    /// The frame's value about the packet's arrival, which stays as it is; a load that disappears if nobody uses the value.
     fn arrival_word(&mut self, offset: usize) -> Value {
         (self.b.ins()).load(I64, constant_memory(), self.frame, offset as i32)
     }
@@ -359,7 +359,7 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// From ingress to egress: what the traffic manager does with a packet that goes to one port. False if none does here.
+    /// From ingress to egress: the work of the traffic manager on a packet that goes to one port. False if none does here.
     fn between(&mut self) -> bool {
         let FastPathAnalysis {
             forwarding,
@@ -401,7 +401,7 @@ impl<'a> Gen<'a, '_> {
         true
     }
 
-    /// What a copy finds when it begins egress. No queue has kept it.
+    /// The inputs of a copy when it begins egress. No queue has kept it.
     pub(super) fn start_egress(&mut self, port: Value, replica_id: Value, packet_path: Value) {
         let facts = self.facts();
         let zero = self.imm(0);

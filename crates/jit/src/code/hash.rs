@@ -31,7 +31,7 @@ struct Change {
     slot: SlotId,
     /// Byte in the header.
     at: u32,
-    /// How far up it is in the sum, without the exchange of bytes.
+    /// Its shift in the sum, without the exchange of bytes.
     up: u32,
 }
 
@@ -185,7 +185,7 @@ impl Gen<'_, '_> {
     ) -> Option<Vec<Change>> {
         let mut left: Vec<u32> = runs.iter().flat_map(|&(at, n)| at..at + n).collect();
         let (mut changes, mut bits) = (Vec::new(), 0);
-        // Where the next field has to be if the last one did not end with a byte.
+        // The place at which the next field has to be if the last one did not end with a byte.
         let mut open = None;
         for expr in data {
             let Expr::Slot(slot) = expr else { return None };
@@ -334,7 +334,7 @@ impl Gen<'_, '_> {
     }
 }
 
-/// How far up [`Gen::sum_bytes`] adds `width` bytes from this one of `bytes` bytes, if it adds them at once.
+/// The shift with which [`Gen::sum_bytes`] adds `width` bytes from this one of `bytes` bytes, if it adds them at once.
 fn place_in_sum(at: u32, width: u32, bytes: u32) -> Option<u32> {
     let whole = bytes / 4 * 4;
     // Behind the last four bytes are two and one.

@@ -1,7 +1,7 @@
 //! Looking a key up in place: the loads of [`engine::table::keymap`], [`engine::table::lpm32`] and of an array that the key is the index of,
 //! from a view of the table.
 //!
-//! What these structures do rarely (a place below a block, a root without a direct index, a map that grows) goes to the function that
+//! The rare cases of these structures (a place below a block, a root without a direct index, a map that grows) go to the function that
 //! all other tables use. Indices come from the structures themselves, whose loads are therefore in range; code that is made
 //! with assertions checks each.
 
@@ -20,12 +20,12 @@ use engine::table::lpm32::{
 use smallvec::SmallVec;
 use std::mem::offset_of;
 
-/// Memory of a table's structures, which does not change while the function runs; where it may be read depends on control flow.
+/// Memory of a table's structures, which does not change while the function runs; control flow decides where it may be read.
 fn table_memory() -> MemFlagsData {
     MemFlagsData::trusted().with_readonly()
 }
 
-/// What a lookup in place has found.
+/// The result of a lookup in place.
 pub(super) struct Found {
     pub record: Value,
     /// 0 or 1, if it is needed.
@@ -38,7 +38,7 @@ struct Lookup<'a> {
     /// Offset of the table's view among the views.
     view: usize,
     views: Value,
-    /// Where what is not done in place is done.
+    /// The block for cases that are not done in place.
     elsewhere: Block,
     /// With the record, and with the hit if that is needed.
     done: Block,

@@ -109,7 +109,7 @@ fn guarded(body: &[Stmt]) -> Option<(SlotId, SlotId, &Expr)> {
 }
 
 impl Gen<'_, '_> {
-    /// How many limbs lie from each of these slots to the next, if they all live in memory and are of the same width.
+    /// The number of limbs from each of these slots to the next, if they all live in memory and are of the same width.
     fn stride(&self, slots: &[SlotId]) -> Option<usize> {
         let [first, second, ..] = slots else {
             return None;

@@ -1,6 +1,6 @@
 //! Code generation for one function: one part of the pipeline, or all of it for a packet on the fast path ([`fast_path`]).
 //!
-//! A slot is a value, not memory: [`Place`] says where each one lives in this function. What the other part or the
+//! A slot is a value, not memory: [`Place`] says where each one lives in this function. A slot that the other part or the
 //! engine may read is also written to the state array at every assignment, which costs a store but keeps nothing alive
 //! until the end of the function.
 //!
@@ -105,7 +105,7 @@ impl EntryPoint {
     }
 }
 
-/// Where a slot lives in one function.
+/// The place of a slot in one function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// The function does not touch it, or writes what nobody reads.
@@ -132,7 +132,7 @@ enum Place {
 /// An enclosing block or loop.
 struct Label {
     id: LabelId,
-    /// Where a break goes.
+    /// The target of a break.
     after: Block,
     /// Whether some break goes there.
     used: bool,
@@ -170,7 +170,7 @@ pub(crate) struct Gen<'a, 'f> {
     /// Bytes of the packet that the parser has passed.
     cursor: Variable,
     steps: Variable,
-    /// Where the next emitted byte goes.
+    /// The address of the next emitted byte.
     emit_at: Variable,
     /// Nothing may be written behind what is emitted.
     emits_exactly: bool,
@@ -200,7 +200,7 @@ pub(crate) struct Gen<'a, 'f> {
     too_large: bool,
 }
 
-/// What [`generate`] needs to know.
+/// The inputs of [`generate`].
 pub(crate) struct Input<'a> {
     /// The program.
     pub analysis: &'a Analysis<'a>,
@@ -506,7 +506,7 @@ impl Gen<'_, '_> {
         at
     }
 
-    /// Reads a value of this width; what was written there has no bits above it.
+    /// Reads a value of this width; the memory has no bits above it.
     fn reload(&mut self, at: Value, width: u32) -> Wide {
         let limbs = (0..limbs_for(width))
             .map(|i| {
@@ -581,7 +581,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// What is emitted goes to the buffer of the frame, from its beginning on.
+    /// Emitted bytes go to the buffer of the frame, from its beginning on.
     fn begin_emitting(&mut self) {
         let buffer = offset_of!(Frame, emitted) as i32;
         let at = (self.b.ins()).load(I64, MemFlagsData::trusted(), self.frame, buffer);

@@ -28,7 +28,7 @@ pub(crate) struct ParserBlocks {
     current: usize,
     /// Behind the parser.
     done: Block,
-    /// By state: where it goes if it accepts.
+    /// By state: the block to which it goes if it accepts.
     accept: Vec<Block>,
     /// By state: whether it is generated.
     generated: Vec<bool>,
@@ -36,7 +36,7 @@ pub(crate) struct ParserBlocks {
     failures: Vec<(u64, Block)>,
 }
 
-/// What is known of a state before the parser is generated.
+/// The paths to a state, before the parser is generated.
 #[derive(Clone, Copy, Default)]
 struct Entered {
     /// There is a path to it from the start.
@@ -72,7 +72,7 @@ impl Gen<'_, '_> {
     }
 
     /// Generates the parser; continues behind it, but for the states that accept with one of these outcomes: those go to the blocks
-    /// that are given back, each with its outcome. What leads to none of them ends the parser at once.
+    /// that are given back, each with its outcome. Paths to none of them end the parser at once.
     pub(crate) fn specialised_parser(
         &mut self,
         parser: &ParserForm<'_>,
@@ -232,7 +232,7 @@ impl Gen<'_, '_> {
         self.move_cursor(count);
     }
 
-    /// A header with a varbit: what comes before it is where it always is, the rest is read by a function.
+    /// A header with a varbit: the fields before it are where they always are, the rest is read by a function.
     fn extract_varbit(&mut self, id: HeaderId, length: &Expr) {
         let program = self.program;
         let header = &program.headers[id.index()];

@@ -1,5 +1,5 @@
-//! Prefetching: what packets will probably look up in tables that are not in the nearest cache, so that what the tables need for all
-//! packets of a burst is loaded at once, before the first of them runs.
+//! Prefetching: the keys that packets will probably look up in tables that are not in the nearest cache, so that the lines for all
+//! packets of a burst are loaded at once, before the first of them runs.
 //!
 //! The function takes the packet through parser and ingress, but runs actions of small tables only and does nothing that could be seen: where
 //! that makes it take another path than the packet will, the wrong keys are taken, and only time is lost. Where one load tells most (exact
@@ -32,7 +32,7 @@ impl Gen<'_, '_> {
 
     /// Whether a statement is left out of the prefetch.
     fn is_left_out(&self, stmt: &StmtKind) -> bool {
-        // What is seen outside, and what takes time.
+        // Statements with effects outside, and those that take time.
         matches!(
             stmt,
             StmtKind::RegisterRead { .. }

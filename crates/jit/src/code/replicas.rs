@@ -127,7 +127,7 @@ impl Gen<'_, '_> {
         let port = self.b.use_var(port);
         let arrival = self.burst.expect("only on the fast path").arrival;
         if self.facts().headers.emitted.is_none() {
-            // How long the headers are is known once they are emitted.
+            // The length of the headers is known once they are emitted.
             self.begin_emitting();
             self.control(&program.deparser);
             self.store_emitted_len();

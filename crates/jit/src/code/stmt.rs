@@ -728,7 +728,7 @@ impl Gen<'_, '_> {
         for field in fields {
             let value = self.read(field.slot);
             let bits = match field.varbit_length {
-                // Never longer in a verified program; what is written must not depend on that.
+                // Never longer in a verified program; the written bytes must not depend on that.
                 Some(length) => {
                     let (length, max) = (self.read(length).low(), self.imm(value.width.into()));
                     self.b.ins().umin(length, max)

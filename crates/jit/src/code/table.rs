@@ -22,11 +22,11 @@ pub(super) struct ChosenByHit<'s> {
     table: TableId,
     keys: &'s [Expr],
     hit: SlotId,
-    /// What a hit runs.
+    /// The action of a hit.
     action: ActionId,
-    /// What follows a hit.
+    /// The statements behind a hit.
     found: &'s [Stmt],
-    /// What follows a miss.
+    /// The statements behind a miss.
     missed: &'s [Stmt],
 }
 
@@ -54,7 +54,7 @@ impl Gen<'_, '_> {
         self.dispatch(position, args, &actions)
     }
 
-    /// Where a lookup and the choice behind it are one: the choice depends on the hit alone, and a hit runs the only action that entries
+    /// A lookup and the choice behind it that are one: the choice depends on the hit alone, and a hit runs the only action that entries
     /// have, a miss none.
     pub(super) fn chosen_by_hit<'s>(
         &self,

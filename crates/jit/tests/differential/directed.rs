@@ -5,7 +5,7 @@ use engine::control::{CloneSession, Entity, MulticastGroup, Operation, Replica};
 use ir::text::preamble;
 use ir::{ActionCall, ActionId, Bits, TableId};
 
-/// What every program here begins with: standard metadata is `%0` to `%15`, and a header `h0` of two bytes and a 16-bit number
+/// The first slots of every program here: standard metadata is `%0` to `%15`, and a header `h0` of two bytes and a 16-bit number
 /// (`%16` valid, `%17`, `%18`), `h1` of one 24-bit field (`%19` valid, `%20`), and `h2` of one of 16 bits (`%24` valid, `%25`).
 /// Scratch: `%21` to `%23`, 16 bits each, `%26`, which is too wide for values, and `%27` of 100 bits.
 const SLOTS: [(&str, u32); 12] = [
@@ -281,7 +281,7 @@ fn the_router_of_the_benchmark() {
     assert!(left + pair.drops() == 300);
 }
 
-/// What every outcome of a parser does, one that is not specialised among them, when fields are assigned whose headers are there or not.
+/// The work of every outcome of a parser, one that is not specialised among them, when fields are assigned whose headers are there or not.
 #[test]
 fn fields_are_assigned_after_every_outcome_of_the_parser() {
     let tail = [
@@ -373,7 +373,7 @@ fn packets_that_are_not_ordinary_are_done_from_the_start() {
     pair.compare_objects();
 }
 
-/// What follows the parser is specialised until there is enough of it, and works for the other outcomes as well.
+/// The code behind the parser is specialised until there is enough of it, and works for the other outcomes as well.
 #[test]
 fn a_large_program_is_not_specialised_for_all_outcomes() {
     let ingress: String = (0..3000)

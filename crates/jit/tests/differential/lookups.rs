@@ -9,7 +9,7 @@ use ir::{ActionCall, ActionId, BinaryOp, Bits, KeyMatch, TableId};
 /// A key field: its width, and whether it is matched by prefix.
 type Field = (u32, bool);
 
-/// One table, whose key is `%20` and following; what is found is written behind the key.
+/// One table, whose key is `%20` and following; the result is written behind the key.
 fn program(fields: &[Field], tells_hit: bool) -> ir::Program {
     let named = [("h0.$valid", 1), ("h0.hit", 8), ("h0.out", 80), ("hit", 1)];
     let mut slots: Vec<(String, u32)> = named.map(|(name, width)| (name.into(), width)).into();

@@ -115,7 +115,7 @@ fn random_programs() {
             let port = rng.below(8);
             let mut bytes = packet(rng.next());
             if rng.one_in(3) {
-                // What is missing may be zeros, which need not be stored.
+                // Missing bytes may be zeros, which need not be stored.
                 bytes.truncate(rng.below(bytes.len() as u32 + 1) as usize);
             }
             left += pair.receive(port, &bytes);

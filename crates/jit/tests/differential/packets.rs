@@ -9,7 +9,7 @@ struct Draft<'a> {
     program: &'a Program,
     /// One bit per element.
     bits: Vec<bool>,
-    /// Where the fields extracted last are.
+    /// The places of the fields extracted last.
     fields: BTreeMap<SlotId, (usize, u32)>,
 }
 

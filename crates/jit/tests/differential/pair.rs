@@ -381,7 +381,7 @@ fn with_zeros(packet: &[u8], number: u64) -> (Packet, Packet) {
     (Packet::new(&sparse.bytes()), sparse)
 }
 
-/// What [`Switch::receive`] does, half by half, but not more than [`MAX_COPIES`] times through egress: random programs like to clone clones.
+/// The work of [`Switch::receive`], half by half, but at most [`MAX_COPIES`] times through egress: random programs like to clone clones.
 fn run_bounded(switch: &mut Switch, now_ps: u64, port: u32, packet: Packet) -> Vec<Output> {
     let (mut out, mut emissions, mut enqueued) = (Vec::new(), Vec::new(), Vec::new());
     switch.ingress(now_ps, port, packet, &mut enqueued);

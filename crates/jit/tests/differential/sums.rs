@@ -61,7 +61,7 @@ fn program(rng: &mut Rng) -> ir::Program {
             _ => assignment,
         };
     }
-    // What makes it uncertain that the first sum was made, or that the header is what it was.
+    // Code that makes it uncertain that the first sum was made, or that the header is what it was.
     let (before, around) = match rng.below(8) {
         0 => ("if eq(%22, 8w1) { exit }", "if %16"),
         1 => ("", "if and(%16, eq(%22, 8w1))"),

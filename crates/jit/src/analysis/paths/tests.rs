@@ -94,8 +94,8 @@ fn packets_from_several_ports_are_ordinary() {
 
 #[test]
 fn the_likely_outcomes_are_specialised_first() {
-    // By shares: a quarter of the packets has one more header than the half that is accepted at once, and a quarter two. By ends: what is
-    // known counts more than what is left, and then more headers. Each has its turn.
+    // By shares: a quarter of the packets has one more header than the half that is accepted at once, and a quarter two. By ends: a known
+    // one counts more than the rest, and then more headers. Each has its turn.
     let states = r#"
         state s0 "start" { select (%0) { case (9w510 & 9w0x1ff) s1 case (_) s2 } }
         state s1 "controller" { extract h0 goto s2 }

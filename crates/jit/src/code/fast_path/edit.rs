@@ -120,7 +120,7 @@ impl<'a> Gen<'a, '_> {
         pieces
     }
 
-    /// Where a header was extracted last.
+    /// The address at which a header was extracted last.
     pub(in crate::code) fn source(&mut self, header: HeaderId) -> Value {
         match self.fast_path_mut().sources[header.index()] {
             Some(Source::Value(variable)) => self.b.use_var(variable),
@@ -175,7 +175,7 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// Where a header lies in the packet as it was extracted, but for what was assigned, if it is valid and lies there.
+    /// The address of a header in the packet as it was extracted, but for assigned fields, if it is valid and lies there.
     fn place_in_packet(&mut self, header: HeaderId) -> Option<Value> {
         match self.facts().headers.is_from_packet(header) {
             true => Some(self.source(header)),
@@ -254,7 +254,7 @@ impl<'a> Gen<'a, '_> {
         places.zip(params).collect()
     }
 
-    /// Where a header was extracted of which some fields are certain to be as they were then, and the others may have been assigned.
+    /// The address of an extracted header of which some fields are certain to be as they were then, and the others may have been assigned.
     fn fields_as_loaded(&mut self, header: HeaderId) -> Option<Value> {
         let program = self.program;
         let fields = &program.headers[header.index()].fields;
@@ -273,7 +273,7 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// Where the header of a field was extracted, if the field is certain to be as it was then.
+    /// The address of the extracted header of a field, if the field is certain to be as it was then.
     fn as_loaded(&mut self, slot: SlotId) -> Option<Value> {
         let Place::Values { first, .. } = self.places[slot.index()] else {
             return None;
