@@ -70,7 +70,7 @@ pub struct Var {
     pub kind: VarKind,
     /// Its annotations.
     pub annotations: Rc<[Annotation]>,
-    /// Its declaration.
+    /// The place of its declaration.
     pub span: Span,
 }
 
@@ -126,7 +126,7 @@ pub struct Action {
     pub sig: Rc<FnSig>,
     /// Its body.
     pub body: Rc<[Stmt]>,
-    /// Its declaration.
+    /// The place of its declaration.
     pub span: Span,
 }
 
@@ -153,7 +153,7 @@ pub struct Block {
     pub apply: Rc<[Stmt]>,
     /// The states of a parser; the first is `start`.
     pub states: Vec<State>,
-    /// Its declaration.
+    /// The place of its declaration.
     pub span: Span,
 }
 
@@ -257,7 +257,7 @@ pub struct Table {
     pub implementation: Option<Resource>,
     /// `support_timeout`
     pub support_timeout: bool,
-    /// Its declaration.
+    /// The place of its declaration.
     pub span: Span,
 }
 

@@ -93,7 +93,7 @@ pub struct FieldDef {
     pub annotations: Rc<[Annotation]>,
     /// The numbers in its `@field_list`.
     pub field_lists: Vec<u32>,
-    /// Its declaration.
+    /// The place of its declaration.
     pub span: Span,
 }
 
@@ -159,7 +159,7 @@ pub struct ParamSig {
     pub optional: bool,
     /// The default value, already checked.
     pub default: Option<Rc<crate::hir::Expr>>,
-    /// Its declaration.
+    /// The place of its declaration.
     pub span: Span,
 }
 
@@ -176,7 +176,7 @@ pub struct FnSig {
     pub ret: Ty,
     /// Its annotations.
     pub annotations: Rc<[Annotation]>,
-    /// Its declaration.
+    /// The place of its declaration.
     pub span: Span,
 }
 

@@ -152,7 +152,7 @@ impl<'a> FastPathAnalysis<'a> {
         let outcomes = outcomes(program, &forwarding, &split);
         let behind_egress =
             Usage::of_stmts(program, &[&program.compute_checksum, &program.deparser]);
-        // For a clone of egress all fields of all headers are kept; if its path parts, they are known on all others. Other requests do not pay.
+        // For a clone of egress all fields of all headers are kept; if its path parts, they are known on all others. No other is worth it.
         let is_clone = |stmt: &Stmt| matches!(stmt.kind, StmtKind::Clone { .. });
         let clones = ir::statements(&program.egress).any(is_clone);
         let parted = |body: &'a [Stmt]| match requests::part(body).filter(|_| clones) {

@@ -86,7 +86,7 @@ pub struct Red {
     pub gentle: bool,
     /// Marks instead of dropping where it can.
     pub ecn: bool,
-    /// Size of a mean packet: the decay of the average, and in bytes the unit of sizes.
+    /// Size of a mean packet: it decides the decay of the average, and in bytes sizes are relative to it.
     pub mean_packet_bytes: u64,
 }
 

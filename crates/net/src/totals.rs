@@ -254,7 +254,7 @@ mod tests {
 
     const INTERVAL_PS: u64 = 10;
 
-    /// The copies of a packet in the network: the lateness of each of its copies.
+    /// The copies of a packet in the network: the lateness of each.
     fn fates() -> impl Strategy<Value = Vec<Vec<u64>>> {
         let late = prop_oneof![4 => 5u64..8, 2 => 0u64..40, 1 => 0u64..3_000];
         let one = prop::collection::vec(late.clone(), 1);

@@ -134,7 +134,7 @@ pub(crate) struct ExternInfo {
     pub kind: ExternKind,
     /// The annotations of the declaration.
     pub annotations: Rc<[ast::Annotation]>,
-    /// Its declaration.
+    /// The place of its declaration.
     pub span: Span,
 }
 

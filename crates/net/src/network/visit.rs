@@ -5,10 +5,10 @@
 //! # Why nothing is different
 //!
 //! This is the lookahead of conservative parallel simulation (Chandy and Misra, 1979), on one processor. A node's *horizon* is the time up
-//! to which all that happens to it has happened; that of every node is the present at least. What may reach a node before the least sum of
-//! a neighbour's horizon and the delay of the link from there is on its links already, unless something happens in another way: a failure,
-//! a detection, an agent, a packet generator, or what a controller does. For the former, visits end with the next such event of
-//! the whole network. For the latter, whoever runs the network says how long after a notification controllers act at the earliest
+//! to which all that happens to it has happened; that of every node is the present at least. A packet that may reach a node before the
+//! least sum of a neighbour's horizon and the delay of the link from there is on its links already, unless something happens in another
+//! way: a failure, a detection, an agent, a packet generator, or what a controller does. For the former, visits end with the next such
+//! event of the whole network. For the latter, whoever runs the network says how long after a notification controllers act at the earliest
 //! ([`Network::set_reaction_ps`]), and no visit goes further ahead than that. During a visit the time is that of the packet, and goes
 //! back afterwards. Other nodes see nothing of it but packets that arrive later, in the order that they would have anyway: among events of
 //! one instant the link decides, not who scheduled first.
@@ -27,7 +27,7 @@ use engine::{Packet, TimeObserved};
 /// Nodes with more links are not visited: finding the next packet would take longer than finding the node.
 const MOST_LINKS: usize = 16;
 
-/// Most packets that a switch runs at once; what they need stays in the near caches meanwhile.
+/// Most packets that a switch runs at once; their data stay in the near caches meanwhile.
 const BURST: usize = 32;
 
 /// Programs see time in microseconds.
