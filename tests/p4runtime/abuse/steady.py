@@ -15,6 +15,7 @@ import gc
 import json
 import os
 import resource
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -41,6 +42,13 @@ CLIENTS_MB = 32
 """What protobuf keeps in this process of the messages of clients: the table of its objects does not shrink."""
 WARM_UP_ENTRIES = 4096
 TIMED_ROLE = "timed"
+SWITCH_INTERVAL_S = 0.0005
+"""After which a thread of this interpreter gives way to another one.
+
+The tests build their messages beside the server, in the same interpreter, and a write changes the thread some ten times. With
+Python's 5 ms each change waits for whoever builds, and a write took 0.2 s on an idle machine. Clients of a switch are processes of
+their own, so that is no time of the server's.
+"""
 
 
 @dataclass
@@ -160,7 +168,7 @@ def steady(
         stop_ps=10**16,
         log_packets=False,
     )
-    with Server([device], "127.0.0.1:0", tls) as server:
+    with Server([device], "127.0.0.1:0", tls) as server, switch_interval(SWITCH_INTERVAL_S):
         core.start(copies_per_s=copies_per_s)
         try:
             running = Steady(core, device, server, credentials)
@@ -179,6 +187,17 @@ def steady(
             check(running, found, before_mb, after_mb)
         finally:
             core.stop()
+
+
+@contextmanager
+def switch_interval(interval_s: float) -> Iterator[None]:
+    """Sets the interpreter's while inside."""
+    before_s = sys.getswitchinterval()
+    sys.setswitchinterval(interval_s)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before_s)
 
 
 def memory_mb() -> float:
