@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Table updates per second through P4Runtime: a controller in Python and the switch, in one process on one core.
 
-``in process`` calls the device, ``gRPC`` goes over loopback; both build every request. ``messages`` fills in protobuf
-messages by id, as fast controllers do; ``metadata`` also gives each entry metadata; ``names`` uses :meth:`Client.insert`
-and related methods. Rates are medians, by the wall clock, or with ``--cpu`` by the processor time of this process, for a
-busy machine.
+``in process`` calls the device, ``gRPC`` goes over loopback. ``serialized`` sends requests that were built and serialized before
+the clock starts, so it shows the switch alone; the others build every request: ``messages`` fills in protobuf messages by id, as
+fast controllers do; ``metadata`` also gives each entry metadata; ``names`` uses :meth:`Client.insert` and related methods.
+Rates are medians, by the wall clock, or with ``--cpu`` by the processor time of this process, for a busy machine.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ import argparse
 import json
 import os
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from rich.console import Console
 from rich.table import Table
@@ -26,6 +28,10 @@ from rich.table import Table
 from holdfast import _core
 from holdfast.p4runtime import Client, Device, GrpcClient, LocalClient, Server
 from holdfast.p4runtime.stubs import p4runtime_pb2 as p4
+
+Call: TypeAlias = Callable[[], None]
+Writer: TypeAlias = Callable[["Client", "Case", int, int, int], Call]
+"""Prepares the writes of a kind of update, of all entries in batches, and returns what does them."""
 
 HERE = Path(__file__).parent
 INSERT, MODIFY, DELETE = p4.Update.INSERT, p4.Update.MODIFY, p4.Update.DELETE
@@ -117,6 +123,17 @@ def requests(client: Client, case: Case, kind: int, entries: int, batch: int, me
         yield request
 
 
+def send_serialized(client: Client, case: Case, kind: int, entries: int, batch: int) -> Call:
+    """By ids, built and serialized now."""
+    serialized = [request.SerializeToString() for request in requests(client, case, kind, entries, batch)]
+
+    def send() -> None:
+        for request in serialized:
+            client._call_write(request)
+
+    return send
+
+
 def write_messages(client: Client, case: Case, kind: int, entries: int, batch: int) -> None:
     """By ids."""
     for request in requests(client, case, kind, entries, batch):
@@ -143,7 +160,17 @@ def write_names(client: Client, case: Case, kind: int, entries: int, batch: int)
                     client.modify(case.table, match, case.action, case.names)
 
 
-WRITERS = {"messages": write_messages, "metadata": write_metadata, "names": write_names}
+def while_timed(write: Callable[[Client, Case, int, int, int], None]) -> Writer:
+    """One that builds its requests while the clock runs."""
+    return lambda *which: partial(write, *which)
+
+
+WRITERS: dict[str, Writer] = {
+    "serialized": send_serialized,
+    "messages": while_timed(write_messages),
+    "metadata": while_timed(write_metadata),
+    "names": while_timed(write_names),
+}
 
 
 def read(client: Client, case: Case, entries: int) -> None:
@@ -176,16 +203,16 @@ def measure(case: Case, way: str, by: str, entries: int, batch: int, runs: int, 
     rates: dict[str, list[float]] = {}
     with connected(case, way, entries) as client:
 
-        def timed(what: str, call: Callable[[], None]) -> None:
+        def timed(what: str, call: Call) -> None:
             start = now()
             call()
             rates.setdefault(what, []).append(entries / (now() - start))
 
         for _ in range(runs):
-            timed("inserts_per_s", lambda: write(client, case, INSERT, entries, batch))
-            timed("modifies_per_s", lambda: write(client, case, MODIFY, entries, batch))
-            timed("reads_per_s", lambda: read(client, case, entries))
-            timed("deletes_per_s", lambda: write(client, case, DELETE, entries, batch))
+            timed("inserts_per_s", write(client, case, INSERT, entries, batch))
+            timed("modifies_per_s", write(client, case, MODIFY, entries, batch))
+            timed("reads_per_s", partial(read, client, case, entries))
+            timed("deletes_per_s", write(client, case, DELETE, entries, batch))
     medians = {what: statistics.median(values) for what, values in rates.items()}
     return Rates(case.name, way, by, entries, batch, **medians)
 
@@ -221,7 +248,7 @@ def main() -> None:
         for way in ("in process", "gRPC")
         for by in WRITERS
     ]
-    Console().print(shown(results))
+    Console(width=None if sys.stdout.isatty() else 120).print(shown(results))
     if options.json:
         Path(options.json).write_text(json.dumps([asdict(r) for r in results], indent=2) + "\n", encoding="utf-8")
 

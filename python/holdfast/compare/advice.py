@@ -391,7 +391,7 @@ def _notes_of_all(comparison: Comparison) -> list[str]:
     if what == "switches":
         cuts = sum(1 for _ in nx.articulation_points(nx.Graph(scenario.topology.graph)))
         found.append(
-            "What begins or ends at the switch that fails is not counted: nothing can help it."
+            "Traffic that begins or ends at the switch that fails is not counted: no mechanism can help it."
             + (f" Without {traffic_file.counted(cuts, 'switch')} the network falls apart." if cuts == 1 else "")
             + (f" Without any of {cuts} switches the network falls apart." if cuts > 1 else "")
         )

@@ -273,7 +273,7 @@ class Comparison:
             f" {len(self.scenario.given.newcomers)} others dial while something is down.",
             f"A session is over when three LCP echoes in a row, {crowd.keepalive_s:g} s apart, are not answered, on either side."
             " The data plane answers those of subscribers; so a controller that is away costs no session.",
-            "What fails is the first gateway's, and fails alone. Detection of a port's state takes"
+            "The element that fails belongs to the first gateway, and fails alone. Detection of a port's state takes"
             f" {times.detection_delay_ms:g} ms, the reaction to it, and a route to the core, {times.reaction_delay_ms:g} ms more.",
             "A switch that fails comes back without its tables. A gateway of one plane is one box: its control plane is off with"
             " it, and starts again from disk. The time that a control plane needs to start is not modelled: pppoe_split_plane"

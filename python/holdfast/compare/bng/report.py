@@ -76,7 +76,7 @@ def _subtitle(comparison: Comparison) -> str:
     seeds = "one seed" if len(comparison.seeds) == 1 else f"{len(comparison.seeds)} seeds"
     return (
         f"{crowd.subscribers} subscribers with PPPoE sessions and {crowd.packets_per_s:g} packets/s each way;"
-        f" {len(scenario.given.newcomers)} more dial while something is down. What fails is down from {times.failure_s:g} s to"
+        f" {len(scenario.given.newcomers)} more dial while something is down. A failure lasts from {times.failure_s:g} s to"
         f" {times.repair_s:g} s of {times.end_s:g} s; simulated, {seeds}."
     )
 
