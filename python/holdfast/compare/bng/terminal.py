@@ -14,7 +14,7 @@ def title(comparison: Comparison) -> str:
     crowd, times = comparison.scenario.subscribers, comparison.scenario.times
     seeds = f", {len(comparison.seeds)} seeds" if len(comparison.seeds) > 1 else ""
     return (
-        f"bng: what fails is down from {times.failure_s:g} s to {times.repair_s:g} s of {times.end_s:g} s{seeds}\n"
+        f"bng: a failure lasts from {times.failure_s:g} s to {times.repair_s:g} s of {times.end_s:g} s{seeds}\n"
         f"{crowd.subscribers} subscribers with {crowd.packets_per_s:g} packets/s each way, and"
         f" {len(comparison.scenario.given.newcomers)} that dial while it is down"
     )
