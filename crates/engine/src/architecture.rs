@@ -29,7 +29,7 @@ pub(crate) enum PacketPath {
     Recirculated,
 }
 
-/// Where a slot of at most 64 bits is.
+/// The position of a slot of at most 64 bits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     offset: usize,
@@ -58,7 +58,7 @@ impl Place {
     }
 }
 
-/// What a copy that begins egress is told.
+/// The input of a copy that begins egress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EgressStart {
     pub now_ps: u64,
@@ -75,16 +75,16 @@ pub(crate) struct EgressStart {
 /// A clone session, and what the clone brings along.
 pub(crate) type CloneRequest = (u32, Option<FieldListId>);
 
-/// What becomes of a packet behind ingress.
+/// The decision on a packet behind ingress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IngressVerdict {
     /// Whether it is cloned.
     pub clone: Option<CloneRequest>,
-    /// Where it goes itself.
+    /// The destination of the packet itself.
     pub next: AfterIngress,
 }
 
-/// Where a packet goes behind ingress.
+/// The destination of a packet behind ingress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AfterIngress {
     /// To the parser as it arrived, with what it brings along.
@@ -97,16 +97,16 @@ pub(crate) enum AfterIngress {
     Unicast(u32),
 }
 
-/// What becomes of a packet behind egress.
+/// The decision on a packet behind egress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EgressVerdict {
     /// Whether it is cloned.
     pub clone: Option<CloneRequest>,
-    /// Where it goes itself.
+    /// The destination of the packet itself.
     pub next: AfterEgress,
 }
 
-/// Where a packet goes behind egress.
+/// The destination of a packet behind egress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AfterEgress {
     /// Nowhere.
@@ -131,7 +131,7 @@ pub(crate) trait Rules: Send + Sync + fmt::Debug {
     /// Says why there is a copy for egress.
     fn set_path(&self, state: &mut [u64], path: PacketPath);
 
-    /// What becomes of the packet.
+    /// The decision on the packet.
     fn after_ingress(&self, state: &[u64], intents: &Intents) -> IngressVerdict;
 
     /// The priority of its queue.
@@ -143,7 +143,7 @@ pub(crate) trait Rules: Send + Sync + fmt::Debug {
     /// The metadata that a copy finds when it begins egress.
     fn start_egress(&self, state: &mut [u64], start: &EgressStart, bytes: usize);
 
-    /// What becomes of the copy that was for this port.
+    /// The decision on the copy that was for this port.
     fn after_egress(&self, state: &[u64], intents: &Intents, port: u32) -> EgressVerdict;
 }
 

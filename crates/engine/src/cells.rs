@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// What a counter cell has counted.
+/// The counts of a counter cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CounterData {
     /// Packets.

@@ -5,7 +5,7 @@
 //! is as old as the configuration says. A message that waits already is not sent again; nor is one of a list that was handed
 //! over, until that is acknowledged or its acknowledgement time is over.
 //!
-//! What waits and what is remembered is bounded, in messages and in bytes: what comes when too much waits is lost, and counted; of
+//! Waiting and remembered messages are bounded, in number and in bytes: messages that come when too many wait are lost, and counted; of
 //! lists that wait for an acknowledgement the oldest is forgotten.
 
 use ir::{Bits, DigestId, Program};
@@ -30,14 +30,14 @@ fn most_waiting(widths: &[u32]) -> usize {
     MAX_WAITING.min(MAX_WAITING_BYTES / (OVERHEAD_BYTES + 8 * limbs))
 }
 
-/// How a digest type is delivered.
+/// The delivery of a digest type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DigestConfig {
     /// Most messages in a list, which is due when it has them; 0 is no limit but [`MAX_LIST`].
     pub max_list_size: u32,
-    /// How old a list's first message is when the list is due at the latest; 0 is at once.
+    /// The age of a list's first message at which the list is due at the latest; 0 is at once.
     pub max_timeout_ns: u64,
-    /// How long a list suppresses messages equal to its own unless acknowledged; 0 suppresses nothing.
+    /// The time for which a list suppresses messages equal to its own unless acknowledged; 0 suppresses nothing.
     pub ack_timeout_ns: u64,
 }
 
@@ -73,7 +73,7 @@ pub struct Queue {
     waiting_values: BTreeSet<Vec<u64>>,
     /// By list id: when it was taken, and its messages.
     outstanding: BTreeMap<u64, (u64, Vec<Vec<u64>>)>,
-    /// How often each message is in an outstanding list.
+    /// The number of times that each message is in an outstanding list.
     suppressed: BTreeMap<Vec<u64>, usize>,
     /// Messages that may wait, and that outstanding lists may have together.
     most: usize,
@@ -83,7 +83,7 @@ pub struct Queue {
     lost: u64,
 }
 
-/// What [`DigestQueue::set_config`] changed.
+/// The changes of [`DigestQueue::set_config`].
 #[derive(Debug)]
 pub enum Former {
     /// The configuration, between two that keep the messages.
@@ -234,7 +234,7 @@ impl DigestQueue {
         self.was_taken(lists)
     }
 
-    /// Who takes nothing, because it takes messages of another kind, is not told again.
+    /// A consumer that takes nothing, because it takes messages of another kind, is not told again.
     fn was_taken(&mut self, lists: Vec<DigestList>) -> Vec<DigestList> {
         self.announced &= lists.is_empty();
         lists

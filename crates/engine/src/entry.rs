@@ -13,21 +13,21 @@ pub struct Entry {
     pub matches: Vec<KeyMatch>,
     /// Above zero in a table with ternary, range or optional fields, the highest first; else zero.
     pub priority: i32,
-    /// What a hit runs.
+    /// The action of a hit.
     pub action: EntryAction,
     /// Nanoseconds without a hit after which [`Switch::take_idle_entries`](crate::Switch::take_idle_entries) names the entry; 0 is never, and the least is
     /// [`MIN_IDLE_TIMEOUT_NS`](crate::MIN_IDLE_TIMEOUT_NS).
     pub idle_timeout_ns: u64,
     /// Configuration of the direct meter, if the table has one; without it everything is green.
     pub meter: Option<MeterConfig>,
-    /// What the control plane wants to find again with the entry.
+    /// Data that the control plane wants to find again with the entry.
     pub note: Option<Note>,
 }
 
 /// Data of the control plane that a switch keeps for it without looking at them.
 pub type Note = std::sync::Arc<[u8]>;
 
-/// What an entry runs.
+/// The action, member or group of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EntryAction {
     /// An action, in a table without an implementation.
@@ -61,7 +61,7 @@ pub struct InstalledEntry {
     pub is_const: bool,
     /// The direct counter, if the table has one.
     pub counter: Option<CounterData>,
-    /// What got each colour from the direct meter, if it is configured.
+    /// The packets and bytes of each colour of the direct meter, if it is configured.
     pub meter_counts: Option<[CounterData; 3]>,
     /// Since the last hit (or the insertion), if the table has idle timeouts.
     pub idle_ns: Option<u64>,

@@ -43,15 +43,15 @@ pub struct FastPathContext<'a> {
     pub packets: &'a mut Vec<(u32, Packet)>,
     /// The number of the first to run.
     pub first: usize,
-    /// Where what leaves is appended.
+    /// Outputs are appended to it.
     pub out: &'a mut Vec<Output>,
     /// Packets whose memory copies may take, and where those go that are dropped.
     pub spare: &'a mut Spare,
     /// Multicast groups.
     pub replication: &'a Replication,
-    /// Where drops are counted, by reason.
+    /// Counts of drops, by reason.
     pub drops: &'a mut [u64; DropReason::ALL.len()],
-    /// How many of the packets from the first on the executor has prefetched for already, as an earlier [`Stop`] said.
+    /// The number of packets from the first on for which the executor has prefetched already, as an earlier [`Stop`] said.
     pub prefetched: usize,
     /// Whether most of these packets are likely to be run before one stops, so that getting ready for many is worth it.
     pub steady: bool,
@@ -63,7 +63,7 @@ pub struct FastPathContext<'a> {
     pub runtime: &'a mut Runtime,
 }
 
-/// How far the fast path went.
+/// The extent to which the fast path went.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FastPath {
     /// The executor has no fast path, and never has. Nothing is done.
@@ -79,17 +79,17 @@ pub enum FastPath {
 pub struct Stop {
     /// Its number; those before it are done. It is in its place as it arrived, and so are those behind it.
     pub packet: usize,
-    /// How many packets behind it the executor has prefetched for.
+    /// The number of packets behind it for which the executor has prefetched.
     pub prefetched: usize,
     /// The point.
     pub exit: Exit,
     /// Bytes that the parser took.
     pub consumed: usize,
-    /// What the program requested.
+    /// The program's requests.
     pub intents: Intents,
 }
 
-/// Where a packet leaves the fast path.
+/// The point at which a packet leaves the fast path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// Ingress has run, as by [`Executor::ingress`], and its intents hold more than an output port. The state is that between ingress
@@ -109,7 +109,7 @@ pub struct PacketContext<'a> {
     /// The packet as it arrived (ingress), or as it was enqueued for egress, as far as it is stored: at least [`ir::Program::reach_bytes`]
     /// of it. Payload checksums read it from `consumed`.
     pub packet: &'a [u8],
-    /// How long the whole packet is.
+    /// Bytes of the whole packet.
     pub packet_len: usize,
     /// Bytes that the parser took.
     pub consumed: usize,
@@ -117,9 +117,9 @@ pub struct PacketContext<'a> {
     pub emitted: &'a mut Vec<u8>,
     /// Tables and the other stateful objects of the switch.
     pub runtime: &'a mut Runtime,
-    /// What the program requested for after this part.
+    /// The program's requests for the time after this part.
     pub intents: Intents,
-    /// Where the interpreter writes what happens; machine code ignores it.
+    /// The interpreter writes events to it; machine code ignores it.
     pub trace: Option<&'a mut Trace>,
 }
 

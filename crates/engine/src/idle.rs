@@ -13,7 +13,7 @@ pub const MIN_IDLE_TIMEOUT_NS: u64 = 1_000_000;
 /// An entry: its table, and its place in the table's order of insertion, which no other entry will have.
 pub(crate) type EntryKey = (u32, u64);
 
-/// Where an entry is.
+/// The place of an entry.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     /// Its timer runs: when it is over, and what the timeout counts from, if there was no hit since.
@@ -42,7 +42,7 @@ pub(crate) struct IdleTimers {
     announced: bool,
 }
 
-/// What is known of an entry when its timer is over.
+/// The state of an entry when its timer is over.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Activity {
     pub last_hit_ps: u64,

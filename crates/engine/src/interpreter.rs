@@ -74,7 +74,7 @@ struct Run<'r, 'c> {
     parser: Block,
 }
 
-/// How a statement ends.
+/// The end of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flow {
     /// The next one runs.
@@ -320,7 +320,7 @@ fn unpack_args(program: &Program, action: &ir::Action, limbs: &[u64]) -> Vec<Bit
     action.params.iter().map(unpack).collect()
 }
 
-/// What follows a block or loop with this label whose body ended so.
+/// The control flow behind a block or loop with this label whose body ended so.
 fn leave(label: LabelId, flow: Flow) -> Flow {
     if flow == Flow::Break(label) {
         Flow::Next

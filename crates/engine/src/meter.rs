@@ -64,7 +64,7 @@ impl Meter {
         self.counts = counts;
     }
 
-    /// How much got each colour, by its number.
+    /// The packets and bytes of each colour, by its number.
     pub fn counts(&self) -> [CounterData; 3] {
         self.counts
     }
@@ -140,7 +140,7 @@ impl MeterArray {
         }
     }
 
-    /// How many cells there are; 0 for a direct meter, which is not executed by index.
+    /// The number of cells; 0 for a direct meter, which is not executed by index.
     #[inline]
     pub(crate) fn size(&self) -> u64 {
         self.size

@@ -16,7 +16,7 @@ pub fn cares_about_queues(program: &Program) -> bool {
         || uses(program, &statements, data)
 }
 
-/// How well a program tells times from each other.
+/// The resolution with which a program tells times from each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeObserved {
     /// Not at all.
@@ -27,7 +27,7 @@ pub enum TimeObserved {
     Fully,
 }
 
-/// How finely what the program does depends on when it does it: on timestamps, meters, digests or idle timeouts.
+/// The resolution with which the program's effects depend on time: on timestamps, meters, digests or idle timeouts.
 pub fn time_observed(program: &Program) -> TimeObserved {
     let data = program.architecture.times();
     if !program.meters.is_empty()
@@ -55,7 +55,7 @@ fn sets_priority(program: &Program, statements: &[&StmtKind], priority: SlotId) 
         .iter()
         .filter_map(|statement| destination(statement))
         .collect();
-    // What is not a local is given values by others too.
+    // Others also assign to slots that are not locals.
     let fields = program.headers.iter().flat_map(|header| &header.fields);
     let parameters = program.actions.iter().flat_map(|action| &action.params);
     for slot in fields.map(|f| f.slot).chain(parameters.map(|p| p.slot)) {
@@ -94,7 +94,7 @@ fn uses(program: &Program, statements: &[&StmtKind], from: Vec<SlotId>) -> bool 
     let mut tainted = BTreeSet::from_iter(from);
     let headers = program.headers.iter().flat_map(|header| &header.fields);
     let fields: BTreeSet<SlotId> = headers.map(|field| field.slot).collect();
-    // What is brought along has its effect in the other pipeline.
+    // Fields that are brought along have their effect in the other pipeline.
     let mut effects = program.architecture.decisions();
     if program.parser.egress.is_some() {
         effects.extend(program.field_lists.iter().flat_map(|list| &list.slots));

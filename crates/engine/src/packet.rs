@@ -28,10 +28,10 @@ pub struct Packet(Option<Box<Body>>);
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 struct Body {
-    /// Where in the memory what is stored begins and ends.
+    /// The begin and the end of the stored bytes in the memory.
     start: u32,
     end: u32,
-    /// What follows that.
+    /// The shared bytes behind them.
     rest: Shared,
     /// The memory, if it is longer than `short`.
     long: Box<[u8]>,
@@ -125,19 +125,19 @@ impl Packet {
         packet
     }
 
-    /// What is stored: all bytes on the wire but those at the end that are shared ([`Packet::rest`]).
+    /// The stored bytes: all bytes on the wire but those at the end that are shared ([`Packet::rest`]).
     #[inline]
     pub fn stored(&self) -> &[u8] {
         self.0.as_ref().map_or(&[], |body| body.stored())
     }
 
-    /// What is stored.
+    /// The stored bytes.
     #[inline]
     pub fn stored_mut(&mut self) -> &mut [u8] {
         self.0.as_mut().map_or(&mut [], |body| body.stored_mut())
     }
 
-    /// What follows the bytes that are stored.
+    /// The shared bytes behind the stored ones.
     #[inline]
     pub fn rest(&self) -> Shared {
         self.0.as_ref().map_or(Shared::NONE, |body| body.rest)
@@ -267,7 +267,7 @@ impl Packet {
         }
     }
 
-    /// Where its first byte is, if it has memory; the [headroom](Packet::headroom) in front and what is stored behind are the packet's.
+    /// Its first byte, if it has memory; the [headroom](Packet::headroom) in front and the stored bytes behind are the packet's.
     #[inline]
     pub fn first_byte(&mut self) -> *mut u8 {
         match &mut self.0 {
@@ -328,7 +328,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// What leaves at a port because of a single packet.
+    /// The packets that leave at a port because of a single packet.
     #[inline]
     pub fn new(port: u32, packet: Packet) -> Output {
         Output {

@@ -63,7 +63,7 @@ impl Shared {
         &BYTES[self.from as usize..][..self.len as usize]
     }
 
-    /// How many.
+    /// Their number.
     #[inline]
     pub fn len(self) -> usize {
         self.len as usize

@@ -49,7 +49,7 @@ impl Plan {
         self.layout.limbs()
     }
 
-    /// What the architecture does.
+    /// The rules of the architecture.
     pub(crate) fn rules(&self) -> &dyn Rules {
         &*self.rules
     }

@@ -4,7 +4,7 @@
 //! places. The set of actions of a one-shot entry is a group without an id whose members have none either. Which
 //! members are selectable changes only when a group or a port does, so a group keeps the sums of their weights.
 //!
-//! What the control plane may do is [`crate::control`]'s; here everything named exists.
+//! [`crate::control`] checks requests of the control plane; here everything named exists.
 
 use crate::hash;
 use crate::port_state::PortStates;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// One action of a one-shot entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WeightedAction {
-    /// What runs.
+    /// The action.
     pub call: ActionCall,
     /// Its share among the weights of the set; above zero.
     pub weight: u32,
@@ -33,7 +33,7 @@ pub struct GroupMember {
     pub watch_port: Option<u32>,
 }
 
-/// What an entry of a table with an implementation runs.
+/// The member, group or action that an entry of a table with an implementation runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A member.
@@ -51,7 +51,7 @@ pub(crate) enum Binding {
     Group(u32),
 }
 
-/// How the action of a hit was found.
+/// The way in which the action of a hit was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Selection {
     /// The group; `None` if there is none, or for a one-shot set.
@@ -220,7 +220,7 @@ impl Profile {
         self.member_places.len() as u64
     }
 
-    /// What a member runs.
+    /// The action of a member.
     pub fn member(&self, id: u32) -> Option<&ActionCall> {
         Some(&self.members.get(*self.member_places.get(&id)?)?.call)
     }
@@ -434,7 +434,7 @@ impl Profile {
         self.groups.get(place).is_some_and(|g| g.id.is_none())
     }
 
-    /// What an entry was bound to.
+    /// The target to which an entry was bound.
     pub(crate) fn target(&self, binding: Binding) -> Option<Target> {
         match binding {
             Binding::Member(place) => Some(Target::Member(self.members.get(place)?.id?)),
@@ -466,7 +466,7 @@ impl Profile {
         }
     }
 
-    /// What a packet gets: the action and the limbs of its arguments, if there is any to select. `data` is what a selector
+    /// The action of a packet and the limbs of its arguments, if there is any to select. `data` is the input that a selector
     /// hashes.
     #[inline]
     pub(crate) fn select(

@@ -10,14 +10,14 @@ use std::collections::BTreeMap;
 pub struct Replica {
     /// Egress port.
     pub port: u32,
-    /// What the copy finds in `egress_rid`.
+    /// The copy's `egress_rid`.
     pub rid: u16,
 }
 
 /// A multicast group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MulticastGroup {
-    /// What `mcast_grp` says: 1 to 65535.
+    /// The value of `mcast_grp`: 1 to 65535.
     pub group_id: u32,
     /// Copies, made in this order.
     pub replicas: Vec<Replica>,
@@ -26,13 +26,13 @@ pub struct MulticastGroup {
 /// A clone session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CloneSession {
-    /// What the program's `clone` says.
+    /// The session in the program's `clone`.
     pub session_id: u32,
     /// Copies, made in this order.
     pub replicas: Vec<Replica>,
     /// Length that a clone's payload is cut to fit when it is made; 0 is the whole packet. Headers are never cut.
     pub packet_length_bytes: u32,
-    /// What the clones find in `priority`.
+    /// The clones' `priority`.
     pub class_of_service: u8,
 }
 

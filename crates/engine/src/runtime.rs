@@ -21,7 +21,7 @@ use ir::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// How often programs used an index beyond the end of an array.
+/// The number of times that programs used an index beyond the end of an array.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutOfRange {
     /// Register reads and writes.
@@ -43,14 +43,14 @@ pub enum CellArray {
     Meter(MeterId),
 }
 
-/// What a hit in a table does besides finding an action.
+/// The effects of a hit in a table besides finding an action.
 #[derive(Clone, Debug)]
 struct Attachment {
     meter: Option<MeterId>,
     implementation: Option<Implementation>,
 }
 
-/// How entries of a table lead to actions of a profile.
+/// The way from entries of a table to actions of a profile.
 #[derive(Clone, Debug)]
 struct Implementation {
     profile: ActionProfileId,
@@ -58,7 +58,7 @@ struct Implementation {
     positions: Vec<u32>,
     /// The number of the table's actions: the position when nothing runs.
     nothing: u32,
-    /// Where the selector fields are in the key: offset and width.
+    /// The selector fields in the key: offset and width.
     selector_fields: Vec<(usize, u32)>,
     /// By entry.
     bindings: Vec<Option<Binding>>,
@@ -88,7 +88,7 @@ impl Implementation {
     }
 }
 
-/// What belongs to an entry besides what its table keeps.
+/// The parts of an entry that its table does not keep.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attached {
     /// In a table with an implementation: what the entry runs.
@@ -114,7 +114,7 @@ pub struct Runtime {
     meters: Vec<MeterArray>,
     profiles: Vec<Profile>,
     ports: PortStates,
-    /// How the last hit in a table with an implementation found its action.
+    /// The way in which the last hit in a table with an implementation found its action.
     selection: Option<Selection>,
     /// Kept for its capacity.
     hashed: Vec<u8>,
@@ -193,7 +193,7 @@ impl Runtime {
         self.now_ps
     }
 
-    /// How often programs went out of range.
+    /// The number of times that programs went out of range.
     pub fn out_of_range(&self) -> OutOfRange {
         self.out_of_range
     }
@@ -263,7 +263,7 @@ impl Runtime {
         }
     }
 
-    /// How the last hit in a table with an implementation found its action.
+    /// The way in which the last hit in a table with an implementation found its action.
     pub fn selection(&self) -> Option<Selection> {
         self.selection
     }
@@ -274,7 +274,7 @@ impl Runtime {
         self.meters[meter.index()].last_colour
     }
 
-    /// What belongs to an entry of a table.
+    /// The parts of an entry that its table does not keep.
     pub fn attached(&self, table: TableId, entry: u32) -> Attached {
         let note = self.notes[table.index()].get(&entry).cloned();
         let Some(attachment) = &self.attachments[table.index()] else {
@@ -297,7 +297,7 @@ impl Runtime {
         }
     }
 
-    /// What the entries of a table name, if it has an implementation.
+    /// The members and groups that the entries of a table name, if it has an implementation.
     pub fn targets(&self, table: TableId) -> impl Iterator<Item = Target> {
         let attachment = self.attachments[table.index()].as_deref();
         let implementation = attachment.and_then(|a| a.implementation.as_ref());
@@ -700,7 +700,7 @@ fn write_port_state(cells: &mut Cells, width: u32, port: u32, up: bool) {
     }
 }
 
-/// What an idle timer asks of an entry, if it is still the same one.
+/// The activity of an entry, for its idle timer, if it is still the same one.
 fn activity(tables: &[Table], key: EntryKey, entry: u32) -> Option<Activity> {
     let timeout_ns = installed(tables, key, entry)?.idle_timeout_ns;
     let last_hit_ps = tables[key.0 as usize].last_hit_ps(entry)?;

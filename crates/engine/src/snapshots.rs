@@ -5,7 +5,7 @@ use ir::TableId;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
 
-/// What a table held when [`Switch::snapshot_table`](crate::Switch::snapshot_table) was called, but for counts and times of hits, which are those of the moment at
+/// The entries of a table when [`Switch::snapshot_table`](crate::Switch::snapshot_table) was called; counts and times of hits are those of the moment at
 /// which an entry is read. Dropping it frees what it keeps.
 #[derive(Debug)]
 pub struct TableSnapshot {

@@ -30,7 +30,7 @@ pub const MAX_PASSES: u32 = 1024;
 /// Most resubmissions, recirculations and clones that one received packet causes in all.
 pub const MAX_WORK: u32 = 4096;
 
-/// What a switch is told when it is made.
+/// The parameters of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwitchConfig {
     /// The port that leads to the control plane. The switch treats it like any other; its owner reads this.
@@ -107,7 +107,7 @@ impl Recirculated {
     }
 }
 
-/// What a copy inherits.
+/// Data that a copy inherits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Lineage {
     /// Resubmissions, recirculations and clones so far.
@@ -142,7 +142,7 @@ impl Pass {
     }
 }
 
-/// What is left to do with a packet after ingress.
+/// The work that is left for a packet after ingress.
 enum Pending {
     /// Its copies are enqueued; this one is to be.
     Done(Option<Enqueued>),
@@ -165,7 +165,7 @@ impl EgressStart {
     }
 }
 
-/// What an executor is given, besides the state.
+/// The input of an executor, besides the state.
 struct Run<'a> {
     now_ps: u64,
     packet: &'a Packet,
@@ -173,7 +173,7 @@ struct Run<'a> {
     branch: usize,
 }
 
-/// What egress makes of a copy.
+/// The result of egress for a copy.
 #[derive(Debug)]
 pub enum Emission {
     /// A packet leaves.
@@ -202,7 +202,7 @@ pub struct Switch {
     executor: Arc<dyn Executor>,
     scratch: Box<Scratch>,
     recorder: Option<Box<Recorder>>,
-    /// How far the program looks into packets.
+    /// The number of bytes of a packet that the program looks at.
     reach_bytes: usize,
     /// The executor has a fast path.
     has_fast_path: bool,
@@ -216,9 +216,9 @@ pub struct Switch {
     drops: [u64; DropReason::ALL.len()],
     /// Resubmissions, recirculations and clones that one received packet may cause.
     max_work: u32,
-    /// How many of them the packet being received may still cause.
+    /// The number of them that the packet being received may still cause.
     work_left: u32,
-    /// How many there may be in a time; simulated switches have no such bound.
+    /// Their number in a time; simulated switches have no such bound.
     work_rate: Option<WorkRate>,
     interpreter: Option<Arc<Interpreter>>,
     // Buffers that are used again from packet to packet.

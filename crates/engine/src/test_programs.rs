@@ -180,7 +180,7 @@ pub(crate) fn switch(ingress: &'static str, egress: &'static str) -> Switch {
     .switch()
 }
 
-/// What comes out for one packet at port 5, one millisecond after the start.
+/// The output for one packet at port 5, one millisecond after the start.
 pub(crate) fn send(switch: &mut Switch, bytes: &[u8]) -> Vec<(u32, Vec<u8>)> {
     let mut out = Vec::new();
     switch.receive(1_000_000_000, 5, Packet::new(bytes), &mut out);

@@ -19,7 +19,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     program: Arc<Program>,
-    /// What happened, in order.
+    /// The events, in order.
     pub events: Vec<Event>,
 }
 
@@ -41,13 +41,13 @@ pub enum CopyKind {
 /// Something that happened, and (but for what the switch does) the source line that caused it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// What happened.
+    /// The kind.
     pub kind: EventKind,
     /// Source position.
     pub loc: Loc,
 }
 
-/// What happened.
+/// The kinds of events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// A packet came in.
@@ -74,7 +74,7 @@ pub enum EventKind {
     },
     /// The parser looked ahead.
     Lookahead {
-        /// Where the value went.
+        /// The destination of the value.
         dst: SlotId,
         /// The value.
         value: Bits,
@@ -85,7 +85,7 @@ pub enum EventKind {
     Transition {
         /// The key of the select, empty for an unconditional transition.
         keys: Vec<Bits>,
-        /// Where it went.
+        /// The state that follows.
         target: Target,
     },
     /// The parser stopped with an error (index in the program's errors).
@@ -160,14 +160,14 @@ pub enum EventKind {
     Hash {
         /// Function.
         algorithm: HashAlgorithm,
-        /// Where the value went.
+        /// The destination of the value.
         dst: SlotId,
         /// The value.
         value: Bits,
     },
     /// A random value was drawn.
     Random {
-        /// Where the value went.
+        /// The destination of the value.
         dst: SlotId,
         /// The value.
         value: Bits,
@@ -216,7 +216,7 @@ pub enum EventKind {
         kind: CopyKind,
         /// Which: number of the copy's own trace while recording.
         branch: usize,
-        /// What happened to it.
+        /// Its events.
         trace: Vec<Event>,
     },
     /// The packet left.
@@ -239,7 +239,7 @@ pub struct TableApplied {
     pub keys: Vec<Bits>,
     /// The entry found: its matches and priority.
     pub entry: Option<(Vec<KeyMatch>, i32)>,
-    /// How the action was found, if the table has an implementation.
+    /// The way in which the action was found, if the table has an implementation.
     pub selection: Option<Selection>,
     /// The direct meter's colour for the hit, if the table has one.
     pub colour: Option<u8>,
@@ -360,7 +360,7 @@ pub(crate) fn hex(value: &Bits) -> String {
     text
 }
 
-/// How people write a match.
+/// A match as people write it.
 fn match_text(key_match: &KeyMatch) -> String {
     match key_match {
         KeyMatch::Exact(value) | KeyMatch::Optional(Some(value)) => hex(value),
@@ -371,7 +371,7 @@ fn match_text(key_match: &KeyMatch) -> String {
     }
 }
 
-/// How people say what a selector did.
+/// The result of a selector as people write it.
 fn selection_text(selection: &Selection) -> String {
     let member = |member: Option<u32>| match member {
         Some(id) => format!("member {id}"),

@@ -3,7 +3,7 @@
 //!
 //! # What PSA does
 //!
-//! What ingress deparses is the packet between ingress and egress; what egress knows besides is bridged metadata. After ingress: a clone of the
+//! The packet between ingress and egress is as ingress deparsed it; egress also knows bridged metadata. After ingress: a clone of the
 //! packet as it arrived goes to egress; then, unless `drop` is set, the packet is resubmitted, replicated or sent to one port. After
 //! egress: a clone of the packet as it was deparsed goes to egress; then, unless `drop` is set, the packet is recirculated if its port is
 //! `PSA_PORT_RECIRCULATE`, else it leaves.
@@ -28,7 +28,7 @@ impl Rules for Psa {
     fn arrive(&self, state: &mut [u64], port: u32, _bytes: usize) {
         let ports = [self.0.ingress_parser_port, self.0.ingress_port];
         set_all(&ports, state, port.into());
-        // What the program does not say a destination for is dropped.
+        // Packets without a destination from the program are dropped.
         self.0.ingress_drop.set(state, 1);
     }
 

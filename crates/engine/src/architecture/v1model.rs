@@ -39,7 +39,7 @@ use ir::{Input, Pipeline, Program, SlotId, StandardMetadata};
 #[derive(Clone, Debug)]
 pub(super) struct V1Model {
     standard: StandardMetadata<Place>,
-    /// What a copy is given when it begins egress.
+    /// The inputs of a copy when it begins egress.
     egress: Vec<(Place, Input)>,
     /// Some code that runs in egress reads `packet_length`.
     egress_reads_length: bool,

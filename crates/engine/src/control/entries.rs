@@ -54,7 +54,7 @@ impl Switch {
             .collect())
     }
 
-    /// What runs on a miss.
+    /// The action of a miss.
     pub fn default_action(&self, table: TableId) -> Result<ActionCall, ControlError> {
         self.declared_table(table)?;
         Ok(self.action_call(table, 0))
@@ -399,7 +399,7 @@ impl Switch {
     }
 }
 
-/// What the table itself keeps of an entry's arguments.
+/// The arguments of an entry that the table itself keeps.
 fn call_args(action: &EntryAction) -> &[Bits] {
     match action {
         EntryAction::Call(call) => &call.args,

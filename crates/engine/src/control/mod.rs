@@ -74,7 +74,7 @@ impl ControlErrorCode {
 pub struct ControlError {
     /// Status.
     pub code: ControlErrorCode,
-    /// What is wrong and what would be right.
+    /// The mistake, and a valid alternative.
     pub message: String,
 }
 
@@ -111,7 +111,7 @@ impl fmt::Display for ControlError {
 
 impl std::error::Error for ControlError {}
 
-/// What an update does.
+/// The kind of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Creates.
@@ -122,7 +122,7 @@ pub enum Operation {
     Delete,
 }
 
-/// What an update is about.
+/// The object of an update.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Entity {
     /// A table entry. A delete looks at the matches and the priority only.
@@ -207,7 +207,7 @@ pub enum Entity {
         profile: ActionProfileId,
         /// Member, not 0.
         member_id: u32,
-        /// What it runs.
+        /// Its action.
         call: Option<ActionCall>,
     },
     /// A group of a selector. A delete does not look at its contents.
@@ -223,7 +223,7 @@ pub enum Entity {
     MulticastGroup(MulticastGroup),
     /// A clone session.
     CloneSession(CloneSession),
-    /// How the messages of a digest are delivered. A delete does not look at the configuration.
+    /// The delivery of a digest's messages. A delete does not look at the configuration.
     Digest {
         /// Digest.
         digest: DigestId,
@@ -242,13 +242,13 @@ pub enum Entity {
 /// One change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Update {
-    /// What to do.
+    /// Its kind.
     pub operation: Operation,
     /// With what.
     pub entity: Entity,
 }
 
-/// What puts a change back. Undone in reverse order of the changes.
+/// The way back from a change. Changes are undone in reverse order.
 enum Undo {
     /// Nothing is undone, so nothing was kept for it.
     Unwanted,
@@ -271,7 +271,7 @@ impl Undo {
     }
 }
 
-/// What becomes of a batch if some of its updates fail. Those have their own errors in any case.
+/// The effect of a batch if some of its updates fail. Those have their own errors in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Atomicity {
     /// A failed update does nothing, and the others go on.

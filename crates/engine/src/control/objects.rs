@@ -97,7 +97,7 @@ impl Switch {
         Ok(cell.map(Meter::config))
     }
 
-    /// How many packets and bytes got each colour from a meter cell; `None` when it has no configuration.
+    /// The packets and bytes that got each colour from a meter cell; `None` when it has no configuration.
     pub fn read_meter_counts(
         &self,
         meter: MeterId,

@@ -51,7 +51,7 @@ fn check_share(
 }
 
 impl Switch {
-    /// What a member of an action profile runs.
+    /// The action of a member of an action profile.
     pub fn action_profile(&self, profile: ActionProfileId) -> Result<&Profile, ControlError> {
         self.declared_profile(profile)?;
         Ok(self.runtime().profile(profile))

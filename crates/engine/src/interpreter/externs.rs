@@ -148,7 +148,7 @@ impl Run<'_, '_> {
         });
     }
 
-    /// What a program requests of the switch after this part.
+    /// A request of the program to the switch, for the time after this part.
     fn intent(&mut self, stmt: &Stmt) {
         let event = match &stmt.kind {
             StmtKind::Clone {

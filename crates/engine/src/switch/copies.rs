@@ -107,7 +107,7 @@ impl Switch {
             if let Some(reason) = intents.drop {
                 return self.drop_packet(reason, state, lineage);
             }
-            // What is preserved has its final values from ingress, whatever the parser did just now.
+            // Preserved fields have their final values from ingress, independent of the parser's last run.
             self.plan.preserve(&mut state, &original.state, preserve);
             self.plan.rules().set_path(&mut state, path);
             consumed = taken;

@@ -22,7 +22,7 @@ pub struct Installed<M = Vec<KeyMatch>> {
     pub sequence: u64,
 }
 
-/// What a table's entries must be able to say of their matches.
+/// The form of the matches of a table's entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     /// Values.
@@ -33,7 +33,7 @@ enum Form {
     Masked,
 }
 
-/// What most entries do not have.
+/// Properties that most entries do not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Extra {
     is_const: bool,
@@ -95,7 +95,7 @@ impl Entries {
         }
     }
 
-    /// How many there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -264,7 +264,7 @@ impl Entries {
         packed
     }
 
-    /// What [`Self::pack`] was given.
+    /// The inverse of [`Self::pack`].
     pub fn unpack(&self, shape: &KeyShape, packed: &[u64]) -> Vec<KeyMatch> {
         let one = |field: &KeyField| {
             let bits = |at: usize| Bits::from_limbs(field.width, field.slice(&packed[at..]));

@@ -12,7 +12,7 @@ use crate::cells::CounterData;
 /// The parts of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct InPlace<'a> {
-    /// How the key leads to the number of an entry; 0 is none.
+    /// The lookup from the key to the number of an entry; 0 is none.
     pub matcher: InPlaceMatcher<'a>,
     /// By entry (0 among them): the number of its record.
     pub record_of_entry: &'a [u32],
@@ -20,11 +20,11 @@ pub struct InPlace<'a> {
     pub records: &'a [u64],
     /// Limbs of a record.
     pub stride: usize,
-    /// Whoever finds an entry has to count it ([`Table::counters_mut`]).
+    /// The caller has to count the entries that it finds ([`Table::counters_mut`]).
     pub counts: bool,
 }
 
-/// How a key leads to the number of an entry.
+/// The lookup from a key to the number of an entry.
 #[derive(Clone, Copy, Debug)]
 pub enum InPlaceMatcher<'a> {
     /// There is no key, and no entry: all packets get the default action.

@@ -24,7 +24,7 @@ pub struct KeyMap {
     former: Vec<u64>,
     /// Their number at first, minus one.
     former_mask: usize,
-    /// How many of them are not done.
+    /// The number of them that are not done.
     unemptied: usize,
 }
 
@@ -46,7 +46,7 @@ const INITIAL_BUCKETS: usize = 8;
 /// quarters.
 const SPARSE_BUCKETS: usize = 1 << 14;
 
-/// What an update does while the map grows or shrinks: buckets that it looks at, and keys that it moves, at most. Two buckets would do for
+/// The work of an update while the map grows or shrinks: buckets that it looks at, and keys that it moves, at most. Two buckets suffice for
 /// being done in time when it grows, 32 when it shrinks; lookups are slower until then.
 const BUCKETS_PER_UPDATE: usize = 1024;
 const KEYS_PER_UPDATE: usize = 64;
@@ -65,7 +65,7 @@ const DEAD: u64 = 0xffff_ffff;
 
 const LOW_HALF: u64 = 0xffff_ffff;
 
-/// What [`mix`] multiplies by.
+/// The factor of [`mix`].
 pub const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// One step of the hash: both halves of a 128-bit product.
@@ -122,7 +122,7 @@ impl KeyMap {
         })
     }
 
-    /// Where the first bucket of a key is, for [`KeyMap::load`].
+    /// The first bucket of a key, for [`KeyMap::load`].
     #[inline]
     pub fn first_bucket(&self, key: &[u64]) -> usize {
         (hash(key) as usize & self.bucket_mask) * (self.limbs + 1)
@@ -383,7 +383,7 @@ impl KeyMap {
     /// Begins to move the keys to so many buckets.
     #[cold]
     fn resize(&mut self, buckets: usize) {
-        // Whatever was being emptied is done by now, for an update looks at more buckets than it fills or frees.
+        // A map that was being emptied is empty by now, for an update looks at more buckets than it fills or frees.
         while !self.former.is_empty() {
             self.empty_some();
         }

@@ -17,7 +17,7 @@ const ROOT_STRIDE: u32 = 5;
 /// Most bits between the end of a node and the beginning of its child; a longer way has nodes on it.
 const MAX_SKIP: u32 = 10 * STRIDE;
 
-/// Where the children of a node at this position begin if they skip nothing. Nodes are at position 0, 5, 11, 17...
+/// The position of the children of a node at this position if they skip nothing. Nodes are at position 0, 5, 11, 17...
 #[inline]
 fn next_level(position: u32) -> u32 {
     match position {
@@ -65,9 +65,9 @@ struct Node {
     skip: u32,
     /// Bits of the field before those that the node covers.
     position: u32,
-    /// Where in the pool of results those of this node begin, in the order of the ones of `internal`.
+    /// The index of this node's first result in the pool of results, in the order of the ones of `internal`.
     results: u32,
-    /// Where in the pool of nodes the children begin, in the order of the ones of `external`.
+    /// The index of the first child in the pool of nodes, in the order of the ones of `external`.
     children: u32,
 }
 
@@ -83,7 +83,7 @@ fn rank(word: u64, bit: u32) -> usize {
     (word & ((1 << bit) - 1)).count_ones() as usize
 }
 
-/// Where a node is: roots do not move, others move when a sibling comes or goes.
+/// The place of a node: roots do not move, others move when a sibling comes or goes.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     Root(u32),
@@ -438,7 +438,7 @@ impl LpmTable {
         (self.bits(field, position, count) as u32) << (STRIDE - count)
     }
 
-    /// What a node skips, in this field. The field is long enough, for the node is not behind the end of it.
+    /// The bits that a node skips, in this field. The field is long enough, for the node is not behind the end of it.
     #[inline]
     fn bits_before(&self, field: &[u64], node: &Node) -> u64 {
         self.bits(field, node.position - node.skip, node.skip)
@@ -466,7 +466,7 @@ fn low_ones(count: u32) -> u64 {
     (1 << count) - 1
 }
 
-/// What a mask leaves of a key.
+/// The bits of a key that a mask leaves.
 pub(super) fn masked(key: &[u64], mask: &[u64]) -> Vec<u64> {
     key.iter().zip(mask).map(|(k, m)| k & m).collect()
 }

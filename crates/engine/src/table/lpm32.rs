@@ -39,7 +39,7 @@ pub const BELOW: u32 = 1 << 31;
 /// Places that a node has room for itself.
 const FEW: usize = 4;
 
-/// Where the direct index leads; zeros for nowhere.
+/// A cell of the direct index; zeros for nothing.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Direct {
@@ -49,14 +49,14 @@ pub struct Direct {
     pub entry: u32,
 }
 
-/// How a prefix that is alone is said: five bits for how many bits of [`Direct::below`], shifted up by [`ALONE_BITS`], do not count in a
+/// The form of a prefix that is alone: five bits for the number of bits of [`Direct::below`], shifted up by [`ALONE_BITS`], that do not count in a
 /// comparison with those of a field behind the direct index (24 to 31, so that the highest bit is set), eight bits to compare, and the entry.
 pub const ALONE_BITS: u32 = 5;
 
 /// Bits of the entry of a prefix that is alone. Others have blocks.
 pub const ALONE_ENTRY_BITS: u32 = 32 - ALONE_BITS - STRIDE;
 
-/// What [`Direct::below`] says if this prefix is the only one there, of 17 to 24 bits.
+/// The value of [`Direct::below`] if this prefix is the only one there, of 17 to 24 bits.
 fn alone(prefix: Prefix, entry: u32) -> Option<u32> {
     let ignored = (DIRECT_BITS + STRIDE).checked_sub(prefix.len.into())?;
     let value = prefix.bits >> STRIDE & (CHILDREN as u32 - 1);
@@ -101,7 +101,7 @@ pub struct Prefixes<'a> {
     pub blocks: &'a [Places],
 }
 
-/// What a level of a path is.
+/// A level of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
     /// A number of a block.
@@ -116,13 +116,13 @@ enum Level {
 struct Node {
     /// At which children runs begin; always at the first.
     begins: [u64; 4],
-    /// How many runs begin in the words before.
+    /// The number of runs that begin in the words before.
     before: [u8; 4],
     /// The best entry of the levels above up to the next fallback that is not zero.
     fallback: u32,
-    /// How many runs.
+    /// The number of runs.
     count: u32,
-    /// Where the places of the runs are, if there are more than [`FEW`].
+    /// The index of the places of the runs, if there are more than [`FEW`].
     runs: u32,
     /// The places of few runs, which are then in the same cache line as all else.
     few: [u32; FEW],
@@ -380,13 +380,13 @@ impl Lpm32Table {
         }
     }
 
-    /// Where a child leads.
+    /// The place to which a child leads.
     #[inline]
     fn place(&self, node: &Node, child: usize) -> u32 {
         self.place_of_run(node, node.run(child))
     }
 
-    /// Where a run leads.
+    /// The place to which a run leads.
     #[inline]
     fn place_of_run(&self, node: &Node, run: u32) -> u32 {
         match node.count as usize <= FEW {
@@ -618,7 +618,7 @@ impl Lpm32Table {
         }
     }
 
-    /// Where a child of a level leads.
+    /// The place to which a child of a level leads.
     fn place_at(&self, level: Level, child: usize) -> u32 {
         match level {
             Level::Block(block) => self.blocks[block as usize][child],
@@ -695,7 +695,7 @@ impl Lpm32Table {
         };
     }
 
-    /// Where `count` places of a node go that had others before; 0 if it has room for them itself.
+    /// The index for `count` places of a node that had others before; 0 if it has room for them itself.
     fn room(&mut self, former: Node, count: usize) -> u32 {
         let had = former.count as usize;
         if had > FEW && count > FEW && had.div_ceil(4) == count.div_ceil(4) {
@@ -755,7 +755,7 @@ impl Lpm32Table {
                         below: 0,
                         entry: place,
                     },
-                    // What was the fallback of the node below is the direct index's own entry now.
+                    // The former fallback of the node below is the direct index's own entry now.
                     _ => {
                         let node = place & !BELOW;
                         let entry = self.nodes[node as usize].fallback;
@@ -783,7 +783,7 @@ impl Lpm32Table {
         root.direct = direct.into_boxed_slice().try_into().ok();
     }
 
-    /// What [`Direct::below`] says if these are the places of one prefix and no other. (Another would be seen beside it or within it.)
+    /// The value of [`Direct::below`] if these are the places of one prefix and no other. (Another would be seen beside it or within it.)
     fn alone_in(&self, places: &Places) -> Option<u32> {
         let entry = *places.iter().find(|&&place| place != 0)?;
         let only = places.iter().all(|&place| place == 0 || place == entry);

@@ -47,7 +47,7 @@ use shape::{Limbs, Pattern};
 use smallvec::{SmallVec, smallvec};
 use ternary::{Rank, TupleSpace};
 
-/// What an empty table's tries and tuples may keep on the heap.
+/// The bytes that an empty table's tries and tuples may keep on the heap.
 const KEPT_MATCHER_BYTES: usize = 1 << 20;
 
 #[derive(Clone, Debug)]
@@ -157,7 +157,7 @@ pub struct Lookup<'a> {
 #[repr(C)]
 pub struct Table {
     // First what lookups need.
-    /// What entries do. Entry 0 is the default action.
+    /// The actions of entries. Entry 0 is the default action.
     records: Records,
     /// Limbs of a record.
     stride: usize,
@@ -317,7 +317,7 @@ impl Table {
         sum
     }
 
-    /// What a lookup that finds this entry gives; 0 is the default action.
+    /// The result of a lookup that finds this entry; 0 is the default action.
     #[inline]
     pub fn found(&self, entry: u32) -> Lookup<'_> {
         let record = self.records.get(entry);
@@ -330,7 +330,7 @@ impl Table {
         }
     }
 
-    /// Where the key's fields lie.
+    /// The positions of the key's fields.
     pub fn shape(&self) -> &KeyShape {
         &self.shape
     }

@@ -9,7 +9,7 @@ const FREE: u32 = 0;
 /// A slot of the table being emptied whose number is gone from there; what lies behind it is still found.
 const DEAD: u32 = u32::MAX;
 
-/// What an update does to a table that is being emptied: slots that it looks at, and numbers that it moves, at most. Two slots would do for
+/// The work of an update on a table that is being emptied: slots that it looks at, and numbers that it moves, at most. Two slots suffice for
 /// being done in time when the set grows, 32 when it shrinks.
 const SLOTS_PER_UPDATE: usize = 512;
 const MOVES_PER_UPDATE: usize = 16;
@@ -108,7 +108,7 @@ impl NumberSet {
         while self.emptied < end && moved < MOVES_PER_UPDATE {
             let at = self.emptied;
             let number = self.former[at];
-            // What was free stays free, so that searches end there.
+            // Free slots stay free, so that searches end there.
             if number != FREE && number != DEAD {
                 self.former[at] = DEAD;
                 self.place(number, hash_of(number));

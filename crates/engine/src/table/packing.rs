@@ -5,7 +5,7 @@ use super::shape::KeyShape;
 /// Packed keys of more limbs are left as they are.
 const MOST_LIMBS: usize = 8;
 
-/// Where the limbs of a key go.
+/// The destinations of the limbs of a key.
 #[derive(Clone, Debug)]
 pub struct Packing {
     /// By limb of the key: limb of the packed key, and how far up. Empty if the key stays as it is.
@@ -14,7 +14,7 @@ pub struct Packing {
 }
 
 impl Packing {
-    /// How a lookup wants the keys of a table, if it can take them packed ([`crate::Runtime::lookup_packed`]): one that is ternary, has no
+    /// The packing of a table's keys for a lookup, if it can take them packed ([`crate::Runtime::lookup_packed`]): a table that is ternary, has no
     /// ranges, which are checked on the key as it is, and neither a direct meter nor an implementation.
     pub fn of_table(table: &ir::Table) -> Option<Packing> {
         use ir::MatchKind::{Optional, Range, Ternary};
@@ -26,7 +26,7 @@ impl Packing {
             .filter(|p| !p.moves.is_empty())
     }
 
-    /// How keys of exact fields alone are kept, if several fields fit into a limb; [`crate::Runtime::lookup`] takes them as they are.
+    /// The packing of kept keys of exact fields alone, if several fields fit into a limb; [`crate::Runtime::lookup`] takes them as they are.
     pub fn of_exact(shape: &KeyShape) -> Option<Packing> {
         let is_exact = shape.fields.iter().all(|f| f.kind == ir::MatchKind::Exact);
         let packing = Packing::new(shape);

@@ -16,7 +16,7 @@ pub(super) struct Records {
     limbs: Vec<u64>,
     /// By entry.
     of_entry: Vec<u32>,
-    /// What lookups do not need.
+    /// Data that lookups do not need.
     sharing: Box<Sharing>,
 }
 

@@ -4,7 +4,7 @@ use super::ternary::RangeCheck;
 use ir::{Bits, MatchKind};
 use smallvec::SmallVec;
 
-/// Where each key field lies in the packed key.
+/// The position of each key field in the packed key.
 #[derive(Clone, Debug)]
 pub struct KeyShape {
     pub(super) fields: Vec<KeyField>,

@@ -20,7 +20,7 @@ const BITS_PER_KEY: usize = 16;
 /// Most bits.
 const MOST_BITS: usize = 1 << 21;
 
-/// What a limb adds to the place of a key.
+/// The summand of a limb in the place of a key.
 #[inline]
 pub(super) fn share(limb: usize, value: u64) -> u64 {
     FACTORS.get(limb).map_or(0, |f| f.wrapping_mul(value))
@@ -31,7 +31,7 @@ pub(super) fn share(limb: usize, value: u64) -> u64 {
 pub(super) struct Sieve {
     /// A power of two of words.
     words: Vec<u64>,
-    /// How far the number of the bit is up in the place.
+    /// The shift of the bit's number in the place.
     shift: u32,
     /// Keys that were taken out and have left their bits.
     gone: usize,

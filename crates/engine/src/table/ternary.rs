@@ -90,7 +90,7 @@ impl Tuple {
         }
     }
 
-    /// Where the sieve notes limbs of a key that is in the map.
+    /// The place in the sieve of the limbs of a key that is in the map.
     fn place(&self, limbs: &[u64]) -> u64 {
         let parts = self.parts.iter().zip(limbs);
         parts.fold(0, |sum, (&(i, _), &limb)| {
@@ -113,7 +113,7 @@ impl Tuple {
     }
 }
 
-/// What is visited first of a tuple that has items.
+/// The first part of a visit of a tuple that has items.
 #[derive(Clone, Debug)]
 struct Visit {
     /// Rank of its best item.
@@ -482,7 +482,7 @@ impl TupleSpace {
         }
     }
 
-    /// Where a tuple with this best rank is among the others, or would be.
+    /// The position of a tuple with this best rank among the others, if it is there or not.
     fn position(&self, rank: Rank, tuple: u32) -> usize {
         (self.order).partition_point(|other| (other.best, other.tuple) < (rank, tuple))
     }

@@ -203,7 +203,7 @@ fn default_actions_are_set_and_reset() {
     assert_eq!(send(&mut switch, &[1, 0, 0]), []);
 }
 
-/// What is idle at a time, and is taken then.
+/// The entries that are idle at a time, and are taken then.
 fn idle_at(switch: &mut Switch, now_ps: u64) -> Vec<(ir::TableId, InstalledEntry)> {
     switch.set_now_ps(now_ps);
     switch.runtime_mut().run_idle_timers(usize::MAX);
@@ -295,7 +295,7 @@ fn idle_entries_are_named_once_per_idle_period() {
     assert_eq!(idle_at(&mut switch, 16 * MS), []);
     assert_eq!(switch.runtime().next_deadline_ps(), Some(17 * MS));
     assert_eq!(idle_at(&mut switch, 17 * MS).len(), 1);
-    // What is undone has its timer; what is gone has none.
+    // An entry that is back has its timer; an entry that is gone has none.
     let without = |operation| Update {
         operation,
         entity: Entity::TableEntry {

@@ -310,7 +310,7 @@ fn direct_meters_colour_hits_in_the_time_of_the_switch() {
             config,
         },
     };
-    // What is undone has its buckets back.
+    // A meter whose change is undone has its buckets back.
     switch.write(direct(Some(config))).expect("is there");
     let unknown = Update {
         operation: Operation::Delete,
@@ -469,7 +469,7 @@ fn digests_are_bounded_in_bytes_and_taken_in_slices() {
     let rest = [taken(&mut queue), taken(&mut queue), taken(&mut queue)];
     assert_eq!(rest, [4, 2, 0]);
 
-    // What nobody acknowledges is remembered within the same bounds.
+    // Lists that nobody acknowledges are remembered within the same bounds.
     let config = DigestConfig {
         max_list_size: 1,
         max_timeout_ns: 0,

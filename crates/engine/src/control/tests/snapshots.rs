@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 const TABLE: TableId = TableId(0);
 
-/// What happens between two slices.
+/// A change between two slices.
 #[derive(Clone, Debug)]
 enum Step {
     Insert(u64, u64),
