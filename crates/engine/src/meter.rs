@@ -116,7 +116,7 @@ const CHUNK: usize = 32;
 struct Chunk {
     /// A bit for each.
     configured: u32,
-    /// All, or none if none is configured. What is not configured means nothing.
+    /// All, or none if none is configured. A meter that is not configured has no meaning.
     cells: Vec<Meter>,
 }
 

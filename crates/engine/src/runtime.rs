@@ -535,7 +535,7 @@ impl Runtime {
         }
     }
 
-    /// Touches these cells, so that they are in the caches, and changes nothing. What it gives means nothing.
+    /// Touches these cells, so that they are in the caches, and changes nothing. The result has no meaning.
     pub fn warm_cells(&self, cells: CellArray, indices: &[u64]) -> u64 {
         let sum = |touch: &dyn Fn(u64) -> u64| indices.iter().fold(0, |sum, &i| sum ^ touch(i));
         match cells {

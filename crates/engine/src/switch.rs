@@ -125,7 +125,7 @@ struct Pass {
 }
 
 impl Pass {
-    /// The packet between ingress and egress. What goes out for a replica gets its port there.
+    /// The packet between ingress and egress. A replica's packet gets its port there.
     fn enqueue(self, port: u32, priority: u8, consumed: usize, truncate: Option<u32>) -> Enqueued {
         Enqueued {
             port,

@@ -21,17 +21,17 @@ use crate::state::Keep;
 use crate::write::Plan;
 use engine::control::{ControlError, Operation};
 
-/// What a kind of entity is to the control plane; the message says which of them.
+/// A kind of entity as the control plane serves it; the message says which of them.
 pub(crate) trait Served {
     /// The P4Info id of what it belongs to; 0 where there is none.
     fn object_id(&self) -> u32 {
         0
     }
 
-    /// What an update comes to, or what it is refused with.
+    /// The plan of an update, or the reason to refuse it.
     fn plan(&self, pipeline: &Pipeline, operation: Operation) -> Result<Plan, ControlError>;
 
-    /// What a read selects, of what the role may have.
+    /// The entities that a read selects, of those that the role may have.
     fn answer(&self, source: &mut Source<'_>) -> Result<Answer, ControlError>;
 
     /// If it is read at once, the ids that the answer depends on.
@@ -71,7 +71,7 @@ entities! {
     Digest: digest::DigestEntry = (message) "12" "digest_entry";
 }
 
-/// What brings a switch to the state of another one, in this order: entries refer to groups and members.
+/// The updates that bring a switch to the state of another one, in this order: entries refer to groups and members.
 pub(crate) const TRANSFERS: [Keep; 9] = [
     table::clear,
     replication::transfer,

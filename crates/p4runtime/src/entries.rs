@@ -15,7 +15,7 @@ use engine::refuse;
 use ir::{ActionCall, ActionId, ActionScope, Bits, KeyMatch, MatchKind, TableId};
 use prost::Message;
 
-/// What an entry is known by.
+/// The identity of an entry.
 pub(crate) type Key = (TableId, Vec<KeyMatch>, i32);
 
 impl Table {
@@ -41,7 +41,7 @@ impl Table {
         Ok(matches)
     }
 
-    /// What an entry is known by. INVALID_ARGUMENT as the specification says.
+    /// The identity of an entry. INVALID_ARGUMENT as the specification says.
     pub fn key(&self, message: &m::TableEntry) -> Result<Key, ControlError> {
         let matches = self.matches(&message.matches)?;
         let label = &self.label;
@@ -313,7 +313,7 @@ impl Pipeline {
         })
     }
 
-    /// What an entry of a table runs.
+    /// The action, member or group of an entry of a table.
     pub(crate) fn entry_action(
         &self,
         table: &Table,
@@ -347,7 +347,7 @@ impl Pipeline {
         }))
     }
 
-    /// What a miss runs. `is_const` is of the default action.
+    /// The action of a miss. `is_const` is of the default action.
     pub(crate) fn default_message(
         &self,
         table: &Table,
@@ -392,7 +392,7 @@ pub(crate) fn not_zero(id: u32, what: impl FnOnce() -> String) -> Result<u32, Co
     }
 }
 
-/// What the switch is to keep of a message and does not look at.
+/// The part of a message that the switch is to keep and does not look at.
 pub(crate) fn note_of(message: &m::TableEntry) -> Option<Note> {
     let mut note = match &message.action {
         Some(m::TableAction {
@@ -407,7 +407,7 @@ pub(crate) fn note_of(message: &m::TableEntry) -> Option<Note> {
     (!bytes.is_empty()).then(|| bytes.into())
 }
 
-/// What [`note_of`] gave.
+/// The inverse of [`note_of`].
 pub(crate) fn note(note: Option<&Note>) -> m::EntryNote {
     let note = note.and_then(|note| m::EntryNote::decode(&note[..]).ok());
     note.unwrap_or_default()

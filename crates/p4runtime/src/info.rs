@@ -38,7 +38,7 @@ named! {
         // 0 for a string (then it is translated) and for what clients cannot give.
         width: u32,
         own_width: u32,
-        // What is not a key field is exact.
+        // A value that is not a key field is exact.
         kind: MatchKind,
         translation: Option<Arc<Translation>>,
         is_translated: bool,
@@ -671,7 +671,7 @@ impl Builder<'_> {
     }
 }
 
-/// What is not understood must not open an object to everybody.
+/// An annotation that is not understood must not open an object to everybody.
 fn role(annotation: &str, rest: &str, owner: &str) -> Result<String, ControlError> {
     let inside = rest.strip_prefix('(').and_then(|it| it.strip_suffix(')'));
     let inside = inside.map(str::trim);

@@ -32,7 +32,7 @@ pub(crate) enum Noted {
     Session(u32),
 }
 
-/// What was said of it.
+/// The note of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ObjectNote {
     pub metadata: Bytes,
@@ -68,7 +68,7 @@ impl Pipeline {
         &self.program
     }
 
-    /// What of the types of registers and digests cannot be dealt with, first.
+    /// The first type of a register or digest that is not supported.
     pub fn unsupported(&self) -> Option<&ControlError> {
         let data = self
             .info
@@ -101,7 +101,7 @@ impl Pipeline {
         self.info.role_may(role, id)
     }
 
-    /// What goes into the CPU port for a serialized `PacketOut`. INVALID_ARGUMENT unless each metadata field occurs exactly once.
+    /// The packet for the CPU port of a serialized `PacketOut`. INVALID_ARGUMENT unless each metadata field occurs exactly once.
     pub fn packet_out(&self, message: &[u8]) -> Result<Vec<u8>, ControlError> {
         let message = m::PacketOut::decode(message);
         let message = message.map_err(|why| invalid(format!("packet-out: {why}")))?;
@@ -172,7 +172,7 @@ impl Pipeline {
     /// Takes digest lists of a switch that are due at its time, until they have so many messages together.
     pub fn take_digests(&self, switch: &mut Switch, most: usize) -> Vec<DigestList> {
         let now_ps = switch.runtime().now_ps();
-        // What nobody asked for.
+        // Messages that nobody asked for.
         switch.take_unconfigured_digests(now_ps, most);
         switch.take_due_digests(now_ps, most)
     }

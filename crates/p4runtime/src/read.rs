@@ -40,12 +40,12 @@ pub struct Reading {
     asked: VecDeque<Result<Answer, ControlError>>,
     count: usize,
     failures: Vec<Failure>,
-    /// How many of tables it opened.
+    /// The number of snapshots of tables that it opened.
     #[cfg(test)]
     pub(crate) snapshots: usize,
 }
 
-/// Where one request reads: a switch, and the snapshots that it opened, one of each table, because each has to be kept up to date.
+/// The source of one request's answers: a switch, and the snapshots that it opened, one of each table, because each has to be kept up to date.
 pub(crate) struct Source<'a> {
     pub pipeline: &'a Pipeline,
     pub switch: &'a mut Switch,
@@ -106,15 +106,15 @@ enum Part {
     Rest(Box<dyn Sliced>),
 }
 
-/// What is copied from the switch slice by slice.
+/// State that is copied from the switch slice by slice.
 pub(crate) trait Sliced: Debug + Send + Sync {
     /// The next slice, and whether there are more.
     fn fetch(&mut self, switch: &Switch) -> Result<(Slice, bool), ControlError>;
 }
 
-/// What has been copied from the switch.
+/// State that has been copied from the switch.
 pub(crate) trait Copied: Debug + Send + Sync {
-    /// Appends what is wanted of it, as fields of a `ReadResponse`.
+    /// Appends the requested parts of it, as fields of a `ReadResponse`.
     fn encode(&self, pipeline: &Pipeline, out: &mut Vec<u8>);
 }
 
@@ -126,7 +126,7 @@ impl Copied for Arc<Vec<EntityKind>> {
     }
 }
 
-/// What has been copied from the switch and not encoded.
+/// State that has been copied from the switch and not encoded.
 #[derive(Debug)]
 pub struct Slice(Box<dyn Copied>);
 
@@ -149,7 +149,7 @@ impl Reading {
             role: &request.role,
             snapshots: BTreeMap::new(),
         };
-        // What is read at once is read once, however often it is asked for.
+        // Each read that is answered at once is made once, even if the request asks for it several times.
         let mut known = BTreeMap::new();
         let asked = request.entities.iter().map(|entity| {
             let entity = entity.entity.as_ref().ok_or_else(|| {
@@ -176,7 +176,7 @@ impl Reading {
         }
     }
 
-    /// How many entities the request has, and which of them were refused so far.
+    /// The number of the request's entities, and those of them that were refused so far.
     pub fn failures(&self) -> (usize, &[Failure]) {
         (self.count, &self.failures)
     }

@@ -57,7 +57,7 @@ impl Number {
     }
 }
 
-/// What a client gives a match field.
+/// The value that a client gives for a match field.
 #[derive(Clone, Debug)]
 pub enum Given {
     /// A number: all of its bits count.
@@ -66,7 +66,7 @@ pub enum Given {
     Pair(Number, Number),
 }
 
-/// How a field matches.
+/// The match kind of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Match {
     /// One value.

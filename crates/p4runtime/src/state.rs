@@ -18,14 +18,14 @@ pub(crate) struct Transfer<'a> {
     pub new: &'a Pipeline,
     /// With the old pipeline.
     pub switch: &'a Switch,
-    /// What the new switch has.
+    /// The entries of the new switch.
     pub initial: Vec<(TableId, Entry)>,
     plans: Vec<Option<Result<Plan, ControlError>>>,
 }
 
 impl Batch {
-    /// What a switch whose program has just been loaded, with these entries ([`initial_entries`]), lacks of the state of the old one.
-    /// INVALID_ARGUMENT if a table with entries changed its shape. What strings mean is taken over.
+    /// The updates that bring a switch whose program has just been loaded, with these entries ([`initial_entries`]), to the state of the old one.
+    /// INVALID_ARGUMENT if a table with entries changed its shape. The meaning of strings is taken over.
     pub fn to_reach(
         new: Arc<Pipeline>,
         initial: Vec<(TableId, Entry)>,

@@ -52,7 +52,7 @@ fn preamble(id: u32, name: &str) -> Option<m::Preamble> {
     })
 }
 
-/// What P4Info says of the program's tables.
+/// The program's tables in P4Info.
 fn p4info(program: &Program) -> m::P4Info {
     let kinds = [MatchKind::Lpm, MatchKind::Ternary, MatchKind::Range];
     let field = |key: &ir::Key| m::FieldInfo {
@@ -270,7 +270,7 @@ proptest! {
         prop_assert_eq!(ty.value_of(Some(&ty.to_data(&value))).unwrap(), Some(value));
     }
 
-    /// Whatever is sent, there is an answer, and the switch can be read afterwards.
+    /// Every request has an answer, and the switch can be read afterwards.
     #[test]
     fn damaged_requests_are_refused(
         at in any::<prop::sample::Index>(),

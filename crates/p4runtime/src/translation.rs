@@ -2,7 +2,7 @@
 //!
 //! Which value means which comes from outside P4Runtime ([`Mappings`], by the URI of `@p4runtime_translation`). Without that, numbers
 //! mean themselves, and strings are given numbers as they come: a decimal number that is still free its own, others the lowest free
-//! one above zero. What a string means stays so as long as pipelines are reconciled.
+//! one above zero. The meaning of a string stays as long as pipelines are reconciled.
 
 use crate::errors::invalid;
 use crate::values;

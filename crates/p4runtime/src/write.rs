@@ -43,7 +43,7 @@ impl WriteRequest {
     }
 }
 
-/// What one P4Runtime update comes to: the engine's, which succeed together, then a note.
+/// The plan of one P4Runtime update: the engine's updates, which succeed together, then a note.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
     updates: SmallVec<[Update; 1]>,
@@ -111,7 +111,7 @@ impl Batch {
         }
     }
 
-    /// How many updates there are.
+    /// The number of updates.
     pub fn len(&self) -> usize {
         self.plans.len()
     }
@@ -126,7 +126,7 @@ impl Batch {
         std::mem::take(&mut self.failures)
     }
 
-    /// How many have been applied or have failed.
+    /// The number of updates that have been applied or have failed.
     pub fn applied(&self) -> usize {
         self.at
     }
@@ -228,7 +228,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// What an update comes to, or what it is refused with.
+    /// The plan of an update, or the reason to refuse it.
     pub(crate) fn plan(&self, update: &m::Update, role: &str) -> Result<Plan, ControlError> {
         let operation = match update.kind {
             1 => Operation::Insert,

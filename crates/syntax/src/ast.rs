@@ -11,7 +11,7 @@
 //! * **Types and constants.** `bit<W + 1>` holds the expression `W + 1`; integer literals keep their digits.
 //! * **Parentheses.** They only widen the span of their contents.
 //!
-//! Where the parser continued after an error, the tree holds [`ExprKind::Missing`] or [`TypeKind::Missing`].
+//! At a place where the parser continued after an error, the tree holds [`ExprKind::Missing`] or [`TypeKind::Missing`].
 //! Each such place has already been reported, so later passes stay silent about it.
 
 mod annotation;

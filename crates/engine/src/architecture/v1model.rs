@@ -16,16 +16,16 @@
 //! parser again; else it leaves at `egress_port`. A packet that an executor says must be dropped (step limit, failed
 //! assertion) makes no clones and goes nowhere.
 //!
-//! `truncate` cuts what leaves at a port, to the shortest length requested. Whatever is made of the packet before then (a clone, a
-//! replica of a group, what is resubmitted or recirculated) is as long as without `truncate`.
+//! `truncate` cuts what leaves at a port, to the shortest length requested. A packet made of it before then (a clone, a
+//! replica of a group, a resubmitted or recirculated one) is as long as without `truncate`.
 //!
 //! # Where v1model differs from the reference target
 //!
 //! - Clones, resubmitted and recirculated packets keep `ingress_port` (there it becomes 0), and a clone from ingress keeps
 //!   what the parser wrote to metadata when it parsed the clone (there it is reset).
 //! - A chain of resubmissions, recirculations and clones of clones ends after [`crate::switch::MAX_PASSES`], and one received packet causes at most
-//!   [`crate::switch::MAX_WORK`] of them in all; in real time all packets together cause so many per second ([`crate::Switch::set_copies_per_s`]). What is
-//!   beyond is dropped as [`crate::DropReason::RecirculationLimit`].
+//!   [`crate::switch::MAX_WORK`] of them in all; in real time all packets together cause so many per second ([`crate::Switch::set_copies_per_s`]). Packets
+//!   beyond are dropped as [`crate::DropReason::RecirculationLimit`].
 
 use super::{
     AfterEgress, AfterIngress, EgressStart, EgressVerdict, IngressVerdict, PS_PER_US, PacketPath,

@@ -1,7 +1,7 @@
 //! Places of a table's parts, for code that looks up in place, without a call.
 //!
-//! Slices only, borrowed from the table, so that they live no longer than the table stays as it is. What is *in* them, and how a
-//! lookup goes through them, is said where they are kept: [`super::keymap`] and [`super::lpm32`]. It does not know who
+//! Slices only, borrowed from the table, so that they live no longer than the table stays as it is. Their contents, and the way of a
+//! lookup through them, are described where they are kept: [`super::keymap`] and [`super::lpm32`]. It does not know who
 //! looks up, nor tables where a hit has other effects than a count or that need more than a few loads.
 
 use super::Table;

@@ -6,7 +6,7 @@
 //! new one.
 //!
 //! It grows and shrinks without ever stopping: a map that is full is emptied into one twice its size, and one that is nearly empty into
-//! one half its size, a few buckets at a time, by the updates that follow; until then both are searched. What is emptied gives its
+//! one half its size, a few buckets at a time, by the updates that follow; until then both are searched. A map that is being emptied gives its
 //! memory back a part at a time, from the end. So the longest single update moves the keys of [`AT_ONCE`] buckets, which maps of up to
 //! that size do at once.
 

@@ -1,6 +1,6 @@
 //! Paths on which a packet is handed over to the switch, taken out of those of all others.
 //!
-//! Where a program requests a clone or another round behind a condition, the rest of the control is there once more, and ends at once: its
+//! If a program requests a clone or another round behind a condition, the rest of the control is there once more, and ends at once: its
 //! data (marks, headers of a report) are then known not to be there on all other paths. It knows nothing of machine
 //! code, and the body that it gives does what the given one does.
 

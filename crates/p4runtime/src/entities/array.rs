@@ -18,7 +18,7 @@ pub(super) trait Array: Clone + Debug + Send + Sync + 'static {
     /// Of the array with this number in the program.
     fn cell(switch: &Switch, number: u32, index: u64) -> Result<Self::Cell, ControlError>;
 
-    /// What is wanted of a cell of the array with this id.
+    /// The message of a cell of the array with this id.
     fn entity(&self, pipeline: &Pipeline, id: u32, index: u64, cell: &Self::Cell) -> EntityKind;
 }
 

@@ -226,7 +226,7 @@ impl Pipeline {
             "action profile '{name}' has no selector, so no one-shot sets"
         );
         let what = format!("action profile '{name}', one-shot set");
-        // What 1.5 added: only spelling out what is the case anyhow.
+        // Version 1.5 added this: it may only say what is the case anyhow.
         let semantics = if profile.by_members { 2 } else { 1 };
         refuse!(
             ![0, 1].contains(&set.mode) || ![0, semantics].contains(&set.semantics) => Unimplemented,
@@ -366,7 +366,7 @@ fn is_numeric(watch: Option<&Watch>) -> bool {
     matches!(watch, Some(Watch::Number(_)))
 }
 
-/// What of a one-shot set the switch does not keep.
+/// The part of a one-shot set that the switch does not keep.
 pub(crate) fn set_note(set: &m::ActionSet) -> m::EntryNote {
     let numeric = set.actions.iter().zip(0..);
     let numeric = numeric.filter(|(action, _)| is_numeric(action.watch.as_ref()));

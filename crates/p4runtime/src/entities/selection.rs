@@ -19,7 +19,7 @@ use engine::refuse;
 use engine::runtime::CounterData;
 use std::sync::Arc;
 
-/// What is read of an entry.
+/// The part of an entry that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Entry,
@@ -48,7 +48,7 @@ impl Form {
     }
 }
 
-/// What is wanted of the entries of a table.
+/// The requested part of the entries of a table.
 #[derive(Debug)]
 struct Wanted {
     table_id: u32,

@@ -41,7 +41,7 @@ impl Served for m::TableEntry {
         let mut entry = Entry {
             matches,
             priority,
-            // What a deleted entry runs does not matter.
+            // The action of a deleted entry does not matter.
             action: EntryAction::Keep,
             idle_timeout_ns: 0,
             meter: None,

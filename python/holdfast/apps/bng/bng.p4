@@ -1,6 +1,6 @@
 // A broadband network gateway: PPPoE sessions of IPv4 and IPv6 between access ports, towards subscribers' lines, and core ports.
 //
-// Discovery and PPP control go to the controller, as far as meters let them; sessions end here. What is not allowed is dropped, with a
+// Discovery and PPP control go to the controller, as far as meters let them; sessions end here. Packets that are not allowed are dropped, with a
 // reason that is counted.
 //
 // It is one plane, or one of two kinds behind `balancer.p4`: AUTH_ONLY has discovery and PPP control, FORWARD_ONLY has sessions, with the
@@ -45,7 +45,7 @@ const class_t CLASS_DISCOVERY = 1;  // PADR and PADT
 const class_t CLASS_PPP       = 2;
 const class_t CLASS_CORE      = 3;  // ARP and neighbour discovery
 
-// Each line has a committed and a peak rate (RFC 2698). What is within the committed rates of lines competes only with its like, so
+// Each line has a committed and a peak rate (RFC 2698). Packets within the committed rates of lines compete only with each other, so
 // that lines whose peak rates fill the controller's cannot starve a line that keeps to the first.
 control SendToController(inout headers_t hdr, in metadata_t meta, inout standard_metadata_t standard_metadata, in class_t kind,
                          inout reason_t reason) {
@@ -123,7 +123,7 @@ control BngIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     bit<8> role = ROLE_NONE;
     mac_t our_mac = 0;
 
-    // Drops the packet. What stays is known to be allowed so far.
+    // Drops the packet. Packets that stay are allowed so far.
     action deny(in reason_t reason) {
         mark_to_drop(standard_metadata);
         drops.count((bit<32>)reason);

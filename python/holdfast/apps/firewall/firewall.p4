@@ -317,7 +317,7 @@ control FirewallIngress(inout headers_t hdr, inout metadata_t meta, inout standa
             reason = ICMP_UNRELATED;
         }
 
-        // Senders that may be here. What they ask to be assigned is for the controller.
+        // Senders that may be here. Their requests for an address are for the controller.
         if (reason == PASSES) {
             bool is_arp = hdr.arp.isValid();
             bool assigns = meta.kind == KIND_DHCP && (meta.src_port == 67 || meta.src_port == 547);

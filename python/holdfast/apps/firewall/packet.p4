@@ -1,6 +1,6 @@
 // The headers that the firewall reads: Ethernet, ARP, IPv4, IPv6, and those behind them as far as a decision needs them.
 //
-// Only Ethernet and IP are taken out of the packet. What follows is looked at, so that nothing has to be put back. Fragments, options and
+// Only Ethernet and IP are taken out of the packet. The parser only looks at the rest, so that nothing has to be put back. Fragments, options and
 // extension headers end the parser: nothing behind them is believed.
 
 #ifndef HOLDFAST_FIREWALL_PACKET_P4

@@ -537,7 +537,7 @@ control MplsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                 }
             }
             if (meta.nhlfe == 0) {
-                // The end of the LSP. What it was carries on with what is below.
+                // The end of the LSP. The packet continues with the header below.
                 if (hdr.mpls[0].ttl == 0) {
                     ttl_expired.count((bit<32>)meta.lsp);
                     drop();

@@ -1,7 +1,7 @@
 // Frame replication and elimination on layer 2 (IEEE 802.1CB): a bridge that numbers streams with R-TAGs, sends copies, and passes one
 // copy of each. Which copies pass is acceptance.p4's business, as in protect.p4.
 //
-// A stream is a destination address and a VLAN (null stream identification, 6.4). What is no stream is bridged by the same two.
+// A stream is a destination address and a VLAN (null stream identification, 6.4). Packets of no stream are bridged by the same two.
 // Nothing is learnt and nothing flooded: a network with several ways has no other protection against loops than its tables.
 
 #include <core.p4>

@@ -97,7 +97,7 @@ struct metadata_t {
 parser TelemetryParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                        inout standard_metadata_t standard_metadata) {
 #ifndef INT_TRANSIT_ONLY
-    // Ports with INT nodes behind them. What comes in elsewhere has no INT headers, whatever it looks like.
+    // Ports with INT nodes behind them. A packet from elsewhere has no INT headers, whatever its bytes are.
     value_set<port_t>(512) domain_ports;
 #endif
 
