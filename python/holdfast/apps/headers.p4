@@ -56,7 +56,7 @@ header ipv6_t {
     ipv6_address_t dst_addr;
 }
 
-// What the header checksum covers, the checksum itself left out.
+// The fields that the header checksum covers, without the checksum itself.
 #define IPV4_CHECKSUM_FIELDS(ip) \
     ip.version, ip.ihl, ip.diffserv, ip.total_len, ip.identification, ip.flags, \
     ip.frag_offset, ip.ttl, ip.protocol, ip.src_addr, ip.dst_addr

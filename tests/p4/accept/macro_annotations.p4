@@ -1,4 +1,4 @@
-// Macros are expanded in annotations, whatever their form: what P4Info says of a role, a name or a number is the macro's value.
+// Macros are expanded in annotations, whatever their form: a role, a name or a number in P4Info is the macro's value.
 #include <core.p4>
 #include <v1model.p4>
 #define CONTROLLER "sdn_controller"

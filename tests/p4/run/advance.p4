@@ -1,4 +1,4 @@
-// advance skips bits; what is skipped does not leave the switch.
+// advance skips bits; the skipped bits do not leave the switch.
 
 #include <core.p4>
 #include <v1model.p4>

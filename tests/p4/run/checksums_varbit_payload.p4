@@ -1,4 +1,4 @@
-// Sums of 16-bit words over a varbit of an odd number of bytes: what follows it, a field or the payload, goes on in the same word.
+// Sums of 16-bit words over a varbit of an odd number of bytes: the data behind it, a field or the payload, goes on in the same word.
 
 #include <core.p4>
 #include <v1model.p4>

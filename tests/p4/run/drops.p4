@@ -1,4 +1,4 @@
-// mark_to_drop and egress_spec 511 drop at the end of ingress, or of egress; what is assigned later counts.
+// mark_to_drop and egress_spec 511 drop at the end of ingress, or of egress; the later assignment counts.
 
 #include <core.p4>
 #include <v1model.p4>

@@ -1,4 +1,4 @@
-// push_front and pop_front move elements with their validity; what falls off is lost, what comes in is invalid.
+// push_front and pop_front move elements with their validity; elements that fall off are lost, elements that come in are invalid.
 
 #include <core.p4>
 #include <v1model.p4>

@@ -1,4 +1,4 @@
-// Forwards between ports 0 and 1, whatever its tables say: what they say decides only what is counted.
+// Forwards between ports 0 and 1, with any table entries: they decide only the cells that are counted.
 #include <core.p4>
 #include <v1model.p4>
 

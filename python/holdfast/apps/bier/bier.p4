@@ -5,7 +5,7 @@
 // for clones too, which come to egress as the packet came to the switch. The path of a packet to a link that works is one pass, and
 // asks nothing of egress but to leave.
 //
-// ICMP is left alone: what expires or is too long is counted and dropped, not answered.
+// ICMP is left alone: packets that expire or are too long are counted and dropped, not answered.
 
 #include <core.p4>
 #include <v1model.p4>
@@ -28,8 +28,8 @@ const bit<32> CLONE = 1;  // instance_type
 // Clone sessions. Session p + 1 sends to port p; that of a multicast group has the group's number, which is higher.
 const bit<32> FIRST_PORT_SESSION = 1;
 
-// Where packets go round. With -D RECIRCULATION_PORTS=k there are k such sessions, used in turn; with -D LOOPED_RECIRCULATION their ports are
-// looped outside, and egress only sends.
+// The session in which packets go round. With -D RECIRCULATION_PORTS=k there are k such sessions, used in turn; with
+// -D LOOPED_RECIRCULATION their ports are looped outside, and egress only sends.
 #ifndef FIRST_RECIRCULATION_SESSION
 #define FIRST_RECIRCULATION_SESSION 514
 #endif
@@ -73,7 +73,7 @@ control EndTunnels(inout headers_t hdr, in bool from_core, in bool counts, out b
             drops = true;
         } else {
             if (hdr.repair.isValid() && loopbacks.apply().hit) {
-                // What congestion did to the outer header is told to the inner one (RFC 6040, section 4.2).
+                // A congestion mark of the outer header is carried over to the inner one (RFC 6040, section 4.2).
                 bit<2> outer = hdr.repair.diffserv[1:0];
                 bit<2> inner = hdr.carrier.isValid() ? hdr.carrier.diffserv[1:0]
                                                      : hdr.ipv4.isValid() ? hdr.ipv4.diffserv[1:0] : 2w0;
@@ -208,7 +208,7 @@ control BierIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
             }
         }
 
-        // What there is to do.
+        // The kind of packet.
         if (hdr.repair.isValid() || hdr.carrier.isValid()) {
             is_unicast = true;
         } else if (hdr.bits.isValid()) {
@@ -339,7 +339,7 @@ control BierIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
             }
         }
 
-        // How it gets on its way.
+        // The output of the packet.
         if (punts) {
             // As it arrived.
             standard_metadata.egress_spec = CPU_PORT;
@@ -532,7 +532,7 @@ control BierEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         hdr.repair.setValid();
         hdr.repair.version = 4;
         hdr.repair.ihl = 5;
-        // allow(invalid): what goes into a repair tunnel is IPv4 or has a carrier
+        // allow(invalid): a packet that goes into a repair tunnel is IPv4 or has a carrier
         hdr.repair.diffserv = has_carrier ? hdr.carrier.diffserv : hdr.ipv4.diffserv;
         hdr.repair.total_len = (has_carrier ? hdr.carrier.total_len : hdr.ipv4.total_len) + (bit<16>)IPV4_BYTES;
         hdr.repair.identification = 0;
@@ -589,7 +589,7 @@ control BierEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                     hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
                 } else {
                     hdr.ethernet.ether_type = ETHERTYPE_IPV4;
-                    // allow(invalid): what leaves BIER is of IP
+                    // allow(invalid): a packet that leaves BIER is of IP
                     hdr.ethernet.dst_addr = 25w0x200bc ++ hdr.ipv4.dst_addr[22:0];
                     decrement_ttl(hdr.ipv4);
                 }

@@ -4,8 +4,8 @@
 #ifndef HOLDFAST_BIER_CHANNELS_P4
 #define HOLDFAST_BIER_CHANNELS_P4
 
-// Where a channel's packets go: per set identifier a BIFT-id and a BitString. Those of the first are in the channel's entry; those of the others
-// follow each other in `further_sets`.
+// The destinations of a channel's packets: per set identifier a BIFT-id and a BitString. Those of the first are in the channel's entry;
+// those of the others follow each other in `further_sets`.
 control Impose(in headers_t hdr, inout metadata_t meta, in bool is_ipv6, out bool is_channel, out bit<16> mtu) {
     action impose(bit<16> bfir_id, bit<20> bift_id, bit_string_t bit_string, bit<16> next_set, bit<16> mtu_bytes) {
         meta.bfir_id = bfir_id;

@@ -116,7 +116,7 @@ control EliminateCopies(in headers_t hdr, in bit<48> now, out bool passes) {
         if (hdr.ipv6.isValid()) {
             is_known = eliminated_channels_v6.apply().hit;
         } else {
-            // allow(invalid): what leaves BIER is of IP
+            // allow(invalid): a packet that leaves BIER is of IP
             is_known = eliminated_channels.apply().hit;
         }
         passes = true;

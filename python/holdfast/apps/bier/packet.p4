@@ -33,7 +33,7 @@ const bit<16> ETHERTYPE_BIER = 0xab37;
 const bit<4>  NIBBLE         = 0;
 #endif
 
-// Where the switches' loopback and not-via addresses are taken from: the ends of the tunnels of this network.
+// The prefix of the switches' loopback and not-via addresses: the ends of the tunnels of this network.
 #ifndef LOOPBACKS
 #define LOOPBACKS 0x0AFE0000 &&& 0xFFFE0000
 #endif
@@ -133,14 +133,14 @@ struct headers_t {
     icmpv6_t       icmpv6;
 }
 
-// What egress makes of a packet.
+// The modes of egress.
 const bit<3> AS_IT_IS    = 0;  // ingress has done all
 const bit<3> REPLICATE   = 1;  // a copy for the neighbour that the replica says
 const bit<3> TO_NEXT_HOP = 2;  // a copy for the neighbour that ingress has chosen
 const bit<3> DELIVER     = 3;  // the payload, to a port that has joined
-const bit<3> GO_ROUND    = 4;  // what is left to do, to the parser again
+const bit<3> GO_ROUND    = 4;  // the rest of the work, to the parser again
 
-// Field lists: what another pass of ingress begins with, what a clone takes to egress, and what a packet takes that goes round.
+// Field lists: the metadata of another pass of ingress, of a clone in egress, and of a packet that goes round.
 const bit<8> REST  = 1;
 const bit<8> COPY  = 2;
 const bit<8> ROUND = 3;
@@ -184,7 +184,7 @@ struct metadata_t {
     @field_list(COPY) ipv4_address_t repair_dst;
     @field_list(COPY) bit<16>        bier_bytes;  // of the BIER packet with its payload
 
-    // Unicast: what is routed on, the outermost destination, and what the route says.
+    // Unicast: the routed address, which is the outermost destination, and the results of the route lookup.
     ipv4_address_t dst_addr;
     bit<1>         routed;
     port_t         port;
@@ -291,7 +291,7 @@ parser BierParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     }
 #endif
 
-    // Who takes a payload out looks at it, not who passes it on.
+    // The payload is parsed by switches that take it out, not by those that pass it on.
     state parse_payload {
         packet.extract(hdr.ipv4);
         transition accept;

@@ -14,7 +14,7 @@
 #define REPLICATION ONE_PASS
 #endif
 
-// What becomes of BitStrings without a cluster: ONE_PASS or RECIRCULATE.
+// The replication of BitStrings without a cluster: ONE_PASS or RECIRCULATE.
 #ifndef CLUSTER_MISSES
 #define CLUSTER_MISSES ONE_PASS
 #endif
@@ -94,7 +94,7 @@ control OneNextHop(inout metadata_t meta, in bit_string_t bits, in bool was_repa
         mtu = mtu_bytes;
     }
 
-    // What all bits of a neighbour take has any bit as its pattern, and all bits as its F-BM.
+    // A backup that all bits of a neighbour take has any bit as its pattern, and all bits as its F-BM.
     table backups {
         key = {
             meta.group: exact   @name("group");
@@ -142,12 +142,12 @@ control OneNextHop(inout metadata_t meta, in bit_string_t bits, in bool was_repa
                 mode = AS_IT_IS;
             }
         }
-        // Whatever the tables say, a bit is looked at once.
+        // A bit is looked at once, with any table entries.
         mask = mask | lowest;
     }
 }
 
-// What this pass sends: the payload to receivers here, copies to all neighbours, or the copy for one of them. Of `bits`, those
+// The output of this pass: the payload to receivers here, copies to all neighbours, or the copy for one of them. Of `bits`, those
 // that the copies of this pass are for are `now`, and the others are left in `rest`. Mode AS_IT_IS: nothing is sent. Most packets have
 // copies for neighbours alone, and nothing is left of them: then ingress ends here.
 control SelectCopies(in headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata, inout bit_string_t rest,

@@ -140,7 +140,7 @@ control BngIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         our_mac = mac;
     }
 
-    // What a port leads to, and our MAC address there.
+    // The role of a port, and our MAC address there.
     table ports {
         key = {
             standard_metadata.ingress_port: exact @name("port");
@@ -182,7 +182,7 @@ control BngIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     bit<64> delegated_mask = 0;
     bit<16> s_tpid = 0;
 
-    // What a session may send. Absent addresses and prefixes are 0.
+    // The line and the addresses that a session may send from. Absent addresses and prefixes are 0.
     action subscriber(port_t port, bit<12> s_vid, bit<12> c_vid, mac_t mac, bit<32> magic, bit<16> mss, ipv4_address_t ipv4,
                       bit<64> interface, bit<64> network, bit<64> delegation, bit<64> delegation_mask) {
         line_port = port;
@@ -248,7 +248,7 @@ control BngIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         size = 65536;
     }
 
-    // Where a session is: the output port, and the line, whose port is another one behind a balancer. `tpid`: of the outer tag.
+    // The location of a session: the output port, and the line, whose port is another one behind a balancer. `tpid`: of the outer tag.
     action deliver(bit<16> session, port_t port, port_t line, bit<16> tpid, bit<12> s_vid, bit<12> c_vid, mac_t src_mac, mac_t dst_mac,
                    bit<16> mru, bit<16> mss) {
         session_id = session;

@@ -26,7 +26,7 @@ const bit<32> ETHERNET_BYTES = 14;
 #define BINDINGS 65536
 #endif
 
-// What the controller is told of a dropped packet.
+// The controller's digest of a dropped packet.
 struct dropped_t {
     bit<8>   reason;
     port_t   port;
@@ -40,7 +40,7 @@ struct dropped_t {
     bit<16>  dst_port;
 }
 
-// What a port is for. `checks_mac`: only bound MAC addresses send. `checks_address`: only bound pairs of MAC and IP address.
+// The role of a port. `checks_mac`: only bound MAC addresses send. `checks_address`: only bound pairs of MAC and IP address.
 // `transit`: packets between two such ports are not judged, because another switch has judged them.
 struct role_t {
     bit<8> zone;
@@ -112,7 +112,7 @@ control FirewallIngress(inout headers_t hdr, inout metadata_t meta, inout standa
         size = 512;
     }
 
-    // Who may send from a port.
+    // The MAC addresses that may send from a port.
     table mac_bindings {
         key = {
             standard_metadata.ingress_port: exact @name("port");
@@ -193,7 +193,7 @@ control FirewallIngress(inout headers_t hdr, inout metadata_t meta, inout standa
         size = 65536;
     }
 
-    // Who may receive from a port.
+    // A MAC address that may receive from a port.
     action deliver(bit<8> zone, bit<1> transit) {
         to_zone = zone;
         to_transit = transit;
@@ -231,7 +231,7 @@ control FirewallIngress(inout headers_t hdr, inout metadata_t meta, inout standa
         bit<32> carried = ip_bytes - header_bytes;
         bit<32> payload = 0;
 
-        // Headers that can be, whoever sends them.
+        // Headers that are possible from any sender.
         ports.apply();
         if (standard_metadata.parser_error == error.PacketTooShort) {
             reason = TRUNCATED;

@@ -42,7 +42,7 @@ const flow_state_t CLOSING      = 9;  // one end has finished
 const flow_state_t UDP_STREAM   = 10;
 const flow_state_t OTHER_STREAM = 11;
 
-// The register flow_keys: what a flow is, in words of 64 bits. "First" is the end with the lower address, or of an echo the one that asks.
+// The register flow_keys: the flow's key, in words of 64 bits. "First" is the end with the lower address, or of an echo the one that asks.
 //   [383:256] first address, [255:128] second address, [127:112] first port, [111:96] second port, [95:88] protocol, [87:64] zero,
 //   [63:32] epoch of the rule set that allowed it, [31:16] limit, [15:8] first zone, [7:0] second zone
 #define KEY(record)   record[383:64]
@@ -50,7 +50,7 @@ const flow_state_t OTHER_STREAM = 11;
 #define LIMIT(record) record[31:16]
 #define ZONES(record) record[15:0]
 
-// The register flow_states: how far a flow is. Of each end of TCP: the number after the highest sent, the highest that the other end
+// The register flow_states: the progress of a flow. Of each end of TCP: the number after the highest sent, the highest that the other end
 // takes, the highest that it has acknowledged, and the window scale.
 //   [255:208] when it ends, microseconds; [207:204] state; [203] the first has finished, [202] the second; [201] the first began it;
 //   [199:196] scale of the first, [195:192] of the second; [191:96] the first: sent, takes, acknowledged; [95:0] the second
@@ -337,7 +337,7 @@ control JudgeFlow(in metadata_t meta, in settings_t settings, in bool is_ipv6, i
                     reason = TCP_STATE;
                 }
             } else if (rst) {
-                // What the receiver may take (RFC 5961, section 3.2): its next number is between those that it has acknowledged and
+                // A reset that the receiver may take (RFC 5961, section 3.2): its next number is between those that it has acknowledged and
                 // those that were sent. The flow stays for a while, in case that the receiver does not take it.
                 if (meta.seq - acked > sent - acked) {
                     reason = TCP_RESET;

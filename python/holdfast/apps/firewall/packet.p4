@@ -14,7 +14,7 @@ const bit<8> PROTOCOL_ICMPV6 = 58;
 // IPv4 addresses as IPv6 addresses (RFC 4291, section 2.5.5.2): tables and flows have one form of address.
 #define MAPPED(address) (80w0 ++ 16w0xffff ++ address)
 
-// What a packet is to the firewall.
+// The kinds of packets.
 typedef bit<4> kind_t;
 const kind_t KIND_OTHER        = 0;  // of a protocol without ports
 const kind_t KIND_TCP          = 1;

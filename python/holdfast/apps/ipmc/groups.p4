@@ -125,7 +125,7 @@ control Groups(inout headers_t hdr, inout standard_metadata_t standard_metadata)
     }
 }
 
-// What becomes of a copy: it leaves with the address of its port, and never by the port that the packet came in by. The destination
+// A copy leaves with the address of its port, and never by the port that the packet came in by. The destination
 // address, which is the group's (RFC 1112, 6.4; RFC 2464, section 7), stays.
 control Replicas(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
     action send(mac_t src_mac) {

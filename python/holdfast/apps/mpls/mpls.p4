@@ -20,13 +20,13 @@
 #define EVENT_PORT 509
 #endif
 
-// Labels read and understood; what is below them is payload. The stack has room for the labels that are pushed on top.
+// Labels read and understood; all below them is payload. The stack has room for the labels that are pushed on top.
 #define LABELS_READ 4
 #define LABELS_ROOM 8
 
 #define PORTS 512
 
-// How often a packet for a port that is down makes another notice, in microseconds. Notices get lost, too.
+// The time after which a packet for a port that is down makes another notice, in microseconds. Notices get lost, too.
 #ifndef REMINDER_US
 #define REMINDER_US 10000
 #endif
@@ -60,7 +60,7 @@ header mpls_t {
     bit<8>  ttl;
 }
 
-// RFC 5586, section 2.1: what follows the GAL.
+// RFC 5586, section 2.1: the header behind the GAL.
 header ach_t {
     bit<4>  nibble;
     bit<4>  version;
@@ -102,14 +102,14 @@ struct headers_t {
     ipv4_options_t      ipv4_options;
 }
 
-// What ILM and FTN say about a packet.
+// The results of ILM and FTN for a packet.
 struct metadata_t {
     lsp_t   lsp;
     nhlfe_t nhlfe;         // 0: none
     port_t  port;          // of the NHLFE
     nhlfe_t backup;        // 0: not protected
     bit<2>  merge_input;   // at a merge point that is not merge-capable: which input this is
-    port_t  primary_port;  // there: where the primary comes in
+    port_t  primary_port;  // there: the input port of the primary
     bit<1>  uniform;       // of a label that is popped here
     bit<1>  recirculate;
     bit<1>  event;

@@ -54,7 +54,7 @@ control MergePoint(in lsp_t lsp, in bit<2> merge_input, in bit<1> primary_up, in
     apply {
         accepted = true;
         if (merge_input == INPUT_PRIMARY) {
-            // Whatever comes on the primary is forwarded, and ends the backup's turn.
+            // Every packet of the primary is forwarded, and ends the backup's turn.
             if (notice_kind == NOTICE_FAILED) {
                 backup_selected.write((bit<32>)lsp, 1);
             } else if (notice_kind == 0) {
@@ -80,7 +80,7 @@ control Protection(in lsp_t lsp, in nhlfe_t backup, inout nhlfe_t nhlfe, in bit<
     register<bit<1>>(LSPS) on_backup;
     // When the first NHLFE was found good again while the second was in use, plus 1; 0: it was not.
     register<time_us_t>(LSPS) repaired_at;
-    // How long the first must be good before it is used again; all ones: for ever (not revertive).
+    // The time for which the first must be good before it is used again; all ones: for ever (not revertive).
     register<time_us_t>(LSPS) wait_to_restore;
     counter(LSPS, CounterType.packets_and_bytes) backup_traffic;
     counter(LSPS, CounterType.packets) switchovers;

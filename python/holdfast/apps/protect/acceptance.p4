@@ -43,7 +43,7 @@ const bit<2> ALGORITHM_WINDOW       = 1;
 const bit<2> ALGORITHM_VECTOR       = 2;
 const bit<2> ALGORITHM_MATCH        = 3;
 
-// Who judges a copy, and how.
+// The connection that judges a copy, and its algorithm.
 struct acceptance_t {
     bit<32> connection;
     bit<2>  algorithm;
@@ -52,7 +52,7 @@ struct acceptance_t {
     path_t  path;
 }
 
-// How many bits are set.
+// The number of bits that are set.
 bit<64> ones(in bit<64> bits) {
     bit<64> sum = bits - ((bits >> 1) & 0x5555555555555555);
     sum = (sum & 0x3333333333333333) + ((sum >> 2) & 0x3333333333333333);

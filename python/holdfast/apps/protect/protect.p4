@@ -2,7 +2,7 @@
 //
 // A packet of a protected flow gets a sequence number at the tunnel ingress (PTI), a protection header, and an outer IPv4
 // header towards the tunnel egress (PTE); a multicast group sends one copy on each of two to four paths. The PTE passes one copy of
-// each sequence number. Every node runs this program and may be PTI, PTE and router at once; what is protected may be IPv4 or
+// each sequence number. Every node runs this program and may be PTI, PTE and router at once; protected packets may be IPv4 or
 // IPv6, and the packets of another connection.
 //
 // Blocks in the paper's order: Decaps-IP, Decaps-P, Protect&Forward (section 5.3).
@@ -35,7 +35,7 @@ const bit<8>  TUNNEL_PROTOCOL = PROTECTION_PROTOCOL;
 
 const bit<16> IPV6_HEADER_BYTES = 40;
 
-// With NESTED_ENDS, a connection within another may end at the same node as that one: what was in a tunnel is parsed anew. Without, it
+// With NESTED_ENDS, a connection within another may end at the same node as that one: the contents of a tunnel are parsed anew. Without, it
 // ends further on. (A program that recirculates anything is slower for all packets.)
 #ifdef NESTED_ENDS
 // No metadata goes round with the packet.
@@ -320,7 +320,7 @@ struct tunnel_t {
     bit<16>        mtu;    // largest outer packet, in bytes, that all paths carry
 }
 
-// The outermost header of a packet, whichever it is: what it is routed and protected by.
+// The outermost header of a packet: it decides route and protection.
 struct outermost_t {
     ipv4_address_t src_addr;  // of IPv4
     ipv4_address_t dst_addr;
@@ -378,7 +378,7 @@ control Encapsulate(inout headers_t hdr, inout metadata_t meta, inout standard_m
                  (bit<32>)16384);
             hdr.new_udp.dst_port = UDP_PORT;
             hdr.new_udp.length = outermost.length + OVERHEAD - 20;
-            // None: what is inside has its own (RFC 768).
+            // None: the packet inside has its own (RFC 768).
             hdr.new_udp.checksum = 0;
 #endif
 
@@ -631,7 +631,7 @@ control ProtectIngress(inout headers_t hdr, inout metadata_t meta, inout standar
             }
 #ifdef NESTED_ENDS
             if (leaves_tunnel && (hdr.ipv4.protocol == TUNNEL_PROTOCOL || hdr.ipv4.protocol == PROTOCOL_IPV4)) {
-                // Where to does not matter: it goes round.
+                // The output port does not matter: the packet goes round.
                 hdr.protection.setInvalid();
                 standard_metadata.egress_spec = standard_metadata.ingress_port;
                 meta.again = 1;

@@ -12,7 +12,7 @@
 
 #define PORTS 512
 
-// Where routers' loopback addresses are taken from. IP-in-IP towards them is a repair tunnel, of this network.
+// The prefix of routers' loopback addresses. IP-in-IP towards them is a repair tunnel, of this network.
 #ifndef LOOPBACKS
 #define LOOPBACKS 0x0AFF0000 &&& 0xFFFF0000
 #endif
@@ -34,9 +34,9 @@ struct headers_t {
     ipv4_options_t ipv4_options;
 }
 
-// What the route says about a packet.
+// The results of the route lookup.
 struct metadata_t {
-    ipv4_address_t dst_addr;  // what is routed on: the outermost destination
+    ipv4_address_t dst_addr;  // the routed address: the outermost destination
     bit<1>         routed;
     port_t         port;
     mac_t          src_mac;
@@ -104,7 +104,7 @@ parser IpfrrParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     }
 }
 
-// In a tunnel both headers are checked at every router: what is damaged inside is dropped now rather than at the tunnel's end.
+// In a tunnel both headers are checked at every router: a packet that is damaged inside is dropped now rather than at the tunnel's end.
 control IpfrrVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
         verify_checksum(hdr.tunnel.isValid(),
@@ -214,7 +214,7 @@ control IpfrrIngress(inout headers_t hdr, inout metadata_t meta, inout standard_
         size = 4;
     }
 
-    // What congestion did to the outer header is told to the inner one (RFC 6040, section 4.2).
+    // A congestion mark of the outer header is carried over to the inner one (RFC 6040, section 4.2).
     action decapsulate() {
         decapsulated.count(0);
         if (hdr.tunnel.diffserv[1:0] == ECN_CE || hdr.ipv4.diffserv[1:0] == 2 && hdr.tunnel.diffserv[1:0] == 1) {

@@ -19,7 +19,7 @@ const bit<8> PROTOCOL_CONTEXT_IPV6 = 254;
 
 const bit<8> SHORT_TTL = 64;
 
-// What of the header behind IP is in the context: nothing, or ports and length of UDP, or the ports of TCP.
+// The fields of the header behind IP that are in the context: none, or ports and length of UDP, or the ports of TCP.
 const bit<2> PROFILE_IP  = 0;
 const bit<2> PROFILE_UDP = 1;
 const bit<2> PROFILE_TCP = 2;
@@ -32,7 +32,7 @@ const bit<32> PORTS_BYTES    = 4;
 const bit<32> SHORT_BYTES    = 4;
 const bit<32> CONTEXT_BYTES  = 5;
 const bit<32> RESIDUE_BYTES  = 2;
-// Ethernet's shortest frame, without the frame check sequence: what is shorter is padded on the wire.
+// Ethernet's shortest frame, without the frame check sequence: a shorter one is padded on the wire.
 const bit<32> SHORTEST_BYTES = 60;
 
 // Contexts that a switch restores, and flows that it shortens, per version of IP.
@@ -258,7 +258,7 @@ control Shorten(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     direct_counter(CounterType.packets_and_bytes) ipv4_flow_counter;
     direct_counter(CounterType.packets_and_bytes) ipv6_flow_counter;
     counter(1, CounterType.packets_and_bytes) whole;
-    // Flows that are told to the controller: what is red is not.
+    // Flows that are told to the controller: those that are red are not.
     meter(1, MeterType.packets) learning;
 
     bit<16> id = 0;
@@ -553,7 +553,7 @@ control ShorternetIngress(inout headers_t hdr, inout metadata_t meta, inout stan
         meta.is_here = 1;
     }
 
-    // Where frames go: a station is an edge, or a host that speaks Shorternet.
+    // The outputs towards stations: a station is an edge, or a host that speaks Shorternet.
     table stations {
         key = {
             hdr.short.dst_addr: exact @name("station");
@@ -621,7 +621,7 @@ control ShorternetIngress(inout headers_t hdr, inout metadata_t meta, inout stan
             standard_metadata.egress_spec = hdr.packet_out.egress_port;
             hdr.packet_out.setInvalid();
         } else if (is_short) {
-            // What is behind the header is the receiving station's business.
+            // The data behind the header is the receiving station's business.
             if (!stations.apply().hit) {
                 no_station.count(0);
                 drop();
@@ -667,7 +667,7 @@ control ShorternetIngress(inout headers_t hdr, inout metadata_t meta, inout stan
                 known = ipv6_hosts.apply().hit;
             }
             if (!known || is_short && meta.is_local == 0) {
-                // What has left the Shorternet here does not enter it again: no loop between edges.
+                // A packet that has left the Shorternet here does not enter it again: no loop between edges.
                 no_host.count(0);
                 drop();
             } else if (meta.is_local == 1) {

@@ -149,7 +149,7 @@ control Sink(inout headers_t hdr, inout metadata_t meta) {
             }
             bit<64> sum = (bit<64>)removed + shorter;
             if (hdr.int_shim.npt == NPT_UDP) {
-                // allow(invalid): what has this NPT is UDP
+                // allow(invalid): a packet with this NPT is UDP
                 sum = sum + (bit<64>)hdr.int_shim.original + (bit<64>)(~hdr.udp.dst_port);
                 hdr.udp.dst_port = hdr.int_shim.original;
             } else {

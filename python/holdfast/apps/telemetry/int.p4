@@ -25,7 +25,7 @@ const bit<4> INT_MD = 1;
 const bit<4> INT_MX = 3;
 const bit<4> INT_XD = 15;
 
-// What follows the INT headers (NPT of the shim): not said; the payload of the UDP header in front; another header, of a given protocol.
+// The data behind the INT headers (NPT of the shim): not said; the payload of the UDP header in front; another header, of a given protocol.
 const bit<2> NPT_NONE     = 0;
 const bit<2> NPT_UDP      = 1;
 const bit<2> NPT_PROTOCOL = 2;
@@ -96,7 +96,7 @@ header int_header_t {
     bit<16> ds_flags;
 }
 
-// What earlier nodes have pushed.
+// The metadata that earlier nodes have pushed.
 header int_stack_t {
     varbit<8064> words;
 }
@@ -165,7 +165,7 @@ struct hop_t {
 #define INSTRUCTION_BUFFER         [7:7]
 #define INSTRUCTION_COMPLEMENT     [0:0]
 
-// What a node knows when a packet leaves.
+// The values that a node knows when a packet leaves.
 struct hop_values_t {
     bit<32> node_id;
     bit<32> ports;

@@ -18,7 +18,7 @@ struct headers_t {
     udp_t          udp;
     int_shim_t     int_shim;
     int_header_t   int_header;
-    hop_t          hop;  // what this node pushes
+    hop_t          hop;  // the words that this node pushes
 #ifndef INT_TRANSIT_ONLY
     int_stack_t    int_stack;
     tcp_t          inner_tcp;  // behind the INT headers (NPT 2)
@@ -29,7 +29,7 @@ struct headers_t {
     report_t       report;
     hop_t          report_hop;
     word_t         report_drop;
-    // What the sink has removed: never sent, but copied to clones with everything else.
+    // The headers that the sink has removed: never sent, but copied to clones with everything else.
     udp_t          kept_udp;
     int_shim_t     kept_shim;
     int_header_t   kept_header;
@@ -45,7 +45,7 @@ struct metadata_t {
     bit<1>         from_domain;
     bit<16>        src_port;
     bit<16>        dst_port;
-    // What the watchlist says.
+    // The data of the watchlist's entry.
     bit<4>         mode;
     bit<2>         npt;
     bit<1>         discard;
@@ -82,7 +82,7 @@ struct metadata_t {
     bit<64>        report_interfaces;
     @field_list(1)
     bit<32>        report_tx_utilisation;
-    // What the sink has changed.
+    // The fields that the sink has changed.
     @field_list(1)
     bit<1>         stripped;
     @field_list(1)

@@ -5,7 +5,7 @@
 //
 // With INT_LOAD, a transit node also knows the instruction of domain 0x4850 for the load of its output port.
 //
-// Ingress does what needs no output port: routes, watchlist, drops. INT is egress' matter, where the queue and the times are known.
+// Ingress does all that needs no output port: routes, watchlist, drops. INT is egress' matter, where the queue and the times are known.
 
 #include <core.p4>
 #include <v1model.p4>
@@ -22,7 +22,7 @@ const bit<16> INDICATOR_PORT = 0;
 #endif
 
 #ifndef INT_TRANSIT_ONLY
-// Where reports go, and what they are about.
+// The addresses of reports, and their subjects.
 struct reporter_t {
     bit<1>         on;
     bit<6>         hw_id;
@@ -51,7 +51,7 @@ control TelemetryIngress(inout headers_t hdr, inout metadata_t meta, inout stand
     Routing() routing;
 
 #ifndef INT_TRANSIT_ONLY
-    // What came from outside the domain and looked like INT.
+    // Packets from outside the domain that looked like INT.
     counter(1, CounterType.packets) foreign_indicator;
     direct_counter(CounterType.packets) watched;
     direct_counter(CounterType.packets) watched_v6;
@@ -161,7 +161,7 @@ control TelemetryIngress(inout headers_t hdr, inout metadata_t meta, inout stand
                         meta.mode = 0;
                     }
                 }
-                // Who is not in the domain cannot send INT.
+                // Nodes outside the domain cannot send INT.
                 if (meta.from_domain == 0) {
 #ifdef INT_UDP_PORT
                     if (hdr.udp.isValid() && hdr.udp.dst_port == INDICATOR_PORT) {
@@ -206,7 +206,7 @@ control TelemetryEgress(inout headers_t hdr, inout metadata_t meta, inout standa
         default_action = NoAction();
     }
 
-    // Logical interfaces; what is not in these tables is unknown.
+    // Logical interfaces; those that are not in these tables are unknown.
     action ingress_interface(bit<32> id) {
         meta.values.interfaces[63:32] = id;
     }
@@ -327,7 +327,7 @@ control TelemetryEgress(inout headers_t hdr, inout metadata_t meta, inout standa
     }
 #endif
 
-    // What may be asked for.
+    // The values that instructions may ask for.
     action observe() {
         meta.values.ports = (bit<16>)standard_metadata.ingress_port ++ (bit<16>)standard_metadata.egress_port;
         meta.values.latency =

@@ -4,7 +4,7 @@
 // Every UDP packet over IPv4 gets it. The source sends it to port 1337 and keeps the port in the header. Nodes put their data in front of that of
 // earlier ones. The sink restores the packet, and sends what it took out, with its own data, to the sender's port 1338.
 //
-// Where the thesis says nothing: packets that would not fit the link stay as they are; the source sets UDP's checksum to zero, which
+// Points that the thesis leaves open: packets that would not fit the link stay as they are; the source sets UDP's checksum to zero, which
 // is none (RFC 768), and the sink leaves it so; a report is about the sink's port to the receiver, not about the one back.
 
 #include <core.p4>
@@ -49,7 +49,7 @@ struct headers_t {
     thesis_header_t int_header;
     thesis_hop_t    hop;
     int_stack_t     int_stack;
-    // What the sink has removed, for the clone.
+    // The headers that the sink has removed, for the clone.
     thesis_header_t kept_header;
     thesis_hop_t    kept_hop;
     int_stack_t     kept_stack;

@@ -1,4 +1,4 @@
-// Drops every packet: what is behind the firewall when its replacements are measured.
+// Drops every packet: the program behind the firewall when its replacements are measured.
 
 #include <core.p4>
 #include <v1model.p4>
