@@ -19,7 +19,7 @@ extern packet_in {
     void extract<T>(out T hdr);
     // Takes a header with one varbit field of the given length.
     void extract<T>(out T variableSizeHeader, in bit<32> variableFieldSizeInBits);
-    // What `extract` would take, without taking it.
+    // The value that `extract` would take, without taking it.
     T lookahead<T>();
     // Skips bits.
     void advance(in bit<32> sizeInBits);

@@ -22,7 +22,7 @@ typedef bit<16> PacketLengthUint_t;
 typedef bit<16> EgressInstanceUint_t;
 typedef bit<64> TimestampUint_t;
 
-// What the program handles; P4Runtime sees other numbers for some of them.
+// The program's numbers; P4Runtime sees other numbers for some of them.
 @p4runtime_translation("p4.org/psa/v1/PortId_t", 32)
 type PortIdUint_t PortId_t;
 @p4runtime_translation("p4.org/psa/v1/MulticastGroup_t", 32)

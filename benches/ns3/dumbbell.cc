@@ -142,7 +142,7 @@ int main(int argc, char* argv[]) {
     Config::SetDefault("ns3::TcpSocketBase::ClockGranularity", TimeValue(MilliSeconds(1)));
     Config::SetDefault("ns3::TcpCubic::HyStart", BooleanValue(false));
     Config::SetDefault("ns3::TcpSocketBase::UseEcn", EnumValue(ecn ? TcpSocketState::On : TcpSocketState::Off));
-    // What Linux adds to BBR's window for acknowledgments that come in bunches is at most one of them then.
+    // The part that Linux adds to BBR's window for acknowledgments that come in bunches is at most one of them then.
     Config::SetDefault("ns3::TcpBbr::AckEpochAckedResetThresh", UintegerValue(0));
 
     NodeContainer routers(2), clients(flows), servers(flows);
@@ -181,7 +181,7 @@ int main(int argc, char* argv[]) {
         discipline = red.Install(middle.Get(0)).Get(0);
         discipline->TraceConnectWithoutContext("Drop", MakeCallback(&CountItem));
     }
-    // Without a queue discipline, what finds the device's queue full is dropped before it.
+    // Without a queue discipline, packets that find the device's queue full are dropped before it.
     routers.Get(0)->GetObject<TrafficControlLayer>()->TraceConnectWithoutContext("TcDrop", MakeCallback(&CountDrop));
 
     std::istringstream times(starts);

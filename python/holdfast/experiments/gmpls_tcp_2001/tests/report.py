@@ -372,10 +372,10 @@ SECTIONS: Sections = (
     ("Every entry", entries),
     ("The paper's statements", in_words),
     ("Conclusions", verdicts),
-    ("What is lost behind the merge point", merging),
+    ("Losses behind the merge point", merging),
     ("Conclusions of the case study at a higher rate", faster),
     ("The fit, judged with other seeds", fitted),
-    ("What the two main effects depend on", factors),
+    ("Dependencies of the two main effects", factors),
     ("Beyond the paper", beyond),
 )
 
