@@ -69,7 +69,7 @@ pub struct Queue {
     widths: Vec<u32>,
     config: Option<DigestConfig>,
     waiting: VecDeque<(u64, Vec<u64>)>,
-    /// With a configuration: what waits.
+    /// With a configuration: the messages that wait.
     waiting_values: BTreeSet<Vec<u64>>,
     /// By list id: when it was taken, and its messages.
     outstanding: BTreeMap<u64, (u64, Vec<Vec<u64>>)>,

@@ -15,8 +15,8 @@ pub struct Entry {
     pub priority: i32,
     /// The action of a hit.
     pub action: EntryAction,
-    /// Nanoseconds without a hit after which [`Switch::take_idle_entries`](crate::Switch::take_idle_entries) names the entry; 0 is never, and the least is
-    /// [`MIN_IDLE_TIMEOUT_NS`](crate::MIN_IDLE_TIMEOUT_NS).
+    /// Nanoseconds without a hit after which [`Switch::take_idle_entries`](crate::Switch::take_idle_entries) names the entry; 0 is never,
+    /// and the least is [`MIN_IDLE_TIMEOUT_NS`](crate::MIN_IDLE_TIMEOUT_NS).
     pub idle_timeout_ns: u64,
     /// Configuration of the direct meter, if the table has one; without it everything is green.
     pub meter: Option<MeterConfig>,
@@ -34,7 +34,7 @@ pub enum EntryAction {
     Call(ActionCall),
     /// Something of the table's implementation.
     Target(Target),
-    /// In a modify: what the entry runs so far.
+    /// In a modify: the action, member or group that the entry has so far.
     Keep,
 }
 

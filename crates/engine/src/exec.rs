@@ -27,8 +27,9 @@ pub trait Executor: Send + Sync {
     fn egress(&self, cx: &mut PacketContext<'_>);
 
     /// Both pipelines in one go, for packets that arrive at a port and leave at others as most do: without clones or another round.
-    /// An executor may make the replicas of a multicast group, or leave that to the switch. Packets run one after the other until all are done, or one needs something else: then the executor stops at
-    /// the point that [`Exit`] names, with all the effects up to there and none of those behind, and the switch goes on from there.
+    /// An executor may make the replicas of a multicast group, or leave that to the switch. Packets run one after the other until all are
+    /// done, or one needs something else: then the executor stops at the point that [`Exit`] names, with all the effects up to there and
+    /// none of those behind, and the switch goes on from there.
     fn fast_path(&self, cx: &mut FastPathContext<'_>) -> FastPath {
         let _ = cx;
         FastPath::Unsupported

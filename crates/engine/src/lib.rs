@@ -9,11 +9,11 @@
 //! implement [`exec::Executor`], and both call the same [`runtime::Runtime`] for tables and other objects.
 //!
 //! - [`packet`], [`payload`], [`exec`]: a packet in memory, bytes that many share, and what an executor is.
-//! - [`switch`]: handles packets around the ingress and egress pipelines, and `architecture` decides for v1model and PSA; [`observed`]: whether
-//!   a program cares what time it is and what is between them.
-//! - [`runtime`]: the objects that programs use, with [`table`], [`profile`], [`meter`], [`digest`], [`value_set`], [`port_state`], [`random`] behind
-//!   it; [`hash`].
-//! - [`control`]: what the control plane may do.
+//! - [`switch`]: handles packets around the ingress and egress pipelines, and `architecture` decides for v1model and PSA; [`observed`]:
+//!   whether a program cares what time it is and what is between them.
+//! - [`runtime`]: the objects that programs use, with [`table`], [`profile`], [`meter`], [`digest`], [`value_set`], [`port_state`],
+//!   [`random`] behind it; [`hash`].
+//! - [`control`]: the operations of the control plane.
 //! - [`interpreter`], [`trace`]: the reference executor, and what it writes down.
 #![forbid(unsafe_code)]
 

@@ -57,7 +57,7 @@ impl Meter {
         }
     }
 
-    /// Another configuration, with full buckets; what was counted stays.
+    /// Another configuration, with full buckets; the counts stay.
     pub fn configure(&mut self, config: MeterConfig, now_ps: u64) {
         let counts = self.counts;
         *self = Meter::new(config, now_ps);
@@ -153,7 +153,7 @@ impl MeterArray {
         (chunk.configured >> at & 1 == 1).then(|| &chunk.cells[at])
     }
 
-    /// Loads what marking packets in these cells will: where they are, then one line of all of them, then the other, so that all are
+    /// Loads what marking packets in these cells will: their places, then one line of all of them, then the other, so that all are
     /// waited for at once.
     pub(crate) fn load(&self, indices: &[u64]) -> u64 {
         let mut sum = 0;
@@ -246,7 +246,7 @@ mod tests {
         let configured = |array: &MeterArray| array.configured().map(|(i, _)| i).collect();
         let indices: Vec<u64> = configured(&array);
         assert_eq!(indices, at);
-        // The bucket of 700 becomes empty; what is not configured is green.
+        // The bucket of 700 becomes empty; a cell without configuration is green.
         assert_eq!((array.mark(700, 400, 0), array.mark(700, 1, 0)), (1, 2));
         assert_eq!((array.mark(699, 400, 0), array.mark(999, 400, 0)), (0, 0));
         assert_eq!(array.replace(33, None), None);
@@ -284,7 +284,7 @@ mod tests {
         for step in 1..=100_000u64 {
             counts[meter.execute(4, step * MS) as usize] += 4;
         }
-        // 100 s at 4000/s offered: what the buckets held plus what the rates filled in.
+        // 100 s at 4000/s offered: the initial tokens of the buckets plus those that the rates filled in.
         assert!(counts[0].abs_diff(100_000 + 200) <= 4, "{counts:?}");
         assert!(
             (counts[0] + counts[1]).abs_diff(200_000 + 400) <= 4,

@@ -1,11 +1,11 @@
-//! A packet in memory: what is stored of it, with headroom so that headers can grow in front of what stays where it is, and what is only
-//! said of it: modelled hosts' payloads are not stored in each packet ([`crate::payload`]).
+//! A packet in memory: its stored bytes, with headroom so that headers can grow in front of bytes that stay in place, and bytes that are
+//! only described: modelled hosts' payloads are not stored in each packet ([`crate::payload`]).
 
 use crate::payload::Shared;
 use std::borrow::Cow;
 
-/// Bytes kept free in front of a new packet; more than the headers of ordinary programs ever add. With it, the first header of a short packet
-/// begins where a line of the caches does.
+/// Bytes kept free in front of a new packet; more than the headers of ordinary programs ever add. With it, the first header of a short
+/// packet begins where a line of the caches does.
 const HEADROOM: usize = 96;
 
 /// Longest packet with its headroom that needs no memory of its own: that is the headers and some payload.
@@ -14,7 +14,7 @@ const SHORT_BYTES: usize = 224;
 /// Memory of longer packets is a multiple of this, so that it is enough the next time.
 const MEMORY_BYTES: usize = 64;
 
-/// The longest packet that should be made: what headers add to it, and copies of it, still have lengths of 32 bits.
+/// The longest packet that should be made: its length with added headers, and those of its copies, still fit 32 bits.
 pub const MAX_BYTES: usize = 1 << 24;
 
 /// An owned packet. Packets are equal if their bytes on the wire are.
@@ -24,7 +24,7 @@ pub const MAX_BYTES: usize = 1 << 24;
 #[derive(Clone, Debug, Default)]
 pub struct Packet(Option<Box<Body>>);
 
-/// In the order of its lines: what every packet's run reads first.
+/// In the order of its lines: the fields that every packet's run reads first.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 struct Body {
@@ -163,8 +163,8 @@ impl Packet {
         }
     }
 
-    /// Makes it a packet of `size` bytes that begins with `head` and goes on with zeros, all stored, behind fresh headroom, in the memory that
-    /// it has. Bytes of `head` beyond `size` are left out.
+    /// Makes it a packet of `size` bytes that begins with `head` and goes on with zeros, all stored, behind fresh headroom, in the memory
+    /// that it has. Bytes of `head` beyond `size` are left out.
     pub fn refill(&mut self, head: &[u8], size: usize) {
         let head = &head[..head.len().min(size)];
         let room = self.make_room(size, Shared::NONE);
@@ -203,7 +203,8 @@ impl Packet {
         self.len() == 0
     }
 
-    /// A packet like this one with the first `consumed` bytes, which are stored, replaced by `headers`, in the memory of `spare` if that is enough.
+    /// A packet like this one with the first `consumed` bytes, which are stored, replaced by `headers`, in the memory of `spare` if that is
+    /// enough.
     ///
     /// # Panics
     /// If `consumed` exceeds what is stored.
@@ -255,7 +256,8 @@ impl Packet {
         self.0.as_ref().map_or(0, |body| body.start as usize)
     }
 
-    /// The packet begins behind so many bytes of its memory, and ends where it did: what lies in between now belongs to it, whatever it is.
+    /// The packet begins behind so many bytes of its memory, and ends where it did: the bytes in between now belong to it, with any
+    /// contents.
     ///
     /// # Panics
     /// If it would begin behind its end.

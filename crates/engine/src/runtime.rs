@@ -1,7 +1,7 @@
 //! The stateful objects of one switch, as a packet sees them: tables, registers, counters, meters, digests, value sets and
 //! the generator of random numbers.
 //!
-//! Both executors call this, machine code through thin shims. Nothing on the packet path allocates (but a digest) or fails: what is out of
+//! Both executors call this, machine code through thin shims. Nothing on the packet path allocates (but a digest) or fails: an index out of
 //! range gives zero or does nothing, and is counted in [`OutOfRange`]. It does not know packets' headers, ports or copies.
 
 pub use crate::cells::{Cells, CounterData};
@@ -91,7 +91,7 @@ impl Implementation {
 /// The parts of an entry that its table does not keep.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attached {
-    /// In a table with an implementation: what the entry runs.
+    /// In a table with an implementation: the target of the entry.
     pub target: Option<Target>,
     /// In a table with a direct meter: the meter, if it is configured. It is large, and most tables have none.
     pub meter: Option<Box<Meter>>,
@@ -123,7 +123,7 @@ pub struct Runtime {
     idle_timers: IdleTimers,
     random: Random,
     out_of_range: OutOfRange,
-    /// As wide as the widest register; what a read beyond the end gives.
+    /// As wide as the widest register; the value of a read beyond the end.
     zeros: Box<[u64]>,
     /// Of the entries of each table, by number.
     notes: Vec<BTreeMap<u32, Note>>,

@@ -5,8 +5,8 @@ use ir::TableId;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
 
-/// The entries of a table when [`Switch::snapshot_table`](crate::Switch::snapshot_table) was called; counts and times of hits are those of the moment at
-/// which an entry is read. Dropping it frees what it keeps.
+/// The entries of a table when [`Switch::snapshot_table`](crate::Switch::snapshot_table) was called; counts and times of hits are those of
+/// the moment at which an entry is read. Dropping it frees what it keeps.
 #[derive(Debug)]
 pub struct TableSnapshot {
     pub(crate) table: TableId,

@@ -69,7 +69,7 @@ pub struct Enqueued {
 }
 
 impl Enqueued {
-    /// Length in bytes as it entered ingress: what a queue between ingress and egress holds.
+    /// Length in bytes as it entered ingress: the bytes that it takes in a queue between ingress and egress.
     pub fn bytes(&self) -> usize {
         self.packet.len()
     }
@@ -196,7 +196,7 @@ pub struct Scratch {
     state_of: usize,
 }
 
-/// One switch. In the order of its lines: what most packets need first, so that a network of many switches needs few of them.
+/// One switch. In the order of its lines: the fields that most packets need first, so that a network of many switches needs few of them.
 #[repr(C)]
 pub struct Switch {
     executor: Arc<dyn Executor>,
@@ -408,7 +408,8 @@ impl Switch {
         }
     }
 
-    /// Like [`Switch::receive`] on the interpreter, with the trace of what happened. Tables, registers and counters are used, and changed, as they are.
+    /// Like [`Switch::receive`] on the interpreter, with the trace of what happened. Tables, registers and counters are used, and changed,
+    /// as they are.
     pub fn trace(&mut self, now_ps: u64, port: u32, packet: Packet) -> (Vec<Output>, Trace) {
         let interpreter = self
             .interpreter
@@ -503,7 +504,7 @@ impl Switch {
         None
     }
 
-    /// Does what ingress requested; what its deparser emitted, if it has one, is in `emitted`.
+    /// Does what ingress requested; the headers from its deparser, if it has one, are in `emitted`.
     fn after_ingress(
         &mut self,
         mut pass: Pass,

@@ -268,7 +268,7 @@ impl Trace {
         self.events.push(Event { kind, loc });
     }
 
-    /// The trace without the assignments to variables: what most readers want.
+    /// The trace without the assignments to variables: the form that most readers want.
     pub fn without_assignments(mut self) -> Trace {
         self.events = without_assignments(self.events);
         self

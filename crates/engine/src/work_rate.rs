@@ -4,7 +4,8 @@
 //! time a few packets of a program that clones and recirculates without end would take the time of all others, so what goes round
 //! more than [`FREE_PASSES`] times has a rate. A simulation needs none: it takes the time that it takes.
 
-/// Resubmissions, recirculations and clones of a packet in a row that do not count: what programs need to do one thing at a time.
+/// Resubmissions, recirculations and clones of a packet in a row that do not count: the number that programs need to do one thing at a
+/// time.
 pub(crate) const FREE_PASSES: u32 = 2;
 
 /// Copies per second that a switch makes in real time, unless it is told otherwise.

@@ -23,9 +23,9 @@
 //!
 //! - Clones, resubmitted and recirculated packets keep `ingress_port` (there it becomes 0), and a clone from ingress keeps
 //!   what the parser wrote to metadata when it parsed the clone (there it is reset).
-//! - A chain of resubmissions, recirculations and clones of clones ends after [`crate::switch::MAX_PASSES`], and one received packet causes at most
-//!   [`crate::switch::MAX_WORK`] of them in all; in real time all packets together cause so many per second ([`crate::Switch::set_copies_per_s`]). Packets
-//!   beyond are dropped as [`crate::DropReason::RecirculationLimit`].
+//! - A chain of resubmissions, recirculations and clones of clones ends after [`crate::switch::MAX_PASSES`], and one received packet causes
+//!   at most [`crate::switch::MAX_WORK`] of them in all; in real time all packets together cause so many per second
+//!   ([`crate::Switch::set_copies_per_s`]). Packets beyond are dropped as [`crate::DropReason::RecirculationLimit`].
 
 use super::{
     AfterEgress, AfterIngress, EgressStart, EgressVerdict, IngressVerdict, PS_PER_US, PacketPath,

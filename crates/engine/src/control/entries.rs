@@ -1,4 +1,4 @@
-//! Table entries and default actions: what the control plane may say, checked against the program.
+//! Table entries and default actions: the requests of the control plane, checked against the program.
 
 use super::ControlErrorCode::*;
 use super::{ControlError, Undo, invalid};

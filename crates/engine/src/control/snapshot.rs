@@ -1,4 +1,4 @@
-//! Snapshots of tables: what a table held at one moment, read in slices while packets pass and updates go on.
+//! Snapshots of tables: the entries of a table at one moment, read in slices while packets pass and updates go on.
 //!
 //! Opening one takes no time. An update that changes or removes an entry keeps the entry as it was, once, for every snapshot that
 //! is open; an entry that was inserted later is left out. So a snapshot holds at most as much as its table, and mostly nothing.

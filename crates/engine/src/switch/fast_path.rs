@@ -1,8 +1,8 @@
 //! The fast path: a packet that comes in at one port and leaves at another, both pipelines in one call of the executor.
 //!
 //! Nothing is allocated and nothing moved but the packet. A packet with other requests (clones, another round, replicas that the executor
-//! does not make) leaves the fast path at a point where the slow path can go on; what is observed is the same. It does not know how the
-//! executor does it, and it is not taken while a trace is recorded.
+//! does not make) leaves the fast path at a point where the slow path can go on; the observed behaviour is the same. It does not know how
+//! the executor does it, and it is not taken while a trace is recorded.
 
 use super::{Lineage, Output, Packet, Pass, Pending, Switch};
 use crate::exec::{Exit, FastPath, FastPathContext, Stop};
@@ -38,7 +38,7 @@ impl Switch {
         }
     }
 
-    /// Runs packets; what is left of them has any contents afterwards.
+    /// Runs packets; their contents are unspecified afterwards.
     #[inline]
     pub(super) fn receive_all(
         &mut self,

@@ -1,4 +1,4 @@
-//! The v1model architecture around the pipeline: who gets a copy, in which order, with which metadata.
+//! The v1model architecture around the pipeline: the receivers of copies, their order and their metadata.
 
 use super::*;
 use crate::control::{CloneSession, Entity, MulticastGroup, Operation, Replica, Update};
@@ -287,7 +287,7 @@ fn headers_are_pushed_and_popped() {
         send(&mut pop, &[0xee, 2, 3, 4, 5, 6, 7, 8]),
         [(1, vec![0xee, 2, 3, 8])]
     );
-    // Too short for the second header: what was not taken stays.
+    // Too short for the second header: the bytes that were not taken stay.
     assert_eq!(
         send(&mut pop, &[0xee, 2, 3, 4, 5]),
         [(1, vec![0xee, 2, 3, 4, 5])]

@@ -43,7 +43,8 @@ pub enum InPlaceMatcher<'a> {
 }
 
 impl Table {
-    /// The parts of the table, if a lookup in place is possible now and has no effect but to be counted. (While a hash map grows, it is not.)
+    /// The parts of the table, if a lookup in place is possible now and has no effect but to be counted. (While a hash map grows, it is
+    /// not.)
     pub fn in_place(&self) -> Option<InPlace<'_>> {
         use super::Matcher;
         let matcher = match &self.matcher {

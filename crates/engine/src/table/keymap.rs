@@ -6,8 +6,8 @@
 //! new one.
 //!
 //! It grows and shrinks without ever stopping: a map that is full is emptied into one twice its size, and one that is nearly empty into
-//! one half its size, a few buckets at a time, by the updates that follow; until then both are searched. A map that is being emptied gives its
-//! memory back a part at a time, from the end. So the longest single update moves the keys of [`AT_ONCE`] buckets, which maps of up to
+//! one half its size, a few buckets at a time, by the updates that follow; until then both are searched. A map that is being emptied gives
+//! its memory back a part at a time, from the end. So the longest single update moves the keys of [`AT_ONCE`] buckets, which maps of up to
 //! that size do at once.
 
 /// A map from `limbs` limbs to a number below [`KeyMap::LIMIT`].
@@ -60,7 +60,7 @@ const BUCKETS_GIVEN_BACK: usize = 1 << 13;
 /// Maps of up to this many buckets are emptied at once.
 pub const AT_ONCE: usize = 1 << 12;
 
-/// Low half of the first word of a bucket that is being emptied whose key is gone; what lies behind it is still found.
+/// Low half of the first word of a bucket that is being emptied whose key is gone; the keys behind it are still found.
 const DEAD: u64 = 0xffff_ffff;
 
 const LOW_HALF: u64 = 0xffff_ffff;

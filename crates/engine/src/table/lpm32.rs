@@ -2,10 +2,10 @@
 //!
 //! A multibit trie with strides of eight bits. A node is one cache line: 256 children, of which neighbouring ones that lead to the same
 //! place are a *run*; bits say where runs begin, and counting them finds the place, an entry or a node below. A node knows only
-//! prefixes that end in it; what it does not match is the *fallback* of the node, the best of the node above. So a prefix that comes or goes
-//! changes one node and the fallbacks of those directly below, and a lookup follows at most four nodes. A root with many prefixes has
-//! a direct index by the first sixteen bits instead of its two uppermost levels, and directly below that index *blocks* instead of
-//! nodes: 256 places that are just there, because most lookups end in one and counting is most of a lookup's instructions. There
+//! prefixes that end in it; if none of them matches, the match is the *fallback* of the node, the best of the node above. So a prefix that
+//! comes or goes changes one node and the fallbacks of those directly below, and a lookup follows at most four nodes. A root with many
+//! prefixes has a direct index by the first sixteen bits instead of its two uppermost levels, and directly below that index *blocks*
+//! instead of nodes: 256 places that are just there, because most lookups end in one and counting is most of a lookup's instructions. There
 //! are at most 65,536 of them, a kilobyte each. A prefix that is *alone* below a place of the direct index needs no block: it is said in
 //! the place itself, so that tables of few prefixes are small and a lookup in them waits for memory once.
 //!
@@ -33,7 +33,7 @@ pub const MANY: usize = 32;
 /// Prefixes from which on a root has a direct index.
 pub const DIRECT_FROM: usize = 512;
 
-/// In a place: what follows is the number of a node, not of an entry.
+/// In a place: the other bits are the number of a node, not of an entry.
 pub const BELOW: u32 = 1 << 31;
 
 /// Places that a node has room for itself.
@@ -45,12 +45,13 @@ const FEW: usize = 4;
 pub struct Direct {
     /// The number of a block; or if the highest bit is set the only prefix below, see [`alone`].
     pub below: u32,
-    /// The longest of the prefixes of 1 to 16 bits: what is below does not match.
+    /// The longest of the prefixes of 1 to 16 bits: the match if no prefix below matches.
     pub entry: u32,
 }
 
-/// The form of a prefix that is alone: five bits for the number of bits of [`Direct::below`], shifted up by [`ALONE_BITS`], that do not count in a
-/// comparison with those of a field behind the direct index (24 to 31, so that the highest bit is set), eight bits to compare, and the entry.
+/// The form of a prefix that is alone: five bits for the number of bits of [`Direct::below`], shifted up by [`ALONE_BITS`], that do not
+/// count in a comparison with those of a field behind the direct index (24 to 31, so that the highest bit is set), eight bits to compare,
+/// and the entry.
 pub const ALONE_BITS: u32 = 5;
 
 /// Bits of the entry of a prefix that is alone. Others have blocks.
@@ -97,7 +98,7 @@ pub type Places = [u32; CHILDREN];
 pub struct Prefixes<'a> {
     /// By number.
     pub roots: &'a [Root],
-    /// By number; what is said in a direct index is one of them.
+    /// By number; a direct index names one of them.
     pub blocks: &'a [Places],
 }
 

@@ -12,7 +12,7 @@
 //! [`ir::Layout`]. Among several entries that match, the longest prefix wins in an lpm table; the highest priority wins in a
 //! ternary one, and of equal priorities the entry inserted first. (Modifying an entry does not change its place.)
 //!
-//! This room knows matches and entries; what the control plane may do with them is [`crate::control`]'s.
+//! This room knows matches and entries; the operations of the control plane on them are [`crate::control`]'s.
 
 mod direct;
 mod entries;
@@ -125,7 +125,7 @@ impl Matcher {
     }
 }
 
-/// All there is to know of an entry; what an undo needs.
+/// All data of an entry, for an undo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntrySnapshot {
     /// None of an entry that is new.
@@ -278,7 +278,7 @@ impl Table {
     }
 
     /// Loads what lookups of these keys, one behind the other, will, so that it is in the caches, and changes nothing: step by step for
-    /// all keys, so that no load waits for another key's. Sets `entries` to what they find; what it gives means nothing.
+    /// all keys, so that no load waits for another key's. Sets `entries` to the entries found; the result means nothing.
     pub fn warm(&self, keys: &[u64], entries: &mut Found) -> u64 {
         let limbs = self.shape.limbs().max(1);
         let mut sum = 0;

@@ -1,4 +1,4 @@
-//! A hash set of numbers whose keys lie elsewhere: what finds an entry by what identifies it, in few bytes.
+//! A hash set of numbers whose keys lie elsewhere: an index of entries by the keys that identify them, in few bytes.
 //!
 //! It grows and shrinks without ever stopping: a table that is full is emptied into one twice its size, and one that is nearly empty into
 //! one half its size, a few slots at a time, by the updates that follow, and until then both are searched.
@@ -6,11 +6,11 @@
 /// A free slot.
 const FREE: u32 = 0;
 
-/// A slot of the table being emptied whose number is gone from there; what lies behind it is still found.
+/// A slot of the table being emptied whose number is gone from there; the numbers behind it are still found.
 const DEAD: u32 = u32::MAX;
 
-/// The work of an update on a table that is being emptied: slots that it looks at, and numbers that it moves, at most. Two slots suffice for
-/// being done in time when the set grows, 32 when it shrinks.
+/// The work of an update on a table that is being emptied: slots that it looks at, and numbers that it moves, at most. Two slots suffice
+/// for being done in time when the set grows, 32 when it shrinks.
 const SLOTS_PER_UPDATE: usize = 512;
 const MOVES_PER_UPDATE: usize = 16;
 

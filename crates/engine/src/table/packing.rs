@@ -14,8 +14,8 @@ pub struct Packing {
 }
 
 impl Packing {
-    /// The packing of a table's keys for a lookup, if it can take them packed ([`crate::Runtime::lookup_packed`]): a table that is ternary, has no
-    /// ranges, which are checked on the key as it is, and neither a direct meter nor an implementation.
+    /// The packing of a table's keys for a lookup, if it can take them packed ([`crate::Runtime::lookup_packed`]): a table that is ternary,
+    /// has no ranges, which are checked on the key as it is, and neither a direct meter nor an implementation.
     pub fn of_table(table: &ir::Table) -> Option<Packing> {
         use ir::MatchKind::{Optional, Range, Ternary};
         let shape = KeyShape::new(&table.keys);
@@ -26,7 +26,8 @@ impl Packing {
             .filter(|p| !p.moves.is_empty())
     }
 
-    /// The packing of kept keys of exact fields alone, if several fields fit into a limb; [`crate::Runtime::lookup`] takes them as they are.
+    /// The packing of kept keys of exact fields alone, if several fields fit into a limb; [`crate::Runtime::lookup`] takes them as they
+    /// are.
     pub fn of_exact(shape: &KeyShape) -> Option<Packing> {
         let is_exact = shape.fields.iter().all(|f| f.kind == ir::MatchKind::Exact);
         let packing = Packing::new(shape);

@@ -104,7 +104,7 @@ impl Pattern {
         pattern
     }
 
-    /// Notes the bounds; what counts for the value is the leading bits that they share.
+    /// Notes the bounds; the value has the leading bits that they share.
     fn set_range(&mut self, field: &KeyField, low: &Bits, high: &Bits) {
         let differing = Bits::binary(ir::BinaryOp::Xor, low, high).bit_length();
         let mask = Bits::prefix_mask(field.width, field.width - differing);

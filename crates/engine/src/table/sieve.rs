@@ -1,9 +1,9 @@
 //! A sieve before a hash map: a few bits per key that tell of most keys that are not in the map, so that nothing else is touched for them.
 //!
-//! A key's place is a sum of products, one per limb, so that a lookup in many maps multiplies without waiting. Keys that are taken out leave
-//! their bit behind until the sieve is built anew, which its owner does after some time. It knows no masks and no entries.
+//! A key's place is a sum of products, one per limb, so that a lookup in many maps multiplies without waiting. Keys that are taken out
+//! leave their bit behind until the sieve is built anew, which its owner does after some time. It knows no masks and no entries.
 
-/// Limbs of a key that count; what differs in others only is not told apart.
+/// Limbs of a key that count; keys that differ in others only are not told apart.
 pub(super) const LIMBS: usize = 4;
 
 /// One for each limb: odd, and without structure.

@@ -1,8 +1,8 @@
 //! Ternary, range and optional match: tuple space search (Srinivasan, Suri and Varghese 1999) with priority pruning.
 //!
 //! Entries with equal masks form a *tuple*, in which a hash finds those that agree with the key. Tuples are visited in the
-//! order of the best entry in each, so the search ends as soon as no later tuple can hold a better one. The part of a tuple that is visited first
-//! lies together with that of the others: the mask and a [`Sieve`], which tells of most keys that they are not there. A tuple's
+//! order of the best entry in each, so the search ends as soon as no later tuple can hold a better one. The part of a tuple that is visited
+//! first lies together with that of the others: the mask and a [`Sieve`], which tells of most keys that they are not there. A tuple's
 //! hash is of the limbs of the packed key only that its mask has bits in.
 //!
 //! A range is the union of a few prefixes, and the entry is there once for each (an *item*); so ten thousand ranges are found by

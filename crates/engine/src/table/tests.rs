@@ -371,8 +371,8 @@ fn many_fields_at_once_find_what_each_finds() {
     }
 }
 
-/// Prefixes of which many are the only ones that share their first sixteen bits, with numbers of entries that a place of the direct index has
-/// room for and others; a lookup finds the longest that contains it, whatever came and went before.
+/// Prefixes of which many are the only ones that share their first sixteen bits, with numbers of entries that a place of the direct index
+/// has room for and others; a lookup finds the longest that contains it, whatever came and went before.
 #[test]
 fn prefixes_that_are_alone_are_found_and_forgotten() {
     let mut random = Random::new(11);

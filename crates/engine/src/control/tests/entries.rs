@@ -1,4 +1,4 @@
-//! Entries and default actions of tables: what fits, what is refused, what becomes idle.
+//! Entries and default actions of tables: those that fit, those that are refused, those that become idle.
 
 use super::*;
 use crate::MIN_IDLE_TIMEOUT_NS;
