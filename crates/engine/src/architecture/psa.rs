@@ -1,7 +1,7 @@
 //! The Portable Switch Architecture: the program's requests are in its output metadata, and each pipeline has a deparser of its own, so
 //! that all that egress knows of ingress is bytes and bridged metadata.
 //!
-//! # What PSA does
+//! # The pipeline of PSA
 //!
 //! The packet between ingress and egress is as ingress deparsed it; egress also knows bridged metadata. After ingress: a clone of the
 //! packet as it arrived goes to egress; then, unless `drop` is set, the packet is resubmitted, replicated or sent to one port. After
