@@ -194,7 +194,7 @@ def dials() -> str:
 
 
 SECTIONS: Sections = (
-    ("What the published tables say", printed),
+    ("The published tables", printed),
     ("The paper's numbers and ours", beside),
     ("Had the packets come at once", burst),
     ("In real time", real_time),
