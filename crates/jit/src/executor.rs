@@ -66,6 +66,10 @@ pub struct JitExecutor {
     prefetched: Prefetched,
     /// The tables that are looked up in place.
     tables_in_place: Vec<InPlaceTable>,
+    /// Whether those with a key are so few that views of them are worth their time for any number of packets.
+    few_views: bool,
+    /// Whether the program has registers or counters.
+    has_cells: bool,
     /// Entries from which on that is worth it.
     large_table: usize,
     ingress: EntryPointFn,
@@ -138,7 +142,12 @@ pub fn compile(program: Arc<Program>) -> Result<JitExecutor, JitError> {
             unsafe { std::mem::transmute::<*const u8, PrefetchFn>(at) }
         }),
         prefetched: analysis.prefetched,
+        few_views: (analysis.tables_in_place.iter())
+            .filter(|t| t.limbs > 0)
+            .count()
+            <= FEW_VIEWS,
         tables_in_place: analysis.tables_in_place,
+        has_cells: !(program.registers.is_empty() && program.counters.is_empty()),
         large_table: LARGE_TABLE,
         ingress,
         parse,
@@ -278,13 +287,11 @@ impl JitExecutor {
         // change tables. (Hits that leave something behind are not looked up in place.)
         let mut views = Views::new();
         let mut cells = AllCells::new();
-        let with_keys = self.tables_in_place.iter().filter(|t| t.limbs > 0);
-        let few = with_keys.count() <= FEW_VIEWS;
         let many = cx.packets.len() - cx.first >= MIN_BURST;
-        if cx.steady && (few || many) {
+        if cx.steady && (self.few_views || many) {
             take_views(&self.tables_in_place, cx.runtime, &mut views);
         }
-        if cx.steady && many {
+        if self.has_cells && cx.steady && many {
             take_cells(&self.program, cx.runtime, &mut cells);
         }
         let mut context = Context {
@@ -505,16 +512,23 @@ impl Sending<'_> {
             // by field of the output, so that they are not copied to the stack in between.
             unsafe {
                 let code = (*arrival).code;
-                if code & 0xff <= exit::SENT_MOVED {
-                    if code & 0xff == exit::SENT_MOVED {
+                // Most are sent where they lie, so that is asked first.
+                let is_sent = match code & 0xff {
+                    exit::SENT_IN_PLACE => true,
+                    exit::SENT_MOVED => {
                         (*packet).1.set_headroom((*arrival).headroom as usize);
+                        true
                     }
+                    _ => {
+                        self.drop((&raw const (*packet).1).read(), code);
+                        false
+                    }
+                };
+                if is_sent {
                     (&raw mut (*free).port).write((code >> 8) as u32);
                     (&raw mut (*free).arrival).write(number);
                     (&raw mut (*free).packet).copy_from_nonoverlapping(&raw const (*packet).1, 1);
                     free = free.add(1);
-                } else {
-                    self.drop((&raw const (*packet).1).read(), code);
                 }
                 (arrival, packet, number) = (arrival.add(1), packet.add(1), number + 1);
             }
