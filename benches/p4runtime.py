@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Table updates per second through P4Runtime: a controller in Python and the switch, in one process on one core.
 
-``in process`` calls the device, ``gRPC`` goes over loopback. ``serialized`` sends requests that were built and serialized before
-the clock starts, so it shows the switch alone; the others build every request: ``messages`` fills in protobuf messages by id, as
-fast controllers do; ``metadata`` also gives each entry metadata; ``names`` uses :meth:`Client.insert` and related methods.
-Rates are medians, by the wall clock, or with ``--cpu`` by the processor time of this process, for a busy machine.
+``in process`` calls the device, ``gRPC`` goes over loopback. ``serialized`` sends requests that were built and serialized
+before the clock starts, so it shows the switch (and gRPC) alone; the others build every request: ``messages`` fills in
+protobuf messages by id, as fast controllers do; ``metadata`` also gives each entry metadata; ``names`` uses
+:meth:`Client.insert` and related methods. Rates are medians, by the wall clock, or with ``--cpu`` by the processor time of
+this process, for a busy machine.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from holdfast.p4runtime.stubs import p4runtime_pb2 as p4
 
 Call: TypeAlias = Callable[[], None]
 Writer: TypeAlias = Callable[["Client", "Case", int, int, int], Call]
-"""Prepares the writes of a kind of update, of all entries in batches, and returns what does them."""
+"""Prepares the writes of a kind of update, of all entries in batches, and returns the call that sends them."""
 
 HERE = Path(__file__).parent
 INSERT, MODIFY, DELETE = p4.Update.INSERT, p4.Update.MODIFY, p4.Update.DELETE

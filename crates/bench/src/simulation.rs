@@ -19,7 +19,7 @@ use std::net::Ipv4Addr;
 use std::time::Instant;
 
 /// The scenarios without TCP: their names, the number of lines of routers between two hosts, the number of routers in a line, and
-/// the number of packets of 1,000 bytes go along each line.
+/// the number of packets of 1,000 bytes along each line.
 ///
 /// `router`: one router of 1,000 routes. `switches_N`: as many packet-hops in each, to see what a hop costs when there are more
 /// switches. `joined_1000`: the first routers of neighbouring lines have links too, without traffic, so that no line can be simulated on its own.

@@ -70,7 +70,7 @@ pub struct JitExecutor {
     few_views: bool,
     /// Whether the program has registers or counters.
     has_cells: bool,
-    /// Entries from which on that is worth it.
+    /// Entries of a table from which on prefetching is worth it.
     large_table: usize,
     ingress: EntryPointFn,
     parse: EntryPointFn,

@@ -16,7 +16,7 @@ def title(comparison: Comparison) -> str:
     return (
         f"bng: a failure lasts from {times.failure_s:g} s to {times.repair_s:g} s of {times.end_s:g} s{seeds}\n"
         f"{crowd.subscribers} subscribers with {crowd.packets_per_s:g} packets/s each way, and"
-        f" {len(comparison.scenario.given.newcomers)} that dial while it is down"
+        f" {len(comparison.scenario.given.newcomers)} that dial meanwhile"
     )
 
 
