@@ -1,6 +1,6 @@
 //! Decisions taken from bytes: a change of a fuzzer to its input changes one decision.
 
-use ir::Bits;
+use ir::{BinaryOp, Bits};
 
 /// Bytes that depend on the seed only.
 pub fn random_bytes(seed: u64, count: usize) -> Vec<u8> {
@@ -66,11 +66,19 @@ impl<'a> Choices<'a> {
         u16::from_be_bytes([self.byte(), self.byte()])
     }
 
-    /// A value: often small, sometimes all ones, else anything.
+    /// A value: often small, sometimes all ones or small with zeros behind it, else anything.
     pub fn bits(&mut self, width: u32) -> Bits {
+        let small = |choices: &mut Self| {
+            Bits::from_u64(width.max(8), u64::from(choices.byte() & 7)).resize(width)
+        };
         match self.below(4) {
-            0 | 1 => Bits::from_u64(width.max(8), u64::from(self.byte() & 7)).resize(width),
+            0 | 1 => small(self),
             2 if self.one_in(4) => Bits::ones(width),
+            // Limbs of a wide value that differ above the lowest one only.
+            2 if self.one_in(3) => {
+                let places = Bits::from_u64(32, self.below(width).into());
+                Bits::binary(BinaryOp::Shl, &small(self), &places)
+            }
             _ => {
                 let bytes = self.bytes(width.div_ceil(8) as usize);
                 Bits::from_be_bytes(bytes.len() as u32 * 8, &bytes).resize(width)

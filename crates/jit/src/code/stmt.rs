@@ -387,13 +387,13 @@ impl Gen<'_, '_> {
                     return None;
                 };
                 let word = self.known_slot(*slot)?;
-                Some((word == wanted.low_u64()) == (*op == BinaryOp::Eq))
+                Some((wanted.to_u64() == Some(word)) == (*op == BinaryOp::Eq))
             }
             _ => None,
         }
     }
 
-    /// The value of a slot of one limb, if it is certain here.
+    /// The value of a slot, if it is certain here and fits in 64 bits.
     pub(super) fn known_slot(&mut self, slot: SlotId) -> Option<u64> {
         match self.places[slot.index()] {
             Place::Zero => Some(0),
