@@ -345,7 +345,12 @@ impl Generator<'_> {
                 (self.expression(&ty, depth), ty)
             }
         };
-        let b = self.expression(&ty, depth);
+        let b = match ty {
+            // A literal alone: executors have special cases for it.
+            Type::Bit(width) if self.choices.one_in(2) => self.operand(width),
+            Type::Int(width) if self.choices.one_in(2) => self.signed_operand(width),
+            _ => self.expression(&ty, depth),
+        };
         format!("({a} {operator} {b})")
     }
 

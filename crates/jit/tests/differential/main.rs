@@ -3,6 +3,7 @@
 //! Two switches of one program, one on each executor, are told the same and must do the same: every packet out, drop,
 //! register, counter and digest.
 
+mod comparisons;
 mod corpus;
 mod directed;
 mod lookups;
