@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
 from holdfast import reproduce
-from holdfast.experiments import Finding
+from holdfast.experiments import Finding, Setting
 from holdfast.experiments.gmpls_tcp_2001 import (
     EXPERIMENT,
     conclusions,
@@ -90,6 +92,21 @@ def test_statements_are_what_the_runs_say() -> None:
         assert kept[name].to_list() == again[name].to_list()
     for name in ("ours", "low", "high"):
         assert kept[name].to_list() == pytest.approx(again[name].to_list(), abs=2e-3)
+
+
+def test_the_runs_have_the_seeds_that_the_command_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each row of a file may be right while there are more seeds or fewer than a run of ``statements`` has."""
+
+    def sweep(setting: Setting, name: str, function: str, points: Sequence[object]) -> pl.DataFrame:
+        return pl.DataFrame({"seed": setting.seeds})
+
+    monkeypatch.setattr(Setting, "sweep", sweep)
+    for curves in ("timing_curves", "recovery_curves", "dip_curves"):
+        monkeypatch.setattr(statements, curves, lambda frame: frame)
+    taken = statements.measured(Setting(tuple(range(1, EXPERIMENT.seeds + 1)), tmp_path))
+    assert taken.keys() == report.RUNS.keys()
+    for name, frame in taken.items():
+        assert committed(name)["seed"].unique().sort().to_list() == frame["seed"].to_list(), name
 
 
 def test_both_readmes_count_the_statements() -> None:
