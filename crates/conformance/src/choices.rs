@@ -74,7 +74,7 @@ impl<'a> Choices<'a> {
         match self.below(4) {
             0 | 1 => small(self),
             2 if self.one_in(4) => Bits::ones(width),
-            // Limbs of a wide value that differ above the lowest one only.
+            // If it is wide, the lowest limb may be zero, and one above it not.
             2 if self.one_in(3) => {
                 let places = Bits::from_u64(32, self.below(width).into());
                 Bits::binary(BinaryOp::Shl, &small(self), &places)
