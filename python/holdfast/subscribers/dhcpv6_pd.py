@@ -37,6 +37,8 @@ class Option(IntEnum):
     CLIENT_ID = 1
     SERVER_ID = 2
     IA_NA = 3
+    IA_TA = 4
+    IA_ADDRESS = 5
     OPTION_REQUEST = 6
     STATUS_CODE = 13
     RAPID_COMMIT = 14
@@ -51,11 +53,20 @@ class Status(IntEnum):
     SUCCESS = 0
     NO_ADDRESSES = 2
     NO_BINDING = 3
+    NOT_ON_LINK = 4
+    USE_MULTICAST = 5
     NO_PREFIX = 6
 
 
 _WITH_SERVER = {Message.REQUEST, Message.RENEW, Message.RELEASE, Message.DECLINE}
 _WITHOUT_SERVER = {Message.SOLICIT, Message.CONFIRM, Message.REBIND}
+_OF_SERVERS = {Message.ADVERTISE, Message.REPLY, Message.RECONFIGURE}
+_FIXED: dict[int, int] = {Option.IA_NA: 12, Option.IA_TA: 4, Option.IA_PD: 12}
+"""Bytes of an IA option before the options in it (sections 21.4, 21.5 and 21.21)."""
+_LONGEST_DUID = 130
+"""Section 11.1."""
+_LONGEST_REPLY = 1280 - 48
+"""A reply must pass over every link of IPv6 (RFC 8200, section 5); a message that asks for a longer one gets none."""
 _MALFORMED = "a wrong length"
 
 
@@ -84,85 +95,247 @@ def status(code: Status, text: str = "") -> bytes:
 
 @dataclass(frozen=True)
 class Lease:
-    """The offer to a session's client. Lifetimes in seconds; T1 and T2 are 0.5 and 0.8 of the preferred one (section 21.21)."""
+    """The offer to a session's client. Lifetimes in seconds; T1 and T2 are 0.5 and 0.8 of the preferred one (section 21.21).
+
+    ``link``: the prefix of the link's addresses, by which Confirm and Rebind are judged; None if there is none to know.
+    """
 
     prefix: IPv6Network | None
     dns: tuple[IPv6Address, ...] = ()
     preferred_s: int = 3600
     valid_s: int = 7200
+    link: IPv6Network | None = None
+
+
+@dataclass(frozen=True)
+class Binding:
+    """The IA_PD that has the prefix: the DUID of its client, and its IAID (section 6.3)."""
+
+    client: bytes
+    iaid: bytes
+
+
+Bound = Binding | bool
+"""Who has the prefix: an IA_PD, nobody (False), or one that is not known (True: a state file of before IAIDs were kept)."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The answer to a message, and what became of the binding: True bound, False released, None as before."""
+    """The answer to a message, and who has the prefix afterwards: an IA_PD, nobody (False: released), or None as before."""
 
     reply: bytes | None
-    bound: bool | None = None
+    bound: Bound | None = None
 
 
 _NOTHING = Outcome(None)
 
 
-def respond(message: bytes, server_duid: bytes, lease: Lease, bound: bool) -> Outcome:
-    """Answers a client's message (section 18.3). An invalid one (section 16) gets no answer."""
-    if len(message) < 4:
+@dataclass(frozen=True)
+class _Association:
+    """An IA option of a client. ``leases``: its addresses or prefixes, a network each, in the order of the message."""
+
+    kind: int
+    iaid: bytes
+    leases: tuple[IPv6Network, ...]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A client's message. Of options that may come once, the first one counts."""
+
+    kind: Message
+    transaction: bytes
+    server: bytes | None
+    client: bytes | None
+    rapid: bool
+    dns: bool
+    associations: tuple[_Association, ...]
+
+    def delegations(self) -> list[_Association]:
+        """Its IA_PDs."""
+        return [each for each in self.associations if each.kind == Option.IA_PD]
+
+
+def respond(message: bytes, server_duid: bytes, lease: Lease, bound: Bound, *, unicast: bool = False) -> Outcome:
+    """Answers a client's message (section 18.3). An invalid one (section 16) gets no answer.
+
+    ``unicast``: it came to an address of the server's own, which nobody was told to use (Server Unicast option).
+    """
+    asked = _read(message)
+    if asked is None or not _valid(asked, server_duid):
         return _NOTHING
+    kind = asked.kind
+    answer = Message.ADVERTISE if kind is Message.SOLICIT and not asked.rapid else Message.REPLY
+    head = bytes((answer,)) + asked.transaction
+    if asked.client is not None:
+        head += write_option(Option.CLIENT_ID, asked.client)
+    head += write_option(Option.SERVER_ID, server_duid)
+    if unicast:  # sections 18.3.2, 18.3.4, 18.3.7, 18.3.8, and 16 for the others
+        return Outcome(head + status(Status.USE_MULTICAST)) if kind in _WITH_SERVER else _NOTHING
+    after: Bound | None = None
+    if kind is Message.CONFIRM:
+        body = _confirm(asked, lease)
+    elif kind in (Message.RELEASE, Message.DECLINE):
+        body, after = _give_up(asked, lease, bound)
+    elif kind in (Message.RENEW, Message.REBIND):
+        body, after = _extend(asked, lease, bound)
+    else:
+        body, after = _assign(asked, lease, bound)
+    if body is None:
+        return _NOTHING
+    if kind is Message.SOLICIT and asked.rapid:
+        head += write_option(Option.RAPID_COMMIT, b"")
+    if asked.dns and lease.dns and kind not in (Message.CONFIRM, Message.RELEASE, Message.DECLINE):
+        body += write_option(Option.DNS_SERVERS, b"".join(each.packed for each in lease.dns))
+    if len(head) + len(body) > _LONGEST_REPLY:
+        return _NOTHING
+    return Outcome(head + body, after if answer is Message.REPLY else None)
+
+
+def _read(message: bytes) -> _Asked | None:
+    """Takes a message apart; None if a length or the type is wrong."""
+    if len(message) < 4:
+        return None
     try:
         kind = Message(message[0])
         options = list(read_options(message[4:]))
+        associations: dict[tuple[int, bytes], _Association] = {}
+        for code, data in options:
+            fixed = _FIXED.get(code)
+            if fixed is not None and len(data) >= fixed:
+                found = _Association(code, data[:4], tuple(_leases(code, data[fixed:])))
+                associations.setdefault((code, found.iaid), found)  # an IAID is unique (section 12)
     except ValueError:
-        return _NOTHING
-    server = next((data for code, data in options if code == Option.SERVER_ID), None)
-    client = next((data for code, data in options if code == Option.CLIENT_ID), None)
-    if kind in _WITH_SERVER and server != server_duid:
-        return _NOTHING
-    if kind in _WITHOUT_SERVER and server is not None:
-        return _NOTHING
+        return None
+    first = dict(reversed(options))
+    wanted = first.get(Option.OPTION_REQUEST, b"")
+    return _Asked(
+        kind,
+        message[1:4],
+        first.get(Option.SERVER_ID),
+        first.get(Option.CLIENT_ID),
+        kind is Message.SOLICIT and Option.RAPID_COMMIT in first,
+        Option.DNS_SERVERS.to_bytes(2, "big") in (wanted[at : at + 2] for at in range(0, len(wanted), 2)),
+        tuple(associations.values()),
+    )
+
+
+def _leases(kind: int, data: bytes) -> Iterator[IPv6Network]:
+    """Addresses or prefixes in an IA option; those that cannot be are left out. Raises ValueError if a length is wrong."""
+    for code, value in read_options(data):
+        if kind == Option.IA_PD and code == Option.IA_PREFIX and len(value) >= 25 and value[8] <= 128:
+            yield IPv6Network((value[9:25], value[8]), strict=False)
+        elif kind != Option.IA_PD and code == Option.IA_ADDRESS and len(value) >= 24:
+            yield IPv6Network((value[:16], 128))
+
+
+def _valid(asked: _Asked, server_duid: bytes) -> bool:
+    """Whether section 16 lets a server look at a message."""
+    kind = asked.kind
+    if asked.client is not None and not 0 < len(asked.client) <= _LONGEST_DUID:
+        return False
     if kind is Message.INFORMATION_REQUEST:
-        if server not in (None, server_duid) or any(code in (Option.IA_NA, Option.IA_PD) for code, _ in options):
-            return _NOTHING
-    elif client is None:
-        return _NOTHING
-    if kind in (Message.CONFIRM, Message.ADVERTISE, Message.REPLY, Message.RECONFIGURE):
-        return _NOTHING  # Confirm is about addresses, of which there are none (section 18.3.3)
-    rapid = kind is Message.SOLICIT and any(code == Option.RAPID_COMMIT for code, _ in options)
-    answer = Message.ADVERTISE if kind is Message.SOLICIT and not rapid else Message.REPLY
-    body = write_option(Option.CLIENT_ID, client) if client is not None else b""
-    body += write_option(Option.SERVER_ID, server_duid)
-    if rapid:
-        body += write_option(Option.RAPID_COMMIT, b"")
-    if kind in (Message.RELEASE, Message.DECLINE):
-        body += status(Status.SUCCESS)
-        released = kind is Message.RELEASE and bound
-        return Outcome(bytes((answer,)) + message[1:4] + body, False if released else None)
-    given = False
-    for code, data in options:
-        if code == Option.IA_NA and len(data) >= 12:
-            body += write_option(
-                Option.IA_NA, data[:4] + bytes(8) + status(Status.NO_ADDRESSES, "use autoconfiguration")
-            )
-        elif code == Option.IA_PD and len(data) >= 12:
-            offered = lease.prefix is not None and not given
-            if offered and kind in (Message.RENEW, Message.REBIND) and not bound:
-                part = bytes(8) + status(Status.NO_BINDING)
-            elif offered:
-                part = _prefix(lease)
-                given = True
-            else:
-                part = bytes(8) + status(Status.NO_PREFIX)
-            body += write_option(Option.IA_PD, data[:4] + part)
-    wanted = next((data for code, data in options if code == Option.OPTION_REQUEST), b"")
-    if lease.dns and Option.DNS_SERVERS.to_bytes(2, "big") in (wanted[at : at + 2] for at in range(0, len(wanted), 2)):
-        body += write_option(Option.DNS_SERVERS, b"".join(each.packed for each in lease.dns))
-    return Outcome(bytes((answer,)) + message[1:4] + body, True if given and answer is Message.REPLY else None)
+        return asked.server in (None, server_duid) and not asked.associations
+    if kind in _OF_SERVERS or asked.client is None:
+        return False
+    return asked.server is None if kind in _WITHOUT_SERVER else asked.server == server_duid
+
+
+def _holder(asked: _Asked, lease: Lease, bound: Bound) -> _Association | None:
+    """The IA_PD of a message that has the prefix, by the server's records."""
+    if lease.prefix is None or bound is False:
+        return None
+    if isinstance(bound, Binding):
+        return next((each for each in asked.delegations() if bound == Binding(asked.client or b"", each.iaid)), None)
+    named = [each for each in asked.delegations() if lease.prefix in each.leases]
+    return next(iter(named + asked.delegations()), None)
+
+
+def _assign(asked: _Asked, lease: Lease, bound: Bound) -> tuple[bytes, Bound | None]:
+    """Answers Solicit and Request (sections 18.3.1, 18.3.2): the prefix for the IA_PD that has it, else for the first one."""
+    taker = _holder(asked, lease, bound)
+    if taker is None and bound is False and lease.prefix is not None:
+        taker = next(iter(asked.delegations()), None)
+    body = b""
+    for each in asked.associations:
+        if each is taker:
+            body += _association(each, _prefix(lease), _times(lease))
+        elif each.kind == Option.IA_PD:
+            body += _association(each, status(Status.NO_PREFIX))
+        else:
+            body += _association(each, status(Status.NO_ADDRESSES, "use autoconfiguration"))
+    return body, None if taker is None else Binding(asked.client or b"", taker.iaid)
+
+
+def _extend(asked: _Asked, lease: Lease, bound: Bound) -> tuple[bytes | None, Bound | None]:
+    """Answers Renew and Rebind (sections 18.3.4, 18.3.5). No binding is made: for that a client has Request.
+
+    What an IA names beside its own prefix comes back with lifetimes of 0: it must not be used any more. For an IA without a
+    binding, that is said in answer to a Rebind only, as the sections have it.
+    """
+    holder = _holder(asked, lease, bound)
+    body = b""
+    for each in asked.associations:
+        if each is holder:
+            old = [_ended(each, other) for other in each.leases if other != lease.prefix]
+            body += _association(each, _prefix(lease) + b"".join(old), _times(lease))
+        else:
+            wrong = [] if asked.kind is Message.RENEW else [_ended(each, other) for other in _strange(each, lease)]
+            body += _association(each, b"".join(wrong) or status(Status.NO_BINDING))
+    return body or None, None if holder is None else Binding(asked.client or b"", holder.iaid)
+
+
+def _strange(association: _Association, lease: Lease) -> list[IPv6Network]:
+    """Addresses and prefixes that are not appropriate for the link, as far as we know."""
+    if association.kind == Option.IA_PD:
+        return [each for each in association.leases if each != lease.prefix]
+    return [each for each in association.leases if lease.link is not None and not each.subnet_of(lease.link)]
+
+
+def _give_up(asked: _Asked, lease: Lease, bound: Bound) -> tuple[bytes, Bound | None]:
+    """Answers Release and Decline (sections 18.3.7, 18.3.8): only what an IA has, and names, is given back.
+
+    A prefix is never declined: Decline is about addresses, of which we give none.
+    """
+    holder = _holder(asked, lease, bound)
+    body = status(Status.SUCCESS)
+    for each in asked.associations:
+        if each is not holder:
+            body += _association(each, status(Status.NO_BINDING))
+    released = asked.kind is Message.RELEASE and holder is not None and lease.prefix in holder.leases
+    return body, False if released else None
+
+
+def _confirm(asked: _Asked, lease: Lease) -> bytes | None:
+    """Answers Confirm (section 18.3.3): whether addresses are of this link; None without any, or if that is not known."""
+    named = [address for each in asked.associations if each.kind != Option.IA_PD for address in each.leases]
+    if not named or lease.link is None:
+        return None
+    return status(Status.SUCCESS if all(each.subnet_of(lease.link) for each in named) else Status.NOT_ON_LINK)
+
+
+def _association(asked: _Association, options: bytes, times: bytes = bytes(8)) -> bytes:
+    """An IA option as an answer; ``times`` are T1 and T2, which an IA_TA does not have."""
+    return write_option(asked.kind, asked.iaid + (b"" if asked.kind == Option.IA_TA else times) + options)
+
+
+def _times(lease: Lease) -> bytes:
+    return struct.pack("!II", lease.preferred_s // 2, lease.preferred_s * 4 // 5)
 
 
 def _prefix(lease: Lease) -> bytes:
-    """T1, T2 and the IA Prefix option (section 21.22)."""
+    """The IA Prefix option of the lease (section 21.22)."""
     assert lease.prefix is not None
-    times = struct.pack("!II", lease.preferred_s // 2, lease.preferred_s * 4 // 5)
     value = struct.pack("!IIB", lease.preferred_s, lease.valid_s, lease.prefix.prefixlen)
-    return times + write_option(Option.IA_PREFIX, value + lease.prefix.network_address.packed)
+    return write_option(Option.IA_PREFIX, value + lease.prefix.network_address.packed)
+
+
+def _ended(association: _Association, lease: IPv6Network) -> bytes:
+    """An address or a prefix with lifetimes of 0."""
+    address = lease.network_address.packed
+    if association.kind == Option.IA_PD:
+        return write_option(Option.IA_PREFIX, bytes(8) + bytes((lease.prefixlen,)) + address)
+    return write_option(Option.IA_ADDRESS, address + bytes(8))
 
 
 def duid(mac: bytes) -> bytes:

@@ -39,7 +39,7 @@ class Stored:
     started_s: float
     ipcp: bool
     interface: bytes | None
-    bound: bool
+    bound: dhcpv6_pd.Bound
     released: bool
     peer_mru: int
     circuit_id: str = ""

@@ -101,7 +101,9 @@ class PppSession:
         self.phase = Phase.ESTABLISH
         self.cause: Cause | None = None
         self.grant: Grant | None = None
-        self.delegation_bound = self.delegation_released = False
+        self.delegation_bound: dhcpv6_pd.Bound = False
+        self.delegation_released = False
+        self._delegated_until_s = 0.0
         self.established = False
         self.counted = False
         self.user = ""
@@ -233,13 +235,14 @@ class PppSession:
         magic: int,
         ipcp: bool,
         interface: bytes | None,
-        bound: bool,
+        bound: dhcpv6_pd.Bound,
         released: bool,
         started_s: float,
     ) -> None:
         """Takes up a session that an earlier process established."""
         self.grant, self.phase, self.established = grant, Phase.NETWORK, True
         self.delegation_bound, self.delegation_released, self.started_s = bound, released, started_s
+        self._delegated_until_s = self._owner.clock.now() + 2 * self._owner.rules.lease_s
         self.lcp.magic, self.lcp.peer_mru = magic, grant.session.peer_mru
         self.lcp.restore()
         self._make_network(grant)
@@ -390,12 +393,19 @@ class PppSession:
             self.advertise()
         elif received.destination_port == dhcpv6_pd.SERVER_PORT:
             rules = self._owner.rules
-            lease = dhcpv6_pd.Lease(self.grant.session.delegated, rules.dns6, rules.lease_s, 2 * rules.lease_s)
-            outcome = dhcpv6_pd.respond(received.payload, rules.duid, lease, self.delegation_bound)
-            if outcome.bound is not None and outcome.bound is not self.delegation_bound:
-                self.delegation_bound = outcome.bound
-                self.delegation_released = not outcome.bound
-                self._owner.changed(self)
+            whole, now = self.grant.session, self._owner.clock.now()
+            lease = dhcpv6_pd.Lease(whole.delegated, rules.dns6, rules.lease_s, 2 * rules.lease_s, whole.ipv6_prefix)
+            # A binding that nobody renewed is over; another IA may have the prefix then.
+            bound = self.delegation_bound if now < self._delegated_until_s else False
+            outcome = dhcpv6_pd.respond(
+                received.payload, rules.duid, lease, bound, unicast=not received.destination.is_multicast
+            )
+            if outcome.bound is not None:
+                self._delegated_until_s = now + lease.valid_s
+                if outcome.bound != self.delegation_bound:
+                    self.delegation_bound = outcome.bound
+                    self.delegation_released = not outcome.bound
+                    self._owner.changed(self)
             if outcome.reply is not None:
                 self._send(
                     ppp.Protocol.IPV6,

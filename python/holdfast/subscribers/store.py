@@ -17,6 +17,7 @@ from typing import Any
 
 from holdfast.errors import LiveError
 from holdfast.subscribers.accounting import Cause, Kind, Record
+from holdfast.subscribers.dhcpv6_pd import Binding, Bound
 from holdfast.subscribers.gateway import Stored
 from holdfast.subscribers.plane import Line, Rates, Session, Usage
 from holdfast.subscribers.session import Grant
@@ -147,6 +148,8 @@ def _dump(value: Stored | Record) -> str:
             "classes": [each.hex() for each in grant.classes],
         }
         fields["interface"] = None if value.interface is None else value.interface.hex()
+        if isinstance(value.bound, Binding):
+            fields["bound"] = {"client": value.bound.client.hex(), "iaid": value.bound.iaid.hex()}
     else:
         fields["session"] = _plain(value.session)
         fields["usage"] = vars(value.usage)
@@ -196,7 +199,14 @@ def _stored(values: dict[str, Any]) -> Stored:
                 }
             ),
             "interface": None if interface is None else bytes.fromhex(interface),
+            "bound": _bound(values["bound"]),
         }
+    )
+
+
+def _bound(values: dict[str, str] | bool) -> Bound:
+    return (
+        values if isinstance(values, bool) else Binding(**{name: bytes.fromhex(each) for name, each in values.items()})
     )
 
 

@@ -1,11 +1,9 @@
-"""PAP, CHAP, IPCP, IPv6CP, router advertisements, DHCPv6 and pools: bytes written from the RFCs."""
+"""PAP, CHAP, IPCP, IPv6CP, router advertisements and pools: bytes written from the RFCs."""
 
 from __future__ import annotations
 
 import hashlib
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
-
-import pytest
 
 from holdfast.subscribers import dhcpv6_pd, ipv6, pools, ppp
 from holdfast.subscribers.authentication import Credentials
@@ -183,86 +181,6 @@ def test_only_valid_solicitations_and_udp_are_read() -> None:
     for hops, good in ((255, True), (254, False)):
         whole = bytes.fromhex("60000000 0008 3a") + bytes((hops,)) + source + destination + body[:2] + value + body[4:]
         assert (ipv6.read(whole) is not None) is good
-
-
-DUID = bytes.fromhex("00030001 02000000000a")
-CLIENT = "0001 000a 00030001 020000000102"
-SERVER = f"0002 000a {DUID.hex()}"
-IA = "0019 000c 00000001 00000000 00000000"
-LEASE = dhcpv6_pd.Lease(IPv6Network("2001:db8:8000:100::/56"), (IPv6Address("2001:db8::53"),), 3600, 7200)
-GIVEN = "0019 0029 00000001 00000708 00000b40 001a 0019 00000e10 00001c20 38 20010db8800001000000000000000000"
-DNS = "0017 0010 20010db8000000000000000000000053"
-
-
-def ask(text: str, bound: bool = False, lease: dhcpv6_pd.Lease = LEASE) -> tuple[str | None, bool | None]:
-    outcome = dhcpv6_pd.respond(bytes.fromhex(text), DUID, lease, bound)
-    return None if outcome.reply is None else outcome.reply.hex(), outcome.bound
-
-
-def text(value: str) -> str:
-    return bytes.fromhex(value).hex()
-
-
-@pytest.mark.parametrize(
-    ("message", "bound", "reply", "after"),
-    [
-        (f"01 abcdef {CLIENT} 0006 0002 0017 {IA}", False, f"02 abcdef {CLIENT} {SERVER} {GIVEN} {DNS}", None),
-        (f"01 abcdef {CLIENT} {IA}", False, f"02 abcdef {CLIENT} {SERVER} {GIVEN}", None),
-        (f"01 abcdef {CLIENT} {IA} 000e 0000", False, f"07 abcdef {CLIENT} {SERVER} 000e 0000 {GIVEN}", True),
-        (f"03 abcdef {CLIENT} {SERVER} {IA}", False, f"07 abcdef {CLIENT} {SERVER} {GIVEN}", True),
-        (f"05 abcdef {CLIENT} {SERVER} {IA}", True, f"07 abcdef {CLIENT} {SERVER} {GIVEN}", True),
-        (f"06 abcdef {CLIENT} {IA}", True, f"07 abcdef {CLIENT} {SERVER} {GIVEN}", True),
-        (
-            f"05 abcdef {CLIENT} {SERVER} {IA}",
-            False,
-            f"07 abcdef {CLIENT} {SERVER} 0019 0012 00000001 00000000 00000000 000d 0002 0003",
-            None,
-        ),
-        (f"08 abcdef {CLIENT} {SERVER} {IA}", True, f"07 abcdef {CLIENT} {SERVER} 000d 0002 0000", False),
-        ("0b abcdef 0006 0002 0017", False, f"07 abcdef {SERVER} {DNS}", None),
-    ],
-)
-def test_dhcpv6_messages(message: str, bound: bool, reply: str, after: bool | None) -> None:
-    assert ask(message, bound) == (text(reply), after)
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        "",
-        "01abcd",
-        f"01 abcdef {IA}",  # no client
-        f"01 abcdef {CLIENT} {SERVER} {IA}",  # RFC 8415, section 16.2
-        f"03 abcdef {CLIENT} {IA}",  # no server
-        f"03 abcdef {CLIENT} 0002 000a 00030001 020000000bad {IA}",  # another server
-        f"06 abcdef {CLIENT} {SERVER} {IA}",
-        f"04 abcdef {CLIENT} {IA}",
-        f"02 abcdef {CLIENT} {SERVER} {IA}",
-        f"0b abcdef {CLIENT} {IA}",
-        f"0c abcdef {CLIENT} {IA}",  # a relay's
-        f"63 abcdef {CLIENT}",
-        f"01 abcdef {CLIENT} 0019 00ff 00000001",
-    ],
-)
-def test_invalid_dhcpv6_messages_get_no_answer(message: str) -> None:
-    assert ask(message) == (None, None)
-
-
-def test_one_prefix_and_no_address() -> None:
-    second = IA.replace("00000001", "00000002", 1)
-    none = "0019 0012 00000002 00000000 00000000 000d 0002 0006"
-    assert ask(f"03 abcdef {CLIENT} {SERVER} {IA} {second}") == (
-        text(f"07 abcdef {CLIENT} {SERVER} {GIVEN} {none}"),
-        True,
-    )
-    no_address = text("0003 0027 00000005 00000000 00000000 000d 0017 0002") + b"use autoconfiguration".hex()
-    assert ask(f"01 abcdef {CLIENT} 0003 000c 00000005 00000000 00000000") == (
-        text(f"02 abcdef {CLIENT} {SERVER}") + no_address,
-        None,
-    )
-    reply, bound = ask(f"03 abcdef {CLIENT} {SERVER} {IA}", lease=dhcpv6_pd.Lease(None))
-    assert reply == text(f"07 abcdef {CLIENT} {SERVER} 0019 0012 00000001 00000000 00000000 000d 0002 0006")
-    assert bound is None
 
 
 def test_pools_give_all_once_and_the_returned_last() -> None:
