@@ -35,19 +35,23 @@ class Cause(IntEnum):
 
 @dataclass(frozen=True)
 class Record:
-    """One accounting record. ``time_s`` is Unix time of the event; ``duration_s`` how long the session has lasted."""
+    """One accounting record. ``time_s`` is Unix time of the event; ``duration_s`` how long the session has lasted.
+
+    Identities are bytes, as on the wire.
+    """
 
     kind: Kind
     accounting_id: str
-    user: str
+    user: bytes
     session: Session
     time_s: int
     duration_s: int = 0
     usage: Usage = NO_USAGE
     cause: Cause | None = None
     classes: tuple[bytes, ...] = ()
-    circuit_id: str = ""
-    remote_id: str = ""
+    circuit_id: bytes = b""
+    remote_id: bytes = b""
+    called: bytes = b""
 
 
 class Accountant(Protocol):

@@ -23,16 +23,17 @@ class Credentials:
 
 @dataclass(frozen=True)
 class Question:
-    """Credentials and where they come from."""
+    """Credentials and where they come from. ``called`` is the gateway that was dialled; identities are bytes, as on the wire."""
 
     credentials: Credentials
     session_id: int
     accounting_id: str
     line: Line
     mac: bytes
-    circuit_id: str = ""
-    remote_id: str = ""
-    service: str = ""
+    circuit_id: bytes = b""
+    remote_id: bytes = b""
+    service: bytes = b""
+    called: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Verdict:
     """An authenticator's answer. The gateway chooses the values that are None or empty.
 
     ``interim_s``: seconds between interim accounting records. Timeouts are RFC 2865's, 5.27 and 5.28.
-    ``classes``: RADIUS Class values, to be repeated in accounting.
+    ``classes``: RADIUS Class values, to be repeated in accounting. ``user``: the name there, if not the subscriber's own.
     """
 
     accepted: bool
@@ -55,6 +56,7 @@ class Verdict:
     idle_timeout_s: int = 0
     interim_s: int = 0
     classes: tuple[bytes, ...] = ()
+    user: bytes = b""
 
 
 Answer = Callable[[Verdict], None]

@@ -165,7 +165,7 @@ class DynamicAuthorization:
 
 
 _IDENTIFIERS: dict[Any, Any] = {
-    radius.USER_NAME: lambda session: session.user.encode(),
+    radius.USER_NAME: lambda session: session.user,
     radius.NAS_PORT: lambda session: session.id.to_bytes(4, "big"),
     radius.NAS_PORT_ID: lambda session: radius.port_id(session.line).encode(),
     radius.CALLING_STATION_ID: lambda session: radius.mac_text(session.mac).encode(),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Network
 from typing import Protocol
 
@@ -42,9 +42,9 @@ class Stored:
     bound: dhcpv6_pd.Bound
     released: bool
     peer_mru: int
-    circuit_id: str = ""
-    remote_id: str = ""
-    service: str = ""
+    circuit_id: bytes = b""
+    remote_id: bytes = b""
+    service: bytes = b""
 
 
 class Store(Protocol):
@@ -115,6 +115,8 @@ class Gateway:
             restart=Restart(),
             lease_s=six.lease_s if six else 3600,
         )
+        self._called = mac.hex("-").upper().encode()
+        """Called-Station-Id (RFC 2865, section 5.30), written as RFC 3580, section 3.20, has it."""
         cookies = pppoe.Cookies(random(32), random)
         self.concentrator = pppoe.Concentrator(
             mac, configuration.name, configuration.services, configuration.max_payload, cookies
@@ -314,7 +316,7 @@ class Gateway:
     def judge(self, question: Question, answer: Answer) -> None:
         """See :class:`holdfast.subscribers.session.Owner`."""
         self.events["authentication"] += 1
-        self._authenticator.authenticate(question, answer)
+        self._authenticator.authenticate(replace(question, called=self._called), answer)
 
     def grant(self, session: PppSession, verdict: Verdict) -> Grant | None:
         """See :class:`holdfast.subscribers.session.Owner`."""
@@ -336,7 +338,7 @@ class Gateway:
             rates=configuration.rates.rates() if verdict.rates is None else verdict.rates,
         )
         return Grant(
-            session.user,
+            verdict.user or session.user,
             whole,
             verdict.dns or configuration.dns,
             verdict.session_timeout_s,
@@ -623,6 +625,7 @@ class Gateway:
                 grant.classes,
                 session.request.circuit_id,
                 session.request.remote_id,
+                self._called,
             )
         )
 

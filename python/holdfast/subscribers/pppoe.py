@@ -168,10 +168,10 @@ class SetupRequest:
 
     line: Line
     mac: bytes
-    service: str
+    service: bytes
     max_payload: int
-    circuit_id: str
-    remote_id: str
+    circuit_id: bytes
+    remote_id: bytes
     cookie: bytes
     echoed: tuple[tuple[int, bytes], ...]
 
@@ -179,9 +179,9 @@ class SetupRequest:
 _BROADBAND_FORUM = b"\x00\x00\x0d\xe9"
 
 
-def access_line(packet: Discovery) -> tuple[str, str]:
+def access_line(packet: Discovery) -> tuple[bytes, bytes]:
     """Agent circuit id and agent remote id (TR-101, appendix A; RFC 4679's sub-options 1 and 2), empty where absent."""
-    found = {1: "", 2: ""}
+    found = {1: b"", 2: b""}
     for value in packet.all(Tag.VENDOR_SPECIFIC):
         if value[:4] != _BROADBAND_FORUM:
             continue
@@ -192,7 +192,7 @@ def access_line(packet: Discovery) -> tuple[str, str]:
             if len(part) < size:
                 break
             if kind in found:
-                found[kind] = part.decode(errors="replace")
+                found[kind] = part
             at += 2 + size
     return found[1], found[2]
 
@@ -240,7 +240,7 @@ class Concentrator:
         return SetupRequest(
             line,
             padr.source,
-            service.decode(errors="replace"),
+            service,
             self._payload(padr) or MRU,
             circuit,
             remote,

@@ -38,7 +38,9 @@ AGENT_CIRCUIT_ID, AGENT_REMOTE_ID = (3561, 1), (3561, 2)
 
 _FRAMED, _PPP, _ETHERNET, _BY_RADIUS = 2, 1, 15, 1
 _ASSIGNED_BY_NAS = b"\xff\xff\xff\xfe"
-_TEXT = 253
+_LONGEST, _LONGEST_PASSWORD = 253, 128
+"""Bytes of an attribute's value (RFC 2865, section 5) and of a password (section 5.2)."""
+_LONGEST_OF_VENDOR = _LONGEST - 6
 
 DICTIONARY = Dictionary()
 """Empty: attributes are octets here. With none at all, pyrad would not take vendors' attributes apart."""
@@ -160,16 +162,22 @@ class RadiusClient:
     def authenticate(self, question: Question, answer: Answer) -> None:
         """Asks a server; without any answer the verdict is a refusal."""
         credentials = question.credentials
+        hindrance = _too_long(question)
+        if hindrance is not None:
+            self.events["too-long"] += 1
+            answer(Verdict(False, hindrance))
+            return
 
         def build(request: Any) -> None:
-            attributes: list[Attribute] = [(USER_NAME, credentials.user[:_TEXT])]
+            attributes = _identity(USER_NAME, credentials.user)
             if credentials.password is not None:
-                attributes.append((USER_PASSWORD, request.PwCrypt(credentials.password[:128])))
+                attributes.append((USER_PASSWORD, request.PwCrypt(credentials.password)))
             else:
                 attributes.append((CHAP_PASSWORD, bytes((credentials.identifier,)) + credentials.response))
                 attributes.append((CHAP_CHALLENGE, credentials.challenge))
-            attributes += self._port(question.session_id, question.line, question.mac)
-            attributes += _access_line(question.circuit_id, question.remote_id)
+            attributes += self._port(question.session_id, question.line, question.mac, question.called)
+            attributes += _identity(AGENT_CIRCUIT_ID, question.circuit_id)
+            attributes += _identity(AGENT_REMOTE_ID, question.remote_id)
             attributes.append((ACCT_SESSION_ID, question.accounting_id.encode()))
             _add(request, attributes)
             request.add_message_authenticator()
@@ -219,12 +227,13 @@ class RadiusClient:
 
     # The rest is the client's own.
 
-    def _port(self, session_id: int, line: Line, mac: bytes) -> list[Attribute]:
+    def _port(self, session_id: int, line: Line, mac: bytes, called: bytes) -> list[Attribute]:
         return [
             *self._nas,
             (NAS_PORT, session_id.to_bytes(4, "big")),
             (NAS_PORT_TYPE, _ETHERNET.to_bytes(4, "big")),
             (NAS_PORT_ID, port_id(line).encode()),
+            *_identity(CALLED_STATION_ID, called),
             (CALLING_STATION_ID, mac_text(mac).encode()),
             (SERVICE_TYPE, _FRAMED.to_bytes(4, "big")),
             (FRAMED_PROTOCOL, _PPP.to_bytes(4, "big")),
@@ -274,11 +283,12 @@ class RadiusClient:
             (EVENT_TIMESTAMP, record.time_s),
             (ACCT_AUTHENTIC, _BY_RADIUS),
         )
-        attributes: list[Attribute] = [(USER_NAME, record.user.encode()[:_TEXT])]
+        attributes = _identity(USER_NAME, record.user)
         attributes += [(kind, int(value).to_bytes(4, "big")) for kind, value in values]
         attributes.append((ACCT_SESSION_ID, record.accounting_id.encode()))
-        attributes += self._port(session.session_id, session.line, session.mac)
-        attributes += _access_line(record.circuit_id, record.remote_id)
+        attributes += self._port(session.session_id, session.line, session.mac, record.called)
+        attributes += _identity(AGENT_CIRCUIT_ID, record.circuit_id)
+        attributes += _identity(AGENT_REMOTE_ID, record.remote_id)
         attributes += [(CLASS, each) for each in record.classes]
         if session.ipv4 is not None:
             attributes.append((FRAMED_IP_ADDRESS, session.ipv4.packed))
@@ -406,6 +416,7 @@ def verdict(reply: Any) -> Verdict:
         idle_timeout_s=number(reply, IDLE_TIMEOUT) or 0,
         interim_s=number(reply, ACCT_INTERIM_INTERVAL) or 0,
         classes=tuple(reply.get(CLASS, ())),
+        user=_first(reply, USER_NAME) or b"",
     )
 
 
@@ -444,9 +455,23 @@ def _prefix(packet: Any, kind: int) -> IPv6Network | None:
     return IPv6Network((value[2:].ljust(16, b"\0"), value[1]), strict=False)
 
 
-def _access_line(circuit_id: str, remote_id: str) -> list[Attribute]:
-    pairs = ((AGENT_CIRCUIT_ID, circuit_id), (AGENT_REMOTE_ID, remote_id))
-    return [(kind, value.encode()[:63]) for kind, value in pairs if value]
+def _identity(kind: Any, value: bytes) -> list[Attribute]:
+    """An attribute as long as its value; none at all for an empty one (RFC 2865, section 5: it must be left out)."""
+    return [(kind, value)] if value else []
+
+
+def _too_long(question: Question) -> str | None:
+    """Why a question cannot be asked. Nothing is cut to fit: the server would judge somebody else."""
+    credentials = question.credentials
+    for name, value, most in (
+        ("user name", credentials.user, _LONGEST),
+        ("password", credentials.password or b"", _LONGEST_PASSWORD),
+        ("access line's circuit id", question.circuit_id, _LONGEST_OF_VENDOR),
+        ("access line's remote id", question.remote_id, _LONGEST_OF_VENDOR),
+    ):
+        if len(value) > most:
+            return f"the {name} is too long: {len(value)} bytes, and RADIUS carries {most}"
+    return None
 
 
 def _add(packet: Any, attributes: Iterable[Attribute]) -> None:

@@ -337,7 +337,7 @@ class Service:
             rows.append(
                 {
                     "session": each.id,
-                    "user": each.user,
+                    "user": each.user.decode(errors="backslashreplace"),
                     "line": f"{each.line.port}:{each.line.s_tag}.{each.line.c_tag}",
                     "mac": each.mac.hex(":"),
                     "phase": each.phase.value,

@@ -53,9 +53,9 @@ class Rules:
 
 @dataclass(frozen=True)
 class Grant:
-    """The values that a subscriber was given when it was accepted."""
+    """The values that a subscriber was given when it was accepted. ``user`` is its name in accounting."""
 
-    user: str
+    user: bytes
     session: Session
     dns: tuple[IPv4Address, ...]
     session_timeout_s: int = 0
@@ -106,7 +106,7 @@ class PppSession:
         self._delegated_until_s = 0.0
         self.established = False
         self.counted = False
-        self.user = ""
+        self.user = b""
         self.started_s = 0.0
         self.heard = True
         self.echoes = 0
@@ -176,7 +176,7 @@ class PppSession:
         if grant is None:
             self.terminate(Cause.NAS_ERROR if verdict.accepted else Cause.USER_ERROR)
             return
-        self.grant = grant
+        self.grant, self.user = grant, grant.user
         self.phase = Phase.NETWORK
         self._make_network(grant)
         for each in (self.ipcp, self.ipv6cp):
@@ -315,7 +315,7 @@ class PppSession:
     def _ask(self, credentials: Credentials) -> None:
         request, auth = self.request, self._auth
         assert auth is not None
-        self.user = credentials.user.decode(errors="replace")
+        self.user = credentials.user
         self._owner.judge(
             Question(
                 credentials,

@@ -22,7 +22,8 @@ from holdfast.subscribers.gateway import Stored
 from holdfast.subscribers.plane import Line, Rates, Session, Usage
 from holdfast.subscribers.session import Grant
 
-_VERSION = 1
+_VERSION = 2
+"""Version 1 had identities as text."""
 _MOST_RECENT = 1024
 """Accounting records that are also kept in memory, so that those that are sent at once need not be read back."""
 _SCHEMA = """
@@ -56,9 +57,11 @@ class SqliteStore:
             self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute("PRAGMA synchronous = NORMAL")
             version = self._database.execute("PRAGMA user_version").fetchone()[0]
-            if version not in (0, _VERSION):
+            if version not in (0, 1, _VERSION):
                 raise LiveError(f"{path}: it has version {version}, and this program knows version {_VERSION}")
             self._database.executescript(_SCHEMA)
+            if version == 1:
+                _from_version_1(self._database)
             self._database.execute(f"PRAGMA user_version = {_VERSION}")
             self._length: int = self._database.execute("SELECT count(*) FROM accounting").fetchone()[0]
             self._before: int = self._database.execute("SELECT max(number) FROM accounting").fetchone()[0] or 0
@@ -135,14 +138,34 @@ class SqliteStore:
         return self._length
 
 
+_IDENTITIES = ("user", "circuit_id", "remote_id", "service", "called")
+"""Fields of bytes, of records, sessions and grants."""
+
+
+def _from_version_1(database: sqlite3.Connection) -> None:
+    """Rewrites a file of version 1, all of it or nothing."""
+
+    def bytes_of(values: dict[str, Any]) -> dict[str, Any]:
+        found = {name: each.encode().hex() if name in _IDENTITIES else each for name, each in values.items()}
+        return found | ({"grant": bytes_of(found["grant"])} if "grant" in found else {})
+
+    database.execute("BEGIN")
+    for table, key, column in (("session", "id", "state"), ("accounting", "number", "record")):
+        for row, text in database.execute(f"SELECT {key}, {column} FROM {table}").fetchall():
+            changed = _encode(bytes_of(json.loads(text)))
+            database.execute(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", (changed, row))
+    database.execute(f"PRAGMA user_version = {_VERSION}")
+    database.execute("COMMIT")
+
+
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def _dump(value: Stored | Record) -> str:
-    fields = dict(vars(value))
+    fields = _texts(value)
     if isinstance(value, Stored):
         grant = value.grant
-        fields["grant"] = vars(grant) | {
+        fields["grant"] = _texts(grant) | {
             "session": _plain(grant.session),
             "dns": [str(each) for each in grant.dns],
             "classes": [each.hex() for each in grant.classes],
@@ -155,6 +178,15 @@ def _dump(value: Stored | Record) -> str:
         fields["usage"] = vars(value.usage)
         fields["classes"] = [each.hex() for each in value.classes]
     return _encode(fields)
+
+
+def _texts(value: Stored | Record | Grant) -> dict[str, Any]:
+    """Its fields, with identities as hexadecimal digits."""
+    return {name: each.hex() if name in _IDENTITIES else each for name, each in vars(value).items()}
+
+
+def _identities(values: dict[str, Any]) -> dict[str, bytes]:
+    return {name: bytes.fromhex(values[name]) for name in _IDENTITIES if name in values}
 
 
 @lru_cache(maxsize=4096)
@@ -190,9 +222,11 @@ def _stored(values: dict[str, Any]) -> Stored:
     return Stored(
         **{
             **values,
+            **_identities(values),
             "grant": Grant(
                 **{
                     **grant,
+                    **_identities(grant),
                     "session": _session(grant["session"]),
                     "dns": tuple(IPv4Address(each) for each in grant["dns"]),
                     "classes": tuple(bytes.fromhex(each) for each in grant["classes"]),
@@ -214,6 +248,7 @@ def _record(values: dict[str, Any]) -> Record:
     return Record(
         **{
             **values,
+            **_identities(values),
             "kind": Kind(values["kind"]),
             "session": _session(values["session"]),
             "usage": Usage(**values["usage"]),

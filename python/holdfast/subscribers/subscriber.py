@@ -30,8 +30,9 @@ class Timer(Protocol):
 class Account:
     """The credentials and the wishes of a subscriber. ``pap``: insists on PAP. ``max_payload`` above 1492 asks for it by RFC 4638.
 
-    ``redial_s``: the time after a lost session until it dials again; None never. ``keepalive_s``: seconds between LCP Echo-Requests
-    while LCP is open, None for none; when ``keepalive_failures`` in a row are not answered, the session is lost.
+    Credentials that are not UTF-8 have surrogates for such bytes, as words of a command line do (PEP 383). ``redial_s``: the time
+    after a lost session until it dials again; None never. ``keepalive_s``: seconds between LCP Echo-Requests while LCP is open,
+    None for none; when ``keepalive_failures`` in a row are not answered, the session is lost.
     """
 
     user: str
@@ -411,15 +412,20 @@ class Subscriber:
             self._whole()
 
     def _pap(self) -> None:
-        user, password = self.account.user.encode(), self.account.password.encode()
+        user, password = (
+            self.account.user.encode(errors="surrogateescape"),
+            self.account.password.encode(errors="surrogateescape"),
+        )
         body = bytes((len(user),)) + user + bytes((len(password),)) + password
         self._control(_PAP, 1, 1, body)
 
     def _chap(self, code: int, number: int, body: bytes) -> None:
         if code == 1 and body and self.state == "login":
             challenge = body[1 : 1 + body[0]]
-            digest = hashlib.md5(bytes((number,)) + self.account.password.encode() + challenge).digest()
-            self._control(_CHAP, 2, number, b"\x10" + digest + self.account.user.encode())
+            digest = hashlib.md5(
+                bytes((number,)) + self.account.password.encode(errors="surrogateescape") + challenge
+            ).digest()
+            self._control(_CHAP, 2, number, b"\x10" + digest + self.account.user.encode(errors="surrogateescape"))
         elif code in (3, 4):
             self._logged_in(code == 3, body)
 

@@ -55,7 +55,7 @@ def stored(number: int) -> tuple[Stored, Session]:
         delegated=IPv6Network((0x20010DB8_8000 << 80 | number << 72, 56)),
     )
     interface = b"\x02\0" + mac
-    kept = Stored(Grant("alice", whole, ()), f"{number:x}", 0.0, True, interface, True, False, whole.peer_mru)
+    kept = Stored(Grant(b"alice", whole, ()), f"{number:x}", 0.0, True, interface, True, False, whole.peer_mru)
     return kept, replace(whole, ipv6_interface=ipv6.link_local(interface))
 
 

@@ -105,7 +105,7 @@ def test_a_session_is_confirmed_to_who_brings_the_cookie() -> None:
     access = "0105 0012 00000de9 01 05 6473 6c2d31 02 05 6c 6f 6f 70 31"
     request = ac.request(padr(cookie, f"0103 0001 55 0120 0002 05dc {access}"), LINE, 105.0)
     assert isinstance(request, pppoe.SetupRequest)
-    assert (request.circuit_id, request.remote_id, request.max_payload) == ("dsl-1", "loop1", 1500)
+    assert (request.circuit_id, request.remote_id, request.max_payload) == (b"dsl-1", b"loop1", 1500)
     confirmation = ac.confirm(request, 0x1234)
     assert confirmation[15:18] == bytes.fromhex("65 12 34")
     assert tags(confirmation) == [(0x0101, b""), (0x0103, b"\x55"), (0x0120, b"\x05\xdc")]

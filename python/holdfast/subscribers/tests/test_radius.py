@@ -20,57 +20,19 @@ from holdfast.subscribers.plane import Line, Rates, Session, Usage
 from holdfast.subscribers.radius import RadiusClient
 from holdfast.subscribers.store import SqliteStore
 from holdfast.subscribers.subscriber import Account, Subscriber
+from holdfast.subscribers.tests.radius_server import (
+    SECRET,
+    Attributes,
+    Server,
+    authorization_request,
+    decode,
+    signed,
+    vendor,
+)
 from holdfast.subscribers.tests.worlds import MemoryPlane, VirtualClock, configuration, seeded
 
-SECRET = "xyzzy5461"
 LINE = Line(3, 200, 17)
 MAC = bytes.fromhex("020000000102")
-
-Attributes = list[tuple[int, bytes]]
-
-
-def encode(attributes: Attributes) -> bytes:
-    return b"".join(bytes((kind, len(value) + 2)) + value for kind, value in attributes)
-
-
-def decode(packet: bytes) -> Attributes:
-    found, at = [], 20
-    assert struct.unpack("!H", packet[2:4])[0] == len(packet)
-    while at < len(packet):
-        found.append((packet[at], packet[at + 2 : at + packet[at + 1]]))
-        at += packet[at + 1]
-    return found
-
-
-def vendor(number: int, kind: int, value: bytes) -> tuple[int, bytes]:
-    return 26, struct.pack("!IBB", number, kind, len(value) + 2) + value
-
-
-def signed(
-    request: bytes, code: int, attributes: Attributes, secret: bytes = SECRET.encode(), sign: bool = True
-) -> bytes:
-    """An answer (RFC 2865, section 3), with a Message-Authenticator (RFC 2869, section 5.14) in front."""
-    if sign:
-        attributes = [(80, bytes(16)), *attributes]
-    body = encode(attributes)
-    head = struct.pack("!BBH", code, request[1], 20 + len(body))
-    if sign:
-        over = bytes(16) if code == 5 else request[4:20]
-        body = body[:2] + hmac.digest(secret, head + over + body, "md5") + body[18:]
-    return head + hashlib.md5(head + request[4:20] + body + secret).digest() + body
-
-
-class Server:
-    """A server as a function; ``alive`` says whether it answers."""
-
-    def __init__(self) -> None:
-        self.alive = True
-        self.seen: list[bytes] = []
-        self.reply: Callable[[bytes], bytes | None] = lambda request: signed(request, 2 if request[0] == 1 else 5, [])
-
-    def __call__(self, request: bytes) -> bytes | None:
-        self.seen.append(request)
-        return self.reply(request) if self.alive else None
 
 
 class World:
@@ -102,7 +64,7 @@ class World:
 
     def ask(self, credentials: Credentials | None = None) -> None:
         credentials = credentials or Credentials(b"nemo", password=b"arctangent")
-        question = Question(credentials, 7, "abc", LINE, MAC, "dsl-1", "home", "internet")
+        question = Question(credentials, 7, "abc", LINE, MAC, b"dsl-1", b"home", b"internet")
         self.client.authenticate(question, self.verdicts.append)
 
     def record(self, kind: Kind, **values: object) -> Record:
@@ -115,7 +77,7 @@ class World:
             ipv6_prefix=IPv6Network("2001:db8:1::/64"),
             delegated=IPv6Network("2001:db8:8000::/56"),
         )
-        return Record(kind, "abc", "nemo", session, int(1000 + self.clock.now()), **values)  # type: ignore[arg-type]
+        return Record(kind, "abc", b"nemo", session, int(1000 + self.clock.now()), **values)  # type: ignore[arg-type]
 
 
 def test_a_password_is_hidden_as_in_the_rfcs_example() -> None:
@@ -334,16 +296,12 @@ class Online:
     def authenticate(self, question: Question, answer: Callable[[Verdict], None]) -> None:
         answer(Verdict(True))
 
-    def request(self, code: int, attributes: Attributes, sign: bool = True, secret: bytes = SECRET.encode()) -> bytes:
+    def request(self, code: int, attributes: Attributes, **how: object) -> bytes:
         self.identifier += 1
-        body = encode([*([(80, bytes(16))] if sign else []), *attributes])
-        head = struct.pack("!BBH", code, self.identifier, 20 + len(body))
-        if sign:
-            body = body[:2] + hmac.digest(secret, head + bytes(16) + body, "md5") + body[18:]
-        return head + hashlib.md5(head + bytes(16) + body + secret).digest() + body
+        return authorization_request(code, self.identifier, attributes, **how)  # type: ignore[arg-type]
 
     def ask(self, code: int, attributes: Attributes, **how: object) -> tuple[int, Attributes] | None:
-        request = self.request(code, attributes, **how)  # type: ignore[arg-type]
+        request = self.request(code, attributes, **how)
         answer = self.server.received(IPv4Address("127.0.0.9"), 1, request, self.clock.now())
         if answer is None:
             return None
