@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import math
+import unicodedata
 from bisect import bisect, insort
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -49,6 +50,11 @@ def great_circle_km(a: Position, b: Position) -> float:
         math.sin((lat_b - lat_a) / 2) ** 2 + math.cos(lat_a) * math.cos(lat_b) * math.sin((lon_b - lon_a) / 2) ** 2
     )
     return 2 * EARTH_RADIUS_KM * math.asin(math.sqrt(min(1.0, haversine)))
+
+
+def is_letter(character: str) -> bool:
+    """Whether a character can stand in the name of a node: a letter or digit of any script, or a mark on one (a vowel sign)."""
+    return character.isalnum() or unicodedata.category(character)[0] == "M"
 
 
 class Host(Parameters):
@@ -193,7 +199,7 @@ class Topology:
         self._subnets: list[_Subnet] = []
 
     def _new_name(self, name: str) -> None:
-        if not name or not all(c.isalnum() or c in "_." for c in name):
+        if not name or not all(is_letter(c) or c in "_." for c in name):
             raise TopologyError(f"node name {name!r}: use letters, digits, '_' and '.'")
         if name in self.hosts or name in self.switches:
             raise TopologyError(f"node {name!r} is declared twice")
@@ -419,6 +425,24 @@ class Topology:
         groups = [sorted(group, key=order.__getitem__) for group in nx.connected_components(self.graph)]
         return sorted(groups, key=lambda group: (-len(group), order[group[0]]))
 
+    def largest_part(self) -> Topology:
+        """Returns the largest of :meth:`parts` with its hosts, by the same names, addresses and ports."""
+        kept = set(self.parts()[0]) if self.switches else set()
+        part = Topology(self.name)
+        for name, host in self.hosts.items():
+            if self.attachment(name).switch in kept:
+                address, ipv6 = str(host.address), None if host.ipv6 is None else str(host.ipv6)
+                part.add_host(name, address, ipv6=ipv6, position=host.position)
+                kept.add(name)
+        for name, switch in self.switches.items():
+            if name in kept:
+                part.add_switch(name, **_given(switch, {"name", "index"}))
+        for link in self.links:
+            if link.a in kept:
+                part.add_link(**_given(link))
+        part.packet_generators = [each for each in self.packet_generators if each.switch in kept]
+        return part
+
     def check(self) -> None:
         """Raises if a host has no link, or if there are two hosts that no path connects."""
         part_of = {switch: i for i, part in enumerate(self.parts()) for switch in part}
@@ -437,11 +461,11 @@ class Topology:
 
         return yaml_file.read(Path(path))
 
-    def to_yaml(self) -> str:
-        """The same topology as the text of a YAML file."""
+    def to_yaml(self, *, ascii_only: bool = False) -> str:
+        """The same topology as the text of a YAML file, of ASCII characters alone if that is asked for."""
         from holdfast.topologies import yaml_file
 
-        return yaml_file.write(self)
+        return yaml_file.write(self, ascii_only=ascii_only)
 
     @classmethod
     def from_graphml(
@@ -465,6 +489,11 @@ class Topology:
             default_delay_ms=default_delay_ms,
             host_link=host_link,
         )
+
+
+def _given(model: BaseModel, without: set[str] = frozenset()) -> dict[str, Any]:  # type: ignore[assignment]
+    """Returns the fields of a model that were given, but for some."""
+    return {name: getattr(model, name) for name in model.model_fields_set - without}
 
 
 def _unusable(host: Host) -> str | None:

@@ -606,7 +606,7 @@ def test_interrupted_it_goes_on(square: Path, tmp_path: Path) -> None:
 WRONG_TOPOLOGIES = {
     "disconnected": (
         {"t.yaml": "hosts: [h1, h2]\nswitches: [s1, s2]\nlinks:\n  - {a: h1, b: s1}\n  - {a: h2, b: s2}\n"},
-        "t.yaml: there is no path between hosts 'h1' (at 's1') and 'h2' (at 's2')",
+        "t.yaml: there is no path between hosts 'h1' (at 's1') and 'h2' (at 's2'); --largest compares the largest part",
     ),
     "duplicate": (
         {"t.yaml": "hosts: [h1, h2]\nswitches: [s1, s1]\n"},

@@ -45,6 +45,13 @@ class Scenario(StrEnum):
 FIRST_LINKS = 40
 """The number of links of a large topology that a terminal shows."""
 
+LargestOption = Annotated[
+    bool,
+    typer.Option(
+        "--largest", help="Of a topology that is not connected take the largest part, and say what is left out."
+    ),
+]
+
 TelemetryOption = Annotated[
     Telemetry | None,
     typer.Option(
@@ -117,6 +124,7 @@ def topology(
     ],
     as_yaml: Annotated[bool, typer.Option("--yaml", help="Write the topology as YAML to standard output.")] = False,
     draw: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the topology (.svg or .png).")] = None,
+    largest: LargestOption = False,
     every_link: Annotated[
         bool, typer.Option("--all", help=f"Show every link on a terminal, instead of the first {FIRST_LINKS}.")
     ] = False,
@@ -126,7 +134,7 @@ def topology(
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", TopologyWarning)
-        loaded = topologies.load(spec)
+        loaded = topologies.load(spec, largest=largest)
     for warning in caught:
         say("warning", warning.message)
     if draw is not None:
@@ -135,7 +143,7 @@ def topology(
         plots.draw_topology(loaded, draw)
         errors.print(f"drawn in {draw}", markup=False, highlight=False, soft_wrap=True)
     if as_yaml:
-        sys.stdout.write(loaded.to_yaml())
+        sys.stdout.write(loaded.to_yaml(ascii_only=sys.stdout.encoding.lower() not in ("utf-8", "utf8")))
     elif draw is None:
         most = None if every_link or not sys.stdout.isatty() else FIRST_LINKS
         sys.stdout.writelines(f"{printable(line)}\n" for line in topologies.listing(loaded, most))
@@ -234,6 +242,7 @@ def compare(
             "balancer, auth, controller, radius, access, or all of them in turn.",
         ),
     ] = "all",
+    largest: LargestOption = False,
     traffic: Annotated[
         str | None,
         typer.Option(
@@ -341,7 +350,13 @@ def compare(
     if scenario is not None:
         scenarios.check_alone(
             scenario.value,
-            {"TOPOLOGY": topology, "--live": live or None, "--traffic": traffic, "--telemetry": telemetry},
+            {
+                "TOPOLOGY": topology,
+                "--live": live or None,
+                "--largest": largest or None,
+                "--traffic": traffic,
+                "--telemetry": telemetry,
+            },
         )
         _compare_gateways(fail, given, range(1, seeds + 1), out, processes, executor, times, crowd)
         return
@@ -355,6 +370,7 @@ def compare(
     built = scenarios.build(
         topology,
         fail=fail,
+        largest=largest,
         traffic=scenarios.MULTICAST if traffic == scenarios.MULTICAST else file,
         executor=executor.value,
         when=times,

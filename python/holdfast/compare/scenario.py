@@ -20,7 +20,7 @@ from pydantic import Field, ValidationError
 from holdfast import topologies, whole_files, yaml_model
 from holdfast.compare import multicast_traffic, traffic_file
 from holdfast.compare.traffic_file import TrafficFile
-from holdfast.errors import ScenarioError, TopologyWarning, first_mistake
+from holdfast.errors import ScenarioError, TopologyError, TopologyWarning, first_mistake
 from holdfast.link import trace_digests
 from holdfast.parameters import Checked
 from holdfast.topology import Topology
@@ -169,6 +169,7 @@ def build(
     spec: str,
     *,
     fail: str,
+    largest: bool = False,
     traffic: Path | Literal["multicast"] | None = None,
     executor: Literal["jit", "interpreter"] = "jit",
     when: Mapping[str, float | None] | None = None,
@@ -177,13 +178,17 @@ def build(
 ) -> Scenario:
     """A scenario from what the user writes; anything wrong is one sentence.
 
-    ``traffic``: a file, or the default one, of pairs or of multicast. ``when`` are fields of :class:`Times`.
+    ``largest``: of a topology that is not connected the largest part alone. ``traffic``: a file, or the default one, of pairs or
+    of multicast. ``when`` are fields of :class:`Times`.
     """
     check_telemetry(telemetry=telemetry, live=live)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", TopologyWarning)
-        topology = topologies.load(spec)
-    topology.check()
+        topology = topologies.load(spec, largest=largest)
+    try:
+        topology.check()
+    except TopologyError as error:
+        raise ScenarioError(f"{spec}: {error}; --largest compares the largest part") from None
     if len(topology.hosts) < 2:
         raise ScenarioError(f"{spec}: there are too few hosts ({len(topology.hosts)}); traffic needs two")
     failures, through = _failures(topology, fail)

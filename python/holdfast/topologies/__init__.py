@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,9 +15,10 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from holdfast.errors import TopologyError
+from holdfast.errors import TopologyError, TopologyWarning
 from holdfast.link import describe_loss, describe_queue
 from holdfast.topologies.backbones import abilene, nsfnet
+from holdfast.topologies.graphml import named
 from holdfast.topologies.random_graphs import erdos_renyi, waxman
 from holdfast.topologies.regular import fat_tree, grid, line, mesh, ring, star
 from holdfast.topology import Host, Link, Topology
@@ -82,11 +84,22 @@ def _number(text: str, key: str, value: str, annotation: str) -> int | float:
     raise TopologyError(f"{text}: {key} is {value!r}; a {'' if annotation == 'float' else 'whole '}number is expected")
 
 
-def load(text: str, **parameters: Any) -> Topology:
+def load(text: str, *, largest: bool = False, **parameters: Any) -> Topology:
     """A topology from a name (:func:`by_name`) or a file: ``.yaml``, ``.yml`` or ``.graphml``.
 
+    ``largest``: of one that is not connected only the largest part, with a warning that says what is left out.
     ``parameters`` are those of :meth:`holdfast.topology.Topology.from_graphml`, and only for such files.
     """
+    loaded = _load(text, parameters)
+    if not largest or len(parts := loaded.parts()) < 2:
+        return loaded
+    apart = [name for part in parts[1:] for name in part]
+    taken = f"{len(parts[0])} of {len(loaded.switches)} switches"
+    warnings.warn(f"{text}: only the largest part, {taken}; without {named(apart)}", TopologyWarning, stacklevel=2)
+    return loaded.largest_part()
+
+
+def _load(text: str, parameters: Mapping[str, Any]) -> Topology:
     suffix = Path(text).suffix.lower()
     if suffix == ".graphml":
         return Topology.from_graphml(text, **parameters)

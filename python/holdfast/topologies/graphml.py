@@ -1,13 +1,16 @@
-"""Reads GraphML files in the format of the Internet Topology Zoo as topologies.
+"""Makes topologies of GraphML files in the format of the Internet Topology Zoo.
 
-Every node of the graph becomes a switch, named after its label: letters and digits are kept, everything else becomes one ``_``,
-and a name that is taken gets a number. Every edge becomes a link, parallel ones too; of a directed graph an edge and one back
-are one link. Edges from a node to itself are left out with a warning. Of the data in the file these are used:
+:mod:`holdfast.topologies.graphml_document` reads the file, and says what of it is left out. Every node becomes a switch, named
+after its label, or its identifier if it has none: letters, marks and digits of any script are kept, everything else becomes one
+``_``, and a name that is taken gets a number. Every edge becomes a link, parallel ones too; a directed edge and one back are one
+link. Edges from a node to itself are left out with a warning. Of the data in the file these are used:
 
 - ``Latitude`` and ``Longitude`` of nodes: their positions, and the links' delays, as the great circle at two thirds of the speed
   of light, as if fibre went straight. A link with an end somewhere unknown gets ``default_delay_ms``, with a warning.
-- ``LinkSpeedRaw`` of edges, in bits per second: the link's rate. Otherwise ``default_rate_bps``; a given ``rate_bps`` overrides
-  both.
+- ``LinkSpeedRaw`` of edges, in bits per second: the link's rate; or else ``LinkSpeed`` with ``LinkSpeedUnits``; or else a rate in
+  ``LinkLabel`` (:mod:`holdfast.topologies.link_rates`). Otherwise ``default_rate_bps``, with a warning; a given ``rate_bps``
+  overrides all.
+- ``Network`` or ``label`` of the graph: the topology's name, or else the file's.
 
 With ``hosts`` each switch gets one host, ``h1`` and so on in the order of the file. Data of the file about time, provenance or the
 roles of nodes are not looked at.
@@ -15,22 +18,29 @@ roles of nodes are not looked at.
 
 from __future__ import annotations
 
-import math
 import unicodedata
 import warnings
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from io import BytesIO
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import ParseError
-
-import networkx as nx
 
 from holdfast.errors import TopologyError, TopologyWarning
-from holdfast.regular_files import MOST_TEXT_BYTES, read_regular
+from holdfast.topologies import graphml_document, link_rates
+from holdfast.topologies.graphml_document import Edge, Element, counted
 from holdfast.topologies.hosts import add_host_at
-from holdfast.topology import Position, Topology, great_circle_km, propagation_delay_ms
+from holdfast.topology import Position, Topology, great_circle_km, is_letter, propagation_delay_ms
+
+MOST_NAMED = 8
+"""Of nodes or links that a warning is about, so many are named."""
+
+_SOURCES: tuple[tuple[str, Callable[[Mapping[str, str]], float | None]], ...] = (
+    ("LinkSpeedRaw", link_rates.raw_bps),
+    ("LinkSpeed", link_rates.speed_bps),
+    ("LinkLabel", lambda data: link_rates.label_bps(data.get("LinkLabel", ""))),
+)
+"""Where the rate of an edge can stand, the best first."""
 
 
 def read(
@@ -43,122 +53,177 @@ def read(
     host_link: Mapping[str, Any],
 ) -> Topology:
     """Reads a file; see :meth:`holdfast.topology.Topology.from_graphml`."""
-    graph = _parse(path)
-    topology = Topology(_graph_name(graph, path))
-    names: dict[Any, str] = {}
+    document = graphml_document.read(path)
+    found = _Reading(_graph_name(document.graph, path), rate_bps, default_rate_bps, default_delay_ms)
+    topology = found.topology
     try:
-        for node, data in graph.nodes(data=True):
-            names[node] = _legal_name(data.get("label") or str(node), topology)
-            topology.add_switch(names[node], position=_position(path, names[node], data))
-        unplaced = _add_links(topology, graph, names, path, rate_bps, default_rate_bps, default_delay_ms)
+        found.add_switches(document.nodes)
+        found.add_links(document.edges)
         if hosts:
             for switch in list(topology.switches):
                 add_host_at(topology, switch, **host_link)
     except TopologyError as error:
         raise TopologyError(f"{path}: {error}") from None
-    if unplaced:
-        links = "1 link has" if unplaced == 1 else f"{unplaced} links have"
-        _warn(f"{path}: {links} an end without coordinates; delay there is {default_delay_ms:g} ms")
-    if len(parts := topology.parts()) > 1:
-        apart = ", ".join(name for part in parts[1:] for name in part)
-        _warn(f"{path}: no path leads from {parts[0][0]} to {apart}")
+    for remark in (*document.remarks, *found.remarks()):
+        warnings.warn(f"{path}: {remark}", TopologyWarning, stacklevel=3)
     return topology
 
 
-def _warn(text: str) -> None:
-    warnings.warn(text, TopologyWarning, stacklevel=4)
+def named(names: Sequence[str]) -> str:
+    """The first names, and the number of the others."""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
 
 
-def _parse(path: Path) -> nx.MultiGraph[Any]:
-    content = read_regular(path, MOST_TEXT_BYTES, TopologyError)
-    try:
-        graph: Any = nx.read_graphml(BytesIO(content), force_multigraph=True)
-    except ParseError as error:
-        raise TopologyError(f"{path}:{error.position[0]}: not XML: {error}") from None
-    except (nx.NetworkXError, KeyError, ValueError, TypeError, AttributeError) as error:
-        raise TopologyError(f"{path}: not a graph in GraphML: {error}") from None
-    if graph.number_of_nodes() == 0:
-        raise TopologyError(f"{path}: the graph has no nodes")
-    multigraph: nx.MultiGraph[Any] = graph
-    return multigraph
+def _graph_name(graph: Element, path: Path) -> str:
+    return (graph.data.get("Network") or graph.data.get("label") or "").strip() or path.stem
 
 
-def _edges(graph: nx.MultiGraph[Any]) -> Iterator[tuple[Any, Any, Mapping[str, Any]]]:
-    """The edges; those of a directed graph without the ones that lead back."""
-    waiting: Counter[tuple[Any, Any]] = Counter()
-    for source, target, data in graph.edges(data=True):
-        if graph.is_directed() and waiting[target, source]:
-            waiting[target, source] -= 1
+@dataclass
+class _Reading:
+    """A topology in the making, with what was assumed."""
+
+    name: str
+    rate_bps: int | None
+    default_rate_bps: int
+    default_delay_ms: float
+    switch: dict[str, str] = field(default_factory=dict)
+    """The switch of each node's identifier."""
+    unlabelled: list[str] = field(default_factory=list)
+    doubled: list[str] = field(default_factory=list)
+    loops: list[str] = field(default_factory=list)
+    back: int = 0
+    one_way: int = 0
+    unplaced: int = 0
+    rates: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    """The links, by index, whose rate is from each place."""
+    contradicted: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.topology = Topology(self.name)
+        self._numbers: Counter[str] = Counter()
+        self.links = 0
+
+    def add_switches(self, nodes: Sequence[Element]) -> None:
+        """Adds a switch for each node."""
+        for node in nodes:
+            label = node.data.get("label", "").strip()
+            name = self._legal_name(label or node.id)
+            self.switch[node.id] = name
+            if not label:
+                self.unlabelled.append(name)
+            self.topology.add_switch(name, position=_position(name, node.data))
+
+    def _legal_name(self, label: str) -> str:
+        """Returns ``São_Paulo_BR`` for ``São Paulo (BR)``; names that hosts get are not given away."""
+        plain = "".join(c for c in unicodedata.normalize("NFC", label) if unicodedata.category(c) != "Cf")
+        words = "".join(c if is_letter(c) else " " for c in plain).split()
+        name = "_".join(words) or f"s{len(self.topology.switches) + 1}"
+        if name[0] == "h" and name[1:].isdecimal():
+            name = f"s_{name}"
+        if name not in self.topology.switches:
+            return name
+        number = max(2, self._numbers[name])
+        while f"{name}_{number}" in self.topology.switches:
+            number += 1
+        self._numbers[name] = number + 1
+        self.doubled.append(f"{name}_{number}")
+        return self.doubled[-1]
+
+    def add_links(self, edges: Sequence[Edge]) -> None:
+        """Adds a link for each edge; a directed edge and the next one back share one."""
+        waiting: defaultdict[tuple[str, str], list[tuple[Edge, list[Edge]]]] = defaultdict(list)
+        links: list[tuple[Edge, list[Edge]]] = []
+        for edge in edges:
+            if edge.source == edge.target:
+                self.loops.append(self.switch[edge.source])
+                continue
+            if edge.directed and (there := waiting[edge.target, edge.source]):
+                there.pop(0)[1].append(edge)
+                self.back += 1
+                continue
+            link: tuple[Edge, list[Edge]] = (edge, [])
+            links.append(link)
+            if edge.directed:
+                waiting[edge.source, edge.target].append(link)
+        self.one_way = sum(len(left) for left in waiting.values())
+        for edge, back in links:
+            self._add_link(edge, back)
+        self.links = len(self.topology.links)
+
+    def _add_link(self, edge: Edge, back: Sequence[Edge]) -> None:
+        a, b = self.switch[edge.source], self.switch[edge.target]
+        ends = self.topology.switches[a].position, self.topology.switches[b].position
+        if ends[0] is None or ends[1] is None:
+            self.unplaced += 1
+            delay_ms = self.default_delay_ms
         else:
-            waiting[source, target] += 1
-            yield source, target, data
+            delay_ms = propagation_delay_ms(great_circle_km(ends[0], ends[1]))
+        rate = self._rate_bps(edge, f"{a}-{b}")
+        reverse = {}
+        for other in back:
+            if (there := self._rate_bps(other, f"{b}-{a}", known=rate)) != rate:
+                reverse = {"reverse": {"rate_bps": there}}
+        self.topology.add_link(a, b, rate_bps=rate, delay_ms=delay_ms, **reverse)
+
+    def _rate_bps(self, edge: Edge, name: str, known: int | None = None) -> int:
+        """Returns the rate of the link that is added next. ``known``: what an edge back has if nothing is said of it."""
+        if self.rate_bps:
+            return self.rate_bps
+        try:
+            rates = [(source, rate(edge.data)) for source, rate in _SOURCES]
+        except TopologyError as error:
+            raise TopologyError(f"link {name}: {error}") from None
+        told = [(source, bps) for source, bps in rates if bps is not None]
+        link = len(self.topology.links)
+        if len(told) > 1 and max(told[0][1], told[1][1]) > min(told[0][1], told[1][1]) * (1 + link_rates.AGREE):
+            self.contradicted.append(link)
+        source, bps = told[0] if told else ("", known or self.default_rate_bps)
+        if told or known is None:
+            self.rates[source].append(link)
+        return round(bps)
+
+    def remarks(self) -> list[str]:
+        """What was assumed, one sentence each."""
+        topology, found = self.topology, []
+        if self.unlabelled:
+            found.append(f"{counted(len(self.unlabelled), 'node')} without a label: {named(self.unlabelled)}")
+        if self.doubled:
+            found.append(f"names that are taken get a number: {named(self.doubled)}")
+        for name, number in Counter(self.loops).items():
+            edges = "the edge from {0} to itself is" if number == 1 else "{1} edges from {0} to itself are"
+            found.append(f"{edges.format(name, number)} left out")
+        if self.back:
+            found.append(f"{counted(self.back, 'edge')} back: each is the other way of a link")
+        if self.one_way:
+            found.append(f"{counted(self.one_way, 'edge')} of one direction alone: the links carry both ways")
+        if self.unplaced:
+            have = "1 link has" if self.unplaced == 1 else f"{self.unplaced} links have"
+            found.append(f"{have} an end without coordinates; delay there is {self.default_delay_ms:g} ms")
+        names = topology.link_names() if self.rates else []
+        if assumed := self.rates.get(""):
+            have = f"{len(assumed)} of {counted(self.links, 'link')} {'has' if len(assumed) == 1 else 'have'}"
+            rate = f"{self.default_rate_bps / 1e9:g} Gb/s"
+            found.append(f"{have} no rate in the file, and {rate} here: {named([names[i] for i in assumed])}")
+        if labelled := self.rates.get("LinkLabel"):
+            which = named([names[i] for i in dict.fromkeys(labelled)])
+            found.append(f"{counted(len(labelled), 'rate')} from the text of LinkLabel: {which}")
+        if self.contradicted:
+            which = named([names[i] for i in self.contradicted])
+            found.append(f"LinkSpeedRaw, LinkSpeed and LinkLabel say different rates, and the first counts: {which}")
+        if len(parts := topology.parts()) > 1:
+            apart = [name for part in parts[1:] for name in part]
+            found.append(f"no path leads from {parts[0][0]} to {named(apart)} (--largest leaves them out)")
+        return found
 
 
-def _graph_name(graph: nx.MultiGraph[Any], path: Path) -> str:
-    return str(graph.graph.get("Network") or graph.graph.get("label") or path.stem)
-
-
-def _legal_name(label: str, topology: Topology) -> str:
-    """``São Paulo (BR)`` is ``Sao_Paulo_BR``; names that hosts get are not given away."""
-    plain = unicodedata.normalize("NFKD", label).encode("ascii", "ignore").decode()
-    words = "".join(c if c.isalnum() else " " for c in plain).split()
-    name = "_".join(words) or f"s{len(topology.switches) + 1}"
-    if name[0] == "h" and name[1:].isdecimal():
-        name = f"s_{name}"
-    if name not in topology.switches:
-        return name
-    number = 2
-    while f"{name}_{number}" in topology.switches:
-        number += 1
-    return f"{name}_{number}"
-
-
-def _position(path: Path, name: str, data: Mapping[str, Any]) -> Position | None:
-    try:
-        longitude, latitude = float(data["Longitude"]), float(data["Latitude"])
-    except KeyError:
+def _position(name: str, data: Mapping[str, str]) -> Position | None:
+    texts = [data.get(key, "").strip() for key in ("Longitude", "Latitude")]
+    if not all(texts):
         return None
-    except (TypeError, ValueError):
-        raise TopologyError(f"node {name!r}: Latitude and Longitude are not numbers") from None
+    longitude, latitude = (link_rates.number(text) for text in texts)
+    if longitude is None or latitude is None:
+        raise TopologyError(f"node {name!r}: Latitude and Longitude are not numbers")
     if not (-180 <= longitude <= 180 and -90 <= latitude <= 90):
         raise TopologyError(f"node {name!r}: latitude {latitude:g}, longitude {longitude:g} is not a place on Earth")
     return longitude, latitude
-
-
-def _rate_bps(data: Mapping[str, Any], edge: str) -> int | None:
-    if "LinkSpeedRaw" not in data:
-        return None
-    try:
-        rate = float(data["LinkSpeedRaw"])
-    except (TypeError, ValueError):
-        rate = math.nan
-    if not 1 <= rate < math.inf:
-        raise TopologyError(f"link {edge}: LinkSpeedRaw {data['LinkSpeedRaw']!r} is not a rate in bits per second")
-    return round(rate)
-
-
-def _add_links(
-    topology: Topology,
-    graph: nx.MultiGraph[Any],
-    names: Mapping[Any, str],
-    path: Path,
-    rate_bps: int | None,
-    default_rate_bps: int,
-    default_delay_ms: float,
-) -> int:
-    """Adds the links; returns how many have a delay that is not from coordinates."""
-    unplaced = 0
-    for source, target, data in _edges(graph):
-        a, b = names[source], names[target]
-        if a == b:
-            _warn(f"{path}: the edge from {a} to itself is left out")
-            continue
-        ends = topology.switches[a].position, topology.switches[b].position
-        if ends[0] is None or ends[1] is None:
-            unplaced += 1
-            delay_ms = default_delay_ms
-        else:
-            delay_ms = propagation_delay_ms(great_circle_km(ends[0], ends[1]))
-        rate = rate_bps or _rate_bps(data, f"{a}-{b}") or default_rate_bps
-        topology.add_link(a, b, rate_bps=rate, delay_ms=delay_ms)
-    return unplaced

@@ -22,6 +22,7 @@ The fields of links and packet generators are those of :class:`holdfast.topology
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ import yaml
 from pydantic import BaseModel
 from yaml.constructor import SafeConstructor
 
-from holdfast.errors import TopologyError
+from holdfast.errors import TopologyError, TopologyWarning
 from holdfast.regular_files import MOST_TEXT_BYTES, read_regular
 from holdfast.topology import Link, Topology
 from holdfast.yaml_model import compose, reading
@@ -79,7 +80,7 @@ class Node:
 
 
 def read(path: Path) -> Topology:
-    """Reads a topology file and those that it includes, and checks that hosts can reach each other."""
+    """Reads a topology file and those that it includes. Every host needs a link; it warns of hosts that cannot reach each other."""
     topology = Topology(path.stem)
     files = _Files()
     root = files.parse(path)
@@ -87,9 +88,14 @@ def read(path: Path) -> Topology:
     if "name" in root:
         topology.name = root["name"].expect(str, "a name")
     try:
-        topology.check()
+        for host in topology.hosts:
+            topology.attachment(host)
     except TopologyError as error:
         raise TopologyError(f"{path}: {error}") from None
+    try:
+        topology.check()
+    except TopologyError as error:
+        warnings.warn(f"{path}: {error}", TopologyWarning, stacklevel=3)
     return topology
 
 
@@ -234,8 +240,11 @@ def _add_each(node: Node | None, what: str, needed: tuple[str, ...], add: Callab
             add(fields)
 
 
-def write(topology: Topology) -> str:
-    """The text of a file that reads as the same topology. Values that are defaults are left out."""
+def write(topology: Topology, *, ascii_only: bool = False) -> str:
+    """The text of a file that reads as the same topology. Values that are defaults are left out.
+
+    ``ascii_only``: with escapes for all other characters, for an output that could not write them.
+    """
     hosts = {name: _options(host, {"name", "index"}) or None for name, host in topology.hosts.items()}
     switches = {name: _options(switch, {"name", "index"}) or None for name, switch in topology.switches.items()}
     document: dict[str, Any] = {"name": topology.name}
@@ -247,7 +256,13 @@ def write(topology: Topology) -> str:
         document["packet_generators"] = [
             {**_options(generator, set()), "packet": generator.packet.hex()} for generator in topology.packet_generators
         ]
-    text: str = yaml.dump(document, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=120)
+    form: dict[str, Any] = {
+        "sort_keys": False,
+        "default_flow_style": None,
+        "width": 120,
+        "allow_unicode": not ascii_only,
+    }
+    text: str = yaml.dump(document, Dumper=_Dumper, **form)
     return text
 
 
