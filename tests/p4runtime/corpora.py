@@ -5,9 +5,9 @@ by SetForwardingPipelineConfig, gives the same config back, and answers a read o
 
     python tests/p4runtime/corpora.py [--reasons] [NAME=]DIRECTORY...
 
-A program is a file that instantiates the main package of v1model or PSA, itself or in a file that it includes, and that no other file
-includes. It should compile if no directory of its path is one for programs with errors, or for what another compiler printed. Included files are looked for beside it, in
-the directories above it, and in any ``include`` directory of the collection.
+A program is a file that instantiates the main package of v1model or PSA, itself or in a file that it includes, and that no
+other file includes. It should compile if no directory of its path is one for programs with errors, or for what another compiler
+printed. Included files are looked for beside it, in the directories above it, and in any ``include`` directory of the collection.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def examine(path: Path, root: Path, includes: Sequence[Path], should_compile: bo
     # Not the directory itself: a program may have the name of an architecture that it includes.
     above = [parent for parent in path.parent.parents if parent == root or root in parent.parents]
     try:
-        program = _core.Program.compile(str(path), include_dirs=[*above, *includes])
+        program = _core.Program.compile(str(path), include_dirs=[str(directory) for directory in (*above, *includes)])
     except _core.HoldfastError as e:
         outcome.reason = "compile: " + str(e).strip().splitlines()[0]
         return outcome
@@ -178,7 +178,9 @@ def main() -> None:
     parser.add_argument("--reasons", action="store_true", help="print the failures and warnings of each program")
     parser.add_argument("collections", nargs="+", metavar="[NAME=]DIRECTORY")
     options = parser.parse_args()
-    print("| collection | programs | should compile | compile | P4Info equal | device takes |\n|---|---|---|---|---|---|")
+    print(
+        "| collection | programs | should compile | compile | P4Info equal | device takes |\n|---|---|---|---|---|---|"
+    )
     failed = False
     for given in options.collections:
         name, _, directory = given.rpartition("=")

@@ -1,4 +1,4 @@
-"""Every program that compiles, loads: our own test programs, and collections that ``HOLDFAST_P4_CORPORA`` names (separated by colons)."""
+"""Every program that compiles, loads: our own, and collections that ``HOLDFAST_P4_CORPORA`` names (separated by colons)."""
 
 from __future__ import annotations
 

@@ -4,13 +4,18 @@
 //! knows nothing of entries or values.
 
 use crate::errors::{denied, invalid};
-use crate::messages as m;
 use crate::translation::{Mappings, Translation};
 use crate::values::{MAX_WIDTH, Type};
 use engine::control::{ControlError, ids};
 use engine::refuse;
 use ir::{ActionScope, MatchKind, Program};
-use std::collections::BTreeMap;
+use proto::p4info::action_profile::SelectorSizeSemantics;
+use proto::p4info::match_field::{Match, MatchType};
+use proto::p4info::p4_new_type_spec::Representation;
+use proto::p4info::p4_new_type_translation::SdnType;
+use proto::p4info::structured_annotation::Body;
+use proto::p4info::{self as p4, expression};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Something with an id and a name.
@@ -178,11 +183,11 @@ pub(crate) struct Info {
 
 impl Info {
     pub fn new(
-        info: &m::P4Info,
+        info: &p4::P4Info,
         program: &Program,
         mappings: &Mappings,
     ) -> Result<Info, ControlError> {
-        let no_types = m::TypeInfo::default();
+        let no_types = p4::P4TypeInfo::default();
         let mut builder = Builder {
             info,
             program,
@@ -192,19 +197,23 @@ impl Info {
         };
         let builder = &mut builder;
         let actions = Names::of("action", &info.actions, |m| builder.action(m))?;
-        let counters = builder.direct("direct counter", &info.direct_counters)?;
-        let meters = builder.direct("direct meter", &info.direct_meters)?;
-        let table = |m: &m::TableInfo| builder.table(m, &actions, &counters, &meters);
+        let counters = direct_counters(&info.direct_counters)?;
+        let meters = direct_meters(&info.direct_meters)?;
+        let table = |m: &p4::Table| builder.table(m, &actions, &counters, &meters);
         let tables = Names::of("table", &info.tables, table)?;
-        let counters = Names::of("counter", &info.counters, |m| builder.array("counter", m))?;
-        let profile = |m: &m::ActionProfileInfo| builder.profile(m, &tables);
+        let counters = Names::of("counter", &info.counters, |m| builder.counter(m))?;
+        let profile = |m: &p4::ActionProfile| builder.profile(m, &tables);
         let profiles = Names::of("action profile", &info.action_profiles, profile)?;
-        let meters = Names::of("meter", &info.meters, |m| builder.array("meter", m))?;
+        let meters = Names::of("meter", &info.meters, |m| builder.meter(m))?;
         let value_sets = Names::of("value set", &info.value_sets, |m| builder.value_set(m))?;
-        let registers = Names::of("register", &info.registers, |m| builder.data("register", m))?;
-        let digests = Names::of("digest", &info.digests, |m| builder.data("digest", m))?;
-        let header = |m: &m::HeaderInfo| builder.header(m);
-        let headers = Names::of("controller header", &info.controller_headers, header)?;
+        let registers = Names::of("register", &info.registers, |m| builder.register(m))?;
+        let digests = Names::of("digest", &info.digests, |m| builder.digest(m))?;
+        let header = |m: &p4::ControllerPacketMetadata| builder.header(m);
+        let headers = Names::of(
+            "controller header",
+            &info.controller_packet_metadata,
+            header,
+        )?;
         builder.check_ids_are_unique()?;
         Ok(Info {
             roles: builder.roles()?,
@@ -244,25 +253,25 @@ impl Info {
 }
 
 struct Builder<'a> {
-    info: &'a m::P4Info,
+    info: &'a p4::P4Info,
     program: &'a Program,
-    types: &'a m::TypeInfo,
+    types: &'a p4::P4TypeInfo,
     mappings: &'a Mappings,
     translations: BTreeMap<String, Arc<Translation>>,
 }
 
-fn preamble(preamble: &Option<m::Preamble>) -> (u32, String) {
+fn preamble(preamble: &Option<p4::Preamble>) -> (u32, String) {
     let preamble = preamble.as_ref();
     preamble.map_or((0, String::new()), |it| (it.id, it.name.clone()))
 }
 
 impl Builder<'_> {
-    fn action(&mut self, message: &m::ActionInfo) -> Result<Action, ControlError> {
+    fn action(&mut self, message: &p4::Action) -> Result<Action, ControlError> {
         let (id, name) = preamble(&message.preamble);
         let place = format!(" of action '{name}'");
         let number = ids::action(self.program, id).map_or(usize::MAX, |id| id.index());
         let declared = self.program.actions.get(number);
-        let param = |param: &m::ParamInfo| {
+        let param = |param: &p4::action::Param| {
             let own = declared.and_then(|action| action.params.iter().find(|p| p.id == param.id));
             let own = own.map(|own| self.program.slots[own.slot.index()].width);
             let (width, translation) = (param.bitwidth, &param.type_name);
@@ -284,7 +293,7 @@ impl Builder<'_> {
         &mut self,
         (id, name): (u32, &str),
         bitwidth: i32,
-        type_name: &Option<m::Name>,
+        type_name: &Option<p4::P4NamedType>,
         own: Option<u32>,
         what: &str,
     ) -> Result<Field, ControlError> {
@@ -304,17 +313,21 @@ impl Builder<'_> {
 
     fn key_field(
         &mut self,
-        message: &m::FieldInfo,
+        message: &p4::MatchField,
         own: Option<u32>,
         place: &str,
     ) -> Result<Field, ControlError> {
         let what = format!("match field '{}'{place}", message.name);
-        let kind = match message.match_type {
-            Some(m::MatchType::Kind(2)) => MatchKind::Exact,
-            Some(m::MatchType::Kind(3)) => MatchKind::Lpm,
-            Some(m::MatchType::Kind(4)) => MatchKind::Ternary,
-            Some(m::MatchType::Kind(5)) => MatchKind::Range,
-            Some(m::MatchType::Kind(6)) => MatchKind::Optional,
+        let kind = match &message.r#match {
+            Some(Match::MatchType(kind)) => MatchType::try_from(*kind).ok(),
+            _ => None,
+        };
+        let kind = match kind {
+            Some(MatchType::Exact) => MatchKind::Exact,
+            Some(MatchType::Lpm) => MatchKind::Lpm,
+            Some(MatchType::Ternary) => MatchKind::Ternary,
+            Some(MatchType::Range) => MatchKind::Range,
+            Some(MatchType::Optional) => MatchKind::Optional,
             _ => {
                 return Err(invalid(format!(
                     "P4Info: {what} has an unsupported match type"
@@ -345,10 +358,10 @@ impl Builder<'_> {
         })
     }
 
-    fn translated(&self, type_name: &Option<m::Name>) -> Option<&m::TranslatedType> {
+    fn translated(&self, type_name: &Option<p4::P4NamedType>) -> Option<&p4::P4NewTypeTranslation> {
         let new_type = self.types.new_types.get(&type_name.as_ref()?.name)?;
         match &new_type.representation {
-            Some(m::Representation::Translated(translated)) => Some(translated),
+            Some(Representation::TranslatedType(translated)) => Some(translated),
             _ => None,
         }
     }
@@ -356,17 +369,17 @@ impl Builder<'_> {
     /// Of a type that is translated otherwise than by itself.
     fn translation(
         &mut self,
-        type_name: &Option<m::Name>,
+        type_name: &Option<p4::P4NamedType>,
     ) -> Result<Option<Arc<Translation>>, ControlError> {
         let Some(translated) = self.translated(type_name) else {
             return Ok(None);
         };
         let name = type_name.as_ref().map_or("", |name| &name.name);
         let (uri, given) = (&translated.uri, self.mappings.get(&translated.uri));
-        let width = match translated.sdn {
-            Some(m::SdnType::Bitwidth(_)) if given.is_none() => return Ok(None),
-            Some(m::SdnType::Bitwidth(bitwidth)) => width(bitwidth, &format!("type '{name}'"))?,
-            Some(m::SdnType::String(_)) => 0,
+        let width = match translated.sdn_type {
+            Some(SdnType::SdnBitwidth(_)) if given.is_none() => return Ok(None),
+            Some(SdnType::SdnBitwidth(bitwidth)) => width(bitwidth, &format!("type '{name}'"))?,
+            Some(SdnType::SdnString(_)) => 0,
             None => {
                 return Err(invalid(format!(
                     "P4Info: type '{name}' is translated to nothing"
@@ -389,32 +402,11 @@ impl Builder<'_> {
         Ok(Some(known))
     }
 
-    /// Ids and types of direct counters or meters.
-    fn direct(
-        &self,
-        kind: &str,
-        list: &[m::DirectInfo],
-    ) -> Result<BTreeMap<u32, MeterType>, ControlError> {
-        let mut found = BTreeMap::new();
-        for direct in list {
-            let (id, name) = preamble(&direct.preamble);
-            let ty = match kind {
-                "direct meter" => meter_type(&direct.spec)?,
-                _ => MeterType::TwoRates,
-            };
-            refuse!(
-                id == 0 || found.insert(id, ty).is_some() => InvalidArgument,
-                "P4Info: {kind} '{name}' has id {id}, which is zero or taken"
-            );
-        }
-        Ok(found)
-    }
-
     fn table(
         &mut self,
-        message: &m::TableInfo,
+        message: &p4::Table,
         all: &Names<Action>,
-        direct_counters: &BTreeMap<u32, MeterType>,
+        direct_counters: &BTreeSet<u32>,
         direct_meters: &BTreeMap<u32, MeterType>,
     ) -> Result<Table, ControlError> {
         let (id, name) = preamble(&message.preamble);
@@ -430,10 +422,10 @@ impl Builder<'_> {
                     "P4Info: {label} refers to the unknown action id {id}"
                 )));
             };
-            let scope = match reference.scope {
-                0 => ActionScope::Both,
-                1 => ActionScope::TableOnly,
-                2 => ActionScope::DefaultOnly,
+            let scope = match p4::action_ref::Scope::try_from(reference.scope) {
+                Ok(p4::action_ref::Scope::TableAndDefault) => ActionScope::Both,
+                Ok(p4::action_ref::Scope::TableOnly) => ActionScope::TableOnly,
+                Ok(p4::action_ref::Scope::DefaultOnly) => ActionScope::DefaultOnly,
                 _ => {
                     return Err(invalid(format!(
                         "P4Info: {label} uses action '{}' in an unsupported scope",
@@ -448,13 +440,13 @@ impl Builder<'_> {
             actions.push((id, scope));
         }
         let resources = &message.direct_resource_ids;
-        let known = |id: &&u32| direct_counters.contains_key(id) || direct_meters.contains_key(id);
+        let known = |id: &&u32| direct_counters.contains(id) || direct_meters.contains_key(id);
         if let Some(id) = resources.iter().find(|id| !known(id)) {
             return Err(invalid(format!(
                 "P4Info: {label} refers to the unknown direct resource id {id}"
             )));
         }
-        let fields = message.fields.iter().map(|field| {
+        let fields = message.match_fields.iter().map(|field| {
             let mut keys = declared.iter().flat_map(|table| &table.keys);
             let own = keys.find(|key| key.id == field.id).map(|key| key.width);
             self.key_field(field, own, &place)
@@ -473,15 +465,13 @@ impl Builder<'_> {
         by_id.sort_by_key(|(_, field)| fields.list[*field].id);
         let unordered = [MatchKind::Ternary, MatchKind::Range, MatchKind::Optional];
         let meter = |id: &u32| Some((*id, *direct_meters.get(id)?));
-        let mut counters = resources
-            .iter()
-            .filter(|id| direct_counters.contains_key(id));
+        let mut counters = resources.iter().filter(|id| direct_counters.contains(id));
         Ok(Table {
             keys,
             by_id,
             needs_priority: fields.list.iter().any(|f| unordered.contains(&f.kind)),
             has_const_default: message.const_default_action_id != 0,
-            is_const: message.is_const,
+            is_const: message.is_const_table,
             implementation: message.implementation_id,
             direct_counter: counters.next().copied().unwrap_or(0),
             direct_meter: resources.iter().find_map(meter),
@@ -495,20 +485,25 @@ impl Builder<'_> {
         })
     }
 
-    /// An indexed counter or meter.
-    fn array(&self, kind: &str, message: &m::ArrayInfo) -> Result<Array, ControlError> {
+    fn counter(&self, message: &p4::Counter) -> Result<Array, ControlError> {
         let (id, name) = preamble(&message.preamble);
-        let number = match kind {
-            "counter" => ids::counter(self.program, id).map(|id| id.index()),
-            _ => ids::meter(self.program, id).map(|id| id.index()),
-        };
+        let number = ids::counter(self.program, id);
         Ok(Array {
-            number: number.unwrap_or(usize::MAX),
-            size: size(message.size, &format!("{kind} '{name}'"))?,
-            meter: match kind {
-                "counter" => MeterType::TwoRates,
-                _ => meter_type(&message.spec)?,
-            },
+            number: number.map_or(usize::MAX, |id| id.index()),
+            size: size(message.size, &format!("counter '{name}'"))?,
+            meter: MeterType::TwoRates,
+            id,
+            name,
+        })
+    }
+
+    fn meter(&self, message: &p4::Meter) -> Result<Array, ControlError> {
+        let (id, name) = preamble(&message.preamble);
+        let number = ids::meter(self.program, id);
+        Ok(Array {
+            number: number.map_or(usize::MAX, |id| id.index()),
+            size: size(message.size, &format!("meter '{name}'"))?,
+            meter: meter_type(&message.spec)?,
             id,
             name,
         })
@@ -516,7 +511,7 @@ impl Builder<'_> {
 
     fn profile(
         &self,
-        message: &m::ActionProfileInfo,
+        message: &p4::ActionProfile,
         tables: &Names<Table>,
     ) -> Result<Profile, ControlError> {
         let (id, name) = preamble(&message.preamble);
@@ -532,8 +527,8 @@ impl Builder<'_> {
         }
         size(message.size, &what)?;
         let group = format!("a group of {what}");
-        let (by_members, max_member_weight) = match &message.semantics {
-            Some(m::SizeSemantics::Members(members)) => (true, members.max_member_weight),
+        let (by_members, max_member_weight) = match &message.selector_size_semantics {
+            Some(SelectorSizeSemantics::SumOfMembers(members)) => (true, members.max_member_weight),
             _ => (false, 0),
         };
         let number = ids::action_profile(self.program, id);
@@ -550,13 +545,13 @@ impl Builder<'_> {
         })
     }
 
-    fn value_set(&mut self, message: &m::ValueSetInfo) -> Result<ValueSet, ControlError> {
+    fn value_set(&mut self, message: &p4::ValueSet) -> Result<ValueSet, ControlError> {
         let (id, name) = preamble(&message.preamble);
         let label = format!("value set '{name}'");
         let place = format!(" of {label}");
         let number = ids::value_set(self.program, id).map_or(usize::MAX, |id| id.index());
         let declared = self.program.value_sets.get(number);
-        let fields = message.fields.iter().map(|field| {
+        let fields = message.r#match.iter().map(|field| {
             let at = (field.id as usize).wrapping_sub(1);
             let own = declared.and_then(|set| set.widths.get(at).copied());
             self.key_field(field, own, &place)
@@ -572,25 +567,34 @@ impl Builder<'_> {
         })
     }
 
-    fn data(&self, kind: &str, message: &m::DataInfo) -> Result<Data, ControlError> {
+    fn register(&self, message: &p4::Register) -> Result<Data, ControlError> {
         let (id, name) = preamble(&message.preamble);
-        let number = match kind {
-            "register" => ids::register(self.program, id).map(|id| id.index()),
-            _ => ids::digest(self.program, id).map(|id| id.index()),
-        };
+        let number = ids::register(self.program, id);
         Ok(Data {
-            number: number.unwrap_or(usize::MAX),
-            size: size(message.size.into(), &format!("{kind} '{name}'"))?,
+            number: number.map_or(usize::MAX, |id| id.index()),
+            size: size(message.size.into(), &format!("register '{name}'"))?,
             ty: Type::new(message.type_spec.as_ref(), self.types),
             id,
             name,
         })
     }
 
-    fn header(&mut self, message: &m::HeaderInfo) -> Result<Header, ControlError> {
+    fn digest(&self, message: &p4::Digest) -> Result<Data, ControlError> {
+        let (id, name) = preamble(&message.preamble);
+        let number = ids::digest(self.program, id);
+        Ok(Data {
+            number: number.map_or(usize::MAX, |id| id.index()),
+            size: 0,
+            ty: Type::new(message.type_spec.as_ref(), self.types),
+            id,
+            name,
+        })
+    }
+
+    fn header(&mut self, message: &p4::ControllerPacketMetadata) -> Result<Header, ControlError> {
         let (id, name) = preamble(&message.preamble);
         let place = format!(" of controller header '{name}'");
-        let fields = message.fields.iter().map(|field| {
+        let fields = message.metadata.iter().map(|field| {
             let what = format!("field '{}'{place}", field.name);
             let names = (field.id, &*field.name);
             // A translated part has the width that P4Info gives.
@@ -603,7 +607,7 @@ impl Builder<'_> {
     }
 
     /// Of the objects that messages name by id.
-    fn preambles(&self) -> impl Iterator<Item = &m::Preamble> {
+    fn preambles(&self) -> impl Iterator<Item = &p4::Preamble> {
         let info = self.info;
         let preambles = (info.actions.iter().map(|it| &it.preamble))
             .chain(info.tables.iter().map(|it| &it.preamble))
@@ -643,13 +647,16 @@ impl Builder<'_> {
                     named.push(role(text, rest, &preamble.name)?);
                 }
             }
-            let structured = preamble.structured.iter();
+            let structured = preamble.structured_annotations.iter();
             for annotation in structured.filter(|it| it.name == "p4runtime_role") {
-                let list = annotation.list.as_ref().map(|list| &*list.expressions);
-                match list.unwrap_or_default() {
+                let list = match &annotation.body {
+                    Some(Body::ExpressionList(list)) => &*list.expressions,
+                    _ => &[],
+                };
+                match list {
                     [
-                        m::Expression {
-                            value: Some(m::ExpressionValue::String(role)),
+                        p4::Expression {
+                            value: Some(expression::Value::StringValue(role)),
                         },
                     ] => named.push(role.clone()),
                     _ => {
@@ -713,12 +720,40 @@ fn width(bitwidth: i32, what: &str) -> Result<u32, ControlError> {
     }
 }
 
-fn meter_type(spec: &Option<m::Spec>) -> Result<MeterType, ControlError> {
-    match spec.as_ref().map_or(0, |spec| spec.kind) {
-        0 => Ok(MeterType::TwoRates),
-        1 => Ok(MeterType::SingleRateThreeColours),
-        2 => Ok(MeterType::SingleRateTwoColours),
-        kind => Err(invalid(format!("P4Info: there is no meter type {kind}"))),
+/// The ids of the direct counters.
+fn direct_counters(list: &[p4::DirectCounter]) -> Result<BTreeSet<u32>, ControlError> {
+    let mut found = BTreeSet::new();
+    for direct in list {
+        let (id, name) = preamble(&direct.preamble);
+        refuse!(
+            id == 0 || !found.insert(id) => InvalidArgument,
+            "P4Info: direct counter '{name}' has id {id}, which is zero or taken"
+        );
+    }
+    Ok(found)
+}
+
+/// The ids and types of the direct meters.
+fn direct_meters(list: &[p4::DirectMeter]) -> Result<BTreeMap<u32, MeterType>, ControlError> {
+    let mut found = BTreeMap::new();
+    for direct in list {
+        let (id, name) = preamble(&direct.preamble);
+        refuse!(
+            id == 0 || found.insert(id, meter_type(&direct.spec)?).is_some() => InvalidArgument,
+            "P4Info: direct meter '{name}' has id {id}, which is zero or taken"
+        );
+    }
+    Ok(found)
+}
+
+fn meter_type(spec: &Option<p4::MeterSpec>) -> Result<MeterType, ControlError> {
+    use p4::meter_spec::Type;
+    let kind = spec.as_ref().map_or(0, |spec| spec.r#type);
+    match Type::try_from(kind) {
+        Ok(Type::TwoRateThreeColor) => Ok(MeterType::TwoRates),
+        Ok(Type::SingleRateThreeColor) => Ok(MeterType::SingleRateThreeColours),
+        Ok(Type::SingleRateTwoColor) => Ok(MeterType::SingleRateTwoColours),
+        Err(_) => Err(invalid(format!("P4Info: there is no meter type {kind}"))),
     }
 }
 

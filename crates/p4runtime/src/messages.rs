@@ -1,11 +1,10 @@
-//! The messages of P4Runtime (p4.v1) and P4Info (p4.config.v1), as far as the switch looks at them: fields by number, without meaning.
+//! The messages of P4Runtime (p4.v1) that entities are made of, as far as the switch looks at them: fields by number, without meaning.
 //! Messages of only one kind of entity are in its file in `entities`.
 //!
 //! Byte strings are parts of the request that they came in. Fields that are not declared here are passed over.
 
 use crate::entities::Entity;
 use bytes::Bytes;
-use std::collections::BTreeMap;
 
 /// `Name { field: type = (kind) "tag"; }`, and of a oneof `| field: type = "type" "tags";`.
 macro_rules! messages {
@@ -164,138 +163,8 @@ oneofs! {
         Error: String = (string) "11" "error";
         EnumValue: Bytes = (bytes = "bytes") "12" "enum_value";
     }
-    MatchType { Kind: i32 = (int32) "5" "match_type"; Other: String = (string) "7" "other_match_type"; }
-    SizeSemantics {
-        Weights: Empty = (message) "6" "sum_of_weights";
-        Members: SumOfMembers = (message) "7" "sum_of_members";
-    }
-    TypeKind {
-        Bitstring: BitstringType = (message) "1" "bitstring";
-        Bool: Empty = (message) "2" "bool";
-        Tuple: TupleType = (message) "3" "tuple";
-        Struct: Name = (message) "4" "struct";
-        Header: Name = (message) "5" "header";
-        HeaderUnion: Name = (message) "6" "header_union";
-        HeaderStack: Empty = (message) "7" "header_stack";
-        HeaderUnionStack: Empty = (message) "8" "header_union_stack";
-        Enum: Name = (message) "9" "enum";
-        Error: Empty = (message) "10" "error";
-        SerializableEnum: Name = (message) "11" "serializable_enum";
-        NewType: Name = (message) "12" "new_type";
-    }
-    BitstringKind {
-        Bit: Width = (message) "1" "bit";
-        Int: Width = (message) "2" "int";
-        Varbit: Width = (message) "3" "varbit";
-    }
-    Representation {
-        Original: TypeSpec = (message) "1" "original_type";
-        Translated: TranslatedType = (message) "2" "translated_type";
-    }
-    SdnType { Bitwidth: i32 = (int32) "2" "sdn_bitwidth"; String: Empty = (message) "3" "sdn_string"; }
-    ExpressionValue { String: String = (string) "1" "string_value"; }
 }
 
-// P4Info.
 messages! {
     Empty {}
-    P4Info {
-        tables: Vec<TableInfo> = (message, repeated) "2";
-        actions: Vec<ActionInfo> = (message, repeated) "3";
-        action_profiles: Vec<ActionProfileInfo> = (message, repeated) "4";
-        counters: Vec<ArrayInfo> = (message, repeated) "5";
-        direct_counters: Vec<DirectInfo> = (message, repeated) "6";
-        meters: Vec<ArrayInfo> = (message, repeated) "7";
-        direct_meters: Vec<DirectInfo> = (message, repeated) "8";
-        controller_headers: Vec<HeaderInfo> = (message, repeated) "9";
-        value_sets: Vec<ValueSetInfo> = (message, repeated) "10";
-        registers: Vec<DataInfo> = (message, repeated) "11";
-        digests: Vec<DataInfo> = (message, repeated) "12";
-        type_info: Option<TypeInfo> = (message, optional) "200";
-    }
-    Preamble {
-        id: u32 = (uint32) "1";
-        name: String = (string) "2";
-        annotations: Vec<String> = (string, repeated) "4";
-        structured: Vec<StructuredAnnotation> = (message, repeated) "6";
-    }
-    StructuredAnnotation { name: String = (string) "1"; list: Option<ExpressionList> = (message, optional) "2"; }
-    ExpressionList { expressions: Vec<Expression> = (message, repeated) "1"; }
-    Expression { | value: ExpressionValue = "ExpressionValue" "1"; }
-    Name { name: String = (string) "1"; }
-    FieldInfo {
-        id: u32 = (uint32) "1";
-        name: String = (string) "2";
-        bitwidth: i32 = (int32) "4";
-        type_name: Option<Name> = (message, optional) "8";
-        | match_type: MatchType = "MatchType" "5, 7";
-    }
-    TableInfo {
-        preamble: Option<Preamble> = (message, optional) "1";
-        fields: Vec<FieldInfo> = (message, repeated) "2";
-        action_refs: Vec<ActionRef> = (message, repeated) "3";
-        const_default_action_id: u32 = (uint32) "4";
-        implementation_id: u32 = (uint32) "6";
-        direct_resource_ids: Vec<u32> = (uint32, repeated) "7";
-        idle_timeout_behavior: i32 = (int32) "9";
-        is_const: bool = (bool) "10";
-    }
-    ActionRef { id: u32 = (uint32) "1"; scope: i32 = (int32) "3"; }
-    ActionInfo { preamble: Option<Preamble> = (message, optional) "1"; params: Vec<ParamInfo> = (message, repeated) "2"; }
-    ParamInfo {
-        id: u32 = (uint32) "1";
-        name: String = (string) "2";
-        bitwidth: i32 = (int32) "4";
-        type_name: Option<Name> = (message, optional) "6";
-    }
-    HeaderInfo { preamble: Option<Preamble> = (message, optional) "1"; fields: Vec<HeaderFieldInfo> = (message, repeated) "2"; }
-    HeaderFieldInfo {
-        id: u32 = (uint32) "1";
-        name: String = (string) "2";
-        bitwidth: i32 = (int32) "4";
-        type_name: Option<Name> = (message, optional) "5";
-    }
-    ActionProfileInfo {
-        preamble: Option<Preamble> = (message, optional) "1";
-        table_ids: Vec<u32> = (uint32, repeated) "2";
-        with_selector: bool = (bool) "3";
-        size: i64 = (int64) "4";
-        max_group_size: i32 = (int32) "5";
-        weights_disallowed: bool = (bool) "8";
-        | semantics: SizeSemantics = "SizeSemantics" "6, 7";
-    }
-    SumOfMembers { max_member_weight: i32 = (int32) "1"; }
-    // Of a counter or meter.
-    ArrayInfo {
-        preamble: Option<Preamble> = (message, optional) "1";
-        spec: Option<Spec> = (message, optional) "2";
-        size: i64 = (int64) "3";
-    }
-    DirectInfo { preamble: Option<Preamble> = (message, optional) "1"; spec: Option<Spec> = (message, optional) "2"; }
-    Spec { kind: i32 = (int32) "2"; }
-    ValueSetInfo {
-        preamble: Option<Preamble> = (message, optional) "1";
-        fields: Vec<FieldInfo> = (message, repeated) "2";
-        size: i32 = (int32) "3";
-    }
-    // Of a register or digest.
-    DataInfo {
-        preamble: Option<Preamble> = (message, optional) "1";
-        type_spec: Option<TypeSpec> = (message, optional) "2";
-        size: i32 = (int32) "3";
-    }
-    TypeInfo {
-        structs: BTreeMap<String, StructType> = (btree_map = "string, message") "1";
-        serializable_enums: BTreeMap<String, EnumType> = (btree_map = "string, message") "6";
-        new_types: BTreeMap<String, NewType> = (btree_map = "string, message") "7";
-    }
-    TypeSpec { | kind: TypeKind = "TypeKind" "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12"; }
-    BitstringType { | kind: BitstringKind = "BitstringKind" "1, 2, 3"; }
-    Width { bitwidth: i32 = (int32) "1"; }
-    TupleType { members: Vec<TypeSpec> = (message, repeated) "1"; }
-    StructType { members: Vec<StructMember> = (message, repeated) "1"; }
-    StructMember { name: String = (string) "1"; type_spec: Option<TypeSpec> = (message, optional) "2"; }
-    EnumType { underlying: Option<Width> = (message, optional) "1"; }
-    NewType { | representation: Representation = "Representation" "1, 2"; }
-    TranslatedType { uri: String = (string) "1"; | sdn: SdnType = "SdnType" "2, 3"; }
 }

@@ -48,7 +48,7 @@ impl Pipeline {
         p4info: &[u8],
         mappings: &Mappings,
     ) -> Result<Pipeline, ControlError> {
-        let message = m::P4Info::decode(p4info);
+        let message = proto::p4info::P4Info::decode(p4info);
         let message = message.map_err(|why| invalid(format!("P4Info: {why}")))?;
         let info = Info::new(&message, &program, mappings)?;
         if let Some(what) = contradiction(&program, &info) {

@@ -7,9 +7,8 @@ use crate::{Batch, Mappings, Pipeline, ReadRequest, Reading, WriteRequest};
 use bytes::Bytes;
 use engine::control::ControlErrorCode;
 use engine::{Interpreter, Switch, SwitchConfig};
-use ir::{Bits, MatchKind, Program};
+use ir::{Bits, Program};
 use proptest::prelude::*;
-use prost::Message;
 use std::sync::{Arc, OnceLock};
 
 const SOURCE: &str = r#"
@@ -33,70 +32,24 @@ control D(packet_out p, in headers_t h) { apply { p.emit(h.h); } }
 V1Switch(P(), V(), I(), E(), V(), D()) main;
 "#;
 
-fn program() -> Arc<Program> {
-    static PROGRAM: OnceLock<Arc<Program>> = OnceLock::new();
-    let compiled = || {
+/// The program with its serialized P4Info.
+fn compiled() -> &'static (Arc<Program>, Vec<u8>) {
+    static COMPILED: OnceLock<(Arc<Program>, Vec<u8>)> = OnceLock::new();
+    COMPILED.get_or_init(|| {
         let outcome = compile::compile_text(SOURCE, "tests.p4", &compile::Options::default());
         let rendered = outcome.render();
         let compiled = outcome.compiled.unwrap_or_else(|| panic!("{rendered}"));
-        Arc::new(compiled.program)
-    };
-    PROGRAM.get_or_init(compiled).clone()
-}
-
-fn preamble(id: u32, name: &str) -> Option<m::Preamble> {
-    Some(m::Preamble {
-        id,
-        name: name.to_owned(),
-        ..m::Preamble::default()
+        (Arc::new(compiled.program), compiled.p4info.to_bytes())
     })
 }
 
-/// The program's tables in P4Info.
-fn p4info(program: &Program) -> m::P4Info {
-    let kinds = [MatchKind::Lpm, MatchKind::Ternary, MatchKind::Range];
-    let field = |key: &ir::Key| m::FieldInfo {
-        id: key.id,
-        name: key.name.clone(),
-        bitwidth: key.width as i32,
-        type_name: None,
-        match_type: kinds
-            .iter()
-            .position(|kind| *kind == key.kind)
-            .map(|at| m::MatchType::Kind(at as i32 + 3)),
-    };
-    let tables = program.tables.iter().map(|table| m::TableInfo {
-        preamble: preamble(table.id, &table.name),
-        fields: table.keys.iter().map(field).collect(),
-        action_refs: (table.actions.iter())
-            .map(|of| m::ActionRef {
-                id: program.actions[of.action.index()].id,
-                scope: of.scope as i32,
-            })
-            .collect(),
-        ..m::TableInfo::default()
-    });
-    let actions = program.actions.iter().map(|action| m::ActionInfo {
-        preamble: preamble(action.id, &action.name),
-        params: (action.params.iter())
-            .map(|param| m::ParamInfo {
-                id: param.id,
-                name: param.name.clone(),
-                bitwidth: program.slots[param.slot.index()].width as i32,
-                type_name: None,
-            })
-            .collect(),
-    });
-    m::P4Info {
-        tables: tables.collect(),
-        actions: actions.collect(),
-        ..m::P4Info::default()
-    }
+fn program() -> Arc<Program> {
+    compiled().0.clone()
 }
 
 fn pipeline() -> Arc<Pipeline> {
-    let info = p4info(&program()).encode_to_vec();
-    Arc::new(Pipeline::new(program(), &info, &Mappings::new()).unwrap())
+    let info = &compiled().1;
+    Arc::new(Pipeline::new(program(), info, &Mappings::new()).unwrap())
 }
 
 fn switch() -> Switch {
@@ -153,8 +106,8 @@ fn codes(switch: &mut Switch, data: Vec<u8>, atomic: bool) -> Vec<(usize, Contro
 }
 
 fn pipeline_of(switch: &Switch) -> Arc<Pipeline> {
-    let info = p4info(switch.program()).encode_to_vec();
-    Arc::new(Pipeline::new(switch.program().clone(), &info, &Mappings::new()).unwrap())
+    let info = &compiled().1;
+    Arc::new(Pipeline::new(switch.program().clone(), info, &Mappings::new()).unwrap())
 }
 
 fn responses(switch: &mut Switch, request: &[u8]) -> Vec<Vec<u8>> {

@@ -4,12 +4,16 @@
 //! varbit, and enums and errors without a representation are UNIMPLEMENTED.
 
 use crate::errors::{invalid, unimplemented};
-use crate::messages::{BitstringKind, DataKind, Members, P4Data, TypeInfo, TypeKind, TypeSpec};
-use crate::messages::{Representation, SdnType};
+use crate::messages::{DataKind, Members, P4Data};
 use bytes::Bytes;
 use engine::control::ControlError;
 use engine::refuse;
 use ir::Bits;
+use proto::p4info::p4_bitstring_like_type_spec::TypeSpec as BitsKind;
+use proto::p4info::p4_data_type_spec::TypeSpec as Kind;
+use proto::p4info::p4_new_type_spec::Representation;
+use proto::p4info::p4_new_type_translation::SdnType;
+use proto::p4info::{P4DataTypeSpec, P4TypeInfo};
 use std::borrow::Cow;
 
 /// Widest value that P4Info may have, in bits.
@@ -102,13 +106,13 @@ pub(crate) enum Type {
 
 impl Type {
     /// The type of a specification. INVALID_ARGUMENT or UNIMPLEMENTED if it cannot be dealt with.
-    pub fn new(spec: Option<&TypeSpec>, types: &TypeInfo) -> Result<Type, ControlError> {
+    pub fn new(spec: Option<&P4DataTypeSpec>, types: &P4TypeInfo) -> Result<Type, ControlError> {
         Type::resolve(spec, types, 0, &mut 0)
     }
 
     fn resolve(
-        spec: Option<&TypeSpec>,
-        types: &TypeInfo,
+        spec: Option<&P4DataTypeSpec>,
+        types: &P4TypeInfo,
         depth: u32,
         parts: &mut u32,
     ) -> Result<Type, ControlError> {
@@ -123,37 +127,42 @@ impl Type {
         );
         let missing =
             |what: &str, name: &str| invalid(format!("P4Info: no type_info for {what} '{name}'"));
-        let mut inner = |spec: Option<&TypeSpec>| Type::resolve(spec, types, depth + 1, parts);
-        match spec.and_then(|spec| spec.kind.as_ref()) {
-            Some(TypeKind::Bool(_)) => Ok(Type::Bool),
-            Some(TypeKind::Bitstring(bits)) => match &bits.kind {
-                Some(BitstringKind::Bit(width)) => Ok(Type::Bit(checked_width(width.bitwidth)?)),
-                Some(BitstringKind::Int(width)) => Ok(Type::Int(checked_width(width.bitwidth)?)),
-                other => Err(unsupported(other.as_ref().map(BitstringKind::word))),
+        let mut inner =
+            |spec: Option<&P4DataTypeSpec>| Type::resolve(spec, types, depth + 1, parts);
+        match spec.and_then(|spec| spec.type_spec.as_ref()) {
+            Some(Kind::Bool(_)) => Ok(Type::Bool),
+            Some(Kind::Bitstring(bits)) => match &bits.type_spec {
+                Some(BitsKind::Bit(width)) => Ok(Type::Bit(checked_width(width.bitwidth)?)),
+                Some(BitsKind::Int(width)) => Ok(Type::Int(checked_width(width.bitwidth)?)),
+                Some(BitsKind::Varbit(_)) => Err(unsupported("varbit")),
+                None => Err(unsupported("unknown")),
             },
-            Some(TypeKind::Tuple(tuple)) => {
+            Some(Kind::Tuple(tuple)) => {
                 let members = tuple.members.iter().map(|member| inner(Some(member)));
                 Ok(Type::Tuple(members.collect::<Result<_, _>>()?))
             }
-            Some(TypeKind::Struct(name)) => {
+            Some(Kind::Struct(name)) => {
                 let found = types.structs.get(&name.name);
                 let found = found.ok_or_else(|| missing("struct", &name.name))?;
                 let members = found.members.iter().map(|m| inner(m.type_spec.as_ref()));
                 Ok(Type::Struct(members.collect::<Result<_, _>>()?))
             }
-            Some(TypeKind::SerializableEnum(name)) => {
+            Some(Kind::SerializableEnum(name)) => {
                 let found = types.serializable_enums.get(&name.name);
                 let found = found.ok_or_else(|| missing("enum", &name.name))?;
-                let width = found.underlying.as_ref().map_or(0, |width| width.bitwidth);
+                let width = found
+                    .underlying_type
+                    .as_ref()
+                    .map_or(0, |width| width.bitwidth);
                 Ok(Type::Enum(checked_width(width)?))
             }
-            Some(TypeKind::NewType(name)) => {
+            Some(Kind::NewType(name)) => {
                 let found = types.new_types.get(&name.name);
                 let found = found.ok_or_else(|| missing("type", &name.name))?;
                 match &found.representation {
-                    Some(Representation::Original(spec)) => inner(Some(spec)),
-                    Some(Representation::Translated(translated)) => match translated.sdn {
-                        Some(SdnType::Bitwidth(width)) => {
+                    Some(Representation::OriginalType(spec)) => inner(Some(spec)),
+                    Some(Representation::TranslatedType(translated)) => match translated.sdn_type {
+                        Some(SdnType::SdnBitwidth(width)) => {
                             Ok(Type::Translated(checked_width(width)?))
                         }
                         _ => Err(unimplemented(format!(
@@ -164,7 +173,13 @@ impl Type {
                     None => inner(None),
                 }
             }
-            other => Err(unsupported(other.map(TypeKind::word))),
+            Some(Kind::Header(_)) => Err(unsupported("header")),
+            Some(Kind::HeaderUnion(_)) => Err(unsupported("header_union")),
+            Some(Kind::HeaderStack(_)) => Err(unsupported("header_stack")),
+            Some(Kind::HeaderUnionStack(_)) => Err(unsupported("header_union_stack")),
+            Some(Kind::Enum(_)) => Err(unsupported("enum")),
+            Some(Kind::Error(_)) => Err(unsupported("error")),
+            None => Err(unsupported("unknown")),
         }
     }
 
@@ -332,7 +347,6 @@ fn checked_width(width: i32) -> Result<u32, ControlError> {
     }
 }
 
-fn unsupported(kind: Option<&'static str>) -> ControlError {
-    let kind = kind.unwrap_or("unknown");
+fn unsupported(kind: &str) -> ControlError {
     unimplemented(format!("values of type {kind} are not supported"))
 }

@@ -5,12 +5,67 @@ use syntax::ast::{self, Annotation, AnnotationToken, AnnotationTokenKind, ExprKi
 use syntax::diagnostics::Sink;
 use syntax::source::Span;
 
-use super::{
-    AnnotationBody, AnnotationValue, Annotations, NewTypeSpec, SizeSemantics, StructuredAnnotation,
-};
 use crate::errors;
 use crate::fold;
 use crate::types::Ty;
+use proto::p4info::action_profile::{SelectorSizeSemantics, SumOfMembers, SumOfWeights};
+use proto::p4info::expression::Value;
+use proto::p4info::p4_new_type_translation::{SdnString, SdnType};
+use proto::p4info::{self as p4, structured_annotation::Body};
+
+/// The annotations of an object that do not change its meaning.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Annotations {
+    /// Unstructured annotations, as written.
+    pub unstructured: Vec<String>,
+    /// Structured annotations.
+    pub structured: Vec<p4::StructuredAnnotation>,
+    /// From `@brief` and `@description`.
+    pub doc: Option<p4::Documentation>,
+}
+
+impl Annotations {
+    /// The common fields of all objects.
+    pub fn preamble(self, id: u32, name: String, alias: String) -> p4::Preamble {
+        p4::Preamble {
+            id,
+            name,
+            alias,
+            annotations: self.unstructured,
+            structured_annotations: self.structured,
+            doc: self.doc,
+            annotation_locations: Vec::new(),
+        }
+    }
+
+    /// A key field, still without its match type; the width in bits and the named type are the control plane's.
+    pub fn match_field(
+        self,
+        id: u32,
+        name: String,
+        (bitwidth, type_name): (i32, Option<p4::P4NamedType>),
+    ) -> p4::MatchField {
+        p4::MatchField {
+            id,
+            name,
+            bitwidth,
+            type_name,
+            annotations: self.unstructured,
+            structured_annotations: self.structured,
+            doc: self.doc,
+            annotation_locations: Vec::new(),
+            r#match: None,
+        }
+    }
+
+    fn structure(&mut self, name: &str, body: Body) {
+        self.structured.push(p4::StructuredAnnotation {
+            name: name.to_string(),
+            source_location: None,
+            body: Some(body),
+        });
+    }
+}
 
 /// Annotations that P4Info tells in fields of their own.
 const TOLD: [&str; 2] = ["name", "id"];
@@ -30,29 +85,34 @@ pub(super) fn annotations(
                 let role = annotation.string().unwrap_or_default();
                 out.unstructured.push(format!("@{name}(\"{role}\")"));
             }
-            ("brief", _) => out.brief = annotation.string(),
-            ("description", _) => out.description = annotation.string(),
+            ("brief", _) => {
+                let doc = out.doc.get_or_insert_default();
+                doc.brief = annotation.string().unwrap_or_default();
+            }
+            ("description", _) => {
+                let doc = out.doc.get_or_insert_default();
+                doc.description = annotation.string().unwrap_or_default();
+            }
             _ if TOLD.contains(&name) || without.contains(&name) => {}
             (_, ast::AnnotationBody::List(items)) => {
-                let values = items.iter().filter_map(|e| value(e, diagnostics)).collect();
-                let body = AnnotationBody::List(values);
-                out.structured.push(StructuredAnnotation {
-                    name: name.to_string(),
-                    body,
-                });
+                let values = items.iter().filter_map(|e| value(e, diagnostics));
+                let expressions = values.map(|v| p4::Expression { value: Some(v) }).collect();
+                out.structure(
+                    name,
+                    Body::ExpressionList(p4::ExpressionList { expressions }),
+                );
             }
             (_, ast::AnnotationBody::KeyValue(items)) => {
-                let mut pairs = Vec::new();
+                let mut kv_pairs = Vec::new();
                 for item in items {
                     if let Some(value) = value(&item.value, diagnostics) {
-                        pairs.push((item.name.to_string(), value));
+                        kv_pairs.push(p4::KeyValuePair {
+                            key: item.name.to_string(),
+                            value: Some(p4::Expression { value: Some(value) }),
+                        });
                     }
                 }
-                let body = AnnotationBody::Pairs(pairs);
-                out.structured.push(StructuredAnnotation {
-                    name: name.to_string(),
-                    body,
-                });
+                out.structure(name, Body::KvPairList(p4::KeyValuePairList { kv_pairs }));
             }
             _ => out.unstructured.push(text(annotation)),
         }
@@ -61,16 +121,16 @@ pub(super) fn annotations(
 }
 
 /// A constant that P4Info can tell.
-fn annotation_value(expr: &ast::Expr) -> Option<AnnotationValue> {
+fn annotation_value(expr: &ast::Expr) -> Option<Value> {
     match constant(expr)? {
-        Constant::Number(number) => i64::try_from(number).ok().map(AnnotationValue::Number),
-        Constant::Text(text) => Some(AnnotationValue::Text(text)),
-        Constant::Truth(truth) => Some(AnnotationValue::Truth(truth)),
+        Constant::Number(number) => i64::try_from(number).ok().map(Value::Int64Value),
+        Constant::Text(text) => Some(Value::StringValue(text)),
+        Constant::Truth(truth) => Some(Value::BoolValue(truth)),
     }
 }
 
 /// A constant; anything else is reported.
-fn value(expr: &ast::Expr, diagnostics: &mut Sink) -> Option<AnnotationValue> {
+fn value(expr: &ast::Expr, diagnostics: &mut Sink) -> Option<Value> {
     let found = annotation_value(expr);
     if found.is_none() {
         diagnostics.push(errors::annotation_value(expr.span));
@@ -168,7 +228,7 @@ pub(super) struct Pair {
     /// The key.
     pub key: String,
     /// The value if it is one.
-    pub value: Option<AnnotationValue>,
+    pub value: Option<Value>,
     /// Their place in the source.
     pub span: Span,
 }
@@ -214,8 +274,8 @@ fn pair(tokens: &[AnnotationToken]) -> Option<Pair> {
 }
 
 /// A string (in parts), a number or a truth value.
-fn token_value(tokens: &[AnnotationToken]) -> Option<AnnotationValue> {
-    let number = |value: BigInt| i64::try_from(value).ok().map(AnnotationValue::Number);
+fn token_value(tokens: &[AnnotationToken]) -> Option<Value> {
+    let number = |value: BigInt| i64::try_from(value).ok().map(Value::Int64Value);
     let kinds: Vec<&AnnotationTokenKind> = tokens.iter().map(|t| &t.kind).collect();
     match kinds.as_slice() {
         [AnnotationTokenKind::Int(literal)] => number(fold::literal(literal)),
@@ -223,13 +283,9 @@ fn token_value(tokens: &[AnnotationToken]) -> Option<AnnotationValue> {
             AnnotationTokenKind::Symbol(minus),
             AnnotationTokenKind::Int(literal),
         ] if &**minus == "-" => number(-fold::literal(literal)),
-        [AnnotationTokenKind::Word(word)] if &**word == "true" => {
-            Some(AnnotationValue::Truth(true))
-        }
-        [AnnotationTokenKind::Word(word)] if &**word == "false" => {
-            Some(AnnotationValue::Truth(false))
-        }
-        _ => ast::string_of_tokens(tokens).map(AnnotationValue::Text),
+        [AnnotationTokenKind::Word(word)] if &**word == "true" => Some(Value::BoolValue(true)),
+        [AnnotationTokenKind::Word(word)] if &**word == "false" => Some(Value::BoolValue(false)),
+        _ => ast::string_of_tokens(tokens).map(Value::StringValue),
     }
 }
 
@@ -238,16 +294,16 @@ fn is_symbol(token: &AnnotationToken, symbol: &str) -> bool {
 }
 
 /// The semantics that `@selector_size_semantics` gives; the largest weight of a member is in another annotation.
-pub(crate) fn size_semantics(annotation: &Annotation) -> Option<SizeSemantics> {
+pub(crate) fn size_semantics(annotation: &Annotation) -> Option<SelectorSizeSemantics> {
     match annotation.string()?.to_ascii_lowercase().as_str() {
-        "sum_of_members" => Some(SizeSemantics::SumOfMembers(0)),
-        "sum_of_weights" => Some(SizeSemantics::SumOfWeights),
+        "sum_of_members" => Some(SelectorSizeSemantics::SumOfMembers(SumOfMembers::default())),
+        "sum_of_weights" => Some(SelectorSizeSemantics::SumOfWeights(SumOfWeights {})),
         _ => None,
     }
 }
 
 /// `@p4runtime_translation("uri", 32)`, or `string` or `bit<32>` for the number.
-pub(super) fn translation(tokens: &[AnnotationToken]) -> Option<NewTypeSpec> {
+pub(super) fn translation(tokens: &[AnnotationToken]) -> Option<p4::P4NewTypeTranslation> {
     let uri = tokens.iter().find_map(|t| match &t.kind {
         AnnotationTokenKind::Str(text) => Some(text.to_string()),
         _ => None,
@@ -256,11 +312,13 @@ pub(super) fn translation(tokens: &[AnnotationToken]) -> Option<NewTypeSpec> {
         AnnotationTokenKind::Int(literal) => fold::to_u32(&fold::literal(literal)),
         _ => None,
     });
-    match width {
-        Some(width) => Some(NewTypeSpec::TranslatedBits(uri, width)),
-        None if tokens.iter().any(|t| &*t.text == "string") => {
-            Some(NewTypeSpec::TranslatedString(uri))
-        }
-        None => None,
-    }
+    let sdn_type = match width {
+        Some(width) => SdnType::SdnBitwidth(width as i32),
+        None if tokens.iter().any(|t| &*t.text == "string") => SdnType::SdnString(SdnString {}),
+        None => return None,
+    };
+    Some(p4::P4NewTypeTranslation {
+        uri,
+        sdn_type: Some(sdn_type),
+    })
 }

@@ -1,28 +1,29 @@
 //! From a lowered program to its P4Info; gives the program's objects their P4Runtime ids on the way.
 
-use num_bigint::BigInt;
 use syntax::ast::{self, Annotation};
 use syntax::diagnostics::{Diagnostic, Sink};
 use syntax::source::Span;
 
+use super::P4Info;
 use super::annotate::{
-    annotations, find, given_id, local_name, number, pairs, size_semantics, translation,
+    Annotations, annotations, find, given_id, local_name, number, pairs, size_semantics,
 };
 use super::ids::{IdError, Kind, Symbols, member_ids};
-use super::*;
 use crate::check::closest;
 use crate::errors;
-use crate::fold;
 use crate::hir::{self, Module};
 use crate::lower::{ExternInfo, ExternKind, Lowered};
-use crate::types::{FieldDef, StructDef, StructId, Ty};
+use crate::types::{FieldDef, StructDef, Ty};
+use proto::p4info::action_profile::SelectorSizeSemantics;
+use proto::p4info::{self as p4, expression::Value};
+use std::collections::BTreeMap;
 
 /// Makes the P4Info and sets the ids in the program.
 pub(crate) fn build(module: &Module, lowered: &mut Lowered) -> (P4Info, Vec<Diagnostic>) {
     let mut builder = Builder {
         module,
         symbols: Symbols::default(),
-        info: P4Info::default(),
+        info: p4::P4Info::default(),
         diagnostics: Sink::default(),
     };
     builder.collect(lowered);
@@ -32,7 +33,7 @@ pub(crate) fn build(module: &Module, lowered: &mut Lowered) -> (P4Info, Vec<Diag
     builder.tables(lowered);
     builder.externs(lowered);
     builder.rest(lowered);
-    (builder.info, builder.diagnostics.into_vec())
+    (P4Info(builder.info), builder.diagnostics.into_vec())
 }
 
 /// Annotations of action profiles that have fields of their own.
@@ -55,11 +56,11 @@ const PLATFORM_PROPERTIES: [&str; 3] = [
 /// The largest number in a field of type int32.
 pub(crate) const INT32_MAX: u32 = i32::MAX as u32;
 
-struct Builder<'a> {
-    module: &'a Module,
+pub(super) struct Builder<'a> {
+    pub module: &'a Module,
     symbols: Symbols,
-    info: P4Info,
-    diagnostics: Sink,
+    pub info: p4::P4Info,
+    pub diagnostics: Sink,
 }
 
 fn extern_symbol(kind: &ExternKind) -> Kind {
@@ -76,11 +77,6 @@ fn extern_symbol(kind: &ExternKind) -> Kind {
 /// Whether the control plane knows nothing of what has these annotations.
 fn is_hidden(annotations: &[Annotation]) -> bool {
     find(annotations, "hidden").is_some()
-}
-
-/// A value in as many bytes as its type needs.
-fn value_bytes(value: &BigInt, width: u32) -> Vec<u8> {
-    fold::to_bits(value, width).to_be_bytes()
 }
 
 impl Builder<'_> {
@@ -158,7 +154,7 @@ impl Builder<'_> {
         }
     }
 
-    fn annotations(&mut self, given: &[Annotation], without: &[&str]) -> Annotations {
+    pub fn annotations(&mut self, given: &[Annotation], without: &[&str]) -> Annotations {
         annotations(given, without, &mut self.diagnostics)
     }
 
@@ -168,13 +164,11 @@ impl Builder<'_> {
         name: &str,
         annotations: &[Annotation],
         without: &[&str],
-    ) -> Preamble {
-        Preamble {
-            id: self.symbols.id(kind, name),
-            name: name.to_string(),
-            alias: self.symbols.alias(name),
-            annotations: self.annotations(annotations, without),
-        }
+    ) -> Option<p4::Preamble> {
+        let id = self.symbols.id(kind, name);
+        let alias = self.symbols.alias(name);
+        let annotations = self.annotations(annotations, without);
+        Some(annotations.preamble(id, name.to_string(), alias))
     }
 
     fn member_ids(&mut self, annotations: &[&[Annotation]], span: Span) -> Vec<u32> {
@@ -199,7 +193,7 @@ impl Builder<'_> {
         let mut fields = BTreeMap::new();
         for (key, value, span) in self.known_pairs(&var.annotations, "pkginfo", &PACKAGE_FIELDS) {
             match value {
-                Some(AnnotationValue::Text(text)) => {
+                Some(Value::StringValue(text)) => {
                     fields.insert(key, text);
                 }
                 _ => self
@@ -207,32 +201,42 @@ impl Builder<'_> {
                     .push(errors::annotation_pair(span, &key, "a string")),
             }
         }
-        let arch = fields.remove("arch").unwrap_or_else(|| architecture.into());
-        let mut platform_properties = BTreeMap::new();
+        let mut platform = BTreeMap::new();
         for (key, value, span) in
             self.known_pairs(&var.annotations, "platform_property", &PLATFORM_PROPERTIES)
         {
-            match value.and_then(|v| match v {
-                AnnotationValue::Number(n) => u32::try_from(n).ok().filter(|n| *n <= INT32_MAX),
-                _ => None,
-            }) {
-                Some(number) => {
-                    platform_properties.insert(key, number);
+            match value {
+                Some(Value::Int64Value(n @ 0..)) if i32::try_from(n).is_ok() => {
+                    platform.insert(key, n as i32);
                 }
-                None => {
+                _ => {
                     let wanted = format!("a number from 0 to {INT32_MAX}");
                     self.diagnostics
                         .push(errors::annotation_pair(span, &key, &wanted));
                 }
             }
         }
-        let annotations = self.annotations(&var.annotations, &["pkginfo", "platform_property"]);
-        self.info.pkg_info = PkgInfo {
-            arch,
-            fields,
-            platform_properties,
-            annotations,
-        };
+        let others = self.annotations(&var.annotations, &["pkginfo", "platform_property"]);
+        let mut field = |key: &str| fields.remove(key).unwrap_or_default();
+        let property = |key: &str| platform.get(key).copied().unwrap_or(0);
+        let [group_table_size, total_replicas, replicas_per_entry] = PLATFORM_PROPERTIES;
+        self.info.pkg_info = Some(p4::PkgInfo {
+            name: field("name"),
+            version: field("version"),
+            organization: field("organization"),
+            contact: field("contact"),
+            url: field("url"),
+            arch: fields.remove("arch").unwrap_or_else(|| architecture.into()),
+            doc: others.doc,
+            annotations: others.unstructured,
+            structured_annotations: others.structured,
+            annotation_locations: Vec::new(),
+            platform_properties: (!platform.is_empty()).then(|| p4::PlatformProperties {
+                multicast_group_table_size: property(group_table_size),
+                multicast_group_table_total_replicas: property(total_replicas),
+                multicast_group_table_max_replicas_per_entry: property(replicas_per_entry),
+            }),
+        });
     }
 
     /// The pairs in an annotation of the package whose keys P4Info has; others are reported.
@@ -241,8 +245,8 @@ impl Builder<'_> {
         annotations: &[Annotation],
         name: &str,
         known: &[&str],
-    ) -> Vec<(String, Option<AnnotationValue>, Span)> {
-        let mut out: Vec<(String, Option<AnnotationValue>, Span)> = Vec::new();
+    ) -> Vec<(String, Option<Value>, Span)> {
+        let mut out: Vec<(String, Option<Value>, Span)> = Vec::new();
         for annotation in annotations.iter().filter(|a| a.name.as_str() == name) {
             let Some(pairs) = pairs(annotation) else {
                 self.diagnostics
@@ -278,39 +282,6 @@ impl Builder<'_> {
         is_hidden(&self.module.actions[action.index()].annotations)
     }
 
-    /// The width that the control plane sees, and the name of the type if it is a new type.
-    fn exposed(&mut self, ty: &Ty) -> (u32, Option<String>) {
-        let width = self.module.types.scalar_width(ty).unwrap_or(0);
-        let _ = self.type_spec(ty);
-        match ty {
-            Ty::New(id) => {
-                let def = self.module.types.new_type(*id);
-                let name = local_name(&def.name, &def.annotations);
-                let width = match self
-                    .info
-                    .type_info
-                    .new_types
-                    .get(&name)
-                    .map(|n| &n.representation)
-                {
-                    Some(NewTypeSpec::TranslatedString(_)) => 0,
-                    Some(NewTypeSpec::TranslatedBits(_, width)) => *width,
-                    _ => width,
-                };
-                (width, Some(name))
-            }
-            Ty::Enum(id) => {
-                let def = self.module.types.enumeration(*id);
-                match def.underlying {
-                    Some(_) => (width, None),
-                    None => (0, Some(local_name(&def.name, &def.annotations))),
-                }
-            }
-            Ty::Error => (0, None),
-            _ => (width, None),
-        }
-    }
-
     fn actions(&mut self, lowered: &mut Lowered) {
         let module = self.module;
         for (id, declaration) in &lowered.info.actions {
@@ -328,26 +299,30 @@ impl Builder<'_> {
                 param.id = id;
                 let (bitwidth, type_name) = self.exposed(&var.ty);
                 let annotations = self.annotations(&var.annotations, &[]);
-                params.push(Param {
+                params.push(p4::action::Param {
                     id,
                     name: param.name.clone(),
-                    annotations,
+                    annotations: annotations.unstructured,
+                    structured_annotations: annotations.structured,
+                    doc: annotations.doc,
                     bitwidth,
                     type_name,
+                    annotation_locations: Vec::new(),
                 });
             }
             if !is_hidden(&def.annotations) {
                 let preamble =
                     self.preamble(Kind::Action, &action.name.clone(), &def.annotations, &[]);
-                self.info.actions.push(Action { preamble, params });
+                self.info.actions.push(p4::Action { preamble, params });
             }
         }
         for (name, declaration) in &lowered.info.called {
             let def = &module.actions[declaration.index()];
-            let listed = self.info.actions.iter().any(|a| a.preamble.name == *name);
+            let listed = self.info.actions.iter().flat_map(|a| &a.preamble);
+            let listed = listed.into_iter().any(|preamble| preamble.name == *name);
             if !listed && !is_hidden(&def.annotations) {
                 let preamble = self.preamble(Kind::Action, name, &def.annotations, &[]);
-                self.info.actions.push(Action {
+                self.info.actions.push(p4::Action {
                     preamble,
                     params: Vec::new(),
                 });
@@ -377,14 +352,8 @@ impl Builder<'_> {
                 let (bitwidth, type_name) = self.exposed(&key.expr.ty);
                 let annotations = self.annotations(&key.annotations, &[]);
                 let (name, kind) = (key.name.clone(), key.match_kind);
-                match_fields.push(MatchField {
-                    id,
-                    name,
-                    annotations,
-                    bitwidth,
-                    kind,
-                    type_name,
-                });
+                let field = annotations.match_field(id, name, (bitwidth, type_name));
+                match_fields.push(with_kind(field, kind));
             }
             lowered.program.tables[info.table.index()].id = self.symbols.id(Kind::Table, &name);
             if is_hidden(&def.annotations) {
@@ -395,7 +364,7 @@ impl Builder<'_> {
             let table = self.table(lowered, &info, def, preamble, match_fields);
             self.bounded(
                 "the size of a table",
-                table.size,
+                table.size as u64,
                 ir::verify::MAX_TABLE_SIZE,
                 def.span,
             );
@@ -408,9 +377,9 @@ impl Builder<'_> {
         lowered: &Lowered,
         info: &crate::lower::TableInfo,
         def: &hir::Table,
-        preamble: Preamble,
-        match_fields: Vec<MatchField>,
-    ) -> Table {
+        preamble: Option<p4::Preamble>,
+        match_fields: Vec<p4::MatchField>,
+    ) -> p4::Table {
         let program = &lowered.program;
         let table = &program.tables[info.table.index()];
         let listed = table.actions.iter().zip(&def.actions);
@@ -419,10 +388,15 @@ impl Builder<'_> {
             .collect();
         let action_refs = visible
             .into_iter()
-            .map(|(a, d)| ActionRef {
-                id: program.actions[a.action.index()].id,
-                scope: a.scope,
-                annotations: self.annotations(&d.annotations, &[]),
+            .map(|(a, d)| {
+                let annotations = self.annotations(&d.annotations, &[]);
+                p4::ActionRef {
+                    id: program.actions[a.action.index()].id,
+                    scope: scope(a.scope) as i32,
+                    annotations: annotations.unstructured,
+                    structured_annotations: annotations.structured,
+                    annotation_locations: Vec::new(),
+                }
             })
             .collect();
         let default = &program.actions[table.default_action.action.index()];
@@ -435,14 +409,17 @@ impl Builder<'_> {
             .params
             .iter()
             .zip(&table.default_action.args)
-            .map(|(p, v)| (p.id, v.to_be_bytes()));
+            .map(|(p, v)| p4::table_action_call::Argument {
+                param_id: p.id,
+                value: v.to_be_bytes().into(),
+            });
         let id_of = |b: &Self, position: Option<usize>| {
             position.map(|i| {
                 let e: &ExternInfo = &lowered.info.externs[i];
                 b.symbols.id(extern_symbol(&e.kind), &e.name)
             })
         };
-        Table {
+        p4::Table {
             preamble,
             match_fields,
             action_refs,
@@ -451,7 +428,7 @@ impl Builder<'_> {
             } else {
                 0
             },
-            initial_default_action: (!hidden_default).then(|| TableActionCall {
+            initial_default_action: (!hidden_default).then(|| p4::TableActionCall {
                 action_id: default.id,
                 arguments: args.collect(),
             }),
@@ -460,14 +437,18 @@ impl Builder<'_> {
                 .into_iter()
                 .filter_map(|r| id_of(self, r))
                 .collect(),
-            size: table.size,
-            idle_timeout: table.support_timeout,
+            size: table.size as i64,
+            idle_timeout_behavior: match table.support_timeout {
+                true => p4::table::IdleTimeoutBehavior::NotifyControl as i32,
+                false => p4::table::IdleTimeoutBehavior::NoTimeout as i32,
+            },
             is_const_table: table.const_entries,
             has_initial_entries: !def.entries.is_empty(),
+            other_properties: None,
         }
     }
 
-    fn index_type(&mut self, ty: &Option<Ty>) -> Option<String> {
+    fn index_type(&mut self, ty: &Option<Ty>) -> Option<p4::P4NamedType> {
         ty.as_ref().and_then(|t| self.exposed(t).1)
     }
 
@@ -486,24 +467,26 @@ impl Builder<'_> {
                 ExternKind::Register(register, ty, index) => {
                     let size = lowered.program.registers[register.index()].size;
                     lowered.program.registers[register.index()].id = id;
-                    let (type_spec, index_type_name) = (self.type_spec(ty), self.index_type(index));
+                    let type_spec = Some(self.type_spec(ty));
+                    let index_type_name = self.index_type(index);
                     let limit = u64::from(INT32_MAX);
                     self.bounded("the size of a register", size, limit, info.span);
-                    self.info.registers.push(Register {
+                    self.info.registers.push(p4::Register {
                         preamble,
                         type_spec,
-                        size,
+                        size: size as i32,
                         index_type_name,
                     });
                 }
                 ExternKind::Counter(counter, index) => {
                     let counter = &mut lowered.program.counters[counter.index()];
                     counter.id = id;
-                    let (unit, size) = (counter.unit, counter.size.unwrap_or(0));
+                    let spec = Some(counted(counter.unit));
+                    let size = counter.size.unwrap_or(0) as i64;
                     let index_type_name = self.index_type(index);
-                    self.info.counters.push(Indexed {
+                    self.info.counters.push(p4::Counter {
                         preamble,
-                        unit,
+                        spec,
                         size,
                         index_type_name,
                     });
@@ -512,12 +495,12 @@ impl Builder<'_> {
                     let owner = table(&|t| t.counter == Some(i));
                     let counter = &mut lowered.program.counters[counter.index()];
                     counter.id = id;
-                    let unit = counter.unit;
+                    let spec = Some(counted(counter.unit));
                     // One that no table names has no entries to count.
                     if let Some(direct_table_id) = owner {
-                        self.info.direct_counters.push(Direct {
+                        self.info.direct_counters.push(p4::DirectCounter {
                             preamble,
-                            unit,
+                            spec,
                             direct_table_id,
                         });
                     }
@@ -525,11 +508,12 @@ impl Builder<'_> {
                 ExternKind::Meter(meter, index) => {
                     let meter = &mut lowered.program.meters[meter.index()];
                     meter.id = id;
-                    let (unit, size) = (metered(meter), meter.size.unwrap_or(0));
+                    let spec = Some(metered(meter));
+                    let size = meter.size.unwrap_or(0) as i64;
                     let index_type_name = self.index_type(index);
-                    self.info.meters.push(Indexed {
+                    self.info.meters.push(p4::Meter {
                         preamble,
-                        unit,
+                        spec,
                         size,
                         index_type_name,
                     });
@@ -538,11 +522,11 @@ impl Builder<'_> {
                     let owner = table(&|t| t.meter == Some(i));
                     let meter = &mut lowered.program.meters[meter.index()];
                     meter.id = id;
-                    let unit = metered(meter);
+                    let spec = Some(metered(meter));
                     if let Some(direct_table_id) = owner {
-                        self.info.direct_meters.push(Direct {
+                        self.info.direct_meters.push(p4::DirectMeter {
                             preamble,
-                            unit,
+                            spec,
                             direct_table_id,
                         });
                     }
@@ -562,24 +546,22 @@ impl Builder<'_> {
                     if let Some(selector) = &mut declared.selector {
                         max_group_size = number(&info.annotations, "max_group_size");
                         semantics = find(&info.annotations, "selector_size_semantics")
-                            .and_then(size_semantics)
-                            .map(|semantics| match semantics {
-                                SizeSemantics::SumOfMembers(_) => SizeSemantics::SumOfMembers(
-                                    number(&info.annotations, "max_member_weight"),
-                                ),
-                                SizeSemantics::SumOfWeights => SizeSemantics::SumOfWeights,
-                            });
+                            .and_then(size_semantics);
+                        if let Some(SelectorSizeSemantics::SumOfMembers(members)) = &mut semantics {
+                            let most = number(&info.annotations, "max_member_weight");
+                            members.max_member_weight = most as i32;
+                            selector.sum_of_members = true;
+                        }
                         selector.max_group_size = max_group_size.into();
-                        selector.sum_of_members =
-                            matches!(semantics, Some(SizeSemantics::SumOfMembers(_)));
                     }
-                    let profile = ActionProfile {
+                    let profile = p4::ActionProfile {
                         preamble,
                         table_ids,
                         with_selector: declared.selector.is_some(),
-                        size: declared.size,
-                        max_group_size,
-                        size_semantics: semantics,
+                        size: declared.size as i64,
+                        max_group_size: max_group_size as i32,
+                        weights_disallowed: false,
+                        selector_size_semantics: semantics,
                     };
                     self.info.action_profiles.push(profile);
                 }
@@ -597,10 +579,10 @@ impl Builder<'_> {
             let span = module.var(var).span;
             self.bounded("the size of a value set", size, u64::from(INT32_MAX), span);
             let fields = self.value_set_fields(&ty, span);
-            self.info.value_sets.push(ValueSet {
+            self.info.value_sets.push(p4::ValueSet {
                 preamble,
-                fields,
-                size,
+                r#match: fields,
+                size: size as i32,
             });
         }
         for (id, ty) in lowered.info.digests.clone() {
@@ -608,8 +590,8 @@ impl Builder<'_> {
             digest.id = self.symbols.id(Kind::Digest, &digest.name);
             let name = digest.name.clone();
             let preamble = self.preamble(Kind::Digest, &name, &[], &[]);
-            let type_spec = self.type_spec(&ty);
-            self.info.digests.push(Digest {
+            let type_spec = Some(self.type_spec(&ty));
+            self.info.digests.push(p4::Digest {
                 preamble,
                 type_spec,
             });
@@ -621,19 +603,22 @@ impl Builder<'_> {
         }
     }
 
-    fn value_set_fields(&mut self, ty: &Ty, span: Span) -> Vec<MatchField> {
+    fn value_set_fields(&mut self, ty: &Ty, span: Span) -> Vec<p4::MatchField> {
         let module = self.module;
-        let Ty::Struct(id) = ty else {
-            let bitwidth = module.types.scalar_width(ty).unwrap_or(0);
-            let (name, annotations, type_name) = (String::new(), Annotations::default(), None);
-            return vec![MatchField {
-                id: 1,
-                name,
-                annotations,
-                bitwidth,
-                kind: ir::MatchKind::Exact,
-                type_name,
-            }];
+        let exact = |id: u32, ty: &Ty| {
+            let bitwidth = module.types.scalar_width(ty).unwrap_or(0) as i32;
+            let field = Annotations::default().match_field(id, String::new(), (bitwidth, None));
+            with_kind(field, ir::MatchKind::Exact)
+        };
+        let id = match ty {
+            Ty::Struct(id) => id,
+            Ty::Tuple(members) => {
+                return (1..)
+                    .zip(members.iter())
+                    .map(|(i, t)| exact(i, t))
+                    .collect();
+            }
+            _ => return vec![exact(1, ty)],
         };
         let fields = &module.types.structure(*id).fields;
         let annotations: Vec<&[Annotation]> = fields.iter().map(|f| &*f.annotations).collect();
@@ -651,13 +636,12 @@ impl Builder<'_> {
         fields
             .iter()
             .zip(ids)
-            .map(|(f, id)| MatchField {
-                id,
-                name: local_name(&f.name, &f.annotations),
-                annotations: self.annotations(&f.annotations, &["match"]),
-                bitwidth: module.types.scalar_width(&f.ty).unwrap_or(0),
-                kind: kind(f),
-                type_name: None,
+            .map(|(f, id)| {
+                let bitwidth = module.types.scalar_width(&f.ty).unwrap_or(0) as i32;
+                let name = local_name(&f.name, &f.annotations);
+                let annotations = self.annotations(&f.annotations, &["match"]);
+                let field = annotations.match_field(id, name, (bitwidth, None));
+                with_kind(field, kind(f))
             })
             .collect()
     }
@@ -667,12 +651,9 @@ impl Builder<'_> {
         let name = find(&def.annotations, "controller_header")
             .and_then(Annotation::string)
             .unwrap_or_default();
-        let preamble = Preamble {
-            id: self.symbols.id(Kind::ControllerHeader, &symbol),
-            alias: name.clone(),
-            name,
-            annotations: self.annotations(&def.annotations, &[]),
-        };
+        let id = self.symbols.id(Kind::ControllerHeader, &symbol);
+        let annotations = self.annotations(&def.annotations, &[]);
+        let preamble = Some(annotations.preamble(id, name.clone(), name));
         let mut fields = Vec::new();
         self.flatten(&def.fields, "", &mut fields);
         let annotations: Vec<&[Annotation]> = fields.iter().map(|(_, f)| &*f.annotations).collect();
@@ -688,159 +669,60 @@ impl Builder<'_> {
                     .push(errors::controller_field(field.span, name));
             }
             let annotations = self.annotations(&field.annotations, &[]);
-            metadata.push(Param {
+            metadata.push(p4::controller_packet_metadata::Metadata {
                 id,
                 name: name.clone(),
-                annotations,
+                annotations: annotations.unstructured,
+                structured_annotations: annotations.structured,
                 bitwidth,
                 type_name,
+                annotation_locations: Vec::new(),
             });
         }
         self.info
             .controller_packet_metadata
-            .push(ControllerPacketMetadata { preamble, metadata });
-    }
-
-    /// The fields of a header with structs inside of it taken apart.
-    fn flatten(&self, fields: &[FieldDef], prefix: &str, out: &mut Vec<(String, FieldDef)>) {
-        for field in fields {
-            let name = format!("{prefix}{}", local_name(&field.name, &field.annotations));
-            match &field.ty {
-                Ty::Struct(id) => {
-                    let inner = self.module.types.structure(*id).fields.clone();
-                    self.flatten(&inner, &format!("{name}."), out);
-                }
-                _ => out.push((name, field.clone())),
-            }
-        }
-    }
-
-    fn struct_name(&self, id: StructId) -> String {
-        let def = self.module.types.structure(id);
-        let args: String = def
-            .args
-            .iter()
-            .map(|t| format!("_{}", self.module.types.show(t)))
-            .collect();
-        local_name(&def.name, &def.annotations) + &args.replace(['<', '>'], "")
-    }
-
-    /// A type; named types join the type info.
-    fn type_spec(&mut self, ty: &Ty) -> TypeSpec {
-        let module = self.module;
-        match ty {
-            Ty::Bit(w) => TypeSpec::Bit(*w),
-            Ty::Signed(w) => TypeSpec::Int(*w),
-            Ty::Varbit(w) => TypeSpec::Varbit(*w),
-            Ty::Bool => TypeSpec::Bool,
-            Ty::Error => {
-                self.info.type_info.errors =
-                    module.types.errors.iter().map(|e| e.to_string()).collect();
-                TypeSpec::Error
-            }
-            Ty::Tuple(items) => TypeSpec::Tuple(items.iter().map(|t| self.type_spec(t)).collect()),
-            Ty::Struct(id) => {
-                let name = self.struct_name(*id);
-                if !self.info.type_info.structs.contains_key(&name) {
-                    let fields = &module.types.structure(*id).fields;
-                    let member = |b: &mut Self, f: &FieldDef| {
-                        (local_name(&f.name, &f.annotations), b.type_spec(&f.ty))
-                    };
-                    let members = fields.iter().map(|f| member(self, f)).collect();
-                    self.info.type_info.structs.insert(name.clone(), members);
-                }
-                TypeSpec::Struct(name)
-            }
-            Ty::Header(id) => {
-                let name = self.struct_name(*id);
-                let mut fields = Vec::new();
-                self.flatten(&module.types.structure(*id).fields, "", &mut fields);
-                let members = fields.into_iter().map(|(n, f)| {
-                    let representation = module.types.representation(&f.ty);
-                    (n, self.type_spec(&representation))
-                });
-                let members: Vec<_> = members.collect();
-                self.info.type_info.headers.insert(name.clone(), members);
-                TypeSpec::Header(name)
-            }
-            Ty::Union(id) => {
-                let name = self.struct_name(*id);
-                let mut members = Vec::new();
-                for field in &module.types.structure(*id).fields {
-                    if let TypeSpec::Header(header) = self.type_spec(&field.ty) {
-                        members.push((field.name.to_string(), header));
-                    }
-                }
-                self.info
-                    .type_info
-                    .header_unions
-                    .insert(name.clone(), members);
-                TypeSpec::HeaderUnion(name)
-            }
-            Ty::Stack(element, size) => match self.type_spec(element) {
-                TypeSpec::HeaderUnion(name) => TypeSpec::HeaderUnionStack(name, *size),
-                TypeSpec::Header(name) => TypeSpec::HeaderStack(name, *size),
-                other => TypeSpec::Tuple(vec![other; *size as usize]),
-            },
-            Ty::Enum(id) => self.enum_spec(*id),
-            Ty::New(id) => self.new_type_spec(*id),
-            // Nothing else can be stored.
-            _ => TypeSpec::Tuple(Vec::new()),
-        }
-    }
-
-    fn enum_spec(&mut self, id: crate::types::EnumId) -> TypeSpec {
-        let def = self.module.types.enumeration(id);
-        let name = local_name(&def.name, &def.annotations);
-        let Some(underlying) = &def.underlying else {
-            let members = def.members.iter().map(|(n, _)| n.to_string()).collect();
-            self.info.type_info.enums.insert(name.clone(), members);
-            return TypeSpec::Enum(name);
-        };
-        let width = self.module.types.scalar_width(underlying).unwrap_or(1);
-        let value = |v: &Option<BigInt>| value_bytes(&v.clone().unwrap_or_default(), width);
-        let members = def
-            .members
-            .iter()
-            .map(|(n, v)| (n.to_string(), value(v)))
-            .collect();
-        self.info.type_info.serializable_enums.insert(
-            name.clone(),
-            SerializableEnum {
-                bitwidth: width,
-                members,
-            },
-        );
-        TypeSpec::SerializableEnum(name)
-    }
-
-    fn new_type_spec(&mut self, id: crate::types::NewTypeId) -> TypeSpec {
-        let def = self.module.types.new_type(id);
-        let name = local_name(&def.name, &def.annotations);
-        let translated = match find(&def.annotations, "p4runtime_translation").map(|a| &a.body) {
-            Some(ast::AnnotationBody::Tokens(tokens)) => translation(tokens),
-            _ => None,
-        };
-        let representation = match translated {
-            Some(translated) => translated,
-            None => {
-                let representation = self.module.types.representation(&Ty::New(id));
-                NewTypeSpec::Original(self.type_spec(&representation))
-            }
-        };
-        let annotations = self.annotations(&def.annotations, &["p4runtime_translation"]);
-        let new_type = NewType {
-            representation,
-            annotations,
-        };
-        self.info.type_info.new_types.insert(name.clone(), new_type);
-        TypeSpec::NewType(name)
+            .push(p4::ControllerPacketMetadata { preamble, metadata });
     }
 }
 
-fn metered(meter: &ir::Meter) -> ir::CounterUnit {
-    match meter.bytes {
-        true => ir::CounterUnit::Bytes,
-        false => ir::CounterUnit::Packets,
+fn with_kind(field: p4::MatchField, kind: ir::MatchKind) -> p4::MatchField {
+    use p4::match_field::{Match, MatchType};
+    let kind = match kind {
+        ir::MatchKind::Exact => MatchType::Exact,
+        ir::MatchKind::Lpm => MatchType::Lpm,
+        ir::MatchKind::Ternary => MatchType::Ternary,
+        ir::MatchKind::Range => MatchType::Range,
+        ir::MatchKind::Optional => MatchType::Optional,
+        ir::MatchKind::Selector => MatchType::Unspecified,
+    };
+    let r#match = Some(Match::MatchType(kind as i32));
+    p4::MatchField { r#match, ..field }
+}
+
+fn scope(scope: ir::ActionScope) -> p4::action_ref::Scope {
+    match scope {
+        ir::ActionScope::Both => p4::action_ref::Scope::TableAndDefault,
+        ir::ActionScope::TableOnly => p4::action_ref::Scope::TableOnly,
+        ir::ActionScope::DefaultOnly => p4::action_ref::Scope::DefaultOnly,
+    }
+}
+
+fn counted(unit: ir::CounterUnit) -> p4::CounterSpec {
+    let unit = match unit {
+        ir::CounterUnit::Bytes => p4::counter_spec::Unit::Bytes,
+        ir::CounterUnit::Packets => p4::counter_spec::Unit::Packets,
+        ir::CounterUnit::Both => p4::counter_spec::Unit::Both,
+    };
+    p4::CounterSpec { unit: unit as i32 }
+}
+
+fn metered(meter: &ir::Meter) -> p4::MeterSpec {
+    let unit = match meter.bytes {
+        true => p4::meter_spec::Unit::Bytes,
+        false => p4::meter_spec::Unit::Packets,
+    };
+    p4::MeterSpec {
+        unit: unit as i32,
+        ..p4::MeterSpec::default()
     }
 }

@@ -3,22 +3,23 @@
 //! The lower 24 bits of an id are Jenkins's one-at-a-time hash of the name, with linear probing in the order of the
 //! names; ids given with `@id` are taken first. Kinds are numbered in the order of their first bytes.
 
+use proto::p4info::p4_ids::Prefix;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Kinds of objects: the value is the first byte of the id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
-    Action = 0x01,
-    Table = 0x02,
-    ValueSet = 0x03,
-    ControllerHeader = 0x04,
-    ActionProfile = 0x11,
-    Counter = 0x12,
-    DirectCounter = 0x13,
-    Meter = 0x14,
-    DirectMeter = 0x15,
-    Register = 0x16,
-    Digest = 0x17,
+    Action = Prefix::Action as isize,
+    Table = Prefix::Table as isize,
+    ValueSet = Prefix::ValueSet as isize,
+    ControllerHeader = Prefix::ControllerHeader as isize,
+    ActionProfile = Prefix::ActionProfile as isize,
+    Counter = Prefix::Counter as isize,
+    DirectCounter = Prefix::DirectCounter as isize,
+    Meter = Prefix::Meter as isize,
+    DirectMeter = Prefix::DirectMeter as isize,
+    Register = Prefix::Register as isize,
+    Digest = Prefix::Digest as isize,
 }
 
 /// Why an `@id` cannot be used.

@@ -1,0 +1,275 @@
+//! Types as P4Info tells them: `P4DataTypeSpec`, and the named types beside all objects (`P4TypeInfo`).
+
+use num_bigint::BigInt;
+use syntax::ast;
+
+use super::annotate::{find, local_name, translation};
+use super::build::Builder;
+use crate::fold;
+use crate::types::{EnumId, FieldDef, NewTypeId, StructId, Ty};
+use proto::p4info::p4_bitstring_like_type_spec::TypeSpec as Bits;
+use proto::p4info::p4_data_type_spec::TypeSpec;
+use proto::p4info::p4_new_type_spec::Representation;
+use proto::p4info::p4_new_type_translation::SdnType;
+use proto::p4info::{self as p4, p4_enum_type_spec, p4_serializable_enum_type_spec};
+use proto::p4info::{p4_header_type_spec, p4_header_union_type_spec, p4_struct_type_spec};
+
+fn named(name: String) -> p4::P4NamedType {
+    p4::P4NamedType { name }
+}
+
+/// A value in as many bytes as its type needs.
+fn value_bytes(value: &BigInt, width: u32) -> Vec<u8> {
+    fold::to_bits(value, width).to_be_bytes()
+}
+
+/// The type of a header's field; `None` if it is not a bit string.
+fn bits(ty: &Ty) -> Option<p4::P4BitstringLikeTypeSpec> {
+    let bitwidth = |width: &u32| *width as i32;
+    let spec = match ty {
+        Ty::Bit(width) => Bits::Bit(p4::P4BitTypeSpec {
+            bitwidth: bitwidth(width),
+        }),
+        Ty::Signed(width) => Bits::Int(p4::P4IntTypeSpec {
+            bitwidth: bitwidth(width),
+        }),
+        Ty::Varbit(width) => Bits::Varbit(p4::P4VarbitTypeSpec {
+            max_bitwidth: bitwidth(width),
+        }),
+        _ => return None,
+    };
+    Some(p4::P4BitstringLikeTypeSpec {
+        type_spec: Some(spec),
+        ..p4::P4BitstringLikeTypeSpec::default()
+    })
+}
+
+fn data(spec: TypeSpec) -> p4::P4DataTypeSpec {
+    p4::P4DataTypeSpec {
+        type_spec: Some(spec),
+    }
+}
+
+impl Builder<'_> {
+    fn type_info(&mut self) -> &mut p4::P4TypeInfo {
+        self.info.type_info.get_or_insert_default()
+    }
+
+    /// The width in bits that the control plane sees (0 for a string, or a value without a number), and the named type if it is one.
+    pub fn exposed(&mut self, ty: &Ty) -> (i32, Option<p4::P4NamedType>) {
+        let width = self.module.types.scalar_width(ty).unwrap_or(0) as i32;
+        let _ = self.type_spec(ty);
+        match ty {
+            Ty::New(id) => {
+                let def = self.module.types.new_type(*id);
+                let name = local_name(&def.name, &def.annotations);
+                let new_type = self.type_info().new_types.get(&name);
+                let width = match new_type.and_then(|n| n.representation.as_ref()) {
+                    Some(Representation::TranslatedType(translated)) => match translated.sdn_type {
+                        Some(SdnType::SdnBitwidth(width)) => width,
+                        _ => 0,
+                    },
+                    _ => width,
+                };
+                (width, Some(named(name)))
+            }
+            Ty::Enum(id) => {
+                let def = self.module.types.enumeration(*id);
+                match def.underlying {
+                    Some(_) => (width, None),
+                    None => (0, Some(named(local_name(&def.name, &def.annotations)))),
+                }
+            }
+            Ty::Error => (0, None),
+            _ => (width, None),
+        }
+    }
+
+    /// The fields of a header with structs inside of it taken apart.
+    pub fn flatten(&self, fields: &[FieldDef], prefix: &str, out: &mut Vec<(String, FieldDef)>) {
+        for field in fields {
+            let name = format!("{prefix}{}", local_name(&field.name, &field.annotations));
+            match &field.ty {
+                Ty::Struct(id) => {
+                    let inner = self.module.types.structure(*id).fields.clone();
+                    self.flatten(&inner, &format!("{name}."), out);
+                }
+                _ => out.push((name, field.clone())),
+            }
+        }
+    }
+
+    fn struct_name(&self, id: StructId) -> String {
+        let def = self.module.types.structure(id);
+        let args: String = def
+            .args
+            .iter()
+            .map(|t| format!("_{}", self.module.types.show(t)))
+            .collect();
+        local_name(&def.name, &def.annotations) + &args.replace(['<', '>'], "")
+    }
+
+    /// A type; named types join the type info.
+    pub fn type_spec(&mut self, ty: &Ty) -> p4::P4DataTypeSpec {
+        data(match ty {
+            Ty::Bool => TypeSpec::Bool(p4::P4BoolType {}),
+            Ty::Error => {
+                let errors = self.module.types.errors.iter();
+                let members = errors.map(|e| e.to_string()).collect();
+                self.type_info().error = Some(p4::P4ErrorTypeSpec { members });
+                TypeSpec::Error(p4::P4ErrorType {})
+            }
+            Ty::Tuple(items) => self.tuple(items),
+            Ty::Struct(id) => TypeSpec::Struct(named(self.struct_spec(*id))),
+            Ty::Header(id) => TypeSpec::Header(named(self.header_spec(*id))),
+            Ty::Union(id) => TypeSpec::HeaderUnion(named(self.union_spec(*id))),
+            Ty::Stack(element, size) => self.stack_spec(element, *size),
+            Ty::Enum(id) => self.enum_spec(*id),
+            Ty::New(id) => self.new_type_spec(*id),
+            // Nothing but bit strings is left that can be stored.
+            _ => match bits(ty) {
+                Some(bits) => TypeSpec::Bitstring(bits),
+                None => self.tuple(&[]),
+            },
+        })
+    }
+
+    fn tuple(&mut self, items: &[Ty]) -> TypeSpec {
+        let members = items.iter().map(|item| self.type_spec(item)).collect();
+        TypeSpec::Tuple(p4::P4TupleTypeSpec { members })
+    }
+
+    fn struct_spec(&mut self, id: StructId) -> String {
+        let (module, name) = (self.module, self.struct_name(id));
+        if !self.type_info().structs.contains_key(&name) {
+            let fields = module.types.structure(id).fields.iter();
+            let members = fields.map(|f| p4_struct_type_spec::Member {
+                name: local_name(&f.name, &f.annotations),
+                type_spec: Some(self.type_spec(&f.ty)),
+            });
+            let spec = p4::P4StructTypeSpec {
+                members: members.collect(),
+                ..p4::P4StructTypeSpec::default()
+            };
+            self.type_info().structs.insert(name.clone(), spec);
+        }
+        name
+    }
+
+    fn header_spec(&mut self, id: StructId) -> String {
+        let (module, name) = (self.module, self.struct_name(id));
+        let mut fields = Vec::new();
+        self.flatten(&module.types.structure(id).fields, "", &mut fields);
+        let members = fields.into_iter().map(|(name, f)| {
+            // The named types of fields are told too, though a header's members are bit strings.
+            let _ = self.type_spec(&f.ty);
+            let representation = module.types.representation(&f.ty);
+            let width = module.types.scalar_width(&representation);
+            p4_header_type_spec::Member {
+                name,
+                type_spec: bits(&representation).or_else(|| bits(&Ty::Bit(width?))),
+            }
+        });
+        let spec = p4::P4HeaderTypeSpec {
+            members: members.collect(),
+            ..p4::P4HeaderTypeSpec::default()
+        };
+        self.type_info().headers.insert(name.clone(), spec);
+        name
+    }
+
+    fn union_spec(&mut self, id: StructId) -> String {
+        let (module, name) = (self.module, self.struct_name(id));
+        let mut members = Vec::new();
+        for field in &module.types.structure(id).fields {
+            if let Ty::Header(header) = &field.ty {
+                members.push(p4_header_union_type_spec::Member {
+                    name: field.name.to_string(),
+                    header: Some(named(self.header_spec(*header))),
+                });
+            }
+        }
+        let spec = p4::P4HeaderUnionTypeSpec {
+            members,
+            ..p4::P4HeaderUnionTypeSpec::default()
+        };
+        self.type_info().header_unions.insert(name.clone(), spec);
+        name
+    }
+
+    fn stack_spec(&mut self, element: &Ty, length: u32) -> TypeSpec {
+        let size = length as i32;
+        match element {
+            Ty::Union(id) => TypeSpec::HeaderUnionStack(p4::P4HeaderUnionStackTypeSpec {
+                header_union: Some(named(self.union_spec(*id))),
+                size,
+            }),
+            Ty::Header(id) => TypeSpec::HeaderStack(p4::P4HeaderStackTypeSpec {
+                header: Some(named(self.header_spec(*id))),
+                size,
+            }),
+            _ => self.tuple(&vec![element.clone(); length as usize]),
+        }
+    }
+
+    fn enum_spec(&mut self, id: EnumId) -> TypeSpec {
+        let def = self.module.types.enumeration(id);
+        let name = local_name(&def.name, &def.annotations);
+        let Some(underlying) = &def.underlying else {
+            let members = def.members.iter().map(|(n, _)| p4_enum_type_spec::Member {
+                name: n.to_string(),
+                ..p4_enum_type_spec::Member::default()
+            });
+            let spec = p4::P4EnumTypeSpec {
+                members: members.collect(),
+                ..p4::P4EnumTypeSpec::default()
+            };
+            self.type_info().enums.insert(name.clone(), spec);
+            return TypeSpec::Enum(named(name));
+        };
+        let width = self.module.types.scalar_width(underlying).unwrap_or(1);
+        let members = def.members.iter().map(|(n, v)| {
+            let value = v.clone().unwrap_or_default();
+            p4_serializable_enum_type_spec::Member {
+                name: n.to_string(),
+                value: value_bytes(&value, width).into(),
+                ..p4_serializable_enum_type_spec::Member::default()
+            }
+        });
+        let spec = p4::P4SerializableEnumTypeSpec {
+            underlying_type: Some(p4::P4BitTypeSpec {
+                bitwidth: width as i32,
+            }),
+            members: members.collect(),
+            ..p4::P4SerializableEnumTypeSpec::default()
+        };
+        let known = &mut self.type_info().serializable_enums;
+        known.insert(name.clone(), spec);
+        TypeSpec::SerializableEnum(named(name))
+    }
+
+    fn new_type_spec(&mut self, id: NewTypeId) -> TypeSpec {
+        let def = self.module.types.new_type(id);
+        let name = local_name(&def.name, &def.annotations);
+        let translated = match find(&def.annotations, "p4runtime_translation").map(|a| &a.body) {
+            Some(ast::AnnotationBody::Tokens(tokens)) => translation(tokens),
+            _ => None,
+        };
+        let representation = match translated {
+            Some(translated) => Representation::TranslatedType(translated),
+            None => {
+                let representation = self.module.types.representation(&Ty::New(id));
+                Representation::OriginalType(self.type_spec(&representation))
+            }
+        };
+        let annotations = self.annotations(&def.annotations, &["p4runtime_translation"]);
+        let spec = p4::P4NewTypeSpec {
+            representation: Some(representation),
+            annotations: annotations.unstructured,
+            structured_annotations: annotations.structured,
+            annotation_locations: Vec::new(),
+        };
+        self.type_info().new_types.insert(name.clone(), spec);
+        TypeSpec::NewType(named(name))
+    }
+}
