@@ -52,8 +52,20 @@ const flow_state_t OTHER_STREAM = 11;
 
 // The register flow_states: the progress of a flow. Of each end of TCP: the number after the highest sent, the highest that the other end
 // takes, the highest that it has acknowledged, and the window scale.
+//   [351:320] the number of an answer that does not fit, [319:288] the number of an attempt's first segment, [287:272] the numbers that it
+//   takes (0: no attempt), [271:268] its scale, [267] the first sent it; [266] there is such an answer, [265] the first sent it; [264:256] zero;
 //   [255:208] when it ends, microseconds; [207:204] state; [203] the first has finished, [202] the second; [201] the first began it;
 //   [199:196] scale of the first, [195:192] of the second; [191:96] the first: sent, takes, acknowledged; [95:0] the second
+// An attempt is the first segment of a connection in a flow that lives: an end has lost the connection (RFC 9293, section 3.5.1), or both
+// begin it. It changes nothing until the other end answers it. An answer that does not fit tells, in a half-open flow and
+// after an attempt, what an end knows of another connection; the other end then resets that with the number that the answer acknowledges.
+#define ANSWERED(state)         state[351:320]
+#define HAS_ANSWER(state)       state[266:266]
+#define ANSWER_BY_FIRST(state)  state[265:265]
+#define ATTEMPT_NUMBER(state)   state[319:288]
+#define ATTEMPT_LENGTH(state)   state[287:272]
+#define ATTEMPT_SCALE(state)    state[271:268]
+#define ATTEMPT_BY_FIRST(state) state[267:267]
 #define EXPIRES(state)  state[255:208]
 #define CODE(state)     state[207:204]
 #define BY_FIRST(state) state[201:201]
@@ -108,7 +120,7 @@ struct settings_t {
 control JudgeFlow(in metadata_t meta, in settings_t settings, in bool is_ipv6, in bit<8> from_zone, in bit<8> to_zone, in bit<1> only_replies,
                   in bit<32> payload, in bit<48> now, out reason_t reason) {
     register<bit<384>>(CELLS) flow_keys;
-    register<bit<256>>(CELLS) flow_states;
+    register<bit<352>>(CELLS) flow_states;
     // Microseconds without a packet after which a flow ends, by its state.
     register<bit<48>>(16) timeouts;
     direct_counter(CounterType.packets) rule_hits;
@@ -189,7 +201,7 @@ control JudgeFlow(in metadata_t meta, in settings_t settings, in bool is_ipv6, i
         bool found = false;
         bit<32> cell = 0;
         bit<384> record = 0;
-        bit<256> state = 0;
+        bit<352> state = 0;
         LOOK_INTO(0)
         LOOK_INTO(1)
         LOOK_INTO(2)
@@ -200,9 +212,18 @@ control JudgeFlow(in metadata_t meta, in settings_t settings, in bool is_ipv6, i
         bit<8> dst_zone = related ? from_zone : to_zone;
         bit<16> zones = reversed ? dst_zone ++ src_zone : src_zone ++ dst_zone;
 
-        bool begins = !found || opens && CODE(state) == CLOSED;
-        bool again = !begins && settings.judges_again == 1 && EPOCH(record) != settings.epoch;
-        bool by_first = begins ? !reversed : BY_FIRST(state) == 1;  // who began it
+        bool begins = !found || (opens && CODE(state) == CLOSED);
+        bool by_first = begins ? !reversed : (BY_FIRST(state) == 1);  // who began it
+        bool attempts = opens && !begins && (CODE(state) != SYN_SENT || by_first == reversed);
+        // Whether this answers an attempt of the receiver: the sender does not know the connection of before.
+        bit<32> of_attempt = meta.ack - ATTEMPT_NUMBER(state);
+        bool answers = is_tcp && acks && !begins && (ATTEMPT_BY_FIRST(state) == 1) == reversed &&
+                       of_attempt != 0 && of_attempt <= (bit<32>)ATTEMPT_LENGTH(state);
+        bool reopens = answers && syn;
+        if (reopens) {
+            by_first = reversed;
+        }
+        bool again = !begins && !attempts && !reopens && settings.judges_again == 1 && EPOCH(record) != settings.epoch;
         if (begins) {
             if (related || meta.kind == KIND_ECHO_REPLY) {
                 reason = ICMP_UNRELATED;
@@ -213,15 +234,18 @@ control JudgeFlow(in metadata_t meta, in settings_t settings, in bool is_ipv6, i
             }
         } else if (ZONES(record) != zones) {
             reason = WRONG_ZONE;
+        } else if (attempts && only_replies == 1) {
+            reason = REPLY_ONLY;
         } else {
             limit = LIMIT(record);
         }
 
-        if (reason == PASSES && (begins || again)) {
+        if (reason == PASSES && (begins || attempts || reopens || again)) {
+            bool ruled_by_first = attempts ? !reversed : by_first;
             generation = settings.epoch[0:0];
             rule_ipv6 = is_ipv6 ? 1w1 : 1w0;
             rule_protocol = meta.protocol;
-            if (by_first) {
+            if (ruled_by_first) {
                 rule_src = first;
                 rule_dst = second;
                 rule_from = zones[15:8];
@@ -233,8 +257,8 @@ control JudgeFlow(in metadata_t meta, in settings_t settings, in bool is_ipv6, i
                 rule_to = zones[15:8];
             }
             if (meta.is_echo == 0) {
-                rule_src_port = by_first ? first_port : second_port;
-                rule_dst_port = by_first ? second_port : first_port;
+                rule_src_port = ruled_by_first ? first_port : second_port;
+                rule_dst_port = ruled_by_first ? second_port : first_port;
             }
             bool ruled = rules.apply().hit;
             if (!allowed) {
@@ -283,13 +307,22 @@ control JudgeFlow(in metadata_t meta, in settings_t settings, in bool is_ipv6, i
         bit<32> other_acked = reversed ? state[127:96] : state[31:0];
         bit<4> other_scale = reversed ? state[199:196] : state[195:192];
         bit<2> finished = state[203:202];
+        bit<32> attempt_number = ATTEMPT_NUMBER(state);
+        bit<16> attempt_length = ATTEMPT_LENGTH(state);
+        bit<4> attempt_scale = ATTEMPT_SCALE(state);
+        bit<1> attempt_by_first = ATTEMPT_BY_FIRST(state);
         flow_state_t code = CODE(state);
+        bit<32> answered = ANSWERED(state);
+        bit<1> has_answer = HAS_ANSWER(state);
+        bit<1> answer_by_first = ANSWER_BY_FIRST(state);
         bool ends = false;
+        bool refreshes = true;
 
         if (reason != PASSES) {
             // Nothing more to ask.
         } else if (related) {
-            if (meta.protocol == PROTOCOL_TCP && meta.seq - acked > sent - acked) {
+            bool is_attempt = attempt_length != 0 && (attempt_by_first == 1) != reversed && meta.seq == attempt_number;
+            if (meta.protocol == PROTOCOL_TCP && meta.seq - acked > sent - acked && !is_attempt) {
                 reason = ICMP_UNRELATED;  // about nothing that is on its way (RFC 5927, section 4.1)
             }
         } else if (!is_tcp) {
@@ -302,8 +335,32 @@ control JudgeFlow(in metadata_t meta, in settings_t settings, in bool is_ipv6, i
             }
         } else {
             bit<32> after = meta.seq + payload + (syn ? 32w1 : 0) + (meta.flags & TCP_FIN != 0 ? 32w1 : 0);
+            if (reopens) {
+                // The attempt is the first segment now.
+                code = SYN_SENT;
+                finished = 0;
+                other_acked = attempt_number;
+                other_sent = attempt_number + (bit<32>)attempt_length;
+                other_scale = attempt_scale;
+                attempt_length = 0;
+                has_answer = 0;
+            }
+            bool answers_first = (code == SYN_SENT && !by_sender) || code == SYN_RECEIVED ||
+                                 (attempt_length != 0 && (attempt_by_first == 1) == reversed);
+            bool may_reset = code == SYN_SENT || code == SYN_RECEIVED || (attempt_length != 0 && (attempt_by_first == 1) != reversed);
             bit<32> ack_offset = meta.ack - other_acked;
-            if (begins || code == SYN_SENT && by_sender && opens) {
+            if (attempts) {
+                // If its receiver knows a connection, it answers with what it knows of that (RFC 9293, section 3.10.7.4), which passes; the
+                // sender then resets it, which passes too. A forged one harms nobody. Only a first segment that comes again refreshes.
+                refreshes = code == SYN_RECEIVED && by_sender && after == sent;
+                attempt_number = meta.seq;
+                attempt_length = (bit<16>)(after - meta.seq);
+                attempt_scale = meta.scale;
+                attempt_by_first = reversed ? 1w0 : 1w1;
+            } else if (answers && rst) {
+                code = CLOSED;  // refused, by an end that knows no connection
+                attempt_length = 0;
+            } else if (begins || (code == SYN_SENT && by_sender && opens)) {
                 // A first segment, or another attempt.
                 code = SYN_SENT;
                 finished = 0;
@@ -346,14 +403,10 @@ control JudgeFlow(in metadata_t meta, in settings_t settings, in bool is_ipv6, i
                 } else {
                     code = CLOSED;
                 }
-            } else if (syn && code == SYN_RECEIVED && by_sender && !acks) {
-                if (after != sent) {
-                    reason = TCP_STATE;
-                }
-            } else if (syn && (by_sender || !acks || after != sent)) {
+            } else if (syn && (by_sender || after != sent)) {
                 reason = TCP_STATE;  // only the second segment may come again
-            } else if (code == SYN_RECEIVED && !syn && (!by_sender || meta.ack != other_sent)) {
-                reason = TCP_STATE;  // the third is missing
+            } else if (code == SYN_RECEIVED && !syn && (by_sender ? meta.ack != other_sent : (payload != 0 || meta.flags & TCP_FIN != 0))) {
+                reason = TCP_STATE;  // the third is missing; until then the other end has only answers
             } else {
                 // Between what the receiver takes and what it may have lost; acknowledges what was sent, and not long ago.
                 bit<32> window = 32w0x10000 << scale;
@@ -370,10 +423,26 @@ control JudgeFlow(in metadata_t meta, in settings_t settings, in bool is_ipv6, i
                     if (meta.flags & TCP_FIN != 0) {
                         finished = reversed ? finished | 1 : finished | 2;
                     }
-                    if (!syn) {
-                        code = finished == 0 ? ESTABLISHED : finished == 3 ? CLOSED : CLOSING;
+                    if (!syn && (code != SYN_RECEIVED || by_sender)) {
+                        code = finished == 0 ? ESTABLISHED : (finished == 3 ? CLOSED : CLOSING);
+                    }
+                    if ((attempt_by_first == 1) != reversed) {
+                        attempt_length = 0;  // the sender still has the connection: the attempt was forged, or late
                     }
                 }
+            }
+
+            bool only_acks = acks && !rst && payload == 0 && meta.flags & TCP_FIN == 0;
+            if (answers_first && only_acks && (reason == TCP_WINDOW || reason == TCP_STATE)) {
+                // The answer of an end that has another connection (RFC 5961, section 4.2), or to an earlier first segment.
+                reason = PASSES;
+                refreshes = false;
+                answered = meta.ack;
+                has_answer = 1;
+                answer_by_first = reversed ? 1w0 : 1w1;
+            } else if (may_reset && reason == TCP_RESET && has_answer == 1 && (answer_by_first == 1) == reversed && meta.seq == answered) {
+                reason = PASSES;
+                refreshes = false;
             }
         }
 
@@ -388,7 +457,7 @@ control JudgeFlow(in metadata_t meta, in settings_t settings, in bool is_ipv6, i
         }
 
         if (reason == PASSES) {
-            if (begins || again) {
+            if (begins || reopens || again) {
                 flow_keys.write(cell, key ++ settings.epoch ++ limit ++ zones);
             }
             if (!related) {
@@ -398,11 +467,14 @@ control JudgeFlow(in metadata_t meta, in settings_t settings, in bool is_ipv6, i
                     code = FREE;
                 }
                 bit<1> began = by_first ? 1w1 : 1w0;
-                bit<64> control_word = (now + timeout) ++ code ++ finished ++ began ++ 1w0 ++
+                bit<48> expires = refreshes ? now + timeout : EXPIRES(state);
+                bit<96> attempt_word = answered ++ attempt_number ++ attempt_length ++ attempt_scale ++ attempt_by_first ++ has_answer ++
+                                       answer_by_first ++ 9w0;
+                bit<64> control_word = expires ++ code ++ finished ++ began ++ 1w0 ++
                                        (reversed ? other_scale ++ scale : scale ++ other_scale);
                 bit<96> of_sender = sent ++ may_send ++ acked;
                 bit<96> of_receiver = other_sent ++ other_may_send ++ other_acked;
-                flow_states.write(cell, control_word ++ (reversed ? of_receiver ++ of_sender : of_sender ++ of_receiver));
+                flow_states.write(cell, attempt_word ++ control_word ++ (reversed ? of_receiver ++ of_sender : of_sender ++ of_receiver));
             }
         }
     }

@@ -19,6 +19,7 @@ from typing import Literal, TypeAlias
 from holdfast._core import Program, Switch
 from holdfast.apps.firewall import program as names
 from holdfast.apps.firewall.tests import packets as make
+from holdfast.apps.firewall.tests.ends import Pair, Segment
 from holdfast.apps.firewall.tests.model import Bucket, Model, Role, Rule
 from holdfast.control.tables import MatchValue
 from holdfast.p4runtime.client import LocalClient
@@ -284,6 +285,45 @@ class Conversation:
         """In the IP header."""
         return 58 if self.protocol == 1 and self.version == 6 else self.protocol
 
+    def heard(self, passed: bool) -> None:
+        """The fate of the packet; these ends do not care."""
+
+
+class Recovery(Conversation):
+    """Two ends of TCP that reset, forget and reopen connections, and answer what gets through."""
+
+    def __init__(self, rng: random.Random, ends: tuple[int, int], version: int) -> None:
+        super().__init__(rng, ends, version)
+        self.protocol = 6
+        self.pair = Pair(random.Random(rng.random()), lambda end, segment: False)
+        self.last: tuple[int, Segment] | None = None
+
+    def restart(self, rng: random.Random) -> None:
+        """Nothing: such ends begin anew by themselves."""
+
+    def packet(self, rng: random.Random) -> tuple[int, bytes]:
+        """What is on its way, or what an end sends by itself."""
+        pair = self.pair
+        while not any(pair.flying):
+            end = rng.randrange(2)
+            pair.leave(
+                end, getattr(pair.ends[end], rng.choice(("connect", "send", "send", "again", "reboot", "abort")))()
+            )
+        end = rng.choice([end for end in (0, 1) if pair.flying[end]])
+        segment = pair.flying[end].popleft()
+        self.last = end, segment
+        ports = self.ports if end == 0 else self.ports[::-1]
+        options = b"" if segment.scale is None else make.window_scale(segment.scale)
+        payload = bytes(segment.data)
+        return end, make.tcp(*ports, segment.flags, seq=segment.seq, ack=segment.ack, payload=payload, options=options)
+
+    def heard(self, passed: bool) -> None:
+        """It arrives if it has passed."""
+        if passed and self.last is not None:
+            end, segment = self.last
+            self.pair.leave(1 - end, self.pair.ends[1 - end].receive(segment))
+        self.last = None
+
 
 def _mutated(rng: random.Random, protocol: int, segment: bytes) -> bytes:
     """Something that the end did not send."""
@@ -318,7 +358,8 @@ def arrivals(rng: random.Random, bridged: bool, feedback: Feedback) -> Iterator[
     while True:
         if len(talks) < 30 or rng.random() < 0.01:
             ends = rng.sample(sorted(HOSTS), 2)
-            talks.append(Conversation(rng, (ends[0], ends[1]), rng.choice((4, 6))))
+            kind = Recovery if rng.random() < 0.3 else Conversation
+            talks.append(kind(rng, (ends[0], ends[1]), rng.choice((4, 6))))
         if len(talks) > 40:
             talks.pop(rng.randrange(len(talks)))
         silence = rng.choice((4_000, 21_000, 1_500, 1_501, 3_000, 2_000)) if rng.random() < 0.004 else rng.randrange(60)
@@ -354,6 +395,7 @@ def arrivals(rng: random.Random, bridged: bool, feedback: Feedback) -> Iterator[
         if len(sent) > 60:
             sent.pop(0)
         yield silence, port, frame
+        talk.heard(not feedback.dropped)
         if feedback.dropped and rng.random() < 0.7:
             talk.restart(rng)
             if rng.random() < 0.3 and talk in talks:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -82,6 +82,16 @@ class End:
     scale: int | None = 0
 
 
+@dataclass(frozen=True)
+class Attempt:
+    """The first segment of a connection that an end of a living flow sent: nobody has answered it."""
+
+    by_initiator: bool
+    number: int
+    length: int
+    scale: int | None
+
+
 @dataclass
 class Flow:
     """A flow, from the end that began it to the other."""
@@ -98,6 +108,16 @@ class Flow:
     limit: int
     ends: tuple[End, End] = field(default_factory=lambda: (End(), End()))
     finished: set[int] = field(default_factory=set)
+    attempt: Attempt | None = None
+    misfit: tuple[bool, int] | None = None
+    """Whether the initiator has sent an answer that does not fit, and what it acknowledged."""
+
+    def turned(self) -> None:
+        """The other end begins it."""
+        self.initiator, self.responder = self.responder, self.initiator
+        self.initiator_port, self.responder_port = self.responder_port, self.initiator_port
+        self.zones = self.zones[::-1]
+        self.ends = self.ends[::-1]
 
 
 @dataclass
@@ -511,6 +531,13 @@ class Model:
             zones = zones[::-1]
         if zones != flow.zones:
             raise _Bad("wrong_zone")
+        if opens and not (flow.state == "syn_sent" and forward):
+            self._attempt(packet, role, flow, forward, to_zone, now_us)
+            return
+        answered = packet.kind == "tcp" and self._answers(packet, flow, forward)
+        if answered and packet.flags & SYN:
+            self._reopen(packet, flow, forward, now_us)
+            return
         epoch, limit = flow.epoch, flow.limit
         if self.judges_again and flow.epoch != self.epoch:
             echo = flow.protocol in (1, 58) and flow.state == "echo"
@@ -520,8 +547,61 @@ class Model:
                 flow.state = "gone"
                 raise _Bad("no_rule" if rule is None else "denied")
             epoch, limit = self.epoch, rule.limit
-        self._advance(packet, flow, forward, limit, now_us)
+        if answered and packet.flags & RST:
+            self._take(limit, packet, now_us)
+            flow.state, flow.attempt = "closed", None
+            flow.until_us = now_us + self.timeouts_us["closed"]
+        elif packet.kind == "tcp":
+            self._recovering(packet, flow, forward, limit, now_us)
+        else:
+            self._advance(packet, flow, forward, limit, now_us)
         flow.epoch, flow.limit = epoch, limit
+
+    def _allowed(self, zones: tuple[int, int], flow: tuple[Address, Address, int, int, int]) -> Rule:
+        rule = self._matching(zones, flow)
+        if rule is None or not rule.allow:
+            raise _Bad("no_rule" if rule is None else "denied")
+        return rule
+
+    def _attempt(self, packet: Packet, role: Role, flow: Flow, forward: bool, to_zone: int, now_us: int) -> None:
+        """A first segment in a living flow (RFC 9293, 3.5.1 and 3.10.7.4): it changes nothing until it is answered."""
+        if role.only_replies:
+            raise _Bad("reply_only")
+        assert packet.src is not None and packet.dst is not None
+        name = (packet.src, packet.dst, packet.src_port, packet.dst_port, packet.flow_protocol)
+        rule = self._allowed((role.zone, to_zone), name)
+        self._take(rule.limit, packet, now_us)
+        end = flow.ends[0 if forward else 1]
+        if flow.state == "syn_received" and forward and (packet.seq + packet.data + 1) % 2**32 == end.sent:
+            flow.until_us = now_us + self.timeouts_us["syn_received"]
+        flow.attempt = Attempt(forward, packet.seq, packet.data + 1, packet.scale)
+
+    @staticmethod
+    def _answers(packet: Packet, flow: Flow, forward: bool) -> bool:
+        """Whether a segment acknowledges an attempt of the other end."""
+        attempt = flow.attempt
+        if attempt is None or attempt.by_initiator == forward or not packet.flags & ACK:
+            return False
+        return 0 < (packet.ack - attempt.number) % 2**32 <= attempt.length
+
+    def _reopen(self, packet: Packet, flow: Flow, forward: bool, now_us: int) -> None:
+        """The second segment that answers an attempt: the attempt has begun the flow."""
+        attempt = flow.attempt
+        assert attempt is not None
+        begins = replace(flow)
+        if forward:
+            begins.turned()
+        src, dst, src_port, dst_port = begins.initiator, begins.responder, begins.initiator_port, begins.responder_port
+        rule = self._allowed(begins.zones, (src, dst, src_port, dst_port, flow.protocol))
+        self._take(rule.limit, packet, now_us)
+        if forward:
+            self.flows.pop((dst, dst_port, src, src_port, flow.protocol), None)
+            flow.turned()
+            self.flows[src, src_port, dst, dst_port, flow.protocol] = flow
+        flow.epoch, flow.limit, flow.attempt, flow.misfit, flow.finished = self.epoch, rule.limit, None, None, set()
+        after = (attempt.number + attempt.length) % 2**32
+        flow.ends[0].__dict__.update(vars(End(after, after, attempt.number, attempt.scale)))
+        self._segment(packet, flow, False, 0, now_us, "syn_sent")
 
     def _take(self, limit: int, packet: Packet, now_us: int) -> None:
         if limit:
@@ -541,9 +621,7 @@ class Model:
         src, dst = packet.flow_src, packet.flow_dst
         assert src is not None and dst is not None
         ports = (0, 0) if packet.is_echo else (packet.src_port, packet.dst_port)
-        rule = self._matching((role.zone, to_zone), (src, dst, *ports, packet.flow_protocol))
-        if rule is None or not rule.allow:
-            raise _Bad("no_rule" if rule is None else "denied")
+        rule = self._allowed((role.zone, to_zone), (src, dst, *ports, packet.flow_protocol))
         if self.new_flows is not None and not self._sources.setdefault(
             self.source_cell(src), Bucket(*self.new_flows)
         ).take(1, now_us):
@@ -581,7 +659,10 @@ class Model:
         """A packet of a living flow."""
         if packet.kind == "error":
             end = flow.ends[0 if forward else 1]
-            if flow.protocol == 6 and (packet.seq - end.acknowledged) % 2**32 > (end.sent - end.acknowledged) % 2**32:
+            attempt = flow.attempt
+            is_attempt = attempt is not None and attempt.by_initiator == forward and attempt.number == packet.seq
+            on_its_way = (packet.seq - end.acknowledged) % 2**32 <= (end.sent - end.acknowledged) % 2**32
+            if flow.protocol == 6 and not on_its_way and not is_attempt:
                 raise _Bad("icmp_unrelated")
             self._take(limit, packet, now_us)
             return
@@ -593,11 +674,35 @@ class Model:
             flow.state = {"udp_new": "udp_stream", "other_new": "other_stream"}.get(flow.state, flow.state)
         flow.until_us = now_us + self.timeouts_us[flow.state]
 
-    def _segment(self, packet: Packet, flow: Flow, forward: bool, limit: int, now_us: int) -> None:
+    def _recovering(self, packet: Packet, flow: Flow, forward: bool, limit: int, now_us: int) -> None:
+        """A segment; if it does not fit, it may be of another connection that an end has."""
+        only_acks = packet.flags & (ACK | RST | FIN) == ACK and packet.data == 0
+        try:
+            self._segment(packet, flow, forward, limit, now_us)
+        except _Bad as bad:
+            attempt = flow.attempt
+            answers = flow.state == "syn_received" or (flow.state == "syn_sent" and not forward)
+            answers |= attempt is not None and attempt.by_initiator != forward
+            resets = flow.state in ("syn_sent", "syn_received")
+            resets |= attempt is not None and attempt.by_initiator == forward
+            if bad.reason in ("tcp_state", "tcp_window") and only_acks and answers:
+                self._take(limit, packet, now_us)
+                flow.misfit = (forward, packet.ack)
+            elif bad.reason == "tcp_reset" and resets and flow.misfit == (not forward, packet.seq):
+                self._take(limit, packet, now_us)
+            else:
+                raise
+
+    def _segment(
+        self, packet: Packet, flow: Flow, forward: bool, limit: int, now_us: int, state: str | None = None
+    ) -> None:
+        """A segment that is no attempt and answers none. ``state``: if it is not the flow's."""
         mine, theirs = flow.ends if forward else flow.ends[::-1]
         syn, ack, rst, fin = (bool(packet.flags & bit) for bit in (SYN, ACK, RST, FIN))
         after = (packet.seq + packet.data + syn + fin) % 2**32
-        state, change = flow.state, {"gone": False}
+        state = state or flow.state
+        change = {"gone": False}
+        attempt = flow.attempt
         new_mine, new_theirs = End(**vars(mine)), End(**vars(theirs))
         finished = set(flow.finished)
 
@@ -635,11 +740,10 @@ class Model:
                 change["gone"] = True
             else:
                 state = "closed"
-        elif state == "syn_received" and syn and not ack and forward:
-            if after != mine.sent:
-                raise _Bad("tcp_state")
-        elif (syn and (forward or not ack or after != mine.sent)) or (
-            state == "syn_received" and not syn and (not forward or packet.ack != theirs.sent)
+        elif (
+            (forward or after != mine.sent)
+            if syn
+            else state == "syn_received" and (packet.ack != theirs.sent if forward else packet.data > 0 or fin)
         ):
             raise _Bad("tcp_state")
         else:
@@ -657,11 +761,13 @@ class Model:
             new_theirs.acknowledged = packet.ack if _not_after(theirs.acknowledged, packet.ack) else theirs.acknowledged
             if fin:
                 finished.add(0 if forward else 1)
-            if not syn:
+            if not syn and (state != "syn_received" or forward):
                 state = ("established", "closing", "closed")[len(finished)]
+            if attempt is not None and attempt.by_initiator == forward:
+                attempt = None
         self._take(limit, packet, now_us)
         for old, new in ((mine, new_mine), (theirs, new_theirs)):
             old.__dict__.update(vars(new))
-        flow.finished = finished
+        flow.finished, flow.attempt = finished, attempt
         flow.state = "gone" if change["gone"] else state
         flow.until_us = now_us + self.timeouts_us[state]
