@@ -52,6 +52,7 @@ class Record:
     circuit_id: bytes = b""
     remote_id: bytes = b""
     called: bytes = b""
+    chargeable: bytes = b""
 
 
 class Accountant(Protocol):

@@ -10,6 +10,7 @@ from pydantic import Field, field_validator, model_validator
 
 from holdfast import yaml_model
 from holdfast.parameters import Checked
+from holdfast.subscribers.authentication import Verdict, unservable
 from holdfast.subscribers.plane import Rates
 
 Positive = Annotated[int, Field(gt=0)]
@@ -36,6 +37,18 @@ class User(Checked):
     ipv6_prefix: IPv6Network | None = None
     delegated: IPv6Network | None = None
     rates: RateLimits | None = None
+
+    @model_validator(mode="after")
+    def _servable(self) -> User:
+        why = unservable(self.verdict())
+        if why is not None:
+            raise ValueError(why)
+        return self
+
+    def verdict(self) -> Verdict:
+        """What it is given when its password is right."""
+        rates = None if self.rates is None else self.rates.rates()
+        return Verdict(True, ipv4=self.ipv4, ipv6_prefix=self.ipv6_prefix, delegated=self.delegated, rates=rates)
 
 
 class Ipv6(Checked):
@@ -81,12 +94,16 @@ class RadiusServer(Checked):
 
 
 class DynamicAuthorization(Checked):
-    """CoA and Disconnect (RFC 5176): where to listen, and who may ask. Each client has its secret."""
+    """CoA and Disconnect (RFC 5176): where to listen, and who may ask. Each client has its secret.
+
+    Without ``require_message_authenticator``, the Request Authenticator is proof enough.
+    """
 
     host: IPv4Address | IPv6Address = IPv4Address("127.0.0.1")
     port: Annotated[int, Field(ge=0, le=65_535)] = 3799
     clients: dict[IPv4Address | IPv6Address, Annotated[str, Field(min_length=8)]]
     window_s: Duration = 300.0
+    require_message_authenticator: bool = True
 
 
 class Radius(Checked):

@@ -1,37 +1,42 @@
 """A dynamic authorization server (RFC 5176): CoA and Disconnect requests for a gateway's sessions. Sans I/O.
 
-A request needs a Message-Authenticator, a client that we know, and, if it has an Event-Timestamp, a time that is not long ago.
+A request needs a client that we know, a Message-Authenticator (unless that is waived), and, if it has an Event-Timestamp, a time
+that is not long ago.
 """
 
 from __future__ import annotations
 
+import logging
 import struct
 from collections import Counter, OrderedDict
+from collections.abc import Callable
 from dataclasses import replace
-from ipaddress import IPv4Address, IPv6Address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network
 from typing import Any
 
 from pyrad import packet as pyrad
 
 from holdfast.subscribers import radius
+from holdfast.subscribers import radius_attributes as avp
 from holdfast.subscribers.configuration import Radius
 from holdfast.subscribers.gateway import Gateway
 from holdfast.subscribers.session import PppSession
+
+log = logging.getLogger(__name__)
 
 UNSUPPORTED_ATTRIBUTE, MISSING_ATTRIBUTE, NAS_MISMATCH, INVALID_REQUEST = 401, 402, 403, 404
 UNSUPPORTED_SERVICE, SESSION_NOT_FOUND, MULTIPLE_SESSIONS = 405, 503, 508
 """Error-Cause (section 3.6)."""
 
-_ERROR_CAUSE, _STATE, _PROXY_STATE, _MESSAGE_AUTHENTICATOR = 101, 24, 33, 80
-_IDENTIFIES_NAS = {radius.NAS_IP_ADDRESS, radius.NAS_IDENTIFIER}
-_SETS = {
-    radius.WISPR_MAX_UP,
-    radius.WISPR_MAX_DOWN,
-    radius.SESSION_TIMEOUT,
-    radius.IDLE_TIMEOUT,
-    radius.ACCT_INTERIM_INTERVAL,
+_IDENTIFIES_NAS = {avp.NAS_IP_ADDRESS, avp.NAS_IDENTIFIER, avp.NAS_IPV6_ADDRESS}
+_SETS: set[avp.Key] = {
+    avp.WISPR_MAX_UP,
+    avp.WISPR_MAX_DOWN,
+    avp.SESSION_TIMEOUT,
+    avp.IDLE_TIMEOUT,
+    avp.ACCT_INTERIM_INTERVAL,
 }
-_HARMLESS = {radius.EVENT_TIMESTAMP, _STATE, _PROXY_STATE, _MESSAGE_AUTHENTICATOR}
+_HARMLESS = {avp.EVENT_TIMESTAMP, avp.STATE, avp.PROXY_STATE, avp.MESSAGE_AUTHENTICATOR}
 _REMEMBERED = 1024
 
 
@@ -42,7 +47,8 @@ class DynamicAuthorization:
         assert settings.dynamic_authorization is not None
         own = settings.dynamic_authorization
         self._secrets = {address: secret.encode() for address, secret in own.clients.items()}
-        self._window_s = own.window_s
+        self._window_s, self._wants_signature = own.window_s, own.require_message_authenticator
+        self._warned: set[IPv4Address | IPv6Address] = set()
         self._settings, self._gateway = settings, gateway
         self._answers: OrderedDict[tuple[IPv4Address | IPv6Address, int, bytes], bytes] = OrderedDict()
         self.events: Counter[str] = Counter()
@@ -56,11 +62,15 @@ class DynamicAuthorization:
         try:
             request = pyrad.CoAPacket(secret=secret, dict=radius.DICTIONARY, packet=data)
             good = request.code in (pyrad.CoARequest, pyrad.DisconnectRequest) and request.VerifyCoARequest()
-            signed = good and request.get(_MESSAGE_AUTHENTICATOR) and request.verify_message_authenticator()
+            signed = avp.MESSAGE_AUTHENTICATOR in request
+            good = good and radius.whole(data) and (not signed or request.verify_message_authenticator())
+            good = good and len(request.get(avp.MESSAGE_AUTHENTICATOR, [])) <= 1
         except (pyrad.PacketError, ValueError, KeyError, struct.error):
             good = signed = False
-        if not good or not signed:
-            self.events["invalid" if not good else "unsigned"] += 1
+        if not good:
+            self.events["invalid"] += 1
+            return None
+        if not signed and not self._unsigned(source):
             return None
         # A repetition gets the same answer, and nothing is done twice (section 2.3).
         key = source, port, data[1:20]
@@ -68,7 +78,7 @@ class DynamicAuthorization:
         if again is not None:
             self.events["repeated"] += 1
             return again
-        stamp = radius.number(request, radius.EVENT_TIMESTAMP)
+        stamp = radius.number(request, avp.EVENT_TIMESTAMP)
         if stamp is not None and abs(wall_s - stamp) > self._window_s:
             self.events["stale"] += 1
             return None
@@ -78,9 +88,9 @@ class DynamicAuthorization:
         reply = request.CreateReply()
         if error:
             reply.code = pyrad.DisconnectNAK if disconnect else pyrad.CoANAK
-            reply[_ERROR_CAUSE] = [error.to_bytes(4, "big")]
-        if _STATE in request:
-            reply[_STATE] = request[_STATE]
+            reply[avp.ERROR_CAUSE] = [error.to_bytes(4, "big")]
+        if avp.STATE in request:
+            reply[avp.STATE] = request[avp.STATE]
         reply.add_message_authenticator()
         answer: bytes = reply.ReplyPacket()
         self._answers[key] = answer
@@ -88,24 +98,38 @@ class DynamicAuthorization:
             self._answers.popitem(last=False)
         return answer
 
+    def _unsigned(self, source: IPv4Address | IPv6Address) -> bool:
+        """Whether a request may be without a Message-Authenticator. Each client that sends such ones is logged once."""
+        self.events["unsigned"] += 1
+        if source not in self._warned:
+            self._warned.add(source)
+            done = "dropped; dynamic_authorization.require_message_authenticator: false takes them"
+            log.warning(
+                "CoA and Disconnect requests of %s have no Message-Authenticator and are %s",
+                source,
+                done if self._wants_signature else "taken, as the configuration says",
+            )
+        return not self._wants_signature
+
     def _obey(self, request: Any) -> int:
         """Does what is asked for; the Error-Cause if it cannot, else 0."""
         if not self._is_ours(request):
             return NAS_MISMATCH
-        if radius.SERVICE_TYPE in request:
+        if avp.SERVICE_TYPE in request:
             return UNSUPPORTED_SERVICE
         attributes = {kind for kind in request if kind not in _IDENTIFIES_NAS and kind not in _HARMLESS}
         identifying = {kind for kind in attributes if kind in _IDENTIFIERS}
         wishes = attributes - identifying
-        if not identifying:
-            return MISSING_ATTRIBUTE
         if not wishes <= (_SETS if request.code == pyrad.CoARequest else set()):
             return UNSUPPORTED_ATTRIBUTE
-        found = [
-            each
-            for each in self._candidates(request)
-            if each.established and all(_IDENTIFIERS[kind](each) in request[kind] for kind in identifying)
-        ]
+        if not identifying or (request.code == pyrad.CoARequest and not wishes):
+            return MISSING_ATTRIBUTE
+        if any(len(request[kind]) != 1 for kind in attributes):
+            return INVALID_REQUEST
+        if not all(avp.rule(kind).serves(request[kind][0]) for kind in wishes):
+            return INVALID_REQUEST
+        named = {kind: request[kind][0] for kind in identifying}
+        found = [each for each in self._candidates(named) if each.established and _is_named(each, named)]
         if not found:
             return SESSION_NOT_FOUND
         if len(found) > 1:
@@ -113,31 +137,25 @@ class DynamicAuthorization:
         session = found[0]
         if request.code == pyrad.DisconnectRequest:
             self._gateway.kick([session.id])
-            return 0
-        if not wishes:
-            return MISSING_ATTRIBUTE
-        if any(len(request[kind]) != 1 or len(request[kind][0]) != 4 for kind in wishes):
-            return INVALID_REQUEST
-        self._change(session, request)
+        else:
+            self._change(session, request)
         return 0
 
-    def _candidates(self, request: Any) -> list[PppSession]:
+    def _candidates(self, named: dict[avp.Key, bytes]) -> list[PppSession]:
         """Sessions to look at: one, if the request names its number; else all."""
-        number = radius.number(request, radius.NAS_PORT)
-        if number is None:
+        if avp.NAS_PORT not in named:
             return list(self._gateway.sessions.values())
-        session = self._gateway.sessions.get(number)
+        session = self._gateway.sessions.get(int.from_bytes(named[avp.NAS_PORT], "big"))
         return [] if session is None else [session]
 
     def _is_ours(self, request: Any) -> bool:
         settings = self._settings
-        for value in request.get(radius.NAS_IDENTIFIER, []):
-            if value != settings.nas_identifier.encode():
-                return False
-        return all(
-            settings.nas_address is not None and value == settings.nas_address.packed
-            for value in request.get(radius.NAS_IP_ADDRESS, [])
-        )
+        ours: dict[avp.Key, bytes | None] = {
+            avp.NAS_IDENTIFIER: settings.nas_identifier.encode(),
+            avp.NAS_IP_ADDRESS: None if settings.nas_address is None else settings.nas_address.packed,
+            avp.NAS_IPV6_ADDRESS: None,
+        }
+        return all(value == mine for kind, mine in ours.items() for value in request.get(kind, []))
 
     def _change(self, session: PppSession, request: Any) -> None:
         """Limits that a CoA names; the others stay."""
@@ -150,25 +168,60 @@ class DynamicAuthorization:
 
         session.grant = replace(
             grant,
-            session_timeout_s=named(radius.SESSION_TIMEOUT, grant.session_timeout_s),
-            idle_timeout_s=named(radius.IDLE_TIMEOUT, grant.idle_timeout_s),
-            interim_s=named(radius.ACCT_INTERIM_INTERVAL, grant.interim_s),
+            session_timeout_s=named(avp.SESSION_TIMEOUT, grant.session_timeout_s),
+            idle_timeout_s=named(avp.IDLE_TIMEOUT, grant.idle_timeout_s),
+            interim_s=named(avp.ACCT_INTERIM_INTERVAL, grant.interim_s),
         )
         if wanted is not None:
             old = grant.session.rates
-            up = wanted.up_bit_s if radius.WISPR_MAX_UP in request else old.up_bit_s
-            down = wanted.down_bit_s if radius.WISPR_MAX_DOWN in request else old.down_bit_s
+            up = wanted.up_bit_s if avp.WISPR_MAX_UP in request else old.up_bit_s
+            down = wanted.down_bit_s if avp.WISPR_MAX_DOWN in request else old.down_bit_s
             session.change_rates(replace(old, up_bit_s=up, down_bit_s=down))
         else:
             self._gateway.changed(session)
         self._gateway.flush()  # an ACK says that it is done
 
 
-_IDENTIFIERS: dict[Any, Any] = {
-    radius.USER_NAME: lambda session: session.user,
-    radius.NAS_PORT: lambda session: session.id.to_bytes(4, "big"),
-    radius.NAS_PORT_ID: lambda session: radius.port_id(session.line).encode(),
-    radius.CALLING_STATION_ID: lambda session: radius.mac_text(session.mac).encode(),
-    radius.ACCT_SESSION_ID: lambda session: session.accounting_id.encode(),
-    radius.FRAMED_IP_ADDRESS: lambda session: session.grant.session.ipv4 and session.grant.session.ipv4.packed,
+def _is_named(session: PppSession, named: dict[avp.Key, bytes]) -> bool:
+    """Whether all attributes that identify a session fit this one."""
+    return all(_IDENTIFIERS[kind](session, value) for kind, value in named.items())
+
+
+def _address(session: PppSession, value: bytes) -> bool:
+    assert session.grant is not None
+    address = session.grant.session.ipv4
+    return address is not None and address.packed == value
+
+
+def _prefix(of: Callable[[PppSession], IPv6Network | None]) -> Callable[[PppSession, bytes], bool]:
+    """Prefixes are compared as such: they may be written with more octets than they need (RFC 3162, section 2.3)."""
+
+    def fits(session: PppSession, value: bytes) -> bool:
+        prefix = radius.prefix(value)
+        return prefix is not None and prefix == of(session)
+
+    return fits
+
+
+def _advertised(session: PppSession) -> IPv6Network | None:
+    return None if session.grant is None else session.grant.session.ipv6_prefix
+
+
+def _delegated(session: PppSession) -> IPv6Network | None:
+    return None if session.grant is None else session.grant.session.delegated
+
+
+_IDENTIFIERS: dict[avp.Key, Callable[[PppSession, bytes], bool]] = {
+    avp.USER_NAME: lambda session, value: session.user == value,
+    avp.NAS_PORT: lambda session, value: session.id.to_bytes(4, "big") == value,
+    avp.NAS_PORT_ID: lambda session, value: radius.port_id(session.line).encode() == value,
+    avp.CALLING_STATION_ID: lambda session, value: radius.mac_text(session.mac).encode() == value,
+    avp.ACCT_SESSION_ID: lambda session, value: session.accounting_id.encode() == value,
+    avp.FRAMED_IP_ADDRESS: _address,
+    avp.FRAMED_IPV6_PREFIX: _prefix(_advertised),
+    avp.DELEGATED_IPV6_PREFIX: _prefix(_delegated),
+    avp.FRAMED_INTERFACE_ID: lambda session, value: session.ipv6cp is not None and session.ipv6cp.theirs == value,
+    avp.AGENT_CIRCUIT_ID: lambda session, value: session.request.circuit_id == value,
+    avp.AGENT_REMOTE_ID: lambda session, value: session.request.remote_id == value,
 }
+"""What names a session (section 3), and how it is compared."""

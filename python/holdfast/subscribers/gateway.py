@@ -16,7 +16,7 @@ from holdfast.errors import HoldfastError
 from holdfast.subscribers import dhcpv6_pd, pools, pppoe
 from holdfast.subscribers.accounting import Accountant, Cause, Kind, Record
 from holdfast.subscribers.admission import Admission
-from holdfast.subscribers.authentication import Answer, Authenticator, Question, Verdict
+from holdfast.subscribers.authentication import Answer, Authenticator, Question, Verdict, unservable
 from holdfast.subscribers.configuration import Configuration
 from holdfast.subscribers.lcp import Authentication
 from holdfast.subscribers.plane import Clock, Line, Rates, Session, Usage, UserPlane
@@ -318,12 +318,16 @@ class Gateway:
         self.events["authentication"] += 1
         self._authenticator.authenticate(replace(question, called=self._called), answer)
 
-    def grant(self, session: PppSession, verdict: Verdict) -> Grant | None:
+    def grant(self, session: PppSession, verdict: Verdict) -> Grant | str:
         """See :class:`holdfast.subscribers.session.Owner`."""
+        why = unservable(verdict) or self._lacks(verdict)
+        if why is not None:
+            self.events["not-served"] += 1
+            return f"not served here: {why}"
         taken = self._take(verdict)
         if taken is None:
             self.events["exhausted"] += 1
-            return None
+            return "no address is free"
         ipv4, prefix, delegated = taken
         lcp, configuration = session.lcp, self.configuration
         whole = Session(
@@ -345,6 +349,8 @@ class Gateway:
             verdict.idle_timeout_s,
             verdict.interim_s or (configuration.radius.interim_s if configuration.radius else 0),
             verdict.classes,
+            verdict.chargeable,
+            verdict.dns6,
         )
 
     def changed(self, session: PppSession) -> None:
@@ -494,6 +500,17 @@ class Gateway:
             return None
         return ipv4, prefix, delegated
 
+    def _lacks(self, verdict: Verdict) -> str | None:
+        """What a verdict names and this configuration has not: nothing of a verdict is left out in silence."""
+        configuration = self.configuration
+        if configuration.address is None and (verdict.ipv4 is not None or verdict.ipv4_pool or verdict.dns):
+            return "this gateway has no IPv4"
+        if verdict.ipv4 is None and verdict.ipv4_pool and verdict.ipv4_pool not in self._pools:
+            return f"there is no pool {verdict.ipv4_pool!r}"
+        if self._prefixes is None and verdict.ipv6_prefix is None and (verdict.delegated is not None or verdict.dns6):
+            return "this gateway has no IPv6 prefixes"
+        return None
+
     def _give_back(self, session: Session) -> None:
         if session.ipv4 is not None:
             for pool in self._pools.values():
@@ -626,6 +643,7 @@ class Gateway:
                 session.request.circuit_id,
                 session.request.remote_id,
                 self._called,
+                grant.chargeable,
             )
         )
 

@@ -6,35 +6,24 @@ Message-Authenticator is the first attribute of each Access-Request and demanded
 
 from __future__ import annotations
 
+import logging
 import struct
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address, IPv6Network
+from ipaddress import IPv4Address, IPv6Address, IPv6Network
 from typing import Any, Protocol
 
 from pyrad import packet as pyrad
 from pyrad.dictionary import Dictionary
 
+from holdfast.subscribers import radius_attributes as avp
 from holdfast.subscribers.accounting import Kind, Record
-from holdfast.subscribers.authentication import Answer, Question, Verdict
+from holdfast.subscribers.authentication import Answer, Question, Verdict, unservable
 from holdfast.subscribers.configuration import Radius
 from holdfast.subscribers.plane import Clock, Line, Rates
 
-USER_NAME, USER_PASSWORD, CHAP_PASSWORD, NAS_IP_ADDRESS, NAS_PORT = 1, 2, 3, 4, 5
-SERVICE_TYPE, FRAMED_PROTOCOL, FRAMED_IP_ADDRESS, FRAMED_MTU, REPLY_MESSAGE = 6, 7, 8, 12, 18
-CLASS, SESSION_TIMEOUT, IDLE_TIMEOUT, CALLED_STATION_ID, CALLING_STATION_ID, NAS_IDENTIFIER = 25, 27, 28, 30, 31, 32
-ACCT_STATUS_TYPE, ACCT_DELAY_TIME, ACCT_INPUT_OCTETS, ACCT_OUTPUT_OCTETS, ACCT_SESSION_ID = 40, 41, 42, 43, 44
-ACCT_AUTHENTIC, ACCT_SESSION_TIME, ACCT_INPUT_PACKETS, ACCT_OUTPUT_PACKETS, ACCT_TERMINATE_CAUSE = 45, 46, 47, 48, 49
-ACCT_INPUT_GIGAWORDS, ACCT_OUTPUT_GIGAWORDS, EVENT_TIMESTAMP, CHAP_CHALLENGE, NAS_PORT_TYPE = 52, 53, 55, 60, 61
-ACCT_INTERIM_INTERVAL, NAS_PORT_ID, FRAMED_POOL, FRAMED_IPV6_PREFIX = 85, 87, 88, 97
-DELEGATED_IPV6_PREFIX = 123
-
-MS_PRIMARY_DNS, MS_SECONDARY_DNS = (311, 28), (311, 29)
-WISPR_MAX_UP, WISPR_MAX_DOWN = (14122, 7), (14122, 8)
-"""Bits per second of a subscriber, WISPr 1.0: no standard attribute has them."""
-AGENT_CIRCUIT_ID, AGENT_REMOTE_ID = (3561, 1), (3561, 2)
-"""RFC 4679."""
+log = logging.getLogger(__name__)
 
 _FRAMED, _PPP, _ETHERNET, _BY_RADIUS = 2, 1, 15, 1
 _ASSIGNED_BY_NAS = b"\xff\xff\xff\xfe"
@@ -44,6 +33,12 @@ _LONGEST_OF_VENDOR = _LONGEST - 6
 
 DICTIONARY = Dictionary()
 """Empty: attributes are octets here. With none at all, pyrad would not take vendors' attributes apart."""
+
+_ANSWERS = {
+    False: (pyrad.AccessAccept, pyrad.AccessReject, pyrad.AccessChallenge),
+    True: (pyrad.AccountingResponse,),
+}
+_MOST_WARNINGS = 1000
 
 CHANNELS = 8
 """Source ports to each server and purpose: each has 256 requests under way (RFC 2865, section 2.5)."""
@@ -118,6 +113,7 @@ class _Request:
     tries: int = 0
     tried: set[int] = field(default_factory=set)
     cancel: Callable[[], None] | None = None
+    unsigned: bool = False
 
 
 class RadiusClient:
@@ -150,11 +146,12 @@ class RadiusClient:
         self._accounted = 0
         self._accounting: set[int] = set()
         self._retry: Callable[[], None] | None = None
+        self._warned: set[str] = set()
         self._nas: list[Attribute] = []
         if settings.nas_identifier:
-            self._nas.append((NAS_IDENTIFIER, settings.nas_identifier.encode()))
+            self._nas.append((avp.NAS_IDENTIFIER, settings.nas_identifier.encode()))
         if settings.nas_address is not None:
-            self._nas.append((NAS_IP_ADDRESS, settings.nas_address.packed))
+            self._nas.append((avp.NAS_IP_ADDRESS, settings.nas_address.packed))
         self._pump()
 
     # Authenticator
@@ -169,28 +166,56 @@ class RadiusClient:
             return
 
         def build(request: Any) -> None:
-            attributes = _identity(USER_NAME, credentials.user)
+            attributes = _identity(avp.USER_NAME, credentials.user)
             if credentials.password is not None:
-                attributes.append((USER_PASSWORD, request.PwCrypt(credentials.password)))
+                attributes.append((avp.USER_PASSWORD, request.PwCrypt(credentials.password)))
             else:
-                attributes.append((CHAP_PASSWORD, bytes((credentials.identifier,)) + credentials.response))
-                attributes.append((CHAP_CHALLENGE, credentials.challenge))
+                attributes.append((avp.CHAP_PASSWORD, bytes((credentials.identifier,)) + credentials.response))
+                attributes.append((avp.CHAP_CHALLENGE, credentials.challenge))
             attributes += self._port(question.session_id, question.line, question.mac, question.called)
-            attributes += _identity(AGENT_CIRCUIT_ID, question.circuit_id)
-            attributes += _identity(AGENT_REMOTE_ID, question.remote_id)
-            attributes.append((ACCT_SESSION_ID, question.accounting_id.encode()))
+            attributes += _identity(avp.AGENT_CIRCUIT_ID, question.circuit_id)
+            attributes += _identity(avp.AGENT_REMOTE_ID, question.remote_id)
+            attributes.append((avp.ACCT_SESSION_ID, question.accounting_id.encode()))
             _add(request, attributes)
             request.add_message_authenticator()
 
         def answered(reply: Any) -> None:
-            self.events["accepted" if reply.code == pyrad.AccessAccept else "rejected"] += 1
-            answer(verdict(reply))
+            answer(self._judge(reply))
 
         def failed() -> None:
             self.events["unanswered"] += 1
-            answer(Verdict(False, "no authentication server answers"))
+            why = (
+                "no answer of an authentication server is signed"
+                if request.unsigned
+                else "no authentication server answers"
+            )
+            answer(Verdict(False, why))
 
-        self._send(_Request(False, build, answered, failed))
+        request = _Request(False, build, answered, failed)
+        self._send(request)
+
+    def _judge(self, reply: Any) -> Verdict:
+        """The verdict of an answer, with what is to be counted and logged of it."""
+        found = verdict(reply)
+        if reply.code == pyrad.AccessReject:
+            self.events["rejected"] += 1
+        elif reply.code == pyrad.AccessChallenge:
+            self.events["challenged"] += 1
+        elif not found.accepted:
+            self.events["not-served"] += 1
+            self._warn(f"a login is refused that RADIUS accepts: {found.message}")
+        else:
+            self.events["accepted"] += 1
+            for each in avp.passed_over(reply):
+                self.events["passed-over"] += 1
+                self._warn(f"RADIUS: {each} is unknown here and without effect")
+        return found
+
+    def _warn(self, sentence: str) -> None:
+        """Logs a sentence once."""
+        if sentence not in self._warned and len(self._warned) < _MOST_WARNINGS:
+            self._warned.add(sentence)
+            log.warning("%s", sentence)
 
     # Accountant
 
@@ -208,17 +233,8 @@ class RadiusClient:
         if request is None:
             self.events["late"] += 1
             return
-        wanted = (pyrad.AccountingResponse,) if accounting else (pyrad.AccessAccept, pyrad.AccessReject)
-        try:
-            reply = request.packet.CreateReply(packet=data)
-            good = reply.code in wanted and request.packet.VerifyReply(
-                reply, data, enforce_ma=self._settings.require_message_authenticator
-            )
-        except (pyrad.PacketError, ValueError, KeyError, struct.error):
-            good = False
-        if not good:
-            # Forged, or the secrets differ: as if nothing had come (RFC 2865, section 3).
-            self.events["invalid"] += 1
+        reply = self._verified(request, data)
+        if reply is None:
             return
         self.dead_until[server] = None
         self._probing[server] = None
@@ -227,16 +243,43 @@ class RadiusClient:
 
     # The rest is the client's own.
 
+    def _verified(self, request: _Request, data: bytes) -> Any:
+        """The answer in a datagram; None if it is none: then it is as if nothing had come (RFC 2865, section 3)."""
+        try:
+            reply = request.packet.CreateReply(packet=data)
+            good = (
+                reply.code in _ANSWERS[request.accounting] and whole(data) and request.packet.VerifyReply(reply, data)
+            )
+        except (pyrad.PacketError, ValueError, KeyError, struct.error):
+            good = False
+        if not good:  # forged, or the secrets differ
+            self.events["invalid"] += 1
+            return None
+        if (
+            self._settings.require_message_authenticator
+            and not request.accounting
+            and avp.MESSAGE_AUTHENTICATOR not in reply
+        ):
+            request.unsigned = True
+            self.events["unsigned"] += 1
+            self._warn(
+                f"RADIUS server {self._settings.servers[request.server].host} answers without Message-Authenticator, so its "
+                "answers do not count. Have it sign them (FreeRADIUS before 3.2.5: Message-Authenticator := 0x00 in its reply "
+                "list), or set require_message_authenticator: false"
+            )
+            return None
+        return reply
+
     def _port(self, session_id: int, line: Line, mac: bytes, called: bytes) -> list[Attribute]:
         return [
             *self._nas,
-            (NAS_PORT, session_id.to_bytes(4, "big")),
-            (NAS_PORT_TYPE, _ETHERNET.to_bytes(4, "big")),
-            (NAS_PORT_ID, port_id(line).encode()),
-            *_identity(CALLED_STATION_ID, called),
-            (CALLING_STATION_ID, mac_text(mac).encode()),
-            (SERVICE_TYPE, _FRAMED.to_bytes(4, "big")),
-            (FRAMED_PROTOCOL, _PPP.to_bytes(4, "big")),
+            (avp.NAS_PORT, session_id.to_bytes(4, "big")),
+            (avp.NAS_PORT_TYPE, _ETHERNET.to_bytes(4, "big")),
+            (avp.NAS_PORT_ID, port_id(line).encode()),
+            *_identity(avp.CALLED_STATION_ID, called),
+            (avp.CALLING_STATION_ID, mac_text(mac).encode()),
+            (avp.SERVICE_TYPE, _FRAMED.to_bytes(4, "big")),
+            (avp.FRAMED_PROTOCOL, _PPP.to_bytes(4, "big")),
         ]
 
     def _pump(self) -> None:
@@ -278,36 +321,40 @@ class RadiusClient:
     def _record(self, record: Record) -> list[Attribute]:
         session, usage = record.session, record.usage
         values = (
-            (ACCT_STATUS_TYPE, record.kind),
-            (ACCT_DELAY_TIME, max(0, int(self._wall()) - record.time_s)),
-            (EVENT_TIMESTAMP, record.time_s),
-            (ACCT_AUTHENTIC, _BY_RADIUS),
+            (avp.ACCT_STATUS_TYPE, record.kind),
+            (avp.ACCT_DELAY_TIME, max(0, int(self._wall()) - record.time_s)),
+            (avp.EVENT_TIMESTAMP, record.time_s),
+            (avp.ACCT_AUTHENTIC, _BY_RADIUS),
         )
-        attributes = _identity(USER_NAME, record.user)
+        attributes = _identity(avp.USER_NAME, record.user)
         attributes += [(kind, int(value).to_bytes(4, "big")) for kind, value in values]
-        attributes.append((ACCT_SESSION_ID, record.accounting_id.encode()))
+        attributes.append((avp.ACCT_SESSION_ID, record.accounting_id.encode()))
         attributes += self._port(session.session_id, session.line, session.mac, record.called)
-        attributes += _identity(AGENT_CIRCUIT_ID, record.circuit_id)
-        attributes += _identity(AGENT_REMOTE_ID, record.remote_id)
-        attributes += [(CLASS, each) for each in record.classes]
+        attributes += _identity(avp.AGENT_CIRCUIT_ID, record.circuit_id)
+        attributes += _identity(avp.AGENT_REMOTE_ID, record.remote_id)
+        attributes += [(avp.CLASS, each) for each in record.classes]
+        attributes += _identity(avp.CHARGEABLE_USER_IDENTITY, record.chargeable)
         if session.ipv4 is not None:
-            attributes.append((FRAMED_IP_ADDRESS, session.ipv4.packed))
-        for kind, prefix in ((FRAMED_IPV6_PREFIX, session.ipv6_prefix), (DELEGATED_IPV6_PREFIX, session.delegated)):
+            attributes.append((avp.FRAMED_IP_ADDRESS, session.ipv4.packed))
+        for kind, prefix in (
+            (avp.FRAMED_IPV6_PREFIX, session.ipv6_prefix),
+            (avp.DELEGATED_IPV6_PREFIX, session.delegated),
+        ):
             if prefix is not None:
                 attributes.append((kind, bytes((0, prefix.prefixlen)) + prefix.network_address.packed))
         if record.kind is not Kind.START:
             counts = (
-                (ACCT_INPUT_OCTETS, usage.bytes_up),
-                (ACCT_OUTPUT_OCTETS, usage.bytes_down),
-                (ACCT_INPUT_GIGAWORDS, usage.bytes_up >> 32),
-                (ACCT_OUTPUT_GIGAWORDS, usage.bytes_down >> 32),
-                (ACCT_INPUT_PACKETS, usage.packets_up),
-                (ACCT_OUTPUT_PACKETS, usage.packets_down),
-                (ACCT_SESSION_TIME, record.duration_s),
+                (avp.ACCT_INPUT_OCTETS, usage.bytes_up),
+                (avp.ACCT_OUTPUT_OCTETS, usage.bytes_down),
+                (avp.ACCT_INPUT_GIGAWORDS, usage.bytes_up >> 32),
+                (avp.ACCT_OUTPUT_GIGAWORDS, usage.bytes_down >> 32),
+                (avp.ACCT_INPUT_PACKETS, usage.packets_up),
+                (avp.ACCT_OUTPUT_PACKETS, usage.packets_down),
+                (avp.ACCT_SESSION_TIME, record.duration_s),
             )
             attributes += [(kind, (value & 0xFFFFFFFF).to_bytes(4, "big")) for kind, value in counts]
         if record.cause is not None:
-            attributes.append((ACCT_TERMINATE_CAUSE, int(record.cause).to_bytes(4, "big")))
+            attributes.append((avp.ACCT_TERMINATE_CAUSE, int(record.cause).to_bytes(4, "big")))
         return attributes
 
     def _send(self, request: _Request) -> None:
@@ -397,32 +444,45 @@ class RadiusClient:
 
 
 def verdict(reply: Any) -> Verdict:
-    """The verdict of an Access-Accept or Access-Reject. Attributes of a wrong length are as if they were not there."""
-    message = b" ".join(reply.get(REPLY_MESSAGE, [])).decode(errors="replace")
+    """The verdict of an Access-Accept, Access-Reject or Access-Challenge.
+
+    A challenge cannot be passed on in PAP or CHAP, so it is a refusal (RFC 2865, section 4.4), and so is an Access-Accept with an
+    attribute that asks for what is not given here (section 1.1) or has a wrong length (section 5).
+    """
+    message = b" ".join(reply.get(avp.REPLY_MESSAGE, [])).decode(errors="replace")
+    if reply.code == pyrad.AccessChallenge:
+        return Verdict(False, message or "the server asks for more than a password")
     if reply.code != pyrad.AccessAccept:
         return Verdict(False, message)
-    address = _first(reply, FRAMED_IP_ADDRESS, 4)
-    dns = [_first(reply, kind, 4) for kind in (MS_PRIMARY_DNS, MS_SECONDARY_DNS)]
-    return Verdict(
+    why = avp.hindrance(reply)
+    if why is not None:
+        return Verdict(False, f"not served here: {why}")
+    address = _first(reply, avp.FRAMED_IP_ADDRESS)
+    dns = [_first(reply, kind) for kind in (avp.MS_PRIMARY_DNS, avp.MS_SECONDARY_DNS)]
+    found = Verdict(
         True,
         message,
-        ipv4=IPv4Address(address) if address and address < _ASSIGNED_BY_NAS else None,
-        ipv4_pool=(_first(reply, FRAMED_POOL) or b"").decode(errors="replace"),
-        ipv6_prefix=_prefix(reply, FRAMED_IPV6_PREFIX),
-        delegated=_prefix(reply, DELEGATED_IPV6_PREFIX),
+        ipv4=IPv4Address(address) if address and address != _ASSIGNED_BY_NAS else None,
+        ipv4_pool=(_first(reply, avp.FRAMED_POOL) or b"").decode(errors="replace"),
+        ipv6_prefix=prefix(_first(reply, avp.FRAMED_IPV6_PREFIX)),
+        delegated=prefix(_first(reply, avp.DELEGATED_IPV6_PREFIX)),
         dns=tuple(IPv4Address(each) for each in dns if each),
         rates=rates(reply),
-        session_timeout_s=number(reply, SESSION_TIMEOUT) or 0,
-        idle_timeout_s=number(reply, IDLE_TIMEOUT) or 0,
-        interim_s=number(reply, ACCT_INTERIM_INTERVAL) or 0,
-        classes=tuple(reply.get(CLASS, ())),
-        user=_first(reply, USER_NAME) or b"",
+        session_timeout_s=number(reply, avp.SESSION_TIMEOUT) or 0,
+        idle_timeout_s=number(reply, avp.IDLE_TIMEOUT) or 0,
+        interim_s=number(reply, avp.ACCT_INTERIM_INTERVAL) or 0,
+        classes=tuple(reply.get(avp.CLASS, ())),
+        user=_first(reply, avp.USER_NAME) or b"",
+        chargeable=_first(reply, avp.CHARGEABLE_USER_IDENTITY) or b"",
+        dns6=tuple(IPv6Address(each) for each in reply.get(avp.DNS_SERVER_IPV6_ADDRESS, ())),
     )
+    why = unservable(found)
+    return found if why is None else Verdict(False, f"not served here: {why}")
 
 
 def rates(packet: Any) -> Rates | None:
     """Rates in a packet; None if there are none."""
-    up, down = number(packet, WISPR_MAX_UP), number(packet, WISPR_MAX_DOWN)
+    up, down = number(packet, avp.WISPR_MAX_UP), number(packet, avp.WISPR_MAX_DOWN)
     return None if up is None and down is None else Rates(up or None, down or None)
 
 
@@ -447,12 +507,19 @@ def _first(packet: Any, kind: Any, size: int | None = None) -> bytes | None:
     return values[0] if values and (size is None or len(values[0]) == size) else None
 
 
-def _prefix(packet: Any, kind: int) -> IPv6Network | None:
-    """RFC 3162, section 2.3: reserved, length in bits, and as many octets as are needed."""
-    value = _first(packet, kind)
+def prefix(value: bytes | None) -> IPv6Network | None:
+    """The prefix of an attribute (RFC 3162, section 2.3): reserved, length in bits, and as many octets as are needed."""
     if value is None or not 2 <= len(value) <= 18 or value[1] > 128 or len(value) - 2 < (value[1] + 7) // 8:
         return None
     return IPv6Network((value[2:].ljust(16, b"\0"), value[1]), strict=False)
+
+
+def whole(data: bytes) -> bool:
+    """Whether the attributes of a packet fill its length, each at least a header long."""
+    at, end = 20, int.from_bytes(data[2:4], "big")
+    while at + 2 <= end and data[at + 1] >= 2:
+        at += data[at + 1]
+    return at == end
 
 
 def _identity(kind: Any, value: bytes) -> list[Attribute]:

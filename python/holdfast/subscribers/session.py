@@ -62,6 +62,8 @@ class Grant:
     idle_timeout_s: int = 0
     interim_s: int = 0
     classes: tuple[bytes, ...] = ()
+    chargeable: bytes = b""
+    dns6: tuple[IPv6Address, ...] = ()
 
 
 class Owner(Protocol):
@@ -79,8 +81,8 @@ class Owner(Protocol):
     def judge(self, question: Question, answer: Answer) -> None:
         """Has credentials judged."""
 
-    def grant(self, session: PppSession, verdict: Verdict) -> Grant | None:
-        """Addresses for an accepted subscriber; None if there are none left."""
+    def grant(self, session: PppSession, verdict: Verdict) -> Grant | str:
+        """Addresses for an accepted subscriber, or why it gets none."""
 
     def changed(self, session: PppSession) -> None:
         """``session.wanted`` is to be installed."""
@@ -168,12 +170,9 @@ class PppSession:
         """The verdict; it comes too late if the link has gone down since, or if another login began."""
         if self.phase is not Phase.AUTHENTICATE or self._auth is not asked:
             return
-        message = verdict.message
-        grant = self._owner.grant(self, verdict) if verdict.accepted else None
-        if verdict.accepted and grant is None:
-            message = "no address is free"
-        asked.decide(grant is not None, message)
-        if grant is None:
+        grant = self._owner.grant(self, verdict) if verdict.accepted else verdict.message
+        asked.decide(isinstance(grant, Grant), grant if isinstance(grant, str) else verdict.message)
+        if isinstance(grant, str):
             self.terminate(Cause.NAS_ERROR if verdict.accepted else Cause.USER_ERROR)
             return
         self.grant, self.user = grant, grant.user
@@ -224,7 +223,7 @@ class PppSession:
                 ipv6.link_local(rules.interface),
                 self.grant.session.ipv6_prefix,
                 min(self._mru, max(1280, self.lcp.peer_mru)),
-                rules.dns6,
+                self.grant.dns6 or rules.dns6,
                 lifetime_s,
             ),
         )
@@ -394,7 +393,9 @@ class PppSession:
         elif received.destination_port == dhcpv6_pd.SERVER_PORT:
             rules = self._owner.rules
             whole, now = self.grant.session, self._owner.clock.now()
-            lease = dhcpv6_pd.Lease(whole.delegated, rules.dns6, rules.lease_s, 2 * rules.lease_s, whole.ipv6_prefix)
+            lease = dhcpv6_pd.Lease(
+                whole.delegated, self.grant.dns6 or rules.dns6, rules.lease_s, 2 * rules.lease_s, whole.ipv6_prefix
+            )
             # A binding that nobody renewed is over; another IA may have the prefix then.
             bound = self.delegation_bound if now < self._delegated_until_s else False
             outcome = dhcpv6_pd.respond(

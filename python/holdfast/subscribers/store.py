@@ -49,6 +49,7 @@ class SqliteStore:
         self._most_records = most_records
         self._later = later
         self.dropped = 0
+        self._closed = False
         self._recent: dict[int, Record] = {}
         """The last records that were put, unless they are done: all of them beyond ``_before``."""
         try:
@@ -72,10 +73,11 @@ class SqliteStore:
         """Writes what is open and closes the file."""
         self.commit()
         self._database.close()
+        self._closed = True
 
     def commit(self) -> None:
-        """Writes what is open."""
-        if self._database.in_transaction:
+        """Writes what is open; after the end, nothing."""
+        if not self._closed and self._database.in_transaction:
             self._database.execute("COMMIT")
 
     def _change(self, statement: str, values: tuple[object, ...]) -> sqlite3.Cursor:
@@ -138,7 +140,7 @@ class SqliteStore:
         return self._length
 
 
-_IDENTITIES = ("user", "circuit_id", "remote_id", "service", "called")
+_IDENTITIES = ("user", "circuit_id", "remote_id", "service", "called", "chargeable")
 """Fields of bytes, of records, sessions and grants."""
 
 
@@ -168,6 +170,7 @@ def _dump(value: Stored | Record) -> str:
         fields["grant"] = _texts(grant) | {
             "session": _plain(grant.session),
             "dns": [str(each) for each in grant.dns],
+            "dns6": [str(each) for each in grant.dns6],
             "classes": [each.hex() for each in grant.classes],
         }
         fields["interface"] = None if value.interface is None else value.interface.hex()
@@ -229,6 +232,7 @@ def _stored(values: dict[str, Any]) -> Stored:
                     **_identities(grant),
                     "session": _session(grant["session"]),
                     "dns": tuple(IPv4Address(each) for each in grant["dns"]),
+                    "dns6": tuple(IPv6Address(each) for each in grant.get("dns6", ())),
                     "classes": tuple(bytes.fromhex(each) for each in grant["classes"]),
                 }
             ),

@@ -21,12 +21,4 @@ class UserList:
         if user is None or not holds(question.credentials, user.password.encode()):
             answer(Verdict(False, "wrong user name or password"))
             return
-        answer(
-            Verdict(
-                True,
-                ipv4=user.ipv4,
-                ipv6_prefix=user.ipv6_prefix,
-                delegated=user.delegated,
-                rates=None if user.rates is None else user.rates.rates(),
-            )
-        )
+        answer(user.verdict())

@@ -91,7 +91,9 @@ def vendors(packet: bytes, number: int, kind: int) -> list[bytes]:
 class Online:
     """A gateway that asks a RADIUS server, which accepts everybody with ``accept``, and subscribers."""
 
-    def __init__(self, accept: Attributes | None = None, **radius: object) -> None:
+    def __init__(
+        self, accept: Attributes | None = None, radius: dict[str, object] | None = None, **changes: object
+    ) -> None:
         self.clock = VirtualClock()
         self.plane = MemoryPlane(self.clock)
         self.accept = accept or []
@@ -100,7 +102,8 @@ class Online:
             signed(request, 2, self.accept) if request[0] == 1 else signed(request, 5, [])
         )
         servers = [{"host": "127.0.0.1", "secret": SECRET}]
-        self.configuration = configuration(users={}, radius={"servers": servers, "nas_identifier": "bng-1", **radius})
+        section = {"servers": servers, "nas_identifier": "bng-1", **(radius or {})}
+        self.configuration = configuration(users={}, radius=section, **changes)
         assert self.configuration.radius is not None
         self.client = RadiusClient(
             self.configuration.radius, self.clock, self.transmit, random=seeded(7), wall=self.wall

@@ -171,7 +171,7 @@ def test_radclient_changes_a_rate_and_ends_a_session(server: freeradius.FreeRadi
             said = await ask("coa", User_Name="alice", WISPr_Bandwidth_Max_Down="1000000", Message_Authenticator="0x00")
             assert "Received CoA-ACK" in said, said
             assert plane.table[alice.session].rates == Rates(8_000_000, 1_000_000)
-            said = await ask("coa", User_Name="bob", WISPr_Bandwidth_Max_Down="1", Message_Authenticator="0x00")
+            said = await ask("coa", User_Name="bob", WISPr_Bandwidth_Max_Down="1000", Message_Authenticator="0x00")
             assert "Received CoA-NAK" in said
             assert "Session-Context-Not-Found" in said
             assert alice.state == "up"

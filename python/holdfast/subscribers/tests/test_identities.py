@@ -135,7 +135,7 @@ def test_an_empty_name_is_left_out(password: bytes | None) -> None:
 
 def test_the_name_of_the_accept_is_the_name_in_accounting_and_for_coa() -> None:
     clients = {"port": 0, "clients": {"127.0.0.9": SECRET}}
-    online = Online([(1, b"alice@\xff.example")], dynamic_authorization=clients)
+    online = Online([(1, b"alice@\xff.example")], {"dynamic_authorization": clients})
     host = online.dial()
     host.hang_up()
     online.clock.run(1)

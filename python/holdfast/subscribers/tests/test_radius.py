@@ -158,8 +158,61 @@ def test_a_forged_answer_is_no_answer(wrong: str) -> None:
     assert world.verdicts == []
     world.clock.run(5)
     assert [each.accepted for each in world.verdicts] == [False]
-    assert "no authentication server answers" in world.verdicts[0].message
-    assert world.client.events["invalid"] + world.client.events["late"] == 1
+    assert world.verdicts[0].message == {
+        "unsigned": "no answer of an authentication server is signed",
+    }.get(wrong, "no authentication server answers")
+    assert sum(world.client.events[each] for each in ("invalid", "late", "unsigned")) == 1
+
+
+@pytest.mark.parametrize(
+    "attributes", [[], [(24, b"s")], [(18, b"code?"), (24, bytes(253)), (27, b"\0\0\0\x1e"), (76, b"\0\0\0\1")]]
+)
+def test_a_challenge_is_a_refusal_at_once(attributes: Attributes) -> None:
+    """RFC 2865, section 4.4: a client that cannot ask its user treats it as an Access-Reject. The server is alive."""
+    world = World(2)
+    for server in world.servers:
+        server.reply = lambda request: signed(request, 11, attributes)
+    world.ask()
+    world.clock.run(60)
+    assert [each.accepted for each in world.verdicts] == [False]
+    assert world.verdicts[0].message == ("code?" if len(attributes) > 1 else "the server asks for more than a password")
+    assert (world.client.events["challenged"], world.client.events["dead"], world.client.events["sent"]) == (1, 0, 1)
+    assert world.client.dead_until == [None, None]
+
+
+def test_a_server_that_does_not_sign_is_named_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    world = World(2, timeout_s=1, tries=2)
+    first, second = world.servers
+    first.reply = lambda request: signed(request, 2, [], sign=False)
+    for _ in range(3):
+        world.ask()
+    world.clock.run(20)
+    assert [each.accepted for each in world.verdicts] == [True] * 3
+    assert second.seen
+    (sentence,) = [each.getMessage() for each in caplog.records]
+    assert sentence.startswith("RADIUS server 127.0.0.1 answers without Message-Authenticator")
+    assert world.client.events["unsigned"] == len(first.seen)
+    waived = World(require_message_authenticator=False)
+    waived.servers[0].reply = first.reply
+    waived.ask()
+    waived.clock.run(1)
+    assert [each.accepted for each in waived.verdicts] == [True]
+
+
+def test_an_answer_with_an_attribute_beyond_its_end_is_none() -> None:
+    world = World(tries=1)
+
+    def overrun(request: bytes) -> bytes:
+        body = bytes((80, 18)) + bytes(16) + bytes((18, 40)) + b"hi"
+        head = struct.pack("!BBH", 2, request[1], 20 + len(body))
+        body = body[:2] + hmac.digest(SECRET.encode(), head + request[4:20] + body, "md5") + body[18:]
+        return head + hashlib.md5(head + request[4:20] + body + SECRET.encode()).digest() + body
+
+    world.servers[0].reply = overrun
+    world.ask()
+    world.clock.run(10)
+    assert [each.accepted for each in world.verdicts] == [False]
+    assert world.client.events["invalid"] == 1
 
 
 def test_a_request_is_repeated_as_it_was() -> None:
@@ -271,13 +324,13 @@ def test_accounting_goes_on_when_the_server_is_back() -> None:
 class Online:
     """A gateway with one subscriber, and the server that changes its session."""
 
-    def __init__(self) -> None:
+    def __init__(self, **authorization: object) -> None:
         self.clock = VirtualClock()
         self.plane = MemoryPlane(self.clock)
         radius = {
             "servers": [{"host": "127.0.0.1", "secret": SECRET}],
             "nas_identifier": "bng-1",
-            "dynamic_authorization": {"clients": {"127.0.0.9": SECRET}},
+            "dynamic_authorization": {"clients": {"127.0.0.9": SECRET}, **authorization},
         }
         self.configuration = configuration(users={}, radius=radius)
         self.gateway = Gateway(self.configuration, self.plane, self.clock, self, random=seeded(3), wall=self.clock.now)
@@ -307,7 +360,7 @@ class Online:
             return None
         head, body = answer[:4], answer[20:]
         assert answer[4:20] == hashlib.md5(head + request[4:20] + body + SECRET.encode()).digest()
-        assert body[0] == 80
+        assert body[0] == 80, "an answer is signed"
         assert body[2:18] == hmac.digest(
             SECRET.encode(), head + request[4:20] + body[:2] + bytes(16) + body[18:], "md5"
         )
@@ -349,6 +402,15 @@ def test_a_disconnect_ends_the_session() -> None:
         (40, [(1, b"alice"), UP_5M], 401),
         (43, [(1, b"alice"), (6, b"\0\0\0\x11")], 405),
         (43, [(1, b"alice"), (27, b"\1")], 404),
+        (43, [(1, b"alice"), (27, bytes(4))], 404),
+        (43, [(1, b"alice"), (27, b"\0\0\0\1"), (27, b"\0\0\0\1")], 404),
+        (43, [(1, b"alice"), (1, b"bob"), UP_5M], 404),
+        (43, [(1, b"alice"), vendor(14122, 7, b"\0\0\0\7")], 404),
+        (43, [(1, b"alice"), vendor(9, 1, b"avpair")], 401),
+        (43, [(1, b"alice"), (95, bytes(16)), UP_5M], 403),
+        (40, [(97, b"\0\x40" + bytes.fromhex("20010db8ffff0000"))], 503),
+        (40, [(97, b"\0\xff")], 503),
+        (40, [(123, b"\0\x40" + bytes.fromhex("20010db880000000"))], 503),
         (43, [(1, b"alice"), (5, b"\0\0\0\x63"), UP_5M], 503),
     ],
 )
@@ -356,6 +418,48 @@ def test_errors_have_their_causes(code: int, attributes: Attributes, error: int)
     online = Online()
     assert online.ask(code, attributes) == (code + 2, [(101, error.to_bytes(4, "big"))])
     assert online.plane.table[online.host.session].rates == Rates()
+
+
+@pytest.mark.parametrize("form", ["short", "long", "unclean"])
+@pytest.mark.parametrize("kind", [97, 123])
+def test_a_session_is_named_by_an_ipv6_prefix(kind: int, form: str) -> None:
+    online = Online()
+    session = online.plane.table[online.host.session]
+    prefix = session.ipv6_prefix if kind == 97 else session.delegated
+    assert prefix is not None
+    octets = {
+        "short": prefix.network_address.packed[: prefix.prefixlen // 8],
+        "long": prefix.network_address.packed,
+        "unclean": prefix.network_address.packed[:15] + b"\x01",
+    }[form]
+    named = (kind, bytes((0, prefix.prefixlen)) + octets)
+    assert online.ask(43, [named, UP_5M]) == (44, [])
+    assert online.plane.table[online.host.session].rates == Rates(5_000_000, None)
+    assert online.ask(40, [named, (96, session.ipv6_interface.packed[8:] if session.ipv6_interface else b"")]) == (
+        41,
+        [],
+    )
+
+
+def test_a_request_without_message_authenticator_is_taken_only_by_a_setting(caplog: pytest.LogCaptureFixture) -> None:
+    wish = [(1, b"alice"), UP_5M]
+    online = Online()
+    for _ in range(2):
+        assert online.ask(43, wish, sign=False) is None
+    assert online.server.events["unsigned"] == 2
+    waived = Online(require_message_authenticator=False)
+    assert waived.ask(43, wish, sign=False) == (44, [])
+    assert waived.plane.table[waived.host.session].rates == Rates(5_000_000, None)
+    assert waived.ask(43, wish, sign=False, secret=b"another-secret") is None
+    forged = bytearray(waived.request(43, wish))
+    forged[25] ^= 1  # a signature that is there must be right
+    forged[4:20] = hashlib.md5(forged[:4] + bytes(16) + forged[20:] + SECRET.encode()).digest()
+    assert waived.server.received(IPv4Address("127.0.0.9"), 1, bytes(forged), 0) is None
+    said = [each.getMessage() for each in caplog.records]
+    assert len(said) == 2
+    assert "127.0.0.9" in said[0]
+    assert "dynamic_authorization.require_message_authenticator" in said[0]
+    assert "taken" in said[1]
 
 
 def test_what_is_not_proven_is_not_answered() -> None:
