@@ -1,10 +1,10 @@
 //! The integer expressions of `#if` and `#elif`.
 //!
-//! Values are 64-bit integers that wrap; names that are not macros count as 0. Integer suffixes and a leading 0 for
-//! octal have their meaning in C, because this is the preprocessor's language and not P4.
+//! Values are signed or unsigned integers of 64 bits that wrap; names that are not macros count as 0. Integer suffixes, a leading 0
+//! for octal and characters have their meaning in C (ISO C 6.10.1), because this is the preprocessor's language and not P4.
 
 use crate::errors;
-use crate::preprocess::Preprocessor;
+use crate::preprocess::{Preprocessor, header_name};
 use crate::source::Span;
 use crate::token::{Token, TokenKind as T};
 
@@ -14,8 +14,8 @@ const MAX_DEPTH: usize = 100;
 impl Preprocessor<'_> {
     /// The value of a condition; a malformed one is reported and counts as false.
     pub(crate) fn condition(&mut self, word: &Token, args: &[Token]) -> bool {
-        let tokens = self.replace_defined(args);
-        let tokens = self.expand(&tokens);
+        let tokens = self.expand_condition(args);
+        let tokens = self.replace_questions(&tokens);
         let mut evaluator = Evaluator {
             tokens: &tokens,
             pos: 0,
@@ -24,7 +24,7 @@ impl Preprocessor<'_> {
         };
         let value = evaluator.whole();
         match value {
-            Ok(value) => value != 0,
+            Ok(value) => value.holds(),
             Err((span, problem)) => {
                 self.sink.push(errors::bad_condition(span, &problem));
                 false
@@ -32,42 +32,107 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Replaces `defined X` and `defined(X)` by 1 or 0, which has to happen before expansion.
-    fn replace_defined(&mut self, args: &[Token]) -> Vec<Token> {
-        let mut out = Vec::with_capacity(args.len());
+    /// Replaces `defined X`, `defined(X)` and `__has_include(...)` by 1 or 0. Expansion has left their operands alone.
+    fn replace_questions(&mut self, tokens: &[Token]) -> Vec<Token> {
+        let mut out = Vec::with_capacity(tokens.len());
         let mut i = 0;
-        while i < args.len() {
-            let word = |n: usize| args.get(i + n).filter(|t| t.kind.is_word());
-            let is = |n: usize, kind: T| args.get(i + n).is_some_and(|t| t.kind == kind);
-            let name = match &*args[i].text {
-                "defined" if is(1, T::LParen) && is(3, T::RParen) => word(2).map(|name| (name, 4)),
-                "defined" => word(1).map(|name| (name, 2)),
+        while i < tokens.len() {
+            let answer = match &*tokens[i].text {
+                "defined" => self.defined(&tokens[i + 1..]),
+                "__has_include" => self.has_include(&tokens[i + 1..]),
                 _ => None,
             };
-            let Some((name, used)) = name else {
-                out.push(args[i].clone());
+            let Some((yes, used)) = answer else {
+                out.push(tokens[i].clone());
                 i += 1;
                 continue;
             };
-            let text = if self.is_defined(&name.text) {
-                "1"
-            } else {
-                "0"
-            };
-            let span = args[i].span.to(args[i + used - 1].span);
             out.push(Token {
                 kind: T::Int,
-                text: self.interner.intern(text),
-                span,
-                ..args[i].clone()
+                text: self.interner.intern(if yes { "1" } else { "0" }),
+                span: tokens[i].span.to(tokens[i + used].span),
+                ..tokens[i].clone()
             });
-            i += used;
+            i += used + 1;
         }
         out
     }
+
+    /// The answer to `defined`, and how many of the tokens after it belong to it.
+    fn defined(&self, operand: &[Token]) -> Option<(bool, usize)> {
+        let name = |t: &Token| t.kind.is_word().then(|| self.is_defined(&t.text));
+        match operand {
+            [open, word, close, ..] if open.kind == T::LParen && close.kind == T::RParen => {
+                Some((name(word)?, 3))
+            }
+            [word, ..] => Some((name(word)?, 1)),
+            [] => None,
+        }
+    }
+
+    /// The answer to `__has_include`, and how many of the tokens after it belong to it.
+    fn has_include(&self, operand: &[Token]) -> Option<(bool, usize)> {
+        let close = operand.iter().position(|t| t.kind == T::RParen)?;
+        let [open, name @ ..] = &operand[..close] else {
+            return None;
+        };
+        if open.kind != T::LParen {
+            return None;
+        }
+        let (file, style) = header_name(name)?;
+        let found = self.loader.include(&file, style, &self.including).is_ok();
+        Some((found, close + 1))
+    }
 }
 
-type Value = Result<i64, (Span, String)>;
+/// An integer of C's preprocessor.
+#[derive(Clone, Copy)]
+struct Number {
+    bits: u64,
+    unsigned: bool,
+}
+
+impl Number {
+    fn signed(value: i64) -> Number {
+        Number {
+            bits: value as u64,
+            unsigned: false,
+        }
+    }
+
+    fn truth(value: bool) -> Number {
+        Number::signed(i64::from(value))
+    }
+
+    fn holds(self) -> bool {
+        self.bits != 0
+    }
+
+    fn as_signed(self) -> i64 {
+        self.bits as i64
+    }
+
+    /// The magnitude of a shift amount, and whether it is negative, which shifts the other way.
+    fn amount(self) -> (u64, bool) {
+        match self.unsigned {
+            false => (self.as_signed().unsigned_abs(), self.as_signed() < 0),
+            true => (self.bits, false),
+        }
+    }
+
+    fn shifted(self, amount: Number, right: bool) -> Number {
+        let (by, reversed) = amount.amount();
+        let by = u32::try_from(by).unwrap_or(u32::MAX);
+        let bits = match (right != reversed, self.unsigned) {
+            (false, _) => self.bits.checked_shl(by).unwrap_or(0),
+            (true, true) => self.bits.checked_shr(by).unwrap_or(0),
+            (true, false) => (self.as_signed() >> by.min(63)) as u64,
+        };
+        Number { bits, ..self }
+    }
+}
+
+type Value = Result<Number, (Span, String)>;
 
 struct Evaluator<'t> {
     tokens: &'t [Token],
@@ -98,11 +163,20 @@ impl Evaluator<'_> {
     }
 
     fn whole(&mut self) -> Value {
-        let value = self.ternary(true)?;
+        let value = self.sequence(true)?;
         match self.peek() {
             None => Ok(value),
             Some(extra) => self.fail(format!("unexpected `{}`", extra.text)),
         }
+    }
+
+    /// Expressions between commas: the last one counts.
+    fn sequence(&mut self, live: bool) -> Value {
+        let mut value = self.ternary(live)?;
+        while self.eat(T::Comma) {
+            value = self.ternary(live)?;
+        }
+        Ok(value)
     }
 
     /// `live` is false where C does not evaluate: there, dividing by zero is no error.
@@ -113,12 +187,15 @@ impl Evaluator<'_> {
         }
         let condition = self.binary(0, live)?;
         let value = if self.eat(T::Question) {
-            let if_true = self.ternary(live && condition != 0)?;
+            let if_true = self.sequence(live && condition.holds())?;
             if !self.eat(T::Colon) {
                 return self.fail("expected `:`");
             }
-            let if_false = self.ternary(live && condition == 0)?;
-            if condition != 0 { if_true } else { if_false }
+            let if_false = self.ternary(live && !condition.holds())?;
+            Number {
+                unsigned: if_true.unsigned || if_false.unsigned,
+                ..if condition.holds() { if_true } else { if_false }
+            }
         } else {
             condition
         };
@@ -152,14 +229,14 @@ impl Evaluator<'_> {
             let at = self.here();
             self.pos += tokens;
             let right_live = match op {
-                T::And => live && left != 0,
-                T::Or => live && left == 0,
+                T::And => live && left.holds(),
+                T::Or => live && !left.holds(),
                 _ => live,
             };
             let right = self.binary(power, right_live)?;
             left = match apply(op, tokens == 2, left, right) {
                 Some(value) => value,
-                None if !live => 0,
+                None if !live => Number::signed(0),
                 None => return Err((at, "division by zero".into())),
             };
         }
@@ -172,11 +249,19 @@ impl Evaluator<'_> {
             return self.fail("it is nested too deeply");
         }
         let value = if self.eat(T::Not) {
-            i64::from(self.unary(live)? == 0)
+            Number::truth(!self.unary(live)?.holds())
         } else if self.eat(T::Tilde) {
-            !self.unary(live)?
+            let operand = self.unary(live)?;
+            Number {
+                bits: !operand.bits,
+                ..operand
+            }
         } else if self.eat(T::Minus) {
-            self.unary(live)?.wrapping_neg()
+            let operand = self.unary(live)?;
+            Number {
+                bits: operand.bits.wrapping_neg(),
+                ..operand
+            }
         } else if self.eat(T::Plus) {
             self.unary(live)?
         } else {
@@ -188,7 +273,7 @@ impl Evaluator<'_> {
 
     fn primary(&mut self, live: bool) -> Value {
         if self.eat(T::LParen) {
-            let value = self.ternary(live)?;
+            let value = self.sequence(live)?;
             return if self.eat(T::RParen) {
                 Ok(value)
             } else {
@@ -200,13 +285,20 @@ impl Evaluator<'_> {
         };
         let value = match token.kind {
             T::Int => match integer(&token.text) {
-                Some(value) => value,
-                None => return self.fail(format!("`{}` is not an integer", token.text)),
+                Ok(value) => value,
+                Err(problem) => return self.fail(format!("`{}` {problem}", token.text)),
             },
-            kind if kind.is_word() && &*token.text == "defined" => {
-                return self.fail("`defined` needs a name");
+            T::Unknown if token.text.len() > 1 && token.text.starts_with('\'') => {
+                match character(&token.text) {
+                    Some(value) => value,
+                    None => return self.fail(format!("`{}` is not a character", token.text)),
+                }
             }
-            kind if kind.is_word() => 0,
+            kind if kind.is_word() => match &*token.text {
+                "defined" => return self.fail("`defined` needs a name"),
+                "__has_include" => return self.fail("`__has_include` needs a file name"),
+                _ => Number::signed(0),
+            },
             _ => return self.fail(format!("unexpected `{}`", token.text)),
         };
         self.pos += 1;
@@ -214,42 +306,86 @@ impl Evaluator<'_> {
     }
 }
 
-fn integer(text: &str) -> Option<i64> {
-    let digits = text.to_ascii_lowercase();
-    let digits = digits.trim_end_matches(['u', 'l']);
+/// An integer constant, or what is wrong with it.
+fn integer(text: &str) -> Result<Number, &'static str> {
+    let text = text.to_ascii_lowercase();
+    let digits = text.trim_end_matches(['u', 'l']);
+    let suffix = &text[digits.len()..];
+    if !matches!(suffix, "" | "u" | "l" | "ll" | "ul" | "ull" | "lu" | "llu") {
+        return Err("is not an integer");
+    }
     let (digits, radix) = match digits.as_bytes() {
         [b'0', b'x', ..] => (&digits[2..], 16),
         [b'0', b'b', ..] => (&digits[2..], 2),
         [b'0', _, ..] => (&digits[1..], 8),
         _ => (digits, 10),
     };
-    u64::from_str_radix(digits, radix)
-        .ok()
-        .map(|value| value as i64)
+    if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
+        return Err("is not an integer");
+    }
+    let bits = u64::from_str_radix(digits, radix).map_err(|_| "has more than 64 bits")?;
+    Ok(Number {
+        bits,
+        unsigned: suffix.contains('u') || i64::try_from(bits).is_err(),
+    })
+}
+
+/// The value of `'c'`; `None` for anything but one character of ASCII or an escape sequence.
+fn character(text: &str) -> Option<Number> {
+    let inside = text.strip_prefix('\'')?.strip_suffix('\'')?;
+    let value = match inside.strip_prefix('\\') {
+        None => match inside.as_bytes() {
+            [byte] => *byte,
+            _ => return None,
+        },
+        Some("n") => b'\n',
+        Some("t") => b'\t',
+        Some("r") => b'\r',
+        Some("a") => 7,
+        Some("b") => 8,
+        Some("v") => 11,
+        Some("f") => 12,
+        Some(quoted @ ("\\" | "'" | "\"" | "?")) => quoted.as_bytes()[0],
+        Some(code) => match code.strip_prefix('x') {
+            Some(hex) => u8::from_str_radix(hex, 16).ok()?,
+            None if code.len() <= 3 => u8::from_str_radix(code, 8).ok()?,
+            None => return None,
+        },
+    };
+    // A character is signed, as in the reference compiler's preprocessor.
+    Some(Number::signed(i64::from(value as i8)))
 }
 
 /// `None` for a division by zero.
-fn apply(op: T, shift_right: bool, a: i64, b: i64) -> Option<i64> {
-    let shift = u32::try_from(b).unwrap_or(u32::MAX);
-    Some(match op {
-        T::Or => i64::from(a != 0 || b != 0),
-        T::And => i64::from(a != 0 && b != 0),
-        T::Pipe => a | b,
-        T::Caret => a ^ b,
-        T::Amp => a & b,
-        T::EqEq => i64::from(a == b),
-        T::Ne => i64::from(a != b),
-        T::Gt if shift_right => a.checked_shr(shift).unwrap_or(if a < 0 { -1 } else { 0 }),
-        T::Gt => i64::from(a > b),
-        T::Lt => i64::from(a < b),
-        T::Le => i64::from(a <= b),
-        T::Ge => i64::from(a >= b),
-        T::Shl => a.checked_shl(shift).unwrap_or(0),
-        T::Plus => a.wrapping_add(b),
-        T::Minus => a.wrapping_sub(b),
-        T::Star => a.wrapping_mul(b),
-        T::Slash if b != 0 => a.wrapping_div(b),
-        T::Percent if b != 0 => a.wrapping_rem(b),
+fn apply(op: T, shift_right: bool, a: Number, b: Number) -> Option<Number> {
+    let unsigned = a.unsigned || b.unsigned;
+    let less = |a: Number, b: Number| match unsigned {
+        true => a.bits < b.bits,
+        false => a.as_signed() < b.as_signed(),
+    };
+    let bits = match op {
+        T::Or => return Some(Number::truth(a.holds() || b.holds())),
+        T::And => return Some(Number::truth(a.holds() && b.holds())),
+        T::EqEq => return Some(Number::truth(a.bits == b.bits)),
+        T::Ne => return Some(Number::truth(a.bits != b.bits)),
+        T::Gt if shift_right => return Some(a.shifted(b, true)),
+        T::Shl => return Some(a.shifted(b, false)),
+        T::Gt => return Some(Number::truth(less(b, a))),
+        T::Lt => return Some(Number::truth(less(a, b))),
+        T::Le => return Some(Number::truth(!less(b, a))),
+        T::Ge => return Some(Number::truth(!less(a, b))),
+        T::Pipe => a.bits | b.bits,
+        T::Caret => a.bits ^ b.bits,
+        T::Amp => a.bits & b.bits,
+        T::Plus => a.bits.wrapping_add(b.bits),
+        T::Minus => a.bits.wrapping_sub(b.bits),
+        T::Star => a.bits.wrapping_mul(b.bits),
+        T::Slash | T::Percent if !b.holds() => return None,
+        T::Slash if unsigned => a.bits / b.bits,
+        T::Percent if unsigned => a.bits % b.bits,
+        T::Slash => a.as_signed().wrapping_div(b.as_signed()) as u64,
+        T::Percent => a.as_signed().wrapping_rem(b.as_signed()) as u64,
         _ => return None,
-    })
+    };
+    Some(Number { bits, unsigned })
 }

@@ -129,8 +129,7 @@ pub(crate) fn wrong_macro_args(
 messages! {
     /// The arguments of a macro never end.
     fn unterminated_macro_use(name: &str) =>
-        error("E0014", "the arguments of the macro `{name}` have no closing `)`")
-            .note("they may not contain preprocessor directives");
+        error("E0014", "the arguments of the macro `{name}` have no closing `)`");
 
     /// The expression of an `#if` makes no sense.
     fn bad_condition(problem: &str) =>
@@ -166,6 +165,11 @@ messages! {
     fn extra_in_directive(directive: &str) =>
         warning("W0022", "text after `#{directive}` is ignored")
             .hint("make it a comment");
+
+    /// `\` and blanks at the end of a line. The reference compiler's preprocessor warns of it, too.
+    fn loose_splice() =>
+        warning("W0025", "blanks after this `\\`; it joins the line with the next one all the same")
+            .hint("remove the blanks, or the `\\` if the lines are not to be joined");
 
     /// A file of a size no program has.
     fn file_too_large(limit_mb: usize) =>

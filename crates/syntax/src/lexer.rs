@@ -3,19 +3,43 @@
 //! The lexer reports nothing: text that is not a token becomes an error token, because it may be in a part
 //! that `#if` leaves out. It does not know directives or macros; it only marks the first token of each line.
 
+use std::ops::Range;
+
 use crate::source::{FileId, Span};
+use crate::splice::{self, Cut, Spliced};
 use crate::token::{Interner, SYMBOLS, Token, TokenKind};
 
-/// All tokens of a file, without an end marker.
-pub(crate) fn lex(file: FileId, text: &str, interner: &mut Interner) -> Vec<Token> {
-    let mut lexer = Lexer {
-        text,
-        pos: 0,
-        line_start: true,
-        space_before: false,
-        in_directive: false,
-        string_left_open: false,
-    };
+/// The words of the directives that end a string that is left open.
+const DIRECTIVES: [&[u8]; 14] = [
+    b"define",
+    b"elif",
+    b"elifdef",
+    b"elifndef",
+    b"else",
+    b"endif",
+    b"error",
+    b"if",
+    b"ifdef",
+    b"ifndef",
+    b"include",
+    b"line",
+    b"undef",
+    b"warning",
+];
+
+/// The tokens of a file.
+pub(crate) struct Lexed {
+    /// All tokens, without an end marker.
+    pub tokens: Vec<Token>,
+    /// The backslashes outside of comments that have blanks between them and the line end that they join.
+    pub loose_splices: Vec<Span>,
+}
+
+/// Cuts a file into tokens. Its lines are joined first; spans are places in the file as it is.
+pub(crate) fn lex(file: FileId, source: &str, interner: &mut Interner) -> Lexed {
+    let spliced = splice::splice(source);
+    let text = &*spliced.text;
+    let mut lexer = Lexer::new(text);
     let mut tokens = Vec::new();
     loop {
         let unclosed = lexer.skip_blanks();
@@ -27,18 +51,11 @@ pub(crate) fn lex(file: FileId, text: &str, interner: &mut Interner) -> Vec<Toke
         };
         let start = unclosed.unwrap_or(start);
         let joint = kind == TokenKind::Gt && lexer.rest().starts_with('>');
-        let raw = &text[start..lexer.pos];
-        // A string is the one token a continued line may cut through.
-        let shown = if kind == TokenKind::Str && raw.contains("\\\n") {
-            interner.intern(&raw.replace("\\\n", ""))
-        } else {
-            interner.intern(if kind == TokenKind::OpenComment {
-                "/*"
-            } else {
-                raw
-            })
-        };
-        let span = Span::new(file, start as u32, lexer.pos as u32);
+        let shown = interner.intern(match kind {
+            TokenKind::OpenComment => "/*",
+            _ => &text[start..lexer.pos],
+        });
+        let span = Span::new(file, spliced.start(start), spliced.end(lexer.pos));
         let (line_start, space_before) = (lexer.line_start, lexer.space_before);
         lexer.in_directive |= line_start && kind == TokenKind::Hash;
         tokens.push(Token {
@@ -52,19 +69,29 @@ pub(crate) fn lex(file: FileId, text: &str, interner: &mut Interner) -> Vec<Toke
         lexer.line_start = false;
         lexer.space_before = false;
     }
-    tokens
+    Lexed {
+        tokens,
+        loose_splices: loose_splices(file, &spliced, &lexer.comments),
+    }
+}
+
+/// The backslashes with blanks before their line end, outside of `comments`.
+fn loose_splices(file: FileId, spliced: &Spliced<'_>, comments: &[Range<usize>]) -> Vec<Span> {
+    let in_comment = |at: usize| {
+        let next = comments.partition_point(|comment| comment.end < at);
+        comments.get(next).is_some_and(|comment| comment.start < at)
+    };
+    let loose = |cut: &&Cut| cut.blanks && !in_comment(cut.at);
+    let backslash = |cut: &Cut| {
+        let start = cut.backslash as u32;
+        Span::new(file, start, start + 1)
+    };
+    spliced.cuts().iter().filter(loose).map(backslash).collect()
 }
 
 /// The kind of `text` if it is exactly one token.
 pub(crate) fn single(text: &str) -> Option<TokenKind> {
-    let mut lexer = Lexer {
-        text,
-        pos: 0,
-        line_start: false,
-        space_before: false,
-        in_directive: false,
-        string_left_open: false,
-    };
+    let mut lexer = Lexer::new(text);
     if text.is_empty() || lexer.skip_blanks().is_some() || lexer.pos != 0 {
         return None;
     }
@@ -72,18 +99,45 @@ pub(crate) fn single(text: &str) -> Option<TokenKind> {
     (lexer.pos == text.len() && kind != TokenKind::Unknown).then_some(kind)
 }
 
+/// The length of the rest of a line, without its end, in front of a text of blanks and comments.
+pub(crate) fn rest_of_line(blanks: &str) -> u32 {
+    let spliced = splice::splice(blanks);
+    let mut lexer = Lexer::new(&spliced.text);
+    lexer.one_line = true;
+    lexer.skip_blanks();
+    spliced.start(lexer.pos)
+}
+
 struct Lexer<'a> {
     text: &'a str,
     pos: usize,
+    /// The places of the comments read so far.
+    comments: Vec<Range<usize>>,
+    /// Whether the end of a line is not skipped.
+    one_line: bool,
     line_start: bool,
     space_before: bool,
     /// Whether the line starts with `#`: such a line may be a comment, whose quotes and apostrophes need no partners.
     in_directive: bool,
-    /// Whether a string did not end. Others are then not looked for beyond their lines, so that each byte is read a few times only.
-    string_left_open: bool,
+    /// How far a string without an end was followed. Those that start before are not followed beyond their lines, so that each byte is
+    /// read a few times only.
+    string_open_until: usize,
 }
 
-impl Lexer<'_> {
+impl<'a> Lexer<'a> {
+    fn new(text: &'a str) -> Lexer<'a> {
+        Lexer {
+            text,
+            pos: 0,
+            comments: Vec::new(),
+            one_line: false,
+            line_start: true,
+            space_before: false,
+            in_directive: false,
+            string_open_until: 0,
+        }
+    }
+
     fn rest(&self) -> &str {
         &self.text[self.pos..]
     }
@@ -99,36 +153,30 @@ impl Lexer<'_> {
         loop {
             let rest = self.rest();
             if rest.starts_with('\n') {
+                if self.one_line {
+                    return None;
+                }
                 self.line_start = true;
                 self.in_directive = false;
                 self.pos += 1;
-            } else if let Some(len) = continuation(rest) {
-                self.pos += len;
             } else if rest.starts_with([' ', '\t', '\r', '\u{b}', '\u{c}', '\u{feff}']) {
                 self.pos += rest.chars().next().map_or(1, char::len_utf8);
             } else if rest.starts_with("//") {
-                self.skip_line_comment();
+                let start = self.pos;
+                self.skip_while(|c| c != '\n');
+                self.comments.push(start..self.pos);
             } else if let Some(comment) = rest.strip_prefix("/*") {
-                let Some(len) = comment.find("*/") else {
-                    let start = self.pos;
-                    self.pos = self.text.len();
+                let start = self.pos;
+                let closed = comment.find("*/").map(|len| start + len + 4);
+                self.pos = closed.unwrap_or(self.text.len());
+                self.comments.push(start..self.pos);
+                if closed.is_none() {
                     return Some(start);
-                };
-                self.pos += len + 4;
+                }
             } else {
                 return None;
             }
             self.space_before = true;
-        }
-    }
-
-    /// Up to but not including the line end, unless that is continued.
-    fn skip_line_comment(&mut self) {
-        while self.pos < self.text.len() && !self.rest().starts_with('\n') {
-            match continuation(self.rest()) {
-                Some(len) => self.pos += len,
-                None => self.pos += self.rest().chars().next().map_or(1, char::len_utf8),
-            }
         }
     }
 
@@ -150,6 +198,10 @@ impl Lexer<'_> {
         if first == '"' {
             return self.string();
         }
+        if first == '\'' {
+            self.pos += self.character();
+            return TokenKind::Unknown;
+        }
         for (text, kind) in SYMBOLS {
             if self.rest().starts_with(text) {
                 self.pos += text.len();
@@ -160,7 +212,25 @@ impl Lexer<'_> {
         TokenKind::Unknown
     }
 
-    /// A string may hold line ends. One that never ends is taken to end with its line.
+    /// The length of an apostrophe with what C takes for one token with it: in a directive a whole character, elsewhere only what
+    /// hides the start of a comment, as in `it's /* so`.
+    fn character(&self) -> usize {
+        let rest = self.rest();
+        let line = &rest[..rest.find('\n').unwrap_or(rest.len())];
+        let mut escaped = false;
+        let close = line[1..].find(|c| {
+            let found = c == '\'' && !escaped;
+            escaped = c == '\\' && !escaped;
+            found
+        });
+        let whole = close.map_or(line.len(), |close| close + 2);
+        match (self.in_directive && close.is_some()) || line[..whole].contains("/*") {
+            true => whole,
+            false => 1,
+        }
+    }
+
+    /// A string may hold line ends, but not directives. One that never ends is taken to end with its line.
     fn string(&mut self) -> TokenKind {
         let bytes = self.rest().as_bytes();
         let mut i = 1;
@@ -170,12 +240,15 @@ impl Lexer<'_> {
                     self.pos += i + 1;
                     return TokenKind::Str;
                 }
-                b'\n' if self.in_directive || self.string_left_open => break,
+                b'\n' if self.in_directive || self.pos < self.string_open_until => break,
+                b'\n' if is_directive(&bytes[i + 1..]) => break,
                 b'\\' => i += 2,
                 _ => i += 1,
             }
         }
-        self.string_left_open |= !self.in_directive;
+        if !self.in_directive {
+            self.string_open_until = self.string_open_until.max(self.pos + i);
+        }
         let rest = self.rest();
         let line = &rest[..rest.find('\n').unwrap_or(rest.len())];
         // Brackets and semicolons at the end of the line were hardly meant to be in it.
@@ -186,13 +259,14 @@ impl Lexer<'_> {
     }
 }
 
-/// The length of a backslash and line end at the start of `rest`.
-fn continuation(rest: &str) -> Option<usize> {
-    if rest.starts_with("\\\n") {
-        Some(2)
-    } else if rest.starts_with("\\\r\n") {
-        Some(3)
-    } else {
-        None
+/// Whether a line is a directive.
+fn is_directive(line: &[u8]) -> bool {
+    let mut rest = line.trim_ascii_start();
+    let blanks = &line[..line.len() - rest.len()];
+    if blanks.contains(&b'\n') || rest.first() != Some(&b'#') {
+        return false;
     }
+    rest = rest[1..].trim_ascii_start();
+    let len = rest.iter().position(|b| !b.is_ascii_alphabetic());
+    DIRECTIVES.contains(&&rest[..len.unwrap_or(rest.len())])
 }

@@ -21,6 +21,7 @@ mod macros;
 mod parser;
 mod preprocess;
 pub mod source;
+mod splice;
 mod token;
 
 use std::path::Path;

@@ -19,6 +19,20 @@ const MAX_PRODUCED: usize = 1_000_000;
 /// Uses of macros in arguments of macros may be this deep.
 const MAX_ARGUMENT_DEPTH: usize = 100;
 
+/// The macros that are always there, as in the reference compiler's preprocessor. `__DATE__` and its like are not: the same program
+/// shall always be the same.
+const PREDEFINED: [&str; 9] = [
+    "__ASSEMBLER__",
+    "__BASE_FILE__",
+    "__COUNTER__",
+    "__FILE__",
+    "__INCLUDE_LEVEL__",
+    "__LINE__",
+    "__STDC__",
+    "__STDC_HOSTED__",
+    "__has_include",
+];
+
 /// A macro's definition.
 pub(crate) struct Macro {
     id: u32,
@@ -108,6 +122,41 @@ struct Live {
     hidden: Hidden,
 }
 
+impl Live {
+    fn new(token: &Token) -> Live {
+        Live {
+            token: token.clone(),
+            hidden: Hidden::default(),
+        }
+    }
+}
+
+/// A use of a macro whose arguments go on after a directive.
+pub(crate) struct OpenUse {
+    used: Rc<Macro>,
+    name: Live,
+    /// What has been read behind the name.
+    rest: Vec<Live>,
+    /// The number of parentheses that are open.
+    depth: usize,
+}
+
+impl OpenUse {
+    /// Adds `tokens`. Whether the arguments end among them.
+    fn add(&mut self, tokens: &[Token]) -> bool {
+        self.rest.extend(tokens.iter().map(Live::new));
+        for token in tokens {
+            match token.kind {
+                T::LParen => self.depth += 1,
+                T::RParen if self.depth == 1 => return true,
+                T::RParen => self.depth -= 1,
+                _ => {}
+            }
+        }
+        false
+    }
+}
+
 /// The arguments of one use of a macro.
 struct Actuals {
     list: Vec<Vec<Live>>,
@@ -118,7 +167,7 @@ impl Preprocessor<'_> {
     // -- Definition ---------------------------------------------------------------------------------------------------
 
     pub(crate) fn is_defined(&self, name: &str) -> bool {
-        self.macros.contains_key(name) || matches!(name, "__LINE__" | "__FILE__")
+        self.macros.contains_key(name) || PREDEFINED.contains(&name)
     }
 
     pub(crate) fn define_macro(&mut self, word: &Token, args: &[Token]) {
@@ -200,26 +249,76 @@ impl Preprocessor<'_> {
 
     /// Expands all macros in `tokens`.
     pub(crate) fn expand(&mut self, tokens: &[Token]) -> Vec<Token> {
-        let may_expand = |t: &Token| t.kind.is_word() && self.is_defined(&t.text);
-        if !tokens.iter().any(may_expand) {
+        if !tokens.iter().any(|t| self.may_expand(t)) {
             return tokens.to_vec();
         }
-        let live = tokens
-            .iter()
-            .map(|t| Live {
-                token: t.clone(),
-                hidden: Hidden::default(),
-            })
-            .collect();
-        self.expand_live(live)
-            .into_iter()
-            .map(|l| l.token)
-            .collect()
+        let live = self.expand_live(tokens.iter().map(Live::new).collect());
+        live.into_iter().map(|l| l.token).collect()
+    }
+
+    fn may_expand(&self, token: &Token) -> bool {
+        token.kind.is_word() && self.is_defined(&token.text)
+    }
+
+    /// Expands the macros of a condition, but not in the operands of `defined` and `__has_include`.
+    pub(crate) fn expand_condition(&mut self, tokens: &[Token]) -> Vec<Token> {
+        self.in_condition = true;
+        let expanded = self.expand(tokens);
+        self.in_condition = false;
+        expanded
+    }
+
+    /// Expands lines of text, after what the lines before have left open. A use of a macro that they leave open waits for the next
+    /// ones: directives may stand among its arguments.
+    pub(crate) fn expand_lines(&mut self, tokens: &[Token]) -> Vec<Token> {
+        if self.open_use.is_none() && !tokens.iter().any(|t| self.may_expand(t)) {
+            return tokens.to_vec();
+        }
+        let mut done = Vec::new();
+        let todo = match self.open_use.take() {
+            None => tokens.iter().rev().map(Live::new).collect(),
+            Some(mut open) => {
+                if !open.add(tokens) {
+                    self.open_use = Some(open);
+                    return Vec::new();
+                }
+                self.resume(open, &mut done)
+            }
+        };
+        self.in_lines = true;
+        self.expand_into(todo, &mut done);
+        self.in_lines = false;
+        done.into_iter().map(|l| l.token).collect()
+    }
+
+    /// Expands what is still open at the end of a file, and reports it.
+    pub(crate) fn close_lines(&mut self) -> Vec<Token> {
+        let Some(open) = self.open_use.take() else {
+            return Vec::new();
+        };
+        let mut done = Vec::new();
+        let todo = self.resume(open, &mut done);
+        self.expand_into(todo, &mut done);
+        done.into_iter().map(|l| l.token).collect()
+    }
+
+    /// Replaces a use that was left open. Returns what is to be expanded then, the last token first.
+    fn resume(&mut self, open: OpenUse, done: &mut Vec<Live>) -> Vec<Live> {
+        let mut todo = open.rest;
+        todo.reverse();
+        self.use_macro(&open.used, open.name, &mut todo, done);
+        todo
     }
 
     fn expand_live(&mut self, mut todo: Vec<Live>) -> Vec<Live> {
         let mut done = Vec::with_capacity(todo.len());
         todo.reverse();
+        self.expand_into(todo, &mut done);
+        done
+    }
+
+    /// Expands `todo`, whose last token is the first, to the end of `done`.
+    fn expand_into(&mut self, mut todo: Vec<Live>, done: &mut Vec<Live>) {
         while let Some(live) = todo.pop() {
             let expands = |m: &&Rc<Macro>| {
                 let called = todo.last().is_some_and(|next| next.token.kind == T::LParen);
@@ -230,11 +329,32 @@ impl Preprocessor<'_> {
                 false => None,
             };
             match used {
-                Some(used) => self.use_macro(&used, live, &mut todo, &mut done),
-                None => done.push(self.predefined(live)),
+                Some(used) if self.in_lines && used.params.is_some() && !is_closed(&todo) => {
+                    self.leave_open(used, live, &mut todo);
+                }
+                Some(used) => self.use_macro(&used, live, &mut todo, done),
+                None => {
+                    let operand = match self.in_condition && self.argument_depth == 0 {
+                        true => operand_of(&live.token.text, &todo),
+                        false => 0,
+                    };
+                    let live = self.predefined(live);
+                    done.push(live);
+                    done.extend(todo.drain(todo.len() - operand..).rev());
+                }
             }
         }
-        done
+    }
+
+    /// Keeps the use of a macro `name`, whose arguments do not end in `todo`, for the lines that follow.
+    fn leave_open(&mut self, used: Rc<Macro>, name: Live, todo: &mut Vec<Live>) {
+        let parens = |kind| todo.iter().filter(|l| l.token.kind == kind).count();
+        self.open_use = Some(OpenUse {
+            used,
+            name,
+            depth: parens(T::LParen) - parens(T::RParen),
+            rest: todo.drain(..).rev().collect(),
+        });
     }
 
     /// Replaces one use of a macro, whose name has just been taken from `todo`.
@@ -257,8 +377,8 @@ impl Preprocessor<'_> {
                 self.sink
                     .push(errors::unterminated_macro_use(site, &used.name));
                 done.push(name);
-                // The rest stays as it is, except for what must have been meant as arguments.
-                done.extend(todo.drain(..).rev().skip_while(|l| l.token.kind != T::Semi));
+                // What follows must have been meant as arguments, up to the end of the statement.
+                while todo.pop_if(|l| l.token.kind != T::Semi).is_some() {}
                 return;
             };
             site = site.to(actuals.close.token.span);
@@ -313,11 +433,21 @@ impl Preprocessor<'_> {
         todo.extend(replacement.into_iter().rev());
     }
 
-    /// `__LINE__` and `__FILE__`; any other token stays as it is.
+    /// Replaces a macro that is always there; any other token stays as it is.
     fn predefined(&mut self, mut live: Live) -> Live {
+        if !live.token.text.starts_with("__") {
+            return live;
+        }
         let text = match &*live.token.text {
             "__LINE__" => self.sources.location(live.token.span).line.to_string(),
             "__FILE__" => quote(&self.sources.location(live.token.span).file),
+            "__BASE_FILE__" => quote(&self.main_file),
+            "__INCLUDE_LEVEL__" => self.include_level().to_string(),
+            "__COUNTER__" => {
+                self.counter += 1;
+                (self.counter - 1).to_string()
+            }
+            "__ASSEMBLER__" | "__STDC__" | "__STDC_HOSTED__" => "1".to_string(),
             _ => return live,
         };
         live.token.kind = if text.starts_with('"') {
@@ -390,7 +520,7 @@ impl Preprocessor<'_> {
                 }
                 _ => operand
                     .iter()
-                    .flat_map(|t| raw_operand(used, t, args, site))
+                    .flat_map(|t| self.raw_operand(used, t, args, site))
                     .collect(),
             };
             let takes_rest = operand
@@ -409,6 +539,27 @@ impl Preprocessor<'_> {
             }
         }
         out
+    }
+
+    /// A body token, or the argument for it, not expanded.
+    fn raw_operand(
+        &self,
+        used: &Macro,
+        token: &Token,
+        args: &[Vec<Live>],
+        site: Span,
+    ) -> Vec<Live> {
+        let Some(p) = used.param(token) else {
+            let mut own = Live::new(token);
+            own.token.span = site;
+            return vec![own];
+        };
+        let mut arg = args.get(p).cloned().unwrap_or_default();
+        // Macros in it, and so `__LINE__`, are expanded in this macro's place, unlike in an argument that is expanded before.
+        for live in arg.iter_mut().filter(|l| self.may_expand(&l.token)) {
+            live.token.span = site;
+        }
+        arg
     }
 
     /// Appends `right` to `left`, making one token of the two that meet. Where they make none both stay, as with the reference
@@ -439,19 +590,26 @@ impl Preprocessor<'_> {
         left.extend(right);
     }
 
+    /// The text of an argument as a string. Quotes and backslashes are escaped in strings alone (ISO C 6.10.3.2).
     fn stringify(&mut self, arg: &[Live], hash: &Token, site: Span) -> Live {
-        let mut text = String::new();
+        let mut text = String::from("\"");
         for (i, live) in arg.iter().enumerate() {
             if i > 0 && live.token.space_before {
                 text.push(' ');
             }
-            text.push_str(&live.token.text);
+            match live.token.kind {
+                T::Str | T::OpenStr => text.push_str(&escape(&live.token.text)),
+                _ => text.push_str(&live.token.text),
+            }
         }
-        let text = self.interner.intern(&quote(&text));
+        // A backslash would take the closing quote into the string.
+        let backslashes = text.len() - text.trim_end_matches('\\').len();
+        text.truncate(text.len() - backslashes % 2);
+        text.push('"');
         Live {
             token: Token {
                 kind: T::Str,
-                text,
+                text: self.interner.intern(&text),
                 span: site,
                 ..hash.clone()
             },
@@ -460,8 +618,29 @@ impl Preprocessor<'_> {
     }
 }
 
+/// The number of tokens of `todo` that are the operand of a word of a condition that must not be expanded.
+fn operand_of(word: &str, todo: &[Live]) -> usize {
+    let kind = |ahead: usize| {
+        let index = todo.len().checked_sub(ahead + 1)?;
+        Some(todo[index].token.kind)
+    };
+    match (word, kind(0), kind(1)) {
+        ("defined", Some(T::LParen), Some(_)) => 2,
+        ("defined", Some(_), _) => 1,
+        ("__has_include", Some(T::LParen), Some(T::Lt)) => {
+            let close = todo.iter().rev().position(|l| l.token.kind == T::RParen);
+            close.unwrap_or(0)
+        }
+        _ => 0,
+    }
+}
+
+fn escape(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
 fn quote(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+    format!("\"{}\"", escape(text))
 }
 
 /// The parameters after the opening parenthesis, whether the last takes the rest, and how many tokens they are.
@@ -548,18 +727,4 @@ fn paste_group(used: &Macro, start: usize) -> usize {
         end = operand_end(end + 1);
     }
     end.min(used.body.len())
-}
-
-/// A body token, or the argument for it, not expanded.
-fn raw_operand(used: &Macro, token: &Token, args: &[Vec<Live>], site: Span) -> Vec<Live> {
-    match used.param(token) {
-        Some(p) => args.get(p).cloned().unwrap_or_default(),
-        None => vec![Live {
-            token: Token {
-                span: site,
-                ..token.clone()
-            },
-            hidden: Hidden::default(),
-        }],
-    }
 }

@@ -1,22 +1,25 @@
 //! The preprocessor turns files into one stream of tokens: `#include`, `#define`, `#if` and related directives.
 //!
 //! It implements the C preprocessor as far as P4 programs use it, on tokens rather than text, so that each token keeps its place in
-//! its file. A file is cut into directives and the runs of lines between them; a macro's arguments
-//! therefore cannot contain a directive. Expansion itself is in `macros.rs`, the expressions of `#if` in
+//! its file. A file is cut into directives and the runs of lines between them. Expansion itself is in `macros.rs`, the expressions of `#if` in
 //! `condition.rs`. The preprocessor does not know P4's grammar.
 
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::diagnostics::{Diagnostic, Sink};
 use crate::errors;
-use crate::lexer;
+use crate::lexer::{self, Lexed};
 use crate::loader::{IncludeStyle, Loaded, Loader};
-use crate::macros::Macro;
+use crate::macros::{Macro, OpenUse};
 use crate::source::{FileId, SourceMap, Span};
+use crate::splice;
 use crate::token::{Interner, Token, TokenKind as T};
+
+#[cfg(test)]
+mod tests;
 
 /// Files may include each other this deep.
 const MAX_INCLUDE_DEPTH: usize = 64;
@@ -39,6 +42,20 @@ pub(crate) struct Preprocessor<'a> {
     /// The depth at which macro arguments are nested just now.
     pub(crate) argument_depth: usize,
     pub(crate) next_macro: u32,
+    /// A use of a macro that the lines read last have left open.
+    pub(crate) open_use: Option<OpenUse>,
+    /// Whether lines of text are being expanded, whose last use of a macro may go on after a directive.
+    pub(crate) in_lines: bool,
+    /// Whether a condition is being expanded.
+    pub(crate) in_condition: bool,
+    /// The place of the first token behind the directive being read, if there is one.
+    next_start: Option<u32>,
+    /// The value of the next `__COUNTER__`.
+    pub(crate) counter: usize,
+    /// The path of the file being read.
+    pub(crate) including: PathBuf,
+    /// The name of the file that is no other's include.
+    pub(crate) main_file: Arc<str>,
     /// Macros whose `##` made no token, which is said once for each.
     pub(crate) bad_pastes: HashSet<u32>,
     out: Vec<Token>,
@@ -49,9 +66,9 @@ pub(crate) struct Preprocessor<'a> {
     stopped: bool,
 }
 
-/// A file being read.
-struct Current<'p> {
-    path: &'p Path,
+/// The conditions that are open in the file being read.
+#[derive(Default)]
+struct Current {
     conditions: Vec<Condition>,
 }
 
@@ -65,7 +82,7 @@ struct Condition {
     else_seen: Option<Span>,
 }
 
-impl Current<'_> {
+impl Current {
     fn active(&self) -> bool {
         self.conditions.last().is_none_or(|c| c.active)
     }
@@ -91,6 +108,13 @@ impl<'a> Preprocessor<'a> {
             produced: 0,
             argument_depth: 0,
             next_macro: 0,
+            open_use: None,
+            in_lines: false,
+            in_condition: false,
+            next_start: None,
+            counter: 0,
+            including: PathBuf::new(),
+            main_file: "".into(),
             bad_pastes: HashSet::new(),
             out: Vec::new(),
             open_files: 0,
@@ -100,23 +124,15 @@ impl<'a> Preprocessor<'a> {
         }
     }
 
-    /// Defines macros as if by `#define NAME VALUE` lines before the first file.
+    /// Defines macros as if by a `#define NAME VALUE` line each before the first file.
     pub(crate) fn define(&mut self, defines: &[(String, String)]) {
-        if defines.is_empty() {
-            return;
-        }
         let clean = |text: &str| text.replace(['\n', '\r'], " ");
-        let lines = defines
-            .iter()
-            .map(|(name, value)| format!("#define {} {}\n", clean(name), clean(value)));
-        let text: String = lines.collect();
-        self.file(
-            Loaded {
-                path: "<command line>".into(),
-                text,
-            },
-            None,
-        );
+        for (name, value) in defines {
+            // A file each, so that a backslash at the end of one joins nothing.
+            let path = "<command line>".into();
+            let text = format!("#define {} {}\n", clean(name), clean(value));
+            self.file(Loaded { path, text }, None);
+        }
     }
 
     /// The whole program's tokens with an end marker, which stands at the end of the file `main`, and whether they are
@@ -154,7 +170,13 @@ impl<'a> Preprocessor<'a> {
             ));
             return id;
         }
-        let mut tokens = lexer::lex(id, &text, &mut self.interner);
+        let Lexed {
+            mut tokens,
+            loose_splices,
+        } = lexer::lex(id, &text, &mut self.interner);
+        for backslash in loose_splices {
+            self.sink.push(errors::loose_splice(backslash));
+        }
         if let Some(open) = tokens.pop_if(|t| t.kind == T::OpenComment) {
             self.sink.push(errors::unterminated_comment(Span::new(
                 id,
@@ -162,12 +184,16 @@ impl<'a> Preprocessor<'a> {
                 open.span.start + 2,
             )));
         }
+        if self.open_files == 0 {
+            self.main_file = path.to_string_lossy().into();
+        }
         self.open_files += 1;
-        let mut current = Current {
-            path: &path,
-            conditions: Vec::new(),
-        };
+        let outer_path = std::mem::replace(&mut self.including, path);
+        let mut current = Current::default();
         self.lines(&tokens, &mut current);
+        let rest = self.close_lines();
+        self.emit(rest);
+        self.including = outer_path;
         self.open_files -= 1;
         if let Some(open) = current.conditions.last() {
             self.sink.push(errors::unterminated_if(open.opened));
@@ -175,7 +201,7 @@ impl<'a> Preprocessor<'a> {
         id
     }
 
-    fn lines(&mut self, tokens: &[Token], current: &mut Current<'_>) {
+    fn lines(&mut self, tokens: &[Token], current: &mut Current) {
         let starts_directive = |t: &Token| t.kind == T::Hash && t.line_start;
         let mut rest = tokens;
         while !rest.is_empty() && !self.stopped {
@@ -184,6 +210,7 @@ impl<'a> Preprocessor<'a> {
                     .iter()
                     .position(|t| t.line_start)
                     .unwrap_or(rest.len() - 1);
+                self.next_start = rest.get(len).map(|t| t.span.start);
                 self.directive(&rest[0], &rest[1..len], current);
                 len
             } else {
@@ -199,7 +226,13 @@ impl<'a> Preprocessor<'a> {
 
     /// Expands and emits lines that are not directives.
     fn text_lines(&mut self, tokens: &[Token]) {
-        for mut token in self.expand(tokens) {
+        let expanded = self.expand_lines(tokens);
+        self.emit(expanded);
+    }
+
+    fn emit(&mut self, tokens: Vec<Token>) {
+        let start = tokens.first().map(|t| t.span);
+        for mut token in tokens {
             if token.kind == T::OpenStr {
                 self.sink.push(errors::unterminated_string(token.span));
                 token.kind = T::Str;
@@ -208,8 +241,13 @@ impl<'a> Preprocessor<'a> {
             self.out.push(token);
         }
         if self.out.len() > MAX_TOKENS {
-            self.stop(tokens.first().map_or(Span::default(), |t| t.span));
+            self.stop(start.unwrap_or_default());
         }
+    }
+
+    /// The number of files that include the one being read, directly or not.
+    pub(crate) fn include_level(&self) -> usize {
+        self.open_files.saturating_sub(1)
     }
 
     /// Stops because the program is too large.
@@ -226,7 +264,7 @@ impl<'a> Preprocessor<'a> {
     }
 
     /// `line` is what follows the `#`.
-    fn directive(&mut self, hash: &Token, line: &[Token], current: &mut Current<'_>) {
+    fn directive(&mut self, hash: &Token, line: &[Token], current: &mut Current) {
         // A `#` alone on its line means nothing.
         let Some((word, args)) = line.split_first() else {
             return;
@@ -245,7 +283,7 @@ impl<'a> Preprocessor<'a> {
             _ if !active => {}
             "define" => self.define_macro(word, args),
             "undef" => self.undefine(word, args),
-            "include" => self.include(word, args, current),
+            "include" => self.include(word, args),
             "error" => {
                 let message = self.text_of(args);
                 self.sink.push(errors::error_directive(word.span, &message));
@@ -257,7 +295,7 @@ impl<'a> Preprocessor<'a> {
             }
             "pragma" => {
                 if args.first().is_some_and(|t| &*t.text == "once") {
-                    self.seen_once.insert(current.path.to_path_buf());
+                    self.seen_once.insert(self.including.clone());
                 }
             }
             "line" => self.line_directive(word, args),
@@ -277,7 +315,9 @@ impl<'a> Preprocessor<'a> {
     /// The text from the first to the last of `tokens`, as in the file.
     fn text_of(&self, tokens: &[Token]) -> String {
         match (tokens.first(), tokens.last()) {
-            (Some(first), Some(last)) => self.sources.text(first.span.to(last.span)).to_string(),
+            (Some(first), Some(last)) => {
+                splice::joined(self.sources.text(first.span.to(last.span))).into_owned()
+            }
             _ => String::new(),
         }
     }
@@ -293,7 +333,7 @@ impl<'a> Preprocessor<'a> {
 
     // -- Conditions ---------------------------------------------------------------------------------------------------
 
-    fn open_condition(&mut self, word: &Token, args: &[Token], current: &mut Current<'_>) {
+    fn open_condition(&mut self, word: &Token, args: &[Token], current: &mut Current) {
         let enclosing = current.active();
         let holds = enclosing && self.holds(word, args);
         let taken = holds || !enclosing;
@@ -324,7 +364,7 @@ impl<'a> Preprocessor<'a> {
         }
     }
 
-    fn else_if(&mut self, word: &Token, args: &[Token], current: &mut Current<'_>) {
+    fn else_if(&mut self, word: &Token, args: &[Token], current: &mut Current) {
         let Some(open) = current.conditions.last_mut() else {
             self.sink.push(errors::without_if(word.span, &word.text));
             return;
@@ -340,7 +380,7 @@ impl<'a> Preprocessor<'a> {
         }
     }
 
-    fn else_group(&mut self, word: &Token, args: &[Token], current: &mut Current<'_>) {
+    fn else_group(&mut self, word: &Token, args: &[Token], current: &mut Current) {
         self.no_more(word, args);
         let Some(open) = current.conditions.last_mut() else {
             self.sink.push(errors::without_if(word.span, "else"));
@@ -357,12 +397,19 @@ impl<'a> Preprocessor<'a> {
 
     // -- Includes and lines -------------------------------------------------------------------------------------------
 
-    fn include(&mut self, word: &Token, args: &[Token], current: &Current<'_>) {
-        let Some((name, style, span)) = self.include_name(args) else {
+    fn include(&mut self, word: &Token, args: &[Token]) {
+        let span = match (args.first(), args.last()) {
+            (Some(first), Some(last)) => first.span.to(last.span),
+            _ => word.span,
+        };
+        let Some((name, style)) = self.include_name(word, args) else {
             let span = args.first().map_or(word.span, |t| t.span);
             self.sink.push(errors::malformed_include(span));
             return;
         };
+        // The arguments of a macro end in their own file.
+        let open = self.close_lines();
+        self.emit(open);
         self.includes += 1;
         if self.open_files >= MAX_INCLUDE_DEPTH {
             self.give_up(errors::includes_too_deep(span, MAX_INCLUDE_DEPTH));
@@ -372,7 +419,7 @@ impl<'a> Preprocessor<'a> {
             self.stop(span);
             return;
         }
-        match self.loader.include(&name, style, current.path) {
+        match self.loader.include(&name, style, &self.including) {
             Ok(loaded) if self.seen_once.contains(&loaded.path) => {}
             Ok(loaded) => {
                 self.file(loaded, Some(span));
@@ -382,55 +429,67 @@ impl<'a> Preprocessor<'a> {
     }
 
     /// The file an `#include` names, written as it is or made by macros.
-    fn include_name(&mut self, args: &[Token]) -> Option<(String, IncludeStyle, Span)> {
+    fn include_name(&mut self, word: &Token, args: &[Token]) -> Option<(String, IncludeStyle)> {
         let first = args.first()?;
-        let span = first.span.to(args.last()?.span);
         if first.kind == T::Lt {
             // The text between the brackets is not tokens: `<dir//x.p4>` and `<a-b.p4>` are names too.
-            let end = args.iter().find(|t| t.kind == T::Gt)?;
-            let inside = Span::new(first.span.file, first.span.end, end.span.start);
-            return Some((
-                self.sources.text(inside).trim().to_string(),
-                IncludeStyle::Angled,
-                span,
-            ));
+            let text = &self.sources.file(first.span.file)?.text;
+            let line = splice::logical_line(text.get(first.span.end as usize..)?);
+            let (name, _) = line.split_once('>')?;
+            return Some((name.trim().to_string(), IncludeStyle::Angled));
         }
-        let expanded;
-        let tokens = if first.kind.is_word() {
-            expanded = self.expand(args);
-            &expanded
-        } else {
-            args
+        if first.kind.is_word() {
+            let expanded = self.expand(args);
+            return header_name(&expanded);
+        }
+        self.no_more(word, &args[1..]);
+        header_name(&args[..1])
+    }
+
+    /// `#line 12 "file"`, whose numbers and names macros may make, or the `# 12 "file"` that other preprocessors leave.
+    fn line_directive(&mut self, word: &Token, args: &[Token]) {
+        let last = args.last().unwrap_or(word).span;
+        let args = self.expand(args);
+        let (number, rest) = match args.split_first() {
+            Some((number, rest)) if number.kind == T::Int => (number.text.parse().ok(), rest),
+            _ => (None, &args[..]),
         };
-        match tokens {
-            [name] if name.kind == T::Str => Some((
-                name.text.trim_matches('"').to_string(),
-                IncludeStyle::Quoted,
-                span,
-            )),
-            [open, inside @ .., close] if open.kind == T::Lt && close.kind == T::Gt => Some((
-                inside.iter().map(|t| &*t.text).collect(),
-                IncludeStyle::Angled,
-                span,
-            )),
-            _ => None,
+        let (name, rest) = match rest.split_first() {
+            Some((name, rest)) if name.kind == T::Str => {
+                (Some(Arc::from(name.text.trim_matches('"'))), rest)
+            }
+            _ => (None, rest),
+        };
+        match number.filter(|_| rest.is_empty()) {
+            Some(number) => {
+                let end = self.end_of_line(last);
+                self.sources.override_line(end, number, name);
+            }
+            None => self.sink.push(errors::malformed_line(word.span)),
         }
     }
 
-    /// `#line 12 "file"` or the `# 12 "file"` that other preprocessors leave.
-    fn line_directive(&mut self, word: &Token, args: &[Token]) {
-        let number = args
-            .first()
-            .filter(|t| t.kind == T::Int)
-            .and_then(|t| t.text.parse().ok());
-        let name = match args.get(1) {
-            None => Some(None),
-            Some(name) if name.kind == T::Str => Some(Some(Arc::from(name.text.trim_matches('"')))),
-            Some(_) => None,
-        };
-        match (number, name) {
-            (Some(number), Some(name)) => self.sources.override_line(word.span, number, name),
-            _ => self.sink.push(errors::malformed_line(word.span)),
+    /// The end of the line of the directive whose last token is `last`: joined lines and comments may continue it.
+    fn end_of_line(&self, last: Span) -> Span {
+        let text = self.sources.file(last.file).map_or("", |f| &f.text);
+        let next = self.next_start.map_or(text.len(), |next| next as usize);
+        let blanks = text.get(last.end as usize..next).unwrap_or("");
+        let end = last.end + lexer::rest_of_line(blanks);
+        Span::new(last.file, end, end)
+    }
+}
+
+/// The file that tokens name.
+pub(crate) fn header_name(tokens: &[Token]) -> Option<(String, IncludeStyle)> {
+    match tokens {
+        [name] if name.kind == T::Str => Some((
+            name.text.trim_matches('"').to_string(),
+            IncludeStyle::Quoted,
+        )),
+        [open, inside @ .., close] if open.kind == T::Lt && close.kind == T::Gt => {
+            let name = inside.iter().map(|t| &*t.text).collect();
+            Some((name, IncludeStyle::Angled))
         }
+        _ => None,
     }
 }

@@ -428,3 +428,226 @@ fn places_in_includes_and_lines() {
         "#]],
     );
 }
+
+// -- Joined lines -----------------------------------------------------------------------------------------------------
+
+#[test]
+fn lines_are_joined_before_tokens() {
+    let one_line = "#define LONG_NAME(a) a + 8w7 /* c */\n#undef X\n#ifdef LONG_NAME\nconst bit<8> quite = LONG_NAME(1) |+| \"a\\\"b\" >> 1; // end\n#endif\n";
+    let whole = outcome(&parse_files(&[("input.p4", one_line)], &[]));
+    assert!(whole.starts_with("(const (bit 8) quite"), "{whole}");
+    for splice in ["\\\n", "\\\r\n", "\\\n\\\n"] {
+        for at in 0..one_line.len() {
+            let text = format!("{}{splice}{}", &one_line[..at], &one_line[at..]);
+            let joined = outcome(&parse_files(&[("input.p4", &text)], &[]));
+            assert_eq!(joined, whole, "{text}");
+        }
+    }
+    check(
+        "#define LONG_NA\\\nME 8w7\nconst bit<8> q = LONG_NAME; // con\\\ntinued\nconst int r = 1;\\",
+        expect![[r#"
+            (const (bit 8) q 8w7)
+            (const int r 1)
+        "#]],
+    );
+}
+
+#[test]
+fn places_behind_joined_lines() {
+    check(
+        "con\\\nst int a = 1 \\\n  + );\r\nconst int lo\\\r\nng = ;\nconst int s = \"a\\\nb\" 1\\\n;",
+        expect![[r#"
+            error[E0200]: expected an expression, found `)`
+             --> input.p4:3:5
+              |
+            3 |   + );
+              |     ^
+
+            error[E0200]: expected an expression, found `;`
+             --> input.p4:5:6
+              |
+            5 | ng = ;
+              |      ^
+
+            error[E0200]: expected `;`, found `1`
+             --> input.p4:7:4
+              |
+            7 | b" 1\
+              |    ^
+        "#]],
+    );
+    check(
+        "#define A 1 + \\ \n 2 // c \\\t\n goes on\nconst int a = A;\\ \t\n/* \\ \n */ const int b = 1;\n#if 1 == \\\n 2 2\n#endif\n#include <no\\\nne.p4>\n#error a \\\nb\n",
+        expect![[r#"
+            (const int a (+ 1 2))
+            (const int b 1)
+            warning[W0025]: blanks after this `\`; it joins the line with the next one all the same
+             --> input.p4:1:15
+              |
+            1 | #define A 1 + \
+              |               ^
+              = hint: remove the blanks, or the `\` if the lines are not to be joined
+
+            warning[W0025]: blanks after this `\`; it joins the line with the next one all the same
+             --> input.p4:4:17
+              |
+            4 | const int a = A;\
+              |                 ^
+              = hint: remove the blanks, or the `\` if the lines are not to be joined
+
+            error[E0015]: this condition cannot be evaluated: unexpected `2`
+             --> input.p4:8:4
+              |
+            8 |  2 2
+              |    ^
+
+            error[E0002]: cannot find the included file `none.p4`
+              --> input.p4:10:10
+               |
+            10 | #include <no\
+               |          ^^^^
+               = note: there is no `none.p4`
+               = hint: add the directory it is in to the include directories
+
+            error[E0006]: #error a b
+              --> input.p4:12:2
+               |
+            12 | #error a \
+               |  ^^^^^
+        "#]],
+    );
+}
+
+// -- As in C ----------------------------------------------------------------------------------------------------------
+
+#[test]
+fn conditions_have_unsigned_numbers() {
+    for condition in [
+        "-1 > 0u",
+        "0xFFFFFFFFFFFFFFFF > 0",
+        "18446744073709551615 == -1",
+        "(1 ? -1 : 0u) > 0",
+        "-1 / 2u == 0x7FFFFFFFFFFFFFFF",
+        "-8 >> 1 == -4 && -8u >> 1 > 0 && 4 << -1 == 2 && 1 >> 64 == 0 && -1 >> 64 == -1",
+        "'a' == 97 && '\\n' == 10 && '\\'' == 39 && '\\xff' == -1",
+        "(0, 1)",
+        "__has_include(\"input.p4\") && !__has_include(<none.p4>)",
+        "__STDC__ && __ASSEMBLER__ && !__INCLUDE_LEVEL__",
+    ] {
+        assert!(holds(condition), "{condition}");
+    }
+    check(
+        "#define HAS(x) defined(x)\n#define TWICE(x) x x\n#if HAS(HAS)\nconst int A = 1;\n#endif\n#if 1lul\n#endif\n#if 09\n#endif\n#if 0x1FFFFFFFFFFFFFFFF\n#endif\n#if ''\n#endif\n#if __has_include\n#endif",
+        expect![[r#"
+            (const int A 1)
+            error[E0015]: this condition cannot be evaluated: `1lul` is not an integer
+             --> input.p4:6:5
+              |
+            6 | #if 1lul
+              |     ^^^^
+
+            error[E0015]: this condition cannot be evaluated: `09` is not an integer
+             --> input.p4:8:5
+              |
+            8 | #if 09
+              |     ^^
+
+            error[E0015]: this condition cannot be evaluated: `0x1FFFFFFFFFFFFFFFF` has more than 64 bits
+              --> input.p4:10:5
+               |
+            10 | #if 0x1FFFFFFFFFFFFFFFF
+               |     ^^^^^^^^^^^^^^^^^^^
+
+            error[E0015]: this condition cannot be evaluated: `''` is not a character
+              --> input.p4:12:5
+               |
+            12 | #if ''
+               |     ^^
+
+            error[E0015]: this condition cannot be evaluated: `__has_include` needs a file name
+              --> input.p4:14:5
+               |
+            14 | #if __has_include
+               |     ^^^^^^^^^^^^^
+        "#]],
+    );
+}
+
+#[test]
+fn directives_among_the_arguments_of_a_macro() {
+    check(
+        "#define F(x, y) x + y\nconst int a = F(1,\n#ifdef F\n  2\n#else\n  3\n#endif\n);\nconst int b = F(F(1, 2),\n#define N 4\n#undef F\n  N) + F;\n",
+        expect![[r#"
+            (const int a (+ 1 2))
+            (const int b (+ (+ (call F 1 2) 4) F))
+        "#]],
+    );
+    check_files(
+        &[
+            (
+                "main.p4",
+                "#define F(x) x\nconst int a = F(\n#include \"a.p4\"\n1;\nconst int b = 2",
+            ),
+            ("a.p4", "2"),
+        ],
+        expect![[r#"
+            (const int a F)
+            (const int b 2)
+            error[E0014]: the arguments of the macro `F` have no closing `)`
+             --> main.p4:2:15
+              |
+            2 | const int a = F(
+              |               ^
+
+            error[E0202]: missing `;` after the constant
+             --> main.p4:2:16
+              |
+            2 | const int a = F(
+              |                ^
+
+            error[E0202]: missing `;` after the constant
+             --> main.p4:5:16
+              |
+            5 | const int b = 2
+              |                ^
+        "#]],
+    );
+}
+
+#[test]
+fn text_that_is_left_out_needs_no_partners() {
+    check(
+        "#if 0\n5\" long, it's /* so\n#endif\nconst string A = \"s\";\nconst string B = \"two\n#lines\";",
+        expect![[r#"
+            (const string A "s")
+            (const string B "two\n#lines")
+        "#]],
+    );
+}
+
+#[test]
+fn strings_of_arguments() {
+    check(
+        "#define S(x) #x\nconst string A = S( a \\ \"b\\n\"  c\\);\n#define N 12\n#line N \"f\" \\\n\nconst int L = __LINE__ + __COUNTER__ + __COUNTER__; const string F = __BASE_FILE__;\n#line 7 /*\n */\nconst int M = __LINE__;\n#include \"none.p4\" more",
+        expect![[r#"
+            (const string A "a \\ \\\"b\\\\n\\\" c")
+            (const int L (+ (+ 12 0) 1))
+            (const string F "input.p4")
+            (const int M 7)
+            warning[W0022]: text after `#include` is ignored
+             --> f:8:20
+              |
+            8 | #include "none.p4" more
+              |                    ^^^^
+              = hint: make it a comment
+
+            error[E0002]: cannot find the included file `none.p4`
+             --> f:8:10
+              |
+            8 | #include "none.p4" more
+              |          ^^^^^^^^^^^^^^
+              = note: there is no `none.p4`
+              = hint: add the directory it is in to the include directories
+        "#]],
+    );
+}
