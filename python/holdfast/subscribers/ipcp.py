@@ -28,16 +28,17 @@ class Ipcp(ppp.Automaton):
         dns: tuple[IPv4Address, ...],
         agreed: Callable[[], None],
         changed: Callable[[bool], None],
+        finished: Callable[[], None],
     ) -> None:
         super().__init__(send, clock, restart)
-        self._agreed, self._changed = agreed, changed
+        self._agreed, self._changed, self._finished = agreed, changed, finished
         self._wishes: ppp.Options = ((_ADDRESS, ours.packed),)
         self._given = {_ADDRESS: theirs.packed}
         for kind, server in zip((_PRIMARY_DNS, _SECONDARY_DNS), dns, strict=False):
             self._given[kind] = server.packed
 
     def wishes(self) -> ppp.Options:
-        """Our own address."""
+        """Our own address, which the subscriber need not know: if it wants another one, we do without."""
         return self._wishes
 
     def judge(self, options: ppp.Options) -> tuple[ppp.Options, ppp.Options]:
@@ -56,10 +57,6 @@ class Ipcp(ppp.Automaton):
         """The subscriber may use its address as soon as it hears so."""
         self._agreed()
 
-    def rejected(self, options: ppp.Options) -> None:
-        """The subscriber need not know our address."""
-        self._wishes = ()
-
     def layer_up(self) -> None:
         """IPv4 may flow."""
         self._changed(True)
@@ -67,3 +64,7 @@ class Ipcp(ppp.Automaton):
     def layer_down(self) -> None:
         """IPv4 may not flow."""
         self._changed(False)
+
+    def layer_finished(self) -> None:
+        """There will be no IPv4."""
+        self._finished()

@@ -26,15 +26,20 @@ class Ipv6cp(ppp.Automaton):
         suggestion: bytes,
         agreed: Callable[[], None],
         changed: Callable[[bool], None],
+        finished: Callable[[], None],
     ) -> None:
         super().__init__(send, clock, restart)
         self.ours, self.theirs = ours, bytes(8)
         self._suggestion, self._agreed, self._changed = suggestion, agreed, changed
-        self._rejected = False
+        self._finished = finished
 
     def wishes(self) -> ppp.Options:
-        """Our own identifier."""
-        return () if self._rejected else ((_INTERFACE_IDENTIFIER, self.ours),)
+        """Returns our own identifier, which is the same in all sessions.
+
+        It stays the same if the subscriber would rather have another one: no subscriber gets an equal one, so there is no collision
+        to resolve (section 4.1).
+        """
+        return ((_INTERFACE_IDENTIFIER, self.ours),)
 
     def judge(self, options: ppp.Options) -> tuple[ppp.Options, ppp.Options]:
         """Any identifier but zero and our own (section 4.1)."""
@@ -48,10 +53,6 @@ class Ipv6cp(ppp.Automaton):
         self.theirs = options[0][1]
         self._agreed()
 
-    def rejected(self, options: ppp.Options) -> None:
-        """The subscriber need not know ours."""
-        self._rejected = True
-
     def layer_up(self) -> None:
         """IPv6 may flow."""
         self._changed(True)
@@ -59,3 +60,7 @@ class Ipv6cp(ppp.Automaton):
     def layer_down(self) -> None:
         """IPv6 may not flow."""
         self._changed(False)
+
+    def layer_finished(self) -> None:
+        """There will be no IPv6."""
+        self._finished()

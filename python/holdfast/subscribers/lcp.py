@@ -21,6 +21,9 @@ class Authentication(Enum):
 LEAST_MRU = 576
 """The smallest MRU that we take: below it IPv4 hosts may not reassemble (RFC 791), and IPv6 needs 1,280 of its own."""
 
+DEFAULT_MRU = 1500
+"""The MRU of a peer that names none (RFC 1661, section 6.1). Over Ethernet no more than the line takes (RFC 2516, section 7)."""
+
 _MRU, _AUTHENTICATION, _MAGIC = 1, 3, 5
 
 
@@ -44,9 +47,13 @@ class Owner(Protocol):
 
 
 class Lcp(ppp.Automaton):
-    """LCP of one session. After it is opened, ``peer_mru`` is what the subscriber takes and ``magic`` our number."""
+    """LCP of one session. After it is opened, ``peer_mru`` is what the subscriber takes and ``magic`` our number.
+
+    ``mru``: the largest payload of the line. Each method of ``authentication`` is offered once.
+    """
 
     protocol: ClassVar[ppp.Protocol] = ppp.Protocol.LCP
+    indispensable: ClassVar[frozenset[int]] = frozenset((_AUTHENTICATION,))
 
     def __init__(
         self,
@@ -62,24 +69,25 @@ class Lcp(ppp.Automaton):
         super().__init__(send, clock, restart)
         self._owner, self._random = owner, random
         self._limit, self._mru = mru, mru
-        self._methods = authentication
-        self._unwanted: set[int] = set()
-        self.authentication: Authentication | None = authentication[0]
+        self._methods = list(authentication)
         self.magic = self._number()
         self.peer_mru = min(mru, MRU)
+
+    @property
+    def authentication(self) -> Authentication:
+        """The method that is offered, or agreed."""
+        return self._methods[0]
 
     def _number(self) -> int:
         return int.from_bytes(self._random(4), "big") or 1
 
     def wishes(self) -> ppp.Options:
         """MRU, authentication protocol, magic number."""
-        assert self.authentication is not None
-        options = (
+        return (
             (_MRU, self._mru.to_bytes(2, "big")),
             (_AUTHENTICATION, self.authentication.value),
             (_MAGIC, self.magic.to_bytes(4, "big")),
         )
-        return tuple(each for each in options if each[0] not in self._unwanted)
 
     def judge(self, options: ppp.Options) -> tuple[ppp.Options, ppp.Options]:
         """Takes MRU and magic numbers. We do not authenticate ourselves, and compress no fields (RFC 2516, section 7)."""
@@ -101,32 +109,27 @@ class Lcp(ppp.Automaton):
     def accepted(self, options: ppp.Options) -> None:
         """The peer's MRU and magic number hold."""
         values = dict(options)
-        self.peer_mru = int.from_bytes(values[_MRU], "big") if _MRU in values else self._limit
+        self.peer_mru = int.from_bytes(values[_MRU], "big") if _MRU in values else min(DEFAULT_MRU, self._limit)
 
     def naked(self, options: ppp.Options) -> None:
-        """Another method of ours, another number, or a smaller MRU."""
+        """Another method of ours, another number, or a smaller MRU. Without another method, the link is closed."""
         for kind, data in options:
             if kind == _AUTHENTICATION:
-                wanted = next((each for each in self._methods if each.value == data), None)
-                if wanted is None:
-                    # Not one of ours: the next of ours that was not tried, if there is any.
-                    at = self._methods.index(self.authentication) + 1 if self.authentication else 0
-                    wanted = self._methods[at % len(self._methods)]
-                self.authentication = wanted
+                if len(self._methods) == 1:
+                    self.close()
+                    return
+                del self._methods[0]
+                # The peer's choice comes first, if it is one of ours that was not tried.
+                self._methods.sort(key=lambda each: each.value != data)
             elif kind == _MAGIC:
                 self.magic = self._number()
             elif kind == _MRU and len(data) == 2:
                 self._mru = min(max(int.from_bytes(data, "big"), LEAST_MRU), self._limit)
 
     def rejected(self, options: ppp.Options) -> None:
-        """Without authentication there is no session; MRU and magic number are dispensable."""
-        for kind, _ in options:
-            self._unwanted.add(kind)
-            if kind == _MAGIC:
-                self.magic = 0
-        if _AUTHENTICATION in self._unwanted:
-            self._unwanted.discard(_AUTHENTICATION)
-            self.close()
+        """MRU and magic number are dispensable."""
+        if any(kind == _MAGIC for kind, _ in options):
+            self.magic = 0
 
     def layer_up(self) -> None:
         """See :class:`Owner`."""

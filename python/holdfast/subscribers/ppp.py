@@ -1,10 +1,14 @@
 """PPP's option negotiation (RFC 1661): the automaton that LCP and every network control protocol share.
 
 Sans I/O: packets come in through :meth:`Automaton.receive` and leave through a function; time is a :class:`Clock`'s.
+
+A negotiation ends, whatever the peer answers. The table lets a peer that answers for ever have requests for ever (section 2 asks
+for loop detection), so the automaton counts besides: see :class:`Restart`.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum, IntEnum
@@ -122,12 +126,23 @@ _TIMED = {State.CLOSING, State.STOPPING, State.REQ_SENT, State.ACK_RCVD, State.A
 
 @dataclass(frozen=True)
 class Restart:
-    """Section 4.6: the Restart timer in seconds, and how often what is sent."""
+    """Section 4.6: the Restart timer in seconds, and how often what is sent.
+
+    ``max_configure`` is also the number of Configure-Requests of one negotiation, with and without answers, and of Configure-Naks
+    and -Rejects without a Configure-Ack between them: after these, the protocol is closed. A protocol that was quiet for
+    :attr:`negotiation_s`, or got no answer for as long, begins a new negotiation. After ``max_failure`` Naks of one of our options
+    we do without it.
+    """
 
     restart_s: float = 3.0
     max_configure: int = 10
     max_terminate: int = 2
     max_failure: int = 5
+
+    @property
+    def negotiation_s(self) -> float:
+        """The time of a negotiation with a peer that does not answer."""
+        return self.restart_s * self.max_configure
 
 
 Options = tuple[tuple[int, bytes], ...]
@@ -158,10 +173,11 @@ def packet(code: int, identifier: int, data: bytes = b"") -> bytes:
 class Automaton:
     """Negotiates one protocol. Subclasses say what to ask for and what to accept, and are told when the layer goes up or down.
 
-    ``send`` takes a protocol number and a packet.
+    ``send`` takes a protocol number and a packet. ``indispensable``: options of ours that the protocol cannot do without.
     """
 
     protocol: ClassVar[Protocol]
+    indispensable: ClassVar[frozenset[int]] = frozenset()
 
     def __init__(self, send: Callable[[int, bytes], None], clock: Clock, restart: Restart) -> None:
         self.state = State.INITIAL
@@ -171,14 +187,18 @@ class Automaton:
         self._identifier = 0
         self._requested = b""
         self._request_identifier = -1
-        self._naks = 0
+        self._asked = 0
+        self._asked_s = float("-inf")
+        self._refusals = self._naks = 0
+        self._naked: Counter[int] = Counter()
+        self._unwanted: set[int] = set()
         self._answer: tuple[int, bytes] = (0, b"")
         self._received = b""
 
     # Methods that subclasses define.
 
     def wishes(self) -> Options:
-        """The options of our Configure-Request; by default none."""
+        """The options of our Configure-Request; by default none. Those that the peer rejected are left out."""
         return ()
 
     def judge(self, options: Options) -> tuple[Options, Options]:
@@ -195,7 +215,7 @@ class Automaton:
         """The peer would rather have these values."""
 
     def rejected(self, options: Options) -> None:
-        """The peer does not know these options."""
+        """The peer does not know these options: they are not asked for any more."""
 
     def layer_up(self) -> None:
         """The protocol is Opened (This-Layer-Up)."""
@@ -302,15 +322,22 @@ class Automaton:
             return
         reject, nak = self.judge(options)
         if not reject and nak and self._naks >= self._restart.max_failure:
-            asked = {kind for kind, _ in options}
-            reject, nak = tuple(each for each in options if each[0] in {kind for kind, _ in nak} & asked), ()
+            insisted = {kind for kind, _ in nak}
+            reject, nak = tuple(each for each in options if each[0] in insisted), ()
+            if not reject:  # it does not ask for what it must have, and no option is appended any more (section 4.6)
+                self.close()
+                return
+        if (reject or nak) and self._refusals >= self._restart.max_configure:
+            self.close()
+            return
+        self._refusals += 1
         if reject:
             self._answer = identifier, packet(Code.CONFIGURE_REJECT, identifier, write_options(reject))
         elif nak:
             self._naks += 1
             self._answer = identifier, packet(Code.CONFIGURE_NAK, identifier, write_options(nak))
         else:
-            self._naks = 0
+            self._refusals = self._naks = 0
             self._answer = identifier, packet(Code.CONFIGURE_ACK, identifier, data)
             self.accepted(options)
         self.handle(Event.REQUEST_BAD if reject or nak else Event.REQUEST_GOOD)
@@ -330,13 +357,33 @@ class Automaton:
             return
         self._request_identifier = -1
         if self.state in (State.REQ_SENT, State.ACK_SENT, State.ACK_RCVD, State.OPENED):
-            (self.naked if code == Code.CONFIGURE_NAK else self.rejected)(options)
+            self._change_wishes(options, {kind for kind, _ in asked}, rejected=code == Code.CONFIGURE_REJECT)
         self.handle(Event.NAK)
+
+    def _change_wishes(self, options: Options, asked: set[int], *, rejected: bool) -> None:
+        """Takes the peer's values, or does without options; closes the protocol if one of these is indispensable."""
+        kinds = {kind for kind, _ in options}
+        if not rejected:
+            self._naked.update(kinds & asked)
+            kinds = {kind for kind in kinds & asked if self._naked[kind] >= self._restart.max_failure}
+        self._unwanted |= kinds
+        if kinds & self.indispensable:
+            self.close()
+            return
+        if not rejected:
+            self.naked(tuple(each for each in options if each[0] not in kinds))
+        if kinds:
+            self.rejected(tuple(each for each in options if each[0] in kinds))
 
     def _timeout(self) -> None:
         self._cancel = None
-        if self.state in _TIMED:
-            self.handle(Event.TIMEOUT_MORE if self._count > 0 else Event.TIMEOUT_LAST)
+        if self.state not in _TIMED:
+            return
+        if self._count > 0:
+            self.handle(Event.TIMEOUT_MORE)
+        else:
+            self._asked = 0  # nobody answers: this negotiation is over
+            self.handle(Event.TIMEOUT_LAST)
 
     def _start_timer(self) -> None:
         self._stop_timer()
@@ -356,9 +403,17 @@ class Automaton:
         self._start_timer()
 
     def _send_configure_request(self) -> None:
+        now = self._clock.now()
+        if now - self._asked_s >= self._restart.negotiation_s:
+            self._asked = 0
+            self._naked.clear()
+        if self._asked >= self._restart.max_configure:
+            self.close()
+            return
+        self._asked, self._asked_s = self._asked + 1, now
         self._count -= 1
         self._request_identifier = self.next_identifier()
-        self._requested = write_options(self.wishes())
+        self._requested = write_options(each for each in self.wishes() if each[0] not in self._unwanted)
         self._start_timer()
         self._send(self.protocol, packet(Code.CONFIGURE_REQUEST, self._request_identifier, self._requested))
 

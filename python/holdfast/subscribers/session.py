@@ -24,7 +24,11 @@ from holdfast.subscribers.pppoe import SetupRequest
 
 _ROUTER_LIFETIME_S = 1800
 _AGREED = (ppp.State.ACK_SENT, ppp.State.OPENED)
+_OVER = (ppp.State.INITIAL, ppp.State.CLOSED, ppp.State.STOPPED)
 _ECHO_REPLY = bytes((ppp.Code.ECHO_REPLY,))
+
+MOST_PACKETS = 200
+"""Packets that are sent in a session before it is established: requests of all protocols, answers to as many, and some to spare."""
 
 
 class Phase(Enum):
@@ -94,6 +98,8 @@ class Owner(Protocol):
 class PppSession:
     """A session of the control plane. ``wanted`` is what the user plane must forward; nothing before the first network protocol.
 
+    Until it is established, it has one deadline and so many packets, which no answer of the subscriber renews.
+
     ``counted``: the gateway has installed and accounted it.
     """
 
@@ -116,7 +122,8 @@ class PppSession:
         self.idle_since_s = self.interim_at_s = self.advertised_s = 0.0
         self._owner = owner
         self._mru = mru
-        self._cancel: Callable[[], None] | None = None
+        self._deadline: Callable[[], None] | None = None
+        self._sent = 0
         self._auth: Pap | Chap | None = None
         self.ipcp: Ipcp | None = None
         self.ipv6cp: Ipv6cp | None = None
@@ -132,7 +139,7 @@ class PppSession:
 
     def start(self) -> None:
         """The PADS is sent."""
-        self._cancel = self._owner.clock.call_later(self._owner.rules.setup_timeout_s, self._too_late)
+        self._deadline = self._owner.clock.call_later(self._owner.rules.setup_timeout_s, self._too_late)
         self.lcp.open()
         self.lcp.up()
 
@@ -281,10 +288,10 @@ class PppSession:
         self._auth.start()
 
     def link_down(self) -> None:
-        """LCP left Opened: by a Terminate-Request, or because the subscriber negotiates anew (which it may, with a new login)."""
+        """LCP left Opened: by a Terminate-Request, or because the subscriber negotiates anew (which it may before its login)."""
         self._stop_network()
-        if self.established and self.phase is not Phase.TERMINATE:
-            # A new negotiation within an established session would need new accounting: the subscriber must redial.
+        if self.grant is not None and self.phase is not Phase.TERMINATE:
+            # A new login would need other addresses and new accounting: the subscriber must redial.
             self.phase, self.cause = Phase.TERMINATE, Cause.USER_REQUEST
             self._owner.clock.call_later(0, self._finish)
         elif self.phase is not Phase.TERMINATE:
@@ -297,7 +304,9 @@ class PppSession:
         self._finish()
 
     def protocol_rejected(self, protocol: int) -> None:
-        """The subscriber has no such network protocol."""
+        """The subscriber has no such protocol; without that of the login, it cannot log in."""
+        if self.phase is Phase.AUTHENTICATE and protocol == self._login_protocol:
+            self.terminate(Cause.USER_ERROR)
         for each in (self.ipcp, self.ipv6cp):
             if each is not None and each.protocol == protocol:
                 each.handle(ppp.Event.REJECT_FATAL)
@@ -309,7 +318,18 @@ class PppSession:
     # The rest is this session's own.
 
     def _send(self, protocol: int, payload: bytes) -> None:
+        if not self.established:
+            self._sent += 1
+            if self._sent > MOST_PACKETS:
+                if self._deadline is not None:
+                    self._deadline()
+                    self._deadline = self._owner.clock.call_later(0, self._too_late)
+                return
         self._owner.send_ppp(self, protocol, payload)
+
+    @property
+    def _login_protocol(self) -> ppp.Protocol:
+        return ppp.Protocol.PAP if isinstance(self._auth, Pap) else ppp.Protocol.CHAP
 
     def _ask(self, credentials: Credentials) -> None:
         request, auth = self.request, self._auth
@@ -341,6 +361,7 @@ class PppSession:
                 dns=grant.dns,
                 agreed=lambda: self._owner.changed(self),
                 changed=self._network_changed,
+                finished=self._network_finished,
             )
         if session.ipv6_prefix is not None:
             self.ipv6cp = Ipv6cp(
@@ -351,6 +372,7 @@ class PppSession:
                 suggestion=self._owner.random(8),
                 agreed=lambda: self._owner.changed(self),
                 changed=self._ipv6_changed,
+                finished=self._network_finished,
             )
 
     def _network_changed(self, up: bool) -> None:
@@ -358,8 +380,15 @@ class PppSession:
             return
         if up and not self.established:
             self.established = True
-            self._stop_timer()
+            self._stop_deadline()
         self._owner.changed(self)
+
+    def _network_finished(self) -> None:
+        """Ends a session that has no network protocol any more."""
+        if self.phase is Phase.NETWORK and all(
+            each is None or each.state in _OVER for each in (self.ipcp, self.ipv6cp)
+        ):
+            self.terminate(Cause.USER_REQUEST if self.established else Cause.USER_ERROR)
 
     def _ipv6_changed(self, up: bool) -> None:
         self._network_changed(up)
@@ -380,8 +409,7 @@ class PppSession:
             self.lcp.reject_protocol(protocol, payload)
 
     def _receive_authentication(self, protocol: int, payload: bytes) -> None:
-        wanted = ppp.Protocol.PAP if isinstance(self._auth, Pap) else ppp.Protocol.CHAP
-        if self._auth is not None and protocol == wanted:
+        if self._auth is not None and protocol == self._login_protocol:
             self._auth.receive(payload)
 
     def _receive_ipv6(self, payload: bytes) -> None:
@@ -420,17 +448,16 @@ class PppSession:
                 )
 
     def _too_late(self) -> None:
-        self._cancel = None
+        self._deadline = None
         if not self.established:
             self.terminate(Cause.USER_ERROR)
 
-    def _stop_timer(self) -> None:
-        if self._cancel is not None:
-            self._cancel()
-            self._cancel = None
+    def _stop_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline()
+            self._deadline = None
 
     def _stop_network(self) -> None:
-        self._stop_timer()
         if self._auth is not None:
             self._auth.stop()
         for each in (self.ipcp, self.ipv6cp):
@@ -442,6 +469,7 @@ class PppSession:
             self._finish()
 
     def _finish(self) -> None:
+        self._stop_deadline()
         self.lcp.stop()
         self._stop_network()
         self._owner.ended(self)

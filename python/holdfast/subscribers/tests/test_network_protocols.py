@@ -89,13 +89,13 @@ class Negotiation:
             self.protocol = Ipv6cp(
                 lambda protocol, packet: self.sent.append(packet), clock, ppp.Restart(), ours=bytes.fromhex("0200ccfffe000001"),
                 suggestion=bytes.fromhex("1122334455667788"),
-                agreed=lambda: None, changed=self.changes.append,
+                agreed=lambda: None, changed=self.changes.append, finished=lambda: None,
             )  # fmt: skip
         else:
             self.protocol = Ipcp(
                 lambda protocol, packet: self.sent.append(packet), clock, ppp.Restart(), ours=IPv4Address("100.64.0.1"),
                 theirs=IPv4Address("100.64.0.9"), dns=tuple(IPv4Address(each) for each in dns),
-                agreed=lambda: None, changed=self.changes.append,
+                agreed=lambda: None, changed=self.changes.append, finished=lambda: None,
             )  # fmt: skip
         self.protocol.open()
         self.protocol.up()

@@ -309,6 +309,29 @@ def test_an_mru_beyond_the_carrier_is_lowered() -> None:
     assert Link(1500).hear("01 05 00 08 01 04 05 dc") == bytes.fromhex("02 05 00 08 01 04 05 dc")  # RFC 4638
 
 
+@pytest.mark.parametrize(("line", "options", "mru"), [
+    (1492, "05 06 de ad be ef", 1492),  # RFC 2516, section 7
+    (1500, "05 06 de ad be ef", 1500),
+    (9000, "05 06 de ad be ef", 1500),  # the default of RFC 1661, section 6.1
+    (9000, "01 04 23 28", 9000),
+    (9000, "01 04 05 d4", 1492),
+])  # fmt: skip
+def test_a_peer_takes_what_it_says_or_the_default(line: int, options: str, mru: int) -> None:
+    link = Link(line)
+    size = 4 + len(bytes.fromhex(options))
+    assert link.hear(f"01 05 {size:04x} {options}") == bytes((2, 5)) + bytes.fromhex(f"{size:04x} {options}")
+    assert link.lcp.peer_mru == mru
+
+
+def test_a_peer_whose_mru_is_rejected_in_the_end_takes_what_the_line_takes() -> None:
+    link = Link()
+    for number in range(5):
+        assert (link.hear(f"01 {number:02x} 00 08 01 04 05 dc") or b"")[0] == 3
+    assert link.hear("01 09 00 08 01 04 05 dc") == bytes.fromhex("04 09 00 08 01 04 05 dc")
+    link.hear("01 0a 00 04")
+    assert link.lcp.peer_mru == 1492
+
+
 def test_a_looped_line_is_noticed() -> None:
     link = Link()
     answer = link.hear(f"01 05 00 0a 05 06 {link.lcp.magic:08x}")
