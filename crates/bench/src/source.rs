@@ -105,6 +105,7 @@ pub fn code(name: &str, defines: &[(&str, String)]) -> Result<Code, String> {
         defines: (defines.iter())
             .map(|(name, value)| ((*name).to_string(), value.clone()))
             .collect(),
+        ..Default::default()
     };
     let outcome = compile::compile_with(Path::new(name), &BuiltIn { libraries }, &options);
     let rendered = outcome.render();

@@ -20,6 +20,7 @@ fn main() -> ExitCode {
     let options = Options {
         include_dirs: args.collect(),
         defines: Vec::new(),
+        ..Default::default()
     };
     let mut paths = Vec::new();
     if let Err(error) = programs(&directory, &mut paths) {

@@ -14,6 +14,7 @@ fn main() {
     let options = compile::Options {
         include_dirs: Vec::new(),
         defines: defines.collect(),
+        ..Default::default()
     };
     for file in files {
         let start = Instant::now();

@@ -81,7 +81,7 @@ fn blocks(module: &Module, args: &[Arg], out: &mut Vec<(BlockId, Arc<[Arg]>)>) {
 fn constructed(module: &Module, expr: &Expr) -> Option<Arc<[Arg]>> {
     match &expr.kind {
         ExprKind::Call(call) => match &call.target {
-            CallTarget::Construct => Some(call.args.clone().into()),
+            CallTarget::Construct => Some(call.args.to_vec().into()),
             _ => None,
         },
         ExprKind::Var(id) => match &module.var(*id).kind {

@@ -288,8 +288,8 @@ pub struct TableKey {
 pub struct TableAction {
     /// The action.
     pub action: ActionId,
-    /// The arguments of the parameters with direction.
-    pub bound: Vec<Arg>,
+    /// The arguments of the parameters with direction. They are evaluated when the action is invoked.
+    pub bound: Args,
     /// The annotations of the reference.
     pub annotations: Rc<[Annotation]>,
 }
@@ -448,7 +448,7 @@ impl Expr {
             E::Slice(a, ..) | E::Unary(_, a) | E::Cast(a) => vec![a],
             E::Index(a, b) | E::PlusSlice(a, b, _) | E::Binary(_, a, b) => vec![a, b],
             E::Ternary(a, b, c) => vec![a, b, c],
-            E::Aggregate(items) => items.iter().collect(),
+            E::Aggregate(items) | E::Named(items, _) => items.iter().collect(),
             E::Call(call) => call.args.iter().filter_map(Arg::expr).collect(),
             _ => Vec::new(),
         }
@@ -479,6 +479,7 @@ impl Expr {
                 a.is_same(d) && b.is_same(e) && c.is_same(f)
             }
             (E::Aggregate(a), E::Aggregate(b)) => all(a, b),
+            (E::Named(a, i), E::Named(b, j)) => i == j && all(a, b),
             (E::InvalidHeader, E::InvalidHeader) | (E::Default, E::Default) => true,
             (E::Call(a), E::Call(b)) => match (&a.target, &b.target) {
                 (CallTarget::Function(f), CallTarget::Function(g)) => {
@@ -491,6 +492,21 @@ impl Expr {
                 _ => false,
             },
             _ => false,
+        }
+    }
+
+    /// Whether evaluating it does anything besides giving a value.
+    pub fn has_effects(&self) -> bool {
+        match &self.kind {
+            ExprKind::Call(call) => match &call.target {
+                CallTarget::IsValid(header) => header.has_effects(),
+                CallTarget::Method {
+                    external, method, ..
+                } => !(&**external == "packet_in" && &**method == "length"),
+                _ => true,
+            },
+            ExprKind::ApplyHit { .. } | ExprKind::Next(_) | ExprKind::Last(_) => true,
+            _ => self.operands().into_iter().any(Expr::has_effects),
         }
     }
 
@@ -548,8 +564,10 @@ pub enum ExprKind {
     Cast(Box<Expr>),
     /// `condition ? a : b`
     Ternary(Box<Expr>, Box<Expr>, Box<Expr>),
-    /// The fields of a struct, header (which is valid), tuple or list.
+    /// The fields of a struct, header (which is valid), tuple or list, evaluated in this order.
     Aggregate(Vec<Expr>),
+    /// The fields of a struct or header, and their positions in the order in which they are written and evaluated.
+    Named(Vec<Expr>, Vec<usize>),
     /// An invalid header or header union.
     InvalidHeader,
     /// The default value of the type: zeros, and invalid headers.
@@ -586,10 +604,45 @@ pub struct Call {
     /// The target.
     pub target: CallTarget,
     /// One per parameter.
-    pub args: Vec<Arg>,
+    pub args: Args,
 }
 
-/// An argument, in the order of the parameters.
+/// The arguments of a call, in the order of the parameters.
+#[derive(Clone, Debug, Default)]
+pub struct Args {
+    list: Vec<Arg>,
+    /// The positions of those that the call has, in the order in which they are written.
+    written: Vec<usize>,
+}
+
+impl Args {
+    /// Makes arguments; `written` has the positions of those that the call has, in the order in which they are written.
+    pub fn new(list: Vec<Arg>, written: Vec<usize>) -> Args {
+        Args { list, written }
+    }
+
+    /// Returns the positions of all arguments in the order of their evaluation (specification, "Calling convention"): as they
+    /// appear in the call, and then the default values, which are constants.
+    pub fn in_order(&self) -> Vec<usize> {
+        let defaults = (0..self.list.len()).filter(|i| !self.written.contains(i));
+        self.written.iter().copied().chain(defaults).collect()
+    }
+
+    /// Returns the arguments alone, where nothing depends on their order.
+    pub fn into_list(self) -> Vec<Arg> {
+        self.list
+    }
+}
+
+impl std::ops::Deref for Args {
+    type Target = [Arg];
+
+    fn deref(&self) -> &[Arg] {
+        &self.list
+    }
+}
+
+/// An argument.
 #[derive(Clone, Debug)]
 pub enum Arg {
     /// A value for a parameter without direction or with `in`.

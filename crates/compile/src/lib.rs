@@ -52,6 +52,10 @@ pub struct Options {
     pub include_dirs: Vec<PathBuf>,
     /// Macros and their values.
     pub defines: Vec<(String, String)>,
+    /// Whether every value is copied when it is evaluated, and every argument of a function, action or control at its
+    /// call, as the specification describes calls. Otherwise only what something else may change meanwhile is. Programs
+    /// mean the same either way; tests compare them.
+    pub copy_arguments: bool,
 }
 
 /// A compiled program.
@@ -114,9 +118,18 @@ fn examine_with(path: &Path, loader: &dyn Loader, options: &Options) -> Outcome 
     let mut checked = false;
     let (tree, sources) = (&parsed.program, &parsed.sources);
     // Only what compiles is followed: the walk relies on the invariants of the IR.
-    if passes(tree, sources, "examined", &mut diagnostics, &mut checked).is_some() {
+    if passes(
+        tree,
+        sources,
+        "examined",
+        false,
+        &mut diagnostics,
+        &mut checked,
+    )
+    .is_some()
+    {
         let (module, _) = check::check(tree);
-        if let (Some(mut lowered), _) = lower::lower(&module, sources, "examined", true) {
+        if let (Some(mut lowered), _) = lower::lower(&module, sources, "examined", true, false) {
             indices::fold(&mut lowered.program, &lowered.next_indexes);
             diagnostics.extend(reads::check(&lowered, sources));
         }
@@ -187,6 +200,7 @@ pub fn compile_with(path: &Path, loader: &dyn Loader, options: &Options) -> Outc
         &parsed.program,
         &parsed.sources,
         &name,
+        options.copy_arguments,
         &mut diagnostics,
         &mut checked,
     );
@@ -203,6 +217,7 @@ fn passes(
     tree: &syntax::ast::Program,
     sources: &SourceMap,
     name: &str,
+    copies_arguments: bool,
     diagnostics: &mut Vec<Diagnostic>,
     checked: &mut bool,
 ) -> Option<Compiled> {
@@ -216,7 +231,7 @@ fn passes(
         return None;
     }
     *checked = true;
-    let (lowered, found) = lower::lower(&module, sources, name, false);
+    let (lowered, found) = lower::lower(&module, sources, name, false, copies_arguments);
     diagnostics.extend(found);
     let mut lowered = lowered.filter(|_| !failed(diagnostics))?;
     indices::fold(&mut lowered.program, &lowered.next_indexes);

@@ -81,6 +81,7 @@ fn macros_and_include_directories_reach_the_program() {
     let options = Options {
         include_dirs: vec![root()],
         defines: vec![("WANTED".into(), "1".into())],
+        ..Default::default()
     };
     let rendered = compile_text(source, "options.p4", &options).render();
     assert!(rendered.contains("missing.p4"), "{rendered}");

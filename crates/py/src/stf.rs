@@ -38,6 +38,7 @@ pub(crate) fn run_stf(
     let options = compile::Options {
         include_dirs,
         defines: defines.into_iter().collect(),
+        ..Default::default()
     };
     let result = py.detach(|| stf::run_file(&script, &options, executors));
     Ok((result.status.name(), result.reason))

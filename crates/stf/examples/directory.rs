@@ -13,6 +13,7 @@ fn main() -> ExitCode {
     let options = compile::Options {
         include_dirs: args.collect(),
         defines: Vec::new(),
+        ..Default::default()
     };
     match run(&directory, &options) {
         Ok(failed) => ExitCode::from(u8::from(failed > 0)),

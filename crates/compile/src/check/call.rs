@@ -11,7 +11,7 @@ use super::infer::{Bindings, known};
 use super::scope::{FnSymbol, FnTemplate, Symbol};
 use super::{Checker, Place};
 use crate::errors;
-use crate::hir::{ActionId, Arg, Call, CallTarget, Expr, ExprKind, VarKind};
+use crate::hir::{ActionId, Arg, Args, Call, CallTarget, Expr, ExprKind, VarKind};
 use crate::types::{FnSig, Ty, TypeParamId};
 
 impl Checker {
@@ -240,7 +240,7 @@ impl Checker {
         at: Span,
         args: &[ast::Argument],
         span: Span,
-    ) -> Option<(Ty, Vec<Arg>)> {
+    ) -> Option<(Ty, Args)> {
         let (sig, bindings, params): (Rc<FnSig>, Bindings, Vec<TypeParamId>) = match &ty {
             Ty::Missing => {
                 self.infer_stray(args);

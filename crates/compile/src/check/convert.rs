@@ -184,6 +184,7 @@ impl Checker {
         };
         let def = self.module.types.structure(id).clone();
         let mut fields: Vec<Option<Expr>> = vec![None; def.fields.len()];
+        let mut written = Vec::new();
         let mut dots = false;
         for ((name, _), item) in names.iter().zip(items) {
             if &**name == DOTS {
@@ -191,7 +192,10 @@ impl Checker {
                 continue;
             }
             match def.field(name) {
-                Some(i) => fields[i] = Some(self.coerce(item, &def.fields[i].ty)),
+                Some(i) => {
+                    fields[i] = Some(self.coerce(item, &def.fields[i].ty));
+                    written.push(i);
+                }
                 None => {
                     let fields = def.fields.iter().map(|f| &*f.name);
                     let similar = self.closest(name, fields);
@@ -212,7 +216,11 @@ impl Checker {
                 None => self.wrong(errors::field_missing(span, &field.name, &def.name), span),
             });
         }
-        Expr::new(ExprKind::Aggregate(complete), ty.clone(), span)
+        let kind = match !written.is_sorted() && complete.iter().any(Expr::has_effects) {
+            true => ExprKind::Named(complete, written),
+            false => ExprKind::Aggregate(complete),
+        };
+        Expr::new(kind, ty.clone(), span)
     }
 
     /// A compile-time integer as a value with a width. `warn`: the program did not ask for the bits to be cut.

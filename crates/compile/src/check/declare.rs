@@ -154,7 +154,7 @@ impl Checker {
         };
         self.check_static(&args);
         self.instance_body(decl, &ty);
-        let kind = VarKind::Instance(args.into());
+        let kind = VarKind::Instance(args.into_list().into());
         let id = self.new_var(
             arc(&decl.name),
             ty,

@@ -210,7 +210,7 @@ impl Checker {
         };
         let ty = def.fields[i].ty.clone();
         match base.kind {
-            ExprKind::Aggregate(mut items) => Expr {
+            ExprKind::Aggregate(mut items) if !items.iter().any(Expr::has_effects) => Expr {
                 span,
                 ..items.swap_remove(i)
             },
@@ -291,9 +291,12 @@ impl Checker {
             Ty::Tuple(items) => match position {
                 Some(i) if (i as usize) < items.len() => {
                     let ty = items[i as usize].clone();
-                    if let ExprKind::Aggregate(items) = base.kind {
-                        let item = items.into_iter().nth(i as usize);
-                        return item.unwrap_or(Expr::missing(span));
+                    match base.kind {
+                        ExprKind::Aggregate(items) if !items.iter().any(Expr::has_effects) => {
+                            let item = items.into_iter().nth(i as usize);
+                            return item.unwrap_or(Expr::missing(span));
+                        }
+                        _ => {}
                     }
                     Expr::new(ExprKind::Field(Box::new(base), i as usize), ty, span)
                 }

@@ -7,7 +7,7 @@ use syntax::source::Span;
 
 use super::Checker;
 use crate::errors;
-use crate::hir::{Arg, Expr};
+use crate::hir::{Arg, Args, Expr};
 use crate::types::{FnSig, ParamSig, Ty, TypeParamId};
 
 /// The types that type parameters stand for, as far as known.
@@ -78,7 +78,7 @@ impl Checker {
         args: &[ast::Argument],
         want: Option<&Ty>,
         span: Span,
-    ) -> Option<(Vec<Arg>, Ty, Bindings)> {
+    ) -> Option<(Args, Ty, Bindings)> {
         if !type_args.is_empty() {
             if type_args.len() != sig.type_params.len() {
                 let expected = sig.type_params.len();
@@ -135,7 +135,13 @@ impl Checker {
             out.push(self.argument(param, &ty, *slot, value, &sig.name));
         }
         let ret = self.applied(&sig.ret, &bindings);
-        Some((out, ret, bindings))
+        let place = |arg: &ast::Argument| {
+            slots
+                .iter()
+                .position(|s| s.is_some_and(|s| std::ptr::eq(s, arg)))
+        };
+        let written = args.iter().filter_map(place).collect();
+        Some((Args::new(out, written), ret, bindings))
     }
 
     /// Types of the arguments, and what they say about type parameters. Integers without width say least, so they

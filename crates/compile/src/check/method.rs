@@ -11,7 +11,7 @@ use super::scope::{Symbol, TypeSymbol};
 use super::{Checker, Place};
 use crate::errors;
 use crate::fold;
-use crate::hir::{Arg, Call, CallTarget, Expr, ExprKind, TableId};
+use crate::hir::{Arg, Args, Call, CallTarget, Expr, ExprKind, TableId};
 use crate::types::{BlockKind, FnSig, ParamSig, Ty};
 
 impl Checker {
@@ -190,7 +190,7 @@ impl Checker {
         }
         let call = Call {
             target: CallTarget::Table(id),
-            args: Vec::new(),
+            args: Args::default(),
         };
         Expr::new(ExprKind::Call(Box::new(call)), Ty::Void, span)
     }
@@ -282,7 +282,7 @@ impl Checker {
         let object = Expr::new(
             ExprKind::Call(Box::new(Call {
                 target: CallTarget::Construct,
-                args: Vec::new(),
+                args: Args::default(),
             })),
             Ty::Block(block),
             at,
@@ -355,7 +355,7 @@ impl Checker {
             Expr::new(
                 ExprKind::Call(Box::new(Call {
                     target,
-                    args: Vec::new(),
+                    args: Args::default(),
                 })),
                 ty,
                 span,

@@ -11,8 +11,8 @@ use super::{Checker, Context, Place, shared};
 use crate::errors;
 use crate::fold;
 use crate::hir::{
-    ActionId, Arg, CallTarget, Expr, ExprKind, Resource, Table, TableAction, TableEntry, TableId,
-    TableKey,
+    ActionId, Arg, Args, CallTarget, Expr, ExprKind, Resource, Table, TableAction, TableEntry,
+    TableId, TableKey,
 };
 use crate::types::{FnSig, Ty};
 
@@ -154,7 +154,7 @@ impl Checker {
             };
             table.actions.push(TableAction {
                 action,
-                bound: Vec::new(),
+                bound: Args::default(),
                 annotations: [only].into(),
             });
             table.actions.len() - 1
@@ -424,22 +424,31 @@ impl Checker {
         span: Span,
     ) -> Option<Vec<Expr>> {
         let (sig, directed) = self.action_shape(table.actions[index].action);
-        let named = args.iter().any(|a| a.name.is_some());
-        let repeated = directed > 0 && !named && args.len() == sig.params.len();
+        let of_front = |arg: &ast::Argument| {
+            let named =
+                |name: &ast::Name| sig.params[..directed].iter().any(|p| p.name == name.text);
+            arg.name.as_ref().is_some_and(named)
+        };
         let data = FnSig {
             params: sig.params[directed..].to_vec(),
             ..(*sig).clone()
         };
-        let own = if repeated { &args[directed..] } else { args };
-        if repeated {
+        let (repeated, own): (Vec<ast::Argument>, Vec<ast::Argument>) = match args {
+            [first, ..] if first.name.is_some() => args.iter().cloned().partition(of_front),
+            _ if args.len() == sig.params.len() => {
+                (args[..directed].to_vec(), args[directed..].to_vec())
+            }
+            _ => (Vec::new(), args.to_vec()),
+        };
+        if !repeated.is_empty() {
             let front = FnSig {
                 params: sig.params[..directed].to_vec(),
                 ..(*sig).clone()
             };
             let (front, ..) =
-                self.arguments(&front, Bindings::new(), &[], &args[..directed], None, span)?;
+                self.arguments(&front, Bindings::new(), &[], &repeated, None, span)?;
             let bound = table.actions[index].bound.clone();
-            for (i, (arg, bound)) in front.iter().zip(&bound).enumerate() {
+            for (i, (arg, bound)) in front.iter().zip(bound.iter()).enumerate() {
                 let (Some(arg), Some(bound)) = (arg.expr(), bound.expr()) else {
                     continue;
                 };
@@ -448,9 +457,9 @@ impl Checker {
                 }
             }
         }
-        let (values, ..) = self.arguments(&data, Bindings::new(), &[], own, None, span)?;
+        let (values, ..) = self.arguments(&data, Bindings::new(), &[], &own, None, span)?;
         let mut out = Vec::new();
-        for (value, param) in values.into_iter().zip(&data.params) {
+        for (value, param) in values.into_list().into_iter().zip(&data.params) {
             let Arg::In(value) = value else {
                 let shown = format!("{}{}", direction(param.direction), param.name);
                 self.report(errors::not_constant(

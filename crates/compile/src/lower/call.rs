@@ -5,9 +5,10 @@ use syntax::ast::Direction;
 use syntax::source::Span;
 
 use super::place::{Lvalue, Place, Value, header_of};
+use super::sequence::Evaluated;
 use super::{Binding, Lowerer, Object, ObjectId, build};
 use crate::errors;
-use crate::hir::{self, ActionId, Arg, Call, CallTarget, FuncId, VarId, VarKind};
+use crate::hir::{self, ActionId, Arg, Args, Call, CallTarget, FuncId, VarId, VarKind};
 use crate::types::Ty;
 
 /// A copy after a call: its destination, its source, and the type.
@@ -17,7 +18,7 @@ pub(super) type CopyOut = (Lvalue, Place, Ty);
 enum Ready {
     Value(Value),
     /// An lvalue, and its value before the call for `inout`.
-    Lvalue(Lvalue, Option<Value>),
+    Lvalue(Lvalue, Option<Evaluated>),
 }
 
 impl Lowerer<'_> {
@@ -147,47 +148,48 @@ impl Lowerer<'_> {
         self.emit(StmtKind::Assign { dst: next, value });
     }
 
-    /// Evaluates arguments in order.
-    fn ready(&mut self, args: &[Arg]) -> Vec<Ready> {
-        let effects: Vec<bool> = args
+    /// Evaluates arguments in the order in which they are written. Gives them in the order of the parameters.
+    fn ready(&mut self, args: &Args) -> Vec<Ready> {
+        let mut out: Vec<Ready> = args
             .iter()
-            .map(|a| a.expr().is_some_and(super::expr::has_effects))
+            .map(|_| Ready::Lvalue(Lvalue::Ignore, None))
             .collect();
-        let mut out = Vec::new();
-        for (i, arg) in args.iter().enumerate() {
-            let later = effects[i + 1..].iter().any(|e| *e);
-            out.push(match arg {
+        let mut values: Vec<(usize, Evaluated)> = Vec::new();
+        for i in args.in_order() {
+            match &args[i] {
                 Arg::In(e) => {
                     let value = self.eval(e);
-                    Ready::Value(if later {
-                        self.snapshot(value, &e.ty, e.span)
-                    } else {
-                        value
-                    })
+                    values.push((i, self.evaluated(value, e)));
                 }
                 Arg::Out(e) => {
                     let lvalue = self.lvalue(e);
-                    Ready::Lvalue(self.saved(lvalue), None)
+                    out[i] = Ready::Lvalue(self.saved(lvalue), None);
                 }
                 Arg::InOut(e) => {
                     let lvalue = self.lvalue(e);
                     let lvalue = self.saved(lvalue);
                     let value = self.read_lvalue(&lvalue);
-                    let value = if later {
-                        self.snapshot(value, &e.ty, e.span)
-                    } else {
-                        value
-                    };
-                    Ready::Lvalue(lvalue, Some(value))
+                    values.push((i, self.evaluated(value, e)));
+                    out[i] = Ready::Lvalue(lvalue, None);
                 }
-                Arg::Ignore(_) | Arg::Absent => Ready::Lvalue(Lvalue::Ignore, None),
-            });
+                Arg::Ignore(_) | Arg::Absent => {}
+            }
+        }
+        let (positions, mut values): (Vec<usize>, Vec<Evaluated>) = values.into_iter().unzip();
+        self.keep(&mut values);
+        for (i, value) in positions.into_iter().zip(values) {
+            match &mut out[i] {
+                Ready::Lvalue(_, before) if matches!(args[i], Arg::InOut(_)) => {
+                    *before = Some(value)
+                }
+                ready => *ready = Ready::Value(value.value),
+            }
         }
         out
     }
 
-    /// Which arguments can stand for their parameters without a copy: storage that no other argument touches, and
-    /// constants.
+    /// Which arguments can stand for their parameters without a copy: storage that no other argument touches and that none
+    /// evaluated later has changed, and constants.
     fn direct(&self, ready: &[Ready]) -> Vec<bool> {
         let slots: Vec<std::collections::BTreeSet<ir::SlotId>> =
             ready.iter().map(|r| self.slots_of(r)).collect();
@@ -195,6 +197,7 @@ impl Lowerer<'_> {
         let written = ready.iter().any(|r| matches!(r, Ready::Lvalue(..)));
         let direct = |(i, r): (usize, &Ready)| match r {
             Ready::Value(value) => value.is_constant() || !written || apart(i),
+            Ready::Lvalue(Lvalue::Place(_), Some(before)) if before.kept => false,
             Ready::Lvalue(Lvalue::Place(_), _) => apart(i),
             Ready::Lvalue(..) => false,
         };
@@ -232,18 +235,23 @@ impl Lowerer<'_> {
     }
 
     /// Binds parameters to arguments. `by_copy`: the body can reach the arguments by other names. `fixed`: parameters
-    /// have their own storage whatever the arguments are. Gives what to copy back.
+    /// have their own storage whatever the arguments are. Gives what to copy back, in the order in which it is written.
     pub(super) fn bind(
         &mut self,
         params: &[VarId],
-        args: &[Arg],
+        args: &Args,
         by_copy: bool,
         fixed: bool,
     ) -> Vec<CopyOut> {
         let ready = self.ready(args);
         let direct = self.direct(&ready);
         let mut copies = Vec::new();
-        for ((param, ready), direct) in params.iter().zip(ready).zip(direct) {
+        let mut ready: Vec<Option<Ready>> = ready.into_iter().map(Some).collect();
+        for i in args.in_order() {
+            let (Some(param), Some(ready)) = (params.get(i), ready[i].take()) else {
+                continue;
+            };
+            let direct = direct[i];
             let def = self.module.var(*param);
             let (ty, span) = (def.ty.clone(), def.span);
             match ready {
@@ -267,7 +275,7 @@ impl Lowerer<'_> {
                 Ready::Lvalue(lvalue, before) => {
                     let place = self.parameter_place(*param);
                     let value = match before {
-                        Some(value) => value,
+                        Some(before) => before.value,
                         None => self.unset_value(&ty),
                     };
                     self.assign(&Lvalue::Place(place.clone()), value, &ty, span);
@@ -294,10 +302,11 @@ impl Lowerer<'_> {
         }
     }
 
-    fn call_function(&mut self, id: FuncId, args: &[Arg], span: Span) -> Value {
+    fn call_function(&mut self, id: FuncId, args: &Args, span: Span) -> Value {
         let module = self.module;
         let function = &module.functions[id.index()];
-        let copies = self.bind(&function.params, args, false, false);
+        let by_copy = self.copies_arguments;
+        let copies = self.bind(&function.params, args, by_copy, false);
         let result = match function.ret {
             Ty::Void => None,
             _ => Some(self.alloc(&function.ret, &format!("{}.$result", function.name), span)),
@@ -312,7 +321,7 @@ impl Lowerer<'_> {
         result.map_or(Value::Nothing, |place| self.read(&place))
     }
 
-    fn call_action(&mut self, id: ActionId, args: &[Arg], span: Span) {
+    fn call_action(&mut self, id: ActionId, args: &Args, span: Span) {
         let module = self.module;
         let action = &module.actions[id.index()];
         let path = if action.global {
@@ -325,7 +334,8 @@ impl Lowerer<'_> {
             self.info.called.push((name, id));
         }
         // An action of a control sees the control's variables, so its parameters are copies, except of constants.
-        let copies = self.bind(&action.params, args, !action.global, false);
+        let by_copy = !action.global || self.copies_arguments;
+        let copies = self.bind(&action.params, args, by_copy, false);
         self.copy_outs.push(copies.clone());
         let exits = std::mem::take(&mut self.exits);
         self.returning(None, |l| l.statements(&action.body));
@@ -335,7 +345,7 @@ impl Lowerer<'_> {
         self.copy_back(&copies);
     }
 
-    fn apply_block(&mut self, object: ObjectId, args: &[Arg], span: Span) {
+    fn apply_block(&mut self, object: ObjectId, args: &Args, span: Span) {
         let Object::Block(instance) = self.object(object) else {
             return;
         };
@@ -364,7 +374,7 @@ impl Lowerer<'_> {
         &mut self,
         object: ObjectId,
         params: &[VarId],
-        args: &[Arg],
+        args: &Args,
         shared: bool,
     ) -> Vec<CopyOut> {
         for param in params {
@@ -389,7 +399,9 @@ impl Lowerer<'_> {
                 self.storage.insert((caller, *param), place);
             }
         }
-        self.bind(params, args, false, shared)
+        // A parser that rejects leaves what it has written so far, which copies would lose.
+        let by_copy = self.copies_arguments && !self.block.is_parser();
+        self.bind(params, args, by_copy, shared)
     }
 
     /// The instance of `C.apply()` at this place.

@@ -13,7 +13,7 @@ use super::{
     control_plane_name,
 };
 use crate::errors;
-use crate::hir::{self, Arg, CallTarget, ExprKind, Local, VarId};
+use crate::hir::{self, CallTarget, ExprKind, Local, VarId};
 use crate::types::Ty;
 
 /// Entries a table has room for if the program does not say.
@@ -110,33 +110,12 @@ impl Lowerer<'_> {
             .zip(&exprs)
             .map(|(v, e)| self.bits(v, &e.ty))
             .collect();
-        // Parameters with direction are set before, whichever action runs.
-        let mut copies = Vec::new();
-        for (i, action) in def.actions.iter().enumerate() {
-            let params = &module.actions[action.action.index()].params;
-            let own = self.action_owner(action.action);
-            let bound = self.bind_bound(own, &params[..action.bound.len()], &action.bound);
-            if !bound.is_empty() {
-                copies.push((i, bound));
-            }
-        }
-        let run = match (run, copies.is_empty()) {
-            (None, false) => Some(self.new_slot("$action_run", 32)),
-            (run, _) => run,
-        };
         self.emit(StmtKind::Apply {
             table: id,
             keys,
             hit,
             action_run: run,
         });
-        for (i, copies) in copies {
-            let Some(run) = run else { continue };
-            let here = build::constant(32, i as u64);
-            let cond = build::binary(ir::BinaryOp::Eq, Expr::Slot(run), here, &self.program.slots);
-            let body = self.capture(|l| l.copy_back(&copies));
-            self.emit_if(cond, body, Vec::new());
-        }
         self.exit_if_told(id);
     }
 
@@ -155,40 +134,6 @@ impl Lowerer<'_> {
             l.exit();
         });
         self.emit_if(Expr::Slot(slot), body, Vec::new());
-    }
-
-    /// The instance that an action's parameters belong to: none for a top-level action.
-    fn action_owner(&self, action: hir::ActionId) -> Option<ObjectId> {
-        match self.module.actions[action.index()].global {
-            true => None,
-            false => self.current,
-        }
-    }
-
-    fn bind_bound(
-        &mut self,
-        owner: Option<ObjectId>,
-        params: &[VarId],
-        args: &[Arg],
-    ) -> Vec<super::call::CopyOut> {
-        if args.is_empty() {
-            return Vec::new();
-        }
-        let places: Vec<Place> = params
-            .iter()
-            .map(|p| self.owned_storage(owner, *p))
-            .collect();
-        for (param, place) in params.iter().zip(&places) {
-            self.storage.insert((self.current, *param), place.clone());
-        }
-        self.bind(params, args, true, true)
-    }
-
-    fn owned_storage(&mut self, owner: Option<ObjectId>, var: VarId) -> Place {
-        let caller = std::mem::replace(&mut self.current, owner);
-        let place = self.storage_of(var);
-        self.current = caller;
-        place
     }
 
     /// The table of an instance, made when it is first needed.
@@ -228,6 +173,7 @@ impl Lowerer<'_> {
         });
         let implementation = self.implementation(def, profile);
         let id = ir::TableId(self.program.tables.len() as u32);
+        self.bind_actions(id, def, &actions);
         self.program.tables.push(ir::Table {
             name,
             id: 0,
@@ -405,7 +351,8 @@ impl Lowerer<'_> {
                 slot,
             });
         }
-        // A parameter passed by copy is copied back before the control is left, which only the caller can do.
+        // A parameter passed by copy is copied back before the control is left: by the action itself what its table
+        // gives it, and by the caller what is the caller's.
         let exit =
             match def.global || def.directed > 0 || self.copy_outs.iter().any(|c| !c.is_empty()) {
                 true => ActionExit::Told(false),

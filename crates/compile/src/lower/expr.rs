@@ -4,10 +4,11 @@ use ir::{BinaryOp, Expr, StmtKind, UnaryOp};
 use num_bigint::BigInt;
 
 use super::place::{Lvalue, Value, is_header};
+use super::sequence::Evaluated;
 use super::{Binding, Lowerer, build};
 use crate::errors;
 use crate::fold;
-use crate::hir::{self, BinaryOp as Op, Call, CallTarget, ExprKind};
+use crate::hir::{self, BinaryOp as Op, ExprKind};
 use crate::types::Ty;
 
 /// The name of the slots that copies of indexes have.
@@ -60,13 +61,17 @@ impl Lowerer<'_> {
             ExprKind::Aggregate(items) => {
                 let refs: Vec<&hir::Expr> = items.iter().collect();
                 let values = self.eval_all(&refs);
-                match self.module.types.representation(&expr.ty) {
-                    Ty::Header(_) => Value::Header(build::boolean(true), values),
-                    Ty::Stack(element, _) if is_header(&element) => {
-                        Value::Stack(values, build::constant(32, 0))
-                    }
-                    _ => Value::Fields(values),
-                }
+                self.composed(values, &expr.ty)
+            }
+            ExprKind::Named(items, written) => {
+                // What is not written stands for constants.
+                let rest = (0..items.len()).filter(|i| !written.contains(i));
+                let order: Vec<usize> = written.iter().copied().chain(rest).collect();
+                let refs: Vec<&hir::Expr> = order.iter().map(|i| &items[*i]).collect();
+                let mut values: Vec<(usize, Value)> =
+                    order.iter().copied().zip(self.eval_all(&refs)).collect();
+                values.sort_by_key(|(i, _)| *i);
+                self.composed(values.into_iter().map(|(_, v)| v).collect(), &expr.ty)
             }
             ExprKind::InvalidHeader | ExprKind::Default => self.default_value(&expr.ty),
             ExprKind::Call(call) => self.call(call, expr),
@@ -82,17 +87,24 @@ impl Lowerer<'_> {
 
     /// Values in order; an earlier one is not changed by what a later one does.
     pub(super) fn eval_all(&mut self, exprs: &[&hir::Expr]) -> Vec<Value> {
-        let mut values = Vec::new();
-        let last = exprs.iter().rposition(|e| has_effects(e));
-        for (i, expr) in exprs.iter().enumerate() {
+        let mut values: Vec<Evaluated> = Vec::new();
+        for expr in exprs {
             let value = self.eval(expr);
-            values.push(if last.is_some_and(|last| last > i) {
-                self.snapshot(value, &expr.ty, expr.span)
-            } else {
-                value
-            });
+            values.push(self.evaluated(value, expr));
         }
-        values
+        self.keep(&mut values);
+        values.into_iter().map(|v| v.value).collect()
+    }
+
+    /// A value of a type with members.
+    fn composed(&self, members: Vec<Value>, ty: &Ty) -> Value {
+        match self.module.types.representation(ty) {
+            Ty::Header(_) => Value::Header(build::boolean(true), members),
+            Ty::Stack(element, _) if is_header(&element) => {
+                Value::Stack(members, build::constant(32, 0))
+            }
+            _ => Value::Fields(members),
+        }
     }
 
     /// The value of a scalar expression.
@@ -126,6 +138,7 @@ impl Lowerer<'_> {
             ExprKind::Var(id) => match self.env.get(id) {
                 Some(Binding::Place(place)) => Reference::Lvalue(Lvalue::Place(place.clone())),
                 Some(Binding::Value(value)) => Reference::Value(value.clone()),
+                Some(Binding::Lvalue(lvalue)) => Reference::Lvalue(lvalue.clone()),
                 None => Reference::Lvalue(Lvalue::Place(self.storage_of(*id))),
             },
             ExprKind::Field(base, i) => match self.reference(base) {
@@ -134,7 +147,7 @@ impl Lowerer<'_> {
             },
             ExprKind::Index(base, index) => {
                 let base_ref = self.reference(base);
-                let index = self.scalar(index);
+                let (base_ref, index) = self.with_index(base_ref, base, index);
                 self.element(base_ref, index)
             }
             ExprKind::Next(base) | ExprKind::Last(base) => {
@@ -149,13 +162,42 @@ impl Lowerer<'_> {
                 Reference::Value(_) => Reference::Value(self.eval(expr)),
             },
             ExprKind::PlusSlice(base, low, width) => match self.reference(base) {
-                Reference::Lvalue(lvalue) => {
-                    let low = self.scalar(low);
-                    Reference::Lvalue(Lvalue::PlusSlice(Box::new(lvalue), low, *width))
-                }
+                base_ref @ Reference::Lvalue(_) => match self.with_index(base_ref, base, low) {
+                    (Reference::Lvalue(lvalue), low) => {
+                        Reference::Lvalue(Lvalue::PlusSlice(Box::new(lvalue), low, *width))
+                    }
+                    (value, _) => value,
+                },
                 Reference::Value(_) => Reference::Value(self.eval(expr)),
             },
             _ => Reference::Value(self.eval(expr)),
+        }
+    }
+
+    /// Evaluates an index after what it goes into, which the index must not change: an lvalue names what it named before,
+    /// and a value is that from before. What an lvalue holds is read when all of it is known.
+    fn with_index(
+        &mut self,
+        base_ref: Reference,
+        base: &hir::Expr,
+        index: &hir::Expr,
+    ) -> (Reference, Expr) {
+        match base_ref {
+            Reference::Lvalue(lvalue) => {
+                let lvalue = match index.has_effects() {
+                    true => self.saved(lvalue),
+                    false => lvalue,
+                };
+                let index = self.scalar(index);
+                (Reference::Lvalue(lvalue), index)
+            }
+            Reference::Value(value) => {
+                let mut value = [self.evaluated(value, base)];
+                let index = self.scalar(index);
+                self.keep(&mut value);
+                let [value] = value;
+                (Reference::Value(value.value), index)
+            }
         }
     }
 
@@ -273,7 +315,7 @@ impl Lowerer<'_> {
     /// The destination of an assignment: named before the value is computed, which may change an index.
     pub(super) fn target(&mut self, target: &hir::Expr, value: &hir::Expr) -> Lvalue {
         let lvalue = self.lvalue(target);
-        match has_effects(value) {
+        match value.has_effects() {
             true => self.saved(lvalue),
             false => lvalue,
         }
@@ -297,7 +339,7 @@ impl Lowerer<'_> {
 
     fn binary(&mut self, op: Op, a: &hir::Expr, b: &hir::Expr) -> Value {
         match op {
-            Op::And | Op::Or if has_effects(b) => return self.short_circuit(op, a, b),
+            Op::And | Op::Or if b.has_effects() => return self.short_circuit(op, a, b),
             Op::Eq | Op::Ne => {
                 let values = self.eval_all(&[a, b]);
                 let [x, y] = &values[..] else {
@@ -398,7 +440,7 @@ impl Lowerer<'_> {
         whole: &hir::Expr,
     ) -> Value {
         let condition = self.scalar(cond);
-        if !has_effects(a) && !has_effects(b) {
+        if !a.has_effects() && !b.has_effects() {
             let (a, b) = (self.eval(a), self.eval(b));
             return self.mux(&condition, a, b);
         }
@@ -443,24 +485,5 @@ impl Lowerer<'_> {
             }
             _ => build::boolean(false),
         }
-    }
-}
-
-/// Whether evaluating an expression does anything besides giving a value.
-pub(super) fn has_effects(expr: &hir::Expr) -> bool {
-    match &expr.kind {
-        ExprKind::Call(call) => call_has_effects(call),
-        ExprKind::ApplyHit { .. } | ExprKind::Next(_) | ExprKind::Last(_) => true,
-        _ => expr.operands().into_iter().any(has_effects),
-    }
-}
-
-fn call_has_effects(call: &Call) -> bool {
-    match &call.target {
-        CallTarget::IsValid(header) => has_effects(header),
-        CallTarget::Method {
-            external, method, ..
-        } => !(&**external == "packet_in" && &**method == "length"),
-        _ => true,
     }
 }

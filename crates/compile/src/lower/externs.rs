@@ -9,7 +9,7 @@ use syntax::source::Span;
 use super::place::{Lvalue, Place, Value};
 use super::{ExternKind, FieldListKey, Lowerer, Object, build};
 use crate::errors;
-use crate::hir::{self, Arg};
+use crate::hir::{self, Arg, Args};
 use crate::types::Ty;
 
 /// Positions in the standard list of errors.
@@ -17,7 +17,8 @@ pub(super) const STACK_OUT_OF_BOUNDS: u32 = 3;
 
 impl Lowerer<'_> {
     /// A call of an extern function.
-    pub(super) fn extern_function(&mut self, name: &str, args: &[Arg], span: Span) -> Value {
+    pub(super) fn extern_function(&mut self, name: &str, args: &Args, span: Span) -> Value {
+        let args = &self.in_turn(args)[..];
         match name {
             "verify" => {
                 if !self.block.is_parser() {
@@ -330,12 +331,21 @@ impl Lowerer<'_> {
         object: &hir::Expr,
         external: &str,
         method: &str,
-        args: &[Arg],
+        args: &Args,
         ty: &Ty,
         span: Span,
     ) -> Value {
         let Value::Object(id) = self.eval(object) else {
             return Value::Nothing;
+        };
+        let evaluated;
+        let args = match self.object(id) {
+            // `extract` evaluates its header as a place in the packet.
+            Object::PacketIn | Object::PacketOut => &args[..],
+            _ => {
+                evaluated = self.in_turn(args);
+                &evaluated[..]
+            }
         };
         match (self.object(id), method) {
             (Object::PacketIn, "extract") => self.extract(args),
@@ -452,7 +462,14 @@ impl Lowerer<'_> {
         if !matches!(header.ty, Ty::Header(_)) {
             return;
         }
-        let lvalue = self.lvalue(header);
+        let mut lvalue = self.lvalue(header);
+        if args
+            .get(1)
+            .and_then(Arg::expr)
+            .is_some_and(hir::Expr::has_effects)
+        {
+            lvalue = self.saved(lvalue);
+        }
         let length = (args.len() == 2).then(|| self.scalar_arg(args, 1));
         self.for_headers(&lvalue, &mut |l, header| {
             // A header that is not whole bytes has an empty varbit that the program does not know of.

@@ -92,7 +92,7 @@ fn green(loc: ir::Loc, dst: SlotId, width: u32) -> Stmt {
 }
 
 /// Statements with every one, at any depth, replaced by what `f` puts out for it.
-fn rewritten(stmts: Vec<Stmt>, f: &mut dyn FnMut(Stmt, &mut Vec<Stmt>)) -> Vec<Stmt> {
+pub(super) fn rewritten(stmts: Vec<Stmt>, f: &mut dyn FnMut(Stmt, &mut Vec<Stmt>)) -> Vec<Stmt> {
     let mut out = Vec::with_capacity(stmts.len());
     for mut stmt in stmts {
         match &mut stmt.kind {

@@ -8,6 +8,7 @@
 //! Field writes are emitted here whether the header is valid or not; the pass [`crate::validity`] guards them after.
 
 mod assign;
+mod bound;
 pub(crate) mod build;
 mod call;
 mod control;
@@ -20,6 +21,7 @@ mod metered;
 mod parser;
 mod place;
 mod psa;
+mod sequence;
 mod stateful;
 mod stmt;
 mod storage;
@@ -44,12 +46,14 @@ use place::{Lvalue, Place, Value};
 const MAX_WORK: u32 = 1 << 18;
 
 /// Lowers a checked program. `name` is the program's name. `marks_unset`: variables without a value start with that of a slot of
-/// [`Lowered::unset`] instead of zero, for an analysis of the program, which must not run.
+/// [`Lowered::unset`] instead of zero, for an analysis of the program, which must not run. `copies_arguments`: see
+/// [`crate::Options`].
 pub(crate) fn lower(
     module: &Module,
     sources: &SourceMap,
     name: &str,
     marks_unset: bool,
+    copies_arguments: bool,
 ) -> (Option<Lowered>, Vec<Diagnostic>) {
     let pipeline = match arch::recognise(module) {
         Ok(pipeline) => pipeline,
@@ -57,7 +61,9 @@ pub(crate) fn lower(
     };
     let mut lowerer = Lowerer::new(module, sources, name);
     lowerer.unset = marks_unset.then(BTreeMap::new);
+    lowerer.copies_arguments = copies_arguments;
     lowerer.pipeline(&pipeline);
+    lowerer.install_bound();
     lowerer.check_direct_meter_reads();
     let Lowerer {
         program,
@@ -195,6 +201,8 @@ struct BlockInstance {
 enum Binding {
     Place(Place),
     Value(Value),
+    /// An argument that was evaluated before: only calls of externs have such.
+    Lvalue(Lvalue),
 }
 
 /// The targets of `return`, `break` and `continue`.
@@ -236,6 +244,12 @@ struct Lowerer<'m> {
     storage: BTreeMap<(Option<ObjectId>, VarId), Place>,
     tables: BTreeMap<(ObjectId, hir::TableId), ir::TableId>,
     actions: BTreeMap<(Option<ObjectId>, hir::ActionId), ir::ActionId>,
+    /// The arguments that tables give to their actions, by action.
+    bound: BTreeMap<ir::ActionId, Vec<bound::Bound>>,
+    /// Whether every argument is copied, even where it can stand for its parameter.
+    copies_arguments: bool,
+    /// Number of arguments evaluated before the extern that they are for was called.
+    evaluated_arguments: u32,
     value_sets: BTreeMap<(Option<ObjectId>, VarId), ir::ValueSetId>,
     field_lists: BTreeMap<FieldListKey, ir::FieldListId>,
     /// The other members of a header's union.
@@ -305,6 +319,9 @@ impl<'m> Lowerer<'m> {
             storage: BTreeMap::new(),
             tables: BTreeMap::new(),
             actions: BTreeMap::new(),
+            bound: BTreeMap::new(),
+            copies_arguments: false,
+            evaluated_arguments: 0,
             value_sets: BTreeMap::new(),
             field_lists: BTreeMap::new(),
             siblings: BTreeMap::new(),

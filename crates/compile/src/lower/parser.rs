@@ -5,7 +5,7 @@ use syntax::source::Span;
 
 use super::{Binding, Lowerer, Object, ObjectId};
 use crate::errors;
-use crate::hir::{self, Arg, Local};
+use crate::hir::{self, Args, Local};
 
 /// The states made so far, and where statements go.
 #[derive(Debug, Default)]
@@ -225,7 +225,7 @@ impl Lowerer<'_> {
     }
 
     /// Writes a sub-parser out: the open state ends before it, and another goes on after it.
-    pub(super) fn apply_parser(&mut self, object: ObjectId, args: &[Arg], span: Span) {
+    pub(super) fn apply_parser(&mut self, object: ObjectId, args: &Args, span: Span) {
         let Object::Block(instance) = self.object(object) else {
             return;
         };

@@ -40,10 +40,14 @@ impl Lowerer<'_> {
                 self.assign(&lvalue, value_of, &target.ty, stmt.span);
             }
             Hir::AssignOp(op, target, value) => {
+                // The old value is that from before the right side (specification, "Assignment statement").
                 let lvalue = self.target(target, value);
-                let right = self.scalar(value);
                 let old = self.read_lvalue(&lvalue);
-                let left = self.bits(old, &target.ty);
+                let mut old = [self.evaluated(old, target)];
+                let right = self.scalar(value);
+                self.keep(&mut old);
+                let [old] = old;
+                let left = self.bits(old.value, &target.ty);
                 let signed = self.module.types.is_signed(&target.ty);
                 let result = self.apply_operator(*op, left, right, signed);
                 self.assign(&lvalue, result, &target.ty, stmt.span);

@@ -1,0 +1,134 @@
+//! The arguments that a table gives to the parameters with direction of its actions.
+//!
+//! They "are not evaluated until the action is invoked" (specification, "Actions" of tables), so evaluating and copying back is
+//! part of the action. An action that several tables give different arguments is told by a slot which of them it is.
+
+use ir::{Block, Expr, SlotId, Stmt, StmtKind, TableId};
+
+use super::metered::rewritten;
+use super::place::Place;
+use super::{Lowerer, ObjectId, build};
+use crate::hir::{self, VarId};
+
+/// The arguments that a table gives to an action.
+pub(super) struct Bound {
+    table: TableId,
+    /// The statements that evaluate the arguments and set the parameters.
+    pub before: Vec<Stmt>,
+    /// The statements that copy back.
+    pub after: Vec<Stmt>,
+}
+
+impl Lowerer<'_> {
+    /// Lowers the arguments that a table gives to its actions.
+    pub(super) fn bind_actions(
+        &mut self,
+        table: TableId,
+        def: &hir::Table,
+        actions: &[ir::TableAction],
+    ) {
+        for (action, lowered) in def.actions.iter().zip(actions) {
+            if action.bound.is_empty() {
+                continue;
+            }
+            let declaration = &self.module.actions[action.action.index()];
+            // The parameters belong to the instance, those of a top-level action to none.
+            let owner = self.current.filter(|_| !declaration.global);
+            let params = &declaration.params[..action.bound.len()];
+            for param in params {
+                let place = self.owned_storage(owner, *param);
+                self.storage.insert((self.current, *param), place);
+            }
+            let in_action = std::mem::replace(&mut self.in_action, true);
+            let mut copies = Vec::new();
+            let before = self.capture(|l| copies = l.bind(params, &action.bound, true, true));
+            let after = self.capture(|l| l.copy_back(&copies));
+            self.in_action = in_action;
+            let bound = Bound {
+                table,
+                before,
+                after,
+            };
+            self.bound.entry(lowered.action).or_default().push(bound);
+        }
+    }
+
+    fn owned_storage(&mut self, owner: Option<ObjectId>, var: VarId) -> Place {
+        let caller = std::mem::replace(&mut self.current, owner);
+        let place = self.storage_of(var);
+        self.current = caller;
+        place
+    }
+
+    /// Puts the arguments of tables into their actions, once all tables are known.
+    pub(super) fn install_bound(&mut self) {
+        for (action, mut bound) in std::mem::take(&mut self.bound) {
+            let Some(last) = bound.pop() else { continue };
+            let body = std::mem::take(&mut self.program.actions[action.index()].body);
+            let same = |other: &Bound| {
+                without_places(&other.before) == without_places(&last.before)
+                    && without_places(&other.after) == without_places(&last.after)
+            };
+            let body = match bound.iter().all(same) {
+                true => [last.before, body, last.after].concat(),
+                false => {
+                    let name = format!("{}.$table", self.program.actions[action.index()].name);
+                    let told = self.new_slot(&name, 32);
+                    bound.push(last);
+                    self.tell(told, &bound);
+                    let before = chosen(told, &bound, |b| &b.before);
+                    let after = chosen(told, &bound, |b| &b.after);
+                    [before, body, after].concat()
+                }
+            };
+            self.program.actions[action.index()].body = body;
+        }
+    }
+
+    /// Sets a slot before each table is applied that gives arguments to the slot's action.
+    fn tell(&mut self, told: SlotId, bound: &[Bound]) {
+        for block in Block::CONTROLS {
+            let control = self.program.control_mut(block);
+            let body = std::mem::take(control);
+            *control = rewritten(body, &mut |stmt, out| {
+                let number = match &stmt.kind {
+                    StmtKind::Apply { table, .. } => bound.iter().position(|b| b.table == *table),
+                    _ => None,
+                };
+                if let Some(number) = number {
+                    let value = build::constant(32, number as u64);
+                    let kind = StmtKind::Assign { dst: told, value };
+                    out.push(Stmt {
+                        kind,
+                        loc: stmt.loc,
+                    });
+                }
+                out.push(stmt);
+            });
+        }
+    }
+}
+
+/// The statements of the table whose number is in a slot.
+fn chosen(told: SlotId, bound: &[Bound], part: impl Fn(&Bound) -> &Vec<Stmt>) -> Vec<Stmt> {
+    let first = bound.iter().find_map(|b| part(b).first());
+    let Some(loc) = first.map(|stmt| stmt.loc) else {
+        return Vec::new();
+    };
+    let numbered = bound.iter().enumerate();
+    let cases = numbered.map(|(i, b)| (vec![ir::Bits::from_u64(32, i as u64)], part(b).clone()));
+    let kind = StmtKind::Switch {
+        value: Expr::Slot(told),
+        cases: cases.collect(),
+        default: Vec::new(),
+    };
+    vec![Stmt { kind, loc }]
+}
+
+/// The statements as if they all stood in one place of the source.
+fn without_places(stmts: &[Stmt]) -> Vec<Stmt> {
+    rewritten(stmts.to_vec(), &mut |mut stmt, out| {
+        stmt.loc = ir::Loc::default();
+        out.push(stmt);
+    })
+}
