@@ -410,7 +410,7 @@ fn options(defines: &[(&str, &str)]) -> Options {
         defines: (defines.iter())
             .map(|(name, value)| ((*name).to_string(), (*value).to_string()))
             .collect(),
-        ..Default::default()..Default::default()
+        ..Default::default()
     }
 }
 

@@ -15,7 +15,7 @@ pub fn options(defines: &[(&str, &str)]) -> Options {
     Options {
         include_dirs: vec![root().join("p4include")],
         defines: defines.iter().map(define).collect(),
-        ..Default::default()..Default::default()
+        ..Default::default()
     }
 }
 

@@ -149,7 +149,7 @@ fn options(include_dirs: Vec<PathBuf>, defines: BTreeMap<String, String>) -> com
     compile::Options {
         include_dirs,
         defines: defines.into_iter().collect(),
-        ..Default::default()..Default::default()
+        ..Default::default()
     }
 }
 
