@@ -241,7 +241,14 @@ impl<'a> Lexer<'a> {
                     return TokenKind::Str;
                 }
                 b'\n' if self.in_directive || self.pos < self.string_open_until => break,
-                b'\n' if is_directive(&bytes[i + 1..]) => break,
+                b'\n' if is_directive(&bytes[i + 1..]) => {
+                    if closes_string(&self.rest()[i..]) {
+                        let rest = self.rest();
+                        self.pos += rest.find('\n').unwrap_or(rest.len());
+                        return TokenKind::SplitStr;
+                    }
+                    break;
+                }
                 b'\\' => i += 2,
                 _ => i += 1,
             }
@@ -257,6 +264,16 @@ impl<'a> Lexer<'a> {
             .len();
         TokenKind::OpenStr
     }
+}
+
+/// Whether the next quote ends a string, rather than beginning one: something is behind it that follows a string.
+fn closes_string(text: &str) -> bool {
+    let mut quotes = text.match_indices('"');
+    let closing = quotes.find(|(i, _)| !text[..*i].ends_with('\\'));
+    closing.is_some_and(|(i, _)| {
+        let behind = text[i + 1..].trim_start();
+        behind.starts_with([')', ',', ';', ']', '}', '+', '@'])
+    })
 }
 
 /// Whether a line is a directive.

@@ -17,7 +17,9 @@ use crate::macros::{Macro, OpenUse};
 use crate::source::{FileId, SourceMap, Span};
 use crate::splice;
 use crate::token::{Interner, Token, TokenKind as T};
+use strings::SplitString;
 
+mod strings;
 #[cfg(test)]
 mod tests;
 
@@ -48,6 +50,8 @@ pub(crate) struct Preprocessor<'a> {
     pub(crate) in_lines: bool,
     /// Whether a condition is being expanded.
     pub(crate) in_condition: bool,
+    /// A string that a directive has interrupted.
+    split_string: Option<SplitString>,
     /// The place of the first token behind the directive being read, if there is one.
     next_start: Option<u32>,
     /// The value of the next `__COUNTER__`.
@@ -111,6 +115,7 @@ impl<'a> Preprocessor<'a> {
             open_use: None,
             in_lines: false,
             in_condition: false,
+            split_string: None,
             next_start: None,
             counter: 0,
             including: PathBuf::new(),
@@ -204,24 +209,34 @@ impl<'a> Preprocessor<'a> {
     fn lines(&mut self, tokens: &[Token], current: &mut Current) {
         let starts_directive = |t: &Token| t.kind == T::Hash && t.line_start;
         let mut rest = tokens;
+        let file_end = |t: &Token| self.sources.file(t.span.file).map_or(0, |f| f.text.len());
+        let file_end = tokens.last().map_or(0, file_end) as u32;
         while !rest.is_empty() && !self.stopped {
-            let len = if starts_directive(&rest[0]) {
+            let mut directive = None;
+            if starts_directive(&rest[0]) {
                 let len = 1 + rest[1..]
                     .iter()
                     .position(|t| t.line_start)
                     .unwrap_or(rest.len() - 1);
                 self.next_start = rest.get(len).map(|t| t.span.start);
                 self.directive(&rest[0], &rest[1..len], current);
-                len
-            } else {
-                let len = rest.iter().position(starts_directive).unwrap_or(rest.len());
-                if current.active() {
-                    self.text_lines(&rest[..len]);
+                directive = Some(rest[len - 1].span);
+                rest = &rest[len..];
+            }
+            let len = rest.iter().position(starts_directive).unwrap_or(rest.len());
+            let end = rest.get(len).map_or(file_end, |hash| hash.span.start);
+            if current.active() {
+                match directive.filter(|_| self.split_string.is_some()) {
+                    Some(last) => {
+                        let start = (self.end_of_line(last).end + 1).min(end);
+                        self.continue_string(start, end);
+                    }
+                    None => self.text_run(&rest[..len], end),
                 }
-                len
-            };
+            }
             rest = &rest[len..];
         }
+        self.end_string();
     }
 
     /// Expands and emits lines that are not directives.

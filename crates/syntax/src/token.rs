@@ -69,6 +69,8 @@ token_kinds! {
         Str: "a string",
         // A quote without its partner, to the end of the line.
         OpenStr: "an unterminated string",
+        // The first line of a string that a directive interrupts.
+        SplitStr: "a string",
         // A `/*` without its partner, to the end of the file.
         OpenComment: "an unterminated comment",
         // A character no P4 token starts with.

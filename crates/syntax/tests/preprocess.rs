@@ -651,3 +651,32 @@ fn strings_of_arguments() {
         "#]],
     );
 }
+
+#[test]
+fn directives_within_strings() {
+    check(
+        "#define X\nconst string A = f(\"one // \\\"1\\\"\n  #if defined(X)\ntwo \\\n2\n#elif 1\nthree\n#else\nfour\n  #endif\n\n#ifndef X\n#endif\nfive\" ++ \"\", 1); const int B = ;\n#if 0\n\"six\n#endif\nconst string C = \"seven\n#ifdef X\n\", D;\nconst string E = \"eight\n#endif\n;const int F = 1;",
+        expect![[r#"
+            (const string A (call f (++ "one // \\\"1\\\"\ntwo 2\n\nfive" "") 1))
+            (const string E "eight")
+            (const int F 1)
+            error[E0101]: this string has no closing `"`
+              --> input.p4:21:18
+               |
+            21 | const string E = "eight
+               |                  ^^^^^^
+
+            error[E0200]: expected an expression, found `;`
+              --> input.p4:14:32
+               |
+            14 | five" ++ "", 1); const int B = ;
+               |                                ^
+
+            error[E0200]: expected `;`, found `,`
+              --> input.p4:20:2
+               |
+            20 | ", D;
+               |  ^
+        "#]],
+    );
+}

@@ -1,0 +1,96 @@
+//! Strings of several lines with directives among them, as in `@note("a`, `#ifdef X`, `b`, `#endif`, `c")`.
+//!
+//! A string begins in lines that are kept, and goes on with each line that is kept, up to its quote. The reference compiler comes to
+//! the same, since its preprocessor sees lines and no strings of several lines.
+
+use super::Preprocessor;
+use crate::lexer::{self, Lexed};
+use crate::source::{FileId, Span};
+use crate::splice;
+use crate::token::{Token, TokenKind as T};
+
+/// A string that a directive has interrupted.
+pub(super) struct SplitString {
+    /// The token of its first line.
+    first: Token,
+    text: String,
+}
+
+impl Preprocessor<'_> {
+    /// Lines of text that end at the byte `end`, where a directive or the end of the file is.
+    pub(super) fn text_run(&mut self, tokens: &[Token], end: u32) {
+        let split = tokens.iter().position(|t| t.kind == T::SplitStr);
+        self.text_lines(&tokens[..split.unwrap_or(tokens.len())]);
+        if let Some(first) = split.map(|i| &tokens[i]) {
+            self.split_string = Some(SplitString {
+                first: first.clone(),
+                text: self.lines_between(first.span.file, first.span.start, end),
+            });
+        }
+    }
+
+    /// The text from `start` to the end of the last whole line before `end`, its lines joined.
+    fn lines_between(&self, file: FileId, start: u32, end: u32) -> String {
+        let text = self.sources.text(Span::new(file, start, end));
+        let trimmed = text.trim_end_matches([' ', '\t']);
+        let whole = if trimmed.ends_with('\n') {
+            trimmed
+        } else {
+            text
+        };
+        splice::joined(whole).into_owned()
+    }
+
+    /// Goes on with an interrupted string in the lines from `start` to `end`, and with what stands behind it.
+    pub(super) fn continue_string(&mut self, start: u32, end: u32) {
+        let Some(mut string) = self.split_string.take() else {
+            return;
+        };
+        let file = string.first.span.file;
+        let raw = self.sources.text(Span::new(file, start, end)).to_string();
+        let Some(quote) = closing_quote(&raw) else {
+            string.text += &self.lines_between(file, start, end);
+            self.split_string = Some(string);
+            return;
+        };
+        string.text += &splice::joined(&raw[..=quote]);
+        let behind = start + quote as u32 + 1;
+        let mut tokens = vec![Token {
+            kind: T::Str,
+            text: self.interner.intern(&string.text),
+            span: string.first.span.to(Span::new(file, behind, behind)),
+            ..string.first
+        }];
+        let Lexed { tokens: rest, .. } = lexer::lex(file, &raw[quote + 1..], &mut self.interner);
+        tokens.extend(rest.into_iter().enumerate().map(|(i, token)| {
+            let span = Span::new(file, token.span.start + behind, token.span.end + behind);
+            let blanks = &raw[quote + 1..(span.start - start) as usize];
+            Token {
+                span,
+                line_start: token.line_start && (i > 0 || blanks.contains('\n')),
+                ..token
+            }
+        }));
+        self.text_run(&tokens, end);
+    }
+
+    /// Reports a string that is still interrupted at the end of its file, and takes its first line for it.
+    pub(super) fn end_string(&mut self) {
+        if let Some(string) = self.split_string.take() {
+            self.text_lines(&[Token {
+                kind: T::OpenStr,
+                ..string.first
+            }]);
+        }
+    }
+}
+
+/// The place of the first quote without a backslash before it.
+fn closing_quote(text: &str) -> Option<usize> {
+    let mut escaped = false;
+    text.bytes().position(|b| {
+        let found = b == b'"' && !escaped;
+        escaped = b == b'\\' && !escaped;
+        found
+    })
+}
