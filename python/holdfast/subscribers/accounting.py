@@ -17,6 +17,12 @@ class Kind(IntEnum):
     START = 1
     STOP = 2
     INTERIM = 3
+    ON = 7
+    OFF = 8
+
+
+OF_THE_GATEWAY = frozenset((Kind.ON, Kind.OFF))
+"""Records that are of no session: the gateway has none from before, and ends with none. Servers end what they still have."""
 
 
 class Cause(IntEnum):
@@ -37,13 +43,13 @@ class Cause(IntEnum):
 class Record:
     """One accounting record. ``time_s`` is Unix time of the event; ``duration_s`` how long the session has lasted.
 
-    Identities are bytes, as on the wire.
+    Identities are bytes, as on the wire. ``session`` is None in records of the gateway itself.
     """
 
     kind: Kind
     accounting_id: str
     user: bytes
-    session: Session
+    session: Session | None
     time_s: int
     duration_s: int = 0
     usage: Usage = NO_USAGE

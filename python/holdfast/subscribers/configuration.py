@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from holdfast import yaml_model
 from holdfast.parameters import Checked
@@ -106,11 +106,17 @@ class DynamicAuthorization(Checked):
     require_message_authenticator: bool = True
 
 
+def _fits_an_attribute(value: str) -> str:
+    if len(value.encode()) > 253:
+        raise ValueError("it is longer than a RADIUS attribute (253 bytes)")
+    return value
+
+
 class Radius(Checked):
-    """RADIUS servers in the order of preference."""
+    """RADIUS servers in the order of preference. Without ``nas_identifier`` and ``nas_address``, it is known by its name."""
 
     servers: Annotated[tuple[RadiusServer, ...], Field(min_length=1)]
-    nas_identifier: str = ""
+    nas_identifier: Annotated[str, AfterValidator(_fits_an_attribute)] = ""
     nas_address: IPv4Address | None = None
     timeout_s: Duration = 2.0
     tries: Annotated[int, Field(gt=0, le=10)] = 3
@@ -164,6 +170,9 @@ class Configuration(Checked):
             raise ValueError("users and radius: one of them is expected")
         if self.radius is None and not self.users:
             raise ValueError("users or radius: somebody must know the subscribers")
+        if self.radius is not None and not self.radius.nas_identifier and self.radius.nas_address is None:
+            # Servers must know who asks (RFC 2865, section 4.1).
+            object.__setattr__(self, "radius", self.radius.model_copy(update={"nas_identifier": self.name}))
         return self
 
     @property

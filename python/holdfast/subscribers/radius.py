@@ -18,10 +18,10 @@ from pyrad import packet as pyrad
 from pyrad.dictionary import Dictionary
 
 from holdfast.subscribers import radius_attributes as avp
-from holdfast.subscribers.accounting import Kind, Record
+from holdfast.subscribers.accounting import OF_THE_GATEWAY, Kind, Record
 from holdfast.subscribers.authentication import Answer, Question, Verdict, unservable
 from holdfast.subscribers.configuration import Radius
-from holdfast.subscribers.plane import Clock, Line, Rates
+from holdfast.subscribers.plane import Clock, Line, Rates, Session
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +30,10 @@ _ASSIGNED_BY_NAS = b"\xff\xff\xff\xfe"
 _LONGEST, _LONGEST_PASSWORD = 253, 128
 """Bytes of an attribute's value (RFC 2865, section 5) and of a password (section 5.2)."""
 _LONGEST_OF_VENDOR = _LONGEST - 6
+_LONGEST_MESSAGE = 1000
+"""Bytes of text for a subscriber: they must fit into one packet of CHAP, which cannot be in parts."""
+_LONGEST_CLASSES = 2048
+"""Bytes of all Class attributes: accounting must repeat them within a packet of 4096 (RFC 2865, section 3)."""
 
 DICTIONARY = Dictionary()
 """Empty: attributes are octets here. With none at all, pyrad would not take vendors' attributes apart."""
@@ -145,6 +149,7 @@ class RadiusClient:
         self._probing: list[_Request | None] = [None] * servers
         self._accounted = 0
         self._accounting: set[int] = set()
+        self._alone: int | None = None
         self._retry: Callable[[], None] | None = None
         self._warned: set[str] = set()
         self._nas: list[Attribute] = []
@@ -224,6 +229,10 @@ class RadiusClient:
         self.queue.put(record)
         self._pump()
 
+    def account_gateway(self, kind: Kind) -> None:
+        """Tells servers that the gateway begins without sessions, or ends (RFC 2866, section 5.1: Accounting-On and -Off)."""
+        self.account(Record(kind, self._random(8).hex(), b"", None, int(self._wall())))
+
     def received(self, server: int, accounting: bool, channel: int, data: bytes) -> None:
         """A datagram from a server, on a channel."""
         if len(data) < 20:
@@ -283,16 +292,25 @@ class RadiusClient:
         ]
 
     def _pump(self) -> None:
-        """Sends accounting records while there is room in the window."""
-        while self._retry is None and len(self._accounting) < WINDOW:
+        """Sends accounting records while there is room in the window.
+
+        A record of the gateway is alone under way: an Accounting-On that comes late would end sessions that began after it.
+        """
+        while self._retry is None and self._alone is None and len(self._accounting) < WINDOW:
             found = self.queue.after(self._accounted, WINDOW - len(self._accounting))
             if not found:
                 return
             for number, record in found:
+                alone = record.kind in OF_THE_GATEWAY
+                if alone and self._accounting:
+                    return
                 self._accounted = number
                 if number not in self._accounting:
                     self._accounting.add(number)
+                    self._alone = number if alone else None
                     self._send_record(number, record)
+                if alone:
+                    break
 
     def _send_record(self, number: int, record: Record) -> None:
         def build(request: Any) -> None:
@@ -301,34 +319,46 @@ class RadiusClient:
         def answered(_: Any) -> None:
             self.events["accounted"] += 1
             self.queue.done(number)
-            self._accounting.discard(number)
+            self._over(number)
             self._pump()
 
         def failed() -> None:
             # The record waits for a better time: with all that follow it.
             self.events["unaccounted"] += 1
-            self._accounting.discard(number)
+            self._over(number)
             self._accounted = min(self._accounted, number - 1)
             if self._retry is None:
                 self._retry = self._clock.call_later(self._settings.dead_s, self._retry_accounting)
 
         self._send(_Request(True, build, answered, failed))
 
+    def _over(self, number: int) -> None:
+        """A record is not under way any more."""
+        self._accounting.discard(number)
+        if self._alone == number:
+            self._alone = None
+
     def _retry_accounting(self) -> None:
         self._retry = None
         self._pump()
 
     def _record(self, record: Record) -> list[Attribute]:
-        session, usage = record.session, record.usage
         values = (
             (avp.ACCT_STATUS_TYPE, record.kind),
             (avp.ACCT_DELAY_TIME, max(0, int(self._wall()) - record.time_s)),
             (avp.EVENT_TIMESTAMP, record.time_s),
-            (avp.ACCT_AUTHENTIC, _BY_RADIUS),
         )
         attributes = _identity(avp.USER_NAME, record.user)
         attributes += [(kind, int(value).to_bytes(4, "big")) for kind, value in values]
         attributes.append((avp.ACCT_SESSION_ID, record.accounting_id.encode()))
+        if record.session is None:
+            return attributes + self._nas
+        return attributes + self._record_of(record, record.session)
+
+    def _record_of(self, record: Record, session: Session) -> list[Attribute]:
+        """The attributes of a session's record."""
+        usage = record.usage
+        attributes: list[Attribute] = [(avp.ACCT_AUTHENTIC, _BY_RADIUS.to_bytes(4, "big"))]
         attributes += self._port(session.session_id, session.line, session.mac, record.called)
         attributes += _identity(avp.AGENT_CIRCUIT_ID, record.circuit_id)
         attributes += _identity(avp.AGENT_REMOTE_ID, record.remote_id)
@@ -449,12 +479,14 @@ def verdict(reply: Any) -> Verdict:
     A challenge cannot be passed on in PAP or CHAP, so it is a refusal (RFC 2865, section 4.4), and so is an Access-Accept with an
     attribute that asks for what is not given here (section 1.1) or has a wrong length (section 5).
     """
-    message = b" ".join(reply.get(avp.REPLY_MESSAGE, [])).decode(errors="replace")
+    message = b" ".join(reply.get(avp.REPLY_MESSAGE, []))[:_LONGEST_MESSAGE].decode(errors="replace")
     if reply.code == pyrad.AccessChallenge:
         return Verdict(False, message or "the server asks for more than a password")
     if reply.code != pyrad.AccessAccept:
         return Verdict(False, message)
     why = avp.hindrance(reply)
+    if why is None and sum(2 + len(each) for each in reply.get(avp.CLASS, ())) > _LONGEST_CLASSES:
+        why = f"Class: accounting cannot repeat more than {_LONGEST_CLASSES} bytes"
     if why is not None:
         return Verdict(False, f"not served here: {why}")
     address = _first(reply, avp.FRAMED_IP_ADDRESS)

@@ -1,4 +1,4 @@
-"""What becomes of each attribute of an Access-Accept: it is done, or the login is refused, or a standard lets us pass over it.
+"""The use of each attribute of an Access-Accept: it is done, or the login is refused, or a standard lets us pass over it.
 
 A NAS must treat an Access-Accept that authorizes a service which it does not give as an Access-Reject (RFC 2865, sections 1.1 and
 5.6). So an attribute is never passed over for want of a program: :data:`ATTRIBUTES` says of each one what is done, and why.

@@ -19,6 +19,7 @@ from typing import Any, cast
 
 from holdfast.errors import HoldfastError, LiveError
 from holdfast.subscribers import metrics
+from holdfast.subscribers.accounting import Kind
 from holdfast.subscribers.configuration import Configuration, RadiusServer
 from holdfast.subscribers.dynamic_authorization import DynamicAuthorization
 from holdfast.subscribers.gateway import Gateway, Nobody, Reconciled
@@ -46,6 +47,9 @@ _BURST = 64
 _LINE = 1 << 16
 
 _COMMIT_S = 0.02
+
+_FAREWELL_S = 3.0
+"""The time that a gateway without sessions waits at its end for the acknowledgment of what it has accounted."""
 
 _ANSWER_S = 120.0
 """The time that an operator's request may take: a plane with many sessions is handed over, and packets may be on their way long."""
@@ -246,6 +250,8 @@ class Service:
         except OSError as error:
             raise LiveError(f"cannot listen: {error}") from None
         self.reconciled = self.gateway.reconcile()
+        if self.radius is not None and not self.gateway.sessions:
+            self.radius.account_gateway(Kind.ON)
         self.gateway.start()
         return self
 
@@ -266,12 +272,23 @@ class Service:
 
     async def __aexit__(self, *_: object) -> None:
         self.gateway.stop()
+        remain = self.store is not None and any(each.counted for each in self.gateway.sessions.values())
+        if self.radius is not None and not remain:
+            await self._say_the_end(self.radius)
         for each in self._closers:
             each()
         if self._sockets is not None:
             self._sockets.close()
         if self.store is not None:
             self.store.close()
+
+    async def _say_the_end(self, radius: RadiusClient) -> None:
+        """Tells servers that no session is taken up again, and waits for them a moment. What then remains is in the state file."""
+        radius.account_gateway(Kind.OFF)
+        loop = asyncio.get_running_loop()
+        end_s = loop.time() + _FAREWELL_S
+        while len(radius.queue) and loop.time() < end_s:
+            await asyncio.sleep(0.01)
 
     async def _operator(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

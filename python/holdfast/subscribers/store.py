@@ -177,7 +177,7 @@ def _dump(value: Stored | Record) -> str:
         if isinstance(value.bound, Binding):
             fields["bound"] = {"client": value.bound.client.hex(), "iaid": value.bound.iaid.hex()}
     else:
-        fields["session"] = _plain(value.session)
+        fields["session"] = None if value.session is None else _plain(value.session)
         fields["usage"] = vars(value.usage)
         fields["classes"] = [each.hex() for each in value.classes]
     return _encode(fields)
@@ -254,7 +254,7 @@ def _record(values: dict[str, Any]) -> Record:
             **values,
             **_identities(values),
             "kind": Kind(values["kind"]),
-            "session": _session(values["session"]),
+            "session": None if values["session"] is None else _session(values["session"]),
             "usage": Usage(**values["usage"]),
             "cause": None if values["cause"] is None else Cause(values["cause"]),
             "classes": tuple(bytes.fromhex(each) for each in values["classes"]),

@@ -8,6 +8,7 @@ import pytest
 
 from holdfast.errors import ScenarioError
 from holdfast.subscribers.configuration import read
+from holdfast.subscribers.tests.worlds import configuration
 
 GOOD = """\
 name: ac-1
@@ -62,3 +63,21 @@ def test_a_mistake_has_its_line(tmp_path: Path, old: str, new: str, line: int, w
         read(path)
     assert str(caught.value).startswith(f"{path}:{line}:"), caught.value
     assert words in str(caught.value)
+
+
+def test_radius_servers_know_who_asks() -> None:
+    """RFC 2865, section 4.1: an Access-Request names its NAS."""
+    servers = [{"host": "127.0.0.1", "secret": "12345678"}]
+    known = [
+        configuration(users={}, radius={"servers": servers, **each}).radius
+        for each in ({}, {"nas_identifier": "n"}, {"nas_address": "192.0.2.1"})
+    ]
+    assert [each.nas_identifier for each in known if each is not None] == ["ac-1", "n", ""]
+    with pytest.raises(ValueError, match="longer than a RADIUS attribute"):
+        configuration(users={}, radius={"servers": servers, "nas_identifier": "ü" * 127})
+
+
+@pytest.mark.parametrize("prefix", ["2001:db8:77::/56", "2001:db8:77::/65", "fe80::/64"])
+def test_a_users_prefix_must_be_servable(prefix: str) -> None:
+    with pytest.raises(ValueError, match="prefix"):
+        configuration(users={"alice": {"password": "secret", "ipv6_prefix": prefix}})

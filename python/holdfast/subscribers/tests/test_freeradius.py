@@ -136,8 +136,8 @@ def test_accept_with_attributes_accounting_and_reject(server: freeradius.FreeRad
             await until(lambda: any(each["Acct-Status-Type"] == "Interim-Update" for each in server.accounted()))
             alice.hang_up()
             await until(lambda: server.accounted()[-1]["Acct-Status-Type"] == "Stop")
-        start, stop = server.accounted()[0], server.accounted()[-1]
-        assert start["Acct-Status-Type"] == "Start"
+        on, start, *_, stop, off = server.accounted()
+        assert [each["Acct-Status-Type"] for each in (on, start, off)] == ["Accounting-On", "Start", "Accounting-Off"]
         for each in (start, stop):
             assert each["User-Name"] == "alice"
             assert each["Framed-IP-Address"] == "100.64.7.7"
@@ -145,8 +145,45 @@ def test_accept_with_attributes_accounting_and_reject(server: freeradius.FreeRad
             assert each["Class"] == "0x676f6c64"
             assert each["Acct-Session-Id"] == start["Acct-Session-Id"]
             assert each["NAS-Identifier"] == "bng-1"
+            assert each["Called-Station-Id"] == "02-00-00-00-00-0A"
         assert (stop["Acct-Input-Octets"], stop["Acct-Input-Gigawords"], stop["Acct-Output-Octets"]) == ("9", "2", "10")
         assert stop["Acct-Terminate-Cause"] == "User-Request"
+
+    asyncio.run(scenario())
+
+
+def test_servers_hear_when_a_gateway_begins_and_ends_without_sessions(
+    server: freeradius.FreeRadius, tmp_path: Path
+) -> None:
+    """Accounting-On and -Off end all sessions at a server, so a gateway that takes its sessions up again says neither."""
+
+    def heard() -> list[str]:
+        return [each["Acct-Status-Type"].removeprefix("Accounting-") for each in server.accounted()]
+
+    async def scenario() -> None:
+        plane = Plane()
+        for state in (None, str(tmp_path / "state.db")):
+            values = settings(server, tmp_path).model_copy(update={"state": state and Path(state)})
+            async with Service(values, plane) as service:
+                bob = plane.subscriber(1, "bob", "hidden")
+                bob.dial()
+                await until(lambda: bob.state == "up" and service.radius is not None and not len(service.radius.queue))  # noqa: B023
+            plane.hosts.clear()
+            if state is None:
+                assert heard() == ["On", "Start", "Off"]
+                plane.table.clear()
+        assert heard() == ["On", "Start", "Off", "On", "Start"]
+        async with Service(values, plane) as service:
+            assert service.reconciled.kept == 1
+            service.gateway.kick(list(service.gateway.sessions))
+            await until(
+                lambda: heard()[5:] == ["Stop"] and service.radius is not None and not len(service.radius.queue)
+            )
+            server.kill()
+        assert heard() == ["On", "Start", "Off", "On", "Start", "Stop"]
+        server.start()
+        async with Service(values, plane) as service:  # the end was written down, and is told now
+            await until(lambda: heard()[6:] == ["Off", "On"])
 
     asyncio.run(scenario())
 

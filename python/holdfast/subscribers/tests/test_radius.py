@@ -488,3 +488,69 @@ def test_a_repeated_request_gets_the_same_answer_and_is_not_done_twice() -> None
     assert first is not None
     assert online.server.received(source, 1, request, 0) == first
     assert online.server.events["disconnect-nak"] == 0
+
+
+# Accounting-On and Accounting-Off.
+
+
+def kinds(packets: list[bytes]) -> list[int]:
+    return [int.from_bytes(dict(decode(each))[40], "big") for each in packets]
+
+
+def test_the_gateways_own_records_are_signed_and_of_no_session() -> None:
+    world = World()
+    world.client.account_gateway(Kind.ON)
+    world.clock.run(1)
+    (packet,) = world.servers[0].seen
+    assert packet[4:20] == hashlib.md5(packet[:4] + bytes(16) + packet[20:] + SECRET.encode()).digest()
+    attributes = decode(packet)
+    assert {kind for kind, _ in attributes} == {4, 32, 40, 41, 44, 55}
+    assert dict(attributes)[40] == struct.pack("!I", 7)
+    assert dict(attributes)[44]
+    assert len(world.client.queue) == 0
+
+
+@pytest.mark.parametrize("disk", [False, True])
+def test_an_accounting_on_overtakes_nothing_and_nothing_overtakes_it(disk: bool, tmp_path: Path) -> None:
+    """Servers end all sessions of a gateway when they hear it: a repeated one must not come after a start."""
+    world = World(queue=SqliteStore(tmp_path / "state.db") if disk else None, timeout_s=1, tries=2, dead_s=5)
+    server = world.servers[0]
+    acknowledged: list[int] = []
+
+    def lose(request: bytes) -> bytes | None:
+        if len(server.seen) % 3:
+            return None
+        acknowledged.extend(kinds([request]))
+        return signed(request, 5, [])
+
+    server.reply = lose
+    for kind in (Kind.STOP, Kind.STOP):
+        world.client.account(world.record(kind))
+    world.client.account_gateway(Kind.ON)
+    for kind in (Kind.START, Kind.INTERIM, Kind.START, Kind.STOP):
+        world.client.account(world.record(kind))
+    world.client.account_gateway(Kind.OFF)
+    world.client.account_gateway(Kind.ON)
+    world.clock.run(300)
+    assert len(world.client.queue) == 0
+    assert acknowledged[:3] == [2, 2, 7]
+    assert sorted(acknowledged[3:7]) == [1, 1, 2, 3]
+    assert acknowledged[7:] == [8, 7]
+    sent = kinds(server.seen)
+    first, last = sent.index(7), len(sent) - 1 - sent[::-1].index(7)
+    assert set(sent[:first]) == {2}
+    off = sent.index(8)
+    assert set(sent[off:last]) <= {7, 8}
+
+
+def test_an_answer_too_long_to_be_passed_on_is_cut_or_refused() -> None:
+    world = World()
+    world.servers[0].reply = lambda request: signed(request, 2, [(18, b"x" * 253)] * 12)
+    world.ask()
+    world.clock.run(1)
+    assert len(world.verdicts[0].message) == 1000  # text: a packet of CHAP is not sent in parts
+    world.servers[0].reply = lambda request: signed(request, 2, [(25, bytes((each,)) * 253) for each in range(12)])
+    world.ask()
+    world.clock.run(1)
+    assert [each.accepted for each in world.verdicts] == [True, False]  # and Class is no text
+    assert "Class" in world.verdicts[1].message

@@ -1,4 +1,4 @@
-"""Whatever an Access-Accept says is done, or the login is refused: no attribute is ignored but by the word of a standard.
+"""An Access-Accept is done as a whole, or the login is refused: no attribute is ignored but by the word of a standard.
 
 Packets are written by hand; what is done is seen at the user plane, at the subscriber, and in accounting.
 """
