@@ -23,6 +23,7 @@ from holdfast.subscribers.plane import Clock, Line, Rates, Session, Usage, UserP
 from holdfast.subscribers.ppp import Protocol as PppProtocol
 from holdfast.subscribers.ppp import Restart
 from holdfast.subscribers.session import Grant, Phase, PppSession, Rules
+from holdfast.subscribers.upkeep import Upkeep
 
 _METHODS = {"chap": Authentication.CHAP, "pap": Authentication.PAP}
 
@@ -143,21 +144,19 @@ class Gateway:
         self._installed: dict[int, Session | None] = {}
         self._held: dict[int, list[tuple[Line, bytes]]] = {}
         self._flushing: Callable[[], None] | None = None
-        self._slice = 0
-        self._usages: dict[int, Usage] = {}
-        self._sweeping: Callable[[], None] | None = None
+        self.upkeep = Upkeep(
+            configuration, self.sessions, plane, clock, self.events, lambda each: self._record(Kind.INTERIM, each)
+        )
         plane.receive(self.receive)
 
     def start(self) -> None:
         """Begins to look after sessions: echoes, timeouts, interim accounting, router advertisements."""
-        self._sweeping = self.clock.call_later(self._slice_s, self._sweep)
+        self.upkeep.start()
 
     def stop(self) -> None:
         """Stops timers; waiting changes are written. Sessions stay established in the user plane and in the store."""
         self.flush()
-        if self._sweeping is not None:
-            self._sweeping()
-            self._sweeping = None
+        self.upkeep.stop()
 
     def reconcile(self) -> Reconciled:
         """Takes up the sessions of an earlier process.
@@ -441,8 +440,6 @@ class Gateway:
             return
         for number in gone:
             del self._installed[number]
-        for number in ending:
-            self._usages.pop(number, None)  # the next session with this number begins anew
         self._installed.update(changes)
         now = self._wall()
         self._store.save([self._stored(each, now) for each in installing.values() if each.established], list(ending))
@@ -451,15 +448,18 @@ class Gateway:
             if each.grant is not None:
                 self._give_back(each.grant.session)
             if each.counted:
-                self._record(Kind.STOP, each, usages.get(key, each.last_usage), now)
+                each.last_usage = usages.get(key, each.last_usage)
+                self._record(Kind.STOP, each)
         for each in installing.values():
             if each.established and not each.counted:
                 each.counted = True
                 each.started_s = now
-                each.idle_since_s = each.interim_at_s = self.clock.now()
+                each.began_s = each.idle_since_s = each.interim_at_s = self.clock.now()
                 self.setups -= 1
                 self.events["established"] += 1
-                self._record(Kind.START, each, Usage(), now)
+                self._record(Kind.START, each)
+            if each.counted and each.phase is Phase.NETWORK:
+                self.upkeep.watch(each)
         for frames in held.values():
             for line, frame in frames:
                 self._send(line, frame)
@@ -569,7 +569,9 @@ class Gateway:
         if whole.delegated is not None and self._delegations is not None:
             self._delegations.reserve(whole.delegated)
         session.counted = True
-        session.idle_since_s = session.interim_at_s = self.clock.now()
+        now = self.clock.now()
+        session.began_s = now - max(0.0, self._wall() - stored.started_s)
+        session.idle_since_s = session.interim_at_s = now
         session.restore(
             stored.grant,
             whole.magic,
@@ -579,54 +581,11 @@ class Gateway:
             stored.released,
             stored.started_s,
         )
+        self.upkeep.watch(session)
         self.events["restored"] += 1
         return session
 
-    @property
-    def _slice_s(self) -> float:
-        return self.configuration.echo_interval_s / _SLICES
-
-    def _sweep(self) -> None:
-        """Looks after a part of the sessions; all have been looked after once in an echo interval."""
-        self._sweeping = self.clock.call_later(self._slice_s, self._sweep)
-        self._slice = (self._slice + 1) % _SLICES
-        if self._slice == 0:  # usage is read at once for all: that is far cheaper than slice by slice
-            try:
-                self._usages = self._plane.usage([each.id for each in self.sessions.values() if each.counted])
-            except HoldfastError:
-                self.events["plane-failures"] += 1
-        due = [each for each in self.sessions.values() if each.id % _SLICES == self._slice and each.counted]
-        now, wall = self.clock.now(), self._wall()
-        for each in due:
-            if each.phase is Phase.NETWORK:
-                self._look_after(each, self._usages.get(each.id, each.last_usage), now, wall)
-
-    def _look_after(self, session: PppSession, usage: Usage, now: float, wall: float) -> None:
-        grant = session.grant
-        assert grant is not None
-        if usage.packets_up != session.last_usage.packets_up or session.heard:
-            session.echoes = 0
-        if usage.packets_up != session.last_usage.packets_up or usage.packets_down != session.last_usage.packets_down:
-            session.idle_since_s = now
-        quiet = usage.packets_up == session.last_usage.packets_up and not session.heard
-        session.last_usage, session.heard = usage, False
-        if grant.session_timeout_s and wall - session.started_s >= grant.session_timeout_s:
-            session.terminate(Cause.SESSION_TIMEOUT)
-        elif grant.idle_timeout_s and now - session.idle_since_s >= grant.idle_timeout_s:
-            session.terminate(Cause.IDLE_TIMEOUT)
-        elif quiet and session.echoes >= self.configuration.echo_failures:
-            session.vanish(Cause.LOST_CARRIER)
-        else:
-            if quiet:
-                session.echoes += 1
-                session.lcp.send_echo_request()
-            if grant.interim_s and now - session.interim_at_s >= grant.interim_s:
-                session.interim_at_s = now
-                self._record(Kind.INTERIM, session, usage, wall)
-            if now - session.advertised_s >= self.configuration.advertisement_interval_s:
-                session.advertise()
-
-    def _record(self, kind: Kind, session: PppSession, usage: Usage, now: float) -> None:
+    def _record(self, kind: Kind, session: PppSession) -> None:
         grant = session.grant
         assert grant is not None
         self._accountant.account(
@@ -635,9 +594,9 @@ class Gateway:
                 session.accounting_id,
                 grant.user,
                 grant.session,
-                int(now),
-                max(0, int(now - session.started_s)),
-                usage,
+                int(self._wall()),
+                int(self.clock.now() - session.began_s + 0.001),  # timers are exact, and their sums are not
+                session.last_usage,
                 session.cause if kind is Kind.STOP else None,
                 grant.classes,
                 session.request.circuit_id,
@@ -646,9 +605,6 @@ class Gateway:
                 grant.chargeable,
             )
         )
-
-
-_SLICES = 30
 
 
 def _taken(pool: pools.Pool[IPv6Network] | None, fixed: IPv6Network | None) -> tuple[IPv6Network | None, bool]:

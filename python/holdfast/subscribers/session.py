@@ -5,6 +5,7 @@ It decides what the session may do and when it is over. Its owner, the gateway, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -119,7 +120,9 @@ class PppSession:
         self.heard = True
         self.echoes = 0
         self.last_usage = Usage()
-        self.idle_since_s = self.interim_at_s = self.advertised_s = 0.0
+        self.seen_up = 0
+        self.began_s = self.idle_since_s = self.interim_at_s = self.advertised_s = 0.0
+        self.due_s = math.inf
         self._owner = owner
         self._mru = mru
         self._deadline: Callable[[], None] | None = None

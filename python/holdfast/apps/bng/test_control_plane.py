@@ -69,7 +69,7 @@ class World(Bench):
 
     def kill(self) -> None:
         """The control plane is gone at once; timers that it leaves in the clock do nothing any more."""
-        self.gateway._sweeping and self.gateway._sweeping()
+        self.gateway.upkeep.stop()
         self.gateway._plane = None  # type: ignore[assignment]
         self.plane.receive(lambda line, frame: None)
         if self.store is not None:

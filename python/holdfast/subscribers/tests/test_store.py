@@ -51,7 +51,7 @@ class World:
         self.plane.table, self.plane.traffic, self.plane.hosts = dict(old.table), dict(old.traffic), old.hosts
         old.hosts = {}
         self.store.close()
-        self.gateway._sweeping and self.gateway._sweeping()
+        self.gateway.upkeep.stop()
 
     def subscriber(self, number: int, **account: object) -> Subscriber:
         line, mac = Line(1, 100, number), bytes.fromhex("0200000001") + bytes((number,))
