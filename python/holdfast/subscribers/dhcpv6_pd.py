@@ -270,26 +270,27 @@ def _assign(asked: _Asked, lease: Lease, bound: Bound) -> tuple[bytes, Bound | N
 def _extend(asked: _Asked, lease: Lease, bound: Bound) -> tuple[bytes | None, Bound | None]:
     """Answers Renew and Rebind (sections 18.3.4, 18.3.5). No binding is made: for that a client has Request.
 
-    What an IA names beside its own prefix comes back with lifetimes of 0: it must not be used any more. For an IA without a
-    binding, that is said in answer to a Rebind only, as the sections have it.
+    What an IA names and is not of this link comes back with lifetimes of 0, so that it is not used any more: a session that is
+    new has another prefix than the one before. An IA without a binding has NoBinding, too, upon which its client asks anew.
+    (Section 18.3.4 has NoBinding alone in answer to a Renew. The client would then keep the dead prefix for its lifetime.)
     """
     holder = _holder(asked, lease, bound)
     body = b""
     for each in asked.associations:
         if each is holder:
-            old = [_ended(each, other) for other in each.leases if other != lease.prefix]
-            body += _association(each, _prefix(lease) + b"".join(old), _times(lease))
+            body += _association(each, _prefix(lease) + _strange(each, lease), _times(lease))
         else:
-            wrong = [] if asked.kind is Message.RENEW else [_ended(each, other) for other in _strange(each, lease)]
-            body += _association(each, b"".join(wrong) or status(Status.NO_BINDING))
+            body += _association(each, _strange(each, lease) + status(Status.NO_BINDING))
     return body or None, None if holder is None else Binding(asked.client or b"", holder.iaid)
 
 
-def _strange(association: _Association, lease: Lease) -> list[IPv6Network]:
-    """Addresses and prefixes that are not appropriate for the link, as far as we know."""
-    if association.kind == Option.IA_PD:
-        return [each for each in association.leases if each != lease.prefix]
-    return [each for each in association.leases if lease.link is not None and not each.subnet_of(lease.link)]
+def _strange(association: _Association, lease: Lease) -> bytes:
+    """Addresses and prefixes that are not appropriate for the link, as far as we know, with lifetimes of 0."""
+    if association.kind == Option.IA_PD:  # a prefix of zeros is a hint of its length alone (section 21.22)
+        strange = [each for each in association.leases if each != lease.prefix and int(each.network_address)]
+    else:
+        strange = [each for each in association.leases if lease.link is not None and not each.subnet_of(lease.link)]
+    return b"".join(_ended(association, each) for each in strange)
 
 
 def _give_up(asked: _Asked, lease: Lease, bound: Bound) -> tuple[bytes, Bound | None]:

@@ -108,6 +108,9 @@ _NO_LOCATION = "locations are not told (RFC 5580)"
 _NO_MOBILITY = "there is no Mobile IPv6 (RFC 5447, RFC 6572)"
 _NO_MANAGEMENT = "there is no management by subscribers (RFC 5607)"
 _NO_RADIO = "there is no radio network (RFC 5904, RFC 7268)"
+_NOT_EXTENDED = (
+    "no packet in fragments, no port of a NAT and no assertion of SAML is known (RFC 6929, 7499, 7833, 8045)"
+)
 _NO_GSS = "there is no GSS (RFC 7055)"
 
 ATTRIBUTES: Mapping[Key, Rule] = {
@@ -149,7 +152,8 @@ ATTRIBUTES: Mapping[Key, Rule] = {
         Acct_Output_Octets=43, Acct_Session_Id=44, Acct_Authentic=45, Acct_Session_Time=46, Acct_Input_Packets=47,
         Acct_Output_Packets=48, Acct_Terminate_Cause=49, Acct_Multi_Session_Id=50, Acct_Link_Count=51,
         Acct_Input_Gigawords=52, Acct_Output_Gigawords=53, Event_Timestamp=55, CHAP_Challenge=60, NAS_Port_Type=61,
-        Password_Retry=75, Prompt=76, Connect_Info=77, NAS_Port_Id=87, NAS_IPv6_Address=95, Error_Cause=101,
+        Password_Retry=75, Prompt=76, Connect_Info=77, NAS_Port_Id=87, Originating_Line_Info=94,
+        NAS_IPv6_Address=95, Error_Cause=101,
     ),
     **_refused("is not to be sent to a NAS (RFC 2869, section 5.12)", Configuration_Token=78),
     **_refused(
@@ -187,6 +191,7 @@ ATTRIBUTES: Mapping[Key, Rule] = {
         Management_Privilege_Level=136,
     ),
     **{kind: Rule(f"Radio attribute {kind}", Use.REFUSED, _NO_RADIO) for kind in (*range(137, 144), 174, *range(177, 192))},
+    **{kind: Rule(f"Extended attribute {kind}", Use.REFUSED, _NOT_EXTENDED) for kind in range(241, 247)},
     **{kind: Rule(f"GSS attribute {kind}", Use.REFUSED, _NO_GSS) for kind in range(164, 168)},
     **_vendors(
         311, "packets are not encrypted and not compressed (RFC 2548, section 2.4)", MS_MPPE_Encryption_Policy=7,

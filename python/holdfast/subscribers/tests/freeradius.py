@@ -71,9 +71,7 @@ server default {{
         port = {accounting}
     }}
     authorize {{
-        update reply {{
-            Message-Authenticator := 0x00
-        }}
+        {signs}
         chap
         files
         pap
@@ -106,10 +104,30 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-class FreeRadius:
-    """A server. ``users`` is the text of its users file."""
+_SIGNS = "update reply { Message-Authenticator := 0x00 }"
 
-    def __init__(self, directory: Path, users: str) -> None:
+_DICTIONARIES = Path("/usr/share/freeradius")
+_VALUES = {
+    "string": '"text"', "integer": "1", "ipaddr": "192.0.2.1", "octets": "0x0102", "ipv6addr": "2001:db8::1",
+    "ipv6prefix": "2001:db8:1234:5600::/64", "ifid": "0:0:0:1", "date": "1",
+}  # fmt: skip
+
+
+def attributes(*rfcs: int) -> dict[str, tuple[int, str]]:
+    """The attributes that FreeRADIUS knows from RFCs, with their numbers, and a value of the type of each."""
+    found = {}
+    for rfc in rfcs:
+        for line in (_DICTIONARIES / f"dictionary.rfc{rfc}").read_text().splitlines():
+            words = line.split()
+            if len(words) >= 4 and words[0] == "ATTRIBUTE" and words[2].isdigit() and words[3] in _VALUES:
+                found[words[1]] = int(words[2]), _VALUES[words[3]]
+    return found
+
+
+class FreeRadius:
+    """A server. ``users`` is the text of its users file; ``signs``: with Message-Authenticator in its answers."""
+
+    def __init__(self, directory: Path, users: str, signs: bool = True) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
         self.authentication_port, self.accounting_port = free_port(), free_port()
@@ -121,6 +139,7 @@ class FreeRadius:
                 secret=SECRET,
                 authentication=self.authentication_port,
                 accounting=self.accounting_port,
+                signs=_SIGNS if signs else "",
             )
         )
         self._process: subprocess.Popen[bytes] | None = None

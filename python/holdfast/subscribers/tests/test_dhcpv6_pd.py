@@ -86,15 +86,31 @@ def test_a_prefix_is_given_and_extended(
             f"0019 0046 00000001 00000708 00000b40 {PREFIX} {OLD_ENDED}",
             HERS,
         ),
-        (f"05 abcdef {CLIENT} {SERVER} {NAMED_OLD}", False, nothing(1, 3), None),
-        # Section 18.3.5: a Rebind is also told what is not appropriate for the link.
+        (
+            f"05 abcdef {CLIENT} {SERVER} {NAMED_OLD}",
+            False,
+            f"0019 002f 00000001 00000000 00000000 {OLD_ENDED} 000d 0002 0003",
+            None,
+        ),
+        (
+            f"05 abcdef {CLIENT} {SERVER} 0019 0029 00000001 00000000 00000000 001a 0019 00000000 00000000 38 {'00' * 16}",
+            HERS,
+            GIVEN,
+            HERS,
+        ),
+        # Section 18.3.5.
         (f"06 abcdef {CLIENT} {IA}", False, nothing(1, 3), None),
         (f"06 abcdef {CLIENT} {NAMED}", False, nothing(1, 3), None),
-        (f"06 abcdef {CLIENT} {NAMED_OLD}", False, f"0019 0029 00000001 00000000 00000000 {OLD_ENDED}", None),
+        (
+            f"06 abcdef {CLIENT} {NAMED_OLD}",
+            False,
+            f"0019 002f 00000001 00000000 00000000 {OLD_ENDED} 000d 0002 0003",
+            None,
+        ),
         (
             f"06 abcdef {CLIENT} {ADDRESS} 20010db8000200000000000000000001 00000e10 00001c20",
             False,
-            f"{ADDRESS} 20010db8000200000000000000000001 00000000 00000000",
+            "0003 002e 00000001 00000000 00000000 0005 0018 20010db8000200000000000000000001 00000000 00000000 000d 0002 0003",
             None,
         ),
         # Section 18.3.7: only what an IA has is released, and only if it is named.
@@ -281,10 +297,8 @@ class Model:
                 wrong = [each for each in ia.leases if each != prefix and each != ADDRESSES[0]]
                 if has:
                     said.ias.append((PD, ia.iaid, [(prefix, True), *((each, False) for each in wrong)], None))
-                elif kind == 6 and wrong:
-                    said.ias.append((ia.kind, ia.iaid, [(each, False) for each in wrong], None))
                 else:
-                    said.ias.append((ia.kind, ia.iaid, [], 3))
+                    said.ias.append((ia.kind, ia.iaid, [(each, False) for each in wrong], 3))
             else:
                 said.status = 0
                 if not has:

@@ -7,7 +7,7 @@ import os
 import urllib.request
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
-from ipaddress import IPv4Address, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Any
 
@@ -217,6 +217,91 @@ def test_radclient_changes_a_rate_and_ends_a_session(server: freeradius.FreeRadi
             await until(lambda: alice.state == "failed" and not plane.table)
 
     asyncio.run(scenario())
+
+
+DONE = {1, 7, 8, 12, 18, 24, 25, 27, 28, 29, 80, 85, 88, 89, 97, 123, 169}
+"""Attributes that FreeRADIUS may give with the values of :func:`freeradius.attributes`; a pool is named like the value."""
+
+TABLES = (
+    2865,
+    2866,
+    2867,
+    2868,
+    2869,
+    3162,
+    3576,
+    4372,
+    4675,
+    4818,
+    4849,
+    5176,
+    5447,
+    5580,
+    5607,
+    6519,
+    6572,
+    6911,
+    7055,
+)
+
+
+def test_each_attribute_that_freeradius_knows_is_done_or_refused(tmp_path: Path) -> None:
+    """Its dictionaries are lists that nobody here wrote. A reply of one attribute each: nobody is online whose wish is not met."""
+    known = freeradius.attributes(*TABLES)
+    assert len(known) > 120
+    del known["Proxy-State"]  # one that was not sent is the sign of a forged answer (CVE-2024-3596)
+    known |= {name: (known[name][0], "3600") for name in ("Session-Timeout", "Idle-Timeout")}
+    users = "".join(f'{name} Cleartext-Password := "x"\n    {name} = {value}\n\n' for name, (_, value) in known.items())
+    server = freeradius.FreeRadius(tmp_path / "radius", users)
+    server.start()
+
+    async def scenario() -> None:
+        plane = Plane()
+        values = settings(server, tmp_path)
+        values = values.model_copy(update={"pools": {**values.pools, "text": IPv4Network("100.65.0.0/16")}})
+        async with Service(values, plane) as service:
+            hosts = {name: plane.subscriber(number, name, "x") for number, name in enumerate(known)}
+            for each in hosts.values():
+                each.dial()
+            await until(lambda: all(each.state in ("up", "failed") for each in hosts.values()))
+            online = {known[name][0] for name, each in hosts.items() if each.state == "up"}
+            sent = service.radius.events["not-served"] if service.radius else 0
+            reasons = {name: each.reason for name, each in hosts.items() if each.state == "failed"}
+            others = {name: each for name, each in reasons.items() if "not served here" not in each}
+            assert not others
+            assert online <= DONE, {name for name, (number, _) in known.items() if number in online - DONE}
+            assert len(online) + sent == len(known)
+            assert online >= {1, 7, 18, 25, 27, 28, 88, 97, 123}
+
+    try:
+        asyncio.run(scenario())
+    finally:
+        server.kill()
+
+
+def test_a_server_that_does_not_sign_is_named_and_not_called_silent(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = freeradius.FreeRadius(tmp_path / "radius", USERS, signs=False)
+    server.start()
+
+    async def scenario() -> None:
+        async with serving(server, tmp_path, timeout_s=0.2, tries=2) as (_, plane):
+            alice = plane.subscriber(1, "alice", "secret")
+            alice.dial()
+            await until(lambda: alice.state == "failed")
+            assert "no answer of an authentication server is signed" in alice.reason
+        async with serving(server, tmp_path, require_message_authenticator=False) as (_, plane):
+            alice = plane.subscriber(1, "alice", "secret")
+            alice.dial()
+            await until(lambda: alice.state == "up")
+
+    try:
+        asyncio.run(scenario())
+    finally:
+        server.kill()
+    said = [each.getMessage() for each in caplog.records]
+    assert ["127.0.0.1 answers without Message-Authenticator" in each for each in said] == [True]
 
 
 def test_a_killed_server_comes_back_under_load(server: freeradius.FreeRadius, tmp_path: Path) -> None:
