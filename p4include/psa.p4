@@ -181,21 +181,12 @@ struct psa_egress_output_metadata_t {
 }
 
 // Whether the metadata for a clone, a resubmitted, an ordinary or a recirculated packet has a meaning in the deparser.
-bool psa_clone_i2e(in psa_ingress_output_metadata_t istd) {
-    return istd.clone;
-}
-bool psa_resubmit(in psa_ingress_output_metadata_t istd) {
-    return !istd.drop && istd.resubmit;
-}
-bool psa_normal(in psa_ingress_output_metadata_t istd) {
-    return !istd.drop && !istd.resubmit;
-}
-bool psa_clone_e2e(in psa_egress_output_metadata_t istd) {
-    return istd.clone;
-}
-bool psa_recirculate(in psa_egress_output_metadata_t istd, in psa_egress_deparser_input_metadata_t edstd) {
-    return !istd.drop && edstd.egress_port == PSA_PORT_RECIRCULATE;
-}
+extern bool psa_clone_i2e(in psa_ingress_output_metadata_t istd);
+extern bool psa_resubmit(in psa_ingress_output_metadata_t istd);
+extern bool psa_normal(in psa_ingress_output_metadata_t istd);
+extern bool psa_clone_e2e(in psa_egress_output_metadata_t istd);
+extern bool psa_recirculate(in psa_egress_output_metadata_t istd,
+                            in psa_egress_deparser_input_metadata_t edstd);
 
 extern void assert(in bool check);
 extern void assume(in bool check);

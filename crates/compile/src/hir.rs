@@ -10,7 +10,8 @@ use num_bigint::BigInt;
 use syntax::ast::{Annotation, Direction};
 use syntax::source::Span;
 
-use crate::types::{BlockId, FnSig, Ty, Types, index};
+use crate::externs::{self, Declared, Method};
+use crate::types::{BlockId, ExternId, FnSig, Ty, Types, index};
 
 /// Width of the representation of an enum without an underlying type.
 pub const ENUM_WIDTH: u32 = 32;
@@ -486,7 +487,7 @@ impl Expr {
                     f == g && same_args(&a.args, &b.args)
                 }
                 (CallTarget::Extern(f), CallTarget::Extern(g)) => {
-                    f == g && same_args(&a.args, &b.args)
+                    f.sig.span == g.sig.span && same_args(&a.args, &b.args)
                 }
                 (CallTarget::IsValid(a), CallTarget::IsValid(b)) => a.is_same(b),
                 _ => false,
@@ -500,9 +501,7 @@ impl Expr {
         match &self.kind {
             ExprKind::Call(call) => match &call.target {
                 CallTarget::IsValid(header) => header.has_effects(),
-                CallTarget::Method {
-                    external, method, ..
-                } => !(&**external == "packet_in" && &**method == "length"),
+                CallTarget::Method { method, .. } => method.meaning != Some(Method::PacketLength),
                 _ => true,
             },
             ExprKind::ApplyHit { .. } | ExprKind::Next(_) | ExprKind::Last(_) => true,
@@ -675,15 +674,15 @@ pub enum CallTarget {
     /// An action.
     Action(ActionId),
     /// An extern function.
-    Extern(Arc<str>),
+    Extern(Rc<Declared<externs::Function>>),
     /// A method of an extern object.
     Method {
         /// The object.
         object: Expr,
-        /// The extern's name.
-        external: Arc<str>,
-        /// The method's name.
-        method: Arc<str>,
+        /// The extern.
+        external: ExternId,
+        /// The method.
+        method: Rc<Declared<Method>>,
     },
     /// `table.apply()`
     Table(TableId),

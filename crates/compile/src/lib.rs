@@ -20,6 +20,7 @@
 mod arch;
 mod check;
 mod errors;
+mod externs;
 mod fold;
 mod hir;
 mod indices;
@@ -128,7 +129,7 @@ fn examine_with(path: &Path, loader: &dyn Loader, options: &Options) -> Outcome 
     )
     .is_some()
     {
-        let (module, _) = check::check(tree);
+        let (module, _) = check::check(tree, sources);
         if let (Some(mut lowered), _) = lower::lower(&module, sources, "examined", true, false) {
             indices::fold(&mut lowered.program, &lowered.next_indexes);
             diagnostics.extend(reads::check(&lowered, sources));
@@ -225,7 +226,7 @@ fn passes(
     if failed(diagnostics) {
         return None;
     }
-    let (module, found) = check::check(tree);
+    let (module, found) = check::check(tree, sources);
     diagnostics.extend(found);
     if failed(diagnostics) {
         return None;

@@ -10,6 +10,8 @@ pub(crate) use ir::id as index;
 use syntax::ast::{Annotation, Direction};
 use syntax::source::Span;
 
+use crate::externs::{self, Declared};
+
 index! {
     /// A struct, header or header union (with given type arguments).
     StructId,
@@ -133,6 +135,8 @@ pub struct EnumDef {
     pub members: Vec<(Arc<str>, Option<num_bigint::BigInt>)>,
     /// Its annotations.
     pub annotations: Rc<[Annotation]>,
+    /// The place of its declaration.
+    pub span: Span,
 }
 
 /// A `type` declaration.
@@ -185,14 +189,18 @@ pub struct FnSig {
 pub struct ExternDef {
     /// Its name.
     pub name: Arc<str>,
+    /// Its meaning, unless it is the program's own.
+    pub meaning: Option<externs::Object>,
     /// Its type parameters.
     pub type_params: Vec<TypeParamId>,
     /// Its constructors.
-    pub constructors: Vec<Rc<FnSig>>,
+    pub constructors: Vec<Declared<()>>,
     /// Its methods.
-    pub methods: Vec<Rc<FnSig>>,
+    pub methods: Vec<Rc<Declared<externs::Method>>>,
     /// Those that an instance provides.
     pub abstract_methods: Vec<Rc<FnSig>>,
+    /// The place of its declaration.
+    pub span: Span,
 }
 
 /// The type of a parser, control or package without a body.

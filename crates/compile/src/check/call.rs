@@ -11,6 +11,7 @@ use super::infer::{Bindings, known};
 use super::scope::{FnSymbol, FnTemplate, Symbol};
 use super::{Checker, Place};
 use crate::errors;
+use crate::externs::Function;
 use crate::hir::{ActionId, Arg, Args, Call, CallTarget, Expr, ExprKind, VarKind};
 use crate::types::{FnSig, Ty, TypeParamId};
 
@@ -92,12 +93,17 @@ impl Checker {
         else {
             return Expr::missing(span);
         };
-        self.check_use(&sig, span);
-        if &*sig.name == "static_assert" && matches!(function, FnSymbol::Extern(_)) {
-            return self.static_assert(&args, span);
-        }
+        self.check_deprecated(&sig, span);
         let target = match &function {
-            FnSymbol::Extern(sig) => CallTarget::Extern(sig.name.clone()),
+            FnSymbol::Extern(declared) => match declared.meaning {
+                Some(Function::StaticAssert) => return self.static_assert(&args, span),
+                Some(Function::Verify)
+                    if !matches!(self.context.place, Place::State | Place::Function) =>
+                {
+                    return self.wrong(errors::verify_place(span), span);
+                }
+                _ => CallTarget::Extern(declared.clone()),
+            },
             FnSymbol::Template(template) => {
                 let types = sig
                     .type_params
@@ -113,8 +119,8 @@ impl Checker {
         Expr::new(ExprKind::Call(Box::new(Call { target, args })), ret, span)
     }
 
-    /// Extern functions have places where they make sense.
-    fn check_use(&mut self, sig: &FnSig, span: Span) {
+    /// Warns of a function that is deprecated.
+    fn check_deprecated(&mut self, sig: &FnSig, span: Span) {
         if sig
             .annotations
             .iter()
@@ -126,12 +132,6 @@ impl Checker {
                 .find(|a| a.name.as_str() == "deprecated")
                 .and_then(|a| a.string());
             self.report(errors::deprecated(span, &sig.name, advice.as_deref()));
-        }
-        if &*sig.name == "verify"
-            && self.context.place != Place::State
-            && self.context.place != Place::Function
-        {
-            self.report(errors::verify_place(span));
         }
     }
 
@@ -248,7 +248,9 @@ impl Checker {
             }
             Ty::Extern(id, given) => {
                 let def = self.module.types.external(*id).clone();
-                let sig = self.select(&def.name, &def.constructors, |c| c, args, span)?;
+                let sig = self
+                    .select(&def.name, &def.constructors, |c| &c.sig, args, span)?
+                    .sig;
                 (sig, known(&def.type_params, given), def.type_params.clone())
             }
             Ty::BlockType(id, given) => {

@@ -9,6 +9,7 @@ use super::rules::ParamsOf;
 use super::scope::{FnSymbol, FnTemplate, StructKind, Symbol, TypeSymbol};
 use super::{Checker, shared};
 use crate::errors;
+use crate::externs::{Declared, ObjectRow};
 use crate::hir::{Expr, VarId, VarKind};
 use crate::types::{
     BlockKind, BlockTypeDef, BlockTypeId, ExternDef, ExternId, FnSig, ParamSig, Ty, TypeParamId,
@@ -44,9 +45,13 @@ impl Checker {
             DeclKind::Function(function) => self.function(function, annotations),
             DeclKind::ExternFunction(signature) => {
                 let sig = self.scoped(|c| c.signature(signature, annotations, ParamsOf::Extern));
+                let declared = Declared {
+                    meaning: self.origins.function(&sig, &self.module.types),
+                    sig: Rc::new(sig),
+                };
                 self.declare(
                     &signature.name,
-                    Symbol::Functions(vec![FnSymbol::Extern(Rc::new(sig))]),
+                    Symbol::Functions(vec![FnSymbol::Extern(Rc::new(declared))]),
                 );
             }
             DeclKind::Extern(external) => self.external(external),
@@ -271,12 +276,17 @@ impl Checker {
         let id = ExternId(self.module.types.externs.len() as u32);
         self.module.types.externs.push(ExternDef {
             name: arc(&decl.name),
+            meaning: None,
             type_params: Vec::new(),
             constructors: Vec::new(),
             methods: Vec::new(),
             abstract_methods: Vec::new(),
+            span: decl.name.span,
         });
         self.declare_type(&decl.name, TypeSymbol::Extern(id));
+        let row = self
+            .origins
+            .object(decl.name.as_str(), decl.type_params.len(), decl.name.span);
         let (type_params, constructors, methods, abstract_methods) = self.scoped(|c| {
             let type_params = c.type_params(&decl.type_params);
             let (mut constructors, mut methods): (Vec<Rc<FnSig>>, Vec<Rc<FnSig>>) =
@@ -322,7 +332,18 @@ impl Checker {
             }
             (type_params, constructors, methods, abstract_methods)
         });
+        let types = &self.module.types;
+        let constructors = constructors.into_iter().map(|sig| Declared {
+            meaning: row.and_then(|row| row.constructor(&sig, types)),
+            sig,
+        });
+        let methods = methods.into_iter().map(|sig| {
+            let meaning = row.and_then(|row| row.method(&sig, types));
+            Rc::new(Declared { sig, meaning })
+        });
+        let (constructors, methods) = (constructors.collect(), methods.collect());
         let def = &mut self.module.types.externs[id.index()];
+        def.meaning = row.map(ObjectRow::object);
         def.type_params = type_params;
         def.constructors = constructors;
         def.methods = methods;

@@ -10,6 +10,7 @@ use super::infer::{Bindings, known};
 use super::scope::{Symbol, TypeSymbol};
 use super::{Checker, Place};
 use crate::errors;
+use crate::externs::{Declared, Method};
 use crate::fold;
 use crate::hir::{Arg, Args, Call, CallTarget, Expr, ExprKind, TableId};
 use crate::types::{BlockKind, FnSig, ParamSig, Ty};
@@ -41,15 +42,15 @@ impl Checker {
             }
             Ty::Extern(id, given) => {
                 let def = self.module.types.external(id).clone();
-                let methods: Vec<Rc<FnSig>> = def
+                let methods: Vec<Rc<Declared<Method>>> = def
                     .methods
                     .iter()
-                    .filter(|m| m.name == member.text)
+                    .filter(|m| m.sig.name == member.text)
                     .cloned()
                     .collect();
                 if methods.is_empty() {
                     let similar =
-                        self.closest(member.as_str(), def.methods.iter().map(|m| &*m.name));
+                        self.closest(member.as_str(), def.methods.iter().map(|m| &*m.sig.name));
                     return self.wrong(
                         errors::no_method(
                             member.span,
@@ -60,21 +61,22 @@ impl Checker {
                         span,
                     );
                 }
-                let Some(sig) = self.select(member.as_str(), &methods, |m| m, args, span) else {
+                let chosen = self.select(member.as_str(), &methods, |m| &m.sig, args, span);
+                let Some(method) = chosen else {
                     return Expr::missing(span);
                 };
                 let bindings = def.type_params.iter().copied().zip(given.iter().cloned());
                 let bindings: Bindings = bindings.filter(|(_, t)| *t != Ty::Any).collect();
                 let Some((args, ret, _)) =
-                    self.arguments(&sig, bindings, type_args, args, want, span)
+                    self.arguments(&method.sig, bindings, type_args, args, want, span)
                 else {
                     return Expr::missing(span);
                 };
-                self.check_packet_call(&def.name, &sig.name, &args, &ret, span);
+                self.check_packet_call(method.meaning, &args, &ret, span);
                 let target = CallTarget::Method {
                     object,
-                    external: def.name.clone(),
-                    method: sig.name.clone(),
+                    external: id,
+                    method,
                 };
                 Expr::new(ExprKind::Call(Box::new(Call { target, args })), ret, span)
             }
@@ -131,16 +133,9 @@ impl Checker {
     }
 
     /// The arguments of the core library's packets must be headers, and those of lookaheads must have one size.
-    fn check_packet_call(
-        &mut self,
-        external: &str,
-        method: &str,
-        args: &[Arg],
-        ret: &Ty,
-        span: Span,
-    ) {
-        match (external, method) {
-            ("packet_in", "extract") => {
+    fn check_packet_call(&mut self, method: Option<Method>, args: &[Arg], ret: &Ty, span: Span) {
+        match method {
+            Some(Method::Extract) => {
                 let (ty, at) = match args.first() {
                     Some(Arg::Out(e)) => (e.ty.clone(), e.span),
                     Some(Arg::Ignore(ty)) => (ty.clone(), span),
@@ -164,7 +159,7 @@ impl Checker {
                     self.report(errors::header_not_bytes(span, &name, bits));
                 }
             }
-            ("packet_in", "lookahead") => {
+            Some(Method::Lookahead) => {
                 let open = matches!(ret, Ty::Missing | Ty::Param(_) | Ty::Any);
                 if !open && self.module.types.packed_width(ret).is_none_or(|w| w == 0) {
                     let found = self.show(ret);

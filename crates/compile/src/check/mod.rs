@@ -28,9 +28,10 @@ use std::sync::Arc;
 
 use syntax::ast;
 use syntax::diagnostics::{Diagnostic, Sink};
-use syntax::source::Span;
+use syntax::source::{SourceMap, Span};
 
 use crate::errors;
+use crate::externs::Origins;
 use crate::hir::{self, Expr, FuncId, Module, Var, VarId, VarKind};
 use crate::types::{BlockKind, StructId, Ty, TypeParamId};
 use scope::{Scopes, Symbol, TypeSymbol};
@@ -38,8 +39,8 @@ use scope::{Scopes, Symbol, TypeSymbol};
 pub(crate) use scope::closest;
 
 /// Checks a program. The module is complete only if there is no error among the diagnostics.
-pub fn check(program: &ast::Program) -> (Module, Vec<Diagnostic>) {
-    let mut checker = Checker::new();
+pub fn check(program: &ast::Program, sources: &SourceMap) -> (Module, Vec<Diagnostic>) {
+    let mut checker = Checker::new(Origins::find(program, sources));
     for decl in &program.decls {
         checker.top_level(decl);
         checker.check_annotations(decl);
@@ -78,6 +79,8 @@ struct Context {
 /// The state of the walk.
 struct Checker {
     module: Module,
+    /// The files that give externs a meaning.
+    origins: Origins,
     diagnostics: Sink,
     scopes: Scopes,
     context: Context,
@@ -99,11 +102,12 @@ struct Checker {
 }
 
 impl Checker {
-    fn new() -> Checker {
+    fn new(origins: Origins) -> Checker {
         let mut module = Module::default();
         module.types.errors = ir::verify::CORE_ERRORS.map(Arc::from).to_vec();
         Checker {
             module,
+            origins,
             diagnostics: Sink::default(),
             scopes: Scopes::new(),
             context: Context {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use syntax::ast;
 use syntax::source::Span;
 
+use crate::externs::{Declared, Function};
 use crate::hir::{ActionId, Expr, TableId, VarId};
 use crate::types::{BlockId, BlockTypeId, ExternId, FnSig, Ty};
 
@@ -85,7 +86,7 @@ pub enum StructKind {
 #[derive(Clone, Debug)]
 pub enum FnSymbol {
     /// An extern function.
-    Extern(Rc<FnSig>),
+    Extern(Rc<Declared<Function>>),
     /// A function with a body.
     Template(Rc<FnTemplate>),
 }
@@ -94,7 +95,7 @@ impl FnSymbol {
     /// Its signature.
     pub fn sig(&self) -> &Rc<FnSig> {
         match self {
-            FnSymbol::Extern(sig) => sig,
+            FnSymbol::Extern(declared) => &declared.sig,
             FnSymbol::Template(template) => &template.sig,
         }
     }

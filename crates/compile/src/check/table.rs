@@ -1,5 +1,6 @@
 //! Tables: keys, actions, default actions, entries and the other properties of v1model and PSA.
 
+use ir::architecture::{Architecture, Description};
 use num_bigint::BigInt;
 use syntax::ast::{self, TablePropertyKind as Prop};
 use syntax::source::Span;
@@ -9,6 +10,7 @@ use super::infer::Bindings;
 use super::scope::Symbol;
 use super::{Checker, Context, Place, shared};
 use crate::errors;
+use crate::externs::{self, Object, Property};
 use crate::fold;
 use crate::hir::{
     ActionId, Arg, Args, CallTarget, Expr, ExprKind, Resource, Table, TableAction, TableEntry,
@@ -595,39 +597,6 @@ impl Checker {
                 }
                 table.size = Some(value);
             }
-            (Prop::Custom(value), "counters") => {
-                table.counters = self.extern_property(property, value, &["direct_counter"])
-            }
-            (Prop::Custom(value), "psa_direct_counter") => {
-                table.counters = self.extern_property(property, value, &["DirectCounter"])
-            }
-            (Prop::Custom(value), "meters") => {
-                table.meters = self.extern_property(property, value, &["direct_meter"])
-            }
-            (Prop::Custom(value), "psa_direct_meter") => {
-                table.meters = self.extern_property(property, value, &["DirectMeter"])
-            }
-            (Prop::Custom(value), "psa_implementation") => {
-                table.implementation =
-                    self.extern_property(property, value, &["ActionProfile", "ActionSelector"]);
-            }
-            (Prop::Custom(value), "psa_idle_timeout") => {
-                let value = self.infer(value, None);
-                // PSA_IdleTimeout_t.NOTIFY_CONTROL
-                table.support_timeout = matches!(value.kind, ExprKind::Symbol(1));
-            }
-            (Prop::Custom(_), "psa_empty_group_action") => {
-                let what = "a table property `psa_empty_group_action`";
-                let _ = self.unsupported(property.name.span, what);
-            }
-            (Prop::Custom(value), "implementation") => {
-                table.implementation =
-                    self.extern_property(property, value, &["action_profile", "action_selector"]);
-            }
-            (Prop::Custom(value), "support_timeout" | "supportTimeout") => {
-                let value = self.expect(value, &Ty::Bool);
-                table.support_timeout = matches!(value.kind, ExprKind::Bool(true));
-            }
             (Prop::Custom(value), "largest_priority_wins") => {
                 let value = self.expect(value, &Ty::Bool);
                 let value = self.require_literal(value, "largest_priority_wins");
@@ -641,24 +610,78 @@ impl Checker {
                     }
                 }
             }
-            (Prop::Custom(value), name) => {
-                // Other architectures' properties mean nothing here.
+            (Prop::Custom(value), _) => self.architecture_property(property, value, table),
+            _ => {}
+        }
+    }
+
+    /// A property in a library, which may be for any architecture.
+    fn property_of_library(&mut self, property: &ast::TableProperty, value: &ast::Expr) {
+        let _ = self.infer(value, None);
+        let name = property.name.as_str();
+        let known: Vec<&str> = Architecture::ALL
+            .into_iter()
+            .flat_map(|d| externs::of(d).property_names())
+            .collect();
+        if !known.contains(&name) {
+            let similar = self.closest(name, known.into_iter().chain(["size"]));
+            let (span, of) = (property.name.span, "v1model and PSA");
+            self.report(errors::unknown_property(span, of, name, similar.as_deref()));
+        }
+    }
+
+    /// A property that the architecture has, or nobody.
+    fn architecture_property(
+        &mut self,
+        property: &ast::TableProperty,
+        value: &ast::Expr,
+        table: &mut Table,
+    ) {
+        let name = property.name.as_str();
+        let Some(description) = self.origins.architecture() else {
+            return self.property_of_library(property, value);
+        };
+        let architecture = externs::of(description);
+        match architecture.property(name) {
+            Some(Property::Counter) => {
+                table.counters =
+                    self.extern_property(property, value, description, &[Object::DirectCounter]);
+            }
+            Some(Property::Meter) => {
+                table.meters =
+                    self.extern_property(property, value, description, &[Object::DirectMeter]);
+            }
+            Some(Property::Implementation) => {
+                let profiles = [Object::ActionProfile, Object::ActionSelector];
+                table.implementation =
+                    self.extern_property(property, value, description, &profiles);
+            }
+            Some(Property::Timeout) => {
+                let value = self.expect(value, &Ty::Bool);
+                let value = self.require_literal(value, name);
+                table.support_timeout = matches!(value.kind, ExprKind::Bool(true));
+            }
+            Some(Property::TimeoutEnum) => {
+                let value = self.infer(value, None);
+                let value = self.require_literal(value, name);
+                // NO_TIMEOUT and NOTIFY_CONTROL.
+                table.support_timeout = matches!(value.kind, ExprKind::Symbol(1));
+            }
+            Some(Property::EmptyGroupAction) => {
+                let what = format!("a table property `{name}`");
+                let _ = self.unsupported(property.name.span, &what);
+            }
+            None => {
                 let _ = self.infer(value, None);
-                let known = [
-                    "size",
-                    "counters",
-                    "meters",
-                    "implementation",
-                    "support_timeout",
-                ];
-                let similar = self.closest(name, known.into_iter());
+                let known = architecture.property_names();
+                let similar = self.closest(name, known.chain(["size"]));
                 self.report(errors::unknown_property(
                     property.name.span,
+                    description.name,
                     name,
                     similar.as_deref(),
                 ));
             }
-            _ => {}
         }
     }
 
@@ -666,21 +689,27 @@ impl Checker {
         &mut self,
         property: &ast::TableProperty,
         value: &ast::Expr,
-        names: &[&str],
+        description: &Description,
+        wanted: &[Object],
     ) -> Option<Resource> {
         let value = self.infer(value, None);
-        let found = match &value.ty {
+        let meaning = match &value.ty {
             Ty::Missing => return None,
-            Ty::Extern(id, _) => self.module.types.external(*id).name.to_string(),
-            ty => self.show(ty),
+            Ty::Extern(id, _) => self.module.types.external(*id).meaning,
+            _ => None,
         };
-        if names.contains(&&*found) {
+        if meaning.is_some_and(|meaning| wanted.contains(&meaning)) {
             let annotations = shared(&property.annotations);
             return Some(Resource {
                 expr: value,
                 annotations,
             });
         }
+        let found = match &value.ty {
+            Ty::Extern(id, _) => self.module.types.external(*id).name.to_string(),
+            ty => self.show(ty),
+        };
+        let names = externs::of(description).names(wanted);
         self.report(errors::type_mismatch(
             value.span,
             &names.join(" or "),

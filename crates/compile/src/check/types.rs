@@ -428,6 +428,7 @@ impl Checker {
             underlying,
             members,
             annotations,
+            span: decl.name.span,
         });
         self.declare_type(&decl.name, TypeSymbol::Plain(Ty::Enum(id)));
     }

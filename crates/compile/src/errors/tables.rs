@@ -36,8 +36,8 @@ messages! {
 
     fn lpm_mask() => error("E1120", "the mask of an lpm key must be ones followed by zeros");
 
-    fn unknown_property(name: &str, like: Option<&str>) =>
-        warning("W1121", "v1model tables have no property `{name}`; it is ignored").suggest(like);
+    fn unknown_property(architecture: &str, name: &str, like: Option<&str>) =>
+        warning("W1121", "{architecture} tables have no property `{name}`; it is ignored").suggest(like);
 
     fn two_lpm_keys(name: &str) => error("E1122", "the table `{name}` has more than one lpm key");
 

@@ -19,8 +19,17 @@ messages! {
     fn extern_place(name: &str, place: &str) =>
         error("E1132", "`{name}` can only be used in {place}");
 
-    fn unknown_extern(architecture: &str, name: &str) =>
-        error("E1133", "{architecture} has no extern `{name}`");
+    fn own_extern(name: &str, declared: Span, advice: &str) =>
+        error("E1133", "Holdfast does not implement the extern `{name}`, which this program declares")
+            .label(declared, "declared here")
+            .hint(advice);
+
+    fn foreign_enum(name: &str, members: &[&str]) =>
+        error("E1129", "the enum `{name}` of the architecture does not have the members that it has here")
+            .hint(format!("they are {}", members.join(", ")));
+
+    fn hash_algorithm(name: &str) =>
+        error("E1128", "Holdfast does not implement the hash algorithm `{name}`, which this program declares");
 
     fn clone_kind(kind: &str, control: &str) =>
         error("E1134", "a clone of kind `{kind}` cannot be made in the {control} control");

@@ -31,12 +31,12 @@ impl Lowerer<'_> {
                 self.call_action(*id, &call.args, span);
                 Value::Nothing
             }
-            CallTarget::Extern(name) => self.extern_function(name, &call.args, span),
+            CallTarget::Extern(declared) => self.extern_function(declared, &call.args, span),
             CallTarget::Method {
                 object,
                 external,
                 method,
-            } => self.extern_method(object, external, method, &call.args, &expr.ty, span),
+            } => self.extern_method(object, *external, method, &call.args, &expr.ty, span),
             CallTarget::Table(table) => {
                 self.apply_table(*table, None, None, span);
                 Value::Nothing

@@ -9,51 +9,55 @@ use syntax::source::Span;
 use super::place::{Lvalue, Place, Value};
 use super::{ExternKind, FieldListKey, Lowerer, Object, build};
 use crate::errors;
+use crate::externs::{self, Declared, Function, Method, Preserved};
 use crate::hir::{self, Arg, Args};
-use crate::types::Ty;
+use crate::types::{ExternId, Ty};
 
 /// Positions in the standard list of errors.
 pub(super) const STACK_OUT_OF_BOUNDS: u32 = 3;
 
 impl Lowerer<'_> {
     /// A call of an extern function.
-    pub(super) fn extern_function(&mut self, name: &str, args: &Args, span: Span) -> Value {
+    pub(super) fn extern_function(
+        &mut self,
+        declared: &Declared<Function>,
+        args: &Args,
+        span: Span,
+    ) -> Value {
         let args = &self.in_turn(args)[..];
-        match name {
-            "verify" => {
-                if !self.block.is_parser() {
-                    self.report(errors::extern_place(span, name, "parsers"));
-                    return Value::Nothing;
-                }
-                let cond = self.scalar_arg(args, 0);
-                let error = self.scalar_arg(args, 1);
-                let reject = self.capture(|l| l.emit(StmtKind::Reject { error }));
-                self.emit_if(build::not(cond), reject, Vec::new());
+        let name = &*declared.sig.name;
+        let Some(meaning) = declared.meaning else {
+            self.report_own_extern(name, name, declared.sig.span, span);
+            return Value::Nothing;
+        };
+        match meaning {
+            Function::Verify => self.verify(args, span),
+            // The checker has its value.
+            Function::StaticAssert => {}
+            Function::MarkToDrop => self.mark_to_drop(args),
+            Function::Hash => self.hash(args),
+            Function::VerifyChecksum { payload } => {
+                self.verify_checksum(name, args, payload, span);
             }
-            "mark_to_drop" => self.mark_to_drop(args),
-            "hash" => self.hash(args),
-            "verify_checksum" => self.verify_checksum(args, false, span),
-            "verify_checksum_with_payload" => self.verify_checksum(args, true, span),
-            "update_checksum" => self.update_checksum(args, false, span),
-            "update_checksum_with_payload" => self.update_checksum(args, true, span),
-            "random" => self.random(args),
-            "digest" => self.digest(args, span),
-            "clone" | "clone3" | "clone_preserving_field_list" => {
-                self.clone_packet(name, args, span)
+            Function::UpdateChecksum { payload } => {
+                self.update_checksum(name, args, payload, span);
             }
-            "resubmit" | "resubmit_preserving_field_list" => {
+            Function::Random => self.random(args),
+            Function::Digest => self.digest(args, span),
+            Function::Clone(preserved) => self.clone_packet(name, preserved, args, span),
+            Function::Resubmit(preserved) => {
                 if self.in_stage(name, &[Block::Ingress], "the ingress control", span) {
-                    let preserve = self.preserved(name, args, 0);
+                    let preserve = self.preserved(preserved, args, 0);
                     self.emit(StmtKind::Resubmit { preserve });
                 }
             }
-            "recirculate" | "recirculate_preserving_field_list" => {
+            Function::Recirculate(preserved) => {
                 if self.in_stage(name, &[Block::Egress], "the egress control", span) {
-                    let preserve = self.preserved(name, args, 0);
+                    let preserve = self.preserved(preserved, args, 0);
                     self.emit(StmtKind::Recirculate { preserve });
                 }
             }
-            "truncate" => {
+            Function::Truncate => {
                 if self.in_stage(
                     name,
                     &[Block::Ingress, Block::Egress],
@@ -64,14 +68,24 @@ impl Lowerer<'_> {
                     self.emit(StmtKind::Truncate { length });
                 }
             }
-            "assert" | "assume" => {
+            Function::Assert => {
                 let cond = self.scalar_arg(args, 0);
                 self.emit(StmtKind::Assert { cond });
             }
-            "log_msg" => self.log(args, span),
-            _ => self.report_unknown(name, span),
+            Function::LogMsg => self.log(args, span),
+            Function::Predicate(predicate) => return self.predicate(predicate, args),
         }
         Value::Nothing
+    }
+
+    fn verify(&mut self, args: &[Arg], span: Span) {
+        if !self.block.is_parser() {
+            return self.report(errors::extern_place(span, "verify", "parsers"));
+        }
+        let cond = self.scalar_arg(args, 0);
+        let error = self.scalar_arg(args, 1);
+        let reject = self.capture(|l| l.emit(StmtKind::Reject { error }));
+        self.emit_if(build::not(cond), reject, Vec::new());
     }
 
     /// Whether an extern is used where it can be; reported if not.
@@ -187,7 +201,7 @@ impl Lowerer<'_> {
         self.emit(StmtKind::Digest { digest, values });
     }
 
-    fn clone_packet(&mut self, name: &str, args: &[Arg], span: Span) {
+    fn clone_packet(&mut self, name: &str, preserved: Preserved, args: &[Arg], span: Span) {
         if !self.in_stage(
             name,
             &[Block::Ingress, Block::Egress],
@@ -200,11 +214,7 @@ impl Lowerer<'_> {
             return;
         };
         let session = self.scalar_arg(args, 1);
-        let preserve = if name == "clone" {
-            None
-        } else {
-            self.preserved(name, args, 2)
-        };
+        let preserve = self.preserved(preserved, args, 2);
         let (kind, shown, block) = match kind {
             0 => (ir::CloneKind::IngressToEgress, "I2E", Block::Ingress),
             _ => (ir::CloneKind::EgressToEgress, "E2E", Block::Egress),
@@ -220,10 +230,19 @@ impl Lowerer<'_> {
     }
 
     /// The field list that a call names or gives.
-    fn preserved(&mut self, name: &str, args: &[Arg], i: usize) -> Option<ir::FieldListId> {
-        if name.ends_with("_preserving_field_list") {
-            let index = self.constant_arg(args, i, "the index of a field list")?;
-            return Some(self.annotated_list(index as u32));
+    fn preserved(
+        &mut self,
+        preserved: Preserved,
+        args: &[Arg],
+        i: usize,
+    ) -> Option<ir::FieldListId> {
+        match preserved {
+            Preserved::Nothing => return None,
+            Preserved::FieldList => {
+                let index = self.constant_arg(args, i, "the index of a field list")?;
+                return Some(self.annotated_list(index as u32));
+            }
+            Preserved::Values => {}
         }
         let data = args.get(i).and_then(Arg::expr)?;
         let mut slots = Vec::new();
@@ -329,8 +348,8 @@ impl Lowerer<'_> {
     pub(super) fn extern_method(
         &mut self,
         object: &hir::Expr,
-        external: &str,
-        method: &str,
+        external: ExternId,
+        method: &Declared<Method>,
         args: &Args,
         ty: &Ty,
         span: Span,
@@ -338,8 +357,18 @@ impl Lowerer<'_> {
         let Value::Object(id) = self.eval(object) else {
             return Value::Nothing;
         };
+        let object = self.object(id);
+        if matches!(object, Object::Refused) {
+            return Value::Nothing;
+        }
+        let Some(meaning) = method.meaning else {
+            let def = self.module.types.external(external);
+            let shown = format!("{}.{}", def.name, method.sig.name);
+            self.report_own_extern(&def.name, &shown, method.sig.span, span);
+            return Value::Nothing;
+        };
         let evaluated;
-        let args = match self.object(id) {
+        let args = match object {
             // `extract` evaluates its header as a place in the packet.
             Object::PacketIn | Object::PacketOut => &args[..],
             _ => {
@@ -347,52 +376,54 @@ impl Lowerer<'_> {
                 &evaluated[..]
             }
         };
-        match (self.object(id), method) {
-            (Object::PacketIn, "extract") => self.extract(args),
-            (Object::PacketIn, "lookahead") => return self.lookahead(ty, span),
-            (Object::PacketIn, "advance") => {
+        match meaning {
+            Method::Extract => self.extract(args),
+            Method::Lookahead => return self.lookahead(ty, span),
+            Method::Advance => {
                 let bits = self.scalar_arg(args, 0);
                 self.emit(StmtKind::Advance { bits });
             }
-            (Object::PacketIn, "length") => return Value::Bits(Expr::PacketLength),
-            (Object::PacketOut, "emit") => {
+            Method::PacketLength => return Value::Bits(Expr::PacketLength),
+            Method::Emit => {
                 if let Some(Arg::In(e)) = args.first() {
                     self.emit_header(e);
                 }
             }
-            (Object::Checksum16, "get") => return self.checksum16(args),
-            (Object::Psa(object), _) => return self.psa_method(&object, method, args, ty, span),
-            (Object::Extern(i), _) => return self.stateful(i, method, args, span),
-            (Object::Refused, _) => {}
-            _ => self.report_unknown(&format!("{external}.{method}"), span),
+            Method::Checksum16Get => return self.checksum16(args),
+            _ => match object {
+                Object::Psa(object) => return self.psa_method(&object, meaning, args, ty, span),
+                Object::Extern(i) => return self.stateful(i, meaning, args, span),
+                _ => {}
+            },
         }
         Value::Nothing
     }
 
-    pub(super) fn report_unknown(&mut self, name: &str, span: Span) {
-        let architecture = self.program.architecture.description().name;
-        self.report(errors::unknown_extern(span, architecture, name));
+    /// Reports the use of an extern, or of a method of one, that has no meaning in the architecture.
+    pub(super) fn report_own_extern(&mut self, name: &str, shown: &str, declared: Span, at: Span) {
+        let description = self.program.architecture.description();
+        let advice = externs::advice(name, description);
+        self.report(errors::own_extern(at, shown, declared, &advice));
     }
 
-    fn stateful(&mut self, i: usize, method: &str, args: &[Arg], span: Span) -> Value {
-        match (self.info.externs[i].kind.clone(), method) {
-            (ExternKind::Register(register, ty, _), "read") if args.len() == 1 => {
+    fn stateful(&mut self, i: usize, method: Method, args: &[Arg], span: Span) -> Value {
+        let kind = self.info.externs[i].kind.clone();
+        match (&kind, method) {
+            (ExternKind::Register(register, ty, _), Method::RegisterRead) => {
                 let index = self.index_arg(args, 0);
-                return self.register_read(register, &ty, index);
+                return self.register_read(*register, ty, index);
             }
-            (kind @ (ExternKind::Meter(..) | ExternKind::DirectMeter(_)), "execute") => {
-                return self.psa_meter(&kind, args, span);
-            }
-            (ExternKind::Register(register, ty, _), "read") => {
+            (ExternKind::Register(register, ty, _), Method::RegisterReadTo) => {
                 let target = self.out_arg(args, 0);
                 let index = self.index_arg(args, 1);
-                let value = self.register_read(register, &ty, index);
+                let value = self.register_read(*register, ty, index);
                 self.store(&target, value);
             }
-            (ExternKind::Register(register, ..), "write") => {
+            (ExternKind::Register(register, ..), Method::RegisterWrite) => {
                 let index = self.index_arg(args, 0);
                 let value = self.arg(args, 1);
                 if let Some(value) = self.pack(&value) {
+                    let register = *register;
                     self.emit(StmtKind::RegisterWrite {
                         register,
                         index,
@@ -400,25 +431,31 @@ impl Lowerer<'_> {
                     });
                 }
             }
-            (ExternKind::Counter(counter, _), "count") => {
-                let index = self.index_arg(args, 0);
+            (ExternKind::Counter(counter, _), Method::Count) => {
+                let (counter, index) = (*counter, self.index_arg(args, 0));
                 self.emit(StmtKind::Count { counter, index });
             }
-            (ExternKind::Meter(meter, _), "execute_meter") => {
+            (ExternKind::Meter(meter, _), Method::MeterExecuteTo) => {
                 let index = self.index_arg(args, 0);
                 let target = self.out_arg(args, 1);
                 let width = self.module.types.scalar_width(&target.1).unwrap_or(2);
                 let dst = self.new_slot("$colour", width.max(2));
+                let meter = *meter;
                 self.emit(StmtKind::MeterExecute { meter, index, dst });
                 let value = build::resize(Expr::Slot(dst), width, &self.program.slots);
                 self.store(&target, Value::Bits(value));
             }
-            // The table counts by itself on every hit.
-            (ExternKind::DirectCounter(_), "count") => {}
-            (ExternKind::DirectMeter(meter), "read") => {
-                self.direct_meter_read(meter, args, span);
+            (ExternKind::Meter(..), Method::MeterExecute)
+            | (ExternKind::DirectMeter(_), Method::DirectMeterExecute) => {
+                return self.psa_meter(&kind, args, span);
             }
-            _ => self.report_unknown(method, span),
+            // The table counts by itself on every hit.
+            (ExternKind::DirectCounter(_), Method::CountDirect) => {}
+            (ExternKind::DirectMeter(meter), Method::DirectMeterReadTo) => {
+                self.direct_meter_read(*meter, args, span);
+            }
+            // The tables of externs pair no others.
+            _ => {}
         }
         Value::Nothing
     }

@@ -6,16 +6,9 @@ use syntax::source::Span;
 use super::place::Value;
 use super::{Lowerer, build};
 use crate::errors;
+use crate::externs::{self, Algorithm};
 use crate::hir::Arg;
 use crate::types::Ty;
-
-/// The algorithm of a hash.
-#[derive(Clone, Copy)]
-pub(super) enum Algorithm {
-    Of(HashAlgorithm),
-    /// Nothing of the data: a number is drawn.
-    Random,
-}
 
 /// The data of a hash.
 pub(super) struct Data {
@@ -72,22 +65,24 @@ impl Lowerer<'_> {
         build::resize(sum, width, slots)
     }
 
-    /// The algorithm. The custom CRCs have the parameters that the reference target starts with, which are those of the
-    /// standard ones, and nothing changes them.
-    fn algorithm(&mut self, args: &[Arg], i: usize) -> Option<Algorithm> {
+    /// The algorithm that an argument names.
+    pub(super) fn algorithm(&mut self, args: &[Arg], i: usize) -> Option<Algorithm> {
         let position = self.constant_arg(args, i, "the hash algorithm")?;
-        Some(Algorithm::Of(match position {
-            0 | 1 => HashAlgorithm::Crc32,
-            2 | 3 => HashAlgorithm::Crc16,
-            4 => return Some(Algorithm::Random),
-            5 => HashAlgorithm::Identity,
-            6 => HashAlgorithm::Csum16,
-            _ => HashAlgorithm::Xor16,
-        }))
+        let argument = args.get(i).and_then(Arg::expr)?;
+        let Ty::Enum(id) = argument.ty else {
+            return None;
+        };
+        let members = &self.module.types.enumeration(id).members;
+        let name = members.get(position as usize)?.0.clone();
+        let known = externs::of(self.program.architecture.description()).algorithm(&name);
+        if known.is_none() {
+            self.report(errors::hash_algorithm(argument.span, &name));
+        }
+        known
     }
 
-    /// The algorithm by which a selector chooses.
-    pub(super) fn selector_algorithm(
+    /// The algorithm of an object, which computes the same from the same data.
+    pub(super) fn fixed_algorithm(
         &mut self,
         args: &[Arg],
         i: usize,
@@ -240,9 +235,9 @@ impl Lowerer<'_> {
     }
 
     /// `verify_checksum(condition, data, checksum, algorithm)`
-    pub(super) fn verify_checksum(&mut self, args: &[Arg], payload: bool, span: Span) {
+    pub(super) fn verify_checksum(&mut self, name: &str, args: &[Arg], payload: bool, span: Span) {
         if self.block.is_parser() {
-            return self.report(errors::extern_place(span, "verify_checksum", "controls"));
+            return self.report(errors::extern_place(span, name, "controls"));
         }
         let cond = self.scalar_arg(args, 0);
         let Some(error) = self.program.v1model().map(|m| m.checksum_error) else {
@@ -280,9 +275,9 @@ impl Lowerer<'_> {
     }
 
     /// `update_checksum(condition, data, checksum, algorithm)`
-    pub(super) fn update_checksum(&mut self, args: &[Arg], payload: bool, span: Span) {
+    pub(super) fn update_checksum(&mut self, name: &str, args: &[Arg], payload: bool, span: Span) {
         if self.block.is_parser() {
-            return self.report(errors::extern_place(span, "update_checksum", "controls"));
+            return self.report(errors::extern_place(span, name, "controls"));
         }
         let cond = self.scalar_arg(args, 0);
         let body = self.capture(|l| {

@@ -13,6 +13,7 @@ use super::{
     Binding, BlockInstance, ExternInfo, ExternKind, Lowerer, Object, ObjectId, control_plane_name,
 };
 use crate::errors;
+use crate::externs;
 use crate::hir::{self, Arg, CallTarget, ExprKind, Local, VarId, VarKind};
 use crate::types::{BlockId, Ty};
 
@@ -55,8 +56,15 @@ impl Lowerer<'_> {
         let Ty::Extern(id, type_args) = ty else {
             return self.new_object(Object::Refused);
         };
-        let external = self.module.types.external(*id).name.clone();
-        let object = match self.made(&external, &name, type_args, args, &annotations, span) {
+        let def = self.module.types.external(*id);
+        // Constructors differ in the number of their parameters, or else in names alone.
+        let mut alike = (def.constructors.iter()).filter(|c| c.sig.params.len() == args.len());
+        let known = alike.all(|c| c.meaning.is_some());
+        let Some(meaning) = def.meaning.filter(|_| known) else {
+            self.report_own_extern(&def.name, &def.name, def.span, span);
+            return self.new_object(Object::Refused);
+        };
+        let object = match self.made(meaning, &name, type_args, args, &annotations, span) {
             Made::Own(object) => object,
             Made::Refused => Object::Refused,
             Made::Visible(kind) => {
@@ -74,49 +82,49 @@ impl Lowerer<'_> {
 
     fn made(
         &mut self,
-        external: &str,
+        meaning: externs::Object,
         name: &str,
         type_args: &[Ty],
         args: &[Arg],
         annotations: &[ast::Annotation],
         span: Span,
     ) -> Made {
+        use externs::Object as O;
         let or_refused = |kind: Option<ExternKind>| kind.map_or(Made::Refused, Made::Visible);
-        match external {
-            "Register" if !self.begins_with_zero(args) => {
+        match meaning {
+            O::Register if !self.begins_with_zero(args) => {
                 let what = "a register whose cells do not begin with zero";
                 self.report(errors::unsupported(span, what));
                 Made::Refused
             }
-            "register" | "Register" => {
-                or_refused(self.register(name, type_args, args, annotations, span))
-            }
-            "counter" | "Counter" => {
+            O::Register => or_refused(self.register(name, type_args, args, annotations, span)),
+            O::Counter => {
                 let size = self.constant_arg(args, 0, "the size of a counter");
                 let counter = self.new_counter(name, args, 1, Some(size.unwrap_or(0)));
                 Made::Visible(ExternKind::Counter(counter, type_args.last().cloned()))
             }
-            "direct_counter" | "DirectCounter" => Made::Visible(ExternKind::DirectCounter(
+            O::DirectCounter => Made::Visible(ExternKind::DirectCounter(
                 self.new_counter(name, args, 0, None),
             )),
-            "meter" | "Meter" => {
+            O::Meter => {
                 let size = self.constant_arg(args, 0, "the size of a meter");
                 let meter = self.new_meter(name, args, 1, Some(size.unwrap_or(0)));
                 Made::Visible(ExternKind::Meter(meter, type_args.first().cloned()))
             }
-            "direct_meter" | "DirectMeter" => {
+            O::DirectMeter => {
                 Made::Visible(ExternKind::DirectMeter(self.new_meter(name, args, 0, None)))
             }
-            "action_profile" | "ActionProfile" => Made::Visible(self.action_profile(name, args)),
-            "action_selector" | "ActionSelector" => {
-                let algorithm = match external {
-                    "ActionSelector" => self.psa_algorithm(args),
-                    _ => self.selector_algorithm(args, 0, span),
-                };
+            O::ActionProfile => Made::Visible(self.action_profile(name, args)),
+            O::ActionSelector => {
+                let algorithm = self.fixed_algorithm(args, 0, span);
                 or_refused(algorithm.and_then(|a| self.action_selector(name, a, args, span)))
             }
-            "Checksum16" => Made::Own(Object::Checksum16),
-            _ => self.psa_instance(external, name, type_args, args, span),
+            O::Checksum16 => Made::Own(Object::Checksum16),
+            O::PacketIn => Made::Own(Object::PacketIn),
+            O::PacketOut => Made::Own(Object::PacketOut),
+            O::Engine | O::Hash | O::InternetChecksum | O::Checksum | O::Random | O::Digest => {
+                self.psa_instance(meaning, name, type_args, args, span)
+            }
         }
     }
 

@@ -463,6 +463,11 @@ impl<'m> Lowerer<'m> {
     fn pipeline(&mut self, pipeline: &Pipeline) {
         let module = self.module;
         self.main_span = module.var(pipeline.main).span;
+        let known = crate::externs::of(pipeline.description).foreign_enum(&module.types);
+        if let Some((def, members)) = known {
+            self.report(errors::foreign_enum(def.span, &def.name, members));
+            return;
+        }
         let Some(places) = self.storage_of_parameters(pipeline) else {
             return;
         };

@@ -1,13 +1,15 @@
 //! The externs of the Portable Switch Architecture, mostly by what v1model's become.
 
+use ir::architecture::psa::PORT_RECIRCULATE;
 use ir::{BinaryOp, Block, Expr, HashAlgorithm, SlotId, StmtKind};
 use syntax::source::Span;
 
-use super::hash::{Algorithm, Data, Part};
+use super::hash::{Data, Part};
 use super::instances::Made;
 use super::place::Value;
 use super::{ExternKind, Lowerer, Object, ObjectId, build};
 use crate::errors;
+use crate::externs::{self, Algorithm, Method, Predicate};
 use crate::hir::{Arg, ENUM_WIDTH};
 use crate::types::Ty;
 
@@ -26,18 +28,6 @@ pub(super) enum PsaObject {
     Digest(ir::DigestId),
 }
 
-/// `PSA_HashAlgorithm_t`, in its order. The custom CRCs have the parameters of the standard ones, and nothing changes them.
-const ALGORITHMS: [HashAlgorithm; 7] = [
-    HashAlgorithm::Identity,
-    HashAlgorithm::Crc32,
-    HashAlgorithm::Crc32,
-    HashAlgorithm::Crc16,
-    HashAlgorithm::Crc16,
-    HashAlgorithm::Csum16,
-    // The target's choice.
-    HashAlgorithm::Crc32,
-];
-
 /// `PSA_MeterColor_t.GREEN`
 const GREEN: u64 = 1;
 
@@ -45,18 +35,21 @@ impl Lowerer<'_> {
     /// Makes an instance of an extern that only PSA has.
     pub(super) fn psa_instance(
         &mut self,
-        external: &str,
+        meaning: externs::Object,
         name: &str,
         type_args: &[Ty],
         args: &[Arg],
         span: Span,
     ) -> Made {
+        use externs::Object as O;
         let own = |object| Made::Own(Object::Psa(object));
-        match external {
-            "PacketReplicationEngine" | "BufferingQueueingEngine" => own(PsaObject::Engine),
-            "Hash" => (self.psa_algorithm(args)).map_or(Made::Refused, |a| own(PsaObject::Hash(a))),
-            "InternetChecksum" => own(PsaObject::InternetChecksum(self.new_slot(name, 16))),
-            "Checksum" => match self.psa_algorithm(args) {
+        match meaning {
+            O::Hash => {
+                let algorithm = self.fixed_algorithm(args, 0, span);
+                algorithm.map_or(Made::Refused, |a| own(PsaObject::Hash(a)))
+            }
+            O::InternetChecksum => own(PsaObject::InternetChecksum(self.new_slot(name, 16))),
+            O::Checksum => match self.fixed_algorithm(args, 0, span) {
                 Some(HashAlgorithm::Csum16) => {
                     own(PsaObject::InternetChecksum(self.new_slot(name, 16)))
                 }
@@ -67,21 +60,13 @@ impl Lowerer<'_> {
                 }
                 None => Made::Refused,
             },
-            "Random" => {
+            O::Random => {
                 let (low, high) = (self.scalar_arg(args, 0), self.scalar_arg(args, 1));
                 own(PsaObject::Random(low, high))
             }
-            "Digest" => self.psa_digest(name, type_args, span),
-            _ => {
-                self.report_unknown(external, span);
-                Made::Refused
-            }
+            O::Digest => self.psa_digest(name, type_args, span),
+            _ => own(PsaObject::Engine),
         }
-    }
-
-    pub(super) fn psa_algorithm(&mut self, args: &[Arg]) -> Option<HashAlgorithm> {
-        let position = self.constant_arg(args, 0, "the hash algorithm")?;
-        ALGORITHMS.get(position as usize).copied()
     }
 
     fn psa_digest(&mut self, name: &str, type_args: &[Ty], span: Span) -> Made {
@@ -126,37 +111,37 @@ impl Lowerer<'_> {
     pub(super) fn psa_method(
         &mut self,
         object: &PsaObject,
-        method: &str,
+        method: Method,
         args: &[Arg],
         ty: &Ty,
         span: Span,
     ) -> Value {
         let width = self.module.types.scalar_width(ty).unwrap_or(1);
         match (object, method) {
-            (PsaObject::Hash(algorithm), "get_hash") => {
+            (PsaObject::Hash(algorithm), Method::HashGet | Method::HashGetInRange) => {
                 return self.psa_hash(*algorithm, args, width);
             }
-            (PsaObject::InternetChecksum(sum), "get") => {
+            (PsaObject::InternetChecksum(sum), Method::SumGet) => {
                 let slots = &self.program.slots;
                 return Value::Bits(build::resize(build::not(Expr::Slot(*sum)), width, slots));
             }
-            (PsaObject::InternetChecksum(sum), "get_state") => {
+            (PsaObject::InternetChecksum(sum), Method::SumGetState) => {
                 return Value::Bits(Expr::Slot(*sum));
             }
-            (PsaObject::InternetChecksum(sum), "set_state") => {
+            (PsaObject::InternetChecksum(sum), Method::SumSetState) => {
                 let value = self.scalar_arg(args, 0);
                 self.set_sum(*sum, value);
             }
-            (PsaObject::InternetChecksum(sum), "clear") => {
+            (PsaObject::InternetChecksum(sum), Method::SumClear) => {
                 self.set_sum(*sum, build::constant(16, 0));
             }
-            (PsaObject::InternetChecksum(sum), "add" | "update") => {
+            (PsaObject::InternetChecksum(sum), Method::SumAdd) => {
                 self.add_to_sum(*sum, args, false, span);
             }
-            (PsaObject::InternetChecksum(sum), "subtract") => {
+            (PsaObject::InternetChecksum(sum), Method::SumSubtract) => {
                 self.add_to_sum(*sum, args, true, span);
             }
-            (PsaObject::Random(low, high), "read") => {
+            (PsaObject::Random(low, high), Method::RandomRead) => {
                 if width > 64 {
                     let what = "a random value of more than 64 bits";
                     self.report(errors::unsupported(span, what));
@@ -167,7 +152,7 @@ impl Lowerer<'_> {
                 self.emit(StmtKind::Random { dst, low, high });
                 return Value::Bits(Expr::Slot(dst));
             }
-            (PsaObject::Digest(digest), "pack") => {
+            (PsaObject::Digest(digest), Method::DigestPack) => {
                 let places = [
                     Block::Ingress,
                     Block::IngressDeparser,
@@ -181,9 +166,50 @@ impl Lowerer<'_> {
                     self.emit(StmtKind::Digest { digest, values });
                 }
             }
-            _ => self.report(errors::unknown_extern(span, "psa", method)),
+            // The tables of externs pair no others.
+            _ => {}
         }
         Value::Nothing
+    }
+
+    /// What a deparser asks of the output metadata.
+    pub(super) fn predicate(&mut self, predicate: Predicate, args: &[Arg]) -> Value {
+        let output = self.arg(args, 0);
+        let of = |l: &Self, name: &str| l.metadata_field(args, 0, &output, name);
+        let stays = build::not(of(self, "drop"));
+        let other = match predicate {
+            Predicate::Clone => return Value::Bits(of(self, "clone")),
+            Predicate::Resubmit => of(self, "resubmit"),
+            Predicate::Normal => build::not(of(self, "resubmit")),
+            Predicate::Recirculate => {
+                let input = self.arg(args, 1);
+                let port = self.metadata_field(args, 1, &input, "egress_port");
+                let there = build::constant(32, PORT_RECIRCULATE.into());
+                build::binary(BinaryOp::Eq, port, there, &self.program.slots)
+            }
+        };
+        Value::Bits(build::binary(
+            BinaryOp::And,
+            stays,
+            other,
+            &self.program.slots,
+        ))
+    }
+
+    /// A field of an argument that is a struct of the architecture's metadata.
+    fn metadata_field(&self, args: &[Arg], i: usize, value: &Value, name: &str) -> Expr {
+        let structure = args.get(i).and_then(Arg::expr).map(|e| &e.ty);
+        let position = match structure {
+            Some(Ty::Struct(id)) => self.module.types.structure(*id).field(name),
+            _ => None,
+        };
+        match (value, position) {
+            (Value::Fields(items), Some(position)) => match items.get(position) {
+                Some(Value::Bits(e)) => e.clone(),
+                _ => build::boolean(false),
+            },
+            _ => build::boolean(false),
+        }
     }
 
     /// `get_hash(data)` or `get_hash(base, data, max)`.

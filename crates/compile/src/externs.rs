@@ -1,0 +1,476 @@
+//! The meaning of externs: by architecture and declaration, never by the bare name.
+//!
+//! An architecture's file (`v1model.p4`, built in, found on the include path or a program's own copy) is the one that declares the
+//! package of `main`, together with what it includes; the core library's is the one that declares `packet_in`. An extern that
+//! such a file declares, with the parameters that the table of its architecture has, means what the table says. Any other extern is the
+//! program's own and has no meaning here, whatever its name; lowering reports where it is used.
+//!
+//! The checker resolves each declaration once; lowering sees meanings. Each architecture is one file below, as data. Nothing here knows how an
+//! extern is lowered.
+
+mod core;
+mod psa;
+mod v1model;
+
+use std::rc::Rc;
+
+use ir::HashAlgorithm;
+use ir::architecture::{Architecture, Description};
+use syntax::ast::{self, DeclKind, Direction};
+use syntax::source::{FileId, SourceMap, Span};
+
+use crate::types::{EnumDef, FnSig, Ty, Types};
+
+/// An extern function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Function {
+    /// Rejects the packet if a condition is false.
+    Verify,
+    /// Is checked by the compiler.
+    StaticAssert,
+    /// Gives `egress_spec` the port that drops.
+    MarkToDrop,
+    /// A hash in a range.
+    Hash,
+    /// Compares a checksum.
+    VerifyChecksum {
+        /// Whether the rest of the packet counts, too.
+        payload: bool,
+    },
+    /// Computes a checksum.
+    UpdateChecksum {
+        /// Whether the rest of the packet counts, too.
+        payload: bool,
+    },
+    /// A number in a range.
+    Random,
+    /// A message to the control plane.
+    Digest,
+    /// Copies the packet.
+    Clone(Preserved),
+    /// Parses the packet again behind ingress.
+    Resubmit(Preserved),
+    /// Parses the packet again behind egress.
+    Recirculate(Preserved),
+    /// Cuts the packet.
+    Truncate,
+    /// Ends the packet if a condition is false.
+    Assert,
+    /// Writes to the log.
+    LogMsg,
+    /// A condition on the output metadata of ingress or egress.
+    Predicate(Predicate),
+}
+
+/// The metadata that a copy of a packet keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preserved {
+    /// None.
+    Nothing,
+    /// The values among the arguments.
+    Values,
+    /// The fields whose `@field_list` has the number among the arguments.
+    FieldList,
+}
+
+/// What a deparser of PSA asks of its pipeline's output metadata.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Predicate {
+    /// Whether the packet is cloned.
+    Clone,
+    /// Whether it is resubmitted.
+    Resubmit,
+    /// Whether it goes on to the packet replication engine.
+    Normal,
+    /// Whether it is recirculated.
+    Recirculate,
+}
+
+/// A kind of extern object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Object {
+    /// The packet as the parser reads it.
+    PacketIn,
+    /// The packet as the deparser writes it.
+    PacketOut,
+    /// Cells that the program reads and writes.
+    Register,
+    /// Cells that count.
+    Counter,
+    /// A count for each entry of a table.
+    DirectCounter,
+    /// Cells that measure rates.
+    Meter,
+    /// A meter for each entry of a table.
+    DirectMeter,
+    /// Actions that entries of several tables share.
+    ActionProfile,
+    /// The same with groups, of which a hash chooses a member.
+    ActionSelector,
+    /// The ones' complement sum of data given at once.
+    Checksum16,
+    /// Nothing that a program can use.
+    Engine,
+    /// A hash by one algorithm.
+    Hash,
+    /// The ones' complement sum of data given bit by bit.
+    InternetChecksum,
+    /// The same by an algorithm.
+    Checksum,
+    /// Numbers in a range.
+    Random,
+    /// Messages to the control plane.
+    Digest,
+}
+
+/// A method of an extern object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Takes a header from the packet.
+    Extract,
+    /// The bits in front, which stay there.
+    Lookahead,
+    /// Skips bits.
+    Advance,
+    /// Length of the packet in bytes.
+    PacketLength,
+    /// Appends headers.
+    Emit,
+    /// Reads a cell: `read(out value, in index)`.
+    RegisterReadTo,
+    /// Reads a cell: `read(in index)`.
+    RegisterRead,
+    /// Writes a cell.
+    RegisterWrite,
+    /// Counts in a cell.
+    Count,
+    /// Counts at the entry that was hit.
+    CountDirect,
+    /// The colour of a cell: `execute_meter(in index, out colour)`.
+    MeterExecuteTo,
+    /// The colour of a cell: `execute(in index, in colour)`, the latter optional.
+    MeterExecute,
+    /// The colour of the entry that was hit: `read(out colour)`.
+    DirectMeterReadTo,
+    /// The colour of the entry that was hit: `execute(in colour)`, which is optional.
+    DirectMeterExecute,
+    /// The checksum of data.
+    Checksum16Get,
+    /// The hash of data.
+    HashGet,
+    /// The hash of data in a range.
+    HashGetInRange,
+    /// Begins a sum anew.
+    SumClear,
+    /// Adds data to a sum.
+    SumAdd,
+    /// Takes data from a sum.
+    SumSubtract,
+    /// The checksum of what was added.
+    SumGet,
+    /// The sum itself.
+    SumGetState,
+    /// Gives the sum a value.
+    SumSetState,
+    /// Draws a number.
+    RandomRead,
+    /// Sends a message.
+    DigestPack,
+}
+
+/// A property of tables that only an architecture has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Property {
+    /// Names a direct counter.
+    Counter,
+    /// Names a direct meter.
+    Meter,
+    /// Names an action profile or selector.
+    Implementation,
+    /// A truth value: whether entries expire.
+    Timeout,
+    /// An enum, of which the second member is that entries expire.
+    TimeoutEnum,
+    /// The action of a group without members.
+    EmptyGroupAction,
+}
+
+/// An algorithm that computes from data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// One that always gives the same.
+    Of(HashAlgorithm),
+    /// Draws a number, whatever the data.
+    Random,
+}
+
+/// An extern object type of an architecture.
+pub struct ObjectRow {
+    /// Its name.
+    name: &'static str,
+    /// The numbers of type parameters that it may have.
+    type_params: &'static [usize],
+    /// Its meaning.
+    object: Object,
+    /// The parameters of its constructors.
+    constructors: &'static [&'static str],
+    /// Its methods.
+    methods: &'static [(&'static str, Method)],
+}
+
+/// The externs of an architecture or of the core library. Signatures are written as in P4, without names and type parameters of
+/// parameters; `_` is any type.
+pub struct Externs {
+    /// Functions.
+    functions: &'static [(&'static str, Function)],
+    /// Object types.
+    objects: &'static [ObjectRow],
+    /// Properties of tables.
+    properties: &'static [(&'static str, Property)],
+    /// The members of the enum of hash algorithms.
+    algorithms: &'static [(&'static str, Algorithm)],
+    /// The members of the enums whose values architecture and packets share, in order.
+    enums: &'static [(&'static str, &'static [&'static str])],
+}
+
+impl Externs {
+    /// Returns the meaning of a property of tables.
+    pub fn property(&self, name: &str) -> Option<Property> {
+        find(self.properties, name)
+    }
+
+    /// Returns the names of all properties of tables.
+    pub fn property_names(&self) -> impl Iterator<Item = &'static str> {
+        self.properties.iter().map(|(name, _)| *name)
+    }
+
+    /// Returns the meaning of a member of the enum of hash algorithms.
+    pub fn algorithm(&self, member: &str) -> Option<Algorithm> {
+        find(self.algorithms, member)
+    }
+
+    /// Returns the enum whose members are not those that the architecture gives packets, and its members as they should be.
+    pub fn foreign_enum<'t>(
+        &self,
+        types: &'t Types,
+    ) -> Option<(&'t EnumDef, &'static [&'static str])> {
+        let differing = |(name, members): &(&str, &'static [&'static str])| {
+            let declared = types.enums.iter().find(|def| &*def.name == *name)?;
+            let given = declared.members.iter().map(|(member, _)| &**member);
+            (!given.eq(members.iter().copied())).then_some((declared, *members))
+        };
+        self.enums.iter().find_map(differing)
+    }
+
+    /// Returns the names of the types of objects.
+    pub fn names(&self, objects: &[Object]) -> Vec<&'static str> {
+        let rows = self.objects.iter();
+        let rows = rows.filter(|row| objects.contains(&row.object));
+        rows.map(|row| row.name).collect()
+    }
+
+    /// Returns the first signature of the table that a name has.
+    fn known(&self, name: &str) -> Option<&'static str> {
+        let functions = self.functions.iter().map(|(signature, _)| *signature);
+        let function = functions.into_iter().find(|s| name_of(s) == name);
+        function.or_else(|| self.objects.iter().map(|row| row.name).find(|n| *n == name))
+    }
+}
+
+/// Returns the externs of an architecture.
+pub fn of(description: &Description) -> &'static Externs {
+    match description.name {
+        ir::architecture::psa::NAME => &psa::EXTERNS,
+        _ => &v1model::EXTERNS,
+    }
+}
+
+fn find<T: Copy>(rows: &[(&str, T)], name: &str) -> Option<T> {
+    rows.iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, value)| *value)
+}
+
+/// A declaration of an extern function, constructor or method.
+#[derive(Clone, Debug)]
+pub struct Declared<M> {
+    /// The signature.
+    pub sig: Rc<FnSig>,
+    /// The meaning, unless it is the program's own.
+    pub meaning: Option<M>,
+}
+
+/// The files that give externs a meaning.
+#[derive(Clone, Debug, Default)]
+pub struct Origins {
+    /// The file that declares `packet_in`.
+    core: Option<FileId>,
+    /// The architecture, and the file that declares its package.
+    architecture: Option<(FileId, &'static Description)>,
+    /// For each file the one that includes it.
+    included_by: Vec<Option<FileId>>,
+}
+
+impl Origins {
+    /// Finds the files of the core library and of the architecture of `main`; without a `main`, of the architecture that is included.
+    pub fn find(program: &ast::Program, sources: &SourceMap) -> Origins {
+        let package = |decl: &ast::Decl| match &decl.kind {
+            DeclKind::Package(package) => {
+                let mut known = Architecture::ALL.into_iter();
+                let description = known.find(|d| d.package == package.name.as_str())?;
+                Some((package.name.span.file, description))
+            }
+            _ => None,
+        };
+        let packages: Vec<_> = program.decls.iter().filter_map(package).collect();
+        let main = program.decls.iter().find_map(type_of_main);
+        let of_main = packages.iter().find(|(_, d)| Some(d.package) == main);
+        let core = program.decls.iter().find_map(|decl| match &decl.kind {
+            DeclKind::Extern(external) if external.name.as_str() == "packet_in" => {
+                Some(external.name.span.file)
+            }
+            _ => None,
+        });
+        let files = sources.files().iter();
+        Origins {
+            core,
+            architecture: of_main.or(packages.first()).copied(),
+            included_by: files.map(|f| f.included_at.map(|at| at.file)).collect(),
+        }
+    }
+
+    /// Returns the architecture, if the program includes one.
+    pub fn architecture(&self) -> Option<&'static Description> {
+        self.architecture.map(|(_, description)| description)
+    }
+
+    /// Returns the meaning of an extern function.
+    pub fn function(&self, sig: &FnSig, types: &Types) -> Option<Function> {
+        let mut tables = self.tables(sig.span);
+        tables.find_map(|t| matching(t.functions, sig, types))
+    }
+
+    /// Returns the row of an extern object type.
+    pub fn object(&self, name: &str, type_params: usize, span: Span) -> Option<&'static ObjectRow> {
+        let mut rows = self.tables(span).flat_map(|t| t.objects);
+        rows.find(|row| row.name == name && row.type_params.contains(&type_params))
+    }
+
+    /// Returns the tables for a declaration at a place.
+    fn tables(&self, span: Span) -> impl Iterator<Item = &'static Externs> {
+        let of_core = self.core.is_some_and(|file| self.is_part(span.file, file));
+        let core = of_core.then_some(&core::EXTERNS);
+        let architecture = self
+            .architecture
+            .filter(|(file, _)| self.is_part(span.file, *file));
+        core.into_iter()
+            .chain(architecture.map(|(_, description)| of(description)))
+    }
+
+    /// Whether a file is another or is included by it, at any depth.
+    fn is_part(&self, file: FileId, whole: FileId) -> bool {
+        let includer = |f: &FileId| self.included_by.get(f.0 as usize).copied().flatten();
+        std::iter::successors(Some(file), includer).any(|f| f == whole)
+    }
+}
+
+impl ObjectRow {
+    /// Returns the meaning.
+    pub fn object(&self) -> Object {
+        self.object
+    }
+
+    /// Whether a constructor is one of the table's.
+    pub fn constructor(&self, sig: &FnSig, types: &Types) -> Option<()> {
+        let shown = parameters(sig);
+        let mut known = self.constructors.iter();
+        known
+            .any(|pattern| fits(pattern, &shown, types))
+            .then_some(())
+    }
+
+    /// Returns the meaning of a method.
+    pub fn method(&self, sig: &FnSig, types: &Types) -> Option<Method> {
+        matching(self.methods, sig, types)
+    }
+}
+
+/// The name of the type of `main`.
+fn type_of_main(decl: &ast::Decl) -> Option<&str> {
+    let DeclKind::Instantiation(instance) = &decl.kind else {
+        return None;
+    };
+    let path = match &instance.ty.kind {
+        ast::TypeKind::Named(path) | ast::TypeKind::Specialised { path, .. } => path,
+        _ => return None,
+    };
+    (instance.name.as_str() == "main").then(|| path.name.as_str())
+}
+
+fn matching<M: Copy>(rows: &[(&str, M)], sig: &FnSig, types: &Types) -> Option<M> {
+    let declared = parameters(sig);
+    let mut rows = rows.iter();
+    let row = rows.find(|(pattern, _)| {
+        let (ret, rest) = pattern.split_once(' ').unwrap_or(("void", pattern));
+        name_of(pattern) == &*sig.name
+            && type_fits(ret, &sig.ret, types)
+            && fits(rest.trim_start_matches(|c| c != '('), &declared, types)
+    });
+    row.map(|(_, meaning)| *meaning)
+}
+
+/// The name in a pattern such as `void count(in _)`.
+fn name_of(pattern: &str) -> &str {
+    let head = pattern.split('(').next().unwrap_or(pattern);
+    head.rsplit(' ').next().unwrap_or(head)
+}
+
+fn parameters(sig: &FnSig) -> Vec<(Direction, &Ty)> {
+    sig.params.iter().map(|p| (p.direction, &p.ty)).collect()
+}
+
+/// Whether parameters are those of a pattern such as `(in bit<32>, out _)`.
+fn fits(pattern: &str, declared: &[(Direction, &Ty)], types: &Types) -> bool {
+    let inner = pattern.trim_start_matches('(').trim_end_matches(')');
+    let wanted: Vec<&str> = inner.split(", ").filter(|p| !p.is_empty()).collect();
+    let one = |(wanted, (direction, ty)): (&&str, &(Direction, &Ty))| {
+        let (word, shown) = wanted.split_once(' ').unwrap_or(("", wanted));
+        let same = match direction {
+            Direction::None => word.is_empty(),
+            Direction::In => word == "in",
+            Direction::Out => word == "out",
+            Direction::InOut => word == "inout",
+        };
+        same && type_fits(shown, ty, types)
+    };
+    wanted.len() == declared.len() && wanted.iter().zip(declared).all(one)
+}
+
+fn type_fits(pattern: &str, ty: &Ty, types: &Types) -> bool {
+    pattern == "_" || *ty == Ty::Missing || types.show(ty) == pattern
+}
+
+/// Returns advice for the use of an extern that has no meaning in an architecture.
+pub fn advice(name: &str, description: &'static Description) -> String {
+    let own = description.name;
+    let others = Architecture::ALL.into_iter().filter(|d| d.name != own);
+    let other = others.into_iter().find(|d| of(d).known(name).is_some());
+    match (
+        of(description).known(name).or(core::EXTERNS.known(name)),
+        other,
+    ) {
+        (Some(known), _) if known.contains('(') => {
+            format!("the extern `{name}` of {own} is another, declared in its own file: `{known}`")
+        }
+        (Some(_), _) => {
+            format!("the extern `{name}` of {own} is another, declared in its own file")
+        }
+        (None, Some(other)) => format!(
+            "{} has an extern of this name, but this program is for {own}",
+            other.name
+        ),
+        (None, None) => format!(
+            "only the externs of {own}'s own file are implemented; write this one as a function, an action or a control"
+        ),
+    }
+}
