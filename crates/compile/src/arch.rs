@@ -57,6 +57,14 @@ pub(crate) fn recognise(module: &Module) -> Result<Pipeline, Box<Diagnostic>> {
         .find(|d| d.package == &*package && d.stages.len() == found.len())
         .ok_or_else(|| wrong(&package))?;
     let stages = description.stages.iter().zip(found);
+    for (stage, (block, _)) in stages.clone() {
+        let def = module.block(block);
+        if def.is_parser != stage.block.is_parser() || def.params.len() != stage.parameters.len() {
+            let (name, span) = (description.name, var.span);
+            let error = errors::foreign_block(span, &package, name, stage.block.name(), def.span);
+            return Err(Box::new(error));
+        }
+    }
     let blocks = stages.map(|(stage, (block, args))| Instance { stage, block, args });
     Ok(Pipeline {
         main,

@@ -298,6 +298,8 @@ pub struct TableAction {
 /// An entry.
 #[derive(Clone, Debug)]
 pub struct TableEntry {
+    /// Whether `const` stands before it.
+    pub is_const: bool,
     /// One per key field.
     pub keysets: Vec<Keyset>,
     /// The priority, if written.

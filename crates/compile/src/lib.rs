@@ -24,6 +24,7 @@ mod externs;
 mod fold;
 mod hir;
 mod indices;
+mod limits;
 mod lower;
 pub mod p4info;
 mod reads;
@@ -242,9 +243,9 @@ fn passes(
     if failed(diagnostics) {
         return None;
     }
-    let main = module.var(lowered.main).span;
     if let Err(violations) = ir::verify::verify(&lowered.program) {
-        diagnostics.extend(violations.iter().map(|v| errors::violation(main, v)));
+        let found = limits::diagnostics(&violations, &module, &lowered, sources);
+        diagnostics.extend(found);
         return None;
     }
     Some(Compiled {

@@ -26,6 +26,8 @@ fn each_program_is_rejected_with_its_text() {
             .into_owned();
         let outcome = compile_text(&source, &name, &Options::default());
         assert!(outcome.compiled.is_none(), "{name} is accepted");
+        let internal = outcome.diagnostics.iter().any(|d| d.code == "E1199");
+        assert!(!internal, "{name} gets an internal message");
         expect_test::expect_file![path.with_extension("expect")].assert_eq(&outcome.render());
     }
 }
@@ -33,8 +35,7 @@ fn each_program_is_rejected_with_its_text() {
 /// Messages that no program of the corpus can give.
 const WITHOUT_PROGRAM: [&str; 3] = [
     // Declarations in the wrong place: the parser of the language says so first.
-    "E1011", "E1012",
-    // A program that is beyond a limit of the IR: the smallest is megabytes long.
+    "E1011", "E1012", // A fault of the compiler.
     "E1199",
 ];
 

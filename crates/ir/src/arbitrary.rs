@@ -404,6 +404,7 @@ impl Generator {
                 matches,
                 priority,
                 action,
+                is_const: self.rng.one_in(4),
             });
         }
     }

@@ -53,7 +53,7 @@
 //! kind       = "exact" | "lpm" | "ternary" | "range" | "optional" | "selector"
 //! table_action = "action" aN ["table_only" | "default_only"]
 //! call       = aN "(" bits,* ")"
-//! entry      = "entry" "(" match,* ")" ["priority" ["-"] number] call
+//! entry      = "entry" "(" match,* ")" ["priority" ["-"] number] call ["const"]
 //! match      = "exact" bits | "lpm" bits "/" number | "ternary" bits "&" bits | "range" bits ".." bits
 //!            | "optional" (bits | "_")
 //! state      = "state" sN string [loc] "{" statement* transition "}"

@@ -197,6 +197,26 @@ impl SourceMap {
         (line, self.text(line))
     }
 
+    /// Returns the place of a line without the blanks in front, by the name and number that [`SourceMap::location`] gives.
+    pub fn span_of_line(&self, name: &str, line: u32) -> Option<Span> {
+        let ids = (0..self.files.len() as u32).map(FileId);
+        let mut starts = self.files.iter().zip(ids).flat_map(|(file, id)| {
+            let starts = file.line_starts.iter();
+            starts.map(move |start| Span::new(id, *start, *start))
+        });
+        let start = starts.find(|span| {
+            let at = self.location(*span);
+            at.line == line && &*at.file == name
+        })?;
+        let (whole, text) = self.line(start);
+        let blanks = text.len() - text.trim_start().len();
+        Some(Span::new(
+            whole.file,
+            whole.start + blanks as u32,
+            whole.end,
+        ))
+    }
+
     /// The macro whose expansion put something at `span`, if `span` is (the start of) such a place.
     pub fn expansion(&self, span: Span) -> Option<&Expansion> {
         self.expansions

@@ -1,6 +1,8 @@
 //! Top-level declarations, constants, variables and instances.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use syntax::ast::{self, DeclKind};
 
@@ -75,12 +77,26 @@ impl Checker {
         }
     }
 
+    /// Enters the error constants of the whole program: they are known irrespective of the place where they are declared (P4_16 1.2.5,
+    /// 7.1.2).
+    pub(super) fn enter_errors(&mut self, program: &ast::Program) {
+        let declared = program.decls.iter().filter_map(|decl| match &decl.kind {
+            DeclKind::Error(names) => Some(names),
+            _ => None,
+        });
+        let errors = &mut self.module.types.errors;
+        let core: BTreeSet<Arc<str>> = errors.iter().cloned().collect();
+        for name in declared.flatten() {
+            if self.known_errors.insert(name.text.clone()) && !core.contains(&name.text) {
+                errors.push(name.text.clone());
+            }
+        }
+    }
+
     fn error_names(&mut self, names: &[ast::Name]) {
         for name in names {
             if !self.declared_errors.insert(name.text.clone()) {
                 self.report(errors::duplicate_member(name.span, name.as_str(), "error"));
-            } else if !self.module.types.errors.contains(&name.text) {
-                self.module.types.errors.push(name.text.clone());
             }
         }
     }

@@ -144,13 +144,13 @@ impl Checker {
         match &ty {
             TypeSymbol::Plain(Ty::Missing) => Expr::missing(span),
             TypeSymbol::Plain(Ty::Error) => {
-                let errors = &self.module.types.errors;
-                let declared = &self.declared_errors;
-                let known = errors.iter().position(|e| &**e == name);
-                if let Some(i) = known.filter(|_| declared.contains(name)) {
-                    return Expr::new(ExprKind::Symbol(i as u32), Ty::Error, span);
+                let known = &self.known_errors;
+                if known.contains(name) {
+                    let mut errors = self.module.types.errors.iter();
+                    let position = errors.position(|e| &**e == name).unwrap_or(0);
+                    return Expr::new(ExprKind::Symbol(position as u32), Ty::Error, span);
                 }
-                let similar = self.closest(name, declared.iter().map(|e| &**e));
+                let similar = self.closest(name, known.iter().map(|e| &**e));
                 self.wrong(
                     errors::no_member(member.span, name, "error", similar.as_deref()),
                     span,

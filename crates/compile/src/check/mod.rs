@@ -41,6 +41,7 @@ pub(crate) use scope::closest;
 /// Checks a program. The module is complete only if there is no error among the diagnostics.
 pub fn check(program: &ast::Program, sources: &SourceMap) -> (Module, Vec<Diagnostic>) {
     let mut checker = Checker::new(Origins::find(program, sources));
+    checker.enter_errors(program);
     for decl in &program.decls {
         checker.top_level(decl);
         checker.check_annotations(decl);
@@ -89,7 +90,9 @@ struct Checker {
     /// Function templates being checked, to find recursion.
     checking: Vec<usize>,
     templates: usize,
-    /// Errors declared so far; those of the core library have their positions from the start.
+    /// The errors of the whole program. Those of the core library have their positions whether it is included or not.
+    known_errors: BTreeSet<Arc<str>>,
+    /// Errors declared so far.
     declared_errors: BTreeSet<Arc<str>>,
     /// Generic functions whose bodies are wrong whatever the type arguments.
     broken: BTreeSet<usize>,
@@ -119,6 +122,7 @@ impl Checker {
             specialised: BTreeMap::new(),
             checking: Vec::new(),
             templates: 0,
+            known_errors: BTreeSet::new(),
             declared_errors: BTreeSet::new(),
             broken: BTreeSet::new(),
             top_level_instances: BTreeSet::new(),

@@ -1,5 +1,7 @@
 //! Tables: keys, actions, default actions, entries and the other properties of v1model and PSA.
 
+use std::collections::BTreeMap;
+
 use ir::architecture::{Architecture, Description};
 use num_bigint::BigInt;
 use syntax::ast::{self, TablePropertyKind as Prop};
@@ -68,6 +70,7 @@ impl Checker {
         let find = |name: &str| decl.properties.iter().find(|p| p.name.as_str() == name);
         if let Some(Prop::Key(keys)) = find("key").map(|p| &p.kind) {
             table.keys = keys.iter().filter_map(|k| self.table_key(k)).collect();
+            self.check_key_names(&table.keys);
         }
         match find("actions").map(|p| &p.kind) {
             Some(Prop::Actions(actions)) => self.table_actions(actions, &mut table),
@@ -206,6 +209,28 @@ impl Checker {
             name,
             annotations: shared(&key.annotations),
         })
+    }
+
+    /// Reports a field of a key that has the name of an earlier one by a `@name`: the control plane knows fields by their names. It does not
+    /// see the inputs of a selector, and the same expression twice is one value.
+    fn check_key_names(&mut self, keys: &[TableKey]) {
+        let mut first: BTreeMap<&str, &TableKey> = BTreeMap::new();
+        let named = |key: &TableKey| key.annotations.iter().any(|a| a.name.as_str() == "name");
+        let seen = keys
+            .iter()
+            .filter(|k| k.match_kind != ir::MatchKind::Selector);
+        for key in seen {
+            match first.get(&*key.name) {
+                Some(other) if named(key) || named(other) => {
+                    let (span, other) = (key.expr.span, other.expr.span);
+                    self.report(errors::key_name_twice(span, &key.name, other));
+                }
+                Some(_) => {}
+                None => {
+                    first.insert(&key.name, key);
+                }
+            }
+        }
     }
 
     fn match_kind(&mut self, name: &ast::Name) -> Option<ir::MatchKind> {
@@ -417,7 +442,7 @@ impl Checker {
         index
     }
 
-    /// Arguments of the parameters without direction. The ones with direction may be repeated in front.
+    /// Arguments of the parameters without direction. The ones with direction may be repeated, in front or by name.
     fn action_data(
         &mut self,
         table: &Table,
@@ -512,6 +537,7 @@ impl Checker {
             .find(|a| a.name.as_str() == "priority");
         let rank = rank.and_then(|a| fold::to_u32(&fold::literal(a.int()?)));
         Some(TableEntry {
+            is_const: entry.is_const,
             keysets,
             priority,
             rank,

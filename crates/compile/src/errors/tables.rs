@@ -1,6 +1,7 @@
 //! Tables.
 
 use syntax::messages;
+use syntax::source::Span;
 
 use super::quoted;
 
@@ -15,6 +16,11 @@ messages! {
 
     fn key_without_name() => error("E1113", "this key has no name for the control plane")
         .hint("add `@name(\"...\")` after it");
+
+    fn key_name_twice(name: &str, first: Span) =>
+        error("E1109", "two fields of this key have the control-plane name `{name}`")
+            .label(first, "this is the other")
+            .hint("give one of them another `@name`");
 
     fn not_an_action(name: &str, what: &str) =>
         error("E1114", "{} is {what}, not an action", quoted(name));

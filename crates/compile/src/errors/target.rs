@@ -16,6 +16,10 @@ messages! {
         error("E1131", "`main` is a `{found}`, not a `V1Switch` or `PSA_Switch`")
             .note("programs for other architectures than v1model and PSA cannot be compiled");
 
+    fn foreign_block(package: &str, architecture: &str, stage: &str, block: Span) =>
+        error("E1125", "this `{package}` is not the one of {architecture}: its block `{stage}` is another parser or control, or has other parameters")
+            .label(block, "this block");
+
     fn extern_place(name: &str, place: &str) =>
         error("E1132", "`{name}` can only be used in {place}");
 
@@ -30,6 +34,9 @@ messages! {
 
     fn hash_algorithm(name: &str) =>
         error("E1128", "Holdfast does not implement the hash algorithm `{name}`, which this program declares");
+
+    fn table_place(found: &str) =>
+        error("E1127", "a table can only be applied in the ingress and egress controls, not in `{found}`");
 
     fn clone_kind(kind: &str, control: &str) =>
         error("E1134", "a clone of kind `{kind}` cannot be made in the {control} control");
@@ -90,7 +97,11 @@ messages! {
     fn too_large(what: &str) => error("E1191", "too large: {what}");
 
     fn violation(violation: &ir::verify::VerifyError) =>
-        error("E1199", "the compiled program breaks a limit or rule of the IR: {violation}");
+        error("E1199", "this is a fault of Holdfast: the compiled program breaks a rule of its IR: {violation}");
+
+    fn metadata_width(field: &str, wanted: u32, found: u32) =>
+        error("E1126", "the field `{field}` of the architecture's metadata has {found} bits; Holdfast gives it {wanted}")
+            .hint("include the v1model.p4 or psa.p4 that is built in");
 
     fn main_kind(what: &str) =>
         error("E1270", "`main` is {what}, but it must be an instance of a package");

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use ir::{ActionScope, Expr, SlotId, StmtKind};
+use ir::{ActionScope, Block, Expr, SlotId, StmtKind};
 use syntax::ast;
 use syntax::source::Span;
 
@@ -99,6 +99,9 @@ impl Lowerer<'_> {
         span: Span,
     ) {
         let Some(object) = self.current else { return };
+        if !matches!(self.block, Block::Ingress | Block::Egress) {
+            return self.report(errors::table_place(span, self.block.name()));
+        }
         let module = self.module;
         let def = &module.tables[table.index()];
         let id = self.table(object, table);
@@ -321,8 +324,11 @@ impl Lowerer<'_> {
         let module = self.module;
         let def = &module.actions[action.index()];
         let owner = if def.global { None } else { Some(object) };
-        if let Some(id) = self.actions.get(&(owner, action)) {
-            return *id;
+        if let Some((id, block)) = self.actions.get(&(owner, action)).copied() {
+            if block != self.block {
+                self.check_action_place(id, def);
+            }
+            return id;
         }
         let path = owner.map(|o| self.path_of(o)).unwrap_or_default();
         let name = control_plane_name(&path, &def.name, &def.annotations);
@@ -371,8 +377,24 @@ impl Lowerer<'_> {
             body,
         });
         self.info.actions.push((id, action));
-        self.actions.insert((owner, action), id);
+        self.actions.insert((owner, action), (id, self.block));
         id
+    }
+
+    /// Reports what an action of the ingress control cannot do in the egress control, or the other way round: its body is lowered
+    /// for the errors alone.
+    fn check_action_place(&mut self, id: ir::ActionId, def: &hir::Action) {
+        let depends = |stmt: &ir::Stmt| {
+            matches!(
+                stmt.kind,
+                StmtKind::Clone { .. } | StmtKind::Resubmit { .. } | StmtKind::Recirculate { .. }
+            )
+        };
+        if ir::statements(&self.program.actions[id.index()].body).any(depends) {
+            let caller = self.current.take();
+            let _ = self.action_body(&def.body, ActionExit::Direct);
+            self.current = caller;
+        }
     }
 
     fn action_body(&mut self, body: &[hir::Stmt], exit: ActionExit) -> (Vec<ir::Stmt>, ActionExit) {

@@ -62,6 +62,7 @@ impl Lowerer<'_> {
                     matches,
                     priority,
                     action: action.clone(),
+                    is_const: entry.is_const,
                 });
             }
         }

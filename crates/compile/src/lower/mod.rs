@@ -39,7 +39,7 @@ use syntax::source::{SourceMap, Span};
 use crate::arch::{self, Instance, Pipeline};
 use crate::errors;
 use crate::hir::{self, Module, VarId};
-use crate::types::{BlockId, Ty};
+use crate::types::{BlockId, StructDef, Ty};
 use place::{Lvalue, Place, Value};
 
 /// Statements, slots and states that lowering makes at most.
@@ -243,7 +243,8 @@ struct Lowerer<'m> {
     /// Storage of locals and parameters, by the instance around.
     storage: BTreeMap<(Option<ObjectId>, VarId), Place>,
     tables: BTreeMap<(ObjectId, hir::TableId), ir::TableId>,
-    actions: BTreeMap<(Option<ObjectId>, hir::ActionId), ir::ActionId>,
+    /// The actions of tables, with the block for which each was lowered.
+    actions: BTreeMap<(Option<ObjectId>, hir::ActionId), (ir::ActionId, Block)>,
     /// The arguments that tables give to their actions, by action.
     bound: BTreeMap<ir::ActionId, Vec<bound::Bound>>,
     /// Whether every argument is copied, even where it can stand for its parameter.
@@ -515,7 +516,16 @@ impl<'m> Lowerer<'m> {
             metadata_slot(&places, module, name).ok_or(name)
         });
         match found {
-            Ok(architecture) => self.program.architecture = architecture,
+            Ok(architecture) => {
+                for (name, slot, width) in architecture.fields() {
+                    let found = self.program.slots[slot.index()].width;
+                    if found != width {
+                        let span = metadata_span(&places, module, name).unwrap_or(self.main_span);
+                        self.report(errors::metadata_width(span, name, width, found));
+                    }
+                }
+                self.program.architecture = architecture;
+            }
             Err(name) => {
                 let wanted = format!("the metadata of {}, with `{name}`", description.name);
                 let intrinsic = |p: &&Parameter| matches!(p, Parameter::Intrinsic(_));
@@ -600,12 +610,33 @@ fn metadata_slot(
     module: &Module,
     name: &str,
 ) -> Option<SlotId> {
+    let (place, _, position) = metadata_field(places, module, name)?;
+    match place.field(position)? {
+        Place::Scalar(slot) => Some(*slot),
+        _ => None,
+    }
+}
+
+/// The declaration of a field of the architecture's metadata.
+fn metadata_span(
+    places: &BTreeMap<Parameter, (Place, Ty)>,
+    module: &Module,
+    name: &str,
+) -> Option<Span> {
+    let (_, def, position) = metadata_field(places, module, name)?;
+    Some(def.fields.get(position)?.span)
+}
+
+/// The struct that has a field of the architecture's metadata, its place, and the field's position.
+fn metadata_field<'a>(
+    places: &'a BTreeMap<Parameter, (Place, Ty)>,
+    module: &'a Module,
+    name: &str,
+) -> Option<(&'a Place, &'a StructDef, usize)> {
     let (path, field) = name.split_once('.').unwrap_or(("", name));
     let of_path = |p: &&Parameter| matches!(p, Parameter::Intrinsic(known) if *known == path);
     let (place, ty) = places.get(places.keys().find(of_path)?)?;
     let Ty::Struct(id) = ty else { return None };
-    match place.field(module.types.structure(*id).field(field)?)? {
-        Place::Scalar(slot) => Some(*slot),
-        _ => None,
-    }
+    let def = module.types.structure(*id);
+    Some((place, def, def.field(field)?))
 }

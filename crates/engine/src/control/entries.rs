@@ -126,8 +126,7 @@ impl Switch {
         entry: &Entry,
         undoable: bool,
     ) -> Result<Undo, ControlError> {
-        self.check_writable(table)?;
-        let number = self.find_entry(table, &entry.matches, entry.priority)?;
+        let number = self.find_changeable(table, &entry.matches, entry.priority)?;
         let former = self.runtime().attached(table, number);
         let mut entry = Cow::Borrowed(entry);
         if entry.action == EntryAction::Keep {
@@ -162,8 +161,7 @@ impl Switch {
         priority: i32,
         undoable: bool,
     ) -> Result<Undo, ControlError> {
-        self.check_writable(table)?;
-        let number = self.find_entry(table, matches, priority)?;
+        let number = self.find_changeable(table, matches, priority)?;
         self.keep_for_snapshots(table, number);
         let runtime = self.runtime_mut();
         runtime.stop_idle_timer(table, number);
@@ -232,6 +230,23 @@ impl Switch {
         self.check_matches(table, matches, priority)?;
         let found = self.runtime().table(table).find(matches, priority);
         found.ok_or_else(not_found)
+    }
+
+    /// The number of the entry with these matches and priority, if it can be modified and deleted (P4_16 1.2.5, 14.2.1.4).
+    fn find_changeable(
+        &self,
+        table: TableId,
+        matches: &[KeyMatch],
+        priority: i32,
+    ) -> Result<u32, ControlError> {
+        self.check_writable(table)?;
+        let number = self.find_entry(table, matches, priority)?;
+        let installed = self.runtime().table(table).entry(number);
+        refuse!(
+            installed.is_some_and(|entry| entry.is_const) => PermissionDenied,
+            "this entry of table {} is constant", self.declared_table(table)?.name
+        );
+        Ok(number)
     }
 
     pub(super) fn declared_table(&self, table: TableId) -> Result<&ir::Table, ControlError> {

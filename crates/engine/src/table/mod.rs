@@ -219,7 +219,7 @@ impl Table {
                 NewEntry {
                     matches: &entry.matches,
                     priority: entry.priority,
-                    is_const: table.const_entries,
+                    is_const: table.const_entries || entry.is_const,
                     idle_timeout_ns: 0,
                     action: position(&entry.action),
                     args: &entry.action.args,

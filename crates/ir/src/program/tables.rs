@@ -142,6 +142,8 @@ pub struct ConstEntry {
     pub priority: i32,
     /// The action on a hit.
     pub action: ActionCall,
+    /// The control plane may not change it, as in [`Table::const_entries`] all.
+    pub is_const: bool,
 }
 
 /// The match of one key field of an entry.

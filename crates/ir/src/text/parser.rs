@@ -583,10 +583,12 @@ impl<'a> Parser<'a> {
         let matches = self.list('(', ')', Self::key_match)?;
         let priority = self.optional("priority", Self::priority)?.unwrap_or(0);
         let action = self.call()?;
+        let is_const = self.eat_word("const")?;
         Ok(ConstEntry {
             matches,
             priority,
             action,
+            is_const,
         })
     }
 

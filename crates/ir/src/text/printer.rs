@@ -316,7 +316,11 @@ impl Printer {
                 priority => format!(" priority {priority}"),
             };
             let matches = Commas(&entry.matches);
-            self.line(format_args!("entry ({matches}){priority} {}", entry.action))?;
+            let fixed = if entry.is_const { " const" } else { "" };
+            self.line(format_args!(
+                "entry ({matches}){priority} {}{fixed}",
+                entry.action
+            ))?;
         }
         self.flag(table.const_entries, "const_entries")?;
         self.line(format_args!("size {}", table.size))?;

@@ -322,3 +322,35 @@ fn idle_entries_are_named_once_per_idle_period() {
     assert_eq!(idle_at(&mut switch, 99 * MS), []);
     assert_eq!(switch.runtime().next_deadline_ps(), None);
 }
+
+/// Entries that are constant one by one, in a table to which others can be added and from which others can be removed.
+#[test]
+fn single_constant_entries_stay_what_they_are() {
+    let mut program = (*Bodies::default().program()).clone();
+    program.tables[TERNARY.index()].entries[0].is_const = true;
+    let text = ir::text::print(&program);
+    assert_eq!(ir::text::parse(&text).expect("IR"), program);
+    let program = std::sync::Arc::new(program);
+    let executor = std::sync::Arc::new(crate::Interpreter::new(program.clone()));
+    let mut switch = Switch::new(program, executor, crate::SwitchConfig::default());
+    let fixed = || ternary(0x1200, 0xff00);
+    let modified = switch.modify_entry(TERNARY, forward(fixed(), 2, 1));
+    assert_eq!(code(modified), PermissionDenied);
+    let deleted = switch.delete_entry(TERNARY, &fixed(), 2);
+    assert_eq!(code(deleted), PermissionDenied);
+    // The same matches with another priority are another entry.
+    let other = forward(fixed(), 3, 1);
+    switch.insert_entry(TERNARY, other).expect("fits");
+    let changed = switch.modify_entry(TERNARY, forward(fixed(), 3, 2));
+    changed.expect("not constant");
+    let read = switch.read_entries(TERNARY).expect("exists");
+    let constant: Vec<_> = read
+        .iter()
+        .map(|e| (e.entry.priority, e.is_const))
+        .collect();
+    assert_eq!(constant, [(2, true), (3, false)]);
+    switch
+        .delete_entry(TERNARY, &fixed(), 3)
+        .expect("not constant");
+    assert_eq!(switch.read_entries(TERNARY).expect("exists").len(), 1);
+}
