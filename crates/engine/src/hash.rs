@@ -11,9 +11,6 @@ use ir::HashAlgorithm;
 /// `payload`, and only the last of all is padded with a zero byte. The result is cut to, or extended with zeros to, the length of
 /// `out`; the caller cuts the last limb to the width it wants.
 pub fn hash(algorithm: HashAlgorithm, data: &[u8], payload: &[u8], out: &mut [u64]) {
-    if let HashAlgorithm::Identity = algorithm {
-        return identity(data, payload, out);
-    }
     let value = match algorithm {
         HashAlgorithm::Crc32 => u64::from(!crc32_update(crc32_update(!0, data), payload)),
         HashAlgorithm::Crc16 => u64::from(crc16_update(crc16_update(0, data), payload)),
@@ -24,7 +21,7 @@ pub fn hash(algorithm: HashAlgorithm, data: &[u8], payload: &[u8], out: &mut [u6
         HashAlgorithm::Xor16 => {
             words_of_both(data, payload).fold(0, |acc, word| acc ^ u64::from(word))
         }
-        HashAlgorithm::Identity => unreachable!("handled above"),
+        HashAlgorithm::Identity => identity(data, payload),
     };
     out.fill(0);
     if let Some(low) = out.first_mut() {
@@ -52,12 +49,10 @@ pub fn xor16(data: &[u8]) -> u16 {
     words(data).fold(0, |acc, word| acc ^ word)
 }
 
-fn identity(data: &[u8], payload: &[u8], out: &mut [u64]) {
-    out.fill(0);
-    let lowest_first = payload.iter().rev().chain(data.iter().rev());
-    for (i, &byte) in lowest_first.take(8 * out.len()).enumerate() {
-        out[i / 8] |= u64::from(byte) << (8 * (i % 8));
-    }
+/// Returns the first eight bytes, as the reference target does, or all if there are fewer.
+fn identity(data: &[u8], payload: &[u8]) -> u64 {
+    let first = data.iter().chain(payload).take(8);
+    first.fold(0, |value, &byte| value << 8 | u64::from(byte))
 }
 
 fn words(data: &[u8]) -> impl Iterator<Item = u16> {
@@ -190,8 +185,10 @@ mod tests {
         assert_eq!(out, [0xbb3d, 0]);
         hash(HashAlgorithm::Identity, &[1, 2], &[3, 4], &mut out);
         assert_eq!(out, [0x0102_0304, 0]);
-        hash(HashAlgorithm::Identity, &[9; 20], &[], &mut out);
-        assert_eq!(out, [0x0909_0909_0909_0909; 2]);
+        hash(HashAlgorithm::Identity, b"123", b"456789", &mut out);
+        assert_eq!(out, [0x3132_3334_3536_3738, 0]);
+        hash(HashAlgorithm::Identity, b"123456789", b"a", &mut out);
+        assert_eq!(out, [0x3132_3334_3536_3738, 0]);
     }
 
     #[test]

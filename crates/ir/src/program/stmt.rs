@@ -31,7 +31,7 @@ pub enum HashAlgorithm {
     Crc32,
     /// CRC-16/ARC: polynomial 0x8005 reflected, init 0. 16 bits.
     Crc16,
-    /// The bytes themselves, their low bits.
+    /// The first eight bytes themselves, or all if there are fewer. 64 bits.
     Identity,
     /// RFC 1071 ones' complement of the ones' complement sum of 16-bit words. 16 bits.
     Csum16,

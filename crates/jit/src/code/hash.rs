@@ -320,7 +320,7 @@ impl Gen<'_, '_> {
             self.pack(&mut packer, value);
         }
         let bytes = self.pack_end(packer);
-        // Nothing the hash gives is wider than 32 bits but for the identity, which gives whole limbs.
+        // Nothing that a hash gives is wider than 64 bits; the limbs above are zero.
         let limbs = limbs_for(width);
         let out = self.scratch(limbs);
         let algorithm = self.imm(algorithm_code(algorithm));
