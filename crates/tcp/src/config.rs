@@ -153,7 +153,8 @@ pub enum Reduction {
     /// Half of what is in flight, at least two segments (RFC 5681, equation 4).
     FlightSize,
     /// Half of the congestion window (Linux; RFC 9438, 4.6, allows it). They differ where acknowledgments were lost: one that
-    /// acknowledges much and tells of a loss leaves little in flight. A timeout in fast recovery reduces nothing more.
+    /// acknowledges much and tells of a loss leaves little in flight. A timeout in fast recovery and the loss of a
+    /// segment that was sent again reduce nothing more.
     Window,
     /// Half of the usable window in whole segments, rounded down, at least two (ns-2).
     WholeSegments,

@@ -5,7 +5,7 @@
 
 use crate::NEVER_PS;
 use crate::config::{Config, NewReno, Recovery, Reduction};
-use crate::congestion::{Ack, Algorithm, Control, Echo, Loss, Mark, Window, scaled};
+use crate::congestion::{Ack, Algorithm, Control, Echo, Loss, Mark, Silence, Window, scaled};
 use crate::recovery::{Report, Tracking};
 use crate::rtt::RttEstimator;
 use crate::statistics::Statistics;
@@ -99,6 +99,8 @@ pub(crate) struct Sender {
     /// The next new data tells so.
     cwr_due: bool,
     last_sent_ps: u64,
+    /// The window was lowered after a silence, and nothing has been sent since.
+    lowered: bool,
     pub(crate) statistics: Statistics,
 }
 
@@ -149,6 +151,7 @@ impl Sender {
             reduced_until: iss,
             cwr_due: false,
             last_sent_ps: 0,
+            lowered: false,
             statistics: Statistics::default(),
         }
     }
@@ -285,8 +288,22 @@ impl Sender {
         let idle_ps = now_ps.saturating_sub(self.last_sent_ps);
         if idle_ps > self.rtt.timeout_ps() && !self.algorithm.has_model() {
             let initial = u64::from(self.config.initial_window_segments) * self.mss;
+            self.lowered |= initial < self.window.cwnd;
             self.window.cwnd = self.window.cwnd.min(initial);
         }
+    }
+
+    /// New data leaves; if nothing is in flight, a silence ends.
+    fn end_silence(&mut self, now_ps: u64) {
+        if self.una < self.max {
+            return;
+        }
+        let silence = Silence {
+            now_ps,
+            idle_ps: now_ps.saturating_sub(self.last_sent_ps),
+            lowered: std::mem::take(&mut self.lowered),
+        };
+        self.algorithm.on_silence(&silence);
     }
 
     /// The bytes that go into less room than a segment wants: enough that it is no silly window (RFC 9293, 3.8.6.2.1), or nothing, and
@@ -352,6 +369,7 @@ impl Sender {
         if self.duplicates > 0 && self.phase == Phase::Open && !again {
             self.limited_bytes += payload;
         }
+        self.end_silence(now_ps);
         self.statistics.bytes_sent += payload;
         self.statistics.segments_sent += 1;
         if again {
@@ -647,6 +665,7 @@ impl Sender {
         } else {
             self.nxt = self.una;
         }
+        self.tracking.window_lowered();
         self.stop_measuring();
         self.rtt.back_off();
         self.restart_timer(now_ps);

@@ -4,7 +4,7 @@
 //! It does not implement later versions, whose model includes loss and ECN. All arithmetic is on integers. The draft draws a random
 //! number for the first phase of a cycle; here the connection's initial sequence number decides.
 
-use super::{Ack, Control, Loss, Sample, Window, scaled};
+use super::{Ack, Control, Loss, Sample, Silence, Window, scaled};
 
 /// Gains in thousandths. 2/ln(2) is the least that doubles the rate each round trip.
 const UNIT: u64 = 1000;
@@ -103,6 +103,8 @@ pub(crate) struct Bbr {
     /// In the first round of a recovery, no more leaves than arrives.
     conserving: bool,
     was_recovering: bool,
+    /// A silence has ended, and nothing has been delivered since: an old round trip is no reason to probe.
+    idle_restart: bool,
     seed: u32,
 }
 
@@ -132,6 +134,7 @@ impl Bbr {
             prior_cwnd: 0,
             conserving: false,
             was_recovering: false,
+            idle_restart: false,
             seed,
         }
     }
@@ -255,7 +258,7 @@ impl Bbr {
     }
 
     fn check_probe_rtt(&mut self, window: &mut Window, sample: &Sample) {
-        if self.mode != Mode::ProbeRtt && self.rtprop_expired {
+        if self.mode != Mode::ProbeRtt && self.rtprop_expired && !self.idle_restart {
             self.mode = Mode::ProbeRtt;
             self.pacing_gain = UNIT;
             self.cwnd_gain = UNIT;
@@ -374,6 +377,15 @@ impl Control for Bbr {
         self.conserving = false;
     }
 
+    /// BBRHandleRestartFromIdle of the draft (4.2.5): at the measured rate, without a gain.
+    fn on_silence(&mut self, _silence: &Silence) {
+        self.idle_restart = true;
+        let rate = self.bandwidth.get();
+        if self.mode == Mode::ProbeBandwidth && rate > 0 {
+            self.pacing_rate = Some(rate);
+        }
+    }
+
     /// The handshake's round trip gives the first rate.
     fn on_established(&mut self, window: &Window, now_ps: u64, rtt_ps: u64) {
         if rtt_ps > 0 {
@@ -400,6 +412,7 @@ impl Control for Bbr {
         self.update_rtprop(sample);
         self.multiply();
         self.check_probe_rtt(window, sample);
+        self.idle_restart &= sample.delivered_bytes == 0;
         self.set_pacing_rate();
         self.set_window(window, sample);
     }

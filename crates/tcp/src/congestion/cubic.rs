@@ -5,7 +5,7 @@
 //! on every machine; the cube root is computed on integers.
 
 use super::slow_start::SlowStart;
-use super::{Ack, Control, Loss, Window};
+use super::{Ack, Control, Loss, Silence, Window};
 use crate::config::{Cubic as Choices, HyStart, Increase};
 
 /// The scaling constant (C), in segments per second cubed.
@@ -43,7 +43,8 @@ pub(crate) struct Cubic {
     after_timeout: bool,
     /// The remainder of the last increase, below a byte.
     rest: f64,
-    last_ack_ps: u64,
+    /// Until then the curve's time has been counted.
+    counted_ps: u64,
 }
 
 impl Cubic {
@@ -56,7 +57,7 @@ impl Cubic {
             prior: 0,
             after_timeout: false,
             rest: 0.0,
-            last_ack_ps: 0,
+            counted_ps: 0,
         }
     }
 
@@ -85,7 +86,7 @@ impl Cubic {
         let mss = window.mss as f64;
         let cwnd = window.cwnd as f64;
         let acked = ack.acked_bytes as f64;
-        let alpha = if window.cwnd >= self.prior {
+        let alpha = if epoch.reno >= self.prior as f64 {
             1.0
         } else {
             ALPHA
@@ -163,8 +164,10 @@ fn cube_root(value: u128) -> u128 {
 
 impl Control for Cubic {
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
-        self.last_ack_ps = ack.now_ps;
+        self.counted_ps = ack.now_ps;
         if window.in_slow_start() {
+            // The next congestion avoidance is another stage, which begins with the window of then (RFC 9438, 4.2).
+            self.epoch = None;
             self.slow_start.on_ack(window, ack);
         } else {
             self.avoid_congestion(window, ack);
@@ -182,11 +185,19 @@ impl Control for Cubic {
     }
 
     fn on_unused(&mut self, now_ps: u64) {
-        // The time in which the window did not matter does not count (RFC 9438, 5.8).
+        // The time in which the window did not matter does not count (RFC 9438, 4.2 and 5.8).
         if let Some(epoch) = &mut self.epoch {
-            epoch.start_ps += now_ps.saturating_sub(self.last_ack_ps);
+            epoch.start_ps += now_ps.saturating_sub(self.counted_ps);
         }
-        self.last_ack_ps = now_ps;
+        self.counted_ps = now_ps;
+    }
+
+    fn on_silence(&mut self, silence: &Silence) {
+        if silence.lowered {
+            // The curve of before belongs to a window that is no more.
+            self.epoch = None;
+        }
+        self.on_unused(silence.now_ps);
     }
 }
 

@@ -7,7 +7,7 @@
 //! The sender has whole segments: the congestion window is W rounded up to them, and pacing gives the rate W/T all the same. An echo in
 //! which a link's clock did not move tells nothing of that link, whose earlier load stays.
 
-use super::{Ack, Control, Echo, Loss, Window};
+use super::{Ack, Control, Echo, Loss, Silence, Window};
 use crate::config::Hpcc as Choices;
 use wire::int::PathLoad;
 
@@ -130,6 +130,14 @@ impl Control for Hpcc {
 
     fn initial_window(&self, mss: u64) -> Option<u64> {
         Some(self.cwnd(mss))
+    }
+
+    /// The loads of before would give the average over the silence, or none where the hops' clocks have wrapped: the next echo is the
+    /// first of its path again.
+    fn on_silence(&mut self, silence: &Silence) {
+        if silence.idle_ps >= self.choices.base_rtt_ps {
+            self.links = None;
+        }
     }
 
     /// NewAck.

@@ -127,6 +127,16 @@ pub(crate) fn scaled(a: u64, b: u64, c: u64) -> u64 {
     }
 }
 
+/// The end of a silence: new data leaves while nothing is in flight.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Silence {
+    pub(crate) now_ps: u64,
+    /// Time since the last segment left.
+    pub(crate) idle_ps: u64,
+    /// The sender has lowered the window because of it.
+    pub(crate) lowered: bool,
+}
+
 /// A congestion control algorithm.
 pub(crate) trait Control {
     /// New data was acknowledged and the window may grow.
@@ -137,6 +147,8 @@ pub(crate) trait Control {
     fn on_timeout(&mut self, window: &mut Window, loss: &Loss);
     /// New data was acknowledged while something other than the window limited the sender.
     fn on_unused(&mut self, _now_ps: u64) {}
+    /// A silence ends.
+    fn on_silence(&mut self, _silence: &Silence) {}
     /// The handshake is complete; it measured `rtt_ps` (0 if unknown).
     fn on_established(&mut self, _window: &Window, _now_ps: u64, _rtt_ps: u64) {}
 
@@ -219,6 +231,10 @@ impl Control for Algorithm {
 
     fn on_unused(&mut self, now_ps: u64) {
         each!(self, algorithm => algorithm.on_unused(now_ps));
+    }
+
+    fn on_silence(&mut self, silence: &Silence) {
+        each!(self, algorithm => algorithm.on_silence(silence));
     }
 
     fn on_established(&mut self, window: &Window, now_ps: u64, rtt_ps: u64) {

@@ -130,6 +130,7 @@ impl Sender {
         if self.has_losses() {
             self.enter_selective_recovery(now_ps, flight);
         }
+        self.heed_lost_repeats(now_ps, flight);
         if self.phase == Phase::Recovery {
             self.reduce(0);
         }

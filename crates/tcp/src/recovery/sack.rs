@@ -3,8 +3,8 @@
 
 use super::rack::Rack;
 use super::scoreboard::{Delivery, RateStamp, Record, Scoreboard};
-use crate::config::Recovery;
-use crate::congestion::{Control, Sample, scaled};
+use crate::config::{Recovery, Reduction};
+use crate::congestion::{Control, Loss, Sample, scaled};
 use crate::sender::{Phase, Sender, Transmission};
 use wire::tcp::SackBlocks;
 
@@ -18,7 +18,16 @@ pub(crate) struct Tracking {
     highest: u64,
     /// The last segment was sent again in this recovery, to get an answer (RFC 6675, rule 4).
     rescued: bool,
+    /// Segments that had been sent again when the window was lowered last.
+    repeated_before: u64,
     rate: Rate,
+}
+
+impl Tracking {
+    /// The window is lowered now.
+    pub(crate) fn window_lowered(&mut self) {
+        self.repeated_before = self.scoreboard.repeated();
+    }
 }
 
 /// The measurement of the delivery rate (draft-cheng-iccrg-delivery-rate-estimation-00).
@@ -129,6 +138,7 @@ impl Sender {
         if self.has_losses() {
             self.enter_selective_recovery(now_ps, flight);
         }
+        self.heed_lost_repeats(now_ps, flight);
         match self.phase {
             Phase::Recovery => self.reduce(delivery.bytes),
             _ if acked > 0 && grows && !report.echoes => {
@@ -270,16 +280,46 @@ impl Sender {
             self.algorithm.on_congestion(&mut self.window, &loss);
         }
         self.phase = Phase::Recovery;
+        self.tracking.rescued = false;
+        self.begin_reduction(&loss);
+        self.stop_measuring();
+        self.probe_at_ps = crate::NEVER_PS;
+        self.restart_timer(now_ps);
+    }
+
+    /// The loss of a segment that was sent again is congestion anew (RFC 5681, 4.3), once for all that left before the window was
+    /// lowered. Only RACK finds it (RFC 8985, 3.4); without, the timer expires.
+    pub(super) fn heed_lost_repeats(&mut self, now_ps: u64, flight: u64) {
+        let Some(number) = self.tracking.scoreboard.take_lost_again() else {
+            return;
+        };
+        let is_known = number < self.tracking.repeated_before;
+        if is_known || self.config.reduction == Reduction::Window || self.algorithm.has_model() {
+            return;
+        }
+        match self.phase {
+            Phase::Open => {}
+            Phase::Loss => self.enter_selective_recovery(now_ps, flight),
+            Phase::Recovery => {
+                // The window that this recovery has been going down to, whatever of it is in flight now.
+                let from_bytes = self.window.ssthresh;
+                self.window.cwnd = from_bytes;
+                let loss = Loss::lost(from_bytes);
+                self.algorithm.on_congestion(&mut self.window, &loss);
+                self.begin_reduction(&loss);
+            }
+        }
+    }
+
+    /// Begins a reduction of the window, and a window of data that has to be acknowledged before recovery ends.
+    fn begin_reduction(&mut self, loss: &Loss) {
         self.recover = self.max;
         self.sends_first_again = true;
-        self.tracking.rescued = false;
+        self.tracking.window_lowered();
         self.tracking.prr = Proportional {
             flight_at_entry: loss.from_bytes,
             ..Proportional::default()
         };
-        self.stop_measuring();
-        self.probe_at_ps = crate::NEVER_PS;
-        self.restart_timer(now_ps);
     }
 
     /// The window during recovery.

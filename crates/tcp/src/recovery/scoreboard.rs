@@ -119,8 +119,21 @@ pub(crate) struct Scoreboard {
     resend_until: u64,
     /// Every segment below that was sent once is sacked or lost.
     undecided_from: u64,
-    /// Segments sent again, by time: when, start. Those that were acknowledged or sent yet again meanwhile are skipped.
-    repeats: VecDeque<(u64, u64)>,
+    /// Segments sent again, in order. Those that were acknowledged or sent yet again meanwhile are skipped.
+    repeats: VecDeque<Repeat>,
+    /// How many there were.
+    repeated: u64,
+    /// The number of the last one that was lost since somebody asked.
+    lost_again: Option<u64>,
+}
+
+/// A segment that was sent again.
+#[derive(Clone, Copy, Debug)]
+struct Repeat {
+    sent_ps: u64,
+    start: u64,
+    /// So many were sent again before.
+    number: u64,
 }
 
 impl Scoreboard {
@@ -151,7 +164,22 @@ impl Scoreboard {
         record.delivered = stamp.delivered;
         record.delivered_ps = stamp.delivered_ps;
         record.first_sent_ps = stamp.first_sent_ps;
-        self.repeats.push_back((now_ps, record.start));
+        self.repeats.push_back(Repeat {
+            sent_ps: now_ps,
+            start: record.start,
+            number: self.repeated,
+        });
+        self.repeated += 1;
+    }
+
+    /// Segments sent again so far.
+    pub(crate) fn repeated(&self) -> u64 {
+        self.repeated
+    }
+
+    /// The number of the last segment whose second copy was lost, since the last call.
+    pub(crate) fn take_lost_again(&mut self) -> Option<u64> {
+        self.lost_again.take()
     }
 
     /// Bytes that are thought to be in the network (RFC 6675, SetPipe) of `outstanding`.
@@ -210,8 +238,8 @@ impl Scoreboard {
         if !self.sacked.is_empty() {
             self.sacked.remove_below(una);
         }
-        while let Some(&(_, start)) = self.repeats.front()
-            && start < una
+        while let Some(first) = self.repeats.front()
+            && first.start < una
         {
             self.repeats.pop_front();
         }
@@ -427,7 +455,8 @@ impl Scoreboard {
 
     /// Those sent again, by the time of their last copy.
     fn mark_repeats(&mut self, now_ps: u64, rack: (u64, u64), patience_ps: u64) -> Option<u64> {
-        while let Some(&(sent_ps, start)) = self.repeats.front() {
+        while let Some(&repeat) = self.repeats.front() {
+            let Repeat { sent_ps, start, .. } = repeat;
             let index = self.position(start);
             let current = self.records.get(index).copied().filter(|record| {
                 record.start == start && record.sent_ps == sent_ps && record.is(AGAIN)
@@ -444,6 +473,7 @@ impl Scoreboard {
                 return Some(due_ps);
             }
             self.repeats.pop_front();
+            self.lost_again = Some(repeat.number);
             self.mark_lost(index);
         }
         None

@@ -357,3 +357,203 @@ fn sequence_numbers_wrap() {
     assert_eq!(channel.ends[1].received_bytes(), bytes);
     assert!(channel.ends[1].is_finished());
 }
+
+/// Congestion control with and without the features that depend on time.
+fn every_control() -> Vec<Config> {
+    let plain = Config {
+        delayed_ack: None,
+        window_limit_bytes: 256 << 20,
+        ..modern(Congestion::NewReno)
+    };
+    let with = |congestion| Config {
+        congestion,
+        ..plain.clone()
+    };
+    let searching = Cubic {
+        searches: true,
+        tcp_friendly: false,
+        fast_convergence: false,
+    };
+    vec![
+        plain.clone(),
+        with(Congestion::Cubic(Cubic::RFC_9438)),
+        with(Congestion::Cubic(searching)),
+        Config {
+            recovery: Recovery::Sack { proportional: true },
+            ..with(Congestion::Cubic(Cubic::RFC_9438))
+        },
+        Config {
+            recovery: Recovery::NewReno(crate::NewReno::RFC_6582),
+            ..with(Congestion::Cubic(Cubic::RFC_9438))
+        },
+        Config {
+            hystart: Some(crate::HyStart::PlusPlus),
+            ..with(Congestion::Cubic(Cubic::RFC_9438))
+        },
+        Config {
+            hystart: Some(crate::HyStart::Classic),
+            ..with(Congestion::Cubic(searching))
+        },
+        Config {
+            ecn: true,
+            ..with(Congestion::Dctcp)
+        },
+    ]
+}
+
+/// What holds a sender back before it has bytes without end.
+#[derive(Clone, Copy, Debug)]
+enum Pause {
+    /// The application is silent.
+    Silence,
+    /// The application writes ten segments per round trip.
+    Trickle,
+    /// The other end's window has ten segments.
+    SmallWindow,
+    /// The other end's window is closed.
+    ClosedWindow,
+}
+
+const RTT: u64 = 100 * MS;
+
+/// The congestion windows in segments, by round trip, after 6000 segments of which the 600th was lost and a pause so long.
+fn windows_after(config: &Config, pause: Pause, pause_ps: u64) -> Vec<u64> {
+    let first = 6000 * 1448;
+    let other = Config {
+        reads_at_once: !matches!(pause, Pause::SmallWindow | Pause::ClosedWindow),
+        window_limit_bytes: match pause {
+            Pause::ClosedWindow => first,
+            Pause::SmallWindow => first + 10 * 1448,
+            _ => config.window_limit_bytes,
+        },
+        ..config.clone()
+    };
+    let mut count = 0;
+    let way = Way::new(1 << 40, 1 << 30, RTT / 2);
+    let mut channel = Channel::new([config, &other], way, move |end, _, segment: &Segment| {
+        count += u64::from(end == 0 && segment.payload_bytes > 0);
+        let lost = end == 0 && segment.payload_bytes > 0 && count == 600;
+        if lost { Fate::Lost } else { Fate::Delivered }
+    });
+    channel.ends[0].write(first);
+    channel.flush(0);
+    while !channel.ends[0].is_drained() {
+        assert!(channel.step(60 * SECOND), "{:?}", channel.ends[0]);
+    }
+    let until_ps = channel.now_ps + pause_ps;
+    let mut read = 0;
+    if matches!(pause, Pause::SmallWindow | Pause::ClosedWindow) {
+        channel.ends[0].write_endless();
+        channel.flush(0);
+    }
+    while channel.now_ps < until_ps {
+        match pause {
+            Pause::Trickle => {
+                channel.ends[0].write(10 * 1448);
+                channel.flush(0);
+            }
+            Pause::SmallWindow => {
+                channel.step(until_ps);
+                let new = channel.ends[1].received_bytes() - first - read;
+                channel.ends[1].read(new);
+                read += new;
+                channel.flush(1);
+                continue;
+            }
+            _ => {}
+        }
+        channel.run((channel.now_ps + RTT).min(until_ps));
+    }
+    channel.ends[0].write_endless();
+    channel.flush(0);
+    let begin_ps = channel.now_ps;
+    (1..=30)
+        .map(|round| {
+            // From now on the other end's application reads whatever is there.
+            let unread = channel.ends[1].received_bytes() - read;
+            channel.ends[1].read(unread);
+            read += unread;
+            channel.flush(1);
+            channel.run(begin_ps + round * RTT);
+            channel.ends[0].statistics().cwnd_bytes / 1448
+        })
+        .collect()
+}
+
+#[test]
+fn growth_after_a_silence_of_any_length_is_growth_without_it() {
+    for control in every_control() {
+        // Without a restart, as if there had been none; with one, as after any other.
+        for (restarts_after_idle, least_ps) in [(false, MS), (true, 2 * SECOND)] {
+            let config = Config {
+                restarts_after_idle,
+                ..control.clone()
+            };
+            let windows = windows_after(&config, Pause::Silence, least_ps);
+            for seconds in [5, 60, 3600, 40 * 3600] {
+                let later = windows_after(&config, Pause::Silence, seconds * SECOND);
+                assert_eq!(
+                    later, windows,
+                    "{seconds} s, {restarts_after_idle}: {:?}",
+                    config.congestion
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn time_in_which_something_else_limits_the_sender_does_not_count() {
+    for config in every_control() {
+        for pause in [Pause::ClosedWindow, Pause::SmallWindow, Pause::Trickle] {
+            let windows = windows_after(&config, pause, 2 * SECOND);
+            for seconds in [10, 100] {
+                let later = windows_after(&config, pause, seconds * SECOND);
+                assert_eq!(
+                    later, windows,
+                    "{pause:?} for {seconds} s: {:?}",
+                    config.congestion
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn models_of_the_path_survive_a_silence() {
+    // What is delivered in the 20 round trips after it, with BBR's probe of the round trip, and with HPCC's clocks of 24 bits in between.
+    for congestion in [
+        Congestion::Bbr,
+        Congestion::Hpcc(Hpcc::published(8 * RATE, 40 * MS + MS / 8)),
+    ] {
+        let config = Config {
+            delayed_ack: None,
+            ..modern(congestion)
+        };
+        let delivered = |silence_ps: u64| {
+            let way = Way::new(RATE, 3000, 20 * MS);
+            let mut channel = Channel::new([&config, &config], way, |_, _, _| Fate::Delivered);
+            channel.ends[0].write(20_000_000);
+            channel.flush(0);
+            while !channel.ends[0].is_drained() {
+                assert!(channel.step(60 * SECOND));
+            }
+            channel.run(channel.now_ps + silence_ps);
+            let before = channel.ends[1].received_bytes();
+            channel.ends[0].write_endless();
+            channel.flush(0);
+            channel.run(channel.now_ps + 800 * MS);
+            let statistics = channel.ends[0].statistics();
+            assert_eq!(statistics.segments_retransmitted, 0);
+            (channel.ends[1].received_bytes() - before) as f64
+        };
+        let without = delivered(MS);
+        for silence_ps in [SECOND, 9 * SECOND, 12 * SECOND, 60 * SECOND, 3600 * SECOND] {
+            let share = delivered(silence_ps) / without;
+            assert!(
+                (0.95..1.05).contains(&share),
+                "{congestion:?}, {silence_ps} ps: {share}"
+            );
+        }
+    }
+}
