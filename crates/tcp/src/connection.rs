@@ -221,7 +221,7 @@ impl Connection {
 
     /// Does what is due at `now_ps`.
     pub fn on_timer(&mut self, now_ps: u64) {
-        if self.sender.rto_at_ps <= now_ps {
+        if self.sender.rto_at_ps <= now_ps && !self.sender.probes_instead(now_ps) {
             self.on_retransmission_timer(now_ps);
         }
         self.sender.on_recovery_timers(now_ps);

@@ -161,17 +161,23 @@ impl Sender {
         if self.max.min(self.end).saturating_sub(self.una) <= self.mss {
             wait_ps = wait_ps.saturating_add(ack_delay_ps);
         }
-        let at_ps = now_ps.saturating_add(wait_ps);
-        // Where the timeout comes first, it does the work.
-        if at_ps < self.rto_at_ps {
-            self.probe_at_ps = at_ps;
-        }
+        // Where the timeout would come first, the probe takes its place, and the timer starts anew (RFC 8985, 7.2 and 7.3).
+        self.probe_at_ps = now_ps.saturating_add(wait_ps).min(self.rto_at_ps);
     }
 
     /// The probe timer expired (RFC 8985, 7.3).
     pub(crate) fn on_probe_timer(&mut self) {
         self.probe_at_ps = NEVER_PS;
         self.tail_probe_due = self.una < self.max;
+    }
+
+    /// Whether a probe is due that takes the place of the timeout, which begins anew.
+    pub(crate) fn probes_instead(&mut self, now_ps: u64) -> bool {
+        let probes = self.probe_at_ps <= now_ps && self.una < self.max;
+        if probes {
+            self.restart_timer(now_ps);
+        }
+        probes
     }
 
     /// The probe itself: new data if there is some and the other end's window takes it, else the last segment again.
