@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+import yaml
 
 from holdfast.apps.bng.tests import load
 from holdfast.apps.bng.tests.site import COMMAND, ENVIRONMENT, SERVER, Crowd, Site
@@ -81,6 +82,14 @@ def site(tmp_path: Path) -> Iterator[Site]:
         pytest.skip(reason)
     with ExitStack() as stack:
         yield Site(tmp_path, stack)
+
+
+@pytest.fixture
+def site_of(tmp_path: Path) -> Iterator[Callable[..., Site]]:
+    if reason := freeradius.missing():
+        pytest.skip(reason)
+    with ExitStack() as stack:
+        yield lambda **more: Site(tmp_path, stack, **more)
 
 
 @pytest.fixture(scope="module")
@@ -392,3 +401,49 @@ def test_half_open_sessions_leave_room_for_others(besieged: tuple[Site, Crowd]) 
     assert traffic["lost"] == 0
     assert crowd.ask("state")["lost"] == 0
     late.hang_up()
+
+
+@pytest.mark.parametrize("planes", [0, 2])
+def test_the_largest_payload_passes_and_an_interface_without_room_refuses_the_start(
+    site_of: Callable[..., Site], planes: int
+) -> None:
+    site = site_of(planes=planes)
+    values = yaml.safe_load(site.configuration.read_text())
+    first = values.get("switch") or values["split"]["authentication"]
+    small = first["interfaces"][1]
+    mtu = int(Path(f"/sys/class/net/{small}/mtu").read_text())
+    subprocess.run(["ip", "link", "set", small, "mtu", "1499"], check=True)
+    with pytest.raises(RuntimeError, match=rf"{small}: its MTU is 1499, and 150\d is needed for max_payload 1492"):
+        site.start()
+    subprocess.run(["ip", "link", "set", small, "mtu", str(mtu)], check=True)
+    site.start()
+    site.dial()
+    pinged = site.home.run(["ping", "-M", "do", "-c", "3", "-i", "0.2", "-s", str(1492 - 28), "192.0.2.9"], check=False)
+    assert " 0% packet loss" in pinged.stdout, pinged.stdout
+
+
+@pytest.mark.parametrize("planes", [0, 2])
+def test_an_end_that_takes_the_switches_along_is_heard_by_every_subscriber(
+    site_of: Callable[..., Site], planes: int
+) -> None:
+    site = site_of(planes=planes)
+    site.start(keep_switch=False)
+    dialled = site.dial()
+    crowd = site.crowd(40, 40.0)
+    until(lambda: sum(row["phase"] == "network" for row in site.sessions()) >= 41, "41 sessions")
+    assert site.process is not None
+    began = time.monotonic()
+    site.process.terminate()
+    assert dialled.stdout is not None
+    said = dialled.stdout.readline()
+    heard_s = time.monotonic() - began
+    rest, _ = site.process.communicate(timeout=60)
+    assert "alice is offline: the gateway" in said
+    assert heard_s < 5  # three echoes without an answer take thirty
+    assert "41 sessions ended" in rest
+    stops = [each for each in site.radius.accounted() if each["Acct-Status-Type"] == "Stop"]
+    assert len(stops) == 41
+    assert {each["Acct-Terminate-Cause"] for each in stops} == {"Admin-Reboot"}
+    crowd.process.kill()
+    for number in site.switches.values():
+        until(lambda number=number: not Path(f"/proc/{number}").exists(), "the end of a switch")

@@ -33,6 +33,7 @@ class Cause(IntEnum):
     IDLE_TIMEOUT = 4
     SESSION_TIMEOUT = 5
     ADMIN_RESET = 6
+    ADMIN_REBOOT = 7
     NAS_ERROR = 9
     NAS_REQUEST = 10
     NAS_REBOOT = 11

@@ -130,11 +130,16 @@ def dial(
     service_name: Annotated[str, typer.Option(help="The Service-Name to ask for.")] = "",
     max_payload: Annotated[int, typer.Option(min=1492, max=9000, help="PPP-Max-Payload (RFC 4638).")] = 1492,
     redial_s: Annotated[float | None, typer.Option(min=0.1, help="Dial again after a lost session.")] = None,
+    keepalive_s: Annotated[float, typer.Option(min=0, help="Seconds between LCP Echo-Requests; 0 for none.")] = 10.0,
+    keepalive_failures: Annotated[int, typer.Option(min=1, help="Echoes without an answer that end the session.")] = 3,
 ) -> None:
     """Dial as a subscriber: a TUN device gets the session's addresses and the default route (needs root)."""
     from holdfast.subscribers.dialer import dial as online
     from holdfast.subscribers.subscriber import Account
 
-    account = Account(user, password, service_name.encode(), max_payload=max_payload, redial_s=redial_s)
+    account = Account(
+        user, password, service_name.encode(), max_payload=max_payload, redial_s=redial_s,
+        keepalive_s=keepalive_s or None, keepalive_failures=keepalive_failures,
+    )  # fmt: skip
     with suppress(KeyboardInterrupt):
         asyncio.run(online(interface, account, tunnel, _say))

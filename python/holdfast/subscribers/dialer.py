@@ -18,15 +18,27 @@ from pathlib import Path
 
 from holdfast.errors import LiveError
 from holdfast.subscribers.loop_clock import AsyncClock
+from holdfast.subscribers.pppoe import MRU, OVERHEAD
 from holdfast.subscribers.subscriber import Account, Subscriber
 
 _ETH_P_ALL = 3
+_SIOCGIFMTU = 0x8921
 _TUNSETIFF = 0x400454CA
 _IFF_TUN, _IFF_NO_PI = 0x0001, 0x1000
 _TAGS = (b"\x81\x00", b"\x88\xa8")
 _BUFFER = 8 << 20
 _SO_RCVBUFFORCE = 33
 _PACKET_IGNORE_OUTGOING, _SOL_PACKET = 23, 263
+
+
+def mtu_of(interface: str) -> int | None:
+    """Returns an interface's MTU in bytes; None if this network namespace has no such interface."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            answer = fcntl.ioctl(probe, _SIOCGIFMTU, struct.pack("16si16x", interface.encode(), 0))
+        except OSError:
+            return None
+    return int(struct.unpack("16si16x", answer)[1])
 
 
 class Street:
@@ -157,6 +169,11 @@ def _ip(*words: str) -> None:
 
 async def dial(interface: str, account: Account, tunnel_name: str, say: Callable[[str], None]) -> None:
     """Dials and keeps a subscriber online until cancelled. Raises :class:`LiveError` if it is refused."""
+    mtu = mtu_of(interface)
+    if account.max_payload > MRU and mtu is not None and mtu < account.max_payload + OVERHEAD:
+        raise LiveError(
+            f"{interface}: its MTU is {mtu}, and a payload of {account.max_payload} needs {account.max_payload + OVERHEAD}"
+        )
     street, tunnel = Street(interface), Tunnel(tunnel_name)
     refused: list[LiveError] = []
 

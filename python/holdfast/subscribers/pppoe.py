@@ -22,6 +22,9 @@ SESSION = b"\x88\x64"
 MRU = 1492
 """The largest PPP payload in bytes without PPP-Max-Payload (RFC 2516, section 7)."""
 
+OVERHEAD = 8
+"""Bytes of PPPoE's header and PPP's protocol field (RFC 2516, section 4)."""
+
 LONGEST_PADI = 1484
 """Bytes of a PADI with its PPPoE header: the rest is for an agent's tag (RFC 2516, section 5.1)."""
 

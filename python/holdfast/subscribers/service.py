@@ -19,7 +19,7 @@ from typing import Any, cast
 
 from holdfast.errors import HoldfastError, LiveError
 from holdfast.subscribers import metrics
-from holdfast.subscribers.accounting import Kind
+from holdfast.subscribers.accounting import Cause, Kind
 from holdfast.subscribers.configuration import Configuration, RadiusServer
 from holdfast.subscribers.dynamic_authorization import DynamicAuthorization
 from holdfast.subscribers.gateway import Gateway, Nobody, Reconciled
@@ -50,6 +50,9 @@ _COMMIT_S = 0.02
 
 _FAREWELL_S = 3.0
 """The time that a gateway without sessions waits at its end for the acknowledgment of what it has accounted."""
+
+_GOODBYE_S = 3.0
+"""The time that subscribers have to answer a Terminate-Request when the gateway ends: one Restart timer (RFC 1661, section 4.6)."""
 
 _ANSWER_S = 120.0
 """The time that an operator's request may take: a plane with many sessions is handed over, and packets may be on their way long."""
@@ -289,6 +292,24 @@ class Service:
         end_s = loop.time() + _FAREWELL_S
         while len(radius.queue) and loop.time() < end_s:
             await asyncio.sleep(0.01)
+
+    async def end_sessions(self, patience_s: float = _GOODBYE_S) -> int:
+        """Ends all sessions, because their user plane ends; returns how many there were. No new ones begin.
+
+        A subscriber gets a Terminate-Request and then a PADT; one that has not answered in ``patience_s`` gets the PADT alone.
+        """
+        gateway, loop = self.gateway, asyncio.get_running_loop()
+        gateway.drain()
+        numbers, end_s = list(gateway.sessions), loop.time() + patience_s
+        for first in range(0, len(numbers), _BURST):
+            gateway.kick(numbers[first : first + _BURST], Cause.ADMIN_REBOOT)
+            await asyncio.sleep(0)
+        while gateway.sessions and loop.time() < end_s:
+            await asyncio.sleep(0.01)
+        for each in list(gateway.sessions.values()):
+            each.vanish(Cause.ADMIN_REBOOT)
+        gateway.flush()
+        return len(numbers)
 
     async def _operator(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -21,7 +21,7 @@ from typing import Annotated, TypeAlias
 from pydantic import Field, model_validator
 
 from holdfast import yaml_model
-from holdfast.apps.bng import program
+from holdfast.apps.bng import interfaces, program
 from holdfast.apps.bng.edges import AccessPort, ControlRates, CorePort, Edges, MacAddress, PortNumber, Route
 from holdfast.apps.bng.single import SinglePlane
 from holdfast.apps.bng.split import AuthenticationPlane, Balancer, ForwardingPlane, SplitPlane
@@ -34,6 +34,8 @@ from holdfast.subscribers.service import Service
 
 _PATIENCE_S = 60.0
 _LOOK_S = 1.0
+_LAST_WORDS_S = 0.3
+"""The time that frames may be on their way to subscribers before their switch ends."""
 _SWITCH_INTERVAL_S = 0.0005
 _GC_THRESHOLDS = 20_000, 20, 20
 """A session is some hundred objects that stay: by the usual thresholds, each setup would look at some of them again."""
@@ -222,6 +224,11 @@ class Switches:
             process.kill()
             process.wait()
 
+    @property
+    def end_here(self) -> bool:
+        """Whether switches end with this process."""
+        return bool(self._processes) and not self._keep
+
     def __enter__(self) -> Switches:
         return self
 
@@ -245,6 +252,7 @@ def run(configuration: LiveConfiguration, say: Say, *, keep_switch: bool) -> Non
 
     Raises :class:`LiveError` if something that it needs is missing, or if a switch is lost that nothing can stand in for.
     """
+    interfaces.check(configuration)
     # Every frame wakes gRPC's thread and ours; with the usual 5 ms one would wait for the other too long.
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
     gc.set_threshold(*_GC_THRESHOLDS)
@@ -321,6 +329,9 @@ async def _serve(configuration: LiveConfiguration, switches: Switches, say: Say)
                     keeper.look()
                 elif switches.ended():
                     raise LiveError("the switch is lost")
+            if switches.end_here:
+                say(f"{await service.end_sessions()} sessions ended, because switches end")
+                await asyncio.sleep(_LAST_WORDS_S)
         finally:
             if keeper is not None:
                 keeper.stop()

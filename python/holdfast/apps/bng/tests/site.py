@@ -24,6 +24,8 @@ COMMAND = (sys.executable, "-m", "holdfast")
 ENVIRONMENT = os.environ | {"COLUMNS": "200", "PYTHONUNBUFFERED": "1"}
 GATEWAY_MAC = "02:00:00:00:00:0a"
 CORE_MAC, ROUTER_MAC = "02:00:00:00:00:09", "06:00:00:00:00:09"
+CABLE_MTU = "1508"
+"""The room of a cable between two switches, for a payload of 1,492 bytes with PPPoE's header and two tags."""
 SERVER = "192.0.2.9"
 """In the core."""
 USERS = """
@@ -129,7 +131,21 @@ class Site:
     def _cable(self, name: str) -> tuple[str, str]:
         """A veth pair between two switches."""
         ends = f"hb{os.getpid()}{name}p", f"hb{os.getpid()}{name}b"
-        words = ["ip", "link", "add", ends[0], "type", "veth", "peer", "name", ends[1]]
+        words = [
+            "ip",
+            "link",
+            "add",
+            ends[0],
+            "mtu",
+            CABLE_MTU,
+            "type",
+            "veth",
+            "peer",
+            "name",
+            ends[1],
+            "mtu",
+            CABLE_MTU,
+        ]
         subprocess.run(words, check=True)
         self.stack.callback(subprocess.run, ["ip", "link", "del", ends[0]], check=False, capture_output=True)
         for each in ends:
@@ -138,10 +154,10 @@ class Site:
             subprocess.run(["ip", "link", "set", each, "up"], check=True)
         return ends
 
-    def start(self) -> str:
+    def start(self, *, keep_switch: bool = True) -> str:
         """Starts the control plane; returns its report of earlier sessions. Raises RuntimeError if it does not start."""
         self.process = subprocess.Popen(
-            [*COMMAND, "bng", "run", str(self.configuration), "--keep-switch"],
+            [*COMMAND, "bng", "run", str(self.configuration), *(["--keep-switch"] if keep_switch else [])],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=ENVIRONMENT,
         )  # fmt: skip
         said, line = self.hear("ready")

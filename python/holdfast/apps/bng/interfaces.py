@@ -1,0 +1,77 @@
+"""The check that a gateway's interfaces have room for its packets: a frame that is too long for one is lost there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from holdfast.errors import LiveError
+from holdfast.subscribers.dialer import mtu_of
+from holdfast.subscribers.pppoe import OVERHEAD
+
+if TYPE_CHECKING:
+    from holdfast.apps.bng.live import LiveConfiguration, SwitchSettings
+
+_TAG_BYTES = 4
+_LOCAL = ("127.", "localhost:", "[::1]:", "unix:")
+_PLAIN_TAG = 0x8100
+"""The EtherType of an outer tag that Linux does not count in an interface's MTU; it counts all other tags."""
+
+
+class Need(NamedTuple):
+    """The MTU that an interface needs, in bytes, and the reason."""
+
+    interface: str
+    mtu: int
+    reason: str
+
+
+def needs(configuration: LiveConfiguration) -> list[Need]:
+    """Returns what the interfaces of switches on this machine need, for lines without tags and with one of 0x8100.
+
+    Towards lines: ``max_payload`` and PPPoE (RFC 2516, section 7; RFC 4638). Between balancer and planes: the same, with the tag of
+    the access port. Towards the core: the largest of the routes' ``mtu``.
+    """
+    payload = configuration.gateway.max_payload
+    line = payload + OVERHEAD + (0 if configuration.s_tpid == _PLAIN_TAG else _TAG_BYTES)
+    cable = payload + OVERHEAD + 2 * _TAG_BYTES
+    core = {
+        each.port: max((r.mtu for r in configuration.routes if r.port == each.port), default=0)
+        for each in configuration.core
+    }
+    found: list[Need] = []
+
+    def add(settings: SwitchSettings, ports: Iterable[int], mtu: int, reason: str) -> None:
+        if settings.grpc.startswith(_LOCAL):
+            found.extend(Need(settings.interfaces[port], mtu, reason) for port in ports)
+
+    of_lines = f"max_payload {payload} and PPPoE's header on lines"
+    if configuration.switch is not None:
+        add(configuration.switch, configuration.access, line, of_lines)
+        for port, mtu in core.items():
+            add(configuration.switch, [port], mtu, "the mtu of a route")
+    if configuration.split is not None:
+        split, of_cables = (
+            configuration.split,
+            f"max_payload {payload}, PPPoE's header and tags between balancer and planes",
+        )
+        add(split.balancer, configuration.access, line, of_lines)
+        add(split.authentication, [split.authentication.trunk], cable, of_cables)
+        add(split.balancer, [split.authentication.access_port], cable, of_cables)
+        add(split.balancer, split.balancer.uplinks.values(), max(core.values()), "the mtu of a route")
+        for plane in split.planes.values():
+            add(plane, [plane.trunk], cable, of_cables)
+            add(split.balancer, [plane.access_port], cable, of_cables)
+            for port, mtu in core.items():
+                add(plane, [port], mtu, "the mtu of a route")
+            add(split.balancer, [plane.core_port], max(core.values()), "the mtu of a route")
+    return found
+
+
+def check(configuration: LiveConfiguration, mtu: Callable[[str], int | None] = mtu_of) -> None:
+    """Raises :class:`LiveError` if an interface has an MTU that is too small. One that is not there is the switch's to report."""
+    for each in needs(configuration):
+        has = mtu(each.interface)
+        if has is not None and has < each.mtu:
+            hint = f"ip link set {each.interface} mtu {each.mtu}"
+            raise LiveError(f"{each.interface}: its MTU is {has}, and {each.mtu} is needed for {each.reason} ({hint})")
