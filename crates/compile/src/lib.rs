@@ -187,6 +187,10 @@ impl Loader for Text {
     fn include(&self, name: &str, style: IncludeStyle, from: &Path) -> Result<Loaded, LoadError> {
         self.files.include(name, style, from)
     }
+
+    fn similar(&self, name: &str, style: IncludeStyle, from: &Path) -> Option<String> {
+        self.files.similar(name, style, from)
+    }
 }
 
 /// Compiles the program that `loader` knows as `path`; core.p4 and v1model.p4 too are what the loader says they are.

@@ -96,6 +96,38 @@ fn macros_and_include_directories_reach_the_program() {
     );
 }
 
+/// An include that is written almost like a file that is there gets the file's name.
+#[test]
+fn a_missing_include_is_told_what_is_there() {
+    let options = Options {
+        include_dirs: vec![root().join("p4include"), root()],
+        ..Options::default()
+    };
+    for (wanted, given) in [
+        ("<V1Model.p4>", "v1model.p4"),
+        ("\"V1MODEL.P4\"", "v1model.p4"),
+        ("<v1model>", "v1model.p4"),
+        ("<v1_model.p4>", "v1model.p4"),
+        ("<Core.p4>", "core.p4"),
+        ("<PSA.p4>", "psa.p4"),
+        ("<BMv2/psa.p4>", "bmv2/psa.p4"),
+        ("<p4include/PSA.p4>", "p4include/psa.p4"),
+    ] {
+        let source = format!("#include {wanted}\n");
+        for options in [&options, &Options::default()] {
+            let rendered = compile_text(&source, "case.p4", options).render();
+            if options.include_dirs.is_empty() && given.starts_with("p4include") {
+                continue;
+            }
+            let hint = format!("= hint: did you mean `{given}`?");
+            assert!(rendered.contains("error[E0002]"), "{rendered}");
+            assert!(rendered.contains(&hint), "{wanted}: {rendered}");
+        }
+    }
+    let rendered = compile_text("#include <tna.p4>\n", "case.p4", &options).render();
+    assert!(rendered.contains("= hint: add the directory"), "{rendered}");
+}
+
 /// A generator of numbers that is the same everywhere.
 struct Numbers(u64);
 

@@ -219,6 +219,8 @@ pub enum EventKind {
         /// Its events.
         trace: Vec<Event>,
     },
+    /// Copies beyond [`MAX_COPIES`], with what was made of them, stand for nothing but their numbers here.
+    LeftOut(LeftOut),
     /// The packet left.
     Sent {
         /// Port.
@@ -229,6 +231,20 @@ pub enum EventKind {
     /// The packet went nowhere.
     Dropped(DropReason),
 }
+
+/// Copies of a packet that a trace counts and does not show, so that an endless recirculation has a trace that can be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Number of the copies.
+    pub copies: usize,
+    /// Number of packets that they became and that left.
+    pub sent: usize,
+    /// Those that went nowhere, by reason.
+    pub dropped: Vec<(DropReason, usize)>,
+}
+
+/// Copies of one packet that a trace shows at most.
+pub const MAX_COPIES: usize = 64;
 
 /// A table lookup and what came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -327,25 +343,82 @@ impl Recorder {
     pub(crate) fn finish(mut self) -> Trace {
         // A copy's number is greater than that of what it was copied from.
         let mut finished: Vec<Vec<Event>> = vec![Vec::new(); self.branches.len()];
+        let mut left_out: Vec<LeftOut> = vec![LeftOut::default(); self.branches.len()];
         while self.branches.len() > 1 {
             let Some(last) = self.branches.pop() else {
                 break;
             };
-            finished[self.branches.len()] = adopt(last.events, &mut finished);
+            let branch = self.branches.len();
+            match branch > MAX_COPIES {
+                true => left_out[branch] = summary(&last.events, &left_out),
+                false => finished[branch] = adopt(last.events, &mut finished, &left_out),
+            }
         }
         let mut root = self.branches.remove(0);
-        root.events = adopt(root.events, &mut finished);
+        root.events = adopt(root.events, &mut finished, &left_out);
         root
     }
 }
 
-fn adopt(mut events: Vec<Event>, finished: &mut [Vec<Event>]) -> Vec<Event> {
-    for event in &mut events {
+/// Puts the traces of copies into the events that made them, and one event in place of all that are left out.
+fn adopt(events: Vec<Event>, finished: &mut [Vec<Event>], left_out: &[LeftOut]) -> Vec<Event> {
+    let mut out: Vec<Event> = Vec::with_capacity(events.len());
+    let mut rest: Option<usize> = None;
+    for mut event in events {
         if let EventKind::Copy { branch, trace, .. } = &mut event.kind {
+            if *branch > MAX_COPIES {
+                let at = *rest.get_or_insert_with(|| {
+                    let kind = EventKind::LeftOut(LeftOut::default());
+                    out.push(Event {
+                        kind,
+                        loc: Loc::default(),
+                    });
+                    out.len() - 1
+                });
+                if let EventKind::LeftOut(all) = &mut out[at].kind {
+                    all.add(&left_out[*branch]);
+                }
+                continue;
+            }
             *trace = std::mem::take(&mut finished[*branch]);
         }
+        out.push(event);
     }
-    events
+    out
+}
+
+/// What became of a copy and of the copies made of it.
+fn summary(events: &[Event], left_out: &[LeftOut]) -> LeftOut {
+    let mut all = LeftOut {
+        copies: 1,
+        ..LeftOut::default()
+    };
+    for event in events {
+        match &event.kind {
+            EventKind::Copy { branch, .. } => all.add(&left_out[*branch]),
+            EventKind::Sent { .. } => all.sent += 1,
+            EventKind::Dropped(reason) => all.drop(*reason, 1),
+            _ => {}
+        }
+    }
+    all
+}
+
+impl LeftOut {
+    fn add(&mut self, other: &LeftOut) {
+        self.copies += other.copies;
+        self.sent += other.sent;
+        for (reason, count) in &other.dropped {
+            self.drop(*reason, *count);
+        }
+    }
+
+    fn drop(&mut self, reason: DropReason, count: usize) {
+        match self.dropped.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, known)) => *known += count,
+            None => self.dropped.push((reason, count)),
+        }
+    }
 }
 
 /// A value in hexadecimal.
@@ -458,6 +531,7 @@ impl EventKind {
             Emit { .. } => "emit",
             Enqueued { .. } => "enqueued",
             Copy { .. } => "copy",
+            LeftOut(_) => "left_out",
             Sent { .. } => "sent",
             Dropped(_) => "dropped",
         }

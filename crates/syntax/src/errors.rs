@@ -28,7 +28,12 @@ pub(crate) fn cannot_open(span: Span, path: &Path, error: &LoadError) -> Diagnos
 }
 
 /// An included file cannot be found or read.
-pub(crate) fn cannot_include(span: Span, name: &str, error: &LoadError) -> Diagnostic {
+pub(crate) fn cannot_include(
+    span: Span,
+    name: &str,
+    error: &LoadError,
+    like: Option<&str>,
+) -> Diagnostic {
     match error {
         LoadError::NotFound(tried) => {
             let mut diagnostic = Diagnostic::error(
@@ -39,7 +44,10 @@ pub(crate) fn cannot_include(span: Span, name: &str, error: &LoadError) -> Diagn
             for place in tried {
                 diagnostic = diagnostic.note(format!("there is no `{}`", place.display()));
             }
-            diagnostic.hint("add the directory it is in to the include directories")
+            match like {
+                Some(_) => diagnostic.suggest(like),
+                None => diagnostic.hint("add the directory it is in to the include directories"),
+            }
         }
         LoadError::Unreadable(path, why) => Diagnostic::error(
             "E0002",

@@ -39,6 +39,21 @@ pub trait Loader {
 
     /// Finds and reads the file an `#include` in the file `from` names.
     fn include(&self, name: &str, style: IncludeStyle, from: &Path) -> Result<Loaded, LoadError>;
+
+    /// Returns a name that an `#include` would find and that is written almost like one that is not found.
+    fn similar(&self, _name: &str, _style: IncludeStyle, _from: &Path) -> Option<String> {
+        None
+    }
+}
+
+/// Whether two names of files differ in case, in separators or in the ending alone.
+fn alike(a: &str, b: &str) -> bool {
+    let bare = |name: &str| -> String {
+        let letters = name.trim_end_matches(".p4").trim_end_matches(".P4").chars();
+        let letters = letters.filter(|c| c.is_alphanumeric() || *c == '/');
+        letters.flat_map(char::to_lowercase).collect()
+    };
+    !bare(a).is_empty() && bare(a) == bare(b)
 }
 
 /// Tries `name` beside `from` if quoted, then in each of `dirs`; a name found nowhere is `NotFound` with all places.
@@ -122,6 +137,34 @@ impl Loader for FileLoader {
             },
             other => other,
         }
+    }
+
+    fn similar(&self, name: &str, style: IncludeStyle, from: &Path) -> Option<String> {
+        let beside =
+            (style == IncludeStyle::Quoted).then(|| from.parent().unwrap_or(Path::new("")));
+        let dirs = beside
+            .into_iter()
+            .chain(self.include_dirs.iter().map(PathBuf::as_path));
+        let in_folder = |dir: &Path| {
+            let path = dir.join(name);
+            let (folder, wanted) = (path.parent()?, path.file_name()?.to_str()?);
+            let folder = if folder.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                folder
+            };
+            let entries = std::fs::read_dir(folder).ok()?;
+            let names = entries.filter_map(|e| e.ok()?.file_name().into_string().ok());
+            // The order of a directory is nobody's promise.
+            let found = names.filter(|n| alike(n, wanted)).min()?;
+            let given = Path::new(name).parent()?.join(found);
+            Some(given.to_string_lossy().into_owned())
+        };
+        let built_in = self.builtins.keys().find(|known| alike(known, name));
+        built_in.cloned().or_else(|| {
+            let mut dirs = dirs;
+            dirs.find_map(in_folder)
+        })
     }
 }
 

@@ -439,7 +439,11 @@ impl<'a> Preprocessor<'a> {
             Ok(loaded) => {
                 self.file(loaded, Some(span));
             }
-            Err(error) => self.sink.push(errors::cannot_include(span, &name, &error)),
+            Err(error) => {
+                let like = self.loader.similar(&name, style, &self.including);
+                let message = errors::cannot_include(span, &name, &error, like.as_deref());
+                self.sink.push(message);
+            }
         }
     }
 

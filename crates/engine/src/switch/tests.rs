@@ -399,6 +399,45 @@ fn digests_reach_the_control_plane_once() {
     );
 }
 
+/// A trace shows the first copies of a packet and counts the others, however they were made.
+#[test]
+fn a_trace_of_many_copies_can_be_read() {
+    for (ingress, egress, replicas) in [
+        ("resubmit", "", 0),
+        ("assign %1 = 9w1", "recirculate", 0),
+        ("assign %1 = 9w1", "clone e2e 32w5 assign %1 = 9w511", 0),
+        ("assign %11 = 16w7", "", 300),
+        ("assign %11 = 16w7", "recirculate", 3),
+    ] {
+        let mut switch = switch(ingress, egress);
+        let ports: Vec<(u32, u16)> = (0..replicas).map(|i| (1, i)).collect();
+        group(&mut switch, 7, &ports);
+        session(&mut switch, 5, &[(2, 0)], 0);
+        let (out, trace) = switch.trace(0, 3, Packet::new(&[1, 0, 0, 9]));
+        let (text, json) = (trace.to_string(), trace.to_json());
+        assert!(text.len() < 200_000, "{ingress} {egress}: {}", text.len());
+        let shown = text.matches("copy: ").count();
+        assert_eq!(shown, crate::trace::MAX_COPIES);
+        let lines = text.lines().filter(|l| l.contains(" more cop"));
+        let numbers = lines.map(|line| {
+            let mut words = line.split_whitespace();
+            let copies: usize = words.next().expect("a word").parse().expect("a number");
+            let sent = words.nth(4).expect("a word").parse::<usize>();
+            (copies, sent.expect("a number"))
+        });
+        let numbers: Vec<(usize, usize)> = numbers.collect();
+        let (copies, sent) = numbers.iter().fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+        assert!(copies > 0 && !numbers.is_empty());
+        let sent = sent
+            + text
+                .lines()
+                .filter(|l| l.trim_start().starts_with("sent "))
+                .count();
+        assert_eq!(sent, out.len(), "{text}");
+        assert!(json.contains("\"left_out\""));
+    }
+}
+
 #[test]
 fn the_trace_tells_the_whole_story() {
     let mut switch = Bodies {

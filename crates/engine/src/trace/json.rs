@@ -162,6 +162,18 @@ impl Json {
                 self.text("copy", kind.name());
                 self.events("events", trace, inner);
             }
+            LeftOut(all) => {
+                self.number("copies", all.copies);
+                self.number("sent", all.sent);
+                self.list("dropped", |out| {
+                    for (reason, count) in &all.dropped {
+                        out.object(|out| {
+                            out.text("reason", reason.name());
+                            out.number("count", count);
+                        });
+                    }
+                });
+            }
             Enqueued { port, rid } => {
                 self.number("port", port);
                 self.number("rid", rid);

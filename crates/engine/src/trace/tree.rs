@@ -26,6 +26,7 @@ fn write_events(
             EventKind::Received { .. }
                 | EventKind::Block(_)
                 | EventKind::Copy { .. }
+                | EventKind::LeftOut(_)
                 | EventKind::Enqueued { .. }
                 | EventKind::Sent { .. }
                 | EventKind::Dropped(_)
@@ -94,6 +95,14 @@ fn describe(trace: &Trace, kind: &EventKind) -> String {
         },
         Enqueued { port, rid } => format!("enqueued for port {port}, rid {rid}"),
         Copy { kind, .. } => format!("copy: {}", kind.name()),
+        LeftOut(all) => {
+            let dropped = all.dropped.iter();
+            let dropped = dropped.map(|(reason, n)| format!(", {n} dropped: {}", reason.name()));
+            let plural = if all.copies == 1 { "copy" } else { "copies" };
+            let (copies, sent) = (all.copies, all.sent);
+            let dropped: String = dropped.collect();
+            format!("{copies} more {plural} left out, {sent} sent{dropped}")
+        }
         Sent { port, bytes } => format!("sent {bytes} bytes at port {port}"),
         Dropped(reason) => format!("dropped: {}", reason.name()),
         _ => describe_extern(trace, kind),
