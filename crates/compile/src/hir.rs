@@ -13,9 +13,6 @@ use syntax::source::Span;
 use crate::externs::{self, Declared, Method};
 use crate::types::{BlockId, ExternId, FnSig, Ty, Types, index};
 
-/// Width of the representation of an enum without an underlying type.
-pub const ENUM_WIDTH: u32 = 32;
-
 index! {
     /// A variable, parameter or instance.
     VarId,

@@ -304,7 +304,7 @@ impl Types {
             Ty::Bool => Some(1),
             Ty::Bit(w) | Ty::Signed(w) => Some(w),
             Ty::Error => Some(ir::ERROR_WIDTH),
-            Ty::Enum(_) => Some(crate::hir::ENUM_WIDTH),
+            Ty::Enum(_) => Some(ir::ENUM_WIDTH),
             _ => None,
         }
     }

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
-/// The state of every port: all are alike but for some.
+/// The state of every port: all are alike but for some. A switch whose ports are not known has all that its architecture has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortStates {
     up: bool,
     exceptions: BTreeSet<u32>,
+    /// The ports that exist, if they are known.
+    existing: Option<BTreeSet<u32>>,
 }
 
 impl PortStates {
@@ -15,7 +17,22 @@ impl PortStates {
         PortStates {
             up,
             exceptions: BTreeSet::new(),
+            existing: None,
         }
+    }
+
+    /// There are no ports yet: one exists once its state is set.
+    pub fn none() -> PortStates {
+        PortStates {
+            existing: Some(BTreeSet::new()),
+            ..PortStates::all(false)
+        }
+    }
+
+    /// Whether there is such a port.
+    pub fn exists(&self, port: u32) -> bool {
+        let existing = self.existing.as_ref();
+        existing.is_none_or(|ports| ports.contains(&port))
     }
 
     /// Whether a port is up.
@@ -25,6 +42,9 @@ impl PortStates {
 
     /// Sets the state of a port; whether that changed it.
     pub fn set(&mut self, port: u32, up: bool) -> bool {
+        if let Some(existing) = &mut self.existing {
+            existing.insert(port);
+        }
         if up == self.up {
             self.exceptions.remove(&port)
         } else {
@@ -41,6 +61,14 @@ impl PortStates {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_port_exists_once_its_state_is_set() {
+        let mut ports = PortStates::none();
+        assert!(!ports.exists(7) && PortStates::all(false).exists(7));
+        ports.set(7, false);
+        assert!(ports.exists(7) && !ports.exists(8) && !ports.is_up(7));
+    }
 
     #[test]
     fn a_port_is_as_it_was_last_set() {

@@ -186,6 +186,18 @@ impl Generator {
             widths,
         });
         for i in 0..self.rng.below(3) {
+            let fields = (1..2 + self.rng.below(3)).map(|id| ControllerField {
+                id,
+                width: self.rng.pick(&WIDTHS),
+            });
+            let fields = fields.collect();
+            self.program.controller_headers.push(ControllerHeader {
+                name: format!("packet_{i}"),
+                id: i + 1,
+                fields,
+            });
+        }
+        for i in 0..self.rng.below(3) {
             let widths = (0..1 + self.rng.below(2))
                 .map(|_| self.rng.pick(&KEY_WIDTHS))
                 .collect();

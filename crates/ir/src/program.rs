@@ -40,6 +40,9 @@ use std::convert::Infallible;
 /// Steps (backward transitions) that one packet may spend in one pipeline.
 pub const MAX_STEPS: u32 = 4096;
 
+/// Width of the value of an enum without an underlying type: the position of its member.
+pub const ENUM_WIDTH: u32 = 32;
+
 /// Width of an error value, as in `standard_metadata.parser_error`. The value is the index in [`Program::errors`].
 pub const ERROR_WIDTH: u32 = 16;
 
@@ -124,6 +127,8 @@ pub struct Program {
     pub digests: Vec<Digest>,
     /// Parser value sets.
     pub value_sets: Vec<ValueSet>,
+    /// Headers of packets to and from the controller.
+    pub controller_headers: Vec<ControllerHeader>,
     /// `action_profile` and `action_selector` instances.
     pub action_profiles: Vec<ActionProfile>,
     /// Slots preserved by clone, resubmit and recirculate.
@@ -169,6 +174,7 @@ impl Program {
             meters: Vec::new(),
             digests: Vec::new(),
             value_sets: Vec::new(),
+            controller_headers: Vec::new(),
             action_profiles: Vec::new(),
             field_lists: Vec::new(),
             parser: Parser {

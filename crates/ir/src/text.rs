@@ -25,7 +25,7 @@
 //! ```text
 //! program    = "holdfast_ir" 1
 //!              "program" string
-//!              file* slot* metadata error* header* register* counter* meter* digest* value_set*
+//!              file* slot* metadata error* header* register* counter* meter* digest* value_set* controller_header*
 //!              action_profile* field_list*
 //!              action* table* state* ["egress_parser" sN] control*
 //! file       = "file" number string
@@ -40,6 +40,7 @@
 //! size       = "size" number | "direct"
 //! digest     = "digest" dN string "id" number "(" width,* ")"
 //! value_set  = "value_set" vN string "id" number "(" width,* ")" "size" number
+//! controller_header = "controller_header" kN string "id" number "(" (number ":" width),* ")"
 //! action_profile = "action_profile" pN string "id" number "size" number
 //!                  ["selector" algorithm ":" width "max_group_size" number ["sum_of_members"]]
 //! field_list = "field_list" lN "(" %N,* ")"

@@ -18,7 +18,7 @@
 //!
 //! # Objects
 //!
-//! 9. Among the objects of one kind (tables, actions, registers, counters, meters, digests, value sets, action profiles) no two have the same name
+//! 9. Among the objects of one kind (tables, actions, registers, counters, meters, digests, value sets, controller headers, action profiles) no two have the same name
 //!    or the same P4Runtime id, and no id is 0; likewise the ids of the parameters of an action, and of the key fields of
 //!    a table that are not selectors.
 //! 10. A register has 1 to [`Bits::MAX_WIDTH`] bits; registers and indexed counters and meters together need at most

@@ -107,10 +107,10 @@ pub(crate) struct SwitchNode {
 }
 
 impl SwitchNode {
-    /// A node around what runs packets. All its ports are down until something is connected.
+    /// A node around what runs packets. It has no ports until something is connected.
     pub(crate) fn new(mut pipeline: Box<dyn Pipeline>, latency_ps: u64) -> SwitchNode {
         if let Some(engine) = pipeline.engine_mut() {
-            engine.runtime_mut().set_ports(PortStates::all(false));
+            engine.runtime_mut().set_ports(PortStates::none());
         }
         SwitchNode {
             has_deadlines: has_deadlines(&*pipeline),

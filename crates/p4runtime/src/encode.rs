@@ -74,12 +74,10 @@ pub(crate) fn put_match(out: &mut Vec<u8>, tag: u32, field: &Field, key_match: &
     if dont_care {
         return;
     }
-    let two = |out: &mut Vec<u8>, kind, first, second| {
-        nested(out, kind, |out| {
-            put_bits(out, 1, first);
-            put_bits(out, 2, second);
-        });
-    };
+    // Of a translated field, what is in fact exact is the controller's; a program's own entries may have other masks.
+    let part = Some(field).filter(|field| field.is_whole);
+    let own = field.own_width.max(1);
+    let whole_width = |value: &Bits| field.mask_width(&field.shown(value));
     nested(out, tag, |out| {
         put_number(out, 1, field.id);
         match key_match {
@@ -90,11 +88,26 @@ pub(crate) fn put_match(out: &mut Vec<u8>, tag: u32, field: &Field, key_match: &
                 nested(out, 7, |out| put_value(out, 1, Some(field), value));
             }
             KeyMatch::Optional(None) => {}
-            KeyMatch::Ternary { value, mask } => two(out, 3, value, mask),
-            KeyMatch::Range { low, high } => two(out, 6, low, high),
+            KeyMatch::Ternary { value, mask } => nested(out, 3, |out| {
+                put_value(out, 1, part, value);
+                match part {
+                    Some(_) if *mask == Bits::ones(own) => {
+                        put_bits(out, 2, &Bits::ones(whole_width(value)));
+                    }
+                    _ => put_bits(out, 2, mask),
+                }
+            }),
+            KeyMatch::Range { low, high } => nested(out, 6, |out| {
+                put_value(out, 1, part, low);
+                put_value(out, 2, part, high);
+            }),
             KeyMatch::Lpm { value, prefix_len } => nested(out, 4, |out| {
-                put_bits(out, 1, value);
-                put_number(out, 2, *prefix_len);
+                put_value(out, 1, part, value);
+                let length = match part {
+                    Some(_) if *prefix_len == own => whole_width(value),
+                    _ => *prefix_len,
+                };
+                put_number(out, 2, length);
             }),
         }
     });

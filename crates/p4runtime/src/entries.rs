@@ -146,7 +146,6 @@ pub(crate) fn field_match(
     let what = || format!("{label}, match field '{}'", field.name);
     let refused = |why: &str| invalid(format!("{}: {why}", what()));
     let value = |bytes: &Bytes| field.value(bytes, &what);
-    // Only exact and optional matches are translated.
     let bits = |bytes: &Bytes, part: &str| {
         let number = values::number(bytes, field.width, own);
         number.map_err(|why| refused(&format!("{part}{why}")))
@@ -158,6 +157,7 @@ pub(crate) fn field_match(
         ));
     }
     match (field.kind, kind) {
+        (of, Some(given)) if field.is_whole && given.is(of) => whole_match(field, given, &what),
         (MatchKind::Exact, Some(m::MatchKind::Exact(one))) => {
             Ok(KeyMatch::Exact(value(&one.value)?))
         }
@@ -218,6 +218,61 @@ pub(crate) fn field_match(
     }
 }
 
+/// The match of a translated field, which is in fact exact (specification, "Translation of Match Fields").
+fn whole_match(
+    field: &Field,
+    given: &m::MatchKind,
+    what: &dyn Fn() -> String,
+) -> Result<KeyMatch, ControlError> {
+    let own = field.own_width.max(1);
+    let (bytes, is_whole, wanted) = match given {
+        m::MatchKind::Exact(one) => return Ok(KeyMatch::Exact(field.value(&one.value, what)?)),
+        m::MatchKind::Optional(one) => {
+            let value = field.value(&one.value, what)?;
+            return Ok(KeyMatch::Optional(Some(value)));
+        }
+        m::MatchKind::Ternary(two) => {
+            let width = field.mask_width(&two.first);
+            let mask = values::number(&two.second, width, width);
+            let whole = mask.is_ok_and(|mask| mask == Bits::ones(width));
+            (&two.first, whole, format!("its mask is {width} ones"))
+        }
+        m::MatchKind::Lpm(lpm) => {
+            let width = field.mask_width(&lpm.value);
+            let whole = u32::try_from(lpm.prefix_len) == Ok(width);
+            (&lpm.value, whole, format!("its prefix has {width} bits"))
+        }
+        m::MatchKind::Range(two) => {
+            let (low, high) = (&*two.first, &*two.second);
+            let whole = match field.width {
+                0 => low == high,
+                _ => values::canonical(low) == values::canonical(high),
+            };
+            (&two.first, whole, "both its ends are one value".to_owned())
+        }
+        m::MatchKind::Other(_) => return Err(invalid(format!("{}: the match is other", what()))),
+    };
+    refuse!(
+        !is_whole => InvalidArgument,
+        "{}: the field is translated, so {wanted}, or it is left out", what()
+    );
+    let value = field.value(bytes, what)?;
+    Ok(match given {
+        m::MatchKind::Ternary(_) => KeyMatch::Ternary {
+            value,
+            mask: Bits::ones(own),
+        },
+        m::MatchKind::Lpm(_) => KeyMatch::Lpm {
+            value,
+            prefix_len: own,
+        },
+        _ => KeyMatch::Range {
+            low: value.clone(),
+            high: value,
+        },
+    })
+}
+
 impl m::MatchKind {
     fn is(&self, kind: MatchKind) -> bool {
         self.word() == kind_name(kind)
@@ -227,6 +282,10 @@ impl m::MatchKind {
 impl Field {
     /// The switch's value for the controller's. INVALID_ARGUMENT if there is none.
     pub fn value(&self, bytes: &[u8], what: &dyn Fn() -> String) -> Result<Bits, ControlError> {
+        refuse!(
+            self.width == 0 && self.translation.is_none() => InvalidArgument,
+            "{}: its type has no values in P4Runtime", what()
+        );
         let Some(translation) = &self.translation else {
             let value = values::number(bytes, self.width, self.own_width);
             return value.map_err(|why| invalid(format!("{}: {why}", what())));

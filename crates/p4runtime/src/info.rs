@@ -47,6 +47,8 @@ named! {
         kind: MatchKind,
         translation: Option<Arc<Translation>>,
         is_translated: bool,
+        // A mask, prefix or range of the controller's has no counterpart (specification, "Translation of Match Fields").
+        is_whole: bool,
     }
     Action { number: usize, params: Names<Field>, }
     Table {
@@ -80,7 +82,11 @@ named! {
     ValueSet { number: usize, label: String, fields: Names<Field>, size: u64, }
     // A register or digest.
     Data { number: usize, size: u64, ty: Result<Type, ControlError>, }
-    Header { fields: Names<Field>, }
+    Header {
+        fields: Names<Field>,
+        // What it is on the wire: position of the field, unless the control plane does not know it, and width in bits.
+        layout: Vec<(Option<usize>, u32)>,
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -299,7 +305,12 @@ impl Builder<'_> {
     ) -> Result<Field, ControlError> {
         let translation = self.translation(type_name)?;
         let is_text = translation.as_ref().is_some_and(|t| t.width == 0);
-        let width = if is_text { 0 } else { width(bitwidth, what)? };
+        // An enum or error without a representation has no width, and no value that a client could give.
+        let width = match bitwidth {
+            _ if is_text => 0,
+            0 if own.is_some() => 0,
+            bitwidth => width(bitwidth, what)?,
+        };
         Ok(Field {
             id,
             name: name.to_owned(),
@@ -308,6 +319,7 @@ impl Builder<'_> {
             kind: MatchKind::Exact,
             translation,
             is_translated: self.translated(type_name).is_some(),
+            is_whole: false,
         })
     }
 
@@ -335,11 +347,6 @@ impl Builder<'_> {
             }
         };
         let translation = self.translation(&message.type_name)?;
-        let exact = matches!(kind, MatchKind::Exact | MatchKind::Optional);
-        refuse!(
-            translation.is_some() && !exact => Unimplemented,
-            "P4Info: {what} is translated; only exact and optional matches can be"
-        );
         // An enum or error without a representation has no width, and no value that a client could give.
         let is_text = translation.as_ref().is_some_and(|t| t.width == 0);
         let width = match message.bitwidth {
@@ -347,14 +354,17 @@ impl Builder<'_> {
             _ if is_text => 0,
             bitwidth => width(bitwidth, &what)?,
         };
+        let own_width = own.unwrap_or(width);
+        let is_translated = self.translated(&message.type_name).is_some();
         Ok(Field {
             id: message.id,
             name: message.name.clone(),
             width,
-            own_width: own.unwrap_or(width),
+            own_width,
             kind,
+            is_whole: translation.is_some() || (is_translated && width != own_width),
             translation,
-            is_translated: self.translated(&message.type_name).is_some(),
+            is_translated,
         })
     }
 
@@ -375,7 +385,12 @@ impl Builder<'_> {
             return Ok(None);
         };
         let name = type_name.as_ref().map_or("", |name| &name.name);
-        let (uri, given) = (&translated.uri, self.mappings.get(&translated.uri));
+        // Types without a URI have nothing in common.
+        let uri = match translated.uri.as_str() {
+            "" => name.to_owned(),
+            uri => uri.to_owned(),
+        };
+        let given = self.mappings.get(&uri);
         let width = match translated.sdn_type {
             Some(SdnType::SdnBitwidth(_)) if given.is_none() => return Ok(None),
             Some(SdnType::SdnBitwidth(bitwidth)) => width(bitwidth, &format!("type '{name}'"))?,
@@ -386,7 +401,6 @@ impl Builder<'_> {
                 )));
             }
         };
-        let uri = uri.clone();
         let known = match self.translations.get(&uri) {
             Some(known) => known.clone(),
             None => {
@@ -470,7 +484,9 @@ impl Builder<'_> {
             keys,
             by_id,
             needs_priority: fields.list.iter().any(|f| unordered.contains(&f.kind)),
-            has_const_default: message.const_default_action_id != 0,
+            // That of an indirect table is constant (specification, "Default Entry").
+            has_const_default: message.const_default_action_id != 0
+                || message.implementation_id != 0,
             is_const: message.is_const_table,
             implementation: message.implementation_id,
             direct_counter: counters.next().copied().unwrap_or(0),
@@ -594,16 +610,44 @@ impl Builder<'_> {
     fn header(&mut self, message: &p4::ControllerPacketMetadata) -> Result<Header, ControlError> {
         let (id, name) = preamble(&message.preamble);
         let place = format!(" of controller header '{name}'");
+        let mut headers = self.program.controller_headers.iter();
+        let declared = headers.find(|header| header.id == id);
         let fields = message.metadata.iter().map(|field| {
             let what = format!("field '{}'{place}", field.name);
             let names = (field.id, &*field.name);
-            // A translated part has the width that P4Info gives.
-            let own = Some(field.bitwidth.max(0) as u32).filter(|width| *width > 0);
+            let mut known = declared.iter().flat_map(|header| &header.fields);
+            let own = known.find(|known| known.id == field.id);
+            refuse!(
+                declared.is_some() && own.is_none() => InvalidArgument,
+                "P4Info: the program has no {what}"
+            );
+            // Of a program that does not tell it, the width that P4Info gives.
+            let width = own
+                .map(|own| own.width)
+                .unwrap_or(field.bitwidth.max(0) as u32);
+            let own = Some(width).filter(|width| *width > 0);
             self.value_field(names, field.bitwidth, &field.type_name, own, &what)
         });
         let fields: Vec<_> = fields.collect();
         let fields = Names::new("metadata field", place, fields)?;
-        Ok(Header { id, name, fields })
+        let layout = match declared {
+            Some(header) => {
+                let own = header.fields.iter();
+                own.map(|own| (fields.position(own.id), own.width))
+                    .collect()
+            }
+            None => {
+                let own = fields.list.iter().enumerate();
+                own.map(|(at, field)| (Some(at), field.own_width.max(1)))
+                    .collect()
+            }
+        };
+        Ok(Header {
+            id,
+            name,
+            fields,
+            layout,
+        })
     }
 
     /// Of the objects that messages name by id.
@@ -757,7 +801,25 @@ fn meter_type(spec: &Option<p4::MeterSpec>) -> Result<MeterType, ControlError> {
     }
 }
 
+impl Header {
+    /// The parts on the wire: the field, unless the control plane does not know it, and the width in bits.
+    pub fn parts(&self) -> impl Iterator<Item = (Option<&Field>, u32)> {
+        let field = |at: usize| &self.fields.list[at];
+        let parts = self.layout.iter();
+        parts.map(move |(at, width)| (at.map(field), *width))
+    }
+}
+
 impl Field {
+    /// The bits that a controller's mask has, or the length of its prefix, where it holds one value alone: those of the type, and
+    /// of a string its own.
+    pub fn mask_width(&self, value: &[u8]) -> u32 {
+        match self.width {
+            0 => 8 * value.len() as u32,
+            width => width,
+        }
+    }
+
     /// In bits; 0 if P4Info does not tell it.
     pub fn width_in_program(&self) -> u32 {
         if self.is_translated { 0 } else { self.width }

@@ -68,17 +68,6 @@ impl Pipeline {
         &self.program
     }
 
-    /// The first type of a register or digest that is not supported.
-    pub fn unsupported(&self) -> Option<&ControlError> {
-        let data = self
-            .info
-            .registers
-            .list
-            .iter()
-            .chain(&self.info.digests.list);
-        data.filter_map(|data| data.ty.as_ref().err()).next()
-    }
-
     fn notes(&self) -> MutexGuard<'_, BTreeMap<Noted, ObjectNote>> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -118,14 +107,20 @@ impl Pipeline {
             );
         }
         let mut whole: Option<Bits> = None;
-        for field in fields.iter().flat_map(|fields| &fields.list) {
-            let given = message.metadata.iter().find(|item| item.id == field.id);
-            let given = given.ok_or_else(|| {
-                let name = &field.name;
-                invalid(format!("packet-out: metadata field '{name}' is missing"))
-            })?;
-            let what = || format!("packet-out metadata '{}'", field.name);
-            let part = field.value(&given.value, &what)?;
+        let header = self.info.header("packet_out");
+        for (field, width) in header.iter().flat_map(|header| header.parts()) {
+            let part = match field {
+                Some(field) => {
+                    let given = message.metadata.iter().find(|item| item.id == field.id);
+                    let given = given.ok_or_else(|| {
+                        let name = &field.name;
+                        invalid(format!("packet-out: metadata field '{name}' is missing"))
+                    })?;
+                    let what = || format!("packet-out metadata '{}'", field.name);
+                    field.value(&given.value, &what)?
+                }
+                None => Bits::zero(width),
+            };
             whole = Some(match whole {
                 Some(high) => high.concat(&part),
                 None => part,
@@ -153,13 +148,13 @@ impl Pipeline {
         if bits > 0 {
             let whole = Bits::from_be_bytes(front.len() as u32 * 8, front);
             let mut rest = whole.width();
-            for field in header.iter().flat_map(|header| &header.fields.list) {
-                let width = field.own_width.max(1);
+            for (field, width) in header.iter().flat_map(|header| header.parts()) {
                 rest -= width;
-                metadata.push(m::PacketMetadata {
+                let value = whole.slice(rest + width - 1, rest);
+                metadata.extend(field.map(|field| m::PacketMetadata {
                     id: field.id,
-                    value: field.shown(&whole.slice(rest + width - 1, rest)),
-                });
+                    value: field.shown(&value),
+                }));
             }
         }
         let message = m::PacketOut {
@@ -241,11 +236,7 @@ impl Pipeline {
 }
 
 fn header_bits(header: &Header) -> u32 {
-    let widths = header
-        .fields
-        .list
-        .iter()
-        .map(|field| field.own_width.max(1));
+    let widths = header.parts().map(|(_, width)| width);
     widths.fold(0, u32::saturating_add)
 }
 

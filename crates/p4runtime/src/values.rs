@@ -1,7 +1,7 @@
 //! Values: byte strings for `bit<w>` (specification, "Bytestrings"), and `P4Data` for the types of registers and digests.
 //!
-//! The switch keeps flat bit strings; a type says how to cut them, the first member in the highest bits. Headers, stacks, unions,
-//! varbit, and enums and errors without a representation are UNIMPLEMENTED.
+//! The switch keeps flat bit strings; a type says how to cut them, the first member in the highest bits. Headers, stacks, unions and
+//! varbit are UNIMPLEMENTED.
 
 use crate::errors::{invalid, unimplemented};
 use crate::messages::{DataKind, Members, P4Data};
@@ -100,6 +100,8 @@ pub(crate) enum Type {
     Enum(u32),
     /// To a number; the program's width is not known.
     Translated(u32),
+    /// An enum, or error if so, without a representation: width in the program, and names by value.
+    Named(u32, Vec<String>, bool),
     Struct(Vec<Type>),
     Tuple(Vec<Type>),
 }
@@ -177,8 +179,19 @@ impl Type {
             Some(Kind::HeaderUnion(_)) => Err(unsupported("header_union")),
             Some(Kind::HeaderStack(_)) => Err(unsupported("header_stack")),
             Some(Kind::HeaderUnionStack(_)) => Err(unsupported("header_union_stack")),
-            Some(Kind::Enum(_)) => Err(unsupported("enum")),
-            Some(Kind::Error(_)) => Err(unsupported("error")),
+            Some(Kind::Enum(name)) => {
+                let found = types.enums.get(&name.name);
+                let found = found.ok_or_else(|| missing("enum", &name.name))?;
+                let names = found.members.iter().map(|member| member.name.clone());
+                Ok(Type::Named(ir::ENUM_WIDTH, names.collect(), false))
+            }
+            Some(Kind::Error(_)) => {
+                let found = types
+                    .error
+                    .as_ref()
+                    .ok_or_else(|| missing("error", "error"))?;
+                Ok(Type::Named(ir::ERROR_WIDTH, found.members.clone(), true))
+            }
             None => Err(unsupported("unknown")),
         }
     }
@@ -186,9 +199,11 @@ impl Type {
     pub fn width(&self) -> u32 {
         match self {
             Type::Bool => 1,
-            Type::Bit(width) | Type::Int(width) | Type::Enum(width) | Type::Translated(width) => {
-                *width
-            }
+            Type::Bit(width)
+            | Type::Int(width)
+            | Type::Enum(width)
+            | Type::Translated(width)
+            | Type::Named(width, ..) => *width,
             Type::Struct(members) | Type::Tuple(members) => {
                 let widths = members.iter().map(Type::width);
                 widths.fold(0, u32::saturating_add)
@@ -220,6 +235,8 @@ impl Type {
             Type::Bool => "bool",
             Type::Bit(_) | Type::Int(_) | Type::Translated(_) => "bitstring",
             Type::Enum(_) => "enum_value",
+            Type::Named(_, _, false) => "enum",
+            Type::Named(_, _, true) => "error",
             Type::Struct(_) => "struct",
             Type::Tuple(_) => "tuple",
         }
@@ -232,6 +249,15 @@ impl Type {
             Type::Enum(_) => DataKind::EnumValue(bytestring(value)),
             Type::Bit(_) | Type::Translated(_) => DataKind::Bitstring(bytestring(value)),
             Type::Int(_) => DataKind::Bitstring(signed(value)),
+            Type::Named(_, names, is_error) => {
+                let at = value.to_u64().and_then(|at| usize::try_from(at).ok());
+                // A number without a name can only be what a program never wrote.
+                let name = at.and_then(|at| names.get(at)).cloned().unwrap_or_default();
+                match is_error {
+                    true => DataKind::Error(name),
+                    false => DataKind::Enum(name),
+                }
+            }
             Type::Struct(members) => DataKind::Struct(cut(members, value)),
             Type::Tuple(members) => DataKind::Tuple(cut(members, value)),
         };
@@ -247,6 +273,12 @@ impl Type {
             (Type::Enum(width), Some(DataKind::EnumValue(bytes)))
             | (Type::Bit(width) | Type::Translated(width), Some(DataKind::Bitstring(bytes))) => {
                 string(bytes, *width)?
+            }
+            (Type::Named(width, names, false), Some(DataKind::Enum(name)))
+            | (Type::Named(width, names, true), Some(DataKind::Error(name))) => {
+                let at = names.iter().position(|known| known == name);
+                let at = at.ok_or_else(|| invalid(format!("value: there is no '{name}'")))?;
+                Bits::from_u64(*width, at as u64)
             }
             (Type::Int(width), Some(DataKind::Bitstring(bytes))) => {
                 from_signed(bytes, *width).map_err(value_error)?

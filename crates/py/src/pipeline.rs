@@ -163,14 +163,6 @@ impl Pipeline {
         Ok(Pipeline { inner })
     }
 
-    /// Raises if a register or digest has a type that P4Runtime or this server cannot carry.
-    fn check_types(&self) -> PyResult<()> {
-        match self.inner.unsupported() {
-            Some(error) => Err(refused(error)),
-            None => Ok(()),
-        }
-    }
-
     /// Whether a role may deal with the object of this id.
     fn role_may(&self, role: &str, id: u32) -> bool {
         self.inner.role_may(role, id)

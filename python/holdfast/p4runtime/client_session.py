@@ -12,14 +12,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import TracebackType
-from typing import Literal, NamedTuple, Self, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, Self, TypeAlias, cast
 
 from holdfast._core import Program
-from holdfast.p4runtime import codec, p4data
+from holdfast.p4runtime import p4data
 from holdfast.p4runtime.arbitration import set_election_id
 from holdfast.p4runtime.codec import Pair, Value
 from holdfast.p4runtime.device import no_pipeline
-from holdfast.p4runtime.entity_messages import describe, read_entry
+from holdfast.p4runtime.entity_messages import decoded_value, describe, encoded_value, read_entry
 from holdfast.p4runtime.errors import P4RuntimeError, code_name, invalid_argument
 from holdfast.p4runtime.p4info import P4InfoIndex, message_of, parse_text
 from holdfast.p4runtime.received import Arbitration, DigestList, Event, IdleEntries, PacketIn, StreamError
@@ -304,16 +304,17 @@ class ClientSession(abc.ABC):
             values = {header.fields[name].id: (name, value) for name, value in metadata.items()}
             for part in header.fields:
                 name, value = values.get(part.id, (part.name, 0))
-                number = codec.to_int(value, part.width, f"packet-out metadata '{name}'")
-                message.metadata.add(metadata_id=part.id, value=codec.encode(number))
+                encoded = encoded_value(part, value, f"packet-out metadata '{name}'")
+                message.metadata.add(metadata_id=part.id, value=encoded)
         return cast("bytes", message.SerializeToString())
 
     def _packet_in(self, message: Proto) -> PacketIn:
         header = self.p4info.packet_in
-        names = {part.id: part.name for part in header.fields} if header else {}
-        metadata = {
-            names.get(m.metadata_id, str(m.metadata_id)): int.from_bytes(m.value, "big") for m in message.metadata
-        }
+        metadata: dict[str, Any] = {}
+        for item in message.metadata:
+            part = header.fields.get(item.metadata_id) if header else None
+            name = part.name if part else str(item.metadata_id)
+            metadata[name] = decoded_value(part, item.value) if part else int.from_bytes(item.value, "big")
         return PacketIn(message.payload, metadata)
 
     def _digest_list(self, message: Proto) -> DigestList:

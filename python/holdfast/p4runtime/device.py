@@ -383,8 +383,6 @@ class Device:
         except HoldfastError as e:
             raise invalid_argument(f"p4_device_config: {e}") from None
         core = self._core_pipeline(config, program)
-        with refusals():
-            core.check_types()
         return _Pipeline(config, program, core, scratch)
 
     def _realize(self, config: Proto, program: Program, core: _core.Pipeline) -> None:

@@ -33,8 +33,10 @@ def _fill_match(message: Proto, table: str, match_field: MatchField, value: Valu
         return
     what = f"table '{table}', match field '{match_field.name}'"
     if match_field.kind in ("exact", "optional"):
-        encoded = _encoded(match_field, value, what)
+        encoded = encoded_value(match_field, value, what)
         getattr(message.match.add(field_id=match_field.id), match_field.kind).value = encoded
+    elif match_field.uri is not None:
+        _fill_string(message.match.add(field_id=match_field.id), match_field, encoded_value(match_field, value, what))
     elif match_field.kind == "lpm":
         number, length = codec.to_prefix(value, width, what)
         if length:
@@ -55,6 +57,16 @@ def _fill_match(message: Proto, table: str, match_field: MatchField, value: Valu
             )
 
 
+def _fill_string(message: Proto, match_field: MatchField, value: bytes) -> None:
+    """Fills the match of a string, which is exact whatever its kind (specification, "Translation of Match Fields")."""
+    if match_field.kind == "lpm":
+        message.lpm.MergeFrom(p4runtime_pb2.FieldMatch.LPM(value=value, prefix_len=8 * len(value)))
+    elif match_field.kind == "ternary":
+        message.ternary.MergeFrom(p4runtime_pb2.FieldMatch.Ternary(value=value, mask=b"\xff" * len(value)))
+    else:
+        message.range.MergeFrom(p4runtime_pb2.FieldMatch.Range(low=value, high=value))
+
+
 def fill_action(message: Proto, table: Table, action: str, params: Mapping[str, Value] | None) -> None:
     """Puts an action of a table with its parameters into a message."""
     info = table.actions[action]
@@ -64,25 +76,27 @@ def fill_action(message: Proto, table: Table, action: str, params: Mapping[str, 
         if _is_plain(value, param):
             message.params.add(param_id=param.id, value=codec.encode(value))
             continue
-        encoded = _encoded(param, value, f"action '{info.name}', parameter '{param.name}'")
+        encoded = encoded_value(param, value, f"action '{info.name}', parameter '{param.name}'")
         message.params.add(param_id=param.id, value=encoded)
 
 
 def _is_plain(value: Value | Pair, owner: MatchField | Param) -> TypeGuard[int]:
     """Whether the value is a number as it stands: most are, and there are many."""
-    return type(value) is int and not owner.uri and value >= 0 and value.bit_length() <= owner.width
+    return type(value) is int and owner.uri is None and value >= 0 and value.bit_length() <= owner.width
 
 
-def _encoded(owner: MatchField | Param, value: Value | Pair, what: str) -> bytes:
-    if not owner.uri:
+def encoded_value(owner: MatchField | Param, value: Value | Pair, what: str) -> bytes:
+    """Returns the bytes of a value: a number, or a string of a type that is translated to strings."""
+    if owner.uri is None:
         return codec.encode(codec.to_int(value, owner.width, what))
     if not isinstance(value, str):
         raise invalid_argument(f"{what}: it is a string ('{owner.uri}'), not {value!r}")
     return value.encode()
 
 
-def _decoded(owner: MatchField | Param, data: bytes) -> int | str:
-    return int.from_bytes(data, "big") if not owner.uri else data.decode(errors="replace")
+def decoded_value(owner: MatchField | Param, data: bytes) -> int | str:
+    """Returns the value of bytes: a number, or a string of a type that is translated to strings."""
+    return int.from_bytes(data, "big") if owner.uri is None else data.decode(errors="replace")
 
 
 def read_entry(p4info: P4InfoIndex, table: Table, message: Proto) -> Entry:
@@ -113,7 +127,7 @@ def read_entry(p4info: P4InfoIndex, table: Table, message: Proto) -> Entry:
 
 def _read_param(action: Action, message: Proto) -> tuple[str, int | str]:
     param = action.params.by_id(message.param_id)
-    return param.name, _decoded(param, message.value)
+    return param.name, decoded_value(param, message.value)
 
 
 def _read_match(match_field: MatchField, message: Proto) -> int | str | tuple[int, int]:
@@ -121,13 +135,16 @@ def _read_match(match_field: MatchField, message: Proto) -> int | str | tuple[in
         return int.from_bytes(data, "big")
 
     kind = match_field.kind
+    if match_field.uri is not None and kind in ("lpm", "ternary", "range"):
+        part = getattr(message, kind)
+        return decoded_value(match_field, part.low if kind == "range" else part.value)
     if kind == "lpm":
         return number(message.lpm.value), message.lpm.prefix_len
     if kind == "ternary":
         return number(message.ternary.value), number(message.ternary.mask)
     if kind == "range":
         return number(message.range.low), number(message.range.high)
-    return _decoded(match_field, getattr(message, kind).value)
+    return decoded_value(match_field, getattr(message, kind).value)
 
 
 def fill_replicas(message: Proto, replicas: Sequence[tuple[int, int]]) -> None:

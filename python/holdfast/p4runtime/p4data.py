@@ -1,9 +1,9 @@
 """``P4Data``: values of the program's types, as registers and digests carry them.
 
 The core knows only flat bit strings; P4Info's type specification says how to cut them (specification, section
-"Representation of Arbitrary P4 Types"). Supported: ``bit``, ``int``, ``bool``, structs and tuples of supported types,
-serializable enums, and types introduced by ``type``. Headers, stacks, unions, varbit, and enums and errors without a
-representation are UNIMPLEMENTED.
+"Representation of Arbitrary P4 Types"). Supported: ``bit``, ``int``, ``bool``, structs and tuples of supported types, enums,
+errors, and types introduced by ``type``. Headers, stacks, unions and varbit are UNIMPLEMENTED. An enum without a
+representation, or an error, is the position of its name here, and a string in ``P4Data``.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from holdfast.p4runtime.errors import P4RuntimeError, invalid_argument, unimplem
 from holdfast.p4runtime.p4info import MAX_WIDTH
 from holdfast.p4runtime.stubs import Proto, p4data_pb2
 
-Plain: TypeAlias = "int | bool | dict[str, Plain] | list[Plain]"
+Plain: TypeAlias = "int | bool | str | dict[str, Plain] | list[Plain]"
 """A value for people: struct members by name, tuple members in order."""
 
 # P4Info comes from outside: its types may contain themselves, or double with every level.
 _MAX_DEPTH = 32
 _MAX_PARTS = 4096
+_NAME_WIDTH = 32
+"""Of the position of a name, in bits."""
 
 
 def _bits(spec: Proto) -> tuple[str, int]:
@@ -61,6 +63,12 @@ def _resolve(spec: Proto, types: Proto, depth: int) -> tuple[str, Proto]:
                 raise unimplemented(f"type '{spec.new_type.name}' is translated to a string, which is not supported")
             return "translated", _checked_width(new_type.translated_type.sdn_bitwidth)
         return _resolve(new_type.original_type, types, depth + 1)
+    if kind == "enum":
+        if spec.enum.name not in types.enums:
+            raise invalid_argument(f"P4Info: no type_info for enum '{spec.enum.name}'")
+        return "enum_name", [member.name for member in types.enums[spec.enum.name].members]
+    if kind == "error":
+        return "error", list(types.error.members)
     if kind == "tuple":
         return "tuple", spec.tuple.members
     if kind == "bitstring":
@@ -88,6 +96,8 @@ def _width(spec: Proto, types: Proto, depth: int, parts: Iterator[int]) -> int:
         return _bits(inner)[1]
     if kind in ("enum", "translated"):
         return int(inner)
+    if kind in ("enum_name", "error"):
+        return _NAME_WIDTH
     members = [m.type_spec for m in inner] if kind == "struct" else inner
     return sum(_width(member, types, depth + 1, parts) for member in members)
 
@@ -102,6 +112,8 @@ def to_p4data(spec: Proto, types: Proto, value: int, depth: int = 0) -> Proto:
         data.bool = bool(value)
     elif kind == "enum":
         data.enum_value = codec.encode(value)
+    elif kind in ("enum_name", "error"):
+        setattr(data, "error" if kind == "error" else "enum", inner[value] if value < len(inner) else "")
     elif kind == "translated":
         data.bitstring = codec.encode(value)
     elif kind == "bitstring":
@@ -127,12 +139,16 @@ def from_p4data(spec: Proto, types: Proto, data: Proto, depth: int = 0) -> int:
     if depth == 0:
         width_of(spec, types)
     kind, inner = _resolve(spec, types, depth)
-    expected = {"enum": "enum_value", "translated": "bitstring"}.get(kind, kind)
+    expected = {"enum": "enum_value", "enum_name": "enum", "translated": "bitstring"}.get(kind, kind)
     found = data.WhichOneof("data")
     if found != expected:
         raise invalid_argument(f"the data is of kind {found or 'nothing'}, the type asks for {expected}")
     if kind == "bool":
         return int(data.bool)
+    if kind in ("enum_name", "error"):
+        if (name := getattr(data, expected)) not in inner:
+            raise invalid_argument(f"value: there is no '{name}'")
+        return int(inner.index(name))
     try:
         if kind == "enum":
             return codec.decode(data.enum_value, int(inner))
@@ -168,6 +184,8 @@ def to_plain(spec: Proto, types: Proto, value: int, depth: int = 0) -> Plain:
         return value - (1 << width) if sort == "int" and value >> (width - 1) else value
     if kind in ("enum", "translated"):
         return value
+    if kind in ("enum_name", "error"):
+        return str(inner[value]) if value < len(inner) else ""
     members = [(m.name, m.type_spec) for m in inner] if kind == "struct" else [("", m) for m in inner]
     rest = sum(width_of(spec, types) for _, spec in members)
     parts: list[tuple[str, Plain]] = []

@@ -48,8 +48,8 @@ class MatchField(Named):
 
     width: int
     kind: MatchKind
-    uri: str = ""
-    """Of a type that is translated to strings."""
+    uri: str | None = None
+    """Of a type that is translated to strings; it may be empty."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ class Param(Named):
     """A parameter of an action, or a field of a controller header. ``width`` in bits; 0 for a string."""
 
     width: int
-    uri: str = ""
-    """Of a type that is translated to strings."""
+    uri: str | None = None
+    """Of a type that is translated to strings; it may be empty."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +88,9 @@ class Table(Object):
         """Of updates of entries that are plain numbers."""
         return EntryEncoder(
             self.id,
-            [(name, f.id, f.width, f.kind) for name, f in self.fields.spellings() if not f.uri],
+            [(name, f.id, f.width, f.kind) for name, f in self.fields.spellings() if f.uri is None],
             [
-                (name, a.id, [(name, p.id, p.width) for name, p in a.params.spellings() if not p.uri])
+                (name, a.id, [(name, p.id, p.width) for name, p in a.params.spellings() if p.uri is None])
                 for name, a in self.actions.spellings()
             ],
         )
@@ -260,11 +260,11 @@ class P4InfoIndex:
             direct_counter_id=next((i for i in message.direct_resource_ids if i in direct), 0),
         )
 
-    def _uri(self, type_name: str) -> str:
-        """Of a type that is translated to strings; empty for others."""
+    def _uri(self, type_name: str) -> str | None:
+        """Of a type that is translated to strings; None for others."""
         types = self.message.type_info.new_types
         translated = types[type_name].translated_type if type_name in types else None
-        return translated.uri if translated is not None and translated.HasField("sdn_string") else ""
+        return translated.uri if translated is not None and translated.HasField("sdn_string") else None
 
     def _match_field(self, message: Proto, where: str) -> MatchField:
         kind = _MATCH_KINDS.get(message.match_type)
@@ -273,7 +273,7 @@ class P4InfoIndex:
             raise invalid_argument(f"P4Info: {what} has an unsupported match type")
         uri = self._uri(message.type_name.name)
         # An enum or error without a representation has no width, and no value that a client could give.
-        width = 0 if uri or not message.bitwidth else _width(message.bitwidth, what)
+        width = 0 if uri is not None or not message.bitwidth else _width(message.bitwidth, what)
         return MatchField(message.id, message.name, width, kind, uri)
 
     def _action(self, message: Proto) -> Action:
@@ -281,7 +281,9 @@ class P4InfoIndex:
         params = []
         for p in message.params:
             uri = self._uri(p.type_name.name)
-            width = 0 if uri else _width(p.bitwidth, f"parameter '{p.name}'{where}")
+            # An enum or error without a representation: no client can give a value, and the action can be the program's own.
+            is_opaque = uri is not None or not p.bitwidth
+            width = 0 if is_opaque else _width(p.bitwidth, f"parameter '{p.name}'{where}")
             params.append(Param(p.id, p.name, width, uri))
         return Action(*_preamble(message), Names("parameter", params, where))
 
@@ -289,8 +291,9 @@ class P4InfoIndex:
         where = f" of controller header '{message.preamble.name}'"
         fields = []
         for m in message.metadata:
-            width = _width(m.bitwidth, f"field '{m.name}'{where}")
-            fields.append(Param(m.id, m.name, width, self._uri(m.type_name.name)))
+            uri = self._uri(m.type_name.name)
+            width = 0 if uri is not None else _width(m.bitwidth, f"field '{m.name}'{where}")
+            fields.append(Param(m.id, m.name, width, uri))
         return ControllerHeader(message.preamble.id, message.preamble.name, Names("metadata field", fields, where))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from holdfast.p4runtime.p4data import Plain
 
@@ -57,10 +57,10 @@ class IdleEntries:
 
 @dataclass(frozen=True)
 class PacketIn:
-    """A packet for the controller."""
+    """A packet for the controller. Metadata are numbers, or strings of types that are translated to strings."""
 
     payload: bytes
-    metadata: dict[str, int]
+    metadata: dict[str, Any]
 
 
 @dataclass(frozen=True)

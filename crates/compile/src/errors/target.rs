@@ -43,6 +43,9 @@ messages! {
 
     fn field_list_entry() => error("E1135", "only fields can be preserved, not computed values");
 
+    fn not_served(what: &str, why: &str) =>
+        warning("W1297", "P4Runtime clients cannot use {what}: {why}");
+
     fn varbit_digest() => error("E1136", "a varbit cannot be part of a digest");
 
     fn extract_header(found: &str) => error("E1137", "`{found}` cannot be extracted")

@@ -32,7 +32,7 @@ impl Lowerer<'_> {
                     .module
                     .types
                     .scalar_width(&expr.ty)
-                    .unwrap_or(hir::ENUM_WIDTH);
+                    .unwrap_or(ir::ENUM_WIDTH);
                 Value::Bits(build::constant(width, u64::from(*i)))
             }
             ExprKind::Var(_) | ExprKind::Field(..) | ExprKind::Index(..) => self.path(expr),

@@ -183,9 +183,9 @@ impl Lowerer<'_> {
             .info
             .digests
             .iter()
-            .find(|(_, ty)| *ty == data.ty && named.is_some());
+            .find(|(_, ty, _)| *ty == data.ty && named.is_some());
         let digest = match known {
-            Some((id, _)) => *id,
+            Some((id, ..)) => *id,
             None => {
                 let id = ir::DigestId(self.program.digests.len() as u32);
                 let name = named.unwrap_or_else(|| format!("digest_{}", id.0));
@@ -194,7 +194,7 @@ impl Lowerer<'_> {
                     id: 0,
                     widths,
                 });
-                self.info.digests.push((id, data.ty.clone()));
+                self.info.digests.push((id, data.ty.clone(), span));
                 id
             }
         };

@@ -112,8 +112,8 @@ pub(crate) struct Info {
     pub externs: Vec<ExternInfo>,
     /// Value sets with the type of their members.
     pub value_sets: Vec<(ir::ValueSetId, VarId, Ty)>,
-    /// Digests with the type of their data.
-    pub digests: Vec<(ir::DigestId, Ty)>,
+    /// Digests with the type of their data, and where they are.
+    pub digests: Vec<(ir::DigestId, Ty, Span)>,
 }
 
 /// A table.

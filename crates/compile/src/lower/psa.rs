@@ -10,8 +10,9 @@ use super::place::Value;
 use super::{ExternKind, Lowerer, Object, ObjectId, build};
 use crate::errors;
 use crate::externs::{self, Algorithm, Method, Predicate};
-use crate::hir::{Arg, ENUM_WIDTH};
+use crate::hir::Arg;
 use crate::types::Ty;
+use ir::ENUM_WIDTH;
 
 /// An instance that the control plane does not see as an extern of its own.
 #[derive(Clone, Debug)]
@@ -92,7 +93,7 @@ impl Lowerer<'_> {
             id: 0,
             widths,
         });
-        self.info.digests.push((id, ty.clone()));
+        self.info.digests.push((id, ty.clone(), span));
         Made::Own(Object::Psa(PsaObject::Digest(id)))
     }
 

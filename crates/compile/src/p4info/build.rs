@@ -13,7 +13,7 @@ use crate::check::closest;
 use crate::errors;
 use crate::hir::{self, Module};
 use crate::lower::{ExternInfo, ExternKind, Lowered};
-use crate::types::{FieldDef, StructDef, Ty};
+use crate::types::{StructDef, Ty};
 use proto::p4info::action_profile::SelectorSizeSemantics;
 use proto::p4info::{self as p4, expression::Value};
 use std::collections::BTreeMap;
@@ -135,7 +135,7 @@ impl Builder<'_> {
                 "value set",
             );
         }
-        for (id, _) in &lowered.info.digests {
+        for (id, ..) in &lowered.info.digests {
             let name = &lowered.program.digests[id.index()].name;
             self.add(Kind::Digest, name, &[], Span::default(), "digest");
         }
@@ -298,6 +298,10 @@ impl Builder<'_> {
             for ((var, id), param) in vars.iter().zip(ids).zip(&mut action.params) {
                 param.id = id;
                 let (bitwidth, type_name) = self.exposed(&var.ty);
+                if !is_hidden(&def.annotations) {
+                    let what = format!("parameter `{}` of action `{}`", param.name, action.name);
+                    self.check_bits(&var.ty, &what, var.span);
+                }
                 let annotations = self.annotations(&var.annotations, &[]);
                 params.push(p4::action::Param {
                     id,
@@ -338,6 +342,8 @@ impl Builder<'_> {
             let annotations: Vec<&[Annotation]> =
                 def.keys.iter().map(|k| &*k.annotations).collect();
             let ids = self.member_ids(&annotations, def.span);
+            let constant = lowered.program.tables[info.table.index()].const_entries;
+            let closed = constant || is_hidden(&def.annotations);
             let mut match_fields = Vec::new();
             for ((key, id), out) in def
                 .keys
@@ -350,6 +356,10 @@ impl Builder<'_> {
                     continue;
                 }
                 let (bitwidth, type_name) = self.exposed(&key.expr.ty);
+                if !closed {
+                    let what = format!("match field `{}` of table `{name}`", key.name);
+                    self.check_bits(&key.expr.ty, &what, key.expr.span);
+                }
                 let annotations = self.annotations(&key.annotations, &[]);
                 let (name, kind) = (key.name.clone(), key.match_kind);
                 let field = annotations.match_field(id, name, (bitwidth, type_name));
@@ -468,6 +478,7 @@ impl Builder<'_> {
                     let size = lowered.program.registers[register.index()].size;
                     lowered.program.registers[register.index()].id = id;
                     let type_spec = Some(self.type_spec(ty));
+                    self.check_data(ty, &format!("register `{}`", info.name), info.span);
                     let index_type_name = self.index_type(index);
                     let limit = u64::from(INT32_MAX);
                     self.bounded("the size of a register", size, limit, info.span);
@@ -585,12 +596,13 @@ impl Builder<'_> {
                 size: size as i32,
             });
         }
-        for (id, ty) in lowered.info.digests.clone() {
+        for (id, ty, span) in lowered.info.digests.clone() {
             let digest = &mut lowered.program.digests[id.index()];
             digest.id = self.symbols.id(Kind::Digest, &digest.name);
             let name = digest.name.clone();
             let preamble = self.preamble(Kind::Digest, &name, &[], &[]);
             let type_spec = Some(self.type_spec(&ty));
+            self.check_data(&ty, &format!("digest `{name}`"), span);
             self.info.digests.push(p4::Digest {
                 preamble,
                 type_spec,
@@ -598,55 +610,55 @@ impl Builder<'_> {
         }
         for ty in &module.controller_headers {
             if let Ty::Header(id) = ty {
-                self.controller_header(module.types.structure(*id));
+                self.controller_header(module.types.structure(*id), lowered);
             }
         }
     }
 
+    /// The members of a value set's key: one for each part of a struct or tuple, as the program compares them.
     fn value_set_fields(&mut self, ty: &Ty, span: Span) -> Vec<p4::MatchField> {
-        let module = self.module;
-        let exact = |id: u32, ty: &Ty| {
-            let bitwidth = module.types.scalar_width(ty).unwrap_or(0) as i32;
-            let field = Annotations::default().match_field(id, String::new(), (bitwidth, None));
-            with_kind(field, ir::MatchKind::Exact)
-        };
-        let id = match ty {
-            Ty::Struct(id) => id,
-            Ty::Tuple(members) => {
-                return (1..)
-                    .zip(members.iter())
-                    .map(|(i, t)| exact(i, t))
-                    .collect();
-            }
-            _ => return vec![exact(1, ty)],
-        };
-        let fields = &module.types.structure(*id).fields;
-        let annotations: Vec<&[Annotation]> = fields.iter().map(|f| &*f.annotations).collect();
+        let mut parts = Vec::new();
+        self.parts(ty, String::new(), &[], &mut parts);
+        let annotations: Vec<&[Annotation]> = parts.iter().map(|(_, a, _)| &**a).collect();
         let ids = self.member_ids(&annotations, span);
-        let kind = |f: &FieldDef| match find(&f.annotations, "match").map(|a| &a.body) {
-            Some(ast::AnnotationBody::Tokens(tokens)) => match tokens.first().map(|t| &*t.text) {
-                Some("ternary") => ir::MatchKind::Ternary,
-                Some("lpm") => ir::MatchKind::Lpm,
-                Some("range") => ir::MatchKind::Range,
-                Some("optional") => ir::MatchKind::Optional,
-                _ => ir::MatchKind::Exact,
-            },
-            _ => ir::MatchKind::Exact,
-        };
-        fields
-            .iter()
-            .zip(ids)
-            .map(|(f, id)| {
-                let bitwidth = module.types.scalar_width(&f.ty).unwrap_or(0) as i32;
-                let name = local_name(&f.name, &f.annotations);
-                let annotations = self.annotations(&f.annotations, &["match"]);
-                let field = annotations.match_field(id, name, (bitwidth, None));
-                with_kind(field, kind(f))
-            })
-            .collect()
+        let fields = parts.iter().zip(ids).map(|((name, annotations, ty), id)| {
+            let exposed = self.exposed(ty);
+            let kind = match_kind(annotations);
+            let annotations = self.annotations(annotations, &["match"]);
+            with_kind(annotations.match_field(id, name.clone(), exposed), kind)
+        });
+        fields.collect()
     }
 
-    fn controller_header(&mut self, def: &StructDef) {
+    /// Collects names, annotations and types of what a type consists of; what has no name has none.
+    fn parts(
+        &self,
+        ty: &Ty,
+        name: String,
+        annotations: &[Annotation],
+        out: &mut Vec<(String, Vec<Annotation>, Ty)>,
+    ) {
+        let inner = |member: &str| match name.is_empty() {
+            true => member.to_string(),
+            false => format!("{name}.{member}"),
+        };
+        match ty {
+            Ty::Struct(id) => {
+                for f in &self.module.types.structure(*id).fields {
+                    let name = inner(&local_name(&f.name, &f.annotations));
+                    self.parts(&f.ty, name, &f.annotations, out);
+                }
+            }
+            Ty::Tuple(items) => {
+                for item in items.iter() {
+                    self.parts(item, name.clone(), annotations, out);
+                }
+            }
+            _ => out.push((name, annotations.to_vec(), ty.clone())),
+        }
+    }
+
+    fn controller_header(&mut self, def: &StructDef, lowered: &mut Lowered) {
         let symbol = local_name(&def.name, &def.annotations);
         let name = find(&def.annotations, "controller_header")
             .and_then(Annotation::string)
@@ -658,6 +670,18 @@ impl Builder<'_> {
         self.flatten(&def.fields, "", &mut fields);
         let annotations: Vec<&[Annotation]> = fields.iter().map(|(_, f)| &*f.annotations).collect();
         let ids = self.member_ids(&annotations, Span::default());
+        let wire = fields.iter().zip(&ids).map(|((_, field), id)| {
+            let width = self.module.types.scalar_width(&field.ty).unwrap_or(1);
+            ir::ControllerField { id: *id, width }
+        });
+        if !fields.is_empty() {
+            let headers = &mut lowered.program.controller_headers;
+            headers.push(ir::ControllerHeader {
+                fields: wire.collect(),
+                name: symbol,
+                id,
+            });
+        }
         let mut metadata = Vec::new();
         for ((name, field), id) in fields.iter().zip(ids) {
             if is_hidden(&field.annotations) {
@@ -682,6 +706,20 @@ impl Builder<'_> {
         self.info
             .controller_packet_metadata
             .push(p4::ControllerPacketMetadata { preamble, metadata });
+    }
+}
+
+/// The kind that `@match` gives the part of a value set's key.
+fn match_kind(annotations: &[Annotation]) -> ir::MatchKind {
+    match find(annotations, "match").map(|a| &a.body) {
+        Some(ast::AnnotationBody::Tokens(tokens)) => match tokens.first().map(|t| &*t.text) {
+            Some("ternary") => ir::MatchKind::Ternary,
+            Some("lpm") => ir::MatchKind::Lpm,
+            Some("range") => ir::MatchKind::Range,
+            Some("optional") => ir::MatchKind::Optional,
+            _ => ir::MatchKind::Exact,
+        },
+        _ => ir::MatchKind::Exact,
     }
 }
 

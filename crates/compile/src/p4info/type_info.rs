@@ -2,9 +2,11 @@
 
 use num_bigint::BigInt;
 use syntax::ast;
+use syntax::source::Span;
 
 use super::annotate::{find, local_name, translation};
 use super::build::Builder;
+use crate::errors;
 use crate::fold;
 use crate::types::{EnumId, FieldDef, NewTypeId, StructId, Ty};
 use proto::p4info::p4_bitstring_like_type_spec::TypeSpec as Bits;
@@ -53,6 +55,61 @@ fn data(spec: TypeSpec) -> p4::P4DataTypeSpec {
 impl Builder<'_> {
     fn type_info(&mut self) -> &mut p4::P4TypeInfo {
         self.info.type_info.get_or_insert_default()
+    }
+
+    /// Warns of a key field or parameter that is no bit string for the control plane (specification, "Known Limitations of Current
+    /// P4Runtime Version").
+    pub fn check_bits(&mut self, ty: &Ty, what: &str, span: Span) {
+        let why = match self.module.types.representation(ty) {
+            Ty::Error => "values of type `error` have no bits in P4Runtime",
+            Ty::Enum(id) if self.module.types.enumeration(id).underlying.is_none() => {
+                "an enum without an underlying type has no bits in P4Runtime"
+            }
+            _ => return,
+        };
+        self.diagnostics.push(errors::not_served(span, what, why));
+    }
+
+    /// Warns of a register or digest whose data a device cannot carry.
+    pub fn check_data(&mut self, ty: &Ty, what: &str, span: Span) {
+        if let Some(why) = self.unserved(ty) {
+            self.diagnostics.push(errors::not_served(span, what, why));
+        }
+    }
+
+    /// What in a type a device cannot carry.
+    fn unserved(&self, ty: &Ty) -> Option<&'static str> {
+        let types = &self.module.types;
+        match ty {
+            Ty::Header(_) => Some("values of type `header` are not supported"),
+            Ty::Union(_) => Some("values of type `header_union` are not supported"),
+            Ty::Varbit(_) => Some("values of type `varbit` are not supported"),
+            Ty::Struct(id) => {
+                let mut fields = types.structure(*id).fields.iter();
+                fields.find_map(|f| self.unserved(&f.ty))
+            }
+            Ty::Tuple(items) => items.iter().find_map(|item| self.unserved(item)),
+            Ty::Stack(element, _) => self.unserved(element),
+            Ty::New(id) => match self.translated(*id) {
+                Some(translated) => match translated.sdn_type {
+                    Some(SdnType::SdnString(_)) => {
+                        Some("values that are translated to strings are not supported")
+                    }
+                    _ => None,
+                },
+                None => self.unserved(&types.representation(ty)),
+            },
+            _ => None,
+        }
+    }
+
+    /// What `@p4runtime_translation` says of a new type.
+    fn translated(&self, id: NewTypeId) -> Option<p4::P4NewTypeTranslation> {
+        let def = self.module.types.new_type(id);
+        match find(&def.annotations, "p4runtime_translation").map(|a| &a.body) {
+            Some(ast::AnnotationBody::Tokens(tokens)) => translation(tokens),
+            _ => None,
+        }
     }
 
     /// The width in bits that the control plane sees (0 for a string, or a value without a number), and the named type if it is one.
@@ -251,11 +308,7 @@ impl Builder<'_> {
     fn new_type_spec(&mut self, id: NewTypeId) -> TypeSpec {
         let def = self.module.types.new_type(id);
         let name = local_name(&def.name, &def.annotations);
-        let translated = match find(&def.annotations, "p4runtime_translation").map(|a| &a.body) {
-            Some(ast::AnnotationBody::Tokens(tokens)) => translation(tokens),
-            _ => None,
-        };
-        let representation = match translated {
+        let representation = match self.translated(id) {
             Some(translated) => Representation::TranslatedType(translated),
             None => {
                 let representation = self.module.types.representation(&Ty::New(id));

@@ -35,16 +35,20 @@ fn check_existence(
 }
 
 fn check_share(
-    ports: u32,
+    switch: &Switch,
     weight: u32,
     watch_port: Option<u32>,
     profile: &str,
 ) -> Result<(), ControlError> {
     refuse!(weight == 0 => InvalidArgument, "{profile}: a weight is above zero");
+    let ports = switch.program().architecture.description().ports;
     match watch_port {
         Some(port) if port >= ports => Err(invalid(format!(
             "{profile}: ports are 0 to {}; {port} cannot be watched",
             ports - 1
+        ))),
+        Some(port) if !switch.runtime().ports().exists(port) => Err(invalid(format!(
+            "{profile}: the switch has no port {port} to watch"
         ))),
         _ => Ok(()),
     }
@@ -225,9 +229,8 @@ impl Switch {
         let name = &declared.name;
         let profile = self.runtime().profile(id);
         let mut seen = BTreeSet::new();
-        let ports = self.program().architecture.description().ports;
         for member in &contents.members {
-            check_share(ports, member.weight, member.watch_port, name)?;
+            check_share(self, member.weight, member.watch_port, name)?;
             if profile.member(member.member_id).is_none() {
                 return Err(not_found("member", member.member_id, name));
             }
@@ -307,9 +310,8 @@ impl Switch {
     ) -> Result<(), ControlError> {
         let (declared, selector) = self.selector(id)?;
         let name = &declared.name;
-        let ports = self.program().architecture.description().ports;
         for action in actions {
-            check_share(ports, action.weight, action.watch_port, name)?;
+            check_share(self, action.weight, action.watch_port, name)?;
             let call = &action.call;
             self.check_action(table, call.action, &call.args, ActionScope::DefaultOnly)?;
         }

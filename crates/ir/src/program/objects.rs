@@ -65,6 +65,26 @@ pub struct Digest {
     pub widths: Vec<u32>,
 }
 
+/// A header between switch and controller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControllerHeader {
+    /// Name of its type for the control plane.
+    pub name: String,
+    /// P4Runtime id.
+    pub id: u32,
+    /// Its fields on the wire, those that the control plane does not know included.
+    pub fields: Vec<ControllerField>,
+}
+
+/// A field of a header between switch and controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ControllerField {
+    /// P4Runtime id.
+    pub id: u32,
+    /// Width in bits.
+    pub width: u32,
+}
+
 /// A parser value set, filled by the control plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueSet {

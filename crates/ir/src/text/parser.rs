@@ -292,6 +292,7 @@ impl<'a> Parser<'a> {
             meters: self.items("meter", 'm', Self::meter)?,
             digests: self.items("digest", 'd', Self::digest)?,
             value_sets: self.items("value_set", 'v', Self::value_set)?,
+            controller_headers: self.items("controller_header", 'k', Self::controller_header)?,
             action_profiles: self.items("action_profile", 'p', Self::action_profile)?,
             field_lists: self.items("field_list", 'l', |p| {
                 let slots = p.list('(', ')', Self::slot)?;
@@ -487,6 +488,17 @@ impl<'a> Parser<'a> {
             widths,
             size,
         })
+    }
+
+    fn controller_header(&mut self) -> Parsed<ControllerHeader> {
+        let (name, id) = self.named()?;
+        let fields = self.list('(', ')', |p| {
+            let id = p.number()?;
+            p.mark(':')?;
+            let width = p.number()?;
+            Ok(ControllerField { id, width })
+        })?;
+        Ok(ControllerHeader { name, id, fields })
     }
 
     fn action(&mut self) -> Parsed<Action> {

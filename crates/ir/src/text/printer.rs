@@ -251,6 +251,16 @@ impl Printer {
                 o.id, o.size
             ))?;
         }
+        for (i, o) in p.controller_headers.iter().enumerate() {
+            let fields = o.fields.iter().map(|f| format!("{}: {}", f.id, f.width));
+            let fields: Vec<String> = fields.collect();
+            self.line(format_args!(
+                "controller_header k{i} {} id {} ({})",
+                Quoted(&o.name),
+                o.id,
+                fields.join(", ")
+            ))?;
+        }
         for (i, o) in p.action_profiles.iter().enumerate() {
             let name = Quoted(&o.name);
             let selector = o.selector.map(selector_text).unwrap_or_default();

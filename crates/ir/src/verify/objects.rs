@@ -17,6 +17,7 @@ impl Verifier<'_> {
         self.names_and_ids();
         self.cells();
         self.messages();
+        self.controller_headers();
         self.action_profiles();
         self.field_lists();
         self.action_params();
@@ -140,6 +141,10 @@ impl Verifier<'_> {
             p.value_sets.iter().map(|o| (o.name.as_str(), o.id)),
         );
         self.distinct(
+            "controller header",
+            p.controller_headers.iter().map(|o| (o.name.as_str(), o.id)),
+        );
+        self.distinct(
             "action profile",
             p.action_profiles.iter().map(|o| (o.name.as_str(), o.id)),
         );
@@ -191,6 +196,17 @@ impl Verifier<'_> {
             self.check(value_set.size <= MAX_TABLE_SIZE, 10, place, || {
                 format!("a capacity of {}", value_set.size)
             });
+        }
+    }
+
+    fn controller_headers(&mut self) {
+        for header in &self.program.controller_headers {
+            let place = Place::new("controller header", &header.name);
+            let widths: Vec<u32> = header.fields.iter().map(|f| f.width).collect();
+            self.members(&widths, place);
+            let ids: HashSet<u32> = header.fields.iter().map(|f| f.id).collect();
+            let fit = ids.len() == widths.len() && !ids.contains(&0);
+            self.check(fit, 9, place, || "the id of a field is 0 or taken".into());
         }
     }
 

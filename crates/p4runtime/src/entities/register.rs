@@ -51,10 +51,13 @@ impl Served for RegisterEntry {
     fn answer(&self, source: &mut Source<'_>) -> Result<Answer, ControlError> {
         let registers = source.wanted(&source.pipeline.info.registers, self.id)?;
         let registers: Vec<_> = registers.collect();
-        if let Some(error) = registers.iter().find_map(|it| it.ty.as_ref().err()) {
-            return Err(error.clone());
+        if let [register] = registers.as_slice()
+            && self.id != 0
+        {
+            register.ty.as_ref().map_err(Clone::clone)?;
         }
-        let arrays = registers.into_iter();
+        // Of all registers, those whose cells P4Runtime can carry.
+        let arrays = registers.into_iter().filter(|it| it.ty.is_ok());
         let arrays = arrays.map(|it| (it.id, it.number, &*it.name, it.size));
         array::cells(self, "register", self.id, self.index.as_ref(), arrays)
     }
