@@ -1,4 +1,4 @@
-"""What the specification says of members, groups, one-shot sets and default entries of indirect tables, rule by rule."""
+"""The rules of the specification for members, groups, one-shot sets and default entries of indirect tables, one by one."""
 
 from __future__ import annotations
 

@@ -33,4 +33,6 @@ pub use translation::Mappings;
 pub use write::{Batch, Failure, WriteRequest};
 
 #[cfg(test)]
+mod official;
+#[cfg(test)]
 mod tests;

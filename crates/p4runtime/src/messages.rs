@@ -1,7 +1,8 @@
 //! The messages of P4Runtime (p4.v1) that entities are made of, as far as the switch looks at them: fields by number, without meaning.
 //! Messages of only one kind of entity are in its file in `entities`.
 //!
-//! Byte strings are parts of the request that they came in. Fields that are not declared here are passed over.
+//! These are on the path of every update, so their shape is ours: byte strings are parts of the request that they came in, large parts
+//! are boxed. `official` compares them with the generated messages. Fields that are not declared here are passed over.
 
 use crate::entities::Entity;
 use bytes::Bytes;

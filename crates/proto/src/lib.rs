@@ -32,3 +32,4 @@ mod packages {
 
 pub use packages::p4::config::v1 as p4info;
 pub use packages::p4::v1 as p4runtime;
+pub use prost_types::Any;

@@ -4,7 +4,7 @@
 
 use super::{EntityKind, Served};
 use crate::errors::{invalid, out_of_range};
-use crate::messages::{self as m, messages, oneofs};
+use crate::messages::{messages, oneofs};
 use crate::pipeline::{Noted, ObjectNote, Pipeline, missing};
 use crate::read::{Answer, Source};
 use crate::state::Transfer;
@@ -19,7 +19,7 @@ messages! {
     ReplicationEntry { | kind: ReplicationKind = "ReplicationKind" "1, 2"; }
     Replica {
         instance: u32 = (uint32) "2";
-        backup_replicas: Vec<m::Any> = (message, repeated) "4";
+        backup_replicas: Vec<proto::p4runtime::BackupReplica> = (message, repeated) "4";
         | port: PortKind = "PortKind" "1, 3";
     }
     MulticastGroupEntry {
