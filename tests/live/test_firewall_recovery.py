@@ -101,6 +101,7 @@ def test_ends_that_forget_open_their_connection_again(family: str, tmp_path: Pat
         server.kill()
         server.communicate()
         dropped = controller.drops("s1")
+    assert client.returncode == 0, (said, dropped)
     took = dict(line.split() for line in said.splitlines())
     assert set(took) == {"client", "server", "both"}, (said, dropped)
     # At most one first segment is sent again, after a second.
