@@ -1,9 +1,14 @@
 """A hash of the code on which a function's results can depend, so that results of other code are not reused.
 
-The code is the function's module and its imports from its own package and from Holdfast, direct or not; the native core; and the
-P4 programs. It is found by reading import statements, also those inside functions. The ``__init__`` of a package counts if a name
-is taken from it, not if only a module of the package is. So code that only draws or prints can change without making results old,
-as long as the function's module does not import it.
+The code is the function's module and its imports, direct or not, but for those from Python itself and from installed packages other
+than its own and Holdfast; the native core; and Holdfast's P4 programs. It is found by reading import statements, also those inside
+functions, and calls of ``import_module`` with a name. The ``__init__`` of a package counts if a name is taken from it, not if
+only a module of the package is. So code that only draws or prints can change without making results old, as long as the function's
+module does not import it.
+
+Of modules outside Holdfast these count as well: the P4 programs in and below their folders with what they include, and files of any
+kind that a text in the module names, by a path or by their name alone. What nothing names has to be declared
+(:attr:`holdfast.compare.mechanism.Mechanism.files`).
 """
 
 from __future__ import annotations
@@ -11,19 +16,68 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
+import os
 import platform
-from collections.abc import Iterator
-from functools import cache
+import re
+import sys
+import sysconfig
+import uuid
+from collections.abc import Collection, Iterable, Iterator
+from enum import Enum
+from functools import cache, partial
 from pathlib import Path
+from types import BuiltinFunctionType, FunctionType, MethodType
 
 ROOT = Path(__file__).parent
+
+P4_SUFFIXES = (".p4", ".p4i")
+
+MOST_ENTRIES = 20_000
+"""Files and folders below a module's that are looked through. If there are more, nobody knows what counts, so nothing is reused."""
+
+LONGEST_NAME = 300
+
+_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\r\n]+)[">]', re.MULTILINE)
+
+
+class _UnknownCodeError(Exception):
+    """Nobody can say on what code results depend, so they get a hash that no others have."""
 
 
 @cache
 def fingerprint(module: str) -> str:
     """The hash for a function in that module."""
+    try:
+        return _digest({**_data(), **files_of(module)})
+    except _UnknownCodeError:
+        return uuid.uuid4().hex
+
+
+def of_code(parts: Iterable[object], files: Collection[Path] = ()) -> str:
+    """The hash of functions and values from outside Holdfast, and of ``files`` (or folders) that they read.
+
+    Empty if all are Holdfast's own, whose code :func:`fingerprint` has. Arguments of partial functions, values in closures and
+    fields of objects count. It is not kept, as such code can be edited while a process lives.
+    """
+    modules: set[str] = set()
+    texts = sorted(_described(parts, modules))
+    if not (modules or files):
+        return ""
+    found: dict[str, Path] = {}
+    try:
+        for module in modules:
+            found |= files_of(module)
+        for file in files:
+            found |= {str(each): each for each in ([file] if file.is_file() else _walk(file))}
+    except _UnknownCodeError:
+        return uuid.uuid4().hex
+    missing = [str(file) for file in files if not file.exists()]
+    return hashlib.sha256("\n".join([*texts, *missing, _digest(found)]).encode()).hexdigest()[:32]
+
+
+def _digest(files: dict[str, Path]) -> str:
     digest = hashlib.sha256(platform.python_version().encode())
-    for name, file in sorted({**_data(), **reachable(module)}.items()):
+    for name, file in sorted(files.items()):
         with file.open("rb") as stream:
             digest.update(f"{name} {hashlib.file_digest(stream, 'sha256').hexdigest()}\n".encode())
     return digest.hexdigest()[:32]
@@ -34,17 +88,29 @@ def _data() -> dict[str, Path]:
     return {str(file.relative_to(ROOT)): file for kind in ("*.p4", "*.yaml") for file in ROOT.rglob(kind)}
 
 
+def files_of(module: str) -> dict[str, Path]:
+    """The modules that a module can reach, and of those outside Holdfast also the files that they can read.
+
+    Raises if the module has no file, as what is typed into an interpreter.
+    """
+    modules = reachable(module)
+    if module not in modules:
+        raise _UnknownCodeError
+    outside = [file for file in modules.values() if not file.is_relative_to(ROOT) and file.suffix == ".py"]
+    return {**modules, **{str(file): file for file in _read_by(outside)}}
+
+
 def reachable(module: str) -> dict[str, Path]:
-    """The modules that a module can reach within its own top-level package and Holdfast, and their files."""
+    """The modules that a module can reach within its own top-level package, Holdfast and what is not installed, and their files."""
     ours = {module.partition(".")[0], __name__.partition(".")[0]}
     found: dict[str, Path] = {}
     waiting = [module]
     while waiting:
         name = waiting.pop()
-        if name in found or name.partition(".")[0] not in ours:
+        if name in found:
             continue
         file = _file_of(name)
-        if file is None:
+        if file is None or (name.partition(".")[0] not in ours and _is_installed(file)):
             continue
         found[name] = file
         if file.suffix == ".py":
@@ -53,11 +119,20 @@ def reachable(module: str) -> dict[str, Path]:
     return found
 
 
+def _is_installed(file: Path) -> bool:
+    """Whether a module is Python's own, or of an installed package."""
+    if {"site-packages", "dist-packages"} & set(file.parts):
+        return True
+    return any(file.is_relative_to(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
+
+
 def _file_of(name: str) -> Path | None:
     try:
         spec = importlib.util.find_spec(name)
     except (ImportError, ValueError):
-        return None
+        # A script, or a module that was loaded by its path.
+        file = getattr(sys.modules.get(name), "__file__", None)
+        return None if file is None else Path(file).absolute()
     return Path(spec.origin) if spec and spec.origin and spec.has_location else None
 
 
@@ -73,3 +148,142 @@ def _imports(tree: ast.Module, package: str) -> Iterator[str]:
             for alias in node.names:
                 inner = f"{base}.{alias.name}"
                 yield base if _file_of(inner) is None else inner
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            called = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            name = node.args[0].value
+            if called in ("import_module", "__import__") and isinstance(name, str) and name.strip("."):
+                yield importlib.util.resolve_name(name, package) if package or not name.startswith(".") else name
+
+
+# ---- Files that modules outside Holdfast read ----
+
+
+def _read_by(modules: Iterable[Path]) -> set[Path]:
+    """The P4 programs below the folders of modules, what they include, and the files that texts in the modules name."""
+    found: set[Path] = set()
+    folders: dict[Path, None] = {}
+    below: dict[Path, list[Path]] = {}
+    for module in modules:
+        texts = {
+            node.value
+            for node in ast.walk(ast.parse(module.read_bytes()))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and _can_be_a_name(node.value)
+        }
+        files = below.get(module.parent)
+        if files is None:
+            files = below[module.parent] = list(_walk(module.parent))
+        names = {Path(text).name for text in texts}
+        # A name can be made of parts, as in f"{kind}.csv": then its end names all such files.
+        ends = tuple(text for text in texts if re.fullmatch(r"[\w-]*\.\w+", text) and text.startswith("."))
+        found |= {
+            file for file in files if file.suffix in P4_SUFFIXES or file.name in names or file.name.endswith(ends)
+        }
+        for text in texts:
+            for base in (module.parent, Path.cwd()):
+                place = base / text
+                if place.is_dir():
+                    folders[place] = None
+                elif place.is_file() and not any(
+                    _is_passed_over(base / above) for above in Path(text).parents if above.name
+                ):
+                    found.add(place.resolve())
+        folders[module.parent] = None
+    found = {file for file in found if file.suffix != ".py"}
+    return found | _included(found, [*folders])
+
+
+def _can_be_a_name(text: str) -> bool:
+    return 1 < len(text) <= LONGEST_NAME and text.isprintable() and bool(text.strip("./ "))
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    """The files below a folder, but for hidden ones, results of sweeps and installed packages. Raises if they are too many."""
+    count = 0
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not _is_passed_over(Path(place, name)))
+        count += len(files) + len(folders)
+        if count > MOST_ENTRIES:
+            raise _UnknownCodeError
+        yield from (Path(place, name).resolve() for name in sorted(files) if not name.startswith("."))
+
+
+def _is_passed_over(folder: Path) -> bool:
+    if folder.name.startswith(".") or folder.name in ("__pycache__", "node_modules", "site-packages"):
+        return True
+    return any((folder / journal).exists() for journal in ("journal.jsonl", "runs/journal.jsonl"))
+
+
+def _included(programs: Iterable[Path], folders: Collection[Path]) -> set[Path]:
+    """The files that P4 programs include, from their own folders or one of these, and what those include."""
+    found: set[Path] = set()
+    waiting = list(programs)
+    while waiting:
+        file = waiting.pop()
+        for match in _INCLUDE.finditer(file.read_bytes()):
+            name = os.fsdecode(match[1])
+            for folder in (file.parent, *folders):
+                there = (folder / name).resolve()
+                if there not in found and there.is_file():
+                    found.add(there)
+                    waiting.append(there)
+    return found
+
+
+# ---- Values ----
+
+
+def _described(parts: Iterable[object], modules: set[str]) -> Iterator[str]:
+    """A text for each value that is found in functions and objects; ``modules`` gets those outside Holdfast that they are of."""
+    waiting, seen = list(parts), set[int]()
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if part is None or isinstance(part, bool | int | float | complex | str | bytes):
+            yield repr(part)
+        elif isinstance(part, Enum):
+            yield f"{type(part).__qualname__}.{part.name}"
+            waiting.append(type(part))
+        elif isinstance(part, partial):
+            waiting += [part.func, *part.args, sorted(part.keywords.items())]
+        elif isinstance(part, MethodType):
+            waiting += [part.__func__, part.__self__]
+        elif isinstance(part, FunctionType | type | BuiltinFunctionType):
+            yield f"{part.__module__}.{part.__qualname__}"
+            _note(part.__module__, modules)
+            waiting += _captured(part) if isinstance(part, FunctionType) else []
+            waiting += [base for base in part.__bases__ if base is not object] if isinstance(part, type) else []
+        elif isinstance(part, dict):
+            waiting += [each for item in part.items() for each in item]
+        elif isinstance(part, list | tuple | set | frozenset):
+            waiting += part
+        else:
+            waiting.append(type(part))
+            if _note(type(part).__module__, modules):
+                waiting += vars(part).items() if hasattr(part, "__dict__") else []
+
+
+def _captured(function: FunctionType) -> list[object]:
+    """The values of a function's closure and its default arguments."""
+    cells = []
+    for cell in function.__closure__ or ():
+        try:
+            cells.append(cell.cell_contents)
+        except ValueError:  # not bound yet
+            continue
+    wrapped = getattr(function, "__wrapped__", None)
+    return [*cells, *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items(), wrapped]
+
+
+def _note(module: str | None, modules: set[str]) -> bool:
+    """Adds a module if it is neither Holdfast's nor installed; whether it is one such."""
+    if not module or module.partition(".")[0] == __name__.partition(".")[0]:
+        return False
+    file = _file_of(module)
+    if file is None and module in sys.builtin_module_names:
+        return False
+    if file is None or not _is_installed(file):
+        modules.add(module)
+        return True
+    return False

@@ -70,13 +70,16 @@ class Sweep:
 
     function: str
     fingerprint: str
+    code: Callable[[Point], str] | None = None
+    """A hash of more code that the runs of a point depend on."""
 
     def runs(self, points: Sequence[Point], seeds: Sequence[int]) -> list[Run]:
         """All runs, point by point and seed by seed: the order of the rows in the result."""
         return [Run(dict(point), seed, self._key(point, seed)) for point in points for seed in seeds]
 
     def _key(self, point: Point, seed: int) -> str:
-        text = json.dumps([self.function, dict(point), seed, self.fingerprint], sort_keys=True)
+        more = [] if self.code is None else [code] if (code := self.code(point)) else []
+        text = json.dumps([self.function, dict(point), seed, self.fingerprint, *more], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
@@ -90,21 +93,23 @@ def run(
     ray: str | None = None,
     console: Console | None = None,
     together: Sequence[str] = (),
+    code: Callable[[Point], str] | None = None,
 ) -> pl.DataFrame:
     """Runs the function with every point and seed; returns the rows, which are in ``out/rows.parquet`` too.
 
     ``jobs``: processes on this machine. ``together``: names in the points; a process goes on with runs that have the same values of
     them as its last one as long as there are any, for functions that keep what such runs have in common. ``ray``: address of a Ray
-    cluster instead, or ``local`` to start one of ``jobs``
-    processors. ``console``: for the progress bar; none if None. Runs that fail do not stop the others; then it raises
-    :class:`holdfast.errors.SweepError`, and a rerun repeats only those. With ``jobs`` above 1 the processes read the script that
-    called this again, as those of :mod:`multiprocessing` do: the call belongs under ``if __name__ == "__main__":``.
+    cluster instead, or ``local`` to start one of ``jobs`` processors. ``code``: a hash of code that the runs of a point depend on
+    besides the function's, or nothing. ``console``: for the progress bar; none if None. Runs that fail do not stop the
+    others; then it raises :class:`holdfast.errors.SweepError`, and a rerun repeats only those. With ``jobs`` above 1 the processes
+    read the script that called this again, as those of :mod:`multiprocessing` do: the call belongs under
+    ``if __name__ == "__main__":``.
     """
     name = function if isinstance(function, str) else f"{function.__module__}:{function.__qualname__}"
     seeds = list(seeds)
     _check(name, points, seeds, jobs)
     sweep = Sweep(name, fingerprint(name.partition(":")[0]))
-    runs = sweep.runs(points, seeds)
+    runs = Sweep(name, sweep.fingerprint, code).runs(points, seeds)
     started = time.time()
     with _journal(out / "journal.jsonl") as journal:
         todo = [each for each in runs if each.key not in journal.rows]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from holdfast._core import Program
 from holdfast.compare.traffic_file import Ends, Pair
 from holdfast.controller import Controller
+from holdfast.fingerprint import of_code
 from holdfast.topology import Topology
 
 
@@ -58,7 +60,9 @@ class Mechanism:
 
     ``multicast``: its switches copy what is sent to a flow's group to all receivers of the flow. ``core_state``: the state that
     each switch then holds, in entries and replicas, for flows that neither begin nor end at it. ``with_telemetry``: the same with a
-    program that reports by INT, if there is one.
+    program that reports by INT, if there is one. ``files``: files, or folders of them, that its runs read: when they change,
+    results are not reused. Of modules and P4 programs, and of files that the mechanism's modules name, this is found out
+    (:mod:`holdfast.fingerprint`).
     """
 
     name: str
@@ -68,3 +72,8 @@ class Mechanism:
     multicast: bool = False
     core_state: Callable[[Topology, Sequence[Ends]], list[int]] | None = None
     with_telemetry: Callable[[Setting], Built] | None = None
+    files: tuple[Path, ...] = ()
+
+    def code(self) -> str:
+        """Returns a hash of what it does that is not in Holdfast; empty if there is nothing."""
+        return of_code((self.build, self.core_state, self.with_telemetry, self.multicast), self.files)

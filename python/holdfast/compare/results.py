@@ -10,7 +10,7 @@ bytes in all files but those in ``runs/``, unless it is live.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -51,7 +51,8 @@ def run(
     measured = live.measured if scenario.live else runs.measured
     # A process that has built a network and run it undisturbed goes on with its failures.
     together = ("mechanism", "network_seed")
-    frame = sweep.run(measured, points, [0], out / "runs", jobs=jobs, console=console, together=together)
+    code = _code_of(mechanisms)
+    frame = sweep.run(measured, points, [0], out / "runs", jobs=jobs, console=console, together=together, code=code)
     rows = _rows(frame)
     comparison = Comparison(scenario, mechanisms, seeds, rows)
     if scenario.live:
@@ -84,11 +85,18 @@ def _again(
             for point in points
             if (point["mechanism"], point["network_seed"]) in disturbed
         ]
-        frame = sweep.run(live.measured, again, [0], folder / f"again-{attempt}", console=console)
+        code = _code_of(comparison.mechanisms)
+        frame = sweep.run(live.measured, again, [0], folder / f"again-{attempt}", console=console, code=code)
         (folder / f"again-{attempt}" / "journal.jsonl").unlink()
         kept |= {(row["mechanism"], row["failure"], row["network_seed"]): row for row in _rows(frame)}
         comparison = Comparison(comparison.scenario, comparison.mechanisms, comparison.seeds, list(kept.values()))
     return comparison
+
+
+def _code_of(mechanisms: Sequence[Mechanism]) -> Callable[[sweep.Point], str]:
+    """Returns the code of a point's mechanism, for :func:`holdfast.sweep.run`."""
+    codes = {mechanism.name: mechanism.code() for mechanism in mechanisms}
+    return lambda point: codes[str(point["mechanism"])]
 
 
 def _rows(frame: pl.DataFrame) -> list[Row]:
