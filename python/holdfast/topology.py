@@ -425,6 +425,15 @@ class Topology:
         groups = [sorted(group, key=order.__getitem__) for group in nx.connected_components(self.graph)]
         return sorted(groups, key=lambda group: (-len(group), order[group[0]]))
 
+    def copy(self) -> Topology:
+        """Returns another one with the same hosts, switches and links, to add to."""
+        other = Topology(self.name)
+        other.hosts, other.switches = dict(self.hosts), dict(self.switches)
+        other.links, other.packet_generators = list(self.links), list(self.packet_generators)
+        other._ports = {node: dict(ports) for node, ports in self._ports.items()}
+        other._subnets = list(self._subnets)
+        return other
+
     def largest_part(self) -> Topology:
         """Returns the largest of :meth:`parts` with its hosts, by the same names, addresses and ports."""
         kept = set(self.parts()[0]) if self.switches else set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from random import Random
 from typing import Any
 
 import pytest
@@ -13,9 +14,10 @@ from holdfast.apps.router import compile_router
 from holdfast.control.link_state import LinkState
 from holdfast.control.next_hop import over_link, to_neighbour
 from holdfast.control.routes import ROUTER_TABLES as TABLES
-from holdfast.control.routes import Routing, plan_routes
+from holdfast.control.routes import Routing, routes_to
 from holdfast.control.tables import TableEntry, TableWriter, read_entries
 from holdfast.paths import ShortestPaths
+from holdfast.topologies import load
 
 
 class Recorder:
@@ -103,7 +105,8 @@ def test_routes_are_planned_on_the_links_that_work() -> None:
     direct = t.find_link("s1-s2")
 
     def ports(unusable: set[int]) -> dict[tuple[str, str], int]:
-        planned = plan_routes(t, ShortestPaths.of(t, unusable))
+        paths = ShortestPaths.of(t, unusable)
+        planned = (route for host in t.hosts for route in routes_to(paths, t.attachment(host)))
         return {(r.switch, r.destination.host.name): r.next_hop(t).port for r in planned}
 
     there, around = t.port_towards("s1", "s2"), t.port_towards("s1", "s3")
@@ -114,6 +117,31 @@ def test_routes_are_planned_on_the_links_that_work() -> None:
     assert ("s1", "h2") not in cut
     assert ("s1", "h1") in cut
     assert to_neighbour(t, "s1", "s2") == over_link(t, "s1", direct)
+
+
+def test_routes_after_any_failures_and_repairs_are_those_of_a_plan_from_nothing() -> None:
+    """Only what leads over a link that goes or comes is planned again: it has to be the same."""
+    for name in ("grid:3x4", "waxman:14,seed=2", "line:4"):
+        t = load(name)
+        core = [i for i, link in enumerate(t.links) if link.a in t.switches and link.b in t.switches]
+        t.add_link(t.links[core[0]].a, t.links[core[0]].b)
+        network = SimulatedNetwork(t, compile_router())
+        routing = Routing.of_router(network.clients)
+        random = Random(1)
+        unusable: set[int] = set(random.sample(core, 1))
+        for _ in range(12):
+            routing.install(t, unusable)
+            fresh = routing.plan(t, ShortestPaths.of(t, unusable))
+            for switch, client in network.clients.items():
+                there = {entry.key: entry for entry in read_entries(client, TABLES.ipv4)}
+                assert there == {entry.key: entry for entry in fresh[switch]}, (name, switch, unusable)
+            unusable ^= set(random.sample(core, min(2, len(core))))
+        t.add_host("late")
+        t.add_link("late", next(iter(t.switches)))
+        routing.install(t, unusable)
+        assert sum(map(len, routing.plan(t, ShortestPaths.of(t, unusable)).values())) == sum(
+            len(read_entries(client, TABLES.ipv4)) for client in network.clients.values()
+        )
 
 
 class Plane:

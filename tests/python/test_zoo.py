@@ -7,6 +7,7 @@ from https://topology-zoo.org), and without them all tests here are skipped.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import warnings
@@ -15,6 +16,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from holdfast_command import holdfast
 
 from holdfast.errors import TopologyWarning
 from holdfast.topologies import load
@@ -107,3 +109,27 @@ def test_every_network_is_the_same_when_it_was_written_and_read_again(tmp_path: 
         assert list(part.switches) == sorted(topology.parts()[0], key=list(topology.switches).index)
         assert connected == (len(part.links) == len(topology.links))
     assert apart > 10
+
+
+@pytest.mark.parametrize(
+    ("name", "failures", "arguments"),
+    [
+        ("Abilene", 1, ("--fail", "New_York-Chicago")),
+        ("Nsfnet", 2, ("--fail", "sample:2", "--mechanisms", "reroute,ip-frr")),
+        ("Nordu1989", 1, ("--fail", "Copenhagen-Stockholm", "--mechanisms", "reroute,1+1")),
+        ("Bandcon", 3, ("--largest", "--fail", "sample:3", "--mechanisms", "mpls-local")),
+    ],
+)
+def test_a_sample_is_compared(name: str, failures: int, arguments: tuple[str, ...], tmp_path: Path) -> None:
+    times = ("--before-s", "0.3", "--down-s", "0.5", "--after-s", "0.2")
+    found = holdfast("compare", str(ZOO / f"{name}.graphml"), *arguments, *times, cwd=tmp_path)
+    assert found.returncode == 0, found.stderr
+    summary = json.loads((tmp_path / "out/compare/summary.json").read_text())
+    assert summary["failures"] == failures
+    lost = {each["mechanism"]: each["lost_mean"] for each in summary["mechanisms"]}
+    assert len(lost) > 1
+    assert all(lost["static"] >= each for each in lost.values()), lost
+    # What the file does not say is said beside the ranking.
+    assert any("no rate in the file" in note for note in summary["notes"]) == (name in ("Nsfnet", "Bandcon")), summary[
+        "notes"
+    ]

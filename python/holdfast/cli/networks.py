@@ -19,6 +19,7 @@ from holdfast.cli.shared import (
     Executor,
     console,
     errors,
+    progress,
     resumable,
     say,
     say_where,
@@ -237,8 +238,9 @@ def compare(
     fail: Annotated[
         str,
         typer.Option(
-            metavar="LINK|NODE|all|nodes",
-            help="A link A-B, a switch, every link between switches in turn, or every switch in turn. With --scenario bng plane, "
+            metavar="LINK|NODE|all|nodes|sample:N",
+            help="A link A-B, a switch, every link between switches in turn, every switch in turn, or N links in turn that are "
+            "drawn with a seed (sample:20 or sample:20,seed=2). With --scenario bng plane, "
             "balancer, auth, controller, radius, access, or all of them in turn.",
         ),
     ] = "all",
@@ -286,20 +288,18 @@ def compare(
     before_s: Annotated[
         float | None,
         typer.Option(
-            help="Seconds from the beginning to the failure.", show_default="1; with --fail all or nodes 0.5; bng 8"
+            help="Seconds from the beginning to the failure.", show_default="1; with several failures 0.5; bng 8"
         ),
     ] = None,
     down_s: Annotated[
         float | None,
         typer.Option(
-            help="Seconds from the failure to the repair.", show_default="2; with --fail all or nodes 1.5; bng 8"
+            help="Seconds from the failure to the repair.", show_default="2; with several failures 1.5; bng 8"
         ),
     ] = None,
     after_s: Annotated[
         float | None,
-        typer.Option(
-            help="Seconds from the repair to the end.", show_default="1; with --fail all or nodes 0.5; bng 12"
-        ),
+        typer.Option(help="Seconds from the repair to the end.", show_default="1; with several failures 0.5; bng 12"),
     ] = None,
     detection_delay_ms: Annotated[float, typer.Option(help="Time from a failure to its detection by a switch.")] = 50.0,
     reaction_delay_ms: Annotated[
@@ -382,6 +382,10 @@ def compare(
         given = registry.with_telemetry(given, baseline)
     chosen = registry.find(given or registry.defaults(built.traffic), baseline)
     folder = out or Path("out/compare-live" if live else "out/compare")
+    network, runs = built.topology, len(chosen) * seeds * (len(built.failures) + 1)
+    progress(
+        f"{network.name}: {len(network.switches)} switches, {len(network.links)} links; {len(chosen)} mechanisms, {runs} runs"
+    )
     _show_comparison(
         lambda: results.run(built, chosen, range(1, seeds + 1), folder, jobs=processes, console=errors), folder
     )

@@ -110,20 +110,31 @@ def _local_ways(topology: Topology, a: str, b: str) -> _Ways:
     """The routers' path, and a detour around each link that has one."""
     path = path_by_cost(topology, a, b)
     found = {hop: detour(topology, *hop) for hop in pairwise(path)}
-    detours = {hop: way for hop, way in found.items() if way is not None}
+    detours = {hop: way for hop, way in found.items() if way is not None and len(way) - 1 <= MAX_HOPS}
     return _Ways(path, len(detours) == len(found), detours=detours)
 
 
 def _end_to_end_ways(topology: Topology, a: str, b: str) -> _Ways:
-    """The routers' path if there is another that is disjoint from it, or else the cheapest two that are disjoint."""
+    """The routers' path if there is another that is disjoint from it, or else the cheapest two that are disjoint.
+
+    A path of more links than an LSP can have is none.
+    """
     path = path_by_cost(topology, a, b)
-    if (backup := disjoint_path(topology, path)) is not None:
+    if (backup := disjoint_path(topology, path)) is not None and len(backup) - 1 <= MAX_HOPS:
         return _Ways(path, protected=True, backup=backup)
     try:
         first, second = disjoint_paths(topology, a, b, disjoint="link")
     except NoDisjointPathsError:
         return _Ways(path, protected=False)
+    # An LSP goes from switch to switch, always over the cheapest of parallel links.
+    shared = _neighbours(first.nodes) & _neighbours(second.nodes)
+    if shared or max(len(first.links), len(second.links)) > MAX_HOPS:
+        return _Ways(path, protected=False)
     return _Ways(list(first.nodes), protected=True, backup=list(second.nodes))
+
+
+def _neighbours(path: Sequence[str]) -> set[frozenset[str]]:
+    return {frozenset(hop) for hop in pairwise(path)}
 
 
 def _by_switches(topology: Topology, pairs: Sequence[Pair]) -> dict[tuple[str, str], list[Pair]]:

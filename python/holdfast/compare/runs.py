@@ -16,7 +16,6 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, TypedDict, cast
 
 from holdfast.compare import scenario as scenarios
@@ -76,8 +75,19 @@ class Prepared:
 
     def __init__(self, path: str, mechanism: str, seed: int) -> None:
         scenario = scenarios.read(path)
-        setting = setting_of(path, scenario)
         self.scenario: Scenario = scenario
+        self._undisturbed: RunRow | None = None
+        # The collector would look at half a million entries of tables again and again, and find nothing.
+        gc.disable()
+        try:
+            self._build(path, scenario, mechanism, seed)
+        finally:
+            gc.enable()
+        self.network.run(max(0.0, scenario.times.failure_s - LEAD_S))
+
+    def _build(self, path: str, scenario: Scenario, mechanism: str, seed: int) -> None:
+        """Builds the network and starts its controllers, which fill the tables."""
+        setting = setting_of(path, scenario)
         chosen = known()[mechanism]
         self.setting = setting
         build = chosen.with_telemetry if scenario.telemetry else chosen.build
@@ -96,8 +106,6 @@ class Prepared:
             self.reports.listen(self.network)
         self.entries = entries(self.network)
         self.instruments = add_traffic(self.network, scenario, multicast=chosen.multicast)
-        self.network.run(max(0.0, scenario.times.failure_s - LEAD_S))
-        self._undisturbed: RunRow | None = None
 
     def run(self, failure: str, *, skip: bool = True) -> RunRow:
         """The row of a failure; of what is not used :data:`SKIPPED`, unless ``skip`` is False."""
@@ -140,11 +148,21 @@ class Prepared:
         return [promise(failure, receptions[i].flow.ends, receptions[i].receiver) for i in places]
 
 
-@lru_cache(maxsize=1)
+_kept: dict[tuple[str, str, int], Prepared] = {}
+
+
 def prepared(path: str, mechanism: str, seed: int) -> Prepared:
-    """The last one that was asked for is kept: a sweep asks for one failure after the other."""
-    gc.unfreeze()
-    return Prepared(path, mechanism, seed)
+    """The last one that was asked for is kept: a sweep asks for one failure after the other.
+
+    It goes before the next one is built, as one can take gigabytes.
+    """
+    key = path, mechanism, seed
+    if key not in _kept:
+        _kept.clear()
+        gc.unfreeze()
+        gc.collect()
+        _kept[key] = Prepared(path, mechanism, seed)
+    return _kept[key]
 
 
 def measured(point: Mapping[str, Any], _: int) -> RunRow:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
+import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -30,6 +32,9 @@ NO_FAILURE = "none"
 
 ALL, NODES = "all", "nodes"
 """Values of ``fail`` beside one link or switch: every link between switches in turn, or every switch."""
+
+SAMPLE = "sample"
+"""``sample:N`` or ``sample:N,seed=S``: N of the links between switches in turn, drawn with the seed (1 by default)."""
 
 
 MULTICAST: Final = "multicast"
@@ -71,7 +76,7 @@ def times(given: Mapping[str, float]) -> Times:
 
 ONE_FAILURE = {"before_s": 1.0, "down_s": 2.0, "after_s": 1.0}
 ALL_FAILURES = {"before_s": 0.5, "down_s": 1.5, "after_s": 0.5}
-"""With ``--fail all`` there are as many runs as links, and with ``nodes`` as switches, so each is shorter."""
+"""With ``--fail all`` there are as many runs as links, with ``nodes`` as switches, and with a sample many, so each is shorter."""
 
 DRAIN_S = 0.5
 """Packets that are still on their way at the end of the traffic get that long to arrive."""
@@ -162,6 +167,12 @@ def read(path: str) -> Scenario:
 
 def fresh_topology(path: str) -> Topology:
     """The topology of a scenario that was written, for a mechanism to add to."""
+    return _topology(path).copy()
+
+
+@lru_cache(maxsize=2)
+def _topology(path: str) -> Topology:
+    """Reading takes seconds for a thousand switches, and each mechanism needs one. Not to be changed: it is shared."""
     return Topology.from_yaml(Path(path).with_suffix(".yaml"))
 
 
@@ -192,8 +203,16 @@ def build(
     if len(topology.hosts) < 2:
         raise ScenarioError(f"{spec}: there are too few hosts ({len(topology.hosts)}); traffic needs two")
     failures, through = _failures(topology, fail)
+    if NO_FAILURE in failures:
+        raise ScenarioError(
+            f"{spec}: a switch that fails cannot be called {NO_FAILURE!r}, the name of the run without a failure"
+        )
     given = {name: value for name, value in (when or {}).items() if value is not None}
-    shown = times({**(ALL_FAILURES if fail in (ALL, NODES) else ONE_FAILURE), **given})
+    sampled = fail.startswith(f"{SAMPLE}:")
+    shown = times({**(ALL_FAILURES if fail in (ALL, NODES) or sampled else ONE_FAILURE), **given})
+    notes = [str(each.message) for each in caught]
+    if sampled:
+        notes.append(f"The failures are {len(failures)} of {len(link_names(topology))} links, drawn by {fail}.")
     if isinstance(traffic, Path):
         offered = yaml_model.read(traffic, TrafficFile)
     else:
@@ -211,7 +230,7 @@ def build(
         fail=fail,
         own_traffic=isinstance(traffic, Path),
         executor=executor,
-        notes=tuple(str(each.message) for each in caught),
+        notes=tuple(notes),
         live=live,
         telemetry=telemetry,
         loss_traces=trace_digests(topology.links),
@@ -242,6 +261,20 @@ def link_names(topology: Topology) -> list[str]:
     return [name for name, link in named if {link.a, link.b} <= topology.switches.keys()]
 
 
+def _sample(topology: Topology, fail: str) -> tuple[str, ...]:
+    """Draws the links of ``sample:N,seed=S``, in the order of the topology."""
+    match = re.fullmatch(rf"{SAMPLE}:([0-9]{{1,9}})(?:,seed=([0-9]{{1,9}}))?", fail)
+    if match is None:
+        raise ScenarioError(f"--fail {fail}: write {SAMPLE}:N or {SAMPLE}:N,seed=S with whole numbers")
+    names, count = link_names(topology), int(match[1])
+    if not 1 <= count <= len(names):
+        raise ScenarioError(
+            f"--fail {fail}: {topology.name} has {len(names)} links between switches; draw 1 to {len(names)}"
+        )
+    drawn = random.Random(int(match[2] or 1)).sample(range(len(names)), count)
+    return tuple(names[i] for i in sorted(drawn))
+
+
 def _failures(topology: Topology, fail: str) -> tuple[tuple[str, ...], list[frozenset[str]]]:
     """The elements that fail in turn, and for a single failure those that traffic should lead through."""
     if fail == ALL:
@@ -250,6 +283,8 @@ def _failures(topology: Topology, fail: str) -> tuple[tuple[str, ...], list[froz
         return tuple(names), []
     if fail == NODES and NODES not in topology.switches:
         return tuple(topology.switches), []
+    if fail.startswith(f"{SAMPLE}:"):
+        return _sample(topology, fail), []
     if fail in topology.switches:
         return (fail,), [frozenset((fail,))]
     if fail in topology.hosts:
@@ -258,7 +293,8 @@ def _failures(topology: Topology, fail: str) -> tuple[tuple[str, ...], list[froz
         known = list(topology.switches)
         more = f" and {len(known) - 20} more" if len(known) > 20 else ""
         raise ScenarioError(
-            f"there is no switch {fail!r} (known: {', '.join(known[:20])}{more}; a link is A-B, all every link, nodes every switch)"
+            f"there is no switch {fail!r} (known: {', '.join(known[:20])}{more}; a link is A-B, "
+            f"all every link, nodes every switch, {SAMPLE}:N some links)"
         )
     link = topology.links[topology.find_link(fail)]
     for end in (link.a, link.b):

@@ -23,11 +23,11 @@ known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Address
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Literal, Self
 
 from pydantic import Field, field_serializer, model_validator
@@ -36,7 +36,7 @@ from holdfast import _core
 from holdfast.errors import HoldfastError, ScenarioError
 from holdfast.link import reversed_link
 from holdfast.parameters import LONGEST_S, Checked, Keywords, Seconds
-from holdfast.paths import disjoint_path, path_by_cost, path_delay_ms
+from holdfast.paths import disjoint_path, next_on_path, path_by_cost, path_delay_ms
 from holdfast.topology import Link, Topology
 from holdfast.traffic import ByteCount, TcpOptions
 
@@ -92,6 +92,9 @@ MOST_CONNECTIONS = 20_000
 PAIR_LEAST_BPS = 500_000
 """A pair that could not have so much has no TCP: transfers would be of less than two packets."""
 
+
+LONGEST_PATH = 31
+"""Links between switches on the cheapest path of a pair without a file. LSPs have no more, and all mechanisms get one traffic."""
 
 FIRST_GROUP = IPv4Address("239.192.0.1")
 """The multicast group of the first flow with several receivers (RFC 2365, organization-local); the others follow."""
@@ -319,11 +322,11 @@ class TrafficFile(Checked):
 def default(topology: Topology, through: Iterable[frozenset[str]] = (), *, live: bool = False) -> TrafficFile:
     """The traffic offered without a file: probes between up to 50 host pairs, and TCP between up to 16 of these.
 
-    Pairs lie far apart in the order of the hosts. ``through``: links (their two ends) or switches (one name); pairs whose cheapest
-    path leads through one of them come first, so that a single failure meets traffic. Its amount follows from the slowest links
-    (``PROBES_SHARE``, ``TCP_SHARE``), so that nothing is lost, but to the failure.
+    Pairs lie far apart in the order of the hosts, but by no more than ``LONGEST_PATH`` links. ``through``: links (two ends) or
+    switches (one name); pairs whose cheapest path leads through one of them come first, so that a single failure meets traffic. Its
+    amount follows from the slowest links (``PROBES_SHARE``, ``TCP_SHARE``), so that nothing is lost, but to the failure.
     """
-    pairs = _default_pairs(topology, list(through))[: LIVE_PAIRS if live else None]
+    pairs = _default_pairs(topology, tuple(through))[: LIVE_PAIRS if live else None]
     if not pairs:
         raise ScenarioError(
             f"{topology.name}: there are no two hosts at different switches, so there is no traffic to disturb"
@@ -435,35 +438,77 @@ def counted(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
-def _default_pairs(topology: Topology, through: list[frozenset[str]]) -> list[Pair]:
-    hosts = list(topology.hosts)
-    count = len(hosts)
-    switch = {name: topology.attachment(name).switch for name in hosts}
-    known: dict[frozenset[str], Pair] = {}
-    wanted = min(PAIRS_MAX, max(PAIRS, count // 2))
-    for distance in range(count // 2, 0, -1):
-        for i, source in enumerate(hosts):
-            destination = hosts[(i + distance) % count]
-            if switch[source] != switch[destination]:
-                known.setdefault(frozenset((source, destination)), (source, destination))
-        if not through and len(known) >= wanted:
-            break
-    pairs = list(known.values())
-    if through:
+def _default_pairs(topology: Topology, through: Sequence[frozenset[str]]) -> list[Pair]:
+    """Returns the pairs of :func:`default`; it looks at no more of all the pairs than it has to."""
+    switch = {name: topology.attachment(name).switch for name in topology.hosts}
+    wanted = min(PAIRS_MAX, max(PAIRS, len(switch) // 2))
+    pairs = _far_pairs(list(switch), switch)
+    known: dict[str, dict[str, bool]] = {}
+    lengths: dict[str, dict[str, int]] = {}
+    near = ((a, b) for a, b in pairs if _length(topology, switch[a], switch[b], lengths) <= LONGEST_PATH)
+    if not through:
+        return list(islice(near, wanted))
+    met: list[Pair] = []
+    others: list[Pair] = []
+    for pair in near:
+        source, destination = (switch[host] for host in pair)
         # A switch that fails takes its own hosts with it: flows that begin or end there say nothing.
-        pairs = [
-            pair for pair in pairs if not any(switch[end] in name for name in through if len(name) == 1 for end in pair)
-        ]
-        met = [pair for pair in pairs if _leads_through(topology, switch[pair[0]], switch[pair[1]], through)]
-        others = [pair for pair in pairs if pair not in set(met)]
-        pairs = [*met[: wanted // 2], *others[: wanted - len(met[: wanted // 2])]]
-    return pairs[:wanted]
+        if frozenset((source,)) in through or frozenset((destination,)) in through:
+            continue
+        if _leads_through(topology, source, destination, through, known):
+            if len(met) < wanted // 2:
+                met.append(pair)
+        elif len(others) < wanted:
+            others.append(pair)
+        if len(met) == wanted // 2 and len(others) >= wanted - len(met):
+            break
+    return [*met, *others[: wanted - len(met)]]
 
 
-def _leads_through(topology: Topology, a: str, b: str, through: list[frozenset[str]]) -> bool:
-    path = path_by_cost(topology, a, b)
-    parts = {frozenset(link) for link in pairwise(path)} | {frozenset((node,)) for node in path}
-    return any(each in parts for each in through)
+def _far_pairs(hosts: Sequence[str], switch: Mapping[str, str]) -> Iterator[Pair]:
+    """All pairs of hosts at different switches, once each; those that are farthest apart in the order of the hosts come first."""
+    count = len(hosts)
+    for distance in range(count // 2, 0, -1):
+        for i in range(count // 2 if 2 * distance == count else count):
+            source, destination = hosts[i], hosts[(i + distance) % count]
+            if switch[source] != switch[destination]:
+                yield source, destination
+
+
+def _length(topology: Topology, source: str, destination: str, known: dict[str, dict[str, int]]) -> int:
+    """Returns the number of links on the routers' path between two switches. ``known``: as in :func:`_leads_through`."""
+    lengths = known.setdefault(destination, {destination: 0})
+    passed: list[str] = []
+    node = source
+    while node not in lengths:
+        passed.append(node)
+        node = next_on_path(topology, node, destination)
+    lengths.update({other: lengths[node] + i for i, other in enumerate(reversed(passed), 1)})
+    return lengths[source]
+
+
+def _leads_through(
+    topology: Topology,
+    source: str,
+    destination: str,
+    through: Sequence[frozenset[str]],
+    known: dict[str, dict[str, bool]] | None = None,
+) -> bool:
+    """Whether the routers' path between two switches leads through one of some links (two ends) or switches (one name).
+
+    ``known``: by destination, the answers for switches of former calls, so that each is walked from once.
+    """
+    answers = {} if known is None else known.setdefault(destination, {})
+    answers.setdefault(destination, frozenset((destination,)) in through)
+    passed: list[str] = []
+    node, found = source, False
+    while not found and node not in answers:
+        passed.append(node)
+        there = next_on_path(topology, node, destination)
+        found = frozenset((node,)) in through or frozenset((node, there)) in through
+        node = there
+    answers.update(dict.fromkeys(passed, answer := found or answers[node]))
+    return answer
 
 
 __all__ = [

@@ -7,17 +7,20 @@ how a program protects routes.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from holdfast.control.next_hop import NextHop, over_link, to_host
-from holdfast.control.tables import EntryKey, TableEntry, TableWriter, entry_key, has_table
+from holdfast.control.tables import EntryKey, MatchValue, TableEntry, TableWriter, entry_key, has_table
 from holdfast.p4runtime.client import Client
 from holdfast.paths import Hop, ShortestPaths
 from holdfast.topology import Attachment, Topology
 
 Prefix: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+Match: TypeAlias = tuple[str, dict[str, MatchValue]]
+"""The table of a route and the match of its entry, which the entries of all switches share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +38,13 @@ class Route:
         return over_link(topology, self.switch, self.hop.link)
 
 
-def plan_routes(topology: Topology, paths: ShortestPaths) -> Iterator[Route]:
-    """The route of every switch to every host that it can reach."""
-    for host in topology.hosts:
-        destination = topology.attachment(host)
-        target = paths.number[destination.switch]
-        yield Route(destination.switch, destination, None)
-        for node, switch in enumerate(paths.nodes):
-            hop = paths.next_hop(node, target)
-            if hop is not None:
-                yield Route(switch, destination, hop)
+def routes_to(paths: ShortestPaths, destination: Attachment) -> Iterator[Route]:
+    """Yields the route to a host of every switch that reaches it."""
+    yield Route(destination.switch, destination, None)
+    hops = paths.next_hops_to(paths.number[destination.switch])
+    for switch, hop in zip(paths.nodes, hops, strict=True):
+        if hop is not None:
+            yield Route(switch, destination, hop)
 
 
 @dataclass(frozen=True)
@@ -59,27 +59,30 @@ class RouteTables:
     actions_v6: Mapping[str, str] = field(default_factory=dict)
     """By the action of an entry for IPv4, the one that does the same for IPv6."""
 
+    def match(self, prefix: Prefix) -> Match:
+        """The table of a prefix, and the match of its entry."""
+        value = int(prefix.network_address), prefix.prefixlen
+        return (self.ipv4, {self.key: value}) if prefix.version == 4 else (self.ipv6, {self.key_v6: value})
+
+    def host_matches(self, place: Attachment, *, ipv6: bool) -> list[Match]:
+        """The same of a host's subnets; with ``ipv6`` also of its IPv6 subnet, if it has one."""
+        return [self.match(prefix) for prefix in _prefixes(place, ipv6=ipv6)]
+
     def entry(self, prefix: Prefix, action: str, params: Mapping[str, int | str]) -> TableEntry:
         """The entry of a prefix; ``action`` is the one for IPv4."""
-        value = int(prefix.network_address), prefix.prefixlen
-        if prefix.version == 4:
-            return TableEntry(self.ipv4, {self.key: value}, action, params)
-        return TableEntry(self.ipv6, {self.key_v6: value}, self.actions_v6[action], params)
+        (entry,) = self.entries([self.match(prefix)], action, params)
+        return entry
 
-    def host_entries(
-        self, place: Attachment, action: str, params: Mapping[str, int | str], *, ipv6: bool
-    ) -> list[TableEntry]:
-        """The entries of a host's subnets; with ``ipv6`` also that of its IPv6 subnet, if it has one."""
-        return [self.entry(prefix, action, params) for prefix in _prefixes(place, ipv6=ipv6)]
+    def entries(self, matches: Iterable[Match], action: str, params: Mapping[str, int | str]) -> list[TableEntry]:
+        """The entries with these matches; ``action`` is the one for IPv4."""
+        return [
+            TableEntry(table, match, action if table == self.ipv4 else self.actions_v6[action], params)
+            for table, match in matches
+        ]
 
     def host_keys(self, place: Attachment, *, ipv6: bool) -> list[EntryKey]:
-        """The keys of these entries."""
-        return [
-            entry_key(*((self.ipv4, {self.key: at}) if version == 4 else (self.ipv6, {self.key_v6: at})))
-            for at, version in (
-                ((int(it.network_address), it.prefixlen), it.version) for it in _prefixes(place, ipv6=ipv6)
-            )
-        ]
+        """The keys of the entries of a host's subnets."""
+        return [entry_key(table, match) for table, match in self.host_matches(place, ipv6=ipv6)]
 
     def ipv6_switches(self, topology: Topology, clients: Mapping[str, Client]) -> set[str]:
         """The switches that route IPv6: those whose programs have the table, if any host has an address."""
@@ -107,6 +110,38 @@ def _prefixes(place: Attachment, *, ipv6: bool) -> list[Prefix]:
     return prefixes
 
 
+class HopParams:
+    """The parameters of routes' actions: those over one link are the same, and shared."""
+
+    def __init__(self, topology: Topology) -> None:
+        self._topology = topology
+        self._known: dict[tuple[str, int], dict[str, int | str]] = {}
+
+    def of(self, route: Route) -> Mapping[str, int | str]:
+        """The parameters of a route's next hop. They are not to be changed."""
+        if route.hop is None:
+            return route.next_hop(self._topology).params()
+        key = route.switch, route.hop.link
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = route.next_hop(self._topology).params()
+        return found
+
+
+@dataclass
+class _Planned:
+    """The routes that are installed: planned in full without some links, and now without some more."""
+
+    topology: Topology
+    size: tuple[int, int, int]
+    """Hosts, switches and links of the map, which may grow."""
+    unusable: frozenset[int]
+    full: ShortestPaths
+    paths: ShortestPaths
+    moved: dict[int, set[int]]
+    """By destination, the nodes whose next hops may be others now than in ``full``."""
+
+
 class Routing:
     """Keeps in every switch a route to every host's subnets, by shortest path over the links' costs.
 
@@ -121,6 +156,7 @@ class Routing:
         self._tables = tables
         self._clients = clients
         self._action = action
+        self._planned: _Planned | None = None
         self.writers = {name: TableWriter(client) for name, client in clients.items()}
 
     @classmethod
@@ -129,9 +165,22 @@ class Routing:
         return cls(ROUTER_TABLES, clients, lambda topology, route: ROUTER_FORWARD)
 
     def install(self, topology: Topology, unusable: Collection[int]) -> None:
-        """Plans the routes without these links, by index, and writes what differs, one batch per switch."""
-        for switch, entries in self.plan(topology, ShortestPaths.of(topology, unusable)).items():
-            self.writers[switch].write(entries)
+        """Plans the routes without these links, by index, and writes what differs, one batch per switch.
+
+        All of them are planned once for a map. What other links are unusable later only moves those that lead over them.
+        """
+        planned, size = self._planned, (len(topology.hosts), len(topology.switches), len(topology.links))
+        gone = frozenset(unusable)
+        if planned is None or planned.topology is not topology or planned.size != size or not gone >= planned.unusable:
+            paths = ShortestPaths.of(topology, unusable)
+            for switch, entries in self.plan(topology, paths).items():
+                self.writers[switch].write(entries)
+            self._planned = _Planned(topology, size, gone, paths, paths, {})
+            return
+        after, moved = planned.full.without(gone - planned.unusable)
+        both = {node: moved.get(node, set()) | planned.moved.get(node, set()) for node in (*moved, *planned.moved)}
+        self.reroute(topology, planned.paths, after, both)
+        planned.paths, planned.moved = after, moved
 
     def reroute(
         self, topology: Topology, before: ShortestPaths, after: ShortestPaths, moved: Mapping[int, Collection[int]]
@@ -145,6 +194,7 @@ class Routing:
             place = topology.attachment(host)
             places.setdefault(after.number[place.switch], []).append(place)
         ipv6 = self._tables.ipv6_switches(topology, self._clients)
+        params = HopParams(topology)
         put: dict[str, list[TableEntry]] = {}
         removed: dict[str, list[EntryKey]] = {}
         for destination, hosts in places.items():
@@ -156,20 +206,23 @@ class Routing:
                 for place in hosts:
                     route = Route(switch, place, hop)
                     if hop is not None:
-                        put.setdefault(switch, []).extend(self._entries(topology, route, ipv6=switch in ipv6))
+                        matches = self._tables.host_matches(place, ipv6=switch in ipv6)
+                        entries = self._tables.entries(matches, self._action(topology, route), params.of(route))
+                        put.setdefault(switch, []).extend(entries)
                     else:
                         removed.setdefault(switch, []).extend(self._tables.host_keys(place, ipv6=switch in ipv6))
-        for switch in sorted(put.keys() | removed.keys()):
+        for switch in (name for name in topology.switches if name in put or name in removed):
             self.writers[switch].change(put.get(switch, ()), removed.get(switch, ()))
 
     def plan(self, topology: Topology, paths: ShortestPaths) -> dict[str, list[TableEntry]]:
         """The wanted entries by switch."""
         wanted: dict[str, list[TableEntry]] = {name: [] for name in topology.switches}
         ipv6 = self._tables.ipv6_switches(topology, self._clients)
-        for route in plan_routes(topology, paths):
-            wanted[route.switch] += self._entries(topology, route, ipv6=route.switch in ipv6)
+        params = HopParams(topology)
+        for host in topology.hosts:
+            place = topology.attachment(host)
+            plain, both = (self._tables.host_matches(place, ipv6=whether) for whether in (False, True))
+            for route in routes_to(paths, place):
+                matches = both if route.switch in ipv6 else plain
+                wanted[route.switch] += self._tables.entries(matches, self._action(topology, route), params.of(route))
         return wanted
-
-    def _entries(self, topology: Topology, route: Route, *, ipv6: bool) -> list[TableEntry]:
-        params = route.next_hop(topology).params()
-        return self._tables.host_entries(route.destination, self._action(topology, route), params, ipv6=ipv6)

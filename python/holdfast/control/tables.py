@@ -126,8 +126,8 @@ class TableWriter:
         ``groups``, ``sessions``: the wanted multicast groups and clone sessions by id; by default those that are there stay.
         """
         entries = {entry.key: entry for entry in wanted}
-        self.change(
-            entries.values(),
+        self._change(
+            entries,
             [key for key in self._installed if key not in entries],
             {} if groups is None else dict.fromkeys(self._groups.keys() - groups.keys()) | dict(groups),
             {} if sessions is None else dict.fromkeys(self._sessions.keys() - sessions.keys()) | dict(sessions),
@@ -145,8 +145,18 @@ class TableWriter:
         ``groups``, ``sessions``: multicast groups and clone sessions by id, None for those that are not to be there. No entry
         loses its group before it goes itself.
         """
+        self._change({entry.key: entry for entry in put}, removed, groups, sessions)
+
+    def _change(
+        self,
+        put: Mapping[EntryKey, TableEntry],
+        removed: Iterable[EntryKey],
+        groups: Mapping[int, Replicas | None] | None,
+        sessions: Mapping[int, Replicas | None] | None,
+    ) -> None:
+        """The same with the keys of the entries, which take long to make."""
         client, installed = self._client, self._installed
-        changed = {key: entry for entry in put if installed.get(key := entry.key) != entry}
+        changed = {key: entry for key, entry in put.items() if installed.get(key) != entry}
         gone = [key for key in dict.fromkeys(removed) if key in installed]
         kinds = [
             (known, wanted, write, delete)

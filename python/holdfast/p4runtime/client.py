@@ -122,7 +122,12 @@ class Client(ClientSession):
         # Most entries are plain numbers, and there are many.
         if not idle_timeout_ns and (action is None or isinstance(action, str)):
             encoded = info.encoder.update(
-                UPDATE_TYPES[verb], given, action, dict(params or ()), uint(priority or 0, 31, "priority"), metadata
+                UPDATE_TYPES[verb],
+                given,
+                action,
+                dict(params or ()),
+                uint(priority, 31, "priority") if priority else 0,
+                metadata,
             )
             if encoded is not None:
                 self._send_update(verb, encoded, what)

@@ -13,7 +13,7 @@ from holdfast.paths.backup import cheapest_path, detour, disjoint_path
 from holdfast.paths.delivery import Branch, shortest_path_tree
 from holdfast.paths.disjoint import Disjoint, NoDisjointPathsError, Path, disjoint_paths, ends_of, path_along, path_over
 from holdfast.paths.independent import IndependentTrees
-from holdfast.paths.shortest import UNREACHABLE, Hop, ShortestPaths, path_by_cost, path_delay_ms
+from holdfast.paths.shortest import UNREACHABLE, Hop, ShortestPaths, next_on_path, path_by_cost, path_delay_ms
 
 __all__ = [
     "UNREACHABLE",
@@ -29,6 +29,7 @@ __all__ = [
     "disjoint_path",
     "disjoint_paths",
     "ends_of",
+    "next_on_path",
     "path_along",
     "path_by_cost",
     "path_delay_ms",

@@ -11,11 +11,11 @@ import ipaddress
 from collections.abc import Collection, Mapping
 
 from holdfast._core import Program
-from holdfast.apps.router.alternates import Alternates, LinkCoverage, Protection, link_coverage
+from holdfast.apps.router.alternates import Alternate, Alternates, LinkCoverage, Protection, link_coverage
 from holdfast.apps.router.controller import HERE
 from holdfast.control.link_state import LinkState
 from holdfast.control.next_hop import over_link
-from holdfast.control.routes import Route, RouteTables, plan_routes
+from holdfast.control.routes import HopParams, Route, RouteTables, routes_to
 from holdfast.control.tables import TableEntry, TableWriter
 from holdfast.controller import Controller, ControlPlane
 from holdfast.errors import NetworkError
@@ -52,22 +52,34 @@ class FastRerouteEntries:
         self._topology = topology
         self._mtu = mtu
         self._paths = ShortestPaths.of(topology, unusable)
+        self._params = HopParams(topology)
+        self._protected: dict[tuple[str, Hop | None, Hop, int | None], tuple[str, dict[str, int | str]]] = {}
         attached = {topology.attachment(host).switch for host in topology.hosts}
         self.alternates = Alternates(self._paths, attached, remote_lfa=remote_lfa)
 
     def routes(self) -> dict[str, list[TableEntry]]:
         """Routes to hosts with their alternates, by switch."""
         entries: dict[str, list[TableEntry]] = {name: [] for name in self._topology.switches}
-        for route in plan_routes(self._topology, self._paths):
-            action, params = self._encode(route)
-            entries[route.switch] += TABLES.host_entries(route.destination, action, params, ipv6=False)
+        for host in self._topology.hosts:
+            place = self._topology.attachment(host)
+            matches = TABLES.host_matches(place, ipv6=False)
+            for route in routes_to(self._paths, place):
+                entries[route.switch] += TABLES.entries(matches, *self._encode(route))
         return entries
 
-    def _encode(self, route: Route) -> tuple[str, dict[str, int | str]]:
-        switch, params = route.switch, route.next_hop(self._topology).params()
-        alternate = None if route.hop is None else self.alternates.alternate(switch, route.destination.switch)
+    def _encode(self, route: Route) -> tuple[str, Mapping[str, int | str]]:
+        """Returns the action of a route and its parameters, which those of many destinations share."""
+        alternate = None if route.hop is None else self.alternates.alternate(route.switch, route.destination.switch)
         if alternate is None:
-            return FORWARD, params
+            return FORWARD, self._params.of(route)
+        key = route.switch, route.hop, alternate.hop, alternate.pq_node
+        found = self._protected.get(key)
+        if found is None:
+            found = self._protected[key] = self._with_alternate(route, alternate)
+        return found
+
+    def _with_alternate(self, route: Route, alternate: Alternate) -> tuple[str, dict[str, int | str]]:
+        switch, params = route.switch, dict(self._params.of(route))
         other = over_link(self._topology, switch, alternate.hop.link)
         params |= {f"alternate_{name}": value for name, value in other.params().items()}
         if alternate.pq_node is None:
@@ -126,6 +138,7 @@ class IpFrrController(Controller):
         self._links = LinkState()
         self._writers: dict[str, TableWriter] = {}
         self._alternates: Alternates | None = None
+        self._whole: FastRerouteEntries | None = None
         self._passed: dict[int, set[int]] = {}
         """By PQ node, the nodes that its tunnels have ever passed: packets may still be on their way in them."""
 
@@ -173,10 +186,18 @@ class IpFrrController(Controller):
         if self._links.port_changed(switch, port, up) and self.reroute:
             self._install()
 
+    def _plan(self, unusable: frozenset[int]) -> FastRerouteEntries:
+        """Plans for what is left without these links; the plan without a failure is kept, as repairs lead back to it."""
+        if unusable:
+            return FastRerouteEntries(self.topology, unusable, remote_lfa=self.remote_lfa, mtu=self.mtu)
+        if self._whole is None:
+            self._whole = FastRerouteEntries(self.topology, unusable, remote_lfa=self.remote_lfa, mtu=self.mtu)
+        return self._whole
+
     def _install(self) -> None:
         """The tunnels' routes first, on all switches, so that there is nowhere an alternate whose tunnel leads nowhere."""
         unusable = self._links.down if self.reroute else frozenset()
-        plan = FastRerouteEntries(self.topology, unusable, remote_lfa=self.remote_lfa, mtu=self.mtu)
+        plan = self._plan(frozenset(unusable))
         self._alternates = plan.alternates
         for first, pq_node in plan.alternates.tunnels():
             self._passed.setdefault(pq_node, set()).add(first)
@@ -187,6 +208,6 @@ class IpFrrController(Controller):
                 tunnels[plan.alternates.paths.nodes[node]].append(entry)
         routes = plan.routes()
         for switch, writer in self._writers.items():
-            writer.write([*writer.installed, *tunnels[switch]])
+            writer.change(tunnels[switch])
         for switch, writer in self._writers.items():
             writer.write([*routes[switch], *tunnels[switch]])
