@@ -575,7 +575,8 @@ def test_the_command_prints_a_ranking_and_writes_files(square: Path, tmp_path: P
     # Not a terminal: a line for each tenth of the runs.
     assert [line.split(" after ")[0] for line in result.stderr.splitlines()][-1] == "runs 32/32"
     assert result.stderr.count("runs ") >= 10
-    assert all(" s left" in line for line in result.stderr.splitlines()[:-1])
+    assert result.stderr.splitlines()[0].endswith("8 mechanisms, 32 runs")
+    assert all(" s left" in line for line in result.stderr.splitlines()[1:-1])
     assert max(map(len, result.stdout.splitlines())) <= 80
     assert (tmp_path / "out/compare/cases.parquet").is_file()
     assert pl.read_parquet(tmp_path / "out/compare/cases.parquet").height == 2 * len(MECHANISMS)

@@ -19,7 +19,6 @@ from holdfast.cli.shared import (
     Executor,
     console,
     errors,
-    progress,
     resumable,
     say,
     say_where,
@@ -383,9 +382,8 @@ def compare(
     chosen = registry.find(given or registry.defaults(built.traffic), baseline)
     folder = out or Path("out/compare-live" if live else "out/compare")
     network, runs = built.topology, len(chosen) * seeds * (len(built.failures) + 1)
-    progress(
-        f"{network.name}: {len(network.switches)} switches, {len(network.links)} links; {len(chosen)} mechanisms, {runs} runs"
-    )
+    begins = f"{network.name}: {len(network.switches)} switches, {len(network.links)} links; {len(chosen)} mechanisms, {runs} runs"
+    errors.print(begins, markup=False, highlight=False, soft_wrap=True)
     _show_comparison(
         lambda: results.run(built, chosen, range(1, seeds + 1), folder, jobs=processes, console=errors), folder
     )
