@@ -78,8 +78,9 @@ class DynamicAuthorization:
         if again is not None:
             self.events["repeated"] += 1
             return again
-        stamp = radius.number(request, avp.EVENT_TIMESTAMP)
-        if stamp is not None and abs(wall_s - stamp) > self._window_s:
+        if any(
+            abs(wall_s - int.from_bytes(each, "big")) > self._window_s for each in request.get(avp.EVENT_TIMESTAMP, [])
+        ):
             self.events["stale"] += 1
             return None
         error = self._obey(request)

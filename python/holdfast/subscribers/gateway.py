@@ -505,6 +505,8 @@ class Gateway:
         configuration = self.configuration
         if configuration.address is None and (verdict.ipv4 is not None or verdict.ipv4_pool or verdict.dns):
             return "this gateway has no IPv4"
+        if verdict.ipv4 is not None and verdict.ipv4 == configuration.address:
+            return f"{verdict.ipv4} is the gateway's own address"
         if verdict.ipv4 is None and verdict.ipv4_pool and verdict.ipv4_pool not in self._pools:
             return f"there is no pool {verdict.ipv4_pool!r}"
         if self._prefixes is None and verdict.ipv6_prefix is None and (verdict.delegated is not None or verdict.dns6):

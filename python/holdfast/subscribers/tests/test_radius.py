@@ -474,8 +474,10 @@ def test_what_is_not_proven_is_not_answered() -> None:
         bad[at] ^= 0x40
         assert online.server.received(IPv4Address("127.0.0.9"), 1, bytes(bad), 0) is None, at
         assert online.server.received(IPv4Address("127.0.0.9"), 1, good[:at], 0) is None, at
-    stale = online.request(43, [*wish, (55, struct.pack("!I", 1))])
-    assert online.server.received(IPv4Address("127.0.0.9"), 1, stale, 10_000) is None
+    now = struct.pack("!I", 10_000)
+    for stamps in ([struct.pack("!I", 1)], [now, struct.pack("!I", 1)], [b"\x01"], [b""], [bytes(4) + now + b"\0"]):
+        stale = online.request(43, [*wish, *((55, each) for each in stamps)])
+        assert online.server.received(IPv4Address("127.0.0.9"), 1, stale, 10_000) is None
     assert online.plane.table[online.host.session].rates == Rates()
 
 

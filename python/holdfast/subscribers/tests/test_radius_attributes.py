@@ -245,6 +245,7 @@ def test_a_gateway_without_a_protocol_refuses_what_asks_for_it() -> None:
     for accept, changes in (
         ([(8, bytes((10, 0, 0, 1)))], {"address": None, "pools": {}}),
         ([(88, b"gold")], {"address": None, "pools": {}}),
+        ([(8, bytes((198, 51, 100, 1)))], {"address": "198.51.100.1"}),
         ([(123, prefix_value(DELEGATED))], {"ipv6": None}),
         ([(169, DNS6.packed)], {"ipv6": None}),
     ):
