@@ -15,6 +15,9 @@ from typing import Protocol
 _ALL = bytes.fromhex("ffffffffffff")
 _IPV4, _IPV6, _IPCP, _IPV6CP, _LCP, _PAP, _CHAP = 0x0021, 0x0057, 0x8021, 0x8057, 0xC021, 0xC023, 0xC223
 
+_SIZES = {(_LCP, 1): 2, (_LCP, 5): 4, (_IPCP, 3): 4, (_IPCP, 129): 4, (_IPCP, 131): 4, (_IPV6CP, 1): 8}
+"""Bytes of the values of options that it asks for."""
+
 
 class Timer(Protocol):
     """The only thing that it needs of the world, besides a function that sends."""
@@ -65,6 +68,10 @@ class Subscriber:
 
     RETRY_S = 3.0
     TRIES = 10
+    SETUP_S = 120.0
+    """From the PADS until the session is up; by then the gateway has given it up, too."""
+    MOST_REQUESTS = 20
+    """Configure-Requests of a protocol before it is up, whatever the gateway answers (RFC 1661, section 2: loops)."""
 
     def __init__(
         self,
@@ -108,6 +115,7 @@ class Subscriber:
         self._cookie: list[tuple[int, bytes]] = []
         self._numbers = {_LCP: 0, _IPCP: 0, _IPV6CP: 0}
         self._last = dict.fromkeys(self._numbers, b"")
+        self._requests = dict.fromkeys(self._numbers, 0)
         self._wants: dict[int, set[int]] = {_LCP: {1, 5}, _IPCP: {3, 129, 131}, _IPV6CP: {1}}
         self._sent_ack = dict.fromkeys(self._numbers, False)
         self._got_ack = dict.fromkeys(self._numbers, False)
@@ -188,8 +196,14 @@ class Subscriber:
             if not session or errors:
                 self._fail("refused: " + (errors[0].decode(errors="replace") if errors else ""))
                 return
-            self.session, self.state = session, "link"
+            self.session = session
+            self._link()
             self._ask(_LCP)
+
+    def _link(self) -> None:
+        self.state = "link"
+        self._stop("setup")
+        self._timers["setup"] = self._clock.call_later(self.SETUP_S, lambda: self._fail("the session does not come up"))
 
     def _padi(self) -> None:
         self._discovery(0x09, _ALL, 0, self._tags([]))
@@ -316,6 +330,10 @@ class Subscriber:
 
     def _ask(self, protocol: int) -> None:
         def request() -> None:
+            self._requests[protocol] += 1
+            if self._requests[protocol] > self.MOST_REQUESTS:
+                self._fail(f"protocol {protocol:04x} does not converge")
+                return
             self._last[protocol] = self._wishes(protocol)
             self._control(protocol, 1, self._next(protocol), self._last[protocol])
 
@@ -335,6 +353,8 @@ class Subscriber:
     def _changed(self, protocol: int, reject: bool, kind: int, value: bytes) -> None:
         if reject:
             self._wants[protocol].discard(kind)
+        elif len(value) != _SIZES.get((protocol, kind)):
+            return  # no value of this option
         elif protocol == _LCP and kind == 1:
             self.mru = struct.unpack("!H", value)[0]
         elif protocol == _LCP and kind == 5:
@@ -362,15 +382,15 @@ class Subscriber:
             and self._sent_ack[_LCP]
             and self._got_ack[_LCP]
         ):
-            self.state = "link"  # the gateway begins anew
+            self._link()  # the gateway begins anew
             self._sent_ack = dict.fromkeys(self._numbers, False)
             self._ask(_LCP)
         bad = b""
         for kind, value in self._options(body):
             if protocol == _LCP:
-                if kind == 1:
+                if kind == 1 and len(value) == 2:
                     self.peer_mru = struct.unpack("!H", value)[0]
-                elif kind == 3:
+                elif kind == 3 and len(value) >= 2:
                     method = struct.unpack("!H", value[:2])[0]
                     if self.account.pap and method != _PAP:
                         self._control(_LCP, 3, number, b"\x03\x04\xc0\x23")
@@ -450,7 +470,9 @@ class Subscriber:
         six = self.account.ipv6 and _IPV6CP not in self._refused
         if six and (self.ipv6_prefix is None or (self.account.delegation and self.delegated is None)):
             return
+        self._stop("setup")
         self.state, self.up_s = "up", self._clock.now()
+        self._requests = dict.fromkeys(self._requests, 0)
         self.counts.sessions += 1
         if self._up is not None:
             self._up(self)
@@ -550,7 +572,7 @@ class Subscriber:
     def _advertisement(self, hops: int, body: bytes) -> None:
         at = 16
         while hops == 255 and at + 8 <= len(body) and body[at + 1]:
-            if body[at] == 3 and body[at + 3] & 0x40:
+            if body[at] == 3 and body[at + 1] == 4 and at + 32 <= len(body) and body[at + 3] & 0x40:
                 self.ipv6_prefix = body[at + 16 : at + 32], body[at + 2]
                 self._stop("rs")
             at += 8 * body[at + 1]
