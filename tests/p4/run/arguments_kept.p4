@@ -1,5 +1,5 @@
 // An argument keeps the value that it had when it was evaluated, whatever later arguments change: in every kind of callee, and for
-// every kind of place. What is copied back is what the callee made of that value.
+// every kind of place. The callee's last value is copied back.
 
 #include <core.p4>
 #include <v1model.p4>
