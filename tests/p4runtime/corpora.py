@@ -3,7 +3,7 @@
 Of every program that should compile, the P4Info's binary form, read through the official stubs, is the text form; a device takes it
 by SetForwardingPipelineConfig, gives the same config back, and answers a read of all entities. As a command it prints a table::
 
-    python tests/p4runtime/corpora.py [--reasons] [NAME=]DIRECTORY...
+    python tests/p4runtime/corpora.py [--reasons] [-D MACRO=VALUE] [NAME=]DIRECTORY...
 
 A program is a file that instantiates the main package of v1model or PSA, itself or in a file that it includes, and that no
 other file includes. It should compile if no directory of its path is one for programs with errors, or for what another compiler
@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from holdfast import _core
 from holdfast.p4runtime import Device, LocalClient, P4InfoIndex
@@ -97,19 +98,28 @@ def _whole(path: Path, included: Mapping[Path, set[Path]]) -> Iterator[str]:
 
 
 def include_directories(root: Path) -> list[Path]:
-    """Returns the directories of a collection where its programs may look for included files."""
-    return sorted(path for path in root.rglob("*") if path.is_dir() and path.name in ("include", "includes"))
+    """Returns where the programs of a collection may look for included files: the directories for them, and those above."""
+    found = [path for path in root.rglob("*") if path.is_dir() and path.name in ("include", "includes")]
+    return sorted({directory for path in found for directory in (path, path.parent)})
 
 
-def examine(path: Path, root: Path, includes: Sequence[Path], should_compile: bool = True) -> Outcome:
+def examine(
+    path: Path,
+    root: Path,
+    includes: Sequence[Path],
+    should_compile: bool = True,
+    defines: Mapping[str, str] = MappingProxyType({}),
+) -> Outcome:
     """Compiles one program and loads it into a device of its own."""
     outcome = Outcome(path, should_compile)
     # Not the directory itself: a program may have the name of an architecture that it includes.
     above = [parent for parent in path.parent.parents if parent == root or root in parent.parents]
     try:
-        program = _core.Program.compile(str(path), include_dirs=[str(directory) for directory in (*above, *includes)])
+        directories = [str(directory) for directory in (*above, *includes)]
+        program = _core.Program.compile(str(path), include_dirs=directories, defines=dict(defines))
     except _core.HoldfastError as e:
-        outcome.reason = "compile: " + str(e).strip().splitlines()[0]
+        lines = str(e).strip().splitlines()
+        outcome.reason = "compile: " + next((line for line in lines if line.startswith("error")), lines[0])
         return outcome
     outcome.compiles = True
     outcome.warnings = [warning.message for warning in program.warnings]
@@ -151,11 +161,11 @@ def count_entities(client: LocalClient, request: Proto) -> int:
     return sum(len(response.entities) for response in client._call_read(request))
 
 
-def sweep(root: Path) -> Iterator[Outcome]:
+def sweep(root: Path, defines: Mapping[str, str] = MappingProxyType({})) -> Iterator[Outcome]:
     """Examines every main program under a directory."""
     includes = include_directories(root)
     for path, should_compile in programs_of(root):
-        yield examine(path, root, includes, should_compile)
+        yield examine(path, root, includes, should_compile, defines)
 
 
 def row(name: str, outcomes: Sequence[Outcome]) -> str:
@@ -176,6 +186,7 @@ def main() -> None:
     """Prints the table of the directories that are given, and with ``--reasons`` a line per failure."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--reasons", action="store_true", help="print the failures and warnings of each program")
+    parser.add_argument("-D", dest="defines", action="append", default=[], metavar="MACRO=VALUE", help="define a macro")
     parser.add_argument("collections", nargs="+", metavar="[NAME=]DIRECTORY")
     options = parser.parse_args()
     print(
@@ -185,7 +196,7 @@ def main() -> None:
     for given in options.collections:
         name, _, directory = given.rpartition("=")
         root = Path(directory)
-        outcomes = list(sweep(root))
+        outcomes = list(sweep(root, {macro: value for macro, _, value in (d.partition("=") for d in options.defines)}))
         print(row(name or root.name, outcomes), flush=True)
         wrong = [o for o in outcomes if (o.should_compile or o.compiles) and o.reason]
         failed |= any(o.compiles for o in wrong)
