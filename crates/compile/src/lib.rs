@@ -218,7 +218,7 @@ pub fn compile_with(path: &Path, loader: &dyn Loader, options: &Options) -> Outc
     }
 }
 
-/// The passes after reading; stops after the first that finds an error.
+/// The passes after reading; stops after the first that finds an error. What was read in part is checked, too.
 fn passes(
     tree: &syntax::ast::Program,
     sources: &SourceMap,
@@ -228,9 +228,6 @@ fn passes(
     checked: &mut bool,
 ) -> Option<Compiled> {
     let failed = |diagnostics: &[Diagnostic]| diagnostics.iter().any(Diagnostic::is_error);
-    if failed(diagnostics) {
-        return None;
-    }
     let (module, found) = check::check(tree, sources);
     diagnostics.extend(found);
     if failed(diagnostics) {

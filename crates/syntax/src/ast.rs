@@ -15,6 +15,7 @@
 //! Each such place has already been reported, so later passes stay silent about it.
 
 mod annotation;
+mod damage;
 mod decl;
 mod expr;
 mod stmt;
@@ -22,6 +23,7 @@ mod table;
 mod types;
 
 pub use annotation::*;
+pub use damage::*;
 pub use decl::*;
 pub use expr::*;
 pub use stmt::*;
@@ -85,4 +87,6 @@ pub struct Path {
 pub struct Program {
     /// The top-level declarations in order.
     pub decls: Vec<Decl>,
+    /// The parts that could not be read.
+    pub damage: Damage,
 }

@@ -195,6 +195,21 @@ impl Sink {
         }
     }
 
+    /// What is kept so far.
+    pub fn list(&self) -> &[Diagnostic] {
+        &self.list
+    }
+
+    /// Takes back those that were kept behind the first `from` and are not wanted.
+    pub fn retain_since(&mut self, from: usize, wanted: impl Fn(&Diagnostic) -> bool) {
+        let tail = self.list.split_off(from);
+        let (kept, gone): (Vec<_>, Vec<_>) = tail.into_iter().partition(wanted);
+        let errors = gone.iter().filter(|d| d.is_error()).count();
+        self.errors -= errors;
+        self.warnings -= gone.len() - errors;
+        self.list.extend(kept);
+    }
+
     /// The number of errors, kept or not.
     pub fn errors(&self) -> usize {
         self.errors

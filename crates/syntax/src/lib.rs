@@ -81,12 +81,24 @@ pub fn parse(path: &Path, loader: &dyn Loader, defines: &[(String, String)]) -> 
     let (tokens, complete) = preprocessor.finish(main);
     // An error that the parser finds in a program that was cut off is nobody's mistake.
     let mut ignored = Sink::default();
-    let program = parser::parse(&tokens, if complete { &mut sink } else { &mut ignored });
+    let (cut_strings, hopeless) = lexical_damage(&sink);
+    let parser_sink = if complete { &mut sink } else { &mut ignored };
+    let mut program = parser::parse(&tokens, &cut_strings, parser_sink);
+    program.damage.hopeless |= hopeless || !complete;
     Parsed {
         program,
         sources,
         diagnostics: sink.into_vec(),
     }
+}
+
+/// The strings without an end, and whether the preprocessor found another mistake that leaves the program unknown: a comment without
+/// an end only leaves out what follows it.
+fn lexical_damage(sink: &Sink) -> (Vec<Span>, bool) {
+    let errors = sink.list().iter().filter(|d| d.is_error());
+    // Codes of single tokens.
+    let (open, others): (Vec<_>, Vec<_>) = errors.partition(|d| d.code.starts_with("E01"));
+    (open.iter().map(|d| d.span).collect(), !others.is_empty())
 }
 
 /// Parses `text` as a file `input.p4` that can include nothing.

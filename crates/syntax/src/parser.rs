@@ -13,6 +13,7 @@
 mod annotation;
 mod decl;
 mod expr;
+mod holes;
 mod recovery;
 mod stmt;
 mod table;
@@ -37,9 +38,11 @@ struct Failed;
 
 type Outcome<R> = Result<R, Failed>;
 
-/// Parses tokens that end with an end marker.
-pub(crate) fn parse(tokens: &[Token], sink: &mut Sink) -> Program {
-    Parser::new(tokens, sink).program()
+/// Parses tokens that end with an end marker. Behind the strings `cut_strings`, text is missing.
+pub(crate) fn parse(tokens: &[Token], cut_strings: &[Span], sink: &mut Sink) -> Program {
+    let mut parser = Parser::new(tokens, sink);
+    parser.cut_strings = cut_strings;
+    parser.program()
 }
 
 /// The names in scope, with whether they are types.
@@ -78,6 +81,14 @@ struct Parser<'t> {
     missing_opens: usize,
     /// Whether there are more `{` than `}`.
     lacks_close: bool,
+    /// Whether there are more `}` than `{`.
+    lacks_open: bool,
+    /// What could not be read so far.
+    gaps: Vec<holes::Gap>,
+    /// The strings without an end.
+    cut_strings: &'t [Span],
+    /// Whether braces do not match and no declaration has begun since that can only stand at the top level.
+    unstructured: bool,
     scopes: Scopes,
     depth: usize,
     /// The height to which chains have made the tree so far, in the expression being read.
@@ -105,6 +116,10 @@ impl<'t> Parser<'t> {
             balanced,
             missing_opens: closes.saturating_sub(opens),
             lacks_close: opens > closes,
+            lacks_open: closes > opens,
+            gaps: Vec::new(),
+            cut_strings: &[],
+            unstructured: false,
             scopes: Scopes {
                 stack: vec![HashMap::new()],
             },
@@ -258,6 +273,7 @@ impl<'t> Parser<'t> {
     fn report(&mut self, diagnostic: Diagnostic) {
         if !self.aborted && self.last_error != Some(self.pos) {
             self.last_error = Some(self.pos);
+            self.leave_gap(self.pos);
             self.sink.push(diagnostic);
         }
     }

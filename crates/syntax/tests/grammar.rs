@@ -32,6 +32,7 @@ fn check_stmts(text: &str, tree: Expect) {
     assert_eq!(parsed.render(), "", "diagnostics for {text}");
     let last = syntax::ast::Program {
         decls: parsed.program.decls.last().cloned().into_iter().collect(),
+        ..Default::default()
     };
     tree.assert_eq(&dump::program(&last));
 }

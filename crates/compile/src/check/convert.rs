@@ -28,7 +28,7 @@ impl Checker {
         if expr.ty == *ty || matches!(ty, Ty::Any) {
             return expr;
         }
-        if expr.ty == Ty::Missing || *ty == Ty::Missing {
+        if lacks_type(&expr.ty) || lacks_type(ty) || self.is_partial(&expr, ty) {
             return Expr::missing(expr.span);
         }
         match self.try_coerce(expr, ty) {
@@ -42,6 +42,15 @@ impl Checker {
                 self.wrong(message, expr.span)
             }
         }
+    }
+
+    /// Whether a list of values is for a struct some of whose fields may be unknown.
+    fn is_partial(&self, expr: &Expr, ty: &Ty) -> bool {
+        let (Ty::Struct(id) | Ty::Header(id) | Ty::Union(id)) = ty else {
+            return false;
+        };
+        let is_list = matches!(expr.ty, Ty::Tuple(_) | Ty::Record(_));
+        is_list && self.is_incomplete(&self.module.types.structure(*id).name)
     }
 
     /// Applies an implicit cast, or gives the expression back.
@@ -369,4 +378,16 @@ fn is_aggregate(expr: &Expr) -> bool {
 /// The type of `{ a, b }`.
 pub(super) fn tuple_of(items: &[Expr]) -> Ty {
     Ty::Tuple(items.iter().map(|e| e.ty.clone()).collect::<Rc<[Ty]>>())
+}
+
+/// Whether a part of a type is missing, so that nothing can be said against it.
+fn lacks_type(ty: &Ty) -> bool {
+    match ty {
+        Ty::Missing => true,
+        Ty::Stack(t, _) | Ty::List(t) | Ty::ValueSet(t) => lacks_type(t),
+        Ty::Tuple(items) | Ty::Extern(_, items) | Ty::BlockType(_, items) => {
+            items.iter().any(lacks_type)
+        }
+        _ => false,
+    }
 }

@@ -150,6 +150,9 @@ impl Checker {
                     let position = errors.position(|e| &**e == name).unwrap_or(0);
                     return Expr::new(ExprKind::Symbol(position as u32), Ty::Error, span);
                 }
+                if self.may_be_lost_anywhere(name) {
+                    return Expr::missing(span);
+                }
                 let similar = self.closest(name, known.iter().map(|e| &**e));
                 self.wrong(
                     errors::no_member(member.span, name, "error", similar.as_deref()),
@@ -203,6 +206,9 @@ impl Checker {
             let fields = def.fields.iter().map(|f| &*f.name);
             let similar = self.closest(member.as_str(), fields);
             let name = def.name.clone();
+            if self.is_incomplete(&name) {
+                return Expr::missing(span);
+            }
             return self.wrong(
                 errors::no_field(member.span, member.as_str(), &name, similar.as_deref()),
                 span,

@@ -115,8 +115,10 @@ impl Checker {
             .filter(|p| !bindings.contains_key(p))
             .copied()
             .collect();
+        // Where an argument is missing, the types are not known, and so neither is the result.
+        let missing = inferred.iter().flatten().any(|e| e.ty == Ty::Missing);
+        let untyped = missing && type_args.is_empty() && !sig.type_params.is_empty();
         if let Some(param) = open.first() {
-            let missing = inferred.iter().flatten().any(|e| e.ty == Ty::Missing);
             // An optional argument that is not there says nothing about its type.
             let mentioned = sig
                 .params
@@ -131,10 +133,16 @@ impl Checker {
         }
         let mut out = Vec::new();
         for ((param, slot), value) in sig.params.iter().zip(&slots).zip(inferred) {
-            let ty = self.applied(&param.ty, &bindings);
+            let ty = match untyped {
+                true => Ty::Missing,
+                false => self.applied(&param.ty, &bindings),
+            };
             out.push(self.argument(param, &ty, *slot, value, &sig.name));
         }
-        let ret = self.applied(&sig.ret, &bindings);
+        let ret = match untyped {
+            true => Ty::Missing,
+            false => self.applied(&sig.ret, &bindings),
+        };
         let place = |arg: &ast::Argument| {
             slots
                 .iter()

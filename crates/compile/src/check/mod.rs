@@ -9,6 +9,7 @@ mod annotation;
 mod block;
 mod call;
 mod convert;
+mod damage;
 mod declare;
 mod expr;
 mod infer;
@@ -42,9 +43,10 @@ pub(crate) use scope::closest;
 pub fn check(program: &ast::Program, sources: &SourceMap) -> (Module, Vec<Diagnostic>) {
     let mut checker = Checker::new(Origins::find(program, sources));
     checker.enter_errors(program);
-    for decl in &program.decls {
-        checker.top_level(decl);
-        checker.check_annotations(decl);
+    match program.damage.is_none() {
+        true => program.decls.iter().for_each(|d| checker.declaration(d)),
+        false if program.damage.hopeless => {}
+        false => checker.damaged(program),
     }
     (checker.module, checker.diagnostics.into_vec())
 }
@@ -102,6 +104,8 @@ struct Checker {
     generic_structs: BTreeMap<(usize, Vec<Ty>), Ty>,
     /// The generic struct that a specialised one was made from.
     generic_of: BTreeMap<StructId, Rc<scope::GenericStruct>>,
+    /// What the tree lacks.
+    missing: damage::Missing,
 }
 
 impl Checker {
@@ -128,7 +132,14 @@ impl Checker {
             top_level_instances: BTreeSet::new(),
             generic_structs: BTreeMap::new(),
             generic_of: BTreeMap::new(),
+            missing: damage::Missing::default(),
         }
+    }
+
+    /// A declaration of the top level, with its annotations.
+    fn declaration(&mut self, decl: &ast::Decl) {
+        self.top_level(decl);
+        self.check_annotations(decl);
     }
 
     fn report(&mut self, diagnostic: Diagnostic) {
@@ -207,6 +218,9 @@ impl Checker {
     fn lookup(&mut self, path: &ast::Path) -> Symbol {
         if let Some(symbol) = self.scopes.lookup(path) {
             return symbol.clone();
+        }
+        if self.may_be_lost(path.name.as_str()) || self.may_be_cut(path) {
+            return Symbol::Missing;
         }
         let similar = self.similar(path.name.as_str());
         self.report(errors::unknown_name(

@@ -68,8 +68,10 @@ impl Checker {
         self.property_order(decl);
         // Keys and actions first: entries and the default action refer to them, whatever the order in the text.
         let find = |name: &str| decl.properties.iter().find(|p| p.name.as_str() == name);
+        let mut keys_known = true;
         if let Some(Prop::Key(keys)) = find("key").map(|p| &p.kind) {
             table.keys = keys.iter().filter_map(|k| self.table_key(k)).collect();
+            keys_known = table.keys.len() == keys.len();
             self.check_key_names(&table.keys);
         }
         match find("actions").map(|p| &p.kind) {
@@ -99,6 +101,8 @@ impl Checker {
         }
         if let Some(property) = find("entries")
             && let Prop::Entries(entries) = &property.kind
+            // They are compared with the keys, one of which may be wrong.
+            && keys_known
         {
             table.const_entries = property.is_const;
             table.has_entries = true;

@@ -102,11 +102,12 @@ fn is_misspelt(word: &str) -> bool {
 impl Parser<'_> {
     /// The whole program.
     pub(super) fn program(mut self) -> Program {
-        let mut decls = Vec::new();
+        let mut program = Program::default();
         // Once something stands outside of where it belongs, a misplaced brace is to blame for what follows it too.
         let mut strayed = false;
         while !self.at(T::Eof) {
             let start = self.pos;
+            let (gaps, errors) = (self.gaps.len(), self.sink.errors());
             if self.eat(T::Semi) {
                 continue;
             }
@@ -118,20 +119,30 @@ impl Parser<'_> {
                 strayed = true;
                 self.bump();
                 self.skip_stray();
+                self.leave_gap(start);
+                self.lose(&mut program, gaps);
                 continue;
             }
             match self.decl(Place::TopLevel) {
                 Ok(decl) => {
                     strayed = false;
-                    decls.push(decl);
+                    let before = (&mut program.damage, &program.decls[..]);
+                    if let Some(broken) = self.broken(start, (gaps, errors), before) {
+                        program.damage.broken.insert(program.decls.len(), broken);
+                    }
+                    program.decls.push(decl);
                 }
-                Err(Failed) => self.skip_item(start),
+                Err(Failed) => {
+                    self.skip_item(start);
+                    self.lose(&mut program, gaps);
+                }
             }
             if !self.at(T::RBrace) {
                 self.progress(start);
             }
         }
-        Program { decls }
+        program.damage.hopeless = self.aborted;
+        program
     }
 
     /// Whether something stands here that belongs inside a declaration.
@@ -175,7 +186,19 @@ impl Parser<'_> {
             let first = p.span();
             let start = annotations.first().map_or(first, |a| a.span);
             let outer_error = p.last_error;
+            let (start_pos, gaps) = (p.pos, p.gaps.len());
             let kind = p.decl_kind(place)?;
+            let has_parts = matches!(
+                kind,
+                DeclKind::Control(_)
+                    | DeclKind::Parser(_)
+                    | DeclKind::Action(_)
+                    | DeclKind::Function(_)
+                    | DeclKind::Table(_)
+            );
+            if !has_parts {
+                p.doubt(start_pos, gaps);
+            }
             if let Err((what, belongs)) = place.allows(&kind)
                 && p.last_error == outer_error
             {

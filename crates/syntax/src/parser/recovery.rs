@@ -72,6 +72,11 @@ impl Parser<'_> {
     /// Skips what is left of the broken item that began at `start`: up to and including its `;` or its `{ ... }`, but
     /// not past the `}` that ends the list it is in, nor past a word at the start of a line that starts another item.
     pub(super) fn skip_item(&mut self, start: usize) {
+        self.skip(start);
+        self.leave_gap(start);
+    }
+
+    fn skip(&mut self, start: usize) {
         let unclosed = match self.leave_brackets(start) {
             Ok(true) => return,
             Ok(false) => 0,

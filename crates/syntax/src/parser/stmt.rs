@@ -84,8 +84,10 @@ impl Parser<'_> {
                 self.local_decl(Vec::new())
             }
             _ => {
+                let (start, gaps) = (self.pos, self.gaps.len());
                 let stmt = self.simple_stmt()?;
                 self.semi("the statement")?;
+                self.doubt(start, gaps);
                 Ok(stmt)
             }
         }

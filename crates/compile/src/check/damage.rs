@@ -1,0 +1,146 @@
+//! A program with syntax errors: its mistakes that are certain although the tree has holes.
+//!
+//! A name that may have been declared in a hole is taken for one whose declaration is wrong, about which everything stays silent, and
+//! so is a member of a type that was read in part. In a declaration with a hole, nothing that should be there is missed. If braces do
+//! not match, nothing is said of the declaration that is read in another way than it was meant.
+
+use syntax::ast::{self, Broken, DeclKind, Hole};
+use syntax::diagnostics::Diagnostic;
+use syntax::source::Span;
+
+use super::Checker;
+use super::scope::Symbol;
+
+/// What is known to be missing at the place that is being checked.
+#[derive(Default)]
+pub(super) struct Missing {
+    /// Holes at the top level before it.
+    lost: Vec<Hole>,
+    /// All holes of the program, for what may be used before it is declared.
+    all: Vec<Hole>,
+    /// Holes in the declaration of the top level around it.
+    around: Vec<Hole>,
+    /// The structs and headers of which something is missing.
+    types: Vec<std::sync::Arc<str>>,
+}
+
+/// Messages that something is not there, which may be in a hole of the same declaration.
+const ABSENCES: &[&str] = &["E1005", "E1077", "E1100", "E1102", "E1110", "E1115"];
+
+/// Messages that too little is known of something, which is no wonder if types are missing.
+const IGNORANCE: &[&str] = &["E1011", "E1027", "E1105", "E1138", "E1271"];
+
+impl Checker {
+    /// Whether `name` may have been declared in a hole.
+    pub(super) fn may_be_lost(&self, name: &str) -> bool {
+        let mut holes = self.missing.lost.iter().chain(&self.missing.around);
+        holes.any(|hole| hole.may_declare(name))
+    }
+
+    /// Whether `name` may have been declared in a hole before or behind its use.
+    pub(super) fn may_be_lost_anywhere(&self, name: &str) -> bool {
+        self.missing.all.iter().any(|hole| hole.may_declare(name))
+    }
+
+    /// Whether a name with a dot before it may be the rest of a member, cut off by a mistake.
+    pub(super) fn may_be_cut(&self, path: &ast::Path) -> bool {
+        path.absolute && !self.missing.around.is_empty()
+    }
+
+    /// Whether the struct or header `name` may have other members than those that are known.
+    pub(super) fn is_incomplete(&self, name: &str) -> bool {
+        self.missing.types.iter().any(|known| &**known == name)
+    }
+
+    /// Checks the declarations of a program that lacks something.
+    pub(super) fn damaged(&mut self, program: &ast::Program) {
+        let broken = program.damage.broken.values().flat_map(|b| &b.holes);
+        let all = program
+            .damage
+            .lost
+            .iter()
+            .map(|(_, hole)| hole)
+            .chain(broken);
+        self.missing.all = all.cloned().collect();
+        let mut lost = program.damage.lost.iter().peekable();
+        for (i, decl) in program.decls.iter().enumerate() {
+            while let Some((_, hole)) = lost.next_if(|(next, _)| *next <= i) {
+                self.missing.lost.push(hole.clone());
+            }
+            match program.damage.broken.get(&i) {
+                None => self.declaration(decl),
+                Some(broken) => self.broken(decl, broken),
+            }
+        }
+        let broken: Vec<Span> = program
+            .damage
+            .broken
+            .keys()
+            .map(|i| program.decls[*i].span)
+            .collect();
+        let is_broken = |place: Span| broken.iter().any(|decl| contains(*decl, place));
+        let certain = |d: &Diagnostic| {
+            let elsewhere = |span: Span| is_broken(span) && !is_broken(d.span);
+            d.is_error()
+                && !IGNORANCE.contains(&d.code)
+                && !d.labels.iter().any(|l| elsewhere(l.span))
+        };
+        self.diagnostics.retain_since(0, certain);
+    }
+
+    /// Checks a declaration that was read in part, and keeps what is certain.
+    fn broken(&mut self, decl: &ast::Decl, broken: &Broken) {
+        let is_struct = matches!(
+            decl.kind,
+            DeclKind::Struct(_) | DeclKind::Header(_) | DeclKind::HeaderUnion(_)
+        );
+        let unknown = match &decl.kind {
+            // Overloads may be missing; the others do not belong at the top level.
+            DeclKind::Extern(_) | DeclKind::Var(_) | DeclKind::Table(_) | DeclKind::ValueSet(_) => {
+                true
+            }
+            _ => broken.unstructured && !is_struct,
+        };
+        if let Some(name) = decl.name().filter(|_| unknown) {
+            self.declare(name, Symbol::Missing);
+            self.missing.lost.extend(broken.holes.iter().cloned());
+            return;
+        }
+        if let Some(name) = decl.name().filter(|_| is_struct) {
+            self.missing.types.push(name.text.clone());
+        }
+        let before = self.diagnostics.list().len();
+        self.missing.around = broken.holes.clone();
+        self.declaration(decl);
+        self.missing.around.clear();
+        let tables = broken_tables(decl, &broken.holes);
+        self.diagnostics.retain_since(before, |d| {
+            let in_table = tables.iter().any(|table| contains(*table, d.span));
+            let in_hole = broken.holes.iter().any(|hole| contains(hole.span, d.span));
+            !broken.unstructured && !ABSENCES.contains(&d.code) && !in_table && !in_hole
+        });
+        if broken.unstructured {
+            self.missing.lost.extend(broken.holes.iter().cloned());
+        }
+    }
+}
+
+/// The tables of a declaration that have a hole.
+fn broken_tables(decl: &ast::Decl, holes: &[Hole]) -> Vec<Span> {
+    let locals = match &decl.kind {
+        DeclKind::Control(control) => &control.locals[..],
+        _ => &[],
+    };
+    let is_broken = |span: Span| holes.iter().any(|hole| contains(span, hole.span));
+    let tables = locals
+        .iter()
+        .filter(|d| matches!(d.kind, DeclKind::Table(_)));
+    tables
+        .map(|d| d.span)
+        .filter(|span| is_broken(*span))
+        .collect()
+}
+
+fn contains(outer: Span, inner: Span) -> bool {
+    outer.file == inner.file && outer.start <= inner.start && inner.start <= outer.end
+}
