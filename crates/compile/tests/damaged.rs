@@ -101,7 +101,7 @@ fn rounds() -> usize {
     std::env::var("HOLDFAST_SLIPS")
         .ok()
         .and_then(|n| n.parse().ok())
-        .unwrap_or(12)
+        .unwrap_or(6)
 }
 
 /// A correct program with one slip has no mistake but that.
