@@ -35,7 +35,8 @@ P4_SUFFIXES = (".p4", ".p4i")
 MOST_ENTRIES = 20_000
 """Files and folders below a module's that are looked through. If there are more, nobody knows what counts, so nothing is reused."""
 
-LONGEST_NAME = 300
+LONGEST_NAME_BYTES = 255
+"""Of a text that can name a file."""
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\r\n]+)[">]', re.MULTILINE)
 
@@ -68,7 +69,7 @@ def of_code(parts: Iterable[object], files: Collection[Path] = ()) -> str:
         for module in modules:
             found |= files_of(module)
         for file in files:
-            found |= {str(each): each for each in ([file] if file.is_file() else _walk(file))}
+            found |= {str(each): each for each in ([file] if file.is_file() else _walk(file)) if _is_readable(each)}
     except _UnknownCodeError:
         return uuid.uuid4().hex
     missing = [str(file) for file in files if not file.exists()]
@@ -115,8 +116,16 @@ def reachable(module: str) -> dict[str, Path]:
         found[name] = file
         if file.suffix == ".py":
             package = name if file.name == "__init__.py" else name.rpartition(".")[0]
-            waiting += _imports(ast.parse(file.read_bytes()), package)
+            waiting += _imports(_parsed(file), package)
     return found
+
+
+def _parsed(file: Path) -> ast.Module:
+    """A module's text; nothing if it is not Python of this version, which an import would say."""
+    try:
+        return ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError):
+        return ast.Module([], [])
 
 
 def _is_installed(file: Path) -> bool:
@@ -166,7 +175,7 @@ def _read_by(modules: Iterable[Path]) -> set[Path]:
     for module in modules:
         texts = {
             node.value
-            for node in ast.walk(ast.parse(module.read_bytes()))
+            for node in ast.walk(_parsed(module))
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and _can_be_a_name(node.value)
         }
         files = below.get(module.parent)
@@ -181,19 +190,24 @@ def _read_by(modules: Iterable[Path]) -> set[Path]:
         for text in texts:
             for base in (module.parent, Path.cwd()):
                 place = base / text
-                if place.is_dir():
+                if os.path.isdir(place):  # noqa: PTH112 - Path's raises for what may not be looked at
                     folders[place] = None
-                elif place.is_file() and not any(
+                elif _is_readable(place) and not any(
                     _is_passed_over(base / above) for above in Path(text).parents if above.name
                 ):
                     found.add(place.resolve())
         folders[module.parent] = None
-    found = {file for file in found if file.suffix != ".py"}
+    found = {file for file in found if file.suffix != ".py" and _is_readable(file)}
     return found | _included(found, [*folders])
 
 
 def _can_be_a_name(text: str) -> bool:
-    return 1 < len(text) <= LONGEST_NAME and text.isprintable() and bool(text.strip("./ "))
+    return text.isprintable() and 1 < len(text.encode()) <= LONGEST_NAME_BYTES and bool(text.strip("./ "))
+
+
+def _is_readable(file: Path) -> bool:
+    """Whether it is a regular file that can be read: a pipe has no end, and a link may lead nowhere."""
+    return os.path.isfile(file) and os.access(file, os.R_OK)  # noqa: PTH113 - likewise
 
 
 def _walk(folder: Path) -> Iterator[Path]:
@@ -210,7 +224,8 @@ def _walk(folder: Path) -> Iterator[Path]:
 def _is_passed_over(folder: Path) -> bool:
     if folder.name.startswith(".") or folder.name in ("__pycache__", "node_modules", "site-packages"):
         return True
-    return any((folder / journal).exists() for journal in ("journal.jsonl", "runs/journal.jsonl"))
+    journals = (folder / journal for journal in ("journal.jsonl", "runs/journal.jsonl"))
+    return any(os.path.exists(journal) for journal in journals)  # noqa: PTH110 - likewise
 
 
 def _included(programs: Iterable[Path], folders: Collection[Path]) -> set[Path]:
@@ -223,7 +238,7 @@ def _included(programs: Iterable[Path], folders: Collection[Path]) -> set[Path]:
             name = os.fsdecode(match[1])
             for folder in (file.parent, *folders):
                 there = (folder / name).resolve()
-                if there not in found and there.is_file():
+                if there not in found and _is_readable(there):
                     found.add(there)
                     waiting.append(there)
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -199,6 +200,18 @@ def test_code_that_nobody_can_read_is_never_taken_for_known(
     assert module.MECHANISM.code() == module.MECHANISM.code()
     monkeypatch.setattr(fingerprint, "MOST_ENTRIES", 3)
     assert module.MECHANISM.code() != module.MECHANISM.code()
+
+
+def test_nothing_that_lies_beside_a_mechanism_is_in_the_way(module: ModuleType, outside: Path) -> None:
+    before = module.MECHANISM.code()
+    os.mkfifo(outside / "p4/pipe.p4")
+    (outside / "nowhere.p4").symlink_to(outside / "absent.p4")
+    (outside / "circle").symlink_to(outside)
+    assert module.MECHANISM.code() == before
+    (outside / "outside_later.py").write_text(f"TEXT = {'x' * 290!r}\nOTHER = '\\ud800 \\0'\n")
+    after = module.MECHANISM.code()
+    (outside / "outside_later.py").write_text("this is not Python\n")
+    assert len({before, after, module.MECHANISM.code()}) == 3
 
 
 def test_a_helper_beside_the_function_of_a_sweep_counts(outside: Path, module: ModuleType) -> None:
