@@ -8,6 +8,7 @@
 
 pub mod apps;
 pub mod choices;
+pub mod effects;
 pub mod frames;
 pub mod generate;
 pub mod generated;

@@ -189,7 +189,8 @@ impl Lowerer<'_> {
     }
 
     /// Which arguments can stand for their parameters without a copy: storage that no other argument touches and that none
-    /// evaluated later has changed, and constants.
+    /// evaluated later has changed, and constants. A field of a header cannot if it is written: while the header is invalid,
+    /// the callee would not read what it wrote.
     fn direct(&self, ready: &[Ready]) -> Vec<bool> {
         let slots: Vec<std::collections::BTreeSet<ir::SlotId>> =
             ready.iter().map(|r| self.slots_of(r)).collect();
@@ -198,10 +199,19 @@ impl Lowerer<'_> {
         let direct = |(i, r): (usize, &Ready)| match r {
             Ready::Value(value) => value.is_constant() || !written || apart(i),
             Ready::Lvalue(Lvalue::Place(_), Some(before)) if before.kept => false,
-            Ready::Lvalue(Lvalue::Place(_), _) => apart(i),
+            Ready::Lvalue(Lvalue::Place(place), _) => apart(i) && !self.is_field(place),
             Ready::Lvalue(..) => false,
         };
         ready.iter().enumerate().map(direct).collect()
+    }
+
+    /// Whether a place is part of a header and not a header itself.
+    fn is_field(&self, place: &Place) -> bool {
+        match place {
+            Place::Scalar(slot) | Place::Varbit(slot, _) => self.header_fields.contains(slot),
+            Place::Fields(items) => items.iter().any(|item| self.is_field(item)),
+            Place::Header(..) | Place::Union(_) | Place::Stack(..) => false,
+        }
     }
 
     fn slots_of(&self, ready: &Ready) -> std::collections::BTreeSet<ir::SlotId> {

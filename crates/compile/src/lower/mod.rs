@@ -261,6 +261,8 @@ struct Lowerer<'m> {
     unset: Option<BTreeMap<u32, SlotId>>,
     /// Headers that are not whole bytes.
     padded: BTreeSet<HeaderId>,
+    /// The slots of fields of headers: what is written to them is lost while the header is invalid.
+    header_fields: BTreeSet<SlotId>,
     /// The headers around varbits that are in none.
     loose: BTreeMap<SlotId, HeaderId>,
     /// The instance whose body is being lowered.
@@ -329,6 +331,7 @@ impl<'m> Lowerer<'m> {
             next_indexes: Vec::new(),
             unset: None,
             padded: BTreeSet::new(),
+            header_fields: BTreeSet::new(),
             loose: BTreeMap::new(),
             current: None,
             block: Block::Parser,

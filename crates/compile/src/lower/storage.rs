@@ -94,6 +94,8 @@ impl Lowerer<'_> {
             });
         }
         let header = HeaderId(self.program.headers.len() as u32);
+        let header_fields = fields.iter().map(|f| f.slot);
+        self.header_fields.extend(header_fields);
         self.program.headers.push(ir::Header {
             name: name.to_string(),
             valid,
