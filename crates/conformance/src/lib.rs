@@ -2,8 +2,9 @@
 //!
 //! [`twin`] is the pair. [`history`] makes a history of packets and control operations out of any bytes, so that tests (random bytes) and
 //! fuzzers (bytes bred for coverage) share it. [`apps`] compiles the applications that are tested this way. [`generate`] writes
-//! programs out of bytes, and [`generated`] takes them through the whole chain.
-//! It deliberately knows no expected results: those are in `tests/p4/run`, which this crate's tests run.
+//! programs out of bytes, and [`generated`] takes them through the whole chain. [`effects`] has the only programs whose results it
+//! computes itself: those of expressions and calls with effects. Other expected results are in `tests/p4/run`, which this crate's
+//! tests run.
 #![forbid(unsafe_code)]
 
 pub mod apps;

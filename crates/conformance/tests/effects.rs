@@ -3,7 +3,7 @@
 use conformance::effects;
 
 /// Programs; each is compiled twice and run on six packets.
-const PROGRAMS: u64 = 400;
+const PROGRAMS: u64 = 300;
 
 #[test]
 fn effects_happen_in_the_order_of_the_specification() {
