@@ -1,5 +1,5 @@
-// An argument keeps the value that it had when it was evaluated, whatever later arguments change: in every kind of callee, and for
-// every kind of place. The callee's last value is copied back.
+// An argument keeps its value from the time of its evaluation, in every kind of callee and place: later arguments do not change it.
+// The copy back is the callee's result from that value.
 
 #include <core.p4>
 #include <v1model.p4>
