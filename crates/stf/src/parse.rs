@@ -430,6 +430,12 @@ fn number(token: &str) -> Option<Number> {
         Some("0o") => (8, &token[2..]),
         _ => (10, token),
     };
+    if token == "*" {
+        return Some(Number {
+            radix: 2,
+            digits: vec![None],
+        });
+    }
     if digits.is_empty() || digits.len() > MAX_DIGITS {
         return None;
     }

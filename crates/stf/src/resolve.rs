@@ -136,11 +136,21 @@ fn anything(key: &Key) -> KeyMatch {
 }
 
 fn key_match(key: &Key, pattern: &Pattern) -> Resolved<KeyMatch> {
+    // `*`, `0x*` and `0b***`: any value, of whatever kind the key is, as p4testgen and p4c's own scripts write it.
+    if let Pattern::Number(number) = pattern
+        && key.kind != MatchKind::Exact
+        && number.is_anything()
+    {
+        return Ok(anything(key));
+    }
     let width = key.width;
     let value_of = |number: &Number| value(number, width, &key.name);
     let exact_of = |number: &Number| exact(number, width, &key.name);
     Ok(match (key.kind, pattern) {
         (MatchKind::Exact, Pattern::Number(number)) => KeyMatch::Exact(exact_of(number)?),
+        (MatchKind::Optional, Pattern::Number(number)) if number.has_wildcard() => {
+            return Err(partial(key));
+        }
         (MatchKind::Optional, Pattern::Number(number)) => {
             KeyMatch::Optional(Some(exact_of(number)?))
         }
@@ -152,6 +162,32 @@ fn key_match(key: &Key, pattern: &Pattern) -> Resolved<KeyMatch> {
             low: exact_of(low)?,
             high: exact_of(high)?,
         },
+        (MatchKind::Optional, Pattern::Masked(number, mask)) => {
+            let mask = exact_of(mask)?;
+            match (mask.is_zero(), mask == Bits::ones(width)) {
+                (true, _) => KeyMatch::Optional(None),
+                (_, true) => KeyMatch::Optional(Some(exact_of(number)?)),
+                _ => return Err(partial(key)),
+            }
+        }
+        (MatchKind::Lpm, Pattern::Masked(number, mask)) => {
+            let mask = exact_of(mask)?;
+            let length = mask.count_ones();
+            match mask == Bits::prefix_mask(width, length) {
+                true => lpm(key, exact_of(number)?, length)?,
+                false => {
+                    return Err(format!(
+                        "the mask of `{}`, which is lpm, is no prefix",
+                        key.name
+                    ));
+                }
+            }
+        }
+        (MatchKind::Exact, Pattern::Masked(number, mask))
+            if exact_of(mask)? == Bits::ones(width) =>
+        {
+            KeyMatch::Exact(exact_of(number)?)
+        }
         (MatchKind::Ternary, Pattern::Number(number)) => {
             ternary(value_of(number)?, number.mask(width))
         }
@@ -163,6 +199,12 @@ fn key_match(key: &Key, pattern: &Pattern) -> Resolved<KeyMatch> {
             ternary(exact_of(number)?, mask)
         }
         (MatchKind::Lpm, Pattern::Prefix(number, length)) => lpm(key, exact_of(number)?, *length)?,
+        (MatchKind::Lpm, Pattern::Number(number)) if !number.is_prefix() => {
+            return Err(format!(
+                "`{}` is lpm: no digit may stand behind a `*`",
+                key.name
+            ));
+        }
         (MatchKind::Lpm, Pattern::Number(number)) => {
             let length = match number.bits_per_digit() {
                 Some(per_digit) => {
@@ -181,6 +223,11 @@ fn key_match(key: &Key, pattern: &Pattern) -> Resolved<KeyMatch> {
             ));
         }
     })
+}
+
+/// Says that a key of kind `optional` is compared with all bits or none.
+fn partial(key: &Key) -> String {
+    format!("`{}` is optional: all of its bits count, or none", key.name)
 }
 
 fn ternary(value: Bits, mask: Bits) -> KeyMatch {

@@ -363,6 +363,17 @@ impl Number {
         self.digits.contains(&None)
     }
 
+    /// Whether every digit is `*`.
+    pub fn is_anything(&self) -> bool {
+        self.digits.iter().all(Option::is_none)
+    }
+
+    /// Whether no digit stands behind a `*`.
+    pub fn is_prefix(&self) -> bool {
+        let behind = self.digits.iter().skip_while(|d| d.is_some());
+        behind.into_iter().all(Option::is_none)
+    }
+
     /// The value with `*` as zero; `None` if it does not fit into `width` bits.
     pub fn to_bits(&self, width: u32) -> Option<Bits> {
         // Four bits hold every digit, and one word more than `width` shows what does not fit.

@@ -261,3 +261,91 @@ fn a_directory_says_for_each_script_how_it_ended_and_why() {
     }
     assert!(run_directory(&directory.0.join("none"), &Options::default()).is_err());
 }
+
+/// A table with a key of each kind: an entry hits a packet with 0x12 in every field, or it does not.
+fn key_program() -> Arc<Program> {
+    let keys = "key = { hdr.data.o: optional; hdr.data.t: ternary; hdr.data.r: range; hdr.data.l: lpm; hdr.data.e: exact; }";
+    let text = PROGRAM
+        .replace("bit<8> a; bit<8> b; }\nstruct headers_t", "bit<8> a; bit<8> b; bit<8> o; bit<8> t; bit<8> r; bit<8> l; bit<8> e; }\nstruct headers_t")
+        .replace("key = { hdr.data.a: exact; }", keys);
+    let outcome = compile::compile_text(&text, "keys.p4", &Options::default());
+    let text = outcome.render();
+    Arc::new(outcome.compiled.unwrap_or_else(|| panic!("{text}")).program)
+}
+
+#[test]
+fn every_form_of_a_match() {
+    let program = key_program();
+    let run = |matches: &str, hits: bool| {
+        let expect = if hits {
+            "expect 2 0055121212121200"
+        } else {
+            "no_packet"
+        };
+        let exact = if matches.contains("e:") { "" } else { "e:0x12" };
+        let script = format!(
+            "add t 5 {matches} {exact} set(v:0x55, port:2)\npacket 0 0000121212121200\n{expect}"
+        );
+        verdict(&program, &script)
+    };
+    for matches in [
+        "",
+        "o:0b********",
+        "o:0b*",
+        "o:0x**",
+        "o:*",
+        "\"hdr.data.o\":0x12",
+        "o:18",
+        "o:0x12&&&0xff",
+        "o:0x34&&&0",
+        "t:0b*",
+        "t:*",
+        "t:0b0001**10",
+        "t:0x1*",
+        "t:0x12",
+        "t:0x10&&&0xf0",
+        "t:0x10/4",
+        "r:*",
+        "r:0b*",
+        "r:0x10->0x20",
+        "r:0x12",
+        "l:0b0001****",
+        "l:0x1*",
+        "l:*",
+        "l:0b********",
+        "l:0x10/4",
+        "l:0x10&&&0xf0",
+        "e:0x12",
+        "e:0b00010010",
+        "e:0x12&&&0xff",
+        "o:0b* t:0b* r:* l:0x**",
+    ] {
+        assert_eq!(run(matches, true), Ok(()), "{matches}");
+    }
+    for matches in [
+        "o:0x13",
+        "o:0x13&&&0xff",
+        "t:0b0000**10",
+        "t:0x2*",
+        "t:0x13",
+        "r:0x13->0x20",
+        "l:0b0010****",
+        "l:0x20&&&0xf0",
+        "e:0x13",
+    ] {
+        assert_eq!(run(matches, false), Ok(()), "{matches}");
+    }
+    for (matches, message) in [
+        ("o:0b0001****", "optional: all of its bits count, or none"),
+        ("o:0x10&&&0xf0", "optional: all of its bits count, or none"),
+        ("l:0b0*01****", "lpm: no digit may stand behind a `*`"),
+        ("l:0x10&&&0x0f", "is no prefix"),
+        ("e:0x1*", "needs a number without `*`"),
+        ("e:*", "needs a number without `*`"),
+        ("e:0x12&&&0xf0", "no match for"),
+        ("r:0x1*", "needs a number without `*`"),
+    ] {
+        let verdict = run(matches, true).expect_err(matches);
+        assert!(verdict.contains(message), "{matches}: {verdict}");
+    }
+}
