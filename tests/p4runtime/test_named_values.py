@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from device_bench import HERE
-from raw import MODIFY, Raw, exact, failures, read, ternary, update, write
+from raw import INSERT, MODIFY, Raw, exact, failures, read, ternary, update, write
 
 from holdfast import _core
 from holdfast.p4runtime import Device, DigestList, LocalClient, P4InfoIndex
@@ -79,3 +79,12 @@ def test_the_client_knows_names(setting: Setting) -> None:
     data = to_p4data(member, types, 2)
     assert (data.error, from_p4data(member, types, data), to_plain(member, types, 2)) == ("NoMatch", 2, "NoMatch")
     assert spec.struct.name == "learnt_t"
+
+
+def test_members_that_are_translated_to_another_width_are_not_guessed() -> None:
+    program = _core.Program.compile(str(HERE.parent / "p4/accept/control_plane_types.p4"))
+    device = Device(1, _core.Switch(program, executor="interpreter"), executor="interpreter")
+    LocalClient(device).set_pipeline(program)
+    digest = P4InfoIndex.from_text(program.p4info).digests["learnt_t"].id
+    entry = p4.DigestEntry(digest_id=digest, config=p4.DigestEntry.Config())
+    assert [f.code for f in failures(device, update(INSERT, digest_entry=entry))] == ["UNIMPLEMENTED"]

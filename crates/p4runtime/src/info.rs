@@ -586,22 +586,41 @@ impl Builder<'_> {
     fn register(&self, message: &p4::Register) -> Result<Data, ControlError> {
         let (id, name) = preamble(&message.preamble);
         let number = ids::register(self.program, id);
+        let own = number.map(|id| self.program.registers[id.index()].width);
         Ok(Data {
             number: number.map_or(usize::MAX, |id| id.index()),
             size: size(message.size.into(), &format!("register '{name}'"))?,
-            ty: Type::new(message.type_spec.as_ref(), self.types),
+            ty: self.data(&message.type_spec, own),
             id,
             name,
         })
     }
 
+    /// The type of a register's or digest's data, of so many bits in the program. UNIMPLEMENTED if members are translated to another
+    /// width: P4Info does not tell the program's, so nobody knows where the next member begins.
+    fn data(
+        &self,
+        spec: &Option<p4::P4DataTypeSpec>,
+        own: Option<u32>,
+    ) -> Result<Type, ControlError> {
+        let ty = Type::new(spec.as_ref(), self.types)?;
+        let has_members = matches!(ty, Type::Struct(_) | Type::Tuple(_));
+        let is_translated = ty.width_in_program() == 0;
+        refuse!(
+            has_members && is_translated && own.is_some_and(|own| own != ty.width()) => Unimplemented,
+            "values with members that are translated to another width are not supported"
+        );
+        Ok(ty)
+    }
+
     fn digest(&self, message: &p4::Digest) -> Result<Data, ControlError> {
         let (id, name) = preamble(&message.preamble);
         let number = ids::digest(self.program, id);
+        let own = number.map(|id| self.program.digests[id.index()].widths.iter().sum());
         Ok(Data {
             number: number.map_or(usize::MAX, |id| id.index()),
             size: 0,
-            ty: Type::new(message.type_spec.as_ref(), self.types),
+            ty: self.data(&message.type_spec, own),
             id,
             name,
         })
