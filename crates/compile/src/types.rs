@@ -189,6 +189,8 @@ pub struct FnSig {
 pub struct ExternDef {
     /// Its name.
     pub name: Arc<str>,
+    /// Its annotations.
+    pub annotations: Rc<[Annotation]>,
     /// Its meaning, unless it is the program's own.
     pub meaning: Option<externs::Object>,
     /// Its type parameters.

@@ -93,7 +93,7 @@ impl Checker {
         else {
             return Expr::missing(span);
         };
-        self.check_deprecated(&sig, span);
+        self.check_deprecated(&sig.annotations, &sig.name, span);
         let target = match &function {
             FnSymbol::Extern(declared) => match declared.meaning {
                 Some(Function::StaticAssert) => return self.static_assert(&args, span),
@@ -119,20 +119,38 @@ impl Checker {
         Expr::new(ExprKind::Call(Box::new(Call { target, args })), ret, span)
     }
 
-    /// Warns of a function that is deprecated.
-    fn check_deprecated(&mut self, sig: &FnSig, span: Span) {
-        if sig
-            .annotations
-            .iter()
-            .any(|a| a.name.as_str() == "deprecated")
-        {
-            let advice = sig
-                .annotations
-                .iter()
-                .find(|a| a.name.as_str() == "deprecated")
-                .and_then(|a| a.string());
-            self.report(errors::deprecated(span, &sig.name, advice.as_deref()));
+    /// Warns of the use of something that is deprecated.
+    pub(super) fn check_deprecated(
+        &mut self,
+        annotations: &[ast::Annotation],
+        name: &str,
+        span: Span,
+    ) {
+        let mut annotations = annotations.iter();
+        if let Some(found) = annotations.find(|a| a.name.as_str() == "deprecated") {
+            let advice = found.string();
+            self.report(errors::deprecated(span, name, advice.as_deref()));
         }
+    }
+
+    /// Warns of the instantiation of a type that is deprecated.
+    fn check_deprecated_type(&mut self, ty: &Ty, span: Span) {
+        let (annotations, name) = match ty {
+            Ty::Extern(id, _) => {
+                let def = self.module.types.external(*id);
+                (def.annotations.clone(), def.name.clone())
+            }
+            Ty::Block(id) => {
+                let block = self.module.block(*id);
+                (block.annotations.clone(), block.name.clone())
+            }
+            Ty::BlockType(id, _) => {
+                let sig = &self.module.types.block_types[id.index()].sig;
+                (sig.annotations.clone(), sig.name.clone())
+            }
+            _ => return,
+        };
+        self.check_deprecated(&annotations, &name, span);
     }
 
     fn static_assert(&mut self, args: &[Arg], span: Span) -> Expr {
@@ -199,6 +217,7 @@ impl Checker {
             return self.wrong(errors::action_place(span), span);
         }
         let sig = self.module.actions[id.index()].sig.clone();
+        self.check_deprecated(&sig.annotations, &sig.name, span);
         match self.arguments(&sig, Bindings::new(), &[], args, None, span) {
             Some((args, ..)) => {
                 let call = Call {
@@ -275,6 +294,10 @@ impl Checker {
             ..(*sig).clone()
         };
         let (args, _, bindings) = self.arguments(&open, bindings, &[], args, None, span)?;
+        self.check_deprecated_type(&ty, at);
+        if matches!(ty, Ty::Extern(..)) {
+            self.check_deprecated(&sig.annotations, &sig.name, at);
+        }
         let complete: Rc<[Ty]> = params
             .iter()
             .map(|p| bindings.get(p).cloned().unwrap_or(Ty::Missing))

@@ -56,7 +56,7 @@ impl Checker {
                     Symbol::Functions(vec![FnSymbol::Extern(Rc::new(declared))]),
                 );
             }
-            DeclKind::Extern(external) => self.external(external),
+            DeclKind::Extern(external) => self.external(external, annotations),
             DeclKind::Action(action) => self.action(action, annotations, true),
             DeclKind::Parser(parser) => self.parser(parser, annotations, decl.span),
             DeclKind::Control(control) => self.control(control, annotations, decl.span),
@@ -288,10 +288,11 @@ impl Checker {
         }
     }
 
-    fn external(&mut self, decl: &ast::ExternDecl) {
+    fn external(&mut self, decl: &ast::ExternDecl, annotations: &[ast::Annotation]) {
         let id = ExternId(self.module.types.externs.len() as u32);
         self.module.types.externs.push(ExternDef {
             name: arc(&decl.name),
+            annotations: shared(annotations),
             meaning: None,
             type_params: Vec::new(),
             constructors: Vec::new(),

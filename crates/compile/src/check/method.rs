@@ -72,6 +72,8 @@ impl Checker {
                 else {
                     return Expr::missing(span);
                 };
+                let sig = method.sig.clone();
+                self.check_deprecated(&sig.annotations, &sig.name, span);
                 self.check_packet_call(method.meaning, &args, &ret, span);
                 let target = CallTarget::Method {
                     object,
@@ -286,6 +288,11 @@ impl Checker {
             let name = self.module.block(block).name.clone();
             return self.wrong(errors::direct_apply_constructor(span, &name), span);
         }
+        let (annotations, name) = {
+            let def = self.module.block(block);
+            (def.annotations.clone(), def.name.clone())
+        };
+        self.check_deprecated(&annotations, &name, at);
         self.apply_block(block, object, member, args, span)
     }
 

@@ -364,6 +364,7 @@ impl Checker {
                 continue;
             }
             let (sig, directed) = self.action_shape(action);
+            self.check_deprecated(&sig.annotations, &sig.name, reference.path.span);
             let args = reference.args.as_deref().unwrap_or_default();
             let bound = FnSig {
                 params: sig.params[..directed].to_vec(),
