@@ -1,5 +1,5 @@
 //! Generated programs through the whole chain: text, compiler, text form, machine code, and histories on both executors; and once more
-//! with constants that the compiler cannot see, which must not change anything.
+//! with constants that the compiler cannot see and with every argument copied, neither of which must change anything.
 //!
 //! A *case* is bytes: the choices of the program and of its history. [`run`] gives what happened or a [`Finding`];
 //! [`minimise`] makes a case smaller that still finds the same. It knows no expected results.
@@ -30,6 +30,8 @@ pub enum Kind {
     Differs,
     /// Another program does when the compiler cannot see the values of constants: something is folded wrongly.
     Folded,
+    /// Another program does when every argument is copied: something is bound to an argument that changes meanwhile.
+    NotCopied,
 }
 
 /// Something that must not be.
@@ -108,25 +110,36 @@ pub fn run(case: &[u8]) -> Result<Statistics, Finding> {
 
 fn check(source: &str, case: &[u8]) -> Result<Statistics, (Kind, String)> {
     let (program, history) = split(case);
-    let plain = compiled(source)?;
+    let plain = compiled(source, false)?;
     match ir::text::parse(&ir::text::print(&plain)) {
         Ok(again) if again == plain => {}
         Ok(_) => return Err((Kind::TextForm, "it means something else".into())),
         Err(error) => return Err((Kind::TextForm, error.to_string())),
     }
     let subject = Subject::new(plain).map_err(|e| (Kind::NoMachineCode, e.to_string()))?;
-    let statistics = history::run_with(&subject, history, &Dialect::of(frame))
-        .map_err(|why| (Kind::Differs, why))?;
-    let hidden = compiled(&generate::program(program, Constants::Hidden))?;
-    history::run_with(&subject.beside(hidden), history, &Dialect::of(frame)).map_err(|why| {
-        let why = why.replace("machine code", "not folded ");
-        (Kind::Folded, why)
-    })?;
+    let dialect = Dialect::of(frame);
+    let statistics =
+        history::run_with(&subject, history, &dialect).map_err(|why| (Kind::Differs, why))?;
+    // Both at once, which is half the work; which of them it was is asked where there is a difference only.
+    let hidden = generate::program(program, Constants::Hidden);
+    let beside = |text: &str, copy_arguments, name: &str, kind| {
+        let other = subject.beside(compiled(text, copy_arguments)?);
+        let outcome = history::run_with(&other, history, &dialect);
+        outcome.map_err(|why| (kind, why.replace("machine code", name)))
+    };
+    if let Err(found) = beside(&hidden, true, "not folded ", Kind::Folded) {
+        beside(source, true, "copied      ", Kind::NotCopied)?;
+        return Err(found);
+    }
     Ok(statistics)
 }
 
-fn compiled(source: &str) -> Result<ir::Program, (Kind, String)> {
-    let outcome = compile::compile_text(source, "generated.p4", &Options::default());
+fn compiled(source: &str, copy_arguments: bool) -> Result<ir::Program, (Kind, String)> {
+    let options = Options {
+        copy_arguments,
+        ..Options::default()
+    };
+    let outcome = compile::compile_text(source, "generated.p4", &options);
     match outcome.compiled {
         Some(compiled) => Ok(compiled.program),
         None => {

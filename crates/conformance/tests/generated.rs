@@ -126,6 +126,10 @@ fn generated_programs_use_the_language() {
         "flat_",
         "inout",
         "out ",
+        "packet = packet",
+        "= function_",
+        "[(bit<2>) function_",
+        "apply(_, ",
     ];
     let missing: Vec<_> = words.iter().filter(|w| !text.contains(**w)).collect();
     assert!(missing.is_empty(), "{missing:?}");

@@ -149,7 +149,8 @@ impl Lowerer<'_> {
     }
 
     /// Evaluates arguments in the order in which they are written. Gives them in the order of the parameters.
-    fn ready(&mut self, args: &Args) -> Vec<Ready> {
+    /// `every`: even what nothing changes meanwhile is copied.
+    fn ready(&mut self, args: &Args, every: bool) -> Vec<Ready> {
         let mut out: Vec<Ready> = args
             .iter()
             .map(|_| Ready::Lvalue(Lvalue::Ignore, None))
@@ -176,7 +177,7 @@ impl Lowerer<'_> {
             }
         }
         let (positions, mut values): (Vec<usize>, Vec<Evaluated>) = values.into_iter().unzip();
-        self.keep(&mut values);
+        self.keep(&mut values, every);
         for (i, value) in positions.into_iter().zip(values) {
             match &mut out[i] {
                 Ready::Lvalue(_, before) if matches!(args[i], Arg::InOut(_)) => {
@@ -253,7 +254,8 @@ impl Lowerer<'_> {
         by_copy: bool,
         fixed: bool,
     ) -> Vec<CopyOut> {
-        let ready = self.ready(args);
+        // Arguments of parsers are not bound by copy: see `bind_block`.
+        let ready = self.ready(args, by_copy && self.copies_arguments);
         let direct = self.direct(&ready);
         let mut copies = Vec::new();
         let mut ready: Vec<Option<Ready>> = ready.into_iter().map(Some).collect();

@@ -92,7 +92,7 @@ impl Lowerer<'_> {
             let value = self.eval(expr);
             values.push(self.evaluated(value, expr));
         }
-        self.keep(&mut values);
+        self.keep(&mut values, self.copies_arguments);
         values.into_iter().map(|v| v.value).collect()
     }
 
@@ -194,7 +194,7 @@ impl Lowerer<'_> {
             Reference::Value(value) => {
                 let mut value = [self.evaluated(value, base)];
                 let index = self.scalar(index);
-                self.keep(&mut value);
+                self.keep(&mut value, self.copies_arguments);
                 let [value] = value;
                 (Reference::Value(value.value), index)
             }

@@ -36,8 +36,9 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Makes values, in the order of their evaluation, independent of the statements emitted after each of them.
-    pub(super) fn keep(&mut self, values: &mut [Evaluated]) {
+    /// Makes values, in the order of their evaluation, independent of the statements emitted after each of them. `every`: also
+    /// those that nothing changes.
+    pub(super) fn keep(&mut self, values: &mut [Evaluated], every: bool) {
         let mut written = BTreeSet::new();
         let mut end = self.out.last().map_or(0, Vec::len);
         // From the end, so that the copies of one value do not move the places of those before it.
@@ -45,7 +46,7 @@ impl Lowerer<'_> {
             let later = self.out.last().and_then(|out| out.get(item.at..end));
             self.written(later.unwrap_or_default(), &mut written);
             end = item.at;
-            let mut changed = self.copies_arguments;
+            let mut changed = every;
             (item.value)
                 .for_each_expr(&mut |e| changed |= e.reads(&|slot| written.contains(&slot)));
             if changed {
@@ -122,7 +123,7 @@ impl Lowerer<'_> {
             }
         }
         let (positions, mut values): (Vec<usize>, Vec<Evaluated>) = values.into_iter().unzip();
-        self.keep(&mut values);
+        self.keep(&mut values, self.copies_arguments);
         for (i, value) in positions.into_iter().zip(values) {
             if let Arg::In(e) = &args[i] {
                 out[i] = Arg::In(self.evaluated_argument(Binding::Value(value.value), e));

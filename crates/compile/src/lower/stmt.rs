@@ -45,7 +45,7 @@ impl Lowerer<'_> {
                 let old = self.read_lvalue(&lvalue);
                 let mut old = [self.evaluated(old, target)];
                 let right = self.scalar(value);
-                self.keep(&mut old);
+                self.keep(&mut old, self.copies_arguments);
                 let [old] = old;
                 let left = self.bits(old.value, &target.ty);
                 let signed = self.module.types.is_signed(&target.ty);

@@ -1,5 +1,6 @@
 //! The whole program: types, functions, controls that are applied by others, and the six blocks of the switch.
 
+use super::call::CALLS;
 use super::types::{HEADERS, METADATA, STANDARD, Type};
 use super::{
     BLOCK_STATEMENTS, Callable, DEPTH, Direction, Generator, Parameter, SMALL_STATEMENTS, Scope,
@@ -12,7 +13,7 @@ impl Generator<'_> {
         self.line("#include <v1model.p4>");
         self.declare_types();
         self.declare_constants();
-        for _ in 0..self.choices.below(3) {
+        for _ in 0..self.choices.below(4) {
             self.declare_function();
         }
         if self.choices.one_in(3) {
@@ -30,7 +31,7 @@ impl Generator<'_> {
         self.line("V1Switch(MyParser(), MyVerify(), MyIngress(), MyEgress(), MyCompute(), MyDeparser()) main;");
     }
 
-    fn parameters(&mut self, types: &[Type]) -> Vec<Parameter> {
+    pub(super) fn parameters(&mut self, types: &[Type]) -> Vec<Parameter> {
         let directions = [Direction::In, Direction::InOut, Direction::Out];
         let parameter = |ty: &Type| Parameter {
             name: self.name("p"),
@@ -41,19 +42,19 @@ impl Generator<'_> {
     }
 
     fn declare_function(&mut self) {
-        let result = match self.choices.below(4) {
+        let result = match self.choices.below(6) {
             1 => Type::Bool,
             2 => Type::Int(self.width().max(2)),
-            _ => Type::Bit(self.width()),
+            3 => self.argument_type(),
+            _ => Type::Bit(self.choices.pick(&[8, 16, 32, 9])),
+        };
+        // Values of stacks cannot be written out.
+        let result = match result {
+            Type::Stack(..) => Type::Bit(8),
+            result => result,
         };
         let count = 1 + self.choices.below(3);
-        let types: Vec<Type> = (0..count)
-            .map(|_| match self.choices.below(3) {
-                0 => Type::Bit(self.choices.pick(&[8, 16, 32, 9, 128])),
-                1 => Type::Header(self.choices.pick(&self.fixed_headers())),
-                _ => self.scalar(),
-            })
-            .collect();
+        let types: Vec<Type> = (0..count).map(|_| self.argument_type()).collect();
         let parameters = self.parameters(&types);
         let name = self.name("function_");
         self.scope = Scope {
@@ -67,6 +68,7 @@ impl Generator<'_> {
         let declared = self.types.name(&result);
         self.open(format!("{declared} {name}({list})"));
         self.body_of(SMALL_STATEMENTS);
+        self.touched.clear();
         let value = self.expression(&result, DEPTH - 1);
         self.line(format!("return {value};"));
         self.close();
@@ -79,7 +81,7 @@ impl Generator<'_> {
 
     /// A control that ingress and egress apply, perhaps more than once.
     fn declare_sub_control(&mut self) {
-        let types = [Type::Header(0), Type::Bit(8), Type::Bit(16)];
+        let types = [Type::Header(0), Type::Bit(8), self.argument_type()];
         let parameters = self.parameters(&types);
         let name = self.name("Control");
         self.scope = Scope {
@@ -98,6 +100,7 @@ impl Generator<'_> {
         self.open("apply");
         self.scope.may_leave = true;
         self.statements_left = SMALL_STATEMENTS;
+        self.allow_calls(CALLS);
         self.apply_table();
         self.body_of(SMALL_STATEMENTS);
         self.close();
@@ -146,6 +149,7 @@ impl Generator<'_> {
         }
         for _ in 0..2 {
             self.statements_left = BLOCK_STATEMENTS / 2;
+            self.allow_calls(2 * CALLS);
             self.apply_table();
             self.body();
         }

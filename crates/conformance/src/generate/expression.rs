@@ -16,31 +16,35 @@ impl Generator<'_> {
     }
 
     fn variable(&mut self, ty: &Type, writable: bool) -> Option<String> {
-        let fits = self.scope.variables.iter();
-        let fits: Vec<&str> = fits
-            .filter(|v| v.ty == *ty && (v.writable || !writable))
-            .map(|v| v.path.as_str())
-            .collect();
-        if fits.is_empty() {
-            return None;
-        }
-        Some(fits[self.choices.u16() as usize % fits.len()].to_string())
+        let found = self.any_variable(writable, |of| of == ty);
+        found.map(|(path, _)| path)
     }
 
-    /// A path of some type that `fits` likes, and the type.
+    /// A path of some type that `fits` likes, and the type. In arguments it is often one that the statement names already.
     pub(super) fn any_variable(
         &mut self,
         writable: bool,
         fits: impl Fn(&Type) -> bool,
     ) -> Option<(String, Type)> {
+        let again = self.in_arguments && !self.touched.is_empty() && self.choices.one_in(2);
         let variables = self.scope.variables.iter();
         let fits: Vec<_> = variables
             .filter(|v| fits(&v.ty) && (v.writable || !writable))
             .collect();
+        let touched: Vec<_> = match again {
+            true => fits
+                .iter()
+                .filter(|v| self.touched.contains(&v.path))
+                .copied()
+                .collect(),
+            false => Vec::new(),
+        };
+        let fits = if touched.is_empty() { fits } else { touched };
         if fits.is_empty() {
             return None;
         }
         let chosen = fits[self.choices.u16() as usize % fits.len()];
+        self.touched.push(chosen.path.clone());
         Some((chosen.path.clone(), chosen.ty.clone()))
     }
 
@@ -229,7 +233,7 @@ impl Generator<'_> {
             }
             return format!("packet.lookahead<bit<{width}>>()");
         }
-        match self.stack_element(width) {
+        match self.stack_element(width, depth) {
             Some(element) => element,
             None => self.leaf(width),
         }
@@ -240,7 +244,7 @@ impl Generator<'_> {
     }
 
     /// A field of an element of the stack that is known when the program runs.
-    fn stack_element(&mut self, width: u32) -> Option<String> {
+    fn stack_element(&mut self, width: u32, depth: u32) -> Option<String> {
         let mut stacks = self.scope.variables.iter();
         let stack = stacks.find_map(|v| match v.ty {
             Type::Stack(header, _) => Some((v.path.clone(), header)),
@@ -250,7 +254,7 @@ impl Generator<'_> {
         let mut fields = self.types.headers[header].fields.iter();
         let (field, _) = fields.find(|(_, ty)| *ty == Type::Bit(width))?.clone();
         // An index that is known to the compiler must be one of an element; one that is not may be any.
-        let (index, _) = self.any_variable(false, |ty| matches!(ty, Type::Bit(_)))?;
+        let index = self.index(depth)?;
         Some(format!("{path}[(bit<3>) {index}].{field}"))
     }
 
@@ -385,7 +389,10 @@ impl Generator<'_> {
                 None => false,
             },
             2 => true,
-            _ => false,
+            _ => match self.call(ty, depth) {
+                Some(call) => return call,
+                None => false,
+            },
         };
         if !plain {
             return self.readable(ty).unwrap_or_else(|| "{#}".into());
@@ -409,25 +416,13 @@ impl Generator<'_> {
             }
         });
         let mut values: Vec<String> = values.collect();
+        if named {
+            self.shuffle(&mut values);
+        }
         if given.len() < fields.len() {
             values.push("...".into());
         }
         format!("{{ {} }}", values.join(", "))
-    }
-
-    /// A call of a function with this result.
-    pub(super) fn call(&mut self, ty: &Type, depth: u32) -> Option<String> {
-        let functions: Vec<usize> = (0..self.functions.len())
-            .filter(|i| self.functions[*i].result == *ty)
-            .collect();
-        // An argument may be a call again, but one level less deep.
-        let depth = depth.checked_sub(1)?;
-        if functions.is_empty() {
-            return None;
-        }
-        let function = self.functions[self.choices.pick(&functions)].clone();
-        let arguments = self.arguments(&function.parameters, depth)?;
-        Some(format!("{}({})", function.name, arguments.join(", ")))
     }
 }
 

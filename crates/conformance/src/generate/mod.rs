@@ -9,11 +9,13 @@
 //! - [`types`]: the types of a program, how they are declared and what is in them.
 //! - [`expression`]: an expression of any given type from the variables in scope.
 //! - [`statement`]: statements, with what is allowed where.
+//! - [`call`]: calls of functions and blocks, and arguments, which have effects that meet.
 //! - [`externs`]: calls of v1model's externs.
 //! - [`table`]: actions, tables and their entries.
 //! - [`parser`], [`blocks`]: the blocks of the switch, and what they are made of.
 
 mod blocks;
+mod call;
 mod expression;
 mod externs;
 mod parser;
@@ -66,6 +68,9 @@ pub fn program(bytes: &[u8], constants: Constants) -> String {
         indent: 0,
         names: 0,
         statements_left: 0,
+        calls_left: 0,
+        in_arguments: false,
+        touched: Vec::new(),
     };
     generator.program();
     generator.text
@@ -166,6 +171,11 @@ struct Generator<'a> {
     indent: usize,
     names: u32,
     statements_left: u32,
+    /// Calls that the expressions of this body may still have.
+    calls_left: u32,
+    in_arguments: bool,
+    /// The variables that the statement has named so far: arguments often name them again.
+    touched: Vec<String>,
 }
 
 impl Generator<'_> {
@@ -208,15 +218,6 @@ impl Generator<'_> {
             let _ = write!(list, "{comma}{direction}{ty} {}", parameter.name);
         }
         list
-    }
-
-    /// Arguments for parameters, with expressions so deep; `None` if there is nothing that could be written to for one of them.
-    fn arguments(&mut self, parameters: &[Parameter], depth: u32) -> Option<Vec<String>> {
-        let argument = |p: &Parameter| match p.direction.writes() {
-            true => self.writable(&p.ty),
-            false => Some(self.expression(&p.ty, depth)),
-        };
-        parameters.iter().map(argument).collect()
     }
 
     /// Brings a parameter into scope.

@@ -1,5 +1,6 @@
 //! The parser and the parsers that it calls: states, extraction in all its forms, selection.
 
+use super::call::CALLS;
 use super::types::{HEADERS, METADATA, STANDARD, Type};
 use super::{Callable, DEPTH, Direction, Generator, Parameter, SMALL_STATEMENTS, Scope, Section};
 
@@ -12,10 +13,12 @@ impl Generator<'_> {
             direction,
             ty,
         };
-        let parameters = vec![
+        let mut parameters = vec![
             parameter("taken".into(), Direction::Out, Type::Header(header)),
             parameter("number".into(), Direction::InOut, Type::Bit(8)),
         ];
+        let more = self.argument_type();
+        parameters.extend(self.parameters(&[more]));
         let name = self.name("Parser");
         let list = self.parameter_list(&parameters);
         self.scope = Scope {
@@ -86,6 +89,8 @@ impl Generator<'_> {
             _ => self.open(format!("state s{state}")),
         }
         let variables = self.scope.variables.len();
+        self.allow_calls(CALLS);
+        self.touched.clear();
         if state == 0 {
             self.line("packet.extract(hdr.h0);");
         }
@@ -100,6 +105,7 @@ impl Generator<'_> {
 
     /// Takes something from the packet.
     fn take(&mut self) {
+        self.touched.clear();
         let stacks = self.scope.variables.iter();
         let stack = stacks.clone().any(|v| v.path == "hdr.stack");
         let union = stacks.clone().any(|v| v.path == "hdr.either");
@@ -143,8 +149,8 @@ impl Generator<'_> {
         }
         let (name, parser) = self.scope.instances[0].clone();
         let parameters = self.parsers[parser].parameters.clone();
-        if let Some(arguments) = self.arguments(&parameters, 1) {
-            self.line(format!("{name}.apply(packet, {});", arguments.join(", ")));
+        if let Some(arguments) = self.arguments(Some(("packet", "packet")), &parameters, 2) {
+            self.line(format!("{name}.apply({arguments});"));
         }
     }
 

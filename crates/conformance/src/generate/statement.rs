@@ -1,5 +1,6 @@
 //! Statements: the scope says which are allowed.
 
+use super::call::CALLS;
 use super::types::{STANDARD, Type};
 use super::{DEPTH, Generator, MAX_BODY, NESTING, Section};
 
@@ -7,6 +8,7 @@ impl Generator<'_> {
     /// A body with its own budget of statements.
     pub(super) fn body_of(&mut self, statements: u32) {
         self.statements_left = statements;
+        self.allow_calls(CALLS);
         self.body();
     }
 
@@ -29,6 +31,7 @@ impl Generator<'_> {
     }
 
     fn statement(&mut self) {
+        self.touched.clear();
         if self.scope.section == Section::Parser {
             return self.parser_statement();
         }
@@ -67,7 +70,7 @@ impl Generator<'_> {
         }
     }
 
-    fn assignment(&mut self) {
+    pub(super) fn assignment(&mut self) {
         let assignable = |ty: &Type| !matches!(ty, Type::Struct(0..=STANDARD) | Type::Stack(..));
         let Some((path, ty)) = self.any_variable(true, assignable) else {
             return;
@@ -276,36 +279,12 @@ impl Generator<'_> {
                 let Some((field, ty)) = fields.first().cloned() else {
                     return;
                 };
-                let Some((index, _)) = self.any_variable(false, |ty| matches!(ty, Type::Bit(_)))
-                else {
+                let Some(index) = self.index(2) else {
                     return;
                 };
                 let value = self.expression(&ty, DEPTH - 1);
                 self.line(format!("{path}[(bit<2>) {index}].{field} = {value};"));
             }
-        }
-    }
-
-    /// A function for its effects, or a control; a parser has sub-parsers, which its states apply.
-    fn call_statement(&mut self) {
-        let applies = !self.scope.in_action && self.scope.section != Section::Parser;
-        if applies && !self.scope.instances.is_empty() && self.choices.one_in(2) {
-            let instances = self.scope.instances.len() as u32;
-            let (name, control) =
-                self.scope.instances[self.choices.below(instances) as usize].clone();
-            let parameters = self.controls[control].parameters.clone();
-            if let Some(arguments) = self.arguments(&parameters, 1) {
-                self.line(format!("{name}.apply({});", arguments.join(", ")));
-            }
-            return;
-        }
-        if self.functions.is_empty() {
-            return self.assignment();
-        }
-        let function = self.choices.below(self.functions.len() as u32) as usize;
-        let function = self.functions[function].clone();
-        if let Some(arguments) = self.arguments(&function.parameters, 1) {
-            self.line(format!("{}({});", function.name, arguments.join(", ")));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Actions, tables with all match kinds, their entries, and how they are applied.
 
+use super::call::CALLS;
 use super::types::Type;
 use super::{DEPTH, Direction, Generator, Parameter, SMALL_STATEMENTS, Section};
 
@@ -63,10 +64,7 @@ impl Generator<'_> {
         // Those that the entry gives come last.
         for direction in [Direction::In, Direction::InOut, Direction::Out] {
             if self.choices.one_in(5) {
-                let (name, ty) = (
-                    self.name("p"),
-                    Type::Bit(self.choices.pick(&[8, 16, 32, 9])),
-                );
+                let (name, ty) = (self.name("p"), self.argument_type());
                 parameters.push(Parameter {
                     name,
                     direction,
@@ -114,6 +112,8 @@ impl Generator<'_> {
 
     fn declare_table(&mut self) {
         let name = self.name("table_");
+        self.touched.clear();
+        self.allow_calls(CALLS);
         let attached = self.declare_attached();
         self.open(format!("table {name}"));
         let selects = attached.implementation == Some(true);
@@ -250,7 +250,7 @@ impl Generator<'_> {
     }
 
     /// Some of the actions in scope, each with its bound arguments.
-    fn declare_action_list(&mut self, reader: Option<&str>) -> Vec<(Action, Vec<String>)> {
+    fn declare_action_list(&mut self, reader: Option<&str>) -> Vec<(Action, String)> {
         let mut list = Vec::new();
         self.open("actions =");
         if let Some(reader) = reader {
@@ -265,7 +265,7 @@ impl Generator<'_> {
                 .filter(|p| p.direction != Direction::Entry)
                 .cloned()
                 .collect();
-            let Some(arguments) = self.arguments(&bound, 1) else {
+            let Some(arguments) = self.arguments(None, &bound, 2) else {
                 continue;
             };
             let scope = match self.choices.below(8) {
@@ -274,7 +274,7 @@ impl Generator<'_> {
             };
             match arguments.is_empty() {
                 true => self.line(format!("{scope}{};", action.name)),
-                false => self.line(format!("{scope}{}({});", action.name, arguments.join(", "))),
+                false => self.line(format!("{scope}{}({arguments});", action.name)),
             }
             // An action that is only for entries must not be the default action.
             if scope.is_empty() || !arguments.is_empty() {
@@ -394,8 +394,8 @@ impl Generator<'_> {
         }
         let actions = self.scope.actions.len() as u32;
         let action = self.scope.actions[self.choices.below(actions) as usize].clone();
-        if let Some(arguments) = self.arguments(&action.parameters, 1) {
-            self.line(format!("{}({});", action.name, arguments.join(", ")));
+        if let Some(arguments) = self.arguments(None, &action.parameters, 2) {
+            self.line(format!("{}({arguments});", action.name));
         }
     }
 }
