@@ -12,7 +12,7 @@ pub mod seeds;
 use compile::{Options, Outcome};
 use conformance::choices::random_bytes;
 use conformance::history::Dialect;
-use conformance::{Subject, apps, frames, generated, history, telemetry};
+use conformance::{Subject, apps, generated, history};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::sync::OnceLock;
@@ -212,12 +212,12 @@ pub fn report(data: &[u8]) -> Reached {
         dscp_mask: 0x3F,
         udp_port: 54321,
     };
-    let limits = ::telemetry::Limits {
+    let limits = telemetry::Limits {
         flows: 2,
         hops: 4,
         reporters: 1,
     };
-    let mut collector = ::telemetry::Collector::new(limits, indicators, true);
+    let mut collector = telemetry::Collector::new(limits, indicators, true);
     let (first, second) = data.split_at(data.len() / 2);
     let (mut reports, mut hops) = (0, 0);
     for payload in [data, first, second, data] {
@@ -324,31 +324,12 @@ fn is_giant(program: &ir::Program) -> bool {
 pub fn packet(data: &[u8]) -> Reached {
     static SUBJECTS: OnceLock<Vec<(Subject, Dialect)>> = OnceLock::new();
     let subjects = SUBJECTS.get_or_init(|| {
-        let (plain, bier) = (Dialect::of(frames::frame), Dialect::of(frames::bier_frame));
-        let subjects = [
-            (apps::router(), plain),
-            (apps::ipfrr(), plain),
-            (apps::protect(), plain),
-            (apps::protect_small_numbers(), plain),
-            (apps::firewall("ROUTED"), plain),
-            (apps::firewall("BRIDGED"), plain),
-            (apps::bier("ONE_PASS", "ONE_PASS"), bier),
-            (apps::bier("RECIRCULATE", "ONE_PASS"), bier),
-            (apps::bier("CLUSTERS", "RECIRCULATE"), bier),
-            (apps::shorternet(), Dialect::of(frames::shorternet_frame)),
-            (apps::telemetry(&[]), telemetry::dialect()),
-            (apps::telemetry(&telemetry::BY_PORT), telemetry::dialect()),
-            (apps::telemetry(&telemetry::TRANSIT), telemetry::dialect()),
-            (apps::thesis_telemetry(), telemetry::thesis_dialect()),
-            (apps::bng("SINGLE"), Dialect::of(frames::bng_frame)),
-            (apps::bng("AUTH_ONLY"), Dialect::of(frames::bng_frame)),
-            (apps::bng("FORWARD_ONLY"), Dialect::of(frames::bng_frame)),
-            (apps::balancer(), Dialect::of(frames::bng_frame)),
-        ];
-        subjects
-            .into_iter()
-            .map(|(s, dialect)| (s.unwrap_or_else(|why| panic!("{why}")), dialect))
-            .collect()
+        let subject = |application: apps::Application| {
+            let subject = application.subject();
+            let subject = subject.unwrap_or_else(|why| panic!("{why}"));
+            (subject, application.dialect)
+        };
+        apps::all().into_iter().map(subject).collect()
     });
     let Some((&first, rest)) = data.split_first() else {
         return reached(Stage::Ran, 0);

@@ -1,5 +1,8 @@
 //! The applications under test, compiled from their sources.
 
+use crate::frames;
+use crate::history::Dialect;
+use crate::telemetry;
 use crate::twin::Subject;
 use compile::Options;
 use std::path::{Path, PathBuf};
@@ -19,61 +22,152 @@ pub fn options(defines: &[(&str, &str)]) -> Options {
     }
 }
 
-/// A program of the repository on both executors; an error says why there is none.
-pub fn subject(path: &str, defines: &[(&str, &str)]) -> Result<Subject, String> {
-    let outcome = compile::compile_file(&root().join(path), &options(defines));
-    let diagnostics = || format!("{path}:\n{}", outcome.render());
-    let program = match &outcome.compiled {
-        Some(compiled) => compiled.program.clone(),
-        None => return Err(diagnostics()),
-    };
-    Subject::new(program).map_err(|e| format!("{path}: {e}"))
+/// An application: a program, its definitions, and what its histories are made of.
+#[derive(Clone)]
+pub struct Application {
+    /// The name, with the variant.
+    pub name: String,
+    /// The program, below the repository's root.
+    pub path: &'static str,
+    /// The definitions of the preprocessor: names and values.
+    pub defines: Vec<(&'static str, String)>,
+    /// Packets, parameters and first updates.
+    pub dialect: Dialect,
 }
 
-/// The router.
-pub fn router() -> Result<Subject, String> {
-    subject("python/holdfast/apps/router/router.p4", &[])
+impl Application {
+    fn new(name: &str, path: &'static str, defines: &[(&'static str, &str)]) -> Application {
+        let owned = |&(name, value): &(&'static str, &str)| (name, value.to_string());
+        Application {
+            name: name.to_string(),
+            path,
+            defines: defines.iter().map(owned).collect(),
+            dialect: Dialect::of(frames::frame),
+        }
+    }
+
+    fn with(self, dialect: Dialect) -> Application {
+        Application { dialect, ..self }
+    }
+
+    /// Compiles the program for both executors; an error has the compiler's diagnostics.
+    pub fn subject(&self) -> Result<Subject, String> {
+        let defines: Vec<(&str, &str)> = self.defines.iter().map(|(n, v)| (*n, &v[..])).collect();
+        let outcome = compile::compile_file(&root().join(self.path), &options(&defines));
+        let diagnostics = || format!("{}:\n{}", self.path, outcome.render());
+        let program = match &outcome.compiled {
+            Some(compiled) => compiled.program.clone(),
+            None => return Err(diagnostics()),
+        };
+        Subject::new(program).map_err(|e| format!("{}: {e}", self.path))
+    }
 }
 
-/// The router with IP fast reroute, for whose tunnels the packets' addresses are loopbacks too.
-pub fn ipfrr() -> Result<Subject, String> {
+/// Returns every application and variant.
+pub fn all() -> Vec<Application> {
+    let mut all = vec![
+        router(),
+        ipfrr(),
+        protect(),
+        protect_small_numbers(),
+        rtag(),
+        mpls(),
+        ipmc(),
+        bier("ONE_PASS", "ONE_PASS"),
+        bier("RECIRCULATE", "ONE_PASS"),
+        bier("CLUSTERS", "ONE_PASS"),
+        bier("CLUSTERS", "RECIRCULATE"),
+        bier_one_plus_one(),
+        shorternet(),
+        telemetry(Domain::ByDscp),
+        telemetry(Domain::ByPort),
+        telemetry(Domain::TransitOnly),
+        thesis_telemetry(),
+    ];
+    all.extend(["ROUTED", "BRIDGED", "BINDINGS_ONLY"].map(firewall));
+    all.extend(["SINGLE", "AUTH_ONLY", "FORWARD_ONLY"].map(bng));
+    all.extend([balancer(), access()]);
+    all
+}
+
+/// Returns the router.
+pub fn router() -> Application {
+    Application::new("router", "python/holdfast/apps/router/router.p4", &[])
+}
+
+/// Returns the router with IP fast reroute, for whose tunnels the packets' addresses are loopbacks too.
+pub fn ipfrr() -> Application {
     let defines = [("LOOPBACKS", "0x0A000000 &&& 0xFF000000")];
-    subject("python/holdfast/apps/router/ipfrr.p4", &defines)
+    Application::new("ipfrr", "python/holdfast/apps/router/ipfrr.p4", &defines)
 }
 
-/// P4-Protect with tables and registers small enough to compare whole.
-pub fn protect() -> Result<Subject, String> {
-    let defines = [("CONNECTIONS", "16")];
-    subject("python/holdfast/apps/protect/protect.p4", &defines)
+/// Returns P4-Protect with tables and registers small enough to compare whole.
+pub fn protect() -> Application {
+    let path = "python/holdfast/apps/protect/protect.p4";
+    Application::new("protect", path, &[("CONNECTIONS", "16")])
 }
 
-/// P4-Protect with a number space so small that it wraps around all the time.
-pub fn protect_small_numbers() -> Result<Subject, String> {
+/// Returns P4-Protect with a number space so small that it wraps around all the time.
+pub fn protect_small_numbers() -> Application {
+    let path = "python/holdfast/apps/protect/protect.p4";
     let defines = [("CONNECTIONS", "16"), ("SN_BITS", "4")];
-    subject("python/holdfast/apps/protect/protect.p4", &defines)
+    Application::new("protect, small numbers", path, &defines)
 }
 
-/// BIER with one way to replicate, short BitStrings, and numbers that random groups and sessions have.
-pub fn bier(replication: &str, cluster_misses: &str) -> Result<Subject, String> {
-    let defines = [
-        ("BSL", "64"),
+/// Returns 1+1 protection with R-TAGs.
+pub fn rtag() -> Application {
+    let path = "python/holdfast/apps/protect/rtag.p4";
+    Application::new("rtag", path, &[("CONNECTIONS", "16")]).with(Dialect::of(frames::rtag_frame))
+}
+
+/// Returns MPLS with recovery.
+pub fn mpls() -> Application {
+    let path = "python/holdfast/apps/mpls/mpls.p4";
+    Application::new("mpls", path, &[]).with(Dialect::of(frames::mpls_frame))
+}
+
+/// Returns IP multicast.
+pub fn ipmc() -> Application {
+    let path = "python/holdfast/apps/ipmc/ipmc.p4";
+    Application::new("ipmc", path, &[]).with(Dialect::of(frames::bier_frame))
+}
+
+/// The definitions that every variant of BIER has here: short BitStrings, and numbers that random groups and sessions have.
+const BIER: [(&str, &str); 4] = [
+    ("BSL", "64"),
+    ("CLUSTER_SAMPLING", "4"),
+    ("FIRST_RECIRCULATION_SESSION", "3"),
+    ("LOOPBACKS", "0x0A000000 &&& 0xFF000000"),
+];
+
+/// Returns BIER with one way to replicate.
+pub fn bier(replication: &'static str, cluster_misses: &'static str) -> Application {
+    let ways = [
         ("REPLICATION", replication),
         ("CLUSTER_MISSES", cluster_misses),
-        ("CLUSTER_SAMPLING", "4"),
-        ("FIRST_RECIRCULATION_SESSION", "3"),
-        ("LOOPBACKS", "0x0A000000 &&& 0xFF000000"),
     ];
-    subject("python/holdfast/apps/bier/bier.p4", &defines)
+    let name = format!("bier, {replication}, {cluster_misses}");
+    let defines = [&BIER[..], &ways[..]].concat();
+    Application::new(&name, "python/holdfast/apps/bier/bier.p4", &defines)
+        .with(Dialect::of(frames::bier_frame))
 }
 
-/// Shorternet with tables small enough to compare whole, and short frames at all ports with odd numbers.
-pub fn shorternet() -> Result<Subject, String> {
+/// Returns BIER with 1+1 protection.
+pub fn bier_one_plus_one() -> Application {
+    let defines = [&BIER[..], &[("ONE_PLUS_ONE", "1"), ("CONNECTIONS", "16")]].concat();
+    let path = "python/holdfast/apps/bier/bier.p4";
+    Application::new("bier, 1+1", path, &defines).with(Dialect::of(frames::bier_frame))
+}
+
+/// Returns Shorternet with tables small enough to compare whole, and short frames at all ports with odd numbers.
+pub fn shorternet() -> Application {
     let defines = [("CONTEXTS", "16"), ("SHORT_PORTS", "9w1 &&& 9w1")];
-    subject("python/holdfast/apps/shorternet/shorternet.p4", &defines)
+    let path = "python/holdfast/apps/shorternet/shorternet.p4";
+    Application::new("shorternet", path, &defines).with(Dialect::of(frames::shorternet_frame))
 }
 
-/// The firewall with few cells for flows; addresses and ports of random packets are seldom bound.
-pub fn firewall(variant: &str) -> Result<Subject, String> {
+/// Returns the firewall with few cells for flows; addresses and ports of random packets are seldom bound.
+pub fn firewall(variant: &'static str) -> Application {
     let defines = [
         (variant, "1"),
         ("WAY_BITS", "2"),
@@ -81,27 +175,55 @@ pub fn firewall(variant: &str) -> Result<Subject, String> {
         ("RULES", "64"),
         ("LIMITS", "4"),
     ];
-    subject("python/holdfast/apps/firewall/firewall.p4", &defines)
+    let name = format!("firewall, {variant}");
+    Application::new(&name, "python/holdfast/apps/firewall/firewall.p4", &defines)
 }
 
-/// INT v2.1, with the indicator and the parts that the definitions say.
-pub fn telemetry(defines: &[(&str, &str)]) -> Result<Subject, String> {
-    subject("python/holdfast/apps/telemetry/telemetry.p4", defines)
+/// The nodes of an INT domain, and how they recognise INT.
+#[derive(Clone, Copy, Debug)]
+pub enum Domain {
+    /// The indicator is a DSCP.
+    ByDscp,
+    /// The indicator is a UDP port that packets have.
+    ByPort,
+    /// The nodes are transit nodes only.
+    TransitOnly,
 }
 
-/// The thesis's INT.
-pub fn thesis_telemetry() -> Result<Subject, String> {
-    subject("python/holdfast/apps/telemetry/thesis.p4", &[])
+/// Returns INT v2.1.
+pub fn telemetry(domain: Domain) -> Application {
+    let (name, defines) = match domain {
+        Domain::ByDscp => ("telemetry", vec![]),
+        Domain::ByPort => ("telemetry, by port", vec![("INT_UDP_PORT", "3")]),
+        Domain::TransitOnly => ("telemetry, transit", vec![("INT_TRANSIT_ONLY", "1")]),
+    };
+    let path = "python/holdfast/apps/telemetry/telemetry.p4";
+    Application::new(name, path, &defines).with(telemetry::dialect())
 }
 
-/// A plane of the gateway with registers and meters small enough to compare whole.
-pub fn bng(variant: &str) -> Result<Subject, String> {
+/// Returns the thesis's INT.
+pub fn thesis_telemetry() -> Application {
+    let path = "python/holdfast/apps/telemetry/thesis.p4";
+    Application::new("telemetry, thesis", path, &[]).with(telemetry::thesis_dialect())
+}
+
+/// Returns a plane of the gateway with registers and meters small enough to compare whole.
+pub fn bng(variant: &'static str) -> Application {
     let defines = [(variant, "1"), ("SESSION_IDS", "8"), ("LINE_CELLS", "4")];
-    subject("python/holdfast/apps/bng/bng.p4", &defines)
+    let name = format!("bng, {variant}");
+    Application::new(&name, "python/holdfast/apps/bng/bng.p4", &defines)
+        .with(Dialect::of(frames::bng_frame))
 }
 
-/// The gateway's balancer with few buckets.
-pub fn balancer() -> Result<Subject, String> {
+/// Returns the gateway's balancer with few buckets.
+pub fn balancer() -> Application {
     let defines = [("BUCKETS", "4"), ("ADDRESSES", "64")];
-    subject("python/holdfast/apps/bng/balancer.p4", &defines)
+    let path = "python/holdfast/apps/bng/balancer.p4";
+    Application::new("bng, balancer", path, &defines).with(Dialect::of(frames::bng_frame))
+}
+
+/// Returns the access node in front of the gateway.
+pub fn access() -> Application {
+    Application::new("bng, access", "python/holdfast/apps/bng/access.p4", &[])
+        .with(Dialect::of(frames::bng_frame))
 }

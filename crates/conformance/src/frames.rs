@@ -130,6 +130,56 @@ pub fn shorternet_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec
     frame
 }
 
+/// Writes a frame of an MPLS network: up to five labels, few of them, above an IP packet or a notice, or what [`frame`] writes.
+pub fn mpls_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
+    if from_controller || choices.one_in(4) {
+        return frame(choices, from_controller);
+    }
+    let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0x47];
+    let labels = 1 + choices.pick(&[0, 0, 0, 1, 1, 4]);
+    let gal = choices.one_in(8);
+    for place in 1..=labels {
+        let bottom = place == labels;
+        let label = if bottom && gal { 13 } else { choices.below(4) };
+        let (class, ttl) = (choices.below(8), choices.pick(&[0, 1, 2, 64, 64, 255]));
+        let word = label << 12 | class << 9 | u32::from(bottom) << 8 | ttl;
+        frame.extend(word.to_be_bytes());
+    }
+    if gal {
+        frame.extend([0x10, 0, 0x7f, choices.byte()]);
+        frame.extend([
+            choices.below(4) as u8,
+            choices.below(4) as u8,
+            0,
+            choices.below(4) as u8,
+        ]);
+    } else {
+        frame.extend(datagram(choices));
+    }
+    damage(choices, &mut frame);
+    frame
+}
+
+/// Writes a frame with an R-TAG (IEEE 802.1CB, 7.8), with or without a VLAN tag in front, or what [`frame`] writes.
+pub fn rtag_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
+    if from_controller || choices.one_in(4) {
+        return frame(choices, from_controller);
+    }
+    // Addresses few enough that entries and packets meet.
+    let mut frame = vec![0, 0, 0, 0, 0, choices.below(4) as u8];
+    frame.extend([0, 0, 0, 0, 0, choices.below(4) as u8]);
+    if !choices.one_in(3) {
+        frame.extend([0x81, 0, choices.byte() & 0xe0, choices.below(4) as u8]);
+    }
+    if !choices.one_in(3) {
+        frame.extend([0xf1, 0xc1, 0, 0, 0, choices.byte() & 15]);
+    }
+    frame.extend([0x08, 0x00]);
+    frame.extend(datagram(choices));
+    damage(choices, &mut frame);
+    frame
+}
+
 /// A frame of a PPPoE gateway: from a line with up to two tags, with or without that of a port in front, or from the core.
 pub fn bng_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     if from_controller || choices.one_in(8) {

@@ -24,7 +24,7 @@ const MAX_OPERATIONS: usize = 64;
 const WRITTEN_CELLS: u64 = 8;
 
 /// Ports, the controller's among them.
-const PORTS: [u32; 6] = [0, 1, 2, 3, 7, 510];
+pub(crate) const PORTS: [u32; 6] = [0, 1, 2, 3, 7, 510];
 
 /// The counts of a history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -179,7 +179,7 @@ pub fn run_packets(subject: &Subject, bytes: &[u8]) -> Result<Statistics, String
     Ok(statistics)
 }
 
-fn update(choices: &mut Choices<'_>, program: &Program) -> Update {
+pub(crate) fn update(choices: &mut Choices<'_>, program: &Program) -> Update {
     let operation = choices.pick(&[
         Operation::Insert,
         Operation::Insert,
@@ -248,7 +248,7 @@ fn replicas(choices: &mut Choices<'_>) -> Vec<Replica> {
     (0..count).map(|_| replica(choices)).collect()
 }
 
-fn entry(choices: &mut Choices<'_>, program: &Program, table: TableId) -> Entity {
+pub(crate) fn entry(choices: &mut Choices<'_>, program: &Program, table: TableId) -> Entity {
     let declared = &program.tables[table.index()];
     let matches = declared
         .keys
@@ -408,7 +408,7 @@ fn action(choices: &mut Choices<'_>, program: &Program, table: TableId) -> (Acti
 }
 
 /// An update with what the dialect says of its action's parameters.
-fn in_dialect(
+pub(crate) fn in_dialect(
     choices: &mut Choices<'_>,
     program: &Program,
     dialect: &Dialect,

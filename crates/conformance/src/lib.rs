@@ -14,6 +14,7 @@ pub mod frames;
 pub mod generate;
 pub mod generated;
 pub mod history;
+pub mod script;
 pub mod telemetry;
 pub mod twin;
 

@@ -7,12 +7,6 @@ use crate::history::Dialect;
 use engine::control::{CloneSession, Entity, Entry, Operation, Replica, Update};
 use ir::{ActionCall, Bits, KeyMatch, Program, TableId, ValueSetId};
 
-/// The definitions of a domain whose indicator is a port that packets have.
-pub const BY_PORT: [(&str, &str); 1] = [("INT_UDP_PORT", "3")];
-
-/// Those of a node for transit alone.
-pub const TRANSIT: [(&str, &str); 1] = [("INT_TRANSIT_ONLY", "1")];
-
 /// The DSCP that is the other domains' indicator.
 const DSCP: u8 = 0x17;
 

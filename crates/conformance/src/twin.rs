@@ -1,5 +1,6 @@
 //! Two switches of one program, one on each executor.
 
+use crate::script::Passage;
 use engine::control::Update;
 use engine::payload::Shared;
 use engine::{Emission, Executor, Interpreter, Output, Packet, Switch, SwitchConfig};
@@ -10,6 +11,9 @@ use std::sync::Arc;
 
 /// Copies that one packet may have before the rest of them are forgotten. Both switches forget the same ones.
 const MAX_COPIES: usize = 256;
+
+/// Picoseconds in a microsecond.
+const PS_PER_US: u64 = 1_000_000;
 
 /// Cells of an array that are compared.
 const MAX_CELLS: u64 = 4096;
@@ -133,7 +137,7 @@ impl Twin {
         let (now_ps, by_halves) = (self.now_ps, self.received.is_multiple_of(3));
         let run = |switch: &mut Switch, packet: Packet| {
             if by_halves {
-                return run_bounded(switch, now_ps, port, packet);
+                return run_by_halves(switch, at_once(now_ps), port, packet);
             }
             let mut out = Vec::new();
             switch.receive(now_ps, port, packet, &mut out);
@@ -251,22 +255,41 @@ fn with_zeros(packet: &[u8], number: u64) -> (Packet, Packet) {
     (Packet::new(&sparse.bytes()), sparse)
 }
 
-/// Like [`Switch::receive`], but a packet that multiplies without end is given up.
-fn run_bounded(switch: &mut Switch, now_ps: u64, port: u32, packet: Packet) -> Vec<Output> {
+/// Returns the passage of a packet that meets no queue.
+fn at_once(now_ps: u64) -> Passage {
+    Passage {
+        arrives_us: now_ps / PS_PER_US,
+        stays_us: 0,
+        queue: 0,
+    }
+}
+
+/// Runs ingress and egress of a packet at their own times. Gives up a packet that multiplies without end.
+pub(crate) fn run_by_halves(
+    switch: &mut Switch,
+    passage: Passage,
+    port: u32,
+    packet: Packet,
+) -> Vec<Output> {
+    let arrives_ps = passage.arrives_us * PS_PER_US;
+    let leaves_ps = arrives_ps + passage.stays_us * PS_PER_US;
     let mut copies = Vec::new();
-    switch.ingress(now_ps, port, packet, &mut copies);
+    switch.ingress(arrives_ps, port, packet, &mut copies);
     let mut out = Vec::new();
     let mut emissions = Vec::new();
     let mut done = 0;
     while !copies.is_empty() && done < MAX_COPIES {
         done += 1;
-        let copy = copies.remove(0);
-        switch.egress(now_ps, copy, 0, &mut emissions);
+        let mut copy = copies.remove(0);
+        copy.set_enqueued(arrives_ps, passage.queue);
+        switch.egress(leaves_ps, copy, passage.queue, &mut emissions);
         for emission in emissions.drain(..) {
             match emission {
                 Emission::Output(output) => out.push(output),
                 Emission::Enqueued(copy) => copies.push(copy),
-                Emission::Recirculated(packet) => switch.recirculate(now_ps, packet, &mut copies),
+                Emission::Recirculated(packet) => {
+                    switch.recirculate(leaves_ps, packet, &mut copies);
+                }
             }
         }
     }

@@ -1,8 +1,9 @@
 //! Random histories of the applications: the interpreter and the machine code do the same.
 
+use conformance::apps::{self, Application, Domain};
 use conformance::choices::random_bytes;
-use conformance::history::{Dialect, run_with};
-use conformance::{Statistics, Subject, apps, frames, run, telemetry};
+use conformance::history::run_with;
+use conformance::{Statistics, Subject, run};
 use ir::Bits;
 
 /// Histories for each program, with about twenty operations each.
@@ -51,16 +52,13 @@ const BNG_RARE: [&str; 4] = [
 ];
 
 /// `rare` are counters that need not have counted.
-fn histories(name: &str, subject: Result<Subject, String>, rare: &[&str]) {
-    histories_of(name, subject, &Dialect::of(frames::frame), rare);
-}
-
-fn histories_of(name: &str, subject: Result<Subject, String>, dialect: &Dialect, rare: &[&str]) {
-    let subject = subject.unwrap_or_else(|why| panic!("{why}"));
+fn histories(application: &Application, rare: &[&str]) {
+    let name = &application.name;
+    let subject = application.subject().unwrap_or_else(|why| panic!("{why}"));
     let mut total = Statistics::default();
     for seed in 0..HISTORIES {
         let bytes = random_bytes(seed, 1500);
-        match run_with(&subject, &bytes, dialect) {
+        match run_with(&subject, &bytes, &application.dialect) {
             Ok(statistics) => total += statistics,
             Err(difference) => panic!("{name}, seed {seed}: {difference}"),
         }
@@ -83,128 +81,88 @@ fn histories_of(name: &str, subject: Result<Subject, String>, dialect: &Dialect,
 
 #[test]
 fn router() {
-    histories("router", apps::router(), &[]);
+    histories(&apps::router(), &[]);
 }
 
 #[test]
 fn ipfrr() {
-    histories("ipfrr", apps::ipfrr(), &UNMARKABLE);
+    histories(&apps::ipfrr(), &UNMARKABLE);
 }
 
 #[test]
 fn protect() {
-    histories("protect", apps::protect(), &SEQUENCES);
+    histories(&apps::protect(), &SEQUENCES);
 }
 
 #[test]
 fn protect_with_small_numbers() {
-    histories(
-        "protect, small numbers",
-        apps::protect_small_numbers(),
-        &SEQUENCES,
-    );
+    histories(&apps::protect_small_numbers(), &SEQUENCES);
 }
 
 #[test]
 fn firewall() {
     for variant in ["ROUTED", "BRIDGED", "BINDINGS_ONLY"] {
-        let name = format!("firewall, {variant}");
-        histories(&name, apps::firewall(variant), &FIREWALL_RARE);
+        histories(&apps::firewall(variant), &FIREWALL_RARE);
     }
 }
 
 #[test]
 fn bier_in_one_pass() {
-    bier("ONE_PASS", "ONE_PASS");
+    histories(&apps::bier("ONE_PASS", "ONE_PASS"), &BIER_RARE);
 }
 
 #[test]
 fn bier_by_recirculation() {
-    bier("RECIRCULATE", "ONE_PASS");
+    histories(&apps::bier("RECIRCULATE", "ONE_PASS"), &BIER_RARE);
 }
 
 #[test]
 fn bier_by_clusters() {
-    bier("CLUSTERS", "ONE_PASS");
-    bier("CLUSTERS", "RECIRCULATE");
+    histories(&apps::bier("CLUSTERS", "ONE_PASS"), &BIER_RARE);
+    histories(&apps::bier("CLUSTERS", "RECIRCULATE"), &BIER_RARE);
 }
 
 #[test]
 fn shorternet() {
-    histories_of(
-        "shorternet",
-        apps::shorternet(),
-        &Dialect::of(frames::shorternet_frame),
-        &SHORTERNET_RARE,
-    );
+    histories(&apps::shorternet(), &SHORTERNET_RARE);
 }
 
 #[test]
 fn telemetry_by_dscp() {
-    histories_of(
-        "telemetry",
-        apps::telemetry(&[]),
-        &telemetry::dialect(),
-        &[],
-    );
+    histories(&apps::telemetry(Domain::ByDscp), &[]);
 }
 
 #[test]
 fn telemetry_by_port() {
-    let subject = apps::telemetry(&telemetry::BY_PORT);
-    histories_of("telemetry, by port", subject, &telemetry::dialect(), &[]);
+    histories(&apps::telemetry(Domain::ByPort), &[]);
 }
 
 #[test]
 fn telemetry_for_transit() {
-    let subject = apps::telemetry(&telemetry::TRANSIT);
-    histories_of("telemetry, transit", subject, &telemetry::dialect(), &[]);
+    histories(&apps::telemetry(Domain::TransitOnly), &[]);
 }
 
 #[test]
 fn telemetry_of_the_thesis() {
-    let subject = apps::thesis_telemetry();
-    histories_of(
-        "telemetry, thesis",
-        subject,
-        &telemetry::thesis_dialect(),
-        &[],
-    );
+    histories(&apps::thesis_telemetry(), &[]);
 }
 
 #[test]
 fn bng() {
     for variant in ["SINGLE", "AUTH_ONLY", "FORWARD_ONLY"] {
-        let name = format!("bng, {variant}");
-        histories_of(
-            &name,
-            apps::bng(variant),
-            &Dialect::of(frames::bng_frame),
-            &BNG_RARE,
-        );
+        histories(&apps::bng(variant), &BNG_RARE);
     }
 }
 
 #[test]
 fn bng_balancer() {
-    histories_of(
-        "bng, balancer",
-        apps::balancer(),
-        &Dialect::of(frames::bng_frame),
-        &[],
-    );
-}
-
-fn bier(replication: &str, cluster_misses: &str) {
-    let name = format!("bier, {replication}, {cluster_misses}");
-    let subject = apps::bier(replication, cluster_misses);
-    histories_of(&name, subject, &Dialect::of(frames::bier_frame), &BIER_RARE);
+    histories(&apps::balancer(), &[]);
 }
 
 /// The harness notices a difference: two switches of different programs are no twins.
 #[test]
 fn a_difference_is_found() {
-    let subject = apps::router().expect("the router");
+    let subject = apps::router().subject().expect("the router");
     let mut other = (*subject.program).clone();
     let constant = find_constant(&mut other);
     *constant = Bits::from_u64(16, 0x86dd);

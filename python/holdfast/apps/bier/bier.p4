@@ -23,7 +23,10 @@ const bit<8> BIER_TTL = 64;
 
 const bit<8> TUNNEL_TTL = 64;
 
-const bit<32> CLONE = 1;  // instance_type
+// Values of instance_type.
+const bit<32> CLONE        = 1;
+const bit<32> RECIRCULATED = 4;
+const bit<32> RESUBMITTED  = 6;
 
 // Clone sessions. Session p + 1 sends to port p; that of a multicast group has the group's number, which is higher.
 const bit<32> FIRST_PORT_SESSION = 1;
@@ -76,7 +79,7 @@ control EndTunnels(inout headers_t hdr, in bool from_core, in bool counts, out b
                 // A congestion mark of the outer header is carried over to the inner one (RFC 6040, section 4.2).
                 bit<2> outer = hdr.repair.diffserv[1:0];
                 bit<2> inner = hdr.carrier.isValid() ? hdr.carrier.diffserv[1:0]
-                                                     : hdr.ipv4.isValid() ? hdr.ipv4.diffserv[1:0] : 2w0;
+                                                     : (hdr.ipv4.isValid() ? hdr.ipv4.diffserv[1:0] : 2w0);
                 hdr.repair.setInvalid();
                 if (counts) {
                     decapsulated.count(0);
@@ -167,7 +170,7 @@ control BierIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
     // Ports behind which there are routers of this network.
     table core_ports {
         key = {
-            standard_metadata.ingress_port: exact @name("port");
+            meta.from_port: exact @name("port");
         }
         actions = { NoAction; }
         const default_action = NoAction();
@@ -179,6 +182,9 @@ control BierIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
             standard_metadata.egress_spec = hdr.packet_out.egress_port;
             hdr.packet_out.setInvalid();
             exit;
+        }
+        if (standard_metadata.instance_type != RECIRCULATED && standard_metadata.instance_type != RESUBMITTED) {
+            meta.from_port = standard_metadata.ingress_port;
         }
         if (standard_metadata.parser_error != error.NoError || standard_metadata.checksum_error == 1) {
             malformed.count(0);
@@ -344,7 +350,7 @@ control BierIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
             // As it arrived.
             standard_metadata.egress_spec = CPU_PORT;
             hdr.packet_in.setValid();
-            hdr.packet_in.ingress_port = standard_metadata.ingress_port;
+            hdr.packet_in.ingress_port = meta.from_port;
             hdr.packet_in._pad = 0;
         } else if (!is_bier) {
             if (!sends) {
@@ -569,7 +575,7 @@ control BierEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                 into_tunnel();
             }
         } else if (meta.mode == DELIVER) {
-            if (standard_metadata.egress_port == standard_metadata.ingress_port) {
+            if (standard_metadata.egress_port == meta.from_port) {
                 mark_to_drop(standard_metadata);  // its sender has it
             } else {
                 port_macs.apply();

@@ -146,6 +146,9 @@ const bit<8> COPY  = 2;
 const bit<8> ROUND = 3;
 
 struct metadata_t {
+    // The ingress port, which other targets forget on another pass and in clones.
+    @field_list(REST, COPY, ROUND) port_t from_port;
+
     // The BIER packet that is forwarded, which may not have its header yet (at its BFIR).
     @field_list(REST, COPY) bit<20> bift_id;
     @field_list(REST, COPY) bit<20> entropy;

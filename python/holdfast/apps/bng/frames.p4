@@ -48,13 +48,15 @@ struct metadata_t {
     bit<320> options;
 }
 
-#define SCAN_OPTIONS(name, bits) \
+#define READ_OPTIONS(name, bits, up, next) \
     state name { \
         packet.extract(hdr.tcp); \
-        meta.options = (bit<320>)packet.lookahead<bit<bits>>() << (320 - bits); \
+        meta.options = (bit<320>)packet.lookahead<bit<bits>>() << up; \
         meta.left = bits / 8; \
-        transition scan_options; \
+        transition next; \
     }
+#define SCAN_OPTIONS(name, bits) READ_OPTIONS(name, bits, (320 - bits), scan_options)
+#define SCAN_FEW_OPTIONS(name, bits) READ_OPTIONS(name, bits, (160 - bits), few_options)
 
 parser BngParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     state start {
@@ -232,8 +234,8 @@ parser BngParser(packet_in packet, out headers_t hdr, inout metadata_t meta, ino
         }
     }
 
-    SCAN_OPTIONS(options_1, 32)
-    SCAN_OPTIONS(options_2, 64)
+    SCAN_FEW_OPTIONS(options_1, 32)
+    SCAN_FEW_OPTIONS(options_2, 64)
     SCAN_OPTIONS(options_3, 96)
     SCAN_OPTIONS(options_4, 128)
     SCAN_OPTIONS(options_5, 160)
@@ -242,6 +244,12 @@ parser BngParser(packet_in packet, out headers_t hdr, inout metadata_t meta, ino
     SCAN_OPTIONS(options_8, 256)
     SCAN_OPTIONS(options_9, 288)
     SCAN_OPTIONS(options_10, 320)
+
+    // Some targets shift by at most 256 bits at once.
+    state few_options {
+        meta.options = meta.options << 160;
+        transition scan_options;
+    }
 
     // Ends, because each step takes a byte at least, zeros follow the options, and a zero is their end.
     state scan_options {
@@ -261,10 +269,17 @@ parser BngParser(packet_in packet, out headers_t hdr, inout metadata_t meta, ino
         transition scan_options;
     }
 
+    // A length of 64 or more is past the end. The rest is shifted in two steps, by at most 252 bits each: some targets' amounts have 8 bits.
     state skip_option {
         meta.skipped = meta.skipped + (bit<16>)meta.options[311:304];
-        meta.options = meta.options << (bit<16>)meta.options[311:304] * 8;
-        transition scan_options;
+        bit<8> half = meta.options[309:304] ++ 2w0;
+        bit<2> past = meta.options[311:310];
+        meta.options = meta.options << half;
+        meta.options = meta.options << half;
+        transition select(past) {
+            0:       scan_options;
+            default: accept;
+        }
     }
 
     state take_mss {

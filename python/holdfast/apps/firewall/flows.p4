@@ -186,7 +186,7 @@ control JudgeFlow(in metadata_t meta, in settings_t settings, in bool is_ipv6, i
         bit<128> first = reversed ? meta.dst : meta.src;
         bit<128> second = reversed ? meta.src : meta.dst;
         bit<16> first_port = reversed && meta.is_echo == 0 ? meta.dst_port : meta.src_port;
-        bit<16> second_port = meta.is_echo == 1 ? 16w0 : reversed ? meta.src_port : meta.dst_port;
+        bit<16> second_port = meta.is_echo == 1 ? 16w0 : (reversed ? meta.src_port : meta.dst_port);
         bit<320> key = first ++ second ++ first_port ++ second_port ++ meta.protocol ++ 24w0;
 
         // Strongly universal in its higher half ("multilinear-HM" of Lemire and Kaser, 2014).
@@ -327,7 +327,7 @@ control JudgeFlow(in metadata_t meta, in settings_t settings, in bool is_ipv6, i
             }
         } else if (!is_tcp) {
             if (begins) {
-                code = meta.kind == KIND_UDP ? UDP_NEW : meta.is_echo == 1 ? ECHO : OTHER_NEW;
+                code = meta.kind == KIND_UDP ? UDP_NEW : (meta.is_echo == 1 ? ECHO : OTHER_NEW);
             } else if (!by_sender && code == UDP_NEW) {
                 code = UDP_STREAM;
             } else if (!by_sender && code == OTHER_NEW) {

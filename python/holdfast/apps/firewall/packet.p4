@@ -146,11 +146,13 @@ struct metadata_t {
 }
 
 // Looks at the options of a TCP header of this many words.
-#define TCP_OPTIONS(name, bits) \
+#define READ_OPTIONS(name, bits, up, next) \
     state name { \
-        meta.options = (bit<320>)(packet.lookahead<bit<(160 + bits)>>()[bits - 1:0]) << (320 - bits); \
-        transition scan_options; \
+        meta.options = (bit<320>)(packet.lookahead<bit<(160 + bits)>>()[bits - 1:0]) << up; \
+        transition next; \
     }
+#define TCP_OPTIONS(name, bits) READ_OPTIONS(name, bits, (320 - bits), scan_options)
+#define FEW_TCP_OPTIONS(name, bits) READ_OPTIONS(name, bits, (160 - bits), few_options)
 
 parser FirewallParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                       inout standard_metadata_t standard_metadata) {
@@ -238,8 +240,8 @@ parser FirewallParser(packet_in packet, out headers_t hdr, inout metadata_t meta
         }
     }
 
-    TCP_OPTIONS(options_1, 32)
-    TCP_OPTIONS(options_2, 64)
+    FEW_TCP_OPTIONS(options_1, 32)
+    FEW_TCP_OPTIONS(options_2, 64)
     TCP_OPTIONS(options_3, 96)
     TCP_OPTIONS(options_4, 128)
     TCP_OPTIONS(options_5, 160)
@@ -248,6 +250,12 @@ parser FirewallParser(packet_in packet, out headers_t hdr, inout metadata_t meta
     TCP_OPTIONS(options_8, 256)
     TCP_OPTIONS(options_9, 288)
     TCP_OPTIONS(options_10, 320)
+
+    // Some targets shift by at most 256 bits at once.
+    state few_options {
+        meta.options = meta.options << 160;
+        transition scan_options;
+    }
 
     // Ends, because zeros follow the options, and a zero is their end.
     state scan_options {
@@ -264,10 +272,17 @@ parser FirewallParser(packet_in packet, out headers_t hdr, inout metadata_t meta
         transition scan_options;
     }
 
+    // A length of 64 or more is past the end. The rest is shifted in two steps, by at most 252 bits each: some targets' amounts have 8 bits.
     state skip_option {
         verify(meta.options[311:304] >= 2, error.ParserInvalidArgument);
-        meta.options = meta.options << (bit<16>)meta.options[311:304] * 8;
-        transition scan_options;
+        bit<8> half = meta.options[309:304] ++ 2w0;
+        bit<2> past = meta.options[311:310];
+        meta.options = meta.options << half;
+        meta.options = meta.options << half;
+        transition select(past) {
+            0:       scan_options;
+            default: accept;
+        }
     }
 
     // More than 14 means 14 (RFC 7323, section 2.3).

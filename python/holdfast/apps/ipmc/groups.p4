@@ -23,9 +23,11 @@ control Groups(inout headers_t hdr, inout standard_metadata_t standard_metadata)
     counter(1, CounterType.packets) wrong_port;
     counter(1, CounterType.packets) no_group;
 
+    bool   known = false;
     port_t from_port = ANY_PORT;
 
     action replicate(bit<16> m_grp, port_t rpf_port) {
+        known = true;
         standard_metadata.mcast_grp = m_grp;
         from_port = rpf_port;
     }
@@ -88,15 +90,14 @@ control Groups(inout headers_t hdr, inout standard_metadata_t standard_metadata)
 
     apply {
         bool routable;
-        bool known = false;
         if (hdr.ipv4.isValid()) {
             // 224.0.0.0/24 (RFC 5771, section 4); sources as RFC 1812, 5.3.7.
             routable = hdr.ipv4.dst_addr[31:8] != 0xe00000 && !IS_MULTICAST_V4(hdr.ipv4.src_addr)
                 && hdr.ipv4.src_addr != 0;
             if (routable) {
-                known = ipv4_sources.apply().hit;
+                ipv4_sources.apply();
                 if (!known) {
-                    known = ipv4_groups.apply().hit;
+                    ipv4_groups.apply();
                 }
                 hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
             }
@@ -105,9 +106,9 @@ control Groups(inout headers_t hdr, inout standard_metadata_t standard_metadata)
             routable = hdr.ipv6.dst_addr[115:112] > 2 && !IS_MULTICAST_V6(hdr.ipv6.src_addr)
                 && hdr.ipv6.src_addr[127:118] != 0x3fa && hdr.ipv6.src_addr != 0;
             if (routable) {
-                known = ipv6_sources.apply().hit;
+                ipv6_sources.apply();
                 if (!known) {
-                    known = ipv6_groups.apply().hit;
+                    ipv6_groups.apply();
                 }
                 hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
             }

@@ -103,7 +103,11 @@ struct headers_t {
 }
 
 // The results of ILM and FTN for a packet.
+// The field list of packets that go round: other targets forget their ingress port.
+const bit<8> ROUND = 1;
+
 struct metadata_t {
+    @field_list(ROUND) port_t from_port;
     lsp_t   lsp;
     nhlfe_t nhlfe;         // 0: none
     port_t  port;          // of the NHLFE
@@ -117,6 +121,7 @@ struct metadata_t {
     bit<1>  notify;        // the event is news
     bit<1>  port_up;
     bit<1>  port_usable;
+    bit<3>  labels;        // that the parser has extracted
 }
 
 const bit<2> INPUT_PRIMARY = 1;
@@ -153,11 +158,12 @@ parser MplsParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
     state parse_mpls {
         packet.extract(hdr.mpls.next);
-        transition select(hdr.mpls.last.bos, hdr.mpls.last.label, hdr.mpls.lastIndex) {
-            (1, LABEL_GAL, _):       parse_ach;
-            (1, _, _):               parse_below_labels;
-            (0, _, LABELS_READ - 1): accept;
-            default:                 parse_mpls;
+        meta.labels = meta.labels + 1;  // a select by lastIndex is more than some targets can do
+        transition select(hdr.mpls.last.bos, hdr.mpls.last.label, meta.labels) {
+            (1, LABEL_GAL, _):   parse_ach;
+            (1, _, _):           parse_below_labels;
+            (0, _, LABELS_READ): accept;
+            default:             parse_mpls;
         }
     }
 
@@ -251,7 +257,7 @@ control MplsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
     action punt() {
         standard_metadata.egress_spec = CPU_PORT;
         hdr.packet_in.setValid();
-        hdr.packet_in.ingress_port = standard_metadata.ingress_port;
+        hdr.packet_in.ingress_port = meta.from_port;
         hdr.packet_in._pad = 0;
     }
 
@@ -337,11 +343,11 @@ control MplsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
 
     table ftn {
         key = {
-            standard_metadata.ingress_port: ternary @name("ingress_port");
-            hdr.ipv4.src_addr:              ternary;
-            hdr.ipv4.dst_addr:              ternary;
-            hdr.ipv4.protocol:              ternary;
-            hdr.ipv4.diffserv:              ternary;
+            meta.from_port:    ternary @name("ingress_port");
+            hdr.ipv4.src_addr: ternary;
+            hdr.ipv4.dst_addr: ternary;
+            hdr.ipv4.protocol: ternary;
+            hdr.ipv4.diffserv: ternary;
         }
         actions = {
             bind;
@@ -458,6 +464,9 @@ control MplsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
             hdr.packet_out.setInvalid();
             exit;
         }
+        if (standard_metadata.instance_type != INSTANCE_RECIRCULATED) {
+            meta.from_port = standard_metadata.ingress_port;
+        }
 
         bool from_router = false;
         if (hdr.event.isValid() || hdr.mpls[0].isValid()) {
@@ -556,7 +565,7 @@ control MplsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                     }
                     hdr.mpls.pop_front(1);
                     meta.recirculate = 1;
-                    standard_metadata.egress_spec = standard_metadata.ingress_port;
+                    standard_metadata.egress_spec = meta.from_port;
                     exit;
                 }
                 if (!hdr.ipv4.isValid() || standard_metadata.parser_error != error.NoError) {
@@ -765,7 +774,7 @@ control MplsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
     apply {
         if (meta.recirculate == 1) {
-            recirculate_preserving_field_list(0);
+            recirculate_preserving_field_list(ROUND);
         } else if (meta.event == 1 || standard_metadata.instance_type == INSTANCE_INGRESS_CLONE) {
             switch (notices.apply().action_run) {
                 send_notice: {

@@ -139,6 +139,7 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
 
 #ifdef ROUTER_MULTICAST
     Groups() groups;
+    bool is_multicast = false;
 #endif
 
     apply {
@@ -154,7 +155,7 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
                 drop();
 #ifdef ROUTER_MULTICAST
             } else if (IS_MULTICAST_V4(hdr.ipv4.dst_addr)) {
-                groups.apply(hdr, standard_metadata);
+                is_multicast = true;
 #endif
             } else {
                 ipv4_lpm.apply();
@@ -165,7 +166,7 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
                 drop();
 #ifdef ROUTER_MULTICAST
             } else if (IS_MULTICAST_V6(hdr.ipv6.dst_addr)) {
-                groups.apply(hdr, standard_metadata);
+                is_multicast = true;
 #endif
             } else {
                 ipv6_lpm.apply();
@@ -175,6 +176,12 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         } else {
             drop();
         }
+#ifdef ROUTER_MULTICAST
+        // Applied in one place: some targets have one successor for each table.
+        if (is_multicast) {
+            groups.apply(hdr, standard_metadata);
+        }
+#endif
     }
 }
 

@@ -1,0 +1,340 @@
+//! A history as a script for the reference switch: commands of its command line (`simple_switch_CLI`), packets, and what the interpreter sends
+//! for each. The state comes first and then only packets, because the reference switch does both at its own time.
+//!
+//! It deliberately leaves out what the reference switch cannot be told or decides by its own clock: meters, action profiles, sessions
+//! with several replicas, values of registers above 64 bits.
+
+use crate::choices::Choices;
+use crate::history::{self, Dialect, PORTS};
+use crate::twin;
+use engine::control::{
+    CloneSession, Entity, Entry, EntryAction, MulticastGroup, Operation, Replica, Update,
+};
+use engine::{Executor, Interpreter, Output, Packet, Switch, SwitchConfig};
+use ir::{ActionCall, Bits, KeyMatch, Program, RegisterId, TableId};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// Packets of a script: fewer than the reference switch's queues hold.
+const PACKETS: usize = 48;
+
+/// Updates after the first entries.
+const UPDATES: usize = 24;
+
+/// Entries that each table starts with.
+const FIRST_ENTRIES: u32 = 4;
+
+/// More than any priority of an entry: the reference switch takes the lowest number first.
+const PRIORITIES: i32 = 1_000_000;
+
+/// When a packet arrives, and what it meets between ingress and egress.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Passage {
+    /// The time of ingress, in microseconds.
+    pub(crate) arrives_us: u64,
+    /// The time between ingress and egress, in microseconds.
+    pub(crate) stays_us: u64,
+    /// The number of packets in the queue when it is enqueued, and when it leaves.
+    pub(crate) queue: u32,
+}
+
+/// The passages of the three runs that a script comes of, by the packet's number: no time at all, quick packets, slow packets.
+const PASSAGES: [fn(u64) -> Passage; 3] = [
+    |_| Passage {
+        arrives_us: 0,
+        stays_us: 0,
+        queue: 0,
+    },
+    |number| Passage {
+        arrives_us: 0x001a_2b3c + 0x89 * number,
+        stays_us: 0x3a57,
+        queue: 0x01,
+    },
+    |number| Passage {
+        arrives_us: 0x00c3_1798 + 0x000b_1375 * number,
+        stays_us: 0x0009_9d65,
+        queue: 0x1f,
+    },
+];
+
+/// A port and the bytes of a packet.
+pub type Frame = (u32, Vec<u8>);
+
+/// A port and the bytes of a packet that leaves; None where the byte depends on the time.
+pub type Pattern = (u32, Vec<Option<u8>>);
+
+/// A script.
+#[derive(Clone, Debug, Default)]
+pub struct Script {
+    /// Lines for `simple_switch_CLI`.
+    pub commands: Vec<String>,
+    /// Each packet, and the packets that leave because of it.
+    pub packets: Vec<(Frame, Vec<Pattern>)>,
+}
+
+impl Script {
+    /// Returns the text form: a command, `packet PORT HEX` or `expect PORT HEX` in each line, with `**` for bytes of any value.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for command in &self.commands {
+            let _ = writeln!(text, "{command}");
+        }
+        for ((port, packet), sent) in &self.packets {
+            let _ = writeln!(text, "packet {port} {}", hex(packet));
+            for (port, bytes) in sent {
+                let byte = |byte: &Option<u8>| match byte {
+                    Some(byte) => format!("{byte:02x}"),
+                    None => "**".to_string(),
+                };
+                let bytes: String = bytes.iter().map(byte).collect();
+                let _ = writeln!(text, "expect {port} {bytes}");
+            }
+        }
+        text
+    }
+
+    /// Returns the number of packets that leave.
+    pub fn sent(&self) -> usize {
+        self.packets.iter().map(|(_, sent)| sent.len()).sum()
+    }
+
+    /// Forgets the bytes that another run of the same script has otherwise, and the packets from the first on for which others leave.
+    fn keep_common(&mut self, other: &Script) {
+        let same = |(a, b): &(&(Frame, Vec<Pattern>), &(Frame, Vec<Pattern>))| {
+            let shape = |sent: &[Pattern]| -> Vec<(u32, usize)> {
+                sent.iter()
+                    .map(|(port, bytes)| (*port, bytes.len()))
+                    .collect()
+            };
+            shape(&a.1) == shape(&b.1)
+        };
+        let common = self
+            .packets
+            .iter()
+            .zip(&other.packets)
+            .take_while(same)
+            .count();
+        self.packets.truncate(common);
+        for ((_, sent), (_, others)) in self.packets.iter_mut().zip(&other.packets) {
+            for ((_, bytes), (_, others)) in sent.iter_mut().zip(others) {
+                for (byte, other) in bytes.iter_mut().zip(others) {
+                    *byte = byte.filter(|_| *byte == *other);
+                }
+            }
+        }
+    }
+}
+
+/// Writes the history that `bytes` spell.
+pub fn write(program: &Arc<Program>, bytes: &[u8], dialect: &Dialect) -> Script {
+    let [mut script, second, third] = PASSAGES.map(|passage| {
+        let mut choices = Choices::new(bytes);
+        let executor: Arc<dyn Executor> = Arc::new(Interpreter::new(program.clone()));
+        let mut writer = Writer {
+            switch: Switch::new(program.clone(), executor, SwitchConfig::default()),
+            program,
+            passage,
+            script: Script::default(),
+            groups: BTreeMap::new(),
+            entries: 0,
+        };
+        writer.write_state(&mut choices, dialect);
+        writer.send_packets(&mut choices, dialect);
+        writer.script
+    });
+    script.keep_common(&second);
+    script.keep_common(&third);
+    script
+}
+
+struct Writer<'a> {
+    program: &'a Program,
+    switch: Switch,
+    passage: fn(u64) -> Passage,
+    script: Script,
+    /// The number of nodes so far, by multicast group that exists.
+    groups: BTreeMap<u32, usize>,
+    entries: i32,
+}
+
+impl Writer<'_> {
+    fn write_state(&mut self, choices: &mut Choices<'_>, dialect: &Dialect) {
+        for (i, register) in self.program.registers.iter().enumerate() {
+            // The agent's registers begin with all ports up.
+            for cell in (0..register.size).filter(|_| register.port_state) {
+                let id = RegisterId(i as u32);
+                if let Ok(value) = self.switch.read_register(id, cell) {
+                    let value = value.to_u64().unwrap_or_default();
+                    let line = format!("register_write {} {cell} {value}", register.name);
+                    self.script.commands.push(line);
+                }
+            }
+        }
+        for update in (dialect.first)(choices, self.program) {
+            self.update(update);
+        }
+        for round in 0..FIRST_ENTRIES * self.program.tables.len() as u32 {
+            let table = TableId(round % self.program.tables.len() as u32);
+            let update = Update {
+                operation: Operation::Insert,
+                entity: history::entry(choices, self.program, table),
+            };
+            self.update(history::in_dialect(choices, self.program, dialect, update));
+        }
+        for _ in 0..UPDATES {
+            let update = history::update(choices, self.program);
+            self.update(history::in_dialect(choices, self.program, dialect, update));
+        }
+    }
+
+    /// Applies an update to the switch and adds its command, if it has one and the switch accepts it.
+    fn update(&mut self, mut update: Update) {
+        if let Entity::TableEntry { entry, .. } = &mut update.entity {
+            // No two entries have the same priority: which of them wins is the switch's matter.
+            if entry.priority > 0 {
+                self.entries += 1;
+                entry.priority = self.entries;
+            }
+            entry.meter = None;
+        }
+        let Some(lines) = self.commands(&update) else {
+            return;
+        };
+        let group = match &update.entity {
+            Entity::MulticastGroup(group) => Some((group.group_id, group.replicas.len())),
+            _ => None,
+        };
+        if self.switch.write(update).is_ok() {
+            self.script.commands.extend(lines);
+            self.groups.extend(group);
+        }
+    }
+
+    fn commands(&self, update: &Update) -> Option<Vec<String>> {
+        let tables = &self.program.tables;
+        let line = match (&update.operation, &update.entity) {
+            (Operation::Insert, Entity::TableEntry { table, entry }) => {
+                self.table_add(&tables[table.index()], entry)?
+            }
+            (Operation::Modify, Entity::DefaultAction { table, action, .. }) => {
+                let table = &tables[table.index()];
+                if table.implementation.is_some() {
+                    return None;
+                }
+                let (name, args) = self.call(action.as_ref()?);
+                format!("table_set_default {} {name} {args}", table.name)
+            }
+            (
+                Operation::Modify,
+                Entity::Register {
+                    register,
+                    index,
+                    value,
+                },
+            ) => {
+                let register = &self.program.registers[register.index()];
+                let (index, value) = ((*index)?, value.to_u64()?);
+                if register.width > 63 || index >= register.size {
+                    return None;
+                }
+                format!("register_write {} {index} {value}", register.name)
+            }
+            (Operation::Insert, Entity::CloneSession(session)) => mirroring_add(session)?,
+            (Operation::Insert, Entity::MulticastGroup(group)) => return self.group_create(group),
+            _ => return None,
+        };
+        Some(vec![line])
+    }
+
+    fn table_add(&self, table: &ir::Table, entry: &Entry) -> Option<String> {
+        let EntryAction::Call(call) = &entry.action else {
+            return None;
+        };
+        if table.const_entries || table.implementation.is_some() {
+            return None;
+        }
+        let (name, args) = self.call(call);
+        let keys: Vec<String> = entry.matches.iter().map(key).collect();
+        let mut line = format!(
+            "table_add {} {name} {} => {args}",
+            table.name,
+            keys.join(" ")
+        );
+        if table.needs_priority() {
+            let _ = write!(line, " {}", PRIORITIES - entry.priority);
+        }
+        Some(line)
+    }
+
+    fn call(&self, call: &ActionCall) -> (String, String) {
+        let args: Vec<String> = call.args.iter().map(number).collect();
+        (
+            self.program.actions[call.action.index()].name.clone(),
+            args.join(" "),
+        )
+    }
+
+    fn group_create(&self, group: &MulticastGroup) -> Option<Vec<String>> {
+        let first: usize = self.groups.values().sum();
+        let mut lines = vec![format!("mc_mgrp_create {}", group.group_id)];
+        for (i, Replica { port, rid }) in group.replicas.iter().enumerate() {
+            lines.push(format!("mc_node_create {rid} {port}"));
+            lines.push(format!(
+                "mc_node_associate {} {}",
+                group.group_id,
+                first + i
+            ));
+        }
+        Some(lines)
+    }
+
+    fn send_packets(&mut self, choices: &mut Choices<'_>, dialect: &Dialect) {
+        for number in 0..PACKETS {
+            if choices.is_over() {
+                return;
+            }
+            let port = choices.pick(&PORTS);
+            let packet = (dialect.frame)(choices, port == 510);
+            let passage = (self.passage)(number as u64);
+            let received = Packet::new(&packet);
+            let out = twin::run_by_halves(&mut self.switch, passage, port, received);
+            let pattern =
+                |o: &Output| (o.port, o.packet.bytes().iter().copied().map(Some).collect());
+            let sent = out.iter().filter(|o| PORTS.contains(&o.port)).map(pattern);
+            let sent = sent.collect();
+            self.script.packets.push(((port, packet), sent));
+        }
+    }
+}
+
+/// Returns the command of a session with one replica and whole packets.
+fn mirroring_add(session: &CloneSession) -> Option<String> {
+    match session.replicas.as_slice() {
+        [Replica { port, rid: 0 | 1 }] if session.packet_length_bytes == 0 => {
+            Some(format!("mirroring_add {} {port}", session.session_id))
+        }
+        _ => None,
+    }
+}
+
+fn key(key: &KeyMatch) -> String {
+    match key {
+        KeyMatch::Exact(value) => number(value),
+        KeyMatch::Lpm { value, prefix_len } => format!("{}/{prefix_len}", number(value)),
+        KeyMatch::Ternary { value, mask } => format!("{}&&&{}", number(value), number(mask)),
+        KeyMatch::Range { low, high } => format!("{}->{}", number(low), number(high)),
+        KeyMatch::Optional(Some(value)) => {
+            format!("{}&&&{}", number(value), number(&Bits::ones(value.width())))
+        }
+        KeyMatch::Optional(None) => "0&&&0".to_string(),
+    }
+}
+
+fn number(value: &Bits) -> String {
+    format!("0x{}", hex(&value.to_be_bytes()))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
