@@ -25,6 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PORTS = (0, 1, 2, 3, 7, 510)
 """The ports of the histories; 510 is the controller's."""
 START_TIMEOUT_S = 60
+PACE_US = 10_000
+"""Between two packets, which the switch keeps by their times: the switch's threads handle those that are close to each other in any order."""
 QUIET_S = 0.5
 """A switch that has sent nothing for so long has handled all packets."""
 
@@ -150,7 +152,7 @@ def forwarded(script: Script, program: Path, folder: Path, switch: Sequence[str]
             errors = [line for line in run.stdout.splitlines() if "Error" in line or "Invalid" in line]
             assert not errors, f"{folder}: {errors}"
             for number, (port, packet) in enumerate(script.packets):
-                writers[PORTS.index(port)].write_packet(packet, sec=0, usec=number)
+                writers[PORTS.index(port)].write_packet(packet, sec=0, usec=number * PACE_US)
         return settled(folder, sum(map(len, script.expected.values())))
     finally:
         process.terminate()
