@@ -1,9 +1,9 @@
 """Our applications are legal for the reference compiler, and the reference switch forwards the same packets.
 
-The reference compiler and switch are not ours and not in this repository: ``HOLDFAST_P4C`` names ``p4c-bm2-ss``, ``HOLDFAST_SIMPLE_SWITCH``
-the switch and ``HOLDFAST_SIMPLE_SWITCH_CLI`` its command line. Without them these tests skip. The histories come from
-``crates/conformance`` (the example ``scripts``), which also says what the interpreter sends; ``HOLDFAST_REFERENCE_HISTORIES`` is how many
-each application has (5).
+The reference compiler and switch are not ours and not in this repository: ``HOLDFAST_P4C`` names ``p4c-bm2-ss``,
+``HOLDFAST_SIMPLE_SWITCH`` the switch and ``HOLDFAST_SIMPLE_SWITCH_CLI`` its command line. Without them these tests skip. The
+histories come from ``crates/conformance`` (the example ``scripts``), which also says what the interpreter sends;
+``HOLDFAST_REFERENCE_HISTORIES`` is how many each application has (5).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PORTS = (0, 1, 2, 3, 7, 510)
 """The ports of the histories; 510 is the controller's."""
 START_TIMEOUT_S = 60
 PACE_US = 10_000
-"""Between two packets, which the switch keeps by their times: the switch's threads handle those that are close to each other in any order."""
+"""Between two packets, which the switch keeps by their times: its threads handle those that are close in any order."""
 QUIET_S = 0.5
 """A switch that has sent nothing for so long has handled all packets."""
 
@@ -108,13 +108,13 @@ def compiled(application: Path, directory: Path) -> subprocess.CompletedProcess[
     """Runs the reference compiler on the program and the definitions of an application."""
     path, *defines = (application / "program").read_text().splitlines()
     # The reference compiler hands its options to a shell.
-    options = ["-D{}={}".format(name, shlex.quote(value)) for name, value in (d.split("=", 1) for d in defines)]
+    options = [f"-D{name}={shlex.quote(value)}" for name, value in (d.split("=", 1) for d in defines)]
     command = [*tool("HOLDFAST_P4C"), *options, "-o", str(json_of(application, directory)), str(ROOT / path)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def differences(name: str, expected: Patterns, frames: Frames) -> list[str]:
-    """Returns a line for each port at which other packets leave; the order of packets that took other ways is the switch's matter."""
+    """Returns a line for each port at which other packets leave; in which order is the switch's matter."""
     found = []
     for port in PORTS:
         only_ours, only_theirs = [], [frame.hex() for frame in frames[port]]

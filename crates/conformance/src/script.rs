@@ -64,13 +64,16 @@ pub type Frame = (u32, Vec<u8>);
 /// A port and the bytes of a packet that leaves; None where the byte depends on the time.
 pub type Pattern = (u32, Vec<Option<u8>>);
 
+/// A packet, and the packets that leave because of it.
+pub type Exchange = (Frame, Vec<Pattern>);
+
 /// A script.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
     /// Lines for `simple_switch_CLI`.
     pub commands: Vec<String>,
-    /// Each packet, and the packets that leave because of it.
-    pub packets: Vec<(Frame, Vec<Pattern>)>,
+    /// The packets in their order.
+    pub packets: Vec<Exchange>,
 }
 
 impl Script {
@@ -101,7 +104,7 @@ impl Script {
 
     /// Forgets the bytes that another run of the same script has otherwise, and the packets from the first on for which others leave.
     fn keep_common(&mut self, other: &Script) {
-        let same = |(a, b): &(&(Frame, Vec<Pattern>), &(Frame, Vec<Pattern>))| {
+        let same = |(a, b): &(&Exchange, &Exchange)| {
             let shape = |sent: &[Pattern]| -> Vec<(u32, usize)> {
                 sent.iter()
                     .map(|(port, bytes)| (*port, bytes.len()))
