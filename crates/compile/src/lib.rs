@@ -154,6 +154,18 @@ pub fn compile_text(source: &str, name: &str, options: &Options) -> Outcome {
     compile_with(Path::new(name), &text, options)
 }
 
+/// Returns whether a library file, or one that it includes, declares a name at the top level.
+fn declares(file: &str, text: &str, name: &str) -> bool {
+    let text = Text {
+        name: PathBuf::from(file),
+        text: text.to_string(),
+        files: loader(&Options::default()),
+    };
+    let parsed = syntax::parse(Path::new(file), &text, &[]);
+    let mut names = parsed.program.decls.iter().filter_map(|d| d.name());
+    names.any(|n| n.as_str() == name)
+}
+
 fn loader(options: &Options) -> FileLoader {
     let built_in = FileLoader::new()
         .builtin("core.p4", CORE_P4)

@@ -13,6 +13,13 @@ use crate::types::{FnSig, ParamSig, Ty, TypeParamId};
 /// The types that type parameters stand for, as far as known.
 pub(super) type Bindings = BTreeMap<TypeParamId, Ty>;
 
+/// Returns the first argument without a name among arguments of which others have one: all have names, or none
+/// (P4_16, calling convention).
+pub(super) fn without_name(args: &[ast::Argument]) -> Option<&ast::Argument> {
+    let named = args.iter().any(|a| a.name.is_some());
+    args.iter().find(|a| named && a.name.is_none())
+}
+
 impl Checker {
     /// Puts arguments in the order of the parameters.
     fn match_arguments<'a>(
@@ -26,6 +33,10 @@ impl Checker {
             let (expected, found) = (sig.params.len(), args.len());
             errors::argument_count(span, &sig.name, expected, found, sig.span)
         };
+        if let Some(arg) = without_name(args) {
+            self.report(errors::argument_without_name(arg.span, &sig.name));
+            return None;
+        }
         let mut ok = true;
         for (i, arg) in args.iter().enumerate() {
             let position = match &arg.name {

@@ -226,9 +226,29 @@ impl Checker {
         self.report(errors::unknown_name(
             path.span,
             path.name.as_str(),
+            self.library_file(path.name.as_str()),
             similar.as_deref(),
         ));
         Symbol::Missing
+    }
+
+    /// Returns the library file that declares a name and that the program could include: of the architectures only one that does not
+    /// clash with the one that it has.
+    fn library_file(&self, name: &str) -> Option<&'static str> {
+        if self.diagnostics.is_full() {
+            return None;
+        }
+        let has = |global: &str| self.scopes.has_global(global);
+        let architecture = has("V1Switch") || has("PSA_Switch");
+        [
+            ("core.p4", crate::CORE_P4, has("packet_in")),
+            ("v1model.p4", crate::V1MODEL_P4, architecture),
+            ("psa.p4", crate::PSA_P4, architecture),
+        ]
+        .into_iter()
+        .filter(|(_, _, barred)| !barred)
+        .find(|(file, text, _)| crate::declares(file, text, name))
+        .map(|(file, _, _)| file)
     }
 
     /// Runs `f` in another context and goes back.

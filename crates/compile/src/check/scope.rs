@@ -170,6 +170,13 @@ impl Scopes {
         found.map(|(symbol, _)| symbol)
     }
 
+    /// Returns whether a name is declared at the top level.
+    pub fn has_global(&self, name: &str) -> bool {
+        self.scopes
+            .first()
+            .is_some_and(|s| s.names.contains_key(name))
+    }
+
     /// Declares a name; gives the place of an earlier declaration in the same scope.
     pub fn declare(&mut self, name: Arc<str>, symbol: Symbol, span: Span) -> Option<Span> {
         let scope = self.scopes.last_mut()?;

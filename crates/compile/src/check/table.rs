@@ -9,6 +9,7 @@ use syntax::source::Span;
 
 use super::call::{arc, direction};
 use super::infer::Bindings;
+use super::infer::without_name;
 use super::scope::Symbol;
 use super::{Checker, Context, Place, shared};
 use crate::errors;
@@ -149,7 +150,12 @@ impl Checker {
             span: table.span,
         };
         let Some(Symbol::Action(action)) = self.scopes.lookup(&path).cloned() else {
-            self.report(errors::unknown_name(table.span, "NoAction", None));
+            self.report(errors::unknown_name(
+                table.span,
+                "NoAction",
+                self.library_file("NoAction"),
+                None,
+            ));
             return None;
         };
         let position = table.actions.iter().position(|a| a.action == action);
@@ -456,6 +462,10 @@ impl Checker {
         span: Span,
     ) -> Option<Vec<Expr>> {
         let (sig, directed) = self.action_shape(table.actions[index].action);
+        if let Some(arg) = without_name(args) {
+            self.report(errors::argument_without_name(arg.span, &sig.name));
+            return None;
+        }
         let of_front = |arg: &ast::Argument| {
             let named =
                 |name: &ast::Name| sig.params[..directed].iter().any(|p| p.name == name.text);

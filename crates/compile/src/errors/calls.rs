@@ -43,6 +43,10 @@ pub(crate) fn no_overload(span: Span, name: &str, wanted: &[usize], found: usize
 messages! {
     fn argument_twice(name: &str) => error("E1072", "the argument `{name}` is given twice");
 
+    fn argument_without_name(of: &str) =>
+        error("E1089", "this argument of `{of}` has no name, but others have one")
+            .hint("name all arguments of a call, or none");
+
     fn no_parameter(name: &str, of: &str, like: Option<&str>) =>
         error("E1073", "`{of}` has no parameter `{name}`")
             .suggest(like);

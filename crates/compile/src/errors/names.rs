@@ -6,11 +6,18 @@ use syntax::source::Span;
 
 use super::quoted;
 
-pub(crate) fn unknown_name(span: Span, name: &str, like: Option<&str>) -> Diagnostic {
+/// Reports a name that nothing declares. `file` is a library file that declares it and is not included, `like` a similar name in scope.
+pub(crate) fn unknown_name(
+    span: Span,
+    name: &str,
+    file: Option<&str>,
+    like: Option<&str>,
+) -> Diagnostic {
     let message = Diagnostic::error("E1001", span, format!("unknown name `{name}`"));
-    match like {
-        Some(_) => message.suggest(like),
-        None => message.hint("names must be declared before they are used"),
+    match (file, like) {
+        (Some(file), _) => message.hint(format!("`#include <{file}>` declares it")),
+        (None, Some(_)) => message.suggest(like),
+        (None, None) => message.hint("names must be declared before they are used"),
     }
 }
 
