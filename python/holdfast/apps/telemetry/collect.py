@@ -196,6 +196,8 @@ def run(settings: Settings, console: Console) -> None:
 
 def _endpoint(option: str, text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65_535:
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    if not host or {"[", "]"} & set(host) or not port.isdecimal() or int(port) > 65_535:
         raise LiveError(f"{option} is {text!r}; it must be ADDRESS:PORT")
-    return host.strip("[]"), int(port)
+    return host, int(port)

@@ -177,6 +177,10 @@ def test_the_command_listens(tmp_path: Path) -> None:
     [
         (["--listen", "nowhere"], "--listen is 'nowhere'; it must be ADDRESS:PORT"),
         (["--metrics", "127.0.0.1:70000"], "--metrics is '127.0.0.1:70000'"),
+        (["--listen", "[::1:0", "--for", "0.1"], "--listen is '[::1:0'; it must be ADDRESS:PORT"),
+        (["--listen", "::1]:0", "--for", "0.1"], "--listen is '::1]:0'; it must be ADDRESS:PORT"),
+        (["--listen", "[[::1]]:0", "--for", "0.1"], "--listen is '[[::1]]:0'; it must be ADDRESS:PORT"),
+        (["--metrics", "[]:0", "--for", "0.1"], "--metrics is '[]:0'; it must be ADDRESS:PORT"),
         (["--capture", "/nonexistent.pcap"], "cannot read '/nonexistent.pcap': No such file"),
         (["--capture", "c.pcap", "--metrics", "127.0.0.1:0"], "--metrics and --for belong to listening"),
         (["--capture", "c.pcap", "--for", "1"], "--metrics and --for belong to listening"),
