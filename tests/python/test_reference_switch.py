@@ -26,8 +26,8 @@ PORTS = (0, 1, 2, 3, 7, 510)
 """The ports of the histories; 510 is the controller's."""
 REPORT = re.compile(r"^(.{24}0800.{56}2040)....")
 """A telemetry report over UDP and IPv4: its sequence number says in which order the switch's threads made the reports."""
-LAST_WORD = re.compile(r"\*\*00000000")
-"""In a report, behind the times: the bytes that its port has sent lately."""
+LAST_WORD = re.compile(r"\*\*00000000|00000000(?=45)")
+"""In a report, behind the times or in front of the packet: the bytes that its port has sent lately."""
 START_TIMEOUT_S = 60
 QUIET_S = 0.5
 """A switch that has sent nothing for so long has handled all packets."""
@@ -135,7 +135,7 @@ def differences(name: str, expected: Patterns, frames: Frames) -> list[str]:
 def fitting_frames(pattern: str) -> re.Pattern[str]:
     """Returns the expression of the frames that fit a pattern."""
     if REPORT.match(pattern):
-        pattern = LAST_WORD.sub("**" * 5, REPORT.sub(r"\1****", pattern))
+        pattern = LAST_WORD.sub(lambda word: "*" * len(word[0]), REPORT.sub(r"\1****", pattern))
     return re.compile(pattern.replace("**", ".."))
 
 
