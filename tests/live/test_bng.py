@@ -11,8 +11,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from threading import Timer
 from typing import Any, TypeAlias
 
 import pytest
@@ -57,6 +58,9 @@ def test_the_readmes_ten_lines_bring_a_subscriber_online(tmp_path: Path, planes:
         ["bash", "-e", "-c", script], cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         start_new_session=True,
     )  # fmt: skip
+    # The README's loop waits as long as a reader would: if the gateway ends, only this ends the loop.
+    bound = Timer(120, os.killpg, (shell.pid, signal.SIGTERM))
+    bound.start()
     try:
         assert shell.stdout is not None
         lines: list[str] = []
@@ -68,7 +72,9 @@ def test_the_readmes_ten_lines_bring_a_subscriber_online(tmp_path: Path, planes:
         assert "alice is online" in said, said
         assert " 0% packet loss" in said, said
     finally:
-        os.killpg(shell.pid, signal.SIGTERM)
+        bound.cancel()
+        with suppress(ProcessLookupError):
+            os.killpg(shell.pid, signal.SIGTERM)
         shell.wait(20)
         for each in ("home", "core"):
             subprocess.run(["ip", "netns", "del", each], check=False, capture_output=True)
