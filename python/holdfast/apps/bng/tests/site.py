@@ -114,23 +114,24 @@ class Site:
 
     def _split(self, access: str, core: str, planes: int) -> dict[str, Any]:
         balancer = {1: access, 9: core}
-        near, balancer[20] = self._cable("a")
+        near, balancer[20] = self._cable()
         found: dict[str, Any] = {
             "authentication": self._switch({1: near}) | {"trunk": 1, "access_port": 20},
             "planes": {},
         }
         for number in range(1, planes + 1):
             port = 20 + 2 * number
-            trunk, balancer[port] = self._cable(f"{number}t")
-            out, balancer[port + 1] = self._cable(f"{number}c")
+            trunk, balancer[port] = self._cable()
+            out, balancer[port + 1] = self._cable()
             plane = self._switch({1: trunk, 9: out}) | {"trunk": 1, "access_port": port, "core_port": port + 1}
             found["planes"][f"forward{number}"] = plane
         found["balancer"] = self._switch(balancer) | {"uplinks": {ROUTER_MAC: 9}}
         return found
 
-    def _cable(self, name: str) -> tuple[str, str]:
-        """A veth pair between two switches."""
-        ends = f"hb{os.getpid()}{name}p", f"hb{os.getpid()}{name}b"
+    def _cable(self) -> tuple[str, str]:
+        """A veth pair between two switches. Other gateways of this process have their own."""
+        pair = f"hb{os.getpid()}.{next(_NUMBERS)}"
+        ends = f"{pair}p", f"{pair}b"
         words = [
             "ip",
             "link",
