@@ -36,6 +36,17 @@ def until(condition: Callable[[], Any], what: str, timeout_s: float = 60.0) -> A
     pytest.fail(f"after {timeout_s} s: {what}")
 
 
+def members(group: int) -> list[int]:
+    """Returns the processes of a group that have not ended."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, of = stat.read_text().rpartition(")")[2].split()[:3]
+            if int(of) == group and state != "Z":
+                found.append(int(stat.parent.name))
+    return found
+
+
 @pytest.mark.parametrize("planes", ["one switch", "several planes"])
 def test_the_readmes_ten_lines_bring_a_subscriber_online(tmp_path: Path, planes: str) -> None:
     script, more = re.findall(r"```sh\n(.*?)```", README.read_text(), re.DOTALL)
@@ -76,6 +87,8 @@ def test_the_readmes_ten_lines_bring_a_subscriber_online(tmp_path: Path, planes:
         with suppress(ProcessLookupError):
             os.killpg(shell.pid, signal.SIGTERM)
         shell.wait(20)
+        # The shell does not wait for the gateway, which holds the interfaces until its switches have ended.
+        until(lambda: not members(shell.pid), "processes of the README's lines still run")
         for each in ("home", "core"):
             subprocess.run(["ip", "netns", "del", each], check=False, capture_output=True)
         for each in made:
