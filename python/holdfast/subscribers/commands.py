@@ -62,6 +62,8 @@ def sessions(
     Console(width=None if sys.stdout.isatty() else _WIDE).print(table)
     if answer["planes"]:
         _say(_planes(answer["planes"], answer["drained"]))
+    if answer["refusals"]:
+        _say("refused: " + ", ".join(f"{count} by limits.{name}" for name, count in answer["refusals"].items()))
 
 
 @app.command("kick")

@@ -5,6 +5,7 @@ Sans I/O: frames come from a :class:`UserPlane`, time from a :class:`Clock`. The
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -25,10 +26,15 @@ from holdfast.subscribers.ppp import Restart
 from holdfast.subscribers.session import Grant, Phase, PppSession, Rules
 from holdfast.subscribers.upkeep import Upkeep
 
+log = logging.getLogger(__name__)
+
 _METHODS = {"chap": Authentication.CHAP, "pap": Authentication.PAP}
 
 BATCH_S = 0.002
 """The time that sessions to be installed wait for more, so that a storm of setups makes few writes."""
+
+_MOST_WARNINGS = 100
+"""Lines whose first refusal by a limit is logged; all refusals are counted."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +132,9 @@ class Gateway:
         self.setups = 0
         self.events: Counter[str] = Counter()
         self.drops: Counter[str] = Counter()
+        self.refusals: Counter[str] = Counter()
+        """Setups and logins refused, by the setting of ``limits`` that refused them."""
+        self._warned: set[tuple[str, Line]] = set()
         self.draining = False
         self._admission = Admission(limits.padi_per_line_s, limits.padi_per_s)
         self._setup_admission = Admission(limits.padi_per_line_s, limits.padi_per_s)
@@ -273,7 +282,7 @@ class Gateway:
         error = self._hindrance(request)
         session_id = self._ids.take() if error is None else None
         if session_id is None:
-            tag, sentence = error or (pppoe.Tag.AC_SYSTEM_ERROR, "no session is free")
+            tag, sentence = error or self._refused_by("sessions", line, pppoe.Tag.AC_SYSTEM_ERROR, "no session is free")
             self.events["refused"] += 1
             self._send(line, self.concentrator.refuse(request, tag, sentence))
             return
@@ -285,21 +294,50 @@ class Gateway:
         session.start()
 
     def _hindrance(self, request: pppoe.SetupRequest) -> tuple[pppoe.Tag, str] | None:
-        """Why a host cannot have a session now. A host at its limit loses its oldest session: it may have restarted."""
-        limits = self.configuration.limits
+        """Returns why a host cannot have a session now. A host at its limit loses its oldest session: it may have restarted.
+
+        A host is a MAC address on a line: whoever has the address on another line has proved nothing before its login.
+        """
+        limits, line = self.configuration.limits, request.line
         if self.draining:
             return pppoe.Tag.AC_SYSTEM_ERROR, "the gateway takes no new sessions"
         if self.setups >= limits.setups:
-            return pppoe.Tag.AC_SYSTEM_ERROR, "too many sessions are being set up"
-        own = self._by_mac.get(request.mac, [])
+            return self._refused_by("setups", line, pppoe.Tag.AC_SYSTEM_ERROR, "too many sessions are being set up")
+        own = [each for each in self._by_mac.get(request.mac, ()) if each.line == line]
         if len(own) >= limits.sessions_per_mac:
-            oldest = next((each for each in own if each.line == request.line), None)
-            if oldest is None:
-                return pppoe.Tag.GENERIC_ERROR, "this host has sessions on another line"
             self.events["replaced"] += 1
-            oldest.vanish(Cause.LOST_CARRIER)
-        if self._by_line[request.line] >= limits.sessions_per_line:
-            return pppoe.Tag.GENERIC_ERROR, "too many sessions on this line"
+            own[0].vanish(Cause.LOST_CARRIER)
+        if self._by_line[line] >= limits.sessions_per_line:
+            return self._refused_by(
+                "sessions_per_line", line, pppoe.Tag.GENERIC_ERROR, "too many sessions on this line"
+            )
+        return None
+
+    def _refused_by(self, limit: str, line: Line, tag: pppoe.Tag, sentence: str) -> tuple[pppoe.Tag, str]:
+        """Counts a refusal by a limit, and logs the first one of each line: the limit may be too low for what the line is."""
+        self.refusals[limit] += 1
+        if (limit, line) not in self._warned and len(self._warned) < _MOST_WARNINGS:
+            self._warned.add((limit, line))
+            most = getattr(self.configuration.limits, limit)
+            log.warning("line %d:%d.%d: %s (limits.%s is %d)", line.port, line.s_tag, line.c_tag, sentence, limit, most)
+        return tag, sentence
+
+    def _crowded(self, session: PppSession, user: bytes) -> str | None:
+        """Returns why a host that has logged in is refused: its MAC address has its sessions on other lines, as another user.
+
+        Those of the same user are its own, from before it moved: the oldest one ends.
+        """
+        limits = self.configuration.limits
+        others = [each for each in self._by_mac[session.mac] if each.phase is Phase.NETWORK and each is not session]
+        if len(others) < limits.sessions_per_mac:
+            return None
+        mine = next((each for each in others if each.grant is not None and each.grant.user == user), None)
+        if mine is None:
+            return self._refused_by(
+                "sessions_per_mac", session.line, pppoe.Tag.GENERIC_ERROR, "this host has sessions on another line"
+            )[1]
+        self.events["replaced"] += 1
+        mine.vanish(Cause.LOST_CARRIER)
         return None
 
     # Requests of sessions: see session.Owner.
@@ -323,6 +361,9 @@ class Gateway:
         if why is not None:
             self.events["not-served"] += 1
             return f"not served here: {why}"
+        crowded = self._crowded(session, verdict.user or session.user)
+        if crowded is not None:
+            return crowded
         taken = self._take(verdict)
         if taken is None:
             self.events["exhausted"] += 1

@@ -17,6 +17,9 @@ def text(gateway: Gateway, client: RadiusClient | None, authorization: DynamicAu
         *_family("sessions", "gauge", "Sessions, by phase.", _labelled("phase", phases)),
         *_family("setups", "gauge", "Sessions that are being set up.", [("", gateway.setups)]),
         *_family("events_total", "counter", "Events of the control plane.", _labelled("event", gateway.events)),
+        *_family(
+            "refusals_total", "counter", "Setups and logins refused, by limit.", _labelled("limit", gateway.refusals)
+        ),
         *_family("drops_total", "counter", "Frames dropped, by reason.", _labelled("reason", gateway.drops)),
         *_family("pool_used", "gauge", "Addresses and prefixes that are taken.", _labelled("pool", gateway.pool_use())),
     ]

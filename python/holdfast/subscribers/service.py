@@ -333,6 +333,7 @@ class Service:
             return {
                 "sessions": self.sessions(request.get("usage", False)),
                 "draining": gateway.draining,
+                "refusals": dict(gateway.refusals),
                 "planes": {} if self._planes is None else self._planes.planes,
                 "drained": [] if self._planes is None else sorted(self._planes.drained),
             }

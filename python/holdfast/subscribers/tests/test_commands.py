@@ -27,15 +27,17 @@ def asked(monkeypatch: pytest.MonkeyPatch, answer: dict[str, Any], *words: str) 
 
 
 def test_sessions_are_a_line_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer = {"sessions": [ROW, ROW], "planes": {"one": 2, "two": 0}, "drained": ["two"]}
+    refusals = {"sessions_per_line": 4, "setups": 1}
+    answer = {"sessions": [ROW, ROW], "planes": {"one": 2, "two": 0}, "drained": ["two"], "refusals": refusals}
     lines = asked(monkeypatch, answer, "sessions").splitlines()
     assert lines[0].split() == list(commands.COLUMNS)
     assert lines[1].split() == [str(ROW[each] or "-") for each in commands.COLUMNS]
     assert lines[3] == "one has 2 sessions, two has 0 sessions and is drained"
+    assert lines[4] == "refused: 4 by limits.sessions_per_line, 1 by limits.setups"
 
 
 def test_a_subscribers_name_is_no_markup_and_controls_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer = {"sessions": [ROW | {"user": "[/b]\x1b[31mx"}], "planes": {}, "drained": []}
+    answer = {"sessions": [ROW | {"user": "[/b]\x1b[31mx"}], "planes": {}, "drained": [], "refusals": {}}
     assert "[/b]\ufffd[31mx" in asked(monkeypatch, answer, "sessions")
 
 

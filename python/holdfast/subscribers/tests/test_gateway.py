@@ -6,6 +6,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network
 
 import pytest
 
+from holdfast.subscribers import metrics
 from holdfast.subscribers.accounting import Cause, Kind, Record
 from holdfast.subscribers.gateway import Gateway
 from holdfast.subscribers.plane import Line, Rates, Usage
@@ -231,10 +232,6 @@ def test_limits_of_line_host_and_setups() -> None:
     assert hosts[0].state == "up"
     assert world.gateway.events["replaced"] == 1
     assert len(world.plane.table) == 2
-    elsewhere = world.subscriber(1, Line(9))
-    elsewhere.dial()
-    world.clock.run(1)
-    assert "another line" in elsewhere.reason
     # Half-open sessions: discovery, and then nothing.
     for number in range(10, 14):
         silent = world.subscriber(number)
@@ -245,6 +242,68 @@ def test_limits_of_line_host_and_setups() -> None:
     world.clock.run(60)
     assert world.gateway.setups == 0
     assert len(world.gateway.sessions) == 2
+
+
+BOB = {"bob": {"password": "other"}, "alice": {"password": "secret"}}
+
+
+def test_an_address_of_another_line_is_counted_after_login_alone() -> None:
+    """Whoever has a subscriber's MAC address on a line of its own keeps it from nothing without credentials."""
+    world = World(users=BOB)
+    victim, silent, guessing = (world.subscriber(1, Line(1, 100, number)) for number in (1, 2, 3))
+    silent._ask = lambda protocol: None  # type: ignore[method-assign]
+    guessing.account = Account("bob", "wrong")
+    for each in (silent, guessing, victim):  # those without credentials are first, and then again
+        each.dial()
+        world.clock.run(1)
+    assert (victim.state, silent.state, guessing.state) == ("up", "link", "failed")
+    for each in (silent, guessing):
+        each.vanish()
+        each.dial()
+        world.clock.run(40)
+    assert victim.state == "up"
+    assert victim.counts.lost == 0
+    assert world.gateway.refusals["sessions_per_mac"] == 0
+    assert len(world.plane.table) == 1
+
+
+def test_a_login_from_another_line_is_refused_and_a_user_that_moved_takes_its_session_along() -> None:
+    world = World(users=BOB)
+    first, other, moved = (world.subscriber(1, Line(1, 100, number)) for number in (1, 2, 3))
+    other.account = Account("bob", "other")
+    first.dial()
+    world.clock.run(1)
+    other.dial()
+    world.clock.run(1)
+    assert (first.state, other.state) == ("up", "failed")
+    assert "another line" in other.reason
+    assert world.gateway.refusals == {"sessions_per_mac": 1}
+    moved.dial()
+    world.clock.run(1)
+    assert (first.state, moved.state) == ("failed", "up")
+    assert [each.line for each in world.plane.table.values()] == [Line(1, 100, 3)]
+    # With a higher limit, addresses that many lines share are of no account.
+    world = World(users=BOB, limits={"sessions_per_mac": 2})
+    first, other = (world.subscriber(1, Line(1, 100, number)) for number in (1, 2))
+    other.account = Account("bob", "other")
+    for each in (first, other):
+        each.dial()
+        world.clock.run(1)
+    assert (first.state, other.state) == ("up", "up")
+
+
+def test_a_line_of_many_hosts_is_refused_by_a_limit_that_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    """Default limits are those of a line of one household; whoever has an N:1 line must hear which one to raise."""
+    world = World()
+    hosts = [world.subscriber(number, Line(1, 7, 7)) for number in range(1, 13)]
+    for each in hosts:
+        each.dial()
+        world.clock.run(1)
+    assert sum(each.state == "up" for each in hosts) == 8
+    assert world.gateway.refusals["sessions_per_line"] == 4
+    [sentence] = [each.getMessage() for each in caplog.records]
+    assert sentence == "line 1:7.7: too many sessions on this line (limits.sessions_per_line is 8)"
+    assert 'holdfast_bng_refusals_total{limit="sessions_per_line"} 4' in metrics.text(world.gateway, None, None)
 
 
 def test_a_draining_gateway_keeps_what_it_has() -> None:
