@@ -24,7 +24,8 @@ def made(directory: Path = DIRECTORY) -> Path:
         finally:
             os.umask(before)
     found = directory.stat()
-    if found.st_uid not in (0, os.geteuid()) or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    others = stat.S_IWOTH if found.st_gid == 0 else stat.S_IWGRP | stat.S_IWOTH
+    if found.st_uid not in (0, os.geteuid()) or found.st_mode & others:
         raise LiveError(f"{directory}: other users may write into it (chown root {directory}; chmod 755 {directory})")
     return directory
 

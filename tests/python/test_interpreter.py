@@ -184,6 +184,13 @@ def test_the_texts_show_commands_that_leave_the_working_directory_out() -> None:
     assert not found, "\n".join(found)
 
 
+def test_a_file_of_settings_in_the_working_directory_changes_no_picture(tmp_path: Path) -> None:
+    (tmp_path / "matplotlibrc").write_text("text.usetex: True\naxes.facecolor: red\nbackend: module://evil\n")
+    show = "from holdfast import plots; print([plots.plt.rcParams[n] for n in ('text.usetex', 'axes.facecolor')])"
+    done = subprocess.run([sys.executable, "-P", "-c", show], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[False, 'white']"
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="other users' PATH is their own")
 def test_root_finds_tools_in_its_own_directories_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own, theirs, everybodys = (tmp_path / name for name in ("own", "theirs", "everybodys"))
