@@ -27,7 +27,8 @@ from holdfast.subscribers.gateway import Gateway, Nobody, Reconciled
 from holdfast.subscribers.loop_clock import AsyncClock
 from holdfast.subscribers.plane import Behind, ForwardingPlanes, Line, UserPlane
 from holdfast.subscribers.pppoe import DISCOVERY, Code
-from holdfast.subscribers.radius import CHANNELS, RadiusClient
+from holdfast.subscribers.radius import RadiusClient
+from holdfast.subscribers.radius_servers import CHANNELS
 from holdfast.subscribers.store import SqliteStore
 from holdfast.subscribers.users import UserList
 
