@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from ipaddress import ip_address
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import _core, interpreter
+from holdfast import _core
 from holdfast.apps.bier import BierController
 from holdfast.apps.bier.program import compile_bier
 from holdfast.control.membership.messages import Malformed
@@ -25,7 +26,7 @@ PORT, RATE = 6000, 200
 
 
 def program(namespace: _core.Namespace, script: str, *arguments: str) -> subprocess.Popen[str]:
-    command = ["ip", "netns", "exec", namespace.name, *interpreter.script(HERE / script, *arguments)]
+    command = ["ip", "netns", "exec", namespace.name, sys.executable, str(HERE / script), *arguments]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 

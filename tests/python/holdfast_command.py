@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
-from holdfast import interpreter
-
-COMMAND = tuple(interpreter.module("holdfast"))
+COMMAND = (sys.executable, "-m", "holdfast")
 
 
 def holdfast(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:

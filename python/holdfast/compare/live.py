@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -18,7 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
-from holdfast import _core, interpreter
+from holdfast import _core
 from holdfast.compare import scenario as scenarios
 from holdfast.compare.doubts import LATE_MS
 from holdfast.compare.flows import Flow, Reception, flows_of, not_protected, receptions_of
@@ -323,7 +324,7 @@ class _Process:
         self.name = name
         program = traffic_host.__file__
         self._process = subprocess.Popen(
-            [*namespace.exec_prefix, *interpreter.script(program)],
+            [*namespace.exec_prefix, sys.executable, "-I", program],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -17,7 +17,6 @@ from ipaddress import IPv4Address, ip_address
 from pathlib import Path
 from typing import Any, cast
 
-from holdfast import run_directory
 from holdfast.errors import HoldfastError, LiveError
 from holdfast.subscribers import metrics
 from holdfast.subscribers.accounting import Cause, Kind
@@ -27,12 +26,11 @@ from holdfast.subscribers.gateway import Gateway, Nobody, Reconciled
 from holdfast.subscribers.loop_clock import AsyncClock
 from holdfast.subscribers.plane import Behind, ForwardingPlanes, Line, UserPlane
 from holdfast.subscribers.pppoe import DISCOVERY, Code
-from holdfast.subscribers.radius import RadiusClient
-from holdfast.subscribers.radius_servers import CHANNELS
+from holdfast.subscribers.radius import CHANNELS, RadiusClient
 from holdfast.subscribers.store import SqliteStore
 from holdfast.subscribers.users import UserList
 
-DIRECTORY = run_directory.DIRECTORY
+DIRECTORY = Path("/run/holdfast")
 """The directory of operators' sockets, one for each gateway, by its name."""
 
 _WAITING = 20_000
@@ -241,7 +239,7 @@ class Service:
     async def __aenter__(self) -> Service:
         path = operator_socket(self._configuration.name)
         try:
-            run_directory.made(path.parent)
+            path.parent.mkdir(parents=True, exist_ok=True)
             if await _answers(path):
                 raise LiveError(f"a gateway named {self._configuration.name!r} is running")
             path.unlink(missing_ok=True)
