@@ -68,6 +68,11 @@ def test_compile_shows_where_the_error_is(tmp_path: Path) -> None:
     assert not (tmp_path / "wrong.holdfast").exists()
 
 
+def test_compile_tells_a_device_from_no_file(tmp_path: Path) -> None:
+    assert "'/dev/null' is not a regular file" in holdfast("compile", "/dev/null", cwd=tmp_path).stderr
+    assert "there is no file 'none.p4'" in holdfast("compile", "none.p4", cwd=tmp_path).stderr
+
+
 def test_compile_check_names_what_is_read_and_the_way_there(tmp_path: Path) -> None:
     clean = holdfast("compile", "--check", ROUTER, cwd=tmp_path)
     assert (clean.returncode, clean.stdout, clean.stderr) == (0, "", "")

@@ -43,6 +43,12 @@ def scripts(tmp_path: Path) -> Path:
     return directory
 
 
+def test_stf_with_every_script_skipped_is_no_success(scripts: Path) -> None:
+    result = holdfast("stf", str(scripts), "--filter", "alone")
+    assert result.returncode == 1
+    assert "0 failed, 1 skipped" in result.stdout
+
+
 def test_stf_says_what_passed_failed_and_was_skipped(scripts: Path, tmp_path: Path) -> None:
     file = tmp_path / "results.json"
     result = holdfast("stf", str(scripts), "--json", str(file), "-D", "STEP=1")

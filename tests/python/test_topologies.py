@@ -156,6 +156,8 @@ def test_great_circle() -> None:
         ("grid:3", "write grid:ROWSxCOLUMNS"),
         ("fat-tree:3", "even number of ports"),
         ("waxman:5,alpha=2", "alpha is 2"),
+        ("waxman:5,seed=-1", "seed is -1; it must be at least 0"),
+        ("erdos-renyi:5,seed=-1", "seed is -1; it must be at least 0"),
         ("erdos-renyi:5,p=-1", "p is -1"),
         ("abilene:hosts=-1", "hosts is -1"),
         ("absent.yaml", "absent.yaml: No such file"),
@@ -249,6 +251,9 @@ PAIR = "hosts: [h1, h2]\nswitches: [s1]\nlinks:\n- {a: h1, b: s1}\n- {a: s1, b: 
     [
         (PAIR.replace("s1]", "s1, s2, s1]"), ":2: node 's1' is declared twice"),
         (PAIR + "switches: [s2]\n", ":6: 'switches' is declared twice (first in line 2)"),
+        ("", ": this file declares no switch and no host"),
+        ("null\n", ": this file declares no switch and no host"),
+        ("name: empty\n", ": this file declares no switch and no host"),
         ("hosts:\n  h1:\n  h1:\n", ":3: 'h1' is declared twice (first in line 2)"),
         (PAIR.replace("b: h2", "b: h2, rate_bps: -5"), ":5: link s1-h2: rate_bps: Input should be greater than 0"),
         (PAIR.replace("b: h2", "b: h2, rate_bps: fast"), ":5: link s1-h2: rate_bps"),

@@ -148,6 +148,8 @@ pub struct NewTypeDef {
     pub underlying: Ty,
     /// Its annotations.
     pub annotations: Rc<[Annotation]>,
+    /// The place of its declaration.
+    pub span: Span,
 }
 
 /// A parameter, with what a call needs to know of it.

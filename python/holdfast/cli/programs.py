@@ -58,8 +58,10 @@ def _check_includes(includes: list[Path]) -> None:
 def _check_source(source: Path, includes: list[Path]) -> None:
     if source.is_dir():
         fail(f"{str(source)!r} is a directory, not a program")
-    if not source.is_file():
+    if not source.exists():
         fail(f"there is no file {str(source)!r}")
+    if not source.is_file():
+        fail(f"{str(source)!r} is not a regular file")
     with source.open("rb") as file:
         if b"\0" in file.read(TEXT_BYTES):
             fail(f"{str(source)!r} is not P4 source: it contains bytes that are not text")
@@ -233,7 +235,7 @@ def stf(
     define: Defines = [],  # noqa: B006
     include: Includes = [],  # noqa: B006
 ) -> None:
-    """Run packet tests in p4c's script format on both executors. The exit status is 1 if one fails."""
+    """Run packet tests in p4c's script format on both executors. The exit status is 1 if one fails, or if all are skipped."""
     from holdfast import stf as suite
 
     check_folder(json_file)
@@ -257,7 +259,7 @@ def stf(
         with writing(json_file):
             whole_files.write_text(json_file, json.dumps(report.json(), indent=2) + "\n")
     _print_cases(report, all_cases)
-    if report.count("failed"):
+    if report.count("failed") or report.count("skipped") == len(report.cases):
         raise typer.Exit(1)
 
 

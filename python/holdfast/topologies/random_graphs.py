@@ -37,7 +37,7 @@ def waxman(
 
     L is the largest distance between two switches. More ``beta``: more links; more ``alpha``: more long ones among them.
     """
-    _check(size, hosts, side_km)
+    _check(size, hosts, side_km, seed)
     for name, value in (("alpha", alpha), ("beta", beta)):
         if not 0 < value <= 1:
             raise TopologyError(f"{name} is {value:g}; it must be above 0 and at most 1")
@@ -64,7 +64,7 @@ def erdos_renyi(
     rate_bps: int = RATE_BPS,
 ) -> Topology:
     """Each two switches are linked with probability ``p`` (Gilbert's form of the model), wherever they lie."""
-    _check(size, hosts, side_km)
+    _check(size, hosts, side_km, seed)
     if not 0 <= p <= 1:
         raise TopologyError(f"p is {p:g}; it must be between 0 and 1")
     random = Random(seed)
@@ -76,7 +76,7 @@ def erdos_renyi(
     return _build(f"erdos_renyi_{size}_{seed}", positions, edges, hosts, rate_bps)
 
 
-def _check(size: int, hosts: int, side_km: float) -> None:
+def _check(size: int, hosts: int, side_km: float, seed: int) -> None:
     if size < 1:
         raise TopologyError(f"size is {size}; it must be at least 1")
     if size > MAX_SIZE:
@@ -87,6 +87,9 @@ def _check(size: int, hosts: int, side_km: float) -> None:
         raise TopologyError(f"hosts is {hosts}; it must be at least 0")
     if not 0 < side_km < math.inf:
         raise TopologyError(f"side_km is {side_km:g}; it must be above 0")
+    if seed < 0:
+        # Python's generator would take its absolute value: two seeds for one topology.
+        raise TopologyError(f"seed is {seed}; it must be at least 0")
 
 
 def _positions(random: Random, size: int, side_km: float) -> list[Position]:

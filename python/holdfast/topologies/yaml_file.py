@@ -87,6 +87,8 @@ def read(path: Path) -> Topology:
     _add_document(topology, root, path, (path.resolve(),), files)
     if "name" in root:
         topology.name = root["name"].expect(str, "a name")
+    if not topology.switches and not topology.hosts:
+        raise TopologyError(f"{path}: this file declares no switch and no host")
     try:
         for host in topology.hosts:
             topology.attachment(host)

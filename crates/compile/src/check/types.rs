@@ -476,6 +476,7 @@ impl Checker {
             name: decl.name.text.clone(),
             underlying,
             annotations,
+            span: decl.name.span,
         });
         self.declare_type(&decl.name, TypeSymbol::Plain(Ty::New(id)));
     }

@@ -79,7 +79,7 @@ messages! {
         error("E1149", "{what} is {value}, and the control plane can be told {limit} at most");
 
     fn control_name_twice(name: &str, kind: &str) =>
-        error("E1143", "two {kind}s have the control-plane name `{name}`")
+        error("E1143", "two {kind} have the control-plane name `{name}`")
             .hint("rename one, or give it another `@name`");
 
     fn direct_resource_shared(name: &str) =>

@@ -16,7 +16,7 @@ use crate::lower::{ExternInfo, ExternKind, Lowered};
 use crate::types::{StructDef, Ty};
 use proto::p4info::action_profile::SelectorSizeSemantics;
 use proto::p4info::{self as p4, expression::Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Makes the P4Info and sets the ids in the program.
 pub(crate) fn build(module: &Module, lowered: &mut Lowered) -> (P4Info, Vec<Diagnostic>) {
@@ -24,6 +24,7 @@ pub(crate) fn build(module: &Module, lowered: &mut Lowered) -> (P4Info, Vec<Diag
         module,
         symbols: Symbols::default(),
         info: p4::P4Info::default(),
+        named_types: BTreeMap::new(),
         diagnostics: Sink::default(),
     };
     builder.collect(lowered);
@@ -60,6 +61,8 @@ pub(super) struct Builder<'a> {
     pub module: &'a Module,
     symbols: Symbols,
     pub info: p4::P4Info,
+    /// The types of the type info by kind and control-plane name.
+    pub named_types: BTreeMap<(&'static str, String), Ty>,
     pub diagnostics: Sink,
 }
 
@@ -83,7 +86,7 @@ impl Builder<'_> {
     fn add(&mut self, kind: Kind, name: &str, annotations: &[Annotation], span: Span, what: &str) {
         if self.symbols.contains(kind, name) {
             self.diagnostics
-                .push(errors::control_name_twice(span, name, what));
+                .push(errors::control_name_twice(span, name, &format!("{what}s")));
         }
         let given = given_id(annotations);
         match (self.symbols.add(kind, name, given), given) {
@@ -135,9 +138,9 @@ impl Builder<'_> {
                 "value set",
             );
         }
-        for (id, ..) in &lowered.info.digests {
+        for (id, _, span) in &lowered.info.digests {
             let name = &lowered.program.digests[id.index()].name;
-            self.add(Kind::Digest, name, &[], Span::default(), "digest");
+            self.add(Kind::Digest, name, &[], *span, "digest");
         }
         for ty in &module.controller_headers {
             if let Ty::Header(id) = ty {
@@ -183,6 +186,21 @@ impl Builder<'_> {
                 };
                 self.diagnostics.push(message);
                 (1..=annotations.len() as u32).collect()
+            }
+        }
+    }
+
+    /// Reports a member that has the control-plane name of an earlier one of the same action, type or header.
+    pub fn check_member_names<'n>(
+        &mut self,
+        members: impl Iterator<Item = (&'n str, Span)>,
+        kind: &str,
+    ) {
+        let mut seen = BTreeSet::new();
+        for (name, span) in members {
+            if !seen.insert(name) {
+                self.diagnostics
+                    .push(errors::control_name_twice(span, name, kind));
             }
         }
     }
@@ -294,6 +312,12 @@ impl Builder<'_> {
                 .collect();
             let annotations: Vec<&[Annotation]> = vars.iter().map(|v| &*v.annotations).collect();
             let ids = self.member_ids(&annotations, def.span);
+            let names = lowered.program.actions[id.index()]
+                .params
+                .iter()
+                .map(|p| &*p.name);
+            self.check_member_names(names.zip(vars.iter().map(|v| v.span)), "parameters");
+            let action = &mut lowered.program.actions[id.index()];
             let mut params = Vec::new();
             for ((var, id), param) in vars.iter().zip(ids).zip(&mut action.params) {
                 param.id = id;
@@ -670,6 +694,10 @@ impl Builder<'_> {
         self.flatten(&def.fields, "", &mut fields);
         let annotations: Vec<&[Annotation]> = fields.iter().map(|(_, f)| &*f.annotations).collect();
         let ids = self.member_ids(&annotations, Span::default());
+        self.check_member_names(
+            fields.iter().map(|(name, f)| (&**name, f.span)),
+            "fields of this header",
+        );
         let wire = fields.iter().zip(&ids).map(|((_, field), id)| {
             let width = self.module.types.scalar_width(&field.ty).unwrap_or(1);
             ir::ControllerField { id: *id, width }

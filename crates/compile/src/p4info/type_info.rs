@@ -196,8 +196,35 @@ impl Builder<'_> {
         TypeSpec::Tuple(p4::P4TupleTypeSpec { members })
     }
 
+    /// Gives a control-plane name to a type. Reports a name that another type of the kind has; its content would be lost.
+    fn claim(&mut self, kind: &'static str, name: &str, ty: Ty, span: Span) {
+        let claimed = self.named_types.entry((kind, name.to_string()));
+        let first = claimed.or_insert_with(|| ty.clone());
+        if *first != ty {
+            self.diagnostics
+                .push(errors::control_name_twice(span, name, kind));
+        }
+    }
+
+    /// Gives a control-plane name to a type with fields; reports as well two of its fields with one name.
+    fn claim_structure(&mut self, kind: &'static str, name: &str, id: StructId, ty: Ty) {
+        let fields = &self.module.types.structure(id).fields;
+        let span = fields.first().map_or_else(Span::default, |f| f.span);
+        self.claim(kind, name, ty, span);
+        let names: Vec<String> = fields
+            .iter()
+            .map(|f| local_name(&f.name, &f.annotations))
+            .collect();
+        let members = names
+            .iter()
+            .map(String::as_str)
+            .zip(fields.iter().map(|f| f.span));
+        self.check_member_names(members, "fields of a type");
+    }
+
     fn struct_spec(&mut self, id: StructId) -> String {
         let (module, name) = (self.module, self.struct_name(id));
+        self.claim_structure("structs", &name, id, Ty::Struct(id));
         if !self.type_info().structs.contains_key(&name) {
             let fields = module.types.structure(id).fields.iter();
             let members = fields.map(|f| p4_struct_type_spec::Member {
@@ -215,6 +242,7 @@ impl Builder<'_> {
 
     fn header_spec(&mut self, id: StructId) -> String {
         let (module, name) = (self.module, self.struct_name(id));
+        self.claim_structure("headers", &name, id, Ty::Header(id));
         let mut fields = Vec::new();
         self.flatten(&module.types.structure(id).fields, "", &mut fields);
         let members = fields.into_iter().map(|(name, f)| {
@@ -237,6 +265,7 @@ impl Builder<'_> {
 
     fn union_spec(&mut self, id: StructId) -> String {
         let (module, name) = (self.module, self.struct_name(id));
+        self.claim_structure("header unions", &name, id, Ty::Union(id));
         let mut members = Vec::new();
         for field in &module.types.structure(id).fields {
             if let Ty::Header(header) = &field.ty {
@@ -272,6 +301,11 @@ impl Builder<'_> {
     fn enum_spec(&mut self, id: EnumId) -> TypeSpec {
         let def = self.module.types.enumeration(id);
         let name = local_name(&def.name, &def.annotations);
+        let kind = match def.underlying {
+            Some(_) => "serializable enums",
+            None => "enums",
+        };
+        self.claim(kind, &name, Ty::Enum(id), def.span);
         let Some(underlying) = &def.underlying else {
             let members = def.members.iter().map(|(n, _)| p4_enum_type_spec::Member {
                 name: n.to_string(),
@@ -308,6 +342,7 @@ impl Builder<'_> {
     fn new_type_spec(&mut self, id: NewTypeId) -> TypeSpec {
         let def = self.module.types.new_type(id);
         let name = local_name(&def.name, &def.annotations);
+        self.claim("new types", &name, Ty::New(id), def.span);
         let representation = match self.translated(id) {
             Some(translated) => Representation::TranslatedType(translated),
             None => {
