@@ -1,4 +1,4 @@
-"""The command ``holdfast``, also as ``python -m holdfast``. From here on Ctrl-C ends it, even during its imports."""
+"""The command ``holdfast``, also as ``python -P -m holdfast``. From here on Ctrl-C ends it, even during its imports."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ def main() -> None:
     """Entry point."""
     interrupts.end_quietly()
     _say_everything()
+    from holdfast import tool_path
+
+    tool_path.leave_others_directories()
     from holdfast.cli import main as command
 
     command()

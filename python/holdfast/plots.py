@@ -25,6 +25,9 @@ from holdfast import whole_files
 from holdfast.errors import HoldfastError
 from holdfast.topology import Position, Topology
 
+# A matplotlibrc of the working directory changes no picture, and has nothing run (``text.usetex``).
+matplotlib.rcdefaults()
+
 SPRING_LAYOUT_NODES = 499
 """Above that the layout by forces needs a library of its own, and the picture would be a ball of wool anyway."""
 

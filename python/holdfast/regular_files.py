@@ -1,4 +1,7 @@
-"""Reads files that users name: regular files, up to a size. A pipe or a device may have no end, and may never answer."""
+"""Reads files that users name: regular files, up to a size. A pipe or a device may have no end, and may never answer.
+
+It also tells whether a file is in other users' hands.
+"""
 
 from __future__ import annotations
 
@@ -41,6 +44,25 @@ def read_regular(path: Path, most_bytes: int, kind: type[HoldfastError], what: s
     return content
 
 
+def doubt(path: Path, *, secret: bool = False) -> str | None:
+    """Returns why a file that decides what this process does, or holds its secrets, is in other users' hands; None if it is not.
+
+    The user who called ``sudo`` is trusted with it: that user chose the file.
+    """
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    trusted = {0, os.geteuid(), int(sudo) if (sudo := os.environ.get("SUDO_UID", "")).isdecimal() else 0}
+    if found.st_uid not in trusted:
+        return f"{path} belongs to another user, who can change it"
+    if found.st_mode & stat.S_IWOTH:
+        return f"every user can change {path} (chmod o-w)"
+    if secret and found.st_mode & stat.S_IROTH:
+        return f"every user can read the secrets in {path} (chmod o-r)"
+    return None
+
+
 def _read(descriptor: int, most_bytes: int) -> bytes:
     """Up to that many bytes: a file of unknown length, as in /proc, has an end here, too."""
     content = bytearray()
@@ -49,4 +71,4 @@ def _read(descriptor: int, most_bytes: int) -> bytes:
     return bytes(content)
 
 
-__all__ = ["MOST_TEXT_BYTES", "read_regular"]
+__all__ = ["MOST_TEXT_BYTES", "doubt", "read_regular"]

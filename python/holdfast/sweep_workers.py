@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import multiprocessing
 import os
 import signal
 import socket
@@ -17,11 +16,11 @@ import traceback
 from collections import deque
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
+from holdfast import interpreter
 from holdfast.errors import HoldfastError, SweepError
 from holdfast.fingerprint import fingerprint
 from holdfast.sweep import Run, Sweep, run_one
@@ -62,11 +61,11 @@ class _Worker:
     """A process and the run that it has."""
 
     def __init__(self, sweep: Sweep) -> None:
-        context = multiprocessing.get_context("spawn")
+        # Its helper is started here: else it starts with the process, which unblocks the signal again.
+        context = interpreter.context()
         self.connection, theirs = context.Pipe()
         self.process: SpawnProcess = context.Process(target=_serve, args=(sweep, theirs, sys.path), daemon=True)
         # Until it has got to _serve, Ctrl-C would end it with a traceback; a signal blocked here is blocked there.
-        resource_tracker.ensure_running()  # else started with the process, which unblocks again
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             self.process.start()

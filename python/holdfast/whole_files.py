@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import shutil
+import stat
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -28,14 +30,16 @@ def write(path: Path, fill: Callable[[Path], object]) -> None:
 
     An existing file that is not regular (a device, a pipe) is filled itself. Raises the errors of ``fill``, and OSError.
     """
+    _check_links(path)
     path = Path(os.path.realpath(path))  # a link stays one
     if path.exists() and not path.is_file():
         fill(path)
         return
     if path.exists() and not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-    # The ending tells some writers the format.
-    unfinished = path.with_name(f"unfinished-{path.name}")
+    # The ending tells some writers the format. Nobody can have put a link there: the name is drawn, and must be free.
+    unfinished = path.with_name(f"unfinished-{secrets.token_hex(8)}-{path.name}")
+    os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666))
     try:
         fill(unfinished)
         if path.exists():
@@ -45,6 +49,19 @@ def write(path: Path, fill: Callable[[Path], object]) -> None:
         with suppress(OSError):
             unfinished.unlink()
         raise
+
+
+def _check_links(path: Path) -> None:
+    """Raises PermissionError for a link that another user left in a directory for all, such as ``/tmp``.
+
+    The kernel's rule (``fs.protected_symlinks``, proc(5)), which it applies when a link is followed, and not when it is read.
+    """
+    for each in (path.absolute(), *path.absolute().parents):
+        if each.is_symlink():
+            directory, owner = each.parent.stat(), each.lstat().st_uid
+            for_all = directory.st_mode & stat.S_ISVTX and directory.st_mode & stat.S_IWOTH
+            if for_all and owner not in (os.geteuid(), directory.st_uid):
+                raise PermissionError(errno.EACCES, "another user's link in a directory for all", str(each))
 
 
 __all__ = ["write", "write_bytes", "write_text"]

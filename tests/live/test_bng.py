@@ -57,7 +57,7 @@ def test_the_readmes_ten_lines_bring_a_subscriber_online(tmp_path: Path, planes:
         script = script.replace(run, more)
         [names] = re.findall(r"^for name in (.*); do ip link", more)
         made += [f"{name}p" for name in names.split()]
-    (tmp_path / "holdfast").write_text(f'#!/bin/sh\nexec {sys.executable} -m holdfast "$@"\n')
+    (tmp_path / "holdfast").write_text(f'#!/bin/sh\nexec {sys.executable} -P -m holdfast "$@"\n')
     (tmp_path / "holdfast").chmod(0o755)
     # The README's names may be somebody's: then this machine is no place for it.
     if any(Path("/run/netns", each).exists() for each in ("home", "core")) or any(
@@ -212,7 +212,9 @@ def test_curl_fetches_a_file_through_a_session(online: Online, tmp_path: Path) -
     wanted = bytes(range(256)) * 4096
     (tmp_path / "www" / "file").write_bytes(wanted)
     [before] = site.sessions()
-    site.in_core(sys.executable, "-m", "http.server", "8080", "--bind", "::", "--directory", str(tmp_path / "www"))
+    site.in_core(
+        sys.executable, "-I", "-m", "http.server", "8080", "--bind", "::", "--directory", str(tmp_path / "www")
+    )
     for host in (SERVER, "[2001:db8:ffff::9]"):
         words = ["curl", "-sS", "--retry", "20", "--retry-connrefused", "--retry-delay", "1", "--max-time", "40"]
         done = site.home.run([*words, "-g", "-o", str(tmp_path / "got"), f"http://{host}:8080/file"], check=False)

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -15,10 +14,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from holdfast import demo
+from holdfast import demo, interpreter
 from holdfast.compare import advice, live, mechanisms, results, scenario
 
-COMMAND = [sys.executable, "-c", "from holdfast.cli import main; main()"]
+COMMAND = interpreter.module("holdfast")
 NAMES = ["static", "ip-frr", "mpls-path", "1+1-vector"]
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
-from holdfast import Topology
+from holdfast import Topology, interpreter
 from holdfast.apps.firewall import FirewallController, compile_firewall
 from holdfast.apps.firewall.rules import RuleSet
 from holdfast.live.hosts import hosts, start, wait_listening
@@ -94,9 +93,9 @@ def test_ends_that_forget_open_their_connection_again(family: str, tmp_path: Pat
         interface = h2.address if family == "ipv4" else h2.ipv6
         assert interface is not None
         address = str(interface.ip)
-        server = start(namespaces["h2"], sys.executable, str(script), "server", address)
+        server = start(namespaces["h2"], *interpreter.script(script, "server", address))
         wait_listening(namespaces["h2"], (8080,))
-        client = start(namespaces["h1"], sys.executable, str(script), "client", address)
+        client = start(namespaces["h1"], *interpreter.script(script, "client", address))
         said = client.communicate(timeout=90)[0]
         server.kill()
         server.communicate()

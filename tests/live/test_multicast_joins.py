@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from ipaddress import ip_address
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import _core
+from holdfast import _core, interpreter
 from holdfast.apps.bier import BierController
 from holdfast.apps.bier.program import compile_bier
 from holdfast.control.membership.messages import Malformed
@@ -26,7 +25,7 @@ PORT, RATE = 6000, 200
 
 
 def program(namespace: _core.Namespace, script: str, *arguments: str) -> subprocess.Popen[str]:
-    command = ["ip", "netns", "exec", namespace.name, sys.executable, str(HERE / script), *arguments]
+    command = ["ip", "netns", "exec", namespace.name, *interpreter.script(HERE / script, *arguments)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 

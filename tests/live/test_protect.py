@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from holdfast import interpreter
 from holdfast.apps.protect import compile_protect
 from holdfast.apps.protect.test_controller import ladder
 from holdfast.demo import two_paths
@@ -38,11 +38,7 @@ def topology() -> Topology:
 def controller(yaml: Path, address: str, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The controller's process, and what it said when it was ready."""
     command = [
-        sys.executable,
-        "-m",
-        "holdfast.apps.protect",
-        str(yaml),
-        address,
+        *interpreter.module("holdfast.apps.protect", str(yaml), address),
         "--protect",
         "h1:h2",
         "--mtu",

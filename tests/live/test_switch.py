@@ -16,14 +16,14 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import _core
+from holdfast import _core, interpreter
 from holdfast.errors import HoldfastError
 from holdfast.live import control
 from holdfast.live.switch import LiveSwitch
 from holdfast.p4runtime import GrpcClient
 
 ROUTER = Path(__file__).parents[2] / "python/holdfast/apps/router/router.p4"
-COMMAND = (sys.executable, "-m", "holdfast")
+COMMAND = tuple(interpreter.module("holdfast"))
 DEVICE_ID = os.getpid()
 OWN = ("--grpc", "127.0.0.1:0", "--device-id", str(DEVICE_ID))
 """So that it gets in no way of other switches on this machine."""
@@ -132,7 +132,7 @@ def test_doctor_says_whether_a_running_switch_is_open(address: str, options: tup
 LEFT_BEHIND = """
 import os
 from pathlib import Path
-from holdfast import _core
+from holdfast import _core, interpreter
 namespaces = [_core.Namespace(f"left{i}") for i in range(2)]
 for namespace in namespaces:
     namespace.add_veth("eth0")
@@ -148,7 +148,7 @@ for process in [*guards, os.getpid()]:
 def test_a_live_command_removes_what_a_killed_one_left_behind() -> None:
     """Also if what cleans up behind a process was killed with it, and the run before had the lower number."""
     with _core.Namespace("mine"):  # so that the number is not the first
-        killed = subprocess.run([sys.executable, "-c", LEFT_BEHIND], capture_output=True, text=True, check=False)
+        killed = subprocess.run([sys.executable, "-P", "-c", LEFT_BEHIND], capture_output=True, text=True, check=False)
         names = killed.stdout.split()
         assert len(names) == 2, killed.stderr
         folder = Path("/run/netns")
@@ -233,9 +233,7 @@ def test_an_interface_is_a_port_of_one_switch(
 ) -> None:
     process, _ = switch
     outer = hosts[2][1]
-    taken = (
-        f"interface {outer} is a port of another switch already: process {process.pid} ({sys.executable} -m holdfast"
-    )
+    taken = f"interface {outer} is a port of another switch already: process {process.pid} ({sys.executable} -P -m"
     second = ("switch", str(ROUTER), "--grpc", "127.0.0.1:0", "--device-id", str(DEVICE_ID + 1_000_000_000))
     refused = holdfast(*second, "-i", f"5@{outer}")
     assert refused.returncode == 1

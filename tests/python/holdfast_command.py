@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
-COMMAND = (sys.executable, "-m", "holdfast")
+from holdfast import interpreter
+
+COMMAND = tuple(interpreter.module("holdfast"))
 
 
 def holdfast(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:

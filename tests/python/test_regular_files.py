@@ -13,7 +13,7 @@ from holdfast.compare.traffic_file import TrafficFile
 from holdfast.errors import HoldfastError, NetworkError
 from holdfast.link import Traces
 from holdfast.p4runtime.server import TlsFiles
-from holdfast.regular_files import MOST_TEXT_BYTES, read_regular
+from holdfast.regular_files import MOST_TEXT_BYTES, doubt, read_regular
 from holdfast.topology import Topology
 from holdfast.tracing import Entries
 
@@ -70,3 +70,22 @@ def test_a_pipe_is_no_certificate(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.pem")
     with pytest.raises(HoldfastError, match=r"pipe.pem: this is not a regular file$"):
         TlsFiles(tmp_path / "pipe.pem", tmp_path / "pipe.pem").server_credentials()
+
+
+def test_a_file_in_other_users_hands_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    file = tmp_path / "rights.yaml"
+    assert doubt(file) is None  # whoever reads it will say that there is none
+    file.touch(0o600)
+    assert doubt(file, secret=True) is None
+    file.chmod(0o644)
+    assert doubt(file) is None
+    assert "read the secrets" in (doubt(file, secret=True) or "")
+    file.chmod(0o602)
+    assert "can change" in (doubt(file) or "")
+    if os.geteuid() == 0:
+        file.chmod(0o600)
+        os.chown(file, 65534, 65534)
+        assert "another user" in (doubt(file) or "")
+        monkeypatch.setenv("SUDO_UID", "65534")
+        assert doubt(file) is None

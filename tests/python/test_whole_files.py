@@ -57,6 +57,53 @@ def test_a_link_and_a_device_stay_what_they_are(tmp_path: Path) -> None:
     assert Path("/dev/null").is_char_device()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make another user's files")
+def test_a_link_of_another_user_in_a_directory_for_all_is_not_followed(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("root's")
+    everybodys = tmp_path / "tmp"
+    everybodys.mkdir()
+    everybodys.chmod(0o1777)
+    (everybodys / "out").symlink_to(secret)
+    (everybodys / "folder").symlink_to(tmp_path)
+    for name in ("out", "folder"):
+        os.chown(everybodys / name, 65534, 65534, follow_symlinks=False)
+    for place in (everybodys / "out", everybodys / "folder/secret", everybodys / "folder/new"):
+        with pytest.raises(PermissionError, match="another user's link"):
+            whole_files.write_text(place, "new")
+    assert secret.read_text() == "root's"
+    assert not (tmp_path / "new").exists()
+    # Those of the user are the user's own affair, and so are links elsewhere.
+    (everybodys / "mine").symlink_to(secret)
+    whole_files.write_text(everybodys / "mine", "new")
+    assert secret.read_text() == "new"
+
+
+def test_a_link_beside_the_file_is_not_followed(tmp_path: Path) -> None:
+    """Whatever name somebody may have guessed of the unfinished file."""
+    file, victim = tmp_path / "rows.json", tmp_path / "victim"
+    victim.write_text("untouched")
+    names: set[str] = set()
+
+    def fill(path: Path) -> None:
+        names.add(path.name)
+        path.write_text("new")
+
+    for _ in range(2):
+        whole_files.write(file, fill)
+    assert len(names) == 2
+    assert all(name.endswith(file.name) for name in names)
+    (tmp_path / f"unfinished-{file.name}").symlink_to(victim)
+    whole_files.write(file, fill)
+    assert victim.read_text() == "untouched"
+
+
+def test_a_new_file_has_the_mode_of_new_files(tmp_path: Path) -> None:
+    (tmp_path / "usual").touch()
+    whole_files.write_text(tmp_path / "written", "new")
+    assert (tmp_path / "written").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
 def test_what_may_not_be_written_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "kept"
     file.write_text("old")

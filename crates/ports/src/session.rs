@@ -8,7 +8,8 @@
 use crate::PortError;
 use crate::ip::ip;
 use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -66,8 +67,7 @@ impl Session {
     }
 
     fn take() -> Result<Session, PortError> {
-        std::fs::create_dir_all(LOCK_DIRECTORY)
-            .map_err(|e| PortError::io(format!("creating {LOCK_DIRECTORY}"), &e))?;
+        make_lock_directory()?;
         for number in 0..MAX_SESSIONS {
             let Some(lock) = try_lock(number)? else {
                 continue;
@@ -110,6 +110,15 @@ fn prefix(number: u32) -> String {
     format!("hf{number}")
 }
 
+/// Makes the directory, in which no other user may make files, whatever the umask is.
+fn make_lock_directory() -> Result<(), PortError> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o755)
+        .create(LOCK_DIRECTORY)
+        .map_err(|e| PortError::io(format!("creating {LOCK_DIRECTORY}"), &e))
+}
+
 fn lock_path(number: u32) -> PathBuf {
     PathBuf::from(LOCK_DIRECTORY).join(format!("{number}.lock"))
 }
@@ -121,6 +130,8 @@ fn try_lock(number: u32) -> Result<Option<File>, PortError> {
         .create(true)
         .truncate(false)
         .write(true)
+        // Who may read a file may lock it, and so hold a number for ever.
+        .mode(0o600)
         .open(&path)
         .map_err(|e| PortError::io(format!("opening {}", path.display()), &e))?;
     match file.try_lock() {
@@ -175,8 +186,7 @@ fn sweep(number: u32) -> Result<(), PortError> {
 pub fn clean() -> Result<usize, PortError> {
     // Fails early, with a good message, when there is no ip tool.
     ip(&["-V"])?;
-    std::fs::create_dir_all(LOCK_DIRECTORY)
-        .map_err(|e| PortError::io(format!("creating {LOCK_DIRECTORY}"), &e))?;
+    make_lock_directory()?;
     let mut cleaned = 0;
     for number in leftovers()? {
         if let Some(lock) = try_lock(number)? {

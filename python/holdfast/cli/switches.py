@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from holdfast import interrupts
+from holdfast import interrupts, regular_files
 from holdfast.cli.programs import load_or_fail
-from holdfast.cli.shared import MAX_PORT, Defines, DeviceId, Executor, Includes, Io, P4Info, console
+from holdfast.cli.shared import MAX_PORT, Defines, DeviceId, Executor, Includes, Io, P4Info, console, say
 
 COPIES_PER_S = 200_000
 """Of :data:`holdfast._core.COPIES_PER_S`, likewise."""
@@ -76,6 +76,9 @@ def switch(
     from holdfast.live import switch as live_switch
     from holdfast.p4runtime import limits
 
+    for file, secret in ((tls_key, True), (client_rights, False)):
+        if file is not None and (doubt := regular_files.doubt(file, secret=secret)):
+            say("warning", doubt)
     limits.change(limit)
     program = load_or_fail(source, define, include, p4info, needs_p4info=True)
     with interrupts.raised():

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -19,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
-from holdfast import _core
+from holdfast import _core, interpreter
 from holdfast.compare import scenario as scenarios
 from holdfast.compare.doubts import LATE_MS
 from holdfast.compare.flows import Flow, Reception, flows_of, not_protected, receptions_of
@@ -324,7 +323,7 @@ class _Process:
         self.name = name
         program = traffic_host.__file__
         self._process = subprocess.Popen(
-            [*namespace.exec_prefix, sys.executable, "-I", program],
+            [*namespace.exec_prefix, *interpreter.script(program)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -7,7 +7,6 @@ import os
 import platform
 import re
 import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 import polars as pl
 
+from holdfast import interpreter
 from holdfast._core import Namespace
 from holdfast.errors import LiveError
 from holdfast.experiments import Finding, Setting
@@ -112,7 +112,7 @@ def send_frames(
     Of the frames that arrive with this length: number, time of sending and of arrival (ns). LiveError if fewer than two do.
     """
     seconds = 3 * count * interval_ns / 1e9 + 5  # the sender may be late
-    script = (sys.executable, "-I", str(SCRIPT))
+    script = interpreter.script(SCRIPT)
     words = [*receiver.exec_prefix, *script, "receive", str(count), str(length), str(seconds)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as receiving:
         try:

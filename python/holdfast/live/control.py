@@ -16,13 +16,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, cast, get_args
 
+from holdfast import run_directory
 from holdfast.errors import HoldfastError, LiveError
 from holdfast.live.switch import Io, LiveSwitch
 from holdfast.p4runtime.addresses import Access
 from holdfast.p4runtime.server import Server
 
-DIRECTORY = Path("/run/holdfast")
-"""The directory of the sockets, one per device, beside the locks of sessions."""
+DIRECTORY = run_directory.DIRECTORY
+"""The directory of the sockets, one per device."""
 
 _MAX_REQUEST_BYTES = 4096
 _PATIENCE_S = 10.0
@@ -50,7 +51,7 @@ class ControlSocket:
 
     def _listen(self, device_id: int) -> None:
         try:
-            DIRECTORY.mkdir(parents=True, exist_ok=True)
+            run_directory.made(DIRECTORY)
             if not _is_left_behind(self._path):
                 raise LiveError(f"a switch with device id {device_id} is running: choose another --device-id")
             self._path.unlink(missing_ok=True)

@@ -95,4 +95,8 @@ class Authenticator(Protocol):
     """Judges subscribers: a list of users, or RADIUS servers."""
 
     def authenticate(self, question: Question, answer: Answer) -> None:
-        """Calls ``answer``, at once or later."""
+        """Calls ``answer``, at once or later.
+
+        An authenticator may have a method ``withdraw(line, session_id, accounting_id)``: the session has ended, and nobody waits
+        for an answer.
+        """

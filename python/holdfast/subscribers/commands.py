@@ -13,6 +13,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from holdfast import regular_files
 from holdfast.terminal import Console, printable
 
 app = typer.Typer(no_args_is_help=True, help="A broadband network gateway: PPPoE sessions on a P4 switch.")
@@ -38,6 +39,8 @@ def run(
     """Run a gateway's control plane, and its switch if there is none (needs root)."""
     from holdfast.apps.bng import live
 
+    if doubt := regular_files.doubt(configuration, secret=True):
+        _say(f"warning: {doubt}")
     live.run(live.read(configuration), _say, keep_switch=keep_switch)
 
 

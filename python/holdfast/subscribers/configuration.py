@@ -113,7 +113,10 @@ def _fits_an_attribute(value: str) -> str:
 
 
 class Radius(Checked):
-    """RADIUS servers in the order of preference. Without ``nas_identifier`` and ``nas_address``, it is known by its name."""
+    """RADIUS servers in the order of preference. Without ``nas_identifier`` and ``nas_address``, it is known by its name.
+
+    ``status_server``: a silent server is asked whether it is alive (RFC 5997), if there is another one.
+    """
 
     servers: Annotated[tuple[RadiusServer, ...], Field(min_length=1)]
     nas_identifier: Annotated[str, AfterValidator(_fits_an_attribute)] = ""
@@ -123,6 +126,7 @@ class Radius(Checked):
     dead_s: Duration = 30.0
     interim_s: Annotated[int, Field(ge=0, le=86_400)] = 600
     require_message_authenticator: bool = True
+    status_server: bool = True
     dynamic_authorization: DynamicAuthorization | None = None
 
 

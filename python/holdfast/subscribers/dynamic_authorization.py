@@ -20,6 +20,7 @@ from holdfast.subscribers import radius
 from holdfast.subscribers import radius_attributes as avp
 from holdfast.subscribers.configuration import Radius
 from holdfast.subscribers.gateway import Gateway
+from holdfast.subscribers.radius_servers import DICTIONARY, whole
 from holdfast.subscribers.session import PppSession
 
 log = logging.getLogger(__name__)
@@ -60,10 +61,10 @@ class DynamicAuthorization:
             self.events["unknown-client"] += 1
             return None
         try:
-            request = pyrad.CoAPacket(secret=secret, dict=radius.DICTIONARY, packet=data)
+            request = pyrad.CoAPacket(secret=secret, dict=DICTIONARY, packet=data)
             good = request.code in (pyrad.CoARequest, pyrad.DisconnectRequest) and request.VerifyCoARequest()
             signed = avp.MESSAGE_AUTHENTICATOR in request
-            good = good and radius.whole(data) and (not signed or request.verify_message_authenticator())
+            good = good and whole(data) and (not signed or request.verify_message_authenticator())
             good = good and len(request.get(avp.MESSAGE_AUTHENTICATOR, [])) <= 1
         except (pyrad.PacketError, ValueError, KeyError, struct.error):
             good = signed = False

@@ -107,6 +107,7 @@ class Gateway:
     ) -> None:
         self.configuration, self.clock, self.random = configuration, clock, random
         self._plane, self._authenticator, self._wall = plane, authenticator, wall
+        self._withdraw: Callable[[Line, int, str], None] | None = getattr(authenticator, "withdraw", None)
         self._accountant: Accountant = Nobody() if accountant is None else accountant
         self._store: Store = Nobody() if store is None else store
         mac = configuration.mac_bytes
@@ -417,6 +418,8 @@ class Gateway:
         for line, frame in self._held.pop(session.id, ()):
             self._send(line, frame)
         self.events["ended"] += 1
+        if self._withdraw is not None:
+            self._withdraw(session.line, session.id, session.accounting_id)
         self._send(session.line, self.concentrator.terminate(session.mac, session.id))
         self._ending[session.id] = session
         self._flush_soon()

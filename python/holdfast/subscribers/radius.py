@@ -1,27 +1,28 @@
 """A RADIUS client (RFC 2865, 2866, 2869, 3162, 4818) for a gateway: authentication and accounting with several servers.
 
-pyrad encodes packets and verifies answers. Retransmission, fail-over and the queue of accounting records are here, sans I/O.
-Message-Authenticator is the first attribute of each Access-Request and demanded in each answer (CVE-2024-3596).
+It writes what is asked and reads what answers mean, sans I/O. Whom to ask is :mod:`radius_servers`' business, whose turn it is
+:mod:`login_queue`'s, and when a record is sent :mod:`accounting_delivery`'s. Message-Authenticator is the first attribute of each
+Access-Request and demanded in each answer (CVE-2024-3596).
 """
 
 from __future__ import annotations
 
 import logging
-import struct
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
-from typing import Any, Protocol
+from typing import Any
 
 from pyrad import packet as pyrad
-from pyrad.dictionary import Dictionary
 
 from holdfast.subscribers import radius_attributes as avp
-from holdfast.subscribers.accounting import OF_THE_GATEWAY, Kind, Record
+from holdfast.subscribers.accounting import Kind, Record
+from holdfast.subscribers.accounting_delivery import Delivery, MemoryQueue, Queue
 from holdfast.subscribers.authentication import Answer, Question, Verdict, unservable
 from holdfast.subscribers.configuration import Radius
+from holdfast.subscribers.login_queue import Login, LoginQueue
 from holdfast.subscribers.plane import Clock, Line, Rates, Session
+from holdfast.subscribers.radius_servers import SLOTS, Request, Servers, Transmit
 
 log = logging.getLogger(__name__)
 
@@ -35,96 +36,40 @@ _LONGEST_MESSAGE = 1000
 _LONGEST_CLASSES = 2048
 """Bytes of all Class attributes: accounting must repeat them within a packet of 4096 (RFC 2865, section 3)."""
 
-DICTIONARY = Dictionary()
-"""Empty: attributes are octets here. With none at all, pyrad would not take vendors' attributes apart."""
-
-_ANSWERS = {
-    False: (pyrad.AccessAccept, pyrad.AccessReject, pyrad.AccessChallenge),
-    True: (pyrad.AccountingResponse,),
-}
 _MOST_WARNINGS = 1000
 
-CHANNELS = 8
-"""Source ports to each server and purpose: each has 256 requests under way (RFC 2865, section 2.5)."""
+_LOST = {
+    "superseded": "another login of this session has begun",
+    "displaced": "too many logins are under way; those of other lines have their turn",
+    "overflow": "too many logins wait",
+}
+"""The refusal of a login that loses its place."""
 
-WINDOW = 256
-"""Accounting records under way at once; the others wait in the queue."""
+LOGINS = SLOTS - 1
+"""Logins under way at once; the identifier that is left is for asking whether a server is alive."""
+
+LOGINS_OF_A_LINE = 256
+WAITING_LOGINS = 4096
+"""Logins of one line under way, and those of all that wait. Of a session there is one under way, and one that waits."""
 
 Attribute = tuple[Any, bytes]
 
 
-class Queue(Protocol):
-    """Accounting records that no server has acknowledged yet, kept in order of their numbers."""
+class _Login(Login):
+    """A question with its answer, and the request that asks it while it is under way."""
 
-    def put(self, record: Record) -> None:
-        """Keeps a record."""
-
-    def after(self, number: int, most: int) -> list[tuple[int, Record]]:
-        """The first records beyond a number."""
-
-    def done(self, number: int) -> None:
-        """A server has it."""
-
-    def __len__(self) -> int: ...
-
-
-class MemoryQueue:
-    """A queue that ends with the process."""
-
-    def __init__(self) -> None:
-        self._records: dict[int, Record] = {}
-        self._last = 0
-
-    def put(self, record: Record) -> None:
-        """See :class:`Queue`."""
-        self._last += 1
-        self._records[self._last] = record
-
-    def after(self, number: int, most: int) -> list[tuple[int, Record]]:
-        """See :class:`Queue`."""
-        found = []
-        for each, record in self._records.items():
-            if each > number:
-                found.append((each, record))
-                if len(found) == most:
-                    break
-        return found
-
-    def done(self, number: int) -> None:
-        """See :class:`Queue`."""
-        self._records.pop(number, None)
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-
-Transmit = Callable[[int, bool, int, bytes], None]
-"""Sends a datagram to a server (its index), for accounting or not, from one of the channels."""
-
-
-@dataclass(eq=False)
-class _Request:
-    """Something asked for, until it is answered or given up."""
-
-    accounting: bool
-    build: Callable[[Any], None]
-    answered: Callable[[Any], None]
-    failed: Callable[[], None]
-    server: int = -1
-    slot: int = -1
-    packet: Any = None
-    wire: bytes = b""
-    tries: int = 0
-    tried: set[int] = field(default_factory=set)
-    cancel: Callable[[], None] | None = None
-    unsigned: bool = False
+    def __init__(self, question: Question, answer: Answer) -> None:
+        super().__init__(question.line, (question.session_id, question.accounting_id))
+        self.question, self.answer = question, answer
+        self.request: Request | None = None
 
 
 class RadiusClient:
     """An :class:`Authenticator` and an :class:`Accountant`.
 
-    A server that does not answer ``tries`` times is dead for ``dead_s`` and its requests go to the next one. Afterwards one request
-    at a time is sent to it until it answers. Accounting records wait in ``queue`` until a server has acknowledged them.
+    One login of a session is under way, and lines take turns (:class:`LoginQueue`): a newer login of a session takes the place of
+    the one that waits, and leaves when the one under way is answered, or ``timeout_s`` old and then given up. Each question is
+    answered once. Accounting records wait in ``queue`` until a server has acknowledged them (:class:`Delivery`).
     """
 
     def __init__(
@@ -137,43 +82,86 @@ class RadiusClient:
         wall: Callable[[], float],
         queue: Queue | None = None,
     ) -> None:
-        self._settings, self._clock, self._transmit = settings, clock, transmit
-        self._random, self._wall = random, wall
+        self._settings, self._clock, self._random, self._wall = settings, clock, random, wall
         self.queue: Queue = MemoryQueue() if queue is None else queue
         self.events: Counter[str] = Counter()
-        servers = len(settings.servers)
-        self._under_way: dict[tuple[int, bool, int], _Request] = {}
-        self._next_slot: Counter[tuple[int, bool]] = Counter()
-        self._waiting: deque[_Request] = deque()
-        self.dead_until: list[float | None] = [None] * servers
-        self._probing: list[_Request | None] = [None] * servers
-        self._accounted = 0
-        self._accounting: set[int] = set()
-        self._alone: int | None = None
-        self._retry: Callable[[], None] | None = None
+        self.servers = Servers(settings, clock, transmit, random, self.events)
+        self.logins = LoginQueue(LOGINS, LOGINS_OF_A_LINE, WAITING_LOGINS)
+        self._advancing = False
+        self._delivery = Delivery(self.queue, clock, settings.dead_s, self._send_record)
         self._warned: set[str] = set()
-        self._nas: list[Attribute] = []
-        if settings.nas_identifier:
-            self._nas.append((avp.NAS_IDENTIFIER, settings.nas_identifier.encode()))
-        if settings.nas_address is not None:
-            self._nas.append((avp.NAS_IP_ADDRESS, settings.nas_address.packed))
-        self._pump()
+        self._delivery.pump()
+
+    @property
+    def dead_until(self) -> list[float | None]:
+        """For each server: None while it answers logins, else the time at which it is tried again."""
+        return self.servers.dead_until(False)
 
     # Authenticator
 
     def authenticate(self, question: Question, answer: Answer) -> None:
         """Asks a server; without any answer the verdict is a refusal."""
-        credentials = question.credentials
         hindrance = _too_long(question)
         if hindrance is not None:
             self.events["too-long"] += 1
             answer(Verdict(False, hindrance))
             return
+        login = _Login(question, answer)
+        before = self.logins.of_session(login.line, login.session)
+        for lost, why in self.logins.offer(login):
+            self._refuse(lost, why)
+        if before is not None:
+            self._supersede(before)
+        self._advance()
 
-        def build(request: Any) -> None:
+    def withdraw(self, line: Line, session_id: int, accounting_id: str) -> None:
+        """Forgets the logins of a session that has ended. They are not answered."""
+        login = self.logins.withdraw(line, (session_id, accounting_id))
+        if login is not None:
+            self._let_go(login)
+            self._advance()
+
+    def _advance(self) -> None:
+        """Sends logins while there is room."""
+        if self._advancing:  # an answer has led to another question
+            return
+        self._advancing = True
+        try:
+            while (found := self.logins.take()) is not None:
+                login, loser = found
+                if loser is not None:
+                    self._let_go(loser)
+                    self._refuse(loser, "displaced")
+                self._ask(login)
+        finally:
+            self._advancing = False
+
+    def _supersede(self, login: Any) -> None:
+        """Gives up a login under way that is old enough; another one is at its first repetition."""
+        request: Request = login.request
+        request.obsolete = True
+        if request.tries > 1 or len(request.tried) > 1:
+            self._let_go(login)
+            self._refuse(login, "superseded")
+
+    def _let_go(self, login: Any) -> None:
+        """Ends what a login has under way."""
+        self.logins.done(login)
+        self.servers.release(login.request)
+
+    def _refuse(self, login: Any, why: str) -> None:
+        self.events[why] += 1
+        login.answer(Verdict(False, _LOST[why]))
+
+    def _ask(self, login: Any) -> None:
+        """Sends a login to a server."""
+        question: Question = login.question
+        credentials = question.credentials
+
+        def build(packet: Any) -> None:
             attributes = _identity(avp.USER_NAME, credentials.user)
             if credentials.password is not None:
-                attributes.append((avp.USER_PASSWORD, request.PwCrypt(credentials.password)))
+                attributes.append((avp.USER_PASSWORD, packet.PwCrypt(credentials.password)))
             else:
                 attributes.append((avp.CHAP_PASSWORD, bytes((credentials.identifier,)) + credentials.response))
                 attributes.append((avp.CHAP_CHALLENGE, credentials.challenge))
@@ -181,23 +169,26 @@ class RadiusClient:
             attributes += _identity(avp.AGENT_CIRCUIT_ID, question.circuit_id)
             attributes += _identity(avp.AGENT_REMOTE_ID, question.remote_id)
             attributes.append((avp.ACCT_SESSION_ID, question.accounting_id.encode()))
-            _add(request, attributes)
-            request.add_message_authenticator()
+            _add(packet, attributes)
+            packet.add_message_authenticator()
 
         def answered(reply: Any) -> None:
-            answer(self._judge(reply))
+            self.logins.done(login)
+            login.answer(self._judge(reply))
+            self._advance()
 
         def failed() -> None:
-            self.events["unanswered"] += 1
-            why = (
-                "no answer of an authentication server is signed"
-                if request.unsigned
-                else "no authentication server answers"
-            )
-            answer(Verdict(False, why))
+            self.logins.done(login)
+            if request.obsolete:
+                self._refuse(login, "superseded")
+            else:
+                self.events["unanswered"] += 1
+                signed = "no answer of an authentication server is signed"
+                login.answer(Verdict(False, signed if request.unsigned else "no authentication server answers"))
+            self._advance()
 
-        request = _Request(False, build, answered, failed)
-        self._send(request)
+        login.request = request = Request(False, build, answered, failed, credentials.user)
+        self.servers.send(request)
 
     def _judge(self, reply: Any) -> Verdict:
         """The verdict of an answer, with what is to be counted and logged of it."""
@@ -226,62 +217,21 @@ class RadiusClient:
 
     def account(self, record: Record) -> None:
         """Keeps a record until a server has it."""
-        self.queue.put(record)
-        self._pump()
+        self._delivery.put(record)
 
     def account_gateway(self, kind: Kind) -> None:
         """Tells servers that the gateway begins without sessions, or ends (RFC 2866, section 5.1: Accounting-On and -Off)."""
         self.account(Record(kind, self._random(8).hex(), b"", None, int(self._wall())))
 
     def received(self, server: int, accounting: bool, channel: int, data: bytes) -> None:
-        """A datagram from a server, on a channel."""
-        if len(data) < 20:
-            self.events["malformed"] += 1
-            return
-        request = self._under_way.get((server, accounting, channel << 8 | data[1]))
-        if request is None:
-            self.events["late"] += 1
-            return
-        reply = self._verified(request, data)
-        if reply is None:
-            return
-        self.dead_until[server] = None
-        self._probing[server] = None
-        self._release(request)
-        request.answered(reply)
+        """Takes a datagram from a server, on a channel."""
+        self.servers.received(server, accounting, channel, data)
 
     # The rest is the client's own.
 
-    def _verified(self, request: _Request, data: bytes) -> Any:
-        """The answer in a datagram; None if it is none: then it is as if nothing had come (RFC 2865, section 3)."""
-        try:
-            reply = request.packet.CreateReply(packet=data)
-            good = (
-                reply.code in _ANSWERS[request.accounting] and whole(data) and request.packet.VerifyReply(reply, data)
-            )
-        except (pyrad.PacketError, ValueError, KeyError, struct.error):
-            good = False
-        if not good:  # forged, or the secrets differ
-            self.events["invalid"] += 1
-            return None
-        if (
-            self._settings.require_message_authenticator
-            and not request.accounting
-            and avp.MESSAGE_AUTHENTICATOR not in reply
-        ):
-            request.unsigned = True
-            self.events["unsigned"] += 1
-            self._warn(
-                f"RADIUS server {self._settings.servers[request.server].host} answers without Message-Authenticator, so its "
-                "answers do not count. Have it sign them (FreeRADIUS before 3.2.5: Message-Authenticator := 0x00 in its reply "
-                "list), or set require_message_authenticator: false"
-            )
-            return None
-        return reply
-
     def _port(self, session_id: int, line: Line, mac: bytes, called: bytes) -> list[Attribute]:
         return [
-            *self._nas,
+            *self.servers.nas,
             (avp.NAS_PORT, session_id.to_bytes(4, "big")),
             (avp.NAS_PORT_TYPE, _ETHERNET.to_bytes(4, "big")),
             (avp.NAS_PORT_ID, port_id(line).encode()),
@@ -291,56 +241,20 @@ class RadiusClient:
             (avp.FRAMED_PROTOCOL, _PPP.to_bytes(4, "big")),
         ]
 
-    def _pump(self) -> None:
-        """Sends accounting records while there is room in the window.
-
-        A record of the gateway is alone under way: an Accounting-On that comes late would end sessions that began after it.
-        """
-        while self._retry is None and self._alone is None and len(self._accounting) < WINDOW:
-            found = self.queue.after(self._accounted, WINDOW - len(self._accounting))
-            if not found:
-                return
-            for number, record in found:
-                alone = record.kind in OF_THE_GATEWAY
-                if alone and self._accounting:
-                    return
-                self._accounted = number
-                if number not in self._accounting:
-                    self._accounting.add(number)
-                    self._alone = number if alone else None
-                    self._send_record(number, record)
-                if alone:
-                    break
-
-    def _send_record(self, number: int, record: Record) -> None:
-        def build(request: Any) -> None:
-            _add(request, self._record(record))
-
+    def _send_record(self, record: Record, acknowledged: Callable[[], None], failed: Callable[[bool], None]) -> None:
         def answered(_: Any) -> None:
             self.events["accounted"] += 1
-            self.queue.done(number)
-            self._over(number)
-            self._pump()
+            acknowledged()
 
-        def failed() -> None:
-            # The record waits for a better time: with all that follow it.
+        def unanswered() -> None:
             self.events["unaccounted"] += 1
-            self._over(number)
-            self._accounted = min(self._accounted, number - 1)
-            if self._retry is None:
-                self._retry = self._clock.call_later(self._settings.dead_s, self._retry_accounting)
+            failed(request.heard)
 
-        self._send(_Request(True, build, answered, failed))
-
-    def _over(self, number: int) -> None:
-        """A record is not under way any more."""
-        self._accounting.discard(number)
-        if self._alone == number:
-            self._alone = None
-
-    def _retry_accounting(self) -> None:
-        self._retry = None
-        self._pump()
+        request = Request(
+            True, lambda packet: _add(packet, self._record(record)), answered, unanswered, record.user,
+            pyrad.AccountingRequest,
+        )  # fmt: skip
+        self.servers.send(request)
 
     def _record(self, record: Record) -> list[Attribute]:
         values = (
@@ -352,7 +266,7 @@ class RadiusClient:
         attributes += [(kind, int(value).to_bytes(4, "big")) for kind, value in values]
         attributes.append((avp.ACCT_SESSION_ID, record.accounting_id.encode()))
         if record.session is None:
-            return attributes + self._nas
+            return attributes + self.servers.nas
         return attributes + self._record_of(record, record.session)
 
     def _record_of(self, record: Record, session: Session) -> list[Attribute]:
@@ -386,91 +300,6 @@ class RadiusClient:
         if record.cause is not None:
             attributes.append((avp.ACCT_TERMINATE_CAUSE, int(record.cause).to_bytes(4, "big")))
         return attributes
-
-    def _send(self, request: _Request) -> None:
-        """To the best server that was not tried, or nowhere."""
-        server = self._choose(request)
-        if server is None:
-            request.failed()
-            return
-        request.tried.add(server)
-        request.server, request.tries = server, 0
-        slot = self._free_slot(server, request.accounting)
-        if slot is None:
-            request.tried.discard(server)
-            self._waiting.append(request)
-            return
-        request.slot = slot
-        secret = self._settings.servers[server].secret.encode()
-        identifier = slot & 0xFF
-        if request.accounting:
-            request.packet = pyrad.AcctPacket(id=identifier, secret=secret, dict=DICTIONARY)
-        else:
-            request.packet = pyrad.AuthPacket(
-                id=identifier, secret=secret, authenticator=self._random(16), dict=DICTIONARY
-            )
-        request.build(request.packet)
-        request.wire = request.packet.RequestPacket()
-        self._under_way[server, request.accounting, slot] = request
-        if self.dead_until[server] is not None and self._probing[server] is None:
-            self._probing[server] = request
-        self._try(request)
-
-    def _choose(self, request: _Request) -> int | None:
-        now = self._clock.now()
-        rest = [each for each in range(len(self._settings.servers)) if each not in request.tried]
-        for each in rest:
-            until = self.dead_until[each]
-            if until is None or (until <= now and self._probing[each] is None):
-                return each
-        # All are dead: the one that has been so for longest, since something must be tried.
-        return min(rest, key=lambda each: self.dead_until[each] or 0.0, default=None)
-
-    def _free_slot(self, server: int, accounting: bool) -> int | None:
-        last = self._next_slot[server, accounting]
-        for step in range(CHANNELS << 8):
-            slot = (last + step) % (CHANNELS << 8)
-            if (server, accounting, slot) not in self._under_way:
-                self._next_slot[server, accounting] = slot + 1
-                return slot
-        return None
-
-    def _try(self, request: _Request) -> None:
-        """Sends it, again and ever more seldom (RFC 5080, section 2.2.1)."""
-        delay = self._settings.timeout_s * 2**request.tries
-        request.tries += 1
-        self.events["sent"] += 1
-        request.cancel = self._clock.call_later(delay, lambda: self._timeout(request))
-        self._transmit(request.server, request.accounting, request.slot >> 8, request.wire)
-
-    def _timeout(self, request: _Request) -> None:
-        request.cancel = None
-        if request.tries < self._settings.tries:
-            self.events["repeated"] += 1
-            self._try(request)
-            return
-        server = request.server
-        self.events["dead"] += self.dead_until[server] is None
-        self.dead_until[server] = self._clock.now() + self._settings.dead_s
-        self._probing[server] = None
-        # Other requests that wait for this server would wait in vain.
-        stranded = [each for each in self._under_way.values() if each.server == server]
-        for each in stranded:
-            self._release(each)
-        for each in stranded:
-            self._send(each)
-
-    def _release(self, request: _Request) -> None:
-        if request.cancel is not None:
-            request.cancel()
-            request.cancel = None
-        self._under_way.pop((request.server, request.accounting, request.slot), None)
-        if self._waiting:
-            self._clock.call_later(0, self._send_waiting)
-
-    def _send_waiting(self) -> None:
-        if self._waiting:
-            self._send(self._waiting.popleft())
 
 
 def verdict(reply: Any) -> Verdict:
@@ -544,14 +373,6 @@ def prefix(value: bytes | None) -> IPv6Network | None:
     if value is None or not 2 <= len(value) <= 18 or value[1] > 128 or len(value) - 2 < (value[1] + 7) // 8:
         return None
     return IPv6Network((value[2:].ljust(16, b"\0"), value[1]), strict=False)
-
-
-def whole(data: bytes) -> bool:
-    """Whether the attributes of a packet fill its length, each at least a header long."""
-    at, end = 20, int.from_bytes(data[2:4], "big")
-    while at + 2 <= end and data[at + 1] >= 2:
-        at += data[at + 1]
-    return at == end
 
 
 def _identity(kind: Any, value: bytes) -> list[Attribute]:

@@ -17,6 +17,7 @@ from ipaddress import IPv4Address, ip_address
 from pathlib import Path
 from typing import Any, cast
 
+from holdfast import run_directory
 from holdfast.errors import HoldfastError, LiveError
 from holdfast.subscribers import metrics
 from holdfast.subscribers.accounting import Cause, Kind
@@ -26,11 +27,12 @@ from holdfast.subscribers.gateway import Gateway, Nobody, Reconciled
 from holdfast.subscribers.loop_clock import AsyncClock
 from holdfast.subscribers.plane import Behind, ForwardingPlanes, Line, UserPlane
 from holdfast.subscribers.pppoe import DISCOVERY, Code
-from holdfast.subscribers.radius import CHANNELS, RadiusClient
+from holdfast.subscribers.radius import RadiusClient
+from holdfast.subscribers.radius_servers import CHANNELS
 from holdfast.subscribers.store import SqliteStore
 from holdfast.subscribers.users import UserList
 
-DIRECTORY = Path("/run/holdfast")
+DIRECTORY = run_directory.DIRECTORY
 """The directory of operators' sockets, one for each gateway, by its name."""
 
 _WAITING = 20_000
@@ -239,7 +241,7 @@ class Service:
     async def __aenter__(self) -> Service:
         path = operator_socket(self._configuration.name)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            run_directory.made(path.parent)
             if await _answers(path):
                 raise LiveError(f"a gateway named {self._configuration.name!r} is running")
             path.unlink(missing_ok=True)

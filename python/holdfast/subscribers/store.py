@@ -33,7 +33,7 @@ CREATE TABLE IF NOT EXISTS accounting (number INTEGER PRIMARY KEY AUTOINCREMENT,
 
 
 class SqliteStore:
-    """A :class:`holdfast.subscribers.gateway.Store` and a :class:`holdfast.subscribers.radius.Queue` in one file.
+    """A :class:`holdfast.subscribers.gateway.Store` and a :class:`holdfast.subscribers.accounting_delivery.Queue` in one file.
 
     ``most_records``: beyond so many waiting accounting records, interim ones are dropped, and counted in ``dropped``.
     ``later``: has :meth:`commit` called soon, so that many records share one write; without it, each is written at once.

@@ -20,7 +20,7 @@ from typing import Annotated, TypeAlias
 
 from pydantic import Field, model_validator
 
-from holdfast import yaml_model
+from holdfast import interpreter, yaml_model
 from holdfast.apps.bng import interfaces, program
 from holdfast.apps.bng.edges import AccessPort, ControlRates, CorePort, Edges, MacAddress, PortNumber, Route
 from holdfast.apps.bng.single import SinglePlane
@@ -177,7 +177,7 @@ class Switches:
             client = _connect(settings)
             self._say(f"{name} at {settings.grpc}: it is running, and keeps its sessions")
             return client
-        words = [sys.executable, "-m", "holdfast", "switch", str(program.HERE / source)]
+        words = interpreter.module("holdfast", "switch", str(program.HERE / source))
         for define, value in defines.items():
             words += ["-D", f"{define}={value}"]
         for port, interface in settings.interfaces.items():

@@ -50,7 +50,7 @@ def test_reasons_have_their_names() -> None:
 def test_the_measurements_of_the_readme_are_commands(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    [words] = re.findall(r"python -m holdfast.apps.bng.tests.load ([\w|]+)`", (HERE / "README.md").read_text())
+    [words] = re.findall(r"python -P -m holdfast.apps.bng.tests.load ([\w|]+)`", (HERE / "README.md").read_text())
     for part in words.split("|"):
         given: dict[str, object] = {}
         monkeypatch.setattr(load, part, lambda given=given, **named: given.update(named) or {"done": 1})

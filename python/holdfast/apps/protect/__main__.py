@@ -1,4 +1,4 @@
-"""``python -m holdfast.apps.protect TOPOLOGY ADDRESS``: the controller in a process of its own, over P4Runtime.
+"""``python -P -m holdfast.apps.protect TOPOLOGY ADDRESS``: the controller in a process of its own, over P4Runtime.
 
 It can be killed at any time, and started again: the switches go on without it, and the next one takes over what they hold.
 """
@@ -67,7 +67,7 @@ def _discovery(arguments: argparse.Namespace) -> LinkDiscovery | None:
 
 def main() -> int:
     """Runs until it is told to stop; one line when everything is set up."""
-    parser = argparse.ArgumentParser(prog="python -m holdfast.apps.protect", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -P -m holdfast.apps.protect", description=__doc__)
     parser.add_argument("topology", help="a YAML or GraphML file, or a generator's name")
     parser.add_argument("address", help="of the switches' P4Runtime server, as in 127.0.0.1:9559")
     parser.add_argument("--protect", metavar="HOST:HOST", type=_pair, action="append", default=[])

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
@@ -19,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from holdfast import interpreter
 from holdfast._core import Program
 from holdfast.controller import Controller
 from holdfast.errors import LiveError
@@ -142,7 +142,7 @@ class _Program:
     def __init__(self, prefix: Sequence[str], words: Sequence[str]) -> None:
         program = Path(__file__).with_name("multicast_host.py")
         self._process = subprocess.Popen(
-            [*prefix, sys.executable, "-I", str(program), *words],
+            [*prefix, *interpreter.script(program, *words)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

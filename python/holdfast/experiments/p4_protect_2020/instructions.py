@@ -23,7 +23,7 @@ from typing import Any
 
 import polars as pl
 
-from holdfast import _core
+from holdfast import _core, interpreter
 from holdfast.errors import ExperimentError
 from holdfast.experiments import Setting
 from holdfast.sweep import Point
@@ -72,9 +72,7 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
         command = [
             *("valgrind", "--tool=callgrind", "--instr-atstart=no", "--separate-threads=yes"),
             *(f"--callgrind-out-file={out}", f"--dump-before={MARK}*"),
-            *(sys.executable, "-m", __name__),
-            *(str(point[name]) for name in ("size_bytes", "packets")),
-            str(go),
+            *interpreter.module(__name__, *(str(point[name]) for name in ("size_bytes", "packets")), str(go)),
         ]
         # The package is found where this one is, whatever the working directory; hashes and so their tables stay the same.
         environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONHASHSEED": "0"}

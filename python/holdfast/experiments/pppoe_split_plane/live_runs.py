@@ -10,14 +10,13 @@ import os
 import socket
 import statistics
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from ipaddress import IPv4Network
 from typing import Any
 
-from holdfast import _core
+from holdfast import _core, interpreter
 from holdfast.apps.bng import (
     AccessPort,
     AuthenticationPlane,
@@ -71,7 +70,7 @@ def switch(source: str, interfaces: Mapping[int, str], defines: Mapping[str, str
     number = _free_port()
     address = f"127.0.0.1:{number}"
     # On one machine, no two switches have the same device id.
-    words = [sys.executable, "-m", "holdfast", "switch", str(HERE / source)]
+    words = interpreter.module("holdfast", "switch", str(HERE / source))
     words += ["--grpc", address, "--device-id", str(number)]
     for port, name in interfaces.items():
         words += ["-i", f"{port}@{name}"]

@@ -19,6 +19,7 @@ from ipaddress import IPv4Address, IPv6Network
 from pathlib import Path
 from typing import Any
 
+from holdfast import interpreter
 from holdfast.errors import ExperimentError
 from holdfast.experiments.pppoe_split_plane import published
 from holdfast.experiments.pppoe_split_plane.storm_runs import TICK_S, Subscribers, line_of, traffic
@@ -66,7 +67,7 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 def measured_alone(module: str, point: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """The output of a module that is run in a process of its own."""
-    words = [sys.executable, "-m", module, json.dumps({**point, "seed": seed})]
+    words = interpreter.module(module, json.dumps({**point, "seed": seed}))
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ExperimentError(f"the measurement failed: {done.stderr.strip().splitlines()[-1:]}")

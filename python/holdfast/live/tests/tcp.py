@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import random
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -20,7 +19,7 @@ from typing import Literal, Self
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from holdfast import _core
+from holdfast import _core, interpreter
 from holdfast.apps.router import RouterController, compile_router
 from holdfast.demo import two_paths
 from holdfast.errors import LiveError
@@ -226,7 +225,7 @@ class _Host:
         program = tcp_host.__file__
         sampling = ("--sample-ns", str(round(scenario.sample_ms * 1e6)), "--port", str(PORT))
         self.process = subprocess.Popen(
-            [*namespace.exec_prefix, sys.executable, "-I", program, *sampling, *command],
+            [*namespace.exec_prefix, *interpreter.script(program, *sampling, *command)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -1,4 +1,4 @@
-"""Many modelled subscribers on one interface, each on a line of its own: ``python -m holdfast.subscribers.tests.crowd``.
+"""Many modelled subscribers on one interface, each on a line of its own: ``python -P -m holdfast.subscribers.tests.crowd``.
 
 Prints a line of JSON when all are online or the patience is over. Then it takes a command a line, and answers each with a line:
 ``state``; ``traffic RATE SERVER``, after which packets go through all sessions in turn to an echo server (``echo.py``), so many a

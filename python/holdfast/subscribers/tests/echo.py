@@ -1,4 +1,4 @@
-"""Sends UDP packets back to where they came from (RFC 862), for :mod:`.crowd`: ``python -m holdfast.subscribers.tests.echo``."""
+"""Sends UDP packets back to where they came from (RFC 862), for :mod:`.crowd`: ``python -P -m holdfast.subscribers.tests.echo``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hosts that take sessions and say nothing more: ``python -m holdfast.subscribers.tests.half_open INTERFACE HOSTS LINES``.
+"""Hosts that take sessions and say nothing more: ``python -P -m holdfast.subscribers.tests.half_open INTERFACE HOSTS LINES``.
 
 They shake hands as RFC 2516 says, each with the cookie that it was offered. Prints a line of JSON.
 """

@@ -1,4 +1,4 @@
-"""Sends what an attacker sends, at a rate, from one interface: ``python -m holdfast.subscribers.tests.storm``.
+"""Sends what an attacker sends, at a rate, from one interface: ``python -P -m holdfast.subscribers.tests.storm``.
 
 Frames are made before and sent many at a time (sendmmsg), so that the sender is not what limits them. Prints a line of JSON.
 """

@@ -56,6 +56,7 @@ class World:
             queue=queue,
         )
         self.verdicts: list[Verdict] = []
+        self.asked = 0
 
     def transmit(self, server: int, accounting: bool, channel: int, data: bytes) -> None:
         answer = self.servers[server](data)
@@ -63,8 +64,10 @@ class World:
             self.clock.call_later(0.001, lambda: self.client.received(server, accounting, channel, answer))
 
     def ask(self, credentials: Credentials | None = None) -> None:
+        """A login of a session of its own."""
         credentials = credentials or Credentials(b"nemo", password=b"arctangent")
-        question = Question(credentials, 7, "abc", LINE, MAC, b"dsl-1", b"home", b"internet")
+        question = Question(credentials, 7 + self.asked, "abc", LINE, MAC, b"dsl-1", b"home", b"internet")
+        self.asked += 1
         self.client.authenticate(question, self.verdicts.append)
 
     def record(self, kind: Kind, **values: object) -> Record:
@@ -232,8 +235,8 @@ def test_a_dead_server_is_left_out_and_comes_back() -> None:
     world = World(2, timeout_s=1, tries=2, dead_s=30)
     first, _ = world.servers
     first.alive = False
-    for _ in range(5):
-        world.ask()
+    for number in range(5):
+        world.ask(Credentials(b"user%d" % number, password=b"x"))
     world.clock.run(4)
     assert len(world.verdicts) == 5
     assert world.client.dead_until[0] is not None
@@ -258,7 +261,8 @@ def test_all_requests_of_a_storm_are_answered() -> None:
         world.ask()
     world.clock.run(10)
     assert len(world.verdicts) == 5000
-    assert not world.client._under_way
+    assert not world.client.servers.under_way()
+    assert len(world.client.logins) == 0
     assert world.client.events["repeated"] == 0
 
 

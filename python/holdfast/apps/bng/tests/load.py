@@ -1,11 +1,11 @@
 """Measures a live gateway: setups, sessions held, and what deaths and storms cost. Prints a line of JSON for each part (root).
 
-    python -m holdfast.apps.bng.tests.load setups --number 1000 --rate 500
-    python -m holdfast.apps.bng.tests.load held --number 10000 --rate 300
-    python -m holdfast.apps.bng.tests.load deaths --number 500
-    python -m holdfast.apps.bng.tests.load storms
-    python -m holdfast.apps.bng.tests.load handover --number 100 --rate 100000
-    python -m holdfast.apps.bng.tests.load radius --number 300 --rate 100
+    python -P -m holdfast.apps.bng.tests.load setups --number 1000 --rate 500
+    python -P -m holdfast.apps.bng.tests.load held --number 10000 --rate 300
+    python -P -m holdfast.apps.bng.tests.load deaths --number 500
+    python -P -m holdfast.apps.bng.tests.load storms
+    python -P -m holdfast.apps.bng.tests.load handover --number 100 --rate 100000
+    python -P -m holdfast.apps.bng.tests.load radius --number 300 --rate 100
 
 ``processor_ms`` is processor time a setup, of each process: subscribers, switch, control plane and RADIUS share this machine.
 """

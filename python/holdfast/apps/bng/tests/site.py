@@ -8,7 +8,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 from contextlib import ExitStack, suppress
 from itertools import count
 from pathlib import Path
@@ -16,11 +15,11 @@ from typing import Any
 
 import yaml
 
-from holdfast import _core
+from holdfast import _core, interpreter
 from holdfast.subscribers import service
 from holdfast.subscribers.tests import freeradius
 
-COMMAND = (sys.executable, "-m", "holdfast")
+COMMAND = tuple(interpreter.module("holdfast"))
 ENVIRONMENT = os.environ | {"COLUMNS": "200", "PYTHONUNBUFFERED": "1"}
 GATEWAY_MAC = "02:00:00:00:00:0a"
 CORE_MAC, ROUTER_MAC = "02:00:00:00:00:09", "06:00:00:00:00:09"
@@ -245,26 +244,26 @@ class Site:
 
     def crowd(self, number: int, rate: float, patience_s: float = 60.0, first: int = 0) -> Crowd:
         """Subscribers that dial, so many a second."""
-        words = [sys.executable, "-m", "holdfast.subscribers.tests.crowd", "eth0", "--user", "crowd"]
+        words = interpreter.module("holdfast.subscribers.tests.crowd", "eth0", "--user", "crowd")
         words += ["--password", "crowded", "--redial-s", "1", "--number", str(number), "--rate", str(rate)]
         self.crowds.append(Crowd(self.in_home(*words, "--patience-s", str(patience_s), "--first", str(first))))
         return self.crowds[-1]
 
     def echo(self) -> None:
         """A server of echoes in the core."""
-        process = self.in_core(sys.executable, "-m", "holdfast.subscribers.tests.echo")
+        process = self.in_core(*interpreter.module("holdfast.subscribers.tests.echo"))
         assert process.stdout is not None
         process.stdout.readline()
 
     def storm(self, kind: str, rate: float, seconds: float, lines: int) -> subprocess.Popen[str]:
         """An attacker in the home network; see :mod:`holdfast.subscribers.tests.storm`."""
-        words = [sys.executable, "-m", "holdfast.subscribers.tests.storm", "eth0", kind, "--gateway", GATEWAY_MAC]
+        words = interpreter.module("holdfast.subscribers.tests.storm", "eth0", kind, "--gateway", GATEWAY_MAC)
         return self.in_home(*words, "--rate", str(rate), "--seconds", str(seconds), "--lines", str(lines))
 
     def half_open(self, number: int, lines: int) -> subprocess.Popen[str]:
         """Hosts that take sessions and say nothing more; see :mod:`holdfast.subscribers.tests.half_open`."""
         return self.in_home(
-            sys.executable, "-m", "holdfast.subscribers.tests.half_open", "eth0", str(number), str(lines)
+            *interpreter.module("holdfast.subscribers.tests.half_open", "eth0", str(number), str(lines))
         )
 
 

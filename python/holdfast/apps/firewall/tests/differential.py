@@ -1,7 +1,7 @@
 """Random packets at the program and at the model, side by side: every decision, every reason and every byte must agree.
 
-``python -m holdfast.apps.firewall.tests.differential --packets 1000000`` prints a line per variant and executor and exits with 1 at
-the first difference. The packets of a seed are always the same.
+``python -P -m holdfast.apps.firewall.tests.differential --packets 1000000`` prints a line per variant and executor and exits with
+1 at the first difference. The packets of a seed are always the same.
 """
 
 from __future__ import annotations
@@ -566,7 +566,7 @@ def _reason(side: Side, decisions: Counter[str]) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """The command."""
-    parser = argparse.ArgumentParser(prog="python -m holdfast.apps.firewall.tests.differential", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -P -m holdfast.apps.firewall.tests.differential", description=__doc__)
     parser.add_argument("--packets", type=int, default=20_000, help="packets for each variant and executor")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--executor", choices=("jit", "interpreter"), action="append")

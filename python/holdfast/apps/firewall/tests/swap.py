@@ -1,6 +1,6 @@
 """A rule set of 10,000 rules is replaced while packets come in, and no packet is judged by a mixture of both sets.
 
-``python -m holdfast.apps.firewall.tests.swap`` does it in virtual time, ``--live`` on the wall clock: the switch is in a thread
+``python -P -m holdfast.apps.firewall.tests.swap`` does it in virtual time, ``--live`` on the wall clock: the switch is in a thread
 of its own, and another one writes by P4Runtime over gRPC. It prints the rate of packets and exits with 1 if a packet's verdict is
 that of neither set.
 
@@ -284,7 +284,7 @@ def live(folder: Path, *, rules: int = RULES, rate_per_s: float = RATE_PER_S, se
 
 def main(arguments: list[str] | None = None) -> int:
     """The command."""
-    parser = argparse.ArgumentParser(prog="python -m holdfast.apps.firewall.tests.swap", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -P -m holdfast.apps.firewall.tests.swap", description=__doc__)
     parser.add_argument("--live", action="store_true", help="on the wall clock, over gRPC")
     parser.add_argument("--rules", type=int, default=RULES)
     parser.add_argument("--packets-per-s", type=float, default=RATE_PER_S)

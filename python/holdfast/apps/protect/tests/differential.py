@@ -1,6 +1,6 @@
 """Random arrivals at a tunnel egress and at the model of the standard, side by side: every decision and every counter must agree.
 
-``python -m holdfast.apps.protect.tests.differential --events 1000000`` prints a line per configuration and exits with 1 at the
+``python -P -m holdfast.apps.protect.tests.differential --events 1000000`` prints a line per configuration and exits with 1 at the
 first difference. The arrivals of a seed are always the same.
 """
 
@@ -211,7 +211,7 @@ def compare(configuration: Configuration, events: int, seed: int, executor: Exec
 
 def main(arguments: list[str] | None = None) -> int:
     """The command."""
-    parser = argparse.ArgumentParser(prog="python -m holdfast.apps.protect.tests.differential", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -P -m holdfast.apps.protect.tests.differential", description=__doc__)
     parser.add_argument("--events", type=int, default=100_000, help="arrivals per configuration")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--executor", choices=("jit", "interpreter"), default="jit")

@@ -1,6 +1,6 @@
 """The soak of 1+1 protection: many connections under traffic for long, single paths failing at random, and what was promised of it.
 
-``python -m holdfast.apps.protect.tests.soak --connections 64 --packets-per-s 50 --duration-s 3600`` prints a table, and exits
+``python -P -m holdfast.apps.protect.tests.soak --connections 64 --packets-per-s 50 --duration-s 3600`` prints a table, and exits
 with 1 if a promise was broken. Time is virtual, and a seed's soak is always the same. The promises about the order of packets are
 in :func:`promises`; failures of both paths at once are not drawn, as nothing is promised of them.
 """
@@ -442,7 +442,7 @@ def table(outcome: Outcome) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """The command."""
-    parser = argparse.ArgumentParser(prog="python -m holdfast.apps.protect.tests.soak", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -P -m holdfast.apps.protect.tests.soak", description=__doc__)
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--packets-per-s", type=float, default=50, help="of each connection")
     parser.add_argument("--duration-s", type=float, default=3600, help="of virtual time")

@@ -5,7 +5,6 @@ That is at the end, at a time, or when interrupted. It does not know what a soak
 
 from __future__ import annotations
 
-import multiprocessing
 import random
 import signal
 import sys
@@ -14,15 +13,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnContext
 from multiprocessing.synchronize import Event
 from typing import Any
 
+from holdfast import interpreter
 from holdfast.apps.protect.tests.soak import Outcome, Run, Soak
 from holdfast.errors import HoldfastError
 
 PROGRESS_S = 10.0
-
-_SPAWN = multiprocessing.get_context("spawn")
 
 
 def parts(soak: Soak, jobs: int) -> list[Soak]:
@@ -42,7 +41,8 @@ def parts(soak: Soak, jobs: int) -> list[Soak]:
 
 def run_parts(soak: Soak, jobs: int, until: float) -> Outcome:
     """The sum of all parts. They end at ``until`` by the machine's clock at the latest, and when this process is interrupted."""
-    stop, progress = _SPAWN.Event(), Progress(soak)
+    context = interpreter.context()
+    stop, progress = context.Event(), Progress(soak)
     if jobs == 1:
         with _interrupts(stop):
             return Run(soak).run(Limits(until, stop, progress.tell).go_on)
@@ -52,21 +52,23 @@ def run_parts(soak: Soak, jobs: int, until: float) -> Outcome:
         parts_now_s[part] = now_s
         progress.tell(sum(parts_now_s) / jobs)
 
-    total, *others = _run_processes(parts(soak, jobs), until, stop, tell)
+    total, *others = _run_processes(context, parts(soak, jobs), until, stop, tell)
     for other in others:
         total.add(other)
     total.soak = soak
     return total
 
 
-def _run_processes(shares: list[Soak], until: float, stop: Event, tell: Callable[[int, float], None]) -> list[Outcome]:
+def _run_processes(
+    context: SpawnContext, shares: list[Soak], until: float, stop: Event, tell: Callable[[int, float], None]
+) -> list[Outcome]:
     pipes: dict[Any, int] = {}
     # Interrupts are this process's business, also those of the whole group.
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         for part, share in enumerate(shares):
-            ours, theirs = _SPAWN.Pipe(duplex=False)
-            _SPAWN.Process(target=_run_part, args=(share, until, stop, theirs), daemon=True).start()
+            ours, theirs = context.Pipe(duplex=False)
+            context.Process(target=_run_part, args=(share, until, stop, theirs), daemon=True).start()
             theirs.close()
             pipes[ours] = part
     finally:

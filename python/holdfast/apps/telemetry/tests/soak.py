@@ -1,6 +1,6 @@
 """Soak test of the collector: ``holdfast collect`` takes the reports of a ``holdfast switch`` that is a sink, at a rate.
 
-    python -m holdfast.apps.telemetry.tests.soak --seconds 300 --reports-per-s 100000
+    python -P -m holdfast.apps.telemetry.tests.soak --seconds 300 --reports-per-s 100000
 
 Sender, host and collector are namespaces; switch and collector are processes of their own, and this one sends. Each packet arrives
 with the metadata of five nodes in its INT-MD stack, and the sink adds its own: a report of six hops. The result is JSON.
@@ -27,7 +27,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import cast
 
-from holdfast import _core
+from holdfast import _core, interpreter
 from holdfast.apps.telemetry import program
 from holdfast.apps.telemetry.entries import PortRole, Reporter, switch_configuration
 from holdfast.apps.telemetry.instructions import words
@@ -93,7 +93,7 @@ class Process:
 
     def __init__(self, prefix: Sequence[str], *arguments: str) -> None:
         self._process = subprocess.Popen(
-            [*prefix, sys.executable, "-m", "holdfast", *arguments],
+            [*prefix, *interpreter.module("holdfast", *arguments)],
             stdout=subprocess.PIPE,
             text=True,
             env=os.environ | {"COLUMNS": "250", "PYTHONUNBUFFERED": "1"},

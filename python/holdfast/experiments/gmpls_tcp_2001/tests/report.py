@@ -1,6 +1,6 @@
 """The tables of the README, generated from the CSV files in ``results/`` alone.
 
-``python -m holdfast.experiments.gmpls_tcp_2001.tests.report out/experiments/gmpls_tcp_2001`` takes the results there,
+``python -P -m holdfast.experiments.gmpls_tcp_2001.tests.report out/experiments/gmpls_tcp_2001`` takes the results there,
 with each run's goodput in ``runs_*.csv``.
 """
 

@@ -1,6 +1,6 @@
 """The tables of the README, generated from the CSV files in ``results/`` alone.
 
-``python -m holdfast.experiments.p4_protect_2020.tests.report out/experiments/p4_protect_2020`` takes the results there,
+``python -P -m holdfast.experiments.p4_protect_2020.tests.report out/experiments/p4_protect_2020`` takes the results there,
 the times of Figure 6 as one sitting more.
 """
 

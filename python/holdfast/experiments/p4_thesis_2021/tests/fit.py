@@ -1,4 +1,4 @@
-"""The fit of the service rates: ``python -m holdfast.experiments.p4_thesis_2021.tests.fit`` prints them.
+"""The fit of the service rates: ``python -P -m holdfast.experiments.p4_thesis_2021.tests.fit`` prints them.
 
 Each rate is fitted to one statement of the thesis by bisection, with seeds that the study does not judge with. :mod:`..setup` has
 the results, rounded to 10 packets/s.

@@ -1,6 +1,6 @@
 """The tables of the README, generated from the CSV files in ``results/`` alone.
 
-``python -m holdfast.experiments.p4_thesis_2021.tests.report out/experiments/p4_thesis_2021`` takes the results there.
+``python -P -m holdfast.experiments.p4_thesis_2021.tests.report out/experiments/p4_thesis_2021`` takes the results there.
 """
 
 from __future__ import annotations

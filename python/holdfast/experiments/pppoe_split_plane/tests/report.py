@@ -1,6 +1,6 @@
 """The tables of the README, generated from the CSV files in ``results/`` alone.
 
-``python -m holdfast.experiments.pppoe_split_plane.tests.report out/experiments/pppoe_split_plane`` takes the results there.
+``python -P -m holdfast.experiments.pppoe_split_plane.tests.report out/experiments/pppoe_split_plane`` takes the results there.
 """
 
 from __future__ import annotations

@@ -1,0 +1,81 @@
+"""Starts processes of our own interpreter. This is the only place that does, so that no file of the working directory runs in one.
+
+``python -m`` and ``python -c`` look for every module in the working directory first (CWE-427): there, a file ``json.py`` of whoever
+may write would run with the rights of the process, which is often root. ``-P`` (Python 3.11) leaves that directory out.
+``PYTHONPATH`` is kept: the code that this process runs is the code that it starts.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
+from multiprocessing.context import SpawnContext, SpawnProcess
+from pathlib import Path
+
+_SAFE = "PYTHONSAFEPATH"
+"""The variable that does what ``-P`` does, for interpreters that a library starts."""
+
+
+def module(name: str, *arguments: str) -> list[str]:
+    """Returns the command line that runs an installed module as a program."""
+    return [sys.executable, *_inherited(), "-P", "-m", name, *arguments]
+
+
+def script(path: str | Path, *arguments: str) -> list[str]:
+    """Returns the command line of a program that needs the standard library alone: it reads no ``PYTHON`` variables."""
+    return [sys.executable, "-I", str(path), *arguments]
+
+
+def _inherited() -> list[str]:
+    """Returns the flags of this interpreter that say where modules come from."""
+    if sys.flags.isolated:
+        return ["-I"]
+    chosen = {"-E": sys.flags.ignore_environment, "-s": sys.flags.no_user_site}
+    return [flag for flag, given in chosen.items() if given]
+
+
+class _Process(SpawnProcess):
+    """A process of :mod:`multiprocessing` that starts without the working directory. It gets this one's ``sys.path`` afterwards."""
+
+    def start(self) -> None:
+        """See :class:`multiprocessing.Process`."""
+        self._before = os.environ.get(_SAFE)
+        with _safe():
+            super().start()
+
+    def run(self) -> None:
+        """Runs the target; what that starts inherits the environment of the parent, and nothing of ours."""
+        if self._before is None:
+            os.environ.pop(_SAFE, None)
+        super().run()
+
+
+class _Context(SpawnContext):
+    Process = _Process
+
+
+def context() -> SpawnContext:
+    """Returns the context in which processes of :mod:`multiprocessing` are made. It starts its helper, the resource tracker."""
+    with _safe():
+        resource_tracker.ensure_running()
+    return _Context()
+
+
+@contextmanager
+def _safe() -> Iterator[None]:
+    """Has the interpreters that are started meanwhile leave the working directory out."""
+    before = os.environ.get(_SAFE)
+    os.environ[_SAFE] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_SAFE]
+        else:
+            os.environ[_SAFE] = before
+
+
+__all__ = ["context", "module", "script"]
