@@ -6,6 +6,7 @@ For any frames, at any times:
 * nothing is raised, and each frame is heard, counted as malformed or unexpected, or belongs to another protocol;
 * the channels are those that the definition makes of the ports' filters;
 * the changes that are told, one after the other, make the channels;
+* no port has more channels than it may have, nor have all together;
 * queries are messages that a host can read.
 
 FUZZ_SEED repeats a run. The frames before a finding are kept in FUZZ_FINDINGS (default: target/fuzz/findings).
@@ -70,11 +71,14 @@ class Edge:
         self.plane.clients = {"s1": self.plane, "s2": self.plane}
         self.told: dict[Channel, dict[str, frozenset[int]]] = {}
         ports = {
-            (switch, port): EdgePort(MAC, IPv4Address("10.0.0.254"), link_local(MAC), fast_leave=port == 2)
+            (switch, port): EdgePort(
+                MAC, IPv4Address("10.0.0.254"), link_local(MAC), fast_leave=port == 2, router=port == 1
+            )
             for switch in ("s1", "s2")
             for port in (1, 2)
         }
-        self.overlay = Overlay(ports, OverlayParameters(group_limit=3, source_limit=2))
+        limits = {"group_limit": 3, "source_limit": 2, "channels_per_port": 4, "channels": random.choice([6, 12, 1000])}
+        self.overlay = Overlay(ports, OverlayParameters(**limits))  # type: ignore[arg-type]
         self.overlay.changed(self._changed)
         self.overlay.start(cast(ControlPlane, self.plane))
         self.random = random
@@ -99,6 +103,8 @@ class Edge:
         assert overlay.malformed[Malformed.OTHER_PROTOCOL] == 0
         filters = {(place, group): it for place in overlay.ports for group, it in overlay.filters(place).items()}
         assert dict(overlay.channels) == wanted_channels(filters) == self.told
+        assert len(overlay.channels) <= overlay.parameters.channels
+        assert all(overlay.channels_at(place) <= 2 * overlay.parameters.channels_per_port for place in overlay.ports)
 
 
 def message(random: Random) -> bytes:

@@ -16,9 +16,10 @@ const SEQUENCES: [&str; 1] = ["ProtectIngress.decaps_p.acceptance.rogue"];
 /// `test_ipfrr_packets.py` has both executors do that.
 const UNMARKABLE: [&str; 1] = ["IpfrrIngress.congestion_unmarkable"];
 
-/// Counters of BIER for which several entries and ports must meet in one packet; `test_forwarding.py` and `test_frr_packets.py` have both
-/// executors count them.
-const BIER_RARE: [&str; 9] = [
+/// Counters of BIER for which several entries, ports or rates must meet in one packet; `test_forwarding.py` and
+/// `test_frr_packets.py` have both executors count them.
+const BIER_RARE: [&str; 10] = [
+    "BierIngress.report_rate_exceeded",
     "BierIngress.mtu_exceeded",
     "BierIngress.end_tunnels.congestion_unmarkable",
     "BierIngress.routing.remote_lfa_repairs",

@@ -216,6 +216,17 @@ class Client(ClientSession):
             config.cir, config.cburst, config.pir, config.pburst = (int64(rate, "rate") for rate in rates)
         self._update("modify", entity, f"meter {meter.name}[{'*' if index is None else index}]")
 
+    def meter_rates(self, name: str, index: int | None = None) -> dict[int, tuple[int, int, int, int] | None]:
+        """Returns cir, cburst, pir and pburst of the cells of a meter, by index; None for a cell that is always green."""
+        entity = p4runtime_pb2.Entity(meter_entry={"meter_id": self.p4info.meters[name].id, "index": _cell(index)})
+        cells = [entry.meter_entry for entry in self._read(entity)]
+        return {
+            cell.index.index: (cell.config.cir, cell.config.cburst, cell.config.pir, cell.config.pburst)
+            if cell.HasField("config")
+            else None
+            for cell in cells
+        }
+
     def multicast_group(
         self,
         group_id: int,

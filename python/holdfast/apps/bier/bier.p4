@@ -113,6 +113,9 @@ control BierIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
     counter(1, CounterType.packets) mtu_exceeded;     // at the BFIR
     counter(1, CounterType.packets) unknown_channel;
     counter(1, CounterType.packets) foreign_multicast;  // IP multicast from a router of this network, which would have sent BIER
+    // Of IGMP and MLD for the controller, by ingress port: a flood from one port does not delay the reports of others.
+    meter(PORTS, MeterType.packets) report_rate;
+    counter(PORTS, CounterType.packets) report_rate_exceeded;
     direct_counter(CounterType.packets_and_bytes) route_counter_v6;
 
     EndTunnels() end_tunnels;
@@ -237,7 +240,13 @@ control BierIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
             if (is_multicast && (!is_ipv6 && hdr.ipv4.protocol == PROTOCOL_IGMP ||
                                  hdr.icmpv6.isValid() &&
                                  (hdr.icmpv6.type >= 130 && hdr.icmpv6.type <= 132 || hdr.icmpv6.type == 143))) {
-                punts = true;  // IGMP and MLD are the controller's
+                bit<2> colour;  // IGMP and MLD are the controller's
+                report_rate.execute_meter((bit<32>)meta.from_port, colour);
+                if (colour == V1MODEL_METER_COLOR_RED) {
+                    report_rate_exceeded.count((bit<32>)meta.from_port);
+                } else {
+                    punts = true;
+                }
             } else if (is_multicast && is_link_local) {
                 // Nobody's but the link's.
             } else if ((is_ipv6 ? hdr.ipv6.hop_limit : hdr.ipv4.ttl) <= 1) {

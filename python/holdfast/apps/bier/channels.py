@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from holdfast.apps.bier import program
 from holdfast.apps.bier.entries import (
@@ -25,7 +25,11 @@ from holdfast.apps.bier.writer import ConfigurationWriter
 from holdfast.control.membership.channels import Channel, Channels
 from holdfast.control.numbers import Numbers
 from holdfast.control.tables import EntryKey, Replicas, TableEntry, entry_key
+from holdfast.errors import HoldfastError
 from holdfast.p4runtime.client import Client
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 Sent: TypeAlias = Mapping[Channel, Mapping[Bift, int] | None]
 """The BitStrings of a channel's packets; None: the channel is not there, and no BitStrings: its packets are discarded."""
@@ -45,8 +49,25 @@ _BFIR_TABLES = {
 }
 
 
+class _Step:
+    """What a change has taken and replaced, until the switch has taken the change."""
+
+    def __init__(self) -> None:
+        self.taken: list[tuple[Numbers, int]] = []
+        self.returned: list[tuple[Numbers, int]] = []
+        self.further: dict[Channel, dict[Bift, int] | None] = {}
+        self.delivered: dict[Channel, frozenset[int] | None] = {}
+        self.groups: dict[frozenset[int], int | None] = {}
+        self.users: Counter[frozenset[int]] = Counter()
+
+    def take(self, numbers: Numbers) -> int:
+        number = numbers.take()
+        self.taken.append((numbers, number))
+        return number
+
+
 class ChannelWriter:
-    """The channels that one controller keeps in one switch."""
+    """The channels that one controller keeps in one switch. A change that the switch refuses leaves nothing changed."""
 
     def __init__(self, client: Client, *, bsl: int = program.DEFAULT_BSL, mtu: int = DEFAULT_MTU) -> None:
         self._writer = ConfigurationWriter(client)
@@ -58,6 +79,7 @@ class ChannelWriter:
         self._delivered: dict[Channel, frozenset[int]] = {}
         self._free_sets = Numbers(1, 0xFFFF, "sets beyond the first ones of a BFIR's channels")
         self._further: dict[Channel, dict[Bift, int]] = {}
+        self._step = _Step()
 
     def adopt(self, found: Configuration) -> None:
         """Takes over what an earlier controller has left in the switch, with its numbers, until :meth:`start`."""
@@ -81,8 +103,10 @@ class ChannelWriter:
     def start(self, plan: SwitchPlan, sent: Sent, delivered: Delivered) -> None:
         """Writes all channels, in place of what was adopted."""
         self._plan = plan
+        self._step = _Step()
         put, _, groups = self._changes(sent, delivered)
         self._writer.write(Configuration(tuple(put), {number: at for number, at in groups.items() if at is not None}))
+        self._commit()
         for ports in [ports for ports in self._groups if ports not in self._users]:
             self._free_groups.give_back(self._groups.pop(ports))
         for channel in [channel for channel in self._further if channel not in sent]:
@@ -90,8 +114,32 @@ class ChannelWriter:
                 self._free_sets.give_back(number)
 
     def change(self, sent: Sent, delivered: Delivered) -> None:
-        """Writes these channels, in one batch."""
-        self._writer.change(*self._changes(sent, delivered))
+        """Writes these channels, in one batch. Raises :class:`HoldfastError`, and then nothing has changed."""
+        self._step = _Step()
+        try:
+            self._writer.change(*self._changes(sent, delivered))
+        except HoldfastError:
+            self._roll_back()
+            raise
+        self._commit()
+
+    def _commit(self) -> None:
+        """Gives numbers back that the switch does not have any more."""
+        for numbers, number in self._step.returned:
+            numbers.give_back(number)
+
+    def _roll_back(self) -> None:
+        step = self._step
+        for numbers, number in step.taken:
+            numbers.give_back(number)
+        for channel, further in step.further.items():
+            _put_back(self._further, channel, further)
+        for ports, group in step.groups.items():
+            _put_back(self._groups, ports, group)
+        for channel, before in step.delivered.items():
+            _put_back(self._delivered, channel, before)
+        for ports, more in step.users.items():
+            self._count(ports, -more)
 
     def _changes(
         self, sent: Sent, delivered: Delivered
@@ -103,16 +151,19 @@ class ChannelWriter:
         groups: dict[int, Replicas | None] = {}
         left = []
         for channel, ports in delivered.items():
-            if (before := self._delivered.pop(channel, None)) is not None:
+            self._step.delivered[channel] = before = self._delivered.pop(channel, None)
+            if before is not None:
                 left.append(before)
             if ports is None:
                 table = program.receiver_table(channel[1].version, any_source=channel[0] is None)
                 removed.append(entry_key(table, channel_match(channel)))
                 continue
-            self._delivered[channel] = ports
             number = 0
             if ports:
                 number = self._group(ports)
+            self._delivered[channel] = ports
+            if ports:
+                self._use(ports, 1)
                 groups[number] = tuple((port, 0) for port in sorted(ports))
             put.append(delivered_entry(channel, number))
         for ports in left:
@@ -124,38 +175,55 @@ class ChannelWriter:
     def _send(
         self, channel: Channel, bit_strings: Mapping[Bift, int] | None, put: list[TableEntry], removed: list[EntryKey]
     ) -> None:
-        numbers = self._further.pop(channel, {})
+        self._step.further[channel] = self._further.pop(channel, None)
+        numbers = self._step.further[channel] or {}
         further: dict[Bift, int] = {}
         if bit_strings is None:
             table = program.channel_table(channel[1].version, any_source=channel[0] is None)
             removed.append(entry_key(table, channel_match(channel)))
         else:
             passes = in_passes(self._plan, bit_strings)
-            further = {bift: numbers.get(bift) or self._free_sets.take() for bift, _ in passes[1:]}
+            further = {bift: numbers.get(bift) or self._step.take(self._free_sets) for bift, _ in passes[1:]}
             put += sent_entries(self._plan, channel, passes, further, bsl=self._bsl, mtu=self._mtu)
             if further:
                 self._further[channel] = further
         for bift in [bift for bift in numbers if bift not in further]:
             removed.append(entry_key(program.FURTHER_SET_TABLE, {"set": numbers[bift]}))
-            self._free_sets.give_back(numbers[bift])
+            self._step.returned.append((self._free_sets, numbers[bift]))
 
     # ---- As BFER ----
 
     def _group(self, ports: frozenset[int]) -> int:
-        self._users[ports] += 1
         if ports not in self._groups:
-            self._groups[ports] = self._free_groups.take()
+            self._step.groups.setdefault(ports, None)
+            self._groups[ports] = self._step.take(self._free_groups)
         return self._groups[ports]
+
+    def _use(self, ports: frozenset[int], more: int) -> None:
+        self._step.users[ports] += more
+        self._count(ports, more)
+
+    def _count(self, ports: frozenset[int], more: int) -> None:
+        self._users[ports] += more
+        if not self._users[ports]:
+            del self._users[ports]
 
     def _give_back(self, ports: frozenset[int], groups: dict[int, Replicas | None]) -> None:
         if not ports:
             return
-        self._users[ports] -= 1
-        if not self._users[ports]:
-            del self._users[ports]
+        self._use(ports, -1)
+        if ports not in self._users:
             number = self._groups.pop(ports)
-            self._free_groups.give_back(number)
+            self._step.groups.setdefault(ports, number)
+            self._step.returned.append((self._free_groups, number))
             groups[number] = None
+
+
+def _put_back(known: dict[Key, Value], key: Key, value: Value | None) -> None:
+    if value is None:
+        known.pop(key, None)
+    else:
+        known[key] = value
 
 
 def delivered_channels(found: Mapping[str, Configuration]) -> Channels:

@@ -30,6 +30,7 @@ from holdfast.apps.bier.entries import (
     switch_configuration,
 )
 from holdfast.apps.bier.one_plus_one import SUB_DOMAINS, Streams
+from holdfast.apps.bier.pending import PendingChannels
 from holdfast.apps.bier.planning import (
     LOOPBACKS,
     NOT_VIA,
@@ -48,6 +49,8 @@ from holdfast.apps.bier.program import (
     DEFAULT_BSL,
     FORWARD,
     LOOPBACK_TABLES,
+    REPORT_RATE,
+    REPORT_RATE_EXCEEDED,
     ROUTES,
     checked_program_bsl,
 )
@@ -62,7 +65,7 @@ from holdfast.control.next_hop import NextHop
 from holdfast.control.routes import Routing
 from holdfast.control.tables import EntryKey, TableEntry, TableWriter, entry_key
 from holdfast.controller import Controller, ControlPlane
-from holdfast.errors import NetworkError
+from holdfast.errors import HoldfastError, NetworkError
 from holdfast.p4runtime.received import DigestList
 from holdfast.paths import ShortestPaths
 
@@ -75,6 +78,9 @@ SAMPLES = 1024
 
 Clusters: TypeAlias = dict[tuple[Bift, int], list[frozenset[int]]]
 
+RETRY_MS = 1000.0
+"""After so long, channels that a switch has refused are tried again."""
+
 DRAIN_MS = 1000.0
 """The time that packets may be on their way in a tunnel that is not used any more."""
 
@@ -83,7 +89,8 @@ class BierController(Controller):
     """Keeps a BIER domain in all switches.
 
     ``members``: the hosts that have joined each channel from the beginning. With ``overlay``, hosts say so by IGMP and MLD instead,
-    and it has their timers; ``fast_leave`` names the hosts that are alone on their ports, or says whether all are. ``frr``,
+    and it has their timers; ``fast_leave`` names the hosts that are alone on their ports, or says whether all are;
+    ``multicast_routers`` those whose queries are heard. Channels that a switch refuses wait (:attr:`refused_channels`). ``frr``,
     ``protect``, ``ip_frr``: the fast reroute of BIER packets without the controller (:mod:`holdfast.apps.bier.protection`).
     ``reroute``: whether routes and BIFTs follow ports. ``sub_domains``: the trees of each; channels are sent in the first.
     ``buckets``: of ECMP. ``bfr_ids``: of switches; others get free numbers. ``mtu``: bytes behind the Ethernet header of links
@@ -110,6 +117,7 @@ class BierController(Controller):
         one_plus_one: bool = False,
         overlay: OverlayParameters | None = None,
         fast_leave: bool | Iterable[str] = False,
+        multicast_routers: Iterable[str] = (),
         clusters: int = 0,
     ) -> None:
         super().__init__(reaction_delay_ms=ip_delay_ms)
@@ -125,7 +133,10 @@ class BierController(Controller):
             raise NetworkError("members are given, or heard by an overlay, not both")
         if fast_leave and overlay is None:
             raise NetworkError("fast_leave belongs to an overlay")
+        if multicast_routers and overlay is None:
+            raise NetworkError("multicast_routers belong to an overlay")
         self._overlay_parameters, self._fast_leave = overlay, fast_leave
+        self._multicast_routers = tuple(multicast_routers)
         self.overlay: Overlay | None = None
         if not 0 <= clusters <= len(CLUSTER_GROUPS):
             raise NetworkError(f"a switch learns 0 to {len(CLUSTER_GROUPS)} clusters, not {clusters}")
@@ -172,6 +183,8 @@ class BierController(Controller):
             name: ChannelWriter(client, bsl=self.bsl, mtu=self.mtu) for name, client in plane.clients.items()
         }
         self._streams = {name: Streams(client) for name, client in plane.clients.items()}
+        self._pending = {name: PendingChannels(partial(self._write_channels, name)) for name in plane.clients}
+        self._retries = False
         self._plan: Plan | None = None
         self._primary: Plan | None = None
         """The plan without backups, if it is written first: if its groups are numbered as in the other."""
@@ -209,6 +222,7 @@ class BierController(Controller):
         for name, writer in self._port_writers.items():
             writer.write(self._ports(name))
         self._converge()
+        self._limit_reports(self._overlay_parameters or OverlayParameters())
         for client in self.clients.values() if self.clusters else ():
             client.ensure_digest(SAMPLE_DIGEST)
         if self._overlay_parameters is not None:
@@ -269,10 +283,22 @@ class BierController(Controller):
 
     def _listen(self, parameters: OverlayParameters, adopted: Channels) -> None:
         """Begins to ask hosts; channels that are delivered already stay until they have had the time to answer."""
-        self.overlay = Overlay(edge_ports(self.topology, fast_leave=self._fast_leave), parameters)
+        ports = edge_ports(self.topology, fast_leave=self._fast_leave, routers=self._multicast_routers)
+        self.overlay = Overlay(ports, parameters)
         self.overlay.start(self.plane, adopted)
         self.overlay.changed(self._collect)
         self._channels = self.overlay.channels
+
+    def _limit_reports(self, parameters: OverlayParameters) -> None:
+        rate = parameters.reports_per_s, parameters.reports_burst
+        for client in self.clients.values():
+            if set(client.meter_rates(REPORT_RATE).values()) != {rate + rate}:
+                client.configure_meter(REPORT_RATE, None, rate + rate)
+
+    def report_drops(self, switch: str) -> dict[int, int]:
+        """Returns the messages of IGMP and MLD beyond the rate of a port that a switch has dropped, by port."""
+        cells = self.clients[switch].counters(REPORT_RATE_EXCEEDED)
+        return {port: packets for port, (packets, _) in cells.items() if packets}
 
     def _collect(self, changes: list[ChannelChange]) -> None:
         """Changes of one moment, whatever messages they come from, are one batch for each switch."""
@@ -285,9 +311,16 @@ class BierController(Controller):
         self.members_changed(changes)
 
     def join(self, channel: Channel, host: str) -> None:
-        """Adds a static member. Raises :class:`NetworkError` if there is no such host, or an overlay has the memberships."""
+        """Adds a static member.
+
+        Raises :class:`NetworkError` if there is no such host, an overlay has the memberships, or a switch refuses the channel.
+        """
         self._check_static()
-        self.members_changed(self._static.join(channel, host))
+        changes = self._static.join(channel, host)
+        self.members_changed(changes)
+        if changes and (why := next((it[channel] for it in self.refused_channels.values() if channel in it), None)):
+            self.members_changed(self._static.leave(channel, host))
+            raise NetworkError(f"{host!r} cannot join {channel[1]} from {channel[0] or 'any source'}: {why}")
 
     def leave(self, channel: Channel, host: str) -> None:
         """Takes a static member out. Raises :class:`NetworkError` if it is none, or an overlay has the memberships."""
@@ -317,7 +350,30 @@ class BierController(Controller):
             else:
                 self._sent[channel] = bit_strings
         for name in dict.fromkeys((*delivered, *sent)):
-            self._write_channels(name, sent.get(name, {}), delivered.get(name, {}))
+            self._pending[name].change(sent.get(name, {}), delivered.get(name, {}))
+        self._retry_later()
+
+    @property
+    def refused_channels(self) -> dict[str, dict[Channel, str]]:
+        """The channels that wait for room in a switch, by switch, and why each was refused when it was last tried."""
+        return {
+            name: {
+                channel: it.why.get(channel, "it was not tried since others were refused") for channel in it.channels
+            }
+            for name, it in self._pending.items()
+            if len(it)
+        }
+
+    def _retry_later(self) -> None:
+        if not self._retries and any(map(len, self._pending.values())):
+            self._retries = True
+            self.plane.call_later(RETRY_MS, self._retry)
+
+    def _retry(self) -> None:
+        self._retries = False
+        for pending in self._pending.values():
+            pending.retry()
+        self._retry_later()
 
     def _start_channels(self) -> None:
         """Writes all channels."""
@@ -349,8 +405,12 @@ class BierController(Controller):
             return
         there = {channel: sets for channel, sets in sent.items() if sets is not None}
         here = {channel: ports for channel, ports in delivered.items() if ports is not None}
-        self._streams[name].add(*self._streams_of(there, here))
-        self._channel_writers[name].change(sent, delivered)
+        new = self._streams[name].add(*self._streams_of(there, here))
+        try:
+            self._channel_writers[name].change(sent, delivered)
+        except HoldfastError:
+            self._streams[name].forget(new)
+            raise
         self._streams[name].remove(*self._streams_of(sent.keys() - there.keys(), delivered.keys() - here.keys()))
 
     def _streams_of(

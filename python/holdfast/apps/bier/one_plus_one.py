@@ -24,6 +24,7 @@ from holdfast.apps.bier.program import (
 from holdfast.control.membership.channels import Channel
 from holdfast.control.numbers import Numbers
 from holdfast.control.tables import EntryKey, TableEntry, TableWriter, read_entries
+from holdfast.errors import HoldfastError
 from holdfast.p4runtime.client import Client
 from holdfast.paths import Hop, IndependentTrees, ShortestPaths
 from holdfast.paths.independent import Tree, WhichTree
@@ -64,19 +65,33 @@ class Streams:
             if self._free[_eliminates(entry.key)].claim(index):
                 self._indices[entry.key] = index
 
-    def add(self, numbered: Iterable[Channel], eliminated: Iterable[tuple[int, Channel]]) -> None:
-        """Makes sure that these are there: channels to number, and BFIR-ids and channels to eliminate."""
-        new = [key for key in _keys(numbered, eliminated) if key not in self._indices]
-        for key in new:
-            self._indices[key] = index = self._free[_eliminates(key)].take()
-            if _eliminates(key):
-                # The index may have been another's: any number is taken.
-                self._client.write_register(HISTORY_REGISTER, index, 0)
-        self._writer.change(_entry(key, self._indices[key]) for key in new)
+    def add(self, numbered: Iterable[Channel], eliminated: Iterable[tuple[int, Channel]]) -> list[EntryKey]:
+        """Makes sure that these are there: channels to number, and BFIR-ids and channels to eliminate.
+
+        Returns the new ones. Raises :class:`HoldfastError` if there is no place for all, and then there is none of these.
+        """
+        new = list(dict.fromkeys(key for key in _keys(numbered, eliminated) if key not in self._indices))
+        try:
+            for key in new:
+                self._indices[key] = index = self._free[_eliminates(key)].take()
+                if _eliminates(key):
+                    # The index may have been another's: any number is taken.
+                    self._client.write_register(HISTORY_REGISTER, index, 0)
+            self._writer.change(_entry(key, self._indices[key]) for key in new)
+        except HoldfastError:
+            for key in new:
+                if key in self._indices:
+                    self._free[_eliminates(key)].give_back(self._indices.pop(key))
+            raise
+        return new
 
     def remove(self, numbered: Iterable[Channel], eliminated: Iterable[tuple[int, Channel]]) -> None:
         """Makes sure that these are not there."""
-        gone = [key for key in _keys(numbered, eliminated) if key in self._indices]
+        self.forget(_keys(numbered, eliminated))
+
+    def forget(self, keys: Iterable[EntryKey]) -> None:
+        """Removes these streams, if they are there."""
+        gone = [key for key in keys if key in self._indices]
         self._writer.change((), gone)
         for key in gone:
             self._free[_eliminates(key)].give_back(self._indices.pop(key))

@@ -160,6 +160,12 @@ COUNTERS = {
 """Full names of the counters, which have one cell each, by short name."""
 
 
+REPORT_RATE = "BierIngress.report_rate"
+"""The meter of IGMP and MLD for the controller, by ingress port."""
+REPORT_RATE_EXCEEDED = "BierIngress.report_rate_exceeded"
+"""The messages that it has dropped, by ingress port."""
+
+
 def checked_program_bsl(bsl: int) -> int:
     """A length of BitStrings. Raises :class:`NetworkError` if the program cannot have it."""
     if bsl not in PROGRAM_BSLS:

@@ -36,7 +36,15 @@ from holdfast.apps.bier.conftest import (
 from holdfast.apps.bier.entries import Configuration
 from holdfast.apps.bier.header import PROTO_IPV6, BierHeader
 from holdfast.apps.bier.planning import Bift
-from holdfast.apps.bier.program import FIRST_RECIRCULATION_SESSION, FORWARD, PROGRAM_BSLS, ROUTES, Replication
+from holdfast.apps.bier.program import (
+    FIRST_RECIRCULATION_SESSION,
+    FORWARD,
+    PROGRAM_BSLS,
+    REPORT_RATE,
+    REPORT_RATE_EXCEEDED,
+    ROUTES,
+    Replication,
+)
 
 GROUP_MAC = "01:00:5e:01:02:03"
 GROUP_V6, SOURCE_V6 = IPv6Address("ff3e::1"), IPv6Address("2001:db8::1")
@@ -432,6 +440,22 @@ def test_mld_is_the_controllers(bfr: Bfr, kind: int) -> None:
     frame = host_frame(packet)
     punted = [(510, (HOST << 7).to_bytes(2, "big") + frame)]
     assert bfr.send(frame, HOST) == (punted if kind in MLD_TYPES else [])
+
+
+def test_reports_of_a_port_beyond_its_rate_do_not_reach_the_controller(bfr: Bfr) -> None:
+    bfr.client.configure_meter(REPORT_RATE, None, (10, 5, 10, 5))
+    igmp = host_frame(IP(src="10.0.1.1", dst="224.0.0.22", ttl=1, proto=2) / Raw(b"\x22" * 16))
+    hop_by_hop = bytes([58, 0, 5, 2, 0, 0, 1, 0])
+    mld = host_frame(
+        IPv6(src="fe80::1", dst="ff02::16", hlim=1, nh=0) / Raw(hop_by_hop + bytes([143, 0, 0, 0]) + bytes(20))
+    )
+    for port in (HOST, OTHER_HOST):
+        sent = [bfr.switch.process(port, (igmp, mld)[step % 2], step * 10**10) for step in range(100)]
+        # Five at once, and ten in the second.
+        assert sum(map(len, sent)) == 14
+    drops = bfr.client.counters(REPORT_RATE_EXCEEDED)
+    assert {port: packets for port, (packets, _) in drops.items() if packets} == {HOST: 86, OTHER_HOST: 86}
+    assert len(bfr.switch.process(HOST, igmp, 2 * 10**12)) == 1
 
 
 def test_lldp_is_the_controllers_and_its_packets_go_out(bfr: Bfr) -> None:

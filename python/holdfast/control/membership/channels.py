@@ -6,11 +6,12 @@ filters come from, nor how packets get to the switches.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from typing import TypeAlias
 
-from holdfast.control.membership.filters import Filter
+from holdfast.control.membership.filters import Filter, FilterChange
 from holdfast.control.membership.messages import Address
 
 Channel: TypeAlias = tuple[Address | None, Address]
@@ -79,86 +80,179 @@ def memberships_of(channels: Channels) -> dict[tuple[PortKey, Address], Filter]:
     return found
 
 
-@dataclass(slots=True)
-class _Group:
-    """By switch: ports that take all sources; and by source, ports that include it alone, and that exclude it."""
+_Places: TypeAlias = PortKey | dict[str, set[int]]
+"""Ports that name a source: most are named by one port, and then the port's key is all that is kept."""
 
-    takers: dict[str, set[int]] = field(default_factory=dict)
-    included: dict[Address, dict[str, set[int]]] = field(default_factory=dict)
-    excluded: dict[Address, dict[str, set[int]]] = field(default_factory=dict)
+
+class _Group:
+    """The ports that take all sources, by switch; and by source, ports that include it alone, and that exclude it."""
+
+    __slots__ = ("excluded", "included", "takers")
+
+    def __init__(self) -> None:
+        self.takers: dict[str, set[int]] = {}
+        self.included: dict[Address, _Places] = {}
+        self.excluded: dict[Address, _Places] = {}
+
+    def names(self, source: Address) -> bool:
+        """Whether a port's filter names the source."""
+        return source in self.included or source in self.excluded
+
+    def switches(self, source: Address | None) -> set[str]:
+        """The switches at which the channel is."""
+        found = set(self.takers)
+        if source is not None:
+            found.update(_switches(self.included.get(source)))
+        return found
+
+    def ports(self, source: Address | None, switch: str) -> frozenset[int] | None:
+        """The ports of a switch that want the channel; None if the switch has nothing to do with it."""
+        takers = self.takers.get(switch, _NO_PORTS)
+        if source is None:
+            return frozenset(takers) or None
+        if not self.names(source):
+            return None
+        included = _ports_at(self.included.get(source), switch)
+        if not (takers or included):
+            return None
+        return frozenset(takers - _ports_at(self.excluded.get(source), switch) | included)
+
+
+class ChannelsView(Mapping[Channel, dict[str, frozenset[int]]]):
+    """The channels of a table, as they are when they are asked for: no channel is kept twice."""
+
+    def __init__(self, table: ChannelTable) -> None:
+        self._table = table
+
+    def __getitem__(self, channel: Channel) -> dict[str, frozenset[int]]:
+        source, group = channel
+        state = self._table.groups.get(group)
+        if state is None or not (state.takers if source is None else state.names(source)):
+            raise KeyError(channel)
+        ports = {switch: state.ports(source, switch) for switch in state.switches(source)}
+        return {switch: found for switch, found in ports.items() if found is not None}
+
+    def __iter__(self) -> Iterator[Channel]:
+        for group, state in self._table.groups.items():
+            if state.takers:
+                yield None, group
+            yield from ((source, group) for source in state.included)
+            yield from ((source, group) for source in state.excluded if source not in state.included)
+
+    def __len__(self) -> int:
+        return self._table.count
 
 
 class ChannelTable:
     """:func:`wanted_channels`, kept up to date: a change costs what it changes, not what there is."""
 
     def __init__(self) -> None:
-        self.channels: dict[Channel, dict[str, frozenset[int]]] = {}
-        self._groups: dict[Address, _Group] = {}
+        self.groups: dict[Address, _Group] = {}
+        self.count = 0
+        """The number of channels."""
+        self.channels: Channels = ChannelsView(self)
 
-    def change(self, place: PortKey, group: Address, before: Filter, after: Filter) -> list[ChannelChange]:
-        """The changes of channels by a change of a port's filter of a group."""
-        state = self._groups.setdefault(group, _Group())
-        switch, port = place
-        mentioned = state.included.keys() | state.excluded.keys()
-        for wanted, put in ((before, False), (after, True)):
-            if wanted.excludes:
-                _put(state.takers, switch, port, put)
-            named = state.excluded if wanted.excludes else state.included
-            for source in wanted.sources:
-                _put(named.setdefault(source, {}), switch, port, put)
-                if not named[source]:
-                    del named[source]
-        changes: list[ChannelChange] = []
-        turned = before.excludes != after.excludes
-        if turned:
-            self._refresh((None, group), state, [switch], changes)
-        now = state.included.keys() | state.excluded.keys()
-        touched = before.sources | after.sources
-        for source in sorted(mentioned | now if turned else touched, key=int):
-            channel = source, group
-            everywhere = (source in mentioned) != (source in now)
-            switches = {*state.takers, *self.channels.get(channel, ()), switch} if everywhere else {switch}
-            if source in now:
-                self.channels.setdefault(channel, {})
-            self._refresh(channel, state, sorted(switches), changes)
-            if source not in now:
-                self.channels.pop(channel, None)
-        if not (state.takers or now):
-            del self._groups[group]
+    def change(self, place: PortKey, change: FilterChange) -> list[ChannelChange]:
+        """Returns the changes of channels by a change of a port's filter of a group."""
+        group = change.group
+        state = self.groups.get(group)
+        if state is None:
+            state = self.groups[group] = _Group()
+        turned = change.excluded != change.excludes
+        named = {*change.removed, *change.added}
+        sources = named.union(state.included, state.excluded) if turned else named
+        touched = [*([None] if turned else []), *sorted(sources, key=int)]
+        before = {source: _ports_by_switch(state, source, place, source in named) for source in touched}
+        existed = {source for source in touched if (state.takers if source is None else state.names(source))}
+        _apply(state, place, change)
+        changes = []
+        for source, by_switch in before.items():
+            exists = bool(state.takers if source is None else state.names(source))
+            self.count += exists - (source in existed)
+            for switch, ports in by_switch.items():
+                if (now := state.ports(source, switch)) != ports:
+                    changes.append(ChannelChange((source, group), switch, now))
+        if not (state.takers or state.included or state.excluded):
+            del self.groups[group]
         return changes
 
-    def _refresh(self, channel: Channel, state: _Group, switches: list[str], changes: list[ChannelChange]) -> None:
-        source, _ = channel
-        held = self.channels.setdefault(channel, {})
-        for switch in switches:
-            ports = _ports(state, source, switch)
-            if ports == held.get(switch):
-                continue
-            if ports is None:
-                del held[switch]
-            else:
-                held[switch] = ports
-            changes.append(ChannelChange(channel, switch, ports))
-        if source is None and not held:
-            del self.channels[channel]
+
+def _ports_by_switch(
+    state: _Group, source: Address | None, place: PortKey, is_named: bool
+) -> dict[str, frozenset[int] | None]:
+    """Returns the ports of a channel where a change at a place may change them.
+
+    That is its switch, but for a source that this place may be the first or the last to name: its channel comes to, or goes from,
+    all switches with ports that take all sources.
+    """
+    switches = {place[0]}
+    if source is not None and is_named and _is_alone(state.included.get(source), state.excluded.get(source)):
+        switches |= state.switches(source)
+    return {switch: state.ports(source, switch) for switch in sorted(switches)}
 
 
-def _ports(state: _Group, source: Address | None, switch: str) -> frozenset[int] | None:
-    takers = state.takers.get(switch, set())
-    if source is None:
-        return frozenset(takers) or None
-    if source not in state.included and source not in state.excluded:
+def _apply(state: _Group, place: PortKey, change: FilterChange) -> None:
+    switch, port = place
+    named = state.excluded if change.excluded else state.included
+    for source in change.removed:
+        left = _without(named[source], place)
+        if left is None:
+            del named[source]
+        else:
+            named[source] = left
+    if change.excluded and not change.excludes:
+        state.takers[switch].remove(port)
+        if not state.takers[switch]:
+            del state.takers[switch]
+    elif change.excludes and not change.excluded:
+        state.takers.setdefault(switch, set()).add(port)
+    named = state.excluded if change.excludes else state.included
+    for source in change.added:
+        named[source] = _with(named.get(source), place)
+
+
+# ---- Ports that name a source ----
+
+_NO_PORTS: frozenset[int] = frozenset()
+
+
+def _with(places: _Places | None, place: PortKey) -> _Places:
+    if places is None:
+        return place
+    if isinstance(places, tuple):
+        switch, port = places
+        places = {switch: {port}}
+    places.setdefault(place[0], set()).add(place[1])
+    return places
+
+
+def _without(places: _Places, place: PortKey) -> _Places | None:
+    if isinstance(places, tuple):
         return None
-    included = state.included.get(source, {}).get(switch, set())
-    if not (takers or included):
-        return None
-    return frozenset(takers - state.excluded.get(source, {}).get(switch, set()) | included)
+    switch, port = place
+    places[switch].remove(port)
+    if not places[switch]:
+        del places[switch]
+    return places or None
 
 
-def _put(ports: dict[str, set[int]], switch: str, port: int, there: bool) -> None:
-    if there:
-        ports.setdefault(switch, set()).add(port)
-        return
-    ports[switch].remove(port)
-    if not ports[switch]:
-        del ports[switch]
+def _switches(places: _Places | None) -> Iterable[str]:
+    if places is None:
+        return ()
+    return (places[0],) if isinstance(places, tuple) else places
+
+
+def _ports_at(places: _Places | None, switch: str) -> AbstractSet[int]:
+    if places is None:
+        return _NO_PORTS
+    if isinstance(places, tuple):
+        return frozenset((places[1],)) if places[0] == switch else _NO_PORTS
+    return places.get(switch, _NO_PORTS)
+
+
+def _is_alone(*named: _Places | None) -> bool:
+    """Whether at most one port names a source."""
+    found = [places for places in named if places is not None]
+    if len(found) != 1 or isinstance(found[0], tuple):
+        return len(found) < 2
+    return sum(map(len, found[0].values())) < 2

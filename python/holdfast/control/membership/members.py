@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
 
 from holdfast.control.membership.channels import Channel, ChannelChange, Channels, ChannelTable, PortKey
-from holdfast.control.membership.filters import EVERYTHING, NOTHING, Filter
+from holdfast.control.membership.filters import EVERYTHING, NOTHING, Filter, FilterChange
 from holdfast.control.membership.messages import Address, stays_on_link
 from holdfast.errors import NetworkError
 from holdfast.topology import Topology
@@ -98,7 +98,8 @@ class StaticMembers:
         before = _filter(wanted)
         wanted.add(source)
         self._hosts.setdefault(joined, {})[host] = None
-        return self._table.change(self._place(host), group, before, _filter(wanted))
+        change = FilterChange.between(group, before, _filter(wanted))
+        return self._table.change(self._place(host), change)
 
     def leave(self, left: Channel, host: str) -> list[ChannelChange]:
         """Takes a member out. Raises :class:`NetworkError` if it is none."""
@@ -113,7 +114,8 @@ class StaticMembers:
         del self._hosts[left][host]
         if not self._hosts[left]:
             del self._hosts[left]
-        return self._table.change(self._place(host), group, before, _filter(wanted))
+        change = FilterChange.between(group, before, _filter(wanted))
+        return self._table.change(self._place(host), change)
 
     def _place(self, host: str) -> PortKey:
         place = self._topology.attachment(host)

@@ -23,6 +23,8 @@ from functools import partial
 from ipaddress import IPv4Address, IPv6Address
 from typing import TYPE_CHECKING
 
+from pydantic import Field
+
 from holdfast.control.membership import frames
 from holdfast.control.membership.channels import (
     ChannelChange,
@@ -31,10 +33,11 @@ from holdfast.control.membership.channels import (
     PortKey,
     memberships_of,
 )
-from holdfast.control.membership.filters import Filter
+from holdfast.control.membership.filters import NOTHING, Filter, FilterChange
+from holdfast.control.membership.limits import Allowance, Room
 from holdfast.control.membership.messages import Address, Malformed, MalformedError
 from holdfast.control.membership.querier import Outcome, Querier, QuerierParameters
-from holdfast.errors import NetworkError
+from holdfast.errors import HoldfastError, NetworkError
 from holdfast.parameters import PS_PER_MS
 
 if TYPE_CHECKING:
@@ -46,13 +49,15 @@ if TYPE_CHECKING:
 class EdgePort:
     """A port with hosts. The addresses are the switch's there; without one, the protocol is not spoken.
 
-    ``ipv6`` is link-local. ``fast_leave``: there is one host behind the port, so that what it leaves ends at once.
+    ``ipv6`` is link-local. ``fast_leave``: there is one host behind the port, so that what it leaves ends at once; if others report
+    a group too, they are asked all the same. ``router``: there are routers behind the port, whose queries count.
     """
 
     mac: bytes
     ipv4: IPv4Address | None
     ipv6: IPv6Address | None = None
     fast_leave: bool = False
+    router: bool = False
 
     def __post_init__(self) -> None:
         """Checks the addresses."""
@@ -68,25 +73,41 @@ def link_local(mac: bytes) -> IPv6Address:
     return IPv6Address(b"\xfe\x80" + bytes(6) + identifier)
 
 
-def edge_ports(topology: Topology, *, fast_leave: bool | Iterable[str] = False) -> dict[PortKey, EdgePort]:
+def edge_ports(
+    topology: Topology, *, fast_leave: bool | Iterable[str] = False, routers: Iterable[str] = ()
+) -> dict[PortKey, EdgePort]:
     """The ports that hosts of a map are attached to, with the hosts' gateways as sources of queries.
 
     MLD is spoken with all hosts, as each has a link-local address if it speaks IPv6 at all. ``fast_leave``: for all hosts,
-    or for those of these names.
+    or for those of these names. ``routers``: the hosts that are multicast routers, and may query in place of the switch.
     """
+    routers = set(routers)
     named = set(topology.hosts) if fast_leave is True else set() if fast_leave is False else set(fast_leave)
     if unknown := named - topology.hosts.keys():
         raise NetworkError(f"there is no host {min(unknown)!r}, for which fast_leave is asked")
+    if unknown := routers - topology.hosts.keys():
+        raise NetworkError(f"there is no host {min(unknown)!r} to be a router")
     ports = {}
     for name, host in topology.hosts.items():
         place = topology.attachment(name)
         mac = topology.port_mac(place.switch, place.port)
-        ports[place.switch, place.port] = EdgePort(mac, host.gateway, link_local(mac), name in named)
+        ports[place.switch, place.port] = EdgePort(mac, host.gateway, link_local(mac), name in named, name in routers)
     return ports
 
 
 class OverlayParameters(QuerierParameters):
-    """Of the queriers of all ports."""
+    """Of the queriers of all ports, and what these may take of the switches and the controller together.
+
+    ``channels``: (S,G) and (*,G) of all ports; half of them are kept for ports within their equal share (:class:`~.limits.Room`).
+    ``changes_per_s``, ``changes_burst``: changes of channels that reports of a port may cause; reports beyond are refused whole.
+    ``reports_per_s``, ``reports_burst``: packets of a port that its switch hands to the controller.
+    """
+
+    channels: int = Field(default=49_152, ge=1)
+    changes_per_s: int = Field(default=1000, ge=1, le=1_000_000)
+    changes_burst: int = Field(default=8192, ge=1)
+    reports_per_s: int = Field(default=100, ge=1, le=1_000_000)
+    reports_burst: int = Field(default=500, ge=1, le=1_000_000)
 
 
 Handler = Callable[[list[ChannelChange]], None]
@@ -104,6 +125,15 @@ class Overlay:
         """Messages from ports without hosts."""
         self.heard = 0
         """Messages that were understood."""
+        self.unsent = 0
+        """Queries that could not be sent: their switch was not there."""
+        self._busy: dict[PortKey, Counter[str]] = {}
+        self._changes = {
+            place: Allowance(self.parameters.changes_per_s, self.parameters.changes_burst) for place in self.ports
+        }
+        self._room = Room(self.parameters.channels, 2 * len(self.ports))
+        self._hidden = 0
+        self._own_before = 0
         self._table = ChannelTable()
         self._queriers: dict[tuple[PortKey, int], Querier] = {}
         self._handlers: list[Handler] = []
@@ -126,8 +156,24 @@ class Overlay:
 
     @property
     def refused(self) -> Counter[str]:
-        """Records that changed nothing, by why, over all ports; and queriers that speak an older version."""
-        return sum((querier.refused for querier in self._queriers.values()), Counter())
+        """What was refused, by why, over all ports: see :attr:`refused_by_port`."""
+        return sum(self.refused_by_port.values(), Counter())
+
+    @property
+    def refused_by_port(self) -> dict[PortKey, Counter[str]]:
+        """Records that changed nothing, by port and why; besides whole reports (``change_rate``) and queries.
+
+        Ports that were refused nothing are not there.
+        """
+        found = {place: Counter(counts) for place, counts in self._busy.items()}
+        for (place, _), querier in self._queriers.items():
+            if querier.refused:
+                found.setdefault(place, Counter()).update(querier.refused)
+        return found
+
+    def channels_at(self, place: PortKey) -> int:
+        """Returns how many channels the records of a port stand for, of both versions of IP."""
+        return sum(self._queriers[place, it].channels for it in (4, 6) if (place, it) in self._queriers)
 
     @property
     def is_settled(self) -> bool:
@@ -145,13 +191,20 @@ class Overlay:
         for place, port in self.ports.items():
             for address in (port.ipv4, port.ipv6):
                 if address is not None:
-                    querier = Querier(address, self.parameters, now_ps, fast_leave=port.fast_leave)
+                    querier = Querier(
+                        address,
+                        self.parameters,
+                        now_ps,
+                        fast_leave=port.fast_leave,
+                        hears_queries=port.router,
+                        has_room=self._has_room,
+                    )
                     self._queriers[place, address.version] = querier
         for (place, group), wanted in memberships_of(adopted or {}).items():
             adopter = self._queriers.get((place, group.version))
             if adopter is not None:
                 adopter.adopt(group, wanted, now_ps)
-                self._table.change(place, group, Filter(), wanted)
+                self._table.change(place, FilterChange.between(group, NOTHING, wanted))
         repeats = (self.parameters.startup_query_count or self.parameters.robustness) - 1
         self._settled_ps = now_ps + repeats * self.parameters.startup_interval_ps + self.parameters.response_ps
         for key in self._queriers:
@@ -175,12 +228,23 @@ class Overlay:
             self.unexpected += 1
             return True
         self.heard += 1
-        now_ps = self._plane.now_ps
-        changes = self._take(key[0], querier, querier.heard(source, message, now_ps))
+        place, now_ps = key[0], self._plane.now_ps
+        if self._changes[place].wait_ps(now_ps):
+            self._busy.setdefault(place, Counter())["change_rate"] += 1
+            return True
+        self._own_before, hidden = querier.channels, querier.hidden
+        changes = self._take(place, querier, querier.heard(source, message, now_ps))
+        self._hidden += querier.hidden - hidden
+        self._changes[place].spend(now_ps, len(changes))
         self._plan(*key)
         self._call_back()
         self._tell(changes)
         return True
+
+    def _has_room(self, own: int, new: int) -> bool:
+        """Whether a port may have new channels. Those that the message has added before are not in the table yet."""
+        used = self._table.count + self._hidden + max(0, own - new - self._own_before)
+        return self._room.has(used, own, new)
 
     def filters(self, place: PortKey) -> dict[Address, Filter]:
         """The filters of a port, by group."""
@@ -226,7 +290,9 @@ class Overlay:
                 continue
             del self._woken_at[place, version]
             querier = self._queriers[place, version]
+            hidden = querier.hidden
             changes += self._take(place, querier, querier.due(now_ps))
+            self._hidden += querier.hidden - hidden
             self._plan(place, version)
         self._call_back()
         self._tell(changes)
@@ -238,10 +304,13 @@ class Overlay:
         switch, port = place
         for query in outcome.queries:
             frame = frames.query(query, self.ports[place].mac, querier.address)
-            self._plane.clients[switch].packet_out(frame, egress_port=port)
+            try:
+                self._plane.clients[switch].packet_out(frame, egress_port=port)
+            except HoldfastError:
+                self.unsent += 1  # the next one is due anyway
         changes = []
         for change in outcome.changes:
-            changes += self._table.change(place, change.group, change.before, change.after)
+            changes += self._table.change(place, change)
         return changes
 
     def _tell(self, changes: list[ChannelChange]) -> None:

@@ -15,7 +15,7 @@ from holdfast.control.membership.channels import (
     memberships_of,
     wanted_channels,
 )
-from holdfast.control.membership.filters import EVERYTHING, NOTHING, Filter
+from holdfast.control.membership.filters import EVERYTHING, NOTHING, Filter, FilterChange
 from holdfast.control.membership.messages import Address
 
 GROUPS = [IPv4Address("239.0.0.1"), IPv4Address("232.0.0.1")]
@@ -63,7 +63,7 @@ def test_the_table_is_the_definition_and_tells_every_change_once(
     told: dict[tuple[Channel, str], frozenset[int]] = {}
     for place, group, wanted in history:
         before = memberships.get((place, group), NOTHING)
-        changes = table.change(place, group, before, wanted)
+        changes = table.change(place, FilterChange.between(group, before, wanted))
         memberships[place, group] = wanted
         assert len({(change.channel, change.switch) for change in changes}) == len(changes)
         for change in changes:
@@ -73,6 +73,7 @@ def test_the_table_is_the_definition_and_tells_every_change_once(
             else:
                 told[change.channel, change.switch] = change.ports
         expected = wanted_channels(memberships)
+        assert len(table.channels) == table.count == len(expected)
         assert table.channels == expected
         assert told == {
             (channel, switch): found for channel, them in expected.items() for switch, found in them.items()
@@ -90,6 +91,6 @@ def test_memberships_are_read_back_from_channels(history: list[tuple[PortKey, Ad
 def test_a_join_touches_one_switch() -> None:
     table = ChannelTable()
     for number in range(200):
-        table.change((f"s{number}", 1), G, NOTHING, EVERYTHING)
-    changes = table.change(("s7", 2), G, NOTHING, EVERYTHING)
+        table.change((f"s{number}", 1), FilterChange.between(G, NOTHING, EVERYTHING))
+    changes = table.change(("s7", 2), FilterChange.between(G, NOTHING, EVERYTHING))
     assert changes == [ChannelChange((None, G), "s7", frozenset({1, 2}))]
