@@ -96,7 +96,8 @@ class RadiusServer(Checked):
 class DynamicAuthorization(Checked):
     """CoA and Disconnect (RFC 5176): where to listen, and who may ask. Each client has its secret.
 
-    Without ``require_message_authenticator``, the Request Authenticator is proof enough.
+    Without ``require_message_authenticator``, the Request Authenticator is proof enough. Without ``require_event_timestamp``, a
+    request without one is obeyed, and again when somebody repeats it later (RFC 5176, section 6.3).
     """
 
     host: IPv4Address | IPv6Address = IPv4Address("127.0.0.1")
@@ -104,6 +105,7 @@ class DynamicAuthorization(Checked):
     clients: dict[IPv4Address | IPv6Address, Annotated[str, Field(min_length=8)]]
     window_s: Duration = 300.0
     require_message_authenticator: bool = True
+    require_event_timestamp: bool = True
 
 
 def _fits_an_attribute(value: str) -> str:

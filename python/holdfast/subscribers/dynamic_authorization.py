@@ -1,14 +1,14 @@
 """A dynamic authorization server (RFC 5176): CoA and Disconnect requests for a gateway's sessions. Sans I/O.
 
-A request needs a client that we know, a Message-Authenticator (unless that is waived), and, if it has an Event-Timestamp, a time
-that is not long ago.
+A request needs a client that we know, a Message-Authenticator and an Event-Timestamp (unless these are waived), and is obeyed once:
+:mod:`replays` says which one is new.
 """
 
 from __future__ import annotations
 
 import logging
 import struct
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
@@ -21,12 +21,13 @@ from holdfast.subscribers import radius_attributes as avp
 from holdfast.subscribers.configuration import Radius
 from holdfast.subscribers.gateway import Gateway
 from holdfast.subscribers.radius_servers import DICTIONARY, whole
+from holdfast.subscribers.replays import Replays
 from holdfast.subscribers.session import PppSession
 
 log = logging.getLogger(__name__)
 
 UNSUPPORTED_ATTRIBUTE, MISSING_ATTRIBUTE, NAS_MISMATCH, INVALID_REQUEST = 401, 402, 403, 404
-UNSUPPORTED_SERVICE, SESSION_NOT_FOUND, MULTIPLE_SESSIONS = 405, 503, 508
+UNSUPPORTED_SERVICE, SESSION_NOT_FOUND, RESOURCES_UNAVAILABLE, MULTIPLE_SESSIONS = 405, 503, 506, 508
 """Error-Cause (section 3.6)."""
 
 _IDENTIFIES_NAS = {avp.NAS_IP_ADDRESS, avp.NAS_IDENTIFIER, avp.NAS_IPV6_ADDRESS}
@@ -38,7 +39,6 @@ _SETS: set[avp.Key] = {
     avp.ACCT_INTERIM_INTERVAL,
 }
 _HARMLESS = {avp.EVENT_TIMESTAMP, avp.STATE, avp.PROXY_STATE, avp.MESSAGE_AUTHENTICATOR}
-_REMEMBERED = 1024
 
 
 class DynamicAuthorization:
@@ -48,10 +48,12 @@ class DynamicAuthorization:
         assert settings.dynamic_authorization is not None
         own = settings.dynamic_authorization
         self._secrets = {address: secret.encode() for address, secret in own.clients.items()}
-        self._window_s, self._wants_signature = own.window_s, own.require_message_authenticator
-        self._warned: set[IPv4Address | IPv6Address] = set()
+        self._wants_signature, self._wants_time = own.require_message_authenticator, own.require_event_timestamp
+        self._warned: set[tuple[str, IPv4Address | IPv6Address]] = set()
         self._settings, self._gateway = settings, gateway
-        self._answers: OrderedDict[tuple[IPv4Address | IPv6Address, int, bytes], bytes] = OrderedDict()
+        state = gateway.configuration.state
+        kept = None if state is None else state.with_name(f"{state.name}-authorization")
+        self._replays = Replays(own.window_s, gateway.wall(), kept)
         self.events: Counter[str] = Counter()
 
     def received(self, source: IPv4Address | IPv6Address, port: int, data: bytes, wall_s: float) -> bytes | None:
@@ -71,20 +73,32 @@ class DynamicAuthorization:
         if not good:
             self.events["invalid"] += 1
             return None
-        if not signed and not self._unsigned(source):
+        if not signed and not self._lacks("Message-Authenticator", source, self._wants_signature):
             return None
-        # A repetition gets the same answer, and nothing is done twice (section 2.3).
-        key = source, port, data[1:20]
-        again = self._answers.get(key)
-        if again is not None:
-            self.events["repeated"] += 1
-            return again
-        if any(
-            abs(wall_s - int.from_bytes(each, "big")) > self._window_s for each in request.get(avp.EVENT_TIMESTAMP, [])
-        ):
-            self.events["stale"] += 1
+        stamps = [
+            int.from_bytes(each, "big") if len(each) == 4 else -1 for each in request.get(avp.EVENT_TIMESTAMP, [])
+        ]
+        if len(stamps) > 1 or -1 in stamps:
+            self.events["invalid"] += 1
             return None
-        error = self._obey(request)
+        if not stamps and not self._lacks("Event-Timestamp", source, self._wants_time):
+            return None
+        return self._answer(request, data[:20], stamps[0] if stamps else None, wall_s)
+
+    def _answer(self, request: Any, key: bytes, stamp_s: int | None, wall_s: float) -> bytes | None:
+        """Obeys a request that is new and answers it. A repetition gets the same answer, whatever port it comes from."""
+        hindrance = self._replays.hindrance(key, stamp_s, wall_s)
+        if hindrance is not None:
+            self.events[hindrance] += 1
+            if hindrance != "busy":
+                return self._replays.answer(key)
+            return self._reply(request, RESOURCES_UNAVAILABLE)
+        self._replays.take(key, stamp_s, wall_s)
+        answer = self._reply(request, self._obey(request))
+        self._replays.answered(key, answer)
+        return answer
+
+    def _reply(self, request: Any, error: int) -> bytes:
         disconnect = request.code == pyrad.DisconnectRequest
         self.events[("disconnect" if disconnect else "coa") + ("-nak" if error else "-ack")] += 1
         reply = request.CreateReply()
@@ -95,23 +109,22 @@ class DynamicAuthorization:
             reply[avp.STATE] = request[avp.STATE]
         reply.add_message_authenticator()
         answer: bytes = reply.ReplyPacket()
-        self._answers[key] = answer
-        if len(self._answers) > _REMEMBERED:
-            self._answers.popitem(last=False)
         return answer
 
-    def _unsigned(self, source: IPv4Address | IPv6Address) -> bool:
-        """Whether a request may be without a Message-Authenticator. Each client that sends such ones is logged once."""
-        self.events["unsigned"] += 1
-        if source not in self._warned:
-            self._warned.add(source)
-            done = "dropped; dynamic_authorization.require_message_authenticator: false takes them"
+    def _lacks(self, name: str, source: IPv4Address | IPv6Address, wanted: bool) -> bool:
+        """Returns whether a request may lack an attribute. Each client that sends such ones is logged once."""
+        setting = f"require_{name.lower().replace('-', '_')}"
+        self.events["unsigned" if name == "Message-Authenticator" else "undated"] += 1
+        if (name, source) not in self._warned:
+            self._warned.add((name, source))
+            done = f"dropped; dynamic_authorization.{setting}: false takes them"
             log.warning(
-                "CoA and Disconnect requests of %s have no Message-Authenticator and are %s",
+                "CoA and Disconnect requests of %s have no %s and are %s",
                 source,
-                done if self._wants_signature else "taken, as the configuration says",
+                name,
+                done if wanted else "taken, as the configuration says",
             )
-        return not self._wants_signature
+        return not wanted
 
     def _obey(self, request: Any) -> int:
         """Does what is asked for; the Error-Cause if it cannot, else 0."""

@@ -106,7 +106,7 @@ class Gateway:
         wall: Callable[[], float] = time.time,
     ) -> None:
         self.configuration, self.clock, self.random = configuration, clock, random
-        self._plane, self._authenticator, self._wall = plane, authenticator, wall
+        self._plane, self._authenticator, self.wall = plane, authenticator, wall
         self._withdraw: Callable[[Line, int, str], None] | None = getattr(authenticator, "withdraw", None)
         self._accountant: Accountant = Nobody() if accountant is None else accountant
         self._store: Store = Nobody() if store is None else store
@@ -485,7 +485,7 @@ class Gateway:
         for number in gone:
             del self._installed[number]
         self._installed.update(changes)
-        now = self._wall()
+        now = self.wall()
         self._store.save([self._stored(each, now) for each in installing.values() if each.established], list(ending))
         for key, each in ending.items():
             self._ids.give_back(key)
@@ -616,7 +616,7 @@ class Gateway:
             self._delegations.reserve(whole.delegated)
         session.counted = True
         now = self.clock.now()
-        session.began_s = now - max(0.0, self._wall() - stored.started_s)
+        session.began_s = now - max(0.0, self.wall() - stored.started_s)
         session.idle_since_s = session.interim_at_s = now
         session.restore(
             stored.grant,
@@ -640,7 +640,7 @@ class Gateway:
                 session.accounting_id,
                 grant.user,
                 grant.session,
-                int(self._wall()),
+                int(self.wall()),
                 int(self.clock.now() - session.began_s + 0.001),  # timers are exact, and their sums are not
                 session.last_usage,
                 session.cause if kind is Kind.STOP else None,

@@ -197,8 +197,10 @@ class FreeRadius:
         return found
 
 
-def radclient(port: int, kind: str, attributes: Mapping[str, str]) -> str:
-    """The output of Debian's radclient for a ``coa`` or ``disconnect`` request to a port."""
+def radclient(port: int, kind: str, attributes: Mapping[str, str], stamped: bool = True) -> str:
+    """Returns the output of Debian's radclient for a ``coa`` or ``disconnect`` request to a port, with an Event-Timestamp."""
+    if stamped:
+        attributes = {**attributes, "Event-Timestamp": str(int(time.time()))}
     text = ", ".join(f'{name} = "{value}"' for name, value in attributes.items())
     done = subprocess.run(
         ["radclient", "-x", "-t", "3", "-r", "1", f"127.0.0.1:{port}", kind, SECRET],

@@ -53,10 +53,19 @@ def signed(
 
 
 def authorization_request(
-    code: int, identifier: int, attributes: Attributes, sign: bool = True, secret: bytes = SECRET.encode()
+    code: int,
+    identifier: int,
+    attributes: Attributes,
+    stamp_s: float | None,
+    sign: bool = True,
+    secret: bytes = SECRET.encode(),
 ) -> bytes:
-    """A CoA (43) or Disconnect (40) request (RFC 5176, section 2.3), with a Message-Authenticator in front."""
-    body = encode([*([(80, bytes(16))] if sign else []), *attributes])
+    """A CoA (43) or Disconnect (40) request (RFC 5176, section 2.3), with a Message-Authenticator in front.
+
+    ``stamp_s``: its Event-Timestamp, at its end; None for none.
+    """
+    stamp = [] if stamp_s is None else [(55, int(stamp_s).to_bytes(4, "big"))]
+    body = encode([*([(80, bytes(16))] if sign else []), *attributes, *stamp])
     head = struct.pack("!BBH", code, identifier, 20 + len(body))
     if sign:
         body = body[:2] + hmac.digest(secret, head + bytes(16) + body, "md5") + body[18:]

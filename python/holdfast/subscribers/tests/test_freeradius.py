@@ -197,14 +197,18 @@ def test_radclient_changes_a_rate_and_ends_a_session(server: freeradius.FreeRadi
             await until(lambda: alice.state == "up")
             port = service.addresses["dynamic_authorization"]
 
-            async def ask(kind: str, **attributes: str) -> str:
+            async def ask(kind: str, stamped: bool = True, **attributes: str) -> str:
                 named = {name.replace("_", "-"): value for name, value in attributes.items()}
-                return await asyncio.to_thread(freeradius.radclient, port, kind, named)
+                return await asyncio.to_thread(freeradius.radclient, port, kind, named, stamped)
 
-            # Without a Message-Authenticator there is no answer; with one there is.
+            # Without a Message-Authenticator or an Event-Timestamp there is no answer; with both there is.
             said = await ask("coa", User_Name="alice", WISPr_Bandwidth_Max_Down="1000000")
             assert "No reply" in said
             assert plane.table[alice.session].rates == Rates(8_000_000, 16_000_000)
+            said = await ask(
+                "coa", False, User_Name="alice", WISPr_Bandwidth_Max_Down="1000000", Message_Authenticator="0x00"
+            )
+            assert "No reply" in said
             said = await ask("coa", User_Name="alice", WISPr_Bandwidth_Max_Down="1000000", Message_Authenticator="0x00")
             assert "Received CoA-ACK" in said, said
             assert plane.table[alice.session].rates == Rates(8_000_000, 1_000_000)

@@ -147,7 +147,9 @@ def test_the_name_of_the_accept_is_the_name_in_accounting_and_for_coa() -> None:
     server = DynamicAuthorization(online.configuration.radius, online.gateway)
     answers = []
     for number, name in enumerate((b"alice", b"alice@\xff.example")):
-        answer = server.received(IPv4Address("127.0.0.9"), 1, authorization_request(40, number, [(1, name)]), 0)
+        answer = server.received(
+            IPv4Address("127.0.0.9"), 1, authorization_request(40, number, [(1, name)], online.wall()), online.wall()
+        )
         assert answer is not None
         answers.append(answer[0])
     assert answers == [42, 41]

@@ -355,6 +355,7 @@ class Online:
 
     def request(self, code: int, attributes: Attributes, **how: object) -> bytes:
         self.identifier += 1
+        how = {"stamp_s": self.clock.now(), **how}
         return authorization_request(code, self.identifier, attributes, **how)  # type: ignore[arg-type]
 
     def ask(self, code: int, attributes: Attributes, **how: object) -> tuple[int, Attributes] | None:
@@ -458,7 +459,7 @@ def test_a_request_without_message_authenticator_is_taken_only_by_a_setting(capl
     forged = bytearray(waived.request(43, wish))
     forged[25] ^= 1  # a signature that is there must be right
     forged[4:20] = hashlib.md5(forged[:4] + bytes(16) + forged[20:] + SECRET.encode()).digest()
-    assert waived.server.received(IPv4Address("127.0.0.9"), 1, bytes(forged), 0) is None
+    assert waived.server.received(IPv4Address("127.0.0.9"), 1, bytes(forged), waived.clock.now()) is None
     said = [each.getMessage() for each in caplog.records]
     assert len(said) == 2
     assert "127.0.0.9" in said[0]
@@ -472,15 +473,15 @@ def test_what_is_not_proven_is_not_answered() -> None:
     assert online.ask(43, wish, sign=False) is None
     assert online.ask(43, wish, secret=b"another-secret") is None
     good = online.request(43, wish)
-    assert online.server.received(IPv4Address("127.0.0.8"), 1, good, 0) is None
+    assert online.server.received(IPv4Address("127.0.0.8"), 1, good, online.clock.now()) is None
     for at in range(len(good)):
         bad = bytearray(good)
         bad[at] ^= 0x40
-        assert online.server.received(IPv4Address("127.0.0.9"), 1, bytes(bad), 0) is None, at
-        assert online.server.received(IPv4Address("127.0.0.9"), 1, good[:at], 0) is None, at
+        assert online.server.received(IPv4Address("127.0.0.9"), 1, bytes(bad), online.clock.now()) is None, at
+        assert online.server.received(IPv4Address("127.0.0.9"), 1, good[:at], online.clock.now()) is None, at
     now = struct.pack("!I", 10_000)
     for stamps in ([struct.pack("!I", 1)], [now, struct.pack("!I", 1)], [b"\x01"], [b""], [bytes(4) + now + b"\0"]):
-        stale = online.request(43, [*wish, *((55, each) for each in stamps)])
+        stale = online.request(43, [*wish, *((55, each) for each in stamps)], stamp_s=None)
         assert online.server.received(IPv4Address("127.0.0.9"), 1, stale, 10_000) is None
     assert online.plane.table[online.host.session].rates == Rates()
 
@@ -489,10 +490,10 @@ def test_a_repeated_request_gets_the_same_answer_and_is_not_done_twice() -> None
     online = Online()
     request = online.request(40, [(1, b"alice")])
     source = IPv4Address("127.0.0.9")
-    first = online.server.received(source, 1, request, 0)
+    first = online.server.received(source, 1, request, online.clock.now())
     online.clock.run(1)
     assert first is not None
-    assert online.server.received(source, 1, request, 0) == first
+    assert online.server.received(source, 1, request, online.clock.now()) == first
     assert online.server.events["disconnect-nak"] == 0
 
 

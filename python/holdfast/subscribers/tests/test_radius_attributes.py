@@ -341,7 +341,9 @@ def test_a_coa_does_what_it_says_or_names_its_hindrance(key: int | tuple[int, in
     if key not in sets:
         attributes.append(wish)
     before = online.plane.table[online.host.session]
-    answer = server.received(IPv4Address("127.0.0.9"), 1, authorization_request(43, 1, attributes), online.wall())
+    answer = server.received(
+        IPv4Address("127.0.0.9"), 1, authorization_request(43, 1, attributes, online.wall()), online.wall()
+    )
     if key in (55, 80):  # a time long ago, and a signature that is none
         assert answer is None
         return

@@ -1,0 +1,114 @@
+"""Which requests of dynamic authorization are new (RFC 5176, section 6.3). Sans I/O, except for one number in a file.
+
+A request is new if its Event-Timestamp is current, is beyond a time before which all is refused, and if it is not known. Requests
+are known for as long as their timestamps are current. The time before which all is refused is the start of the process, so that no
+list of requests has to outlive it, and in any case the latest timestamp that an earlier process took, which is kept in a file: a
+client's clock may be ahead, or ours may have been set back.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import suppress
+from heapq import heappop, heappush
+from pathlib import Path
+
+from holdfast import whole_files
+from holdfast.errors import HoldfastError, LiveError
+from holdfast.regular_files import read_regular
+
+log = logging.getLogger(__name__)
+
+MOST_KNOWN = 1 << 18
+"""Requests that are known at once; with more in a window, which only clients with a secret can send, others are refused."""
+
+_MOST_ANSWERS = 1024
+"""The last answers, which a repetition gets; an older request that comes again gets none."""
+
+
+class Replays:
+    """Requests, by what identifies them: their bytes up to the authenticator, which covers all others."""
+
+    def __init__(self, window_s: float, since_s: float, path: Path | None) -> None:
+        """``since_s``: the Unix time of the start. ``path``: where the latest timestamp is kept, if it is kept."""
+        self._window_s, self._path = window_s, path
+        self._kept = -1 if path is None else _read(path)
+        self._since = int(since_s)
+        self._floor = self._kept
+        """Nothing with this timestamp or an earlier one is new."""
+        self._known: set[bytes] = set()
+        self._stamps: list[tuple[int, bytes]] = []
+        """A heap of the timestamps of what is known."""
+        self._answers: OrderedDict[bytes, bytes] = OrderedDict()
+        self._unkept = self._warned = False
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def answer(self, request: bytes) -> bytes | None:
+        """Returns the answer that a request has had, if it is among the last."""
+        return self._answers.get(request)
+
+    def hindrance(self, request: bytes, stamp_s: int | None, wall_s: float) -> str | None:
+        """Returns why a request is not to be obeyed, if it is not; ``stamp_s`` is its Event-Timestamp, None if it has none."""
+        if request in self._known:
+            return "repeated"
+        if stamp_s is not None:
+            if abs(wall_s - stamp_s) > self._window_s:
+                return "stale"
+            # A clock that was set back since the start says nothing about the time before it.
+            before_start = stamp_s < self._since <= wall_s + self._window_s
+            if stamp_s <= self._floor or before_start:
+                self._warn()
+                return "before-start"
+        self._forget_before(wall_s - self._window_s)
+        return "busy" if len(self._known) >= MOST_KNOWN else None
+
+    def take(self, request: bytes, stamp_s: int | None, wall_s: float) -> None:
+        """Knows a request from now on. To be called before it is obeyed."""
+        self._known.add(request)
+        heappush(self._stamps, (int(wall_s) if stamp_s is None else stamp_s, request))
+        if stamp_s is not None and stamp_s > self._kept and self._path is not None:
+            self._kept = stamp_s
+            try:
+                whole_files.write_text(self._path, f"{stamp_s}\n")
+            except OSError as error:
+                if not self._unkept:
+                    log.warning("%s: %s; a request may be taken again after a restart", self._path, error.strerror)
+                self._unkept = True
+
+    def answered(self, request: bytes, answer: bytes) -> None:
+        """Keeps an answer for repetitions."""
+        self._answers[request] = answer
+        if len(self._answers) > _MOST_ANSWERS:
+            self._answers.popitem(last=False)
+
+    def _forget_before(self, stale_s: float) -> None:
+        """Forgets what is stale by now, and takes nothing as old again: the clock may be set back."""
+        for stamp_s, request in self._stale(stale_s):
+            self._known.discard(request)
+            self._answers.pop(request, None)
+            self._floor = max(self._floor, stamp_s)
+
+    def _stale(self, stale_s: float) -> Iterator[tuple[int, bytes]]:
+        while self._stamps and self._stamps[0][0] < stale_s:
+            yield heappop(self._stamps)
+
+    def _warn(self) -> None:
+        if not self._warned:
+            self._warned = True
+            log.warning(
+                "a CoA or Disconnect request is from before this gateway's start, or before the latest one of an earlier start, "
+                "and is dropped: its client's clock is behind, or ours was set back (then remove %s while the gateway is down)",
+                self._path or "nothing",
+            )
+
+
+def _read(path: Path) -> int:
+    """Returns the timestamp in a file; -1 if there is none."""
+    with suppress(HoldfastError, ValueError):
+        if path.exists():
+            return int(read_regular(path, 64, LiveError))
+    return -1
