@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Protocol
 
 from holdfast.subscribers.plane import Line, Rates
@@ -62,6 +62,14 @@ class Verdict:
     dns6: tuple[IPv6Address, ...] = ()
 
 
+_NO_HOSTS = [IPv4Network(each) for each in ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "240.0.0.0/4")]
+"""This network, loopback, link-local, multicast, and reserved with the broadcast address (RFC 6890)."""
+_NO_PREFIXES = [IPv6Network(each) for each in ("::/8", "fe80::/10", "fec0::/10", "ff00::/8")]
+"""Loopback and embedded IPv4 addresses, link-local, formerly site-local, multicast (RFC 4291, section 2.4; IANA's registry)."""
+
+LEAST_RATE_BIT_S = 8
+
+
 def unservable(verdict: Verdict) -> str | None:
     """Why a subscriber cannot be given what a verdict says; None if it can.
 
@@ -69,21 +77,23 @@ def unservable(verdict: Verdict) -> str | None:
     routing a longer or shorter one would give it nothing.
     """
     four = verdict.ipv4
-    if four is not None and (four.is_multicast or four.is_loopback or int(four) in (0, 0xFFFFFFFF)):
+    if four is not None and any(four in each for each in _NO_HOSTS):
         return f"{four} is no host's address"
     if verdict.ipv6_prefix is not None and verdict.ipv6_prefix.prefixlen != 64:
         return f"the IPv6 prefix {verdict.ipv6_prefix} is no /64, and a subscriber makes addresses in a /64 alone"
     if verdict.delegated is not None and not 1 <= verdict.delegated.prefixlen <= 64:
-        return f"the delegated prefix {verdict.delegated} is longer than /64"
+        return f"the delegated prefix {verdict.delegated} is none of /1 to /64"
     for prefix in (verdict.ipv6_prefix, verdict.delegated):
-        if prefix is not None and (
-            not int(prefix.network_address) >> 64 or prefix.is_multicast or prefix.is_link_local or prefix.is_loopback
-        ):
+        if prefix is not None and any(prefix.overlaps(each) for each in _NO_PREFIXES):
             return f"{prefix} is no prefix of hosts"
-    if verdict.rates is not None:
-        for rate in (verdict.rates.up_bit_s, verdict.rates.down_bit_s):
-            if rate is not None and not 8 <= rate < 1 << 63:
-                return f"a rate of {rate} bit/s is not in 8 to 2^63"
+    return None if verdict.rates is None else unlimitable(verdict.rates)
+
+
+def unlimitable(rates: Rates) -> str | None:
+    """Returns why a session cannot be limited to rates: a meter counts whole bytes a second; None if it can."""
+    for rate in (rates.up_bit_s, rates.down_bit_s):
+        if rate is not None and not LEAST_RATE_BIT_S <= rate < 1 << 63:
+            return f"a rate of {rate} bit/s is not in {LEAST_RATE_BIT_S} to 2^63"
     return None
 
 

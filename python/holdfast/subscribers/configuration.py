@@ -10,10 +10,11 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from holdfast import yaml_model
 from holdfast.parameters import Checked
-from holdfast.subscribers.authentication import Verdict, unservable
+from holdfast.subscribers.authentication import LEAST_RATE_BIT_S, Verdict, unservable
 from holdfast.subscribers.plane import Rates
 
 Positive = Annotated[int, Field(gt=0)]
+Rate = Annotated[int, Field(ge=LEAST_RATE_BIT_S, lt=1 << 63)]
 Mac = Annotated[str, Field(pattern=r"^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}$")]
 Duration = Annotated[float, Field(gt=0, le=86_400)]
 
@@ -21,8 +22,8 @@ Duration = Annotated[float, Field(gt=0, le=86_400)]
 class RateLimits(Checked):
     """Bits per second of a session; absent is unlimited."""
 
-    up_bit_s: Positive | None = None
-    down_bit_s: Positive | None = None
+    up_bit_s: Rate | None = None
+    down_bit_s: Rate | None = None
 
     def rates(self) -> Rates:
         """As the user plane takes them."""
@@ -146,6 +147,7 @@ class Configuration(Checked):
     ipv6: Ipv6 | None = None
     rates: RateLimits = RateLimits()
     limits: Limits = Limits()
+    single_session: Literal["off", "replace", "refuse"] = "off"
     echo_interval_s: Duration = 30.0
     echo_failures: Annotated[int, Field(gt=0, le=100)] = 3
     advertisement_interval_s: Annotated[float, Field(ge=4, le=1800)] = 600.0

@@ -18,16 +18,18 @@ from pyrad import packet as pyrad
 
 from holdfast.subscribers import radius
 from holdfast.subscribers import radius_attributes as avp
+from holdfast.subscribers.authentication import unlimitable
 from holdfast.subscribers.configuration import Radius
 from holdfast.subscribers.gateway import Gateway
 from holdfast.subscribers.radius_servers import DICTIONARY, whole
 from holdfast.subscribers.replays import Replays
-from holdfast.subscribers.session import PppSession
+from holdfast.subscribers.session import Phase, PppSession
 
 log = logging.getLogger(__name__)
 
 UNSUPPORTED_ATTRIBUTE, MISSING_ATTRIBUTE, NAS_MISMATCH, INVALID_REQUEST = 401, 402, 403, 404
 UNSUPPORTED_SERVICE, SESSION_NOT_FOUND, RESOURCES_UNAVAILABLE, MULTIPLE_SESSIONS = 405, 503, 506, 508
+INVALID_VALUE = 407
 """Error-Cause (section 3.6)."""
 
 _IDENTIFIES_NAS = {avp.NAS_IP_ADDRESS, avp.NAS_IDENTIFIER, avp.NAS_IPV6_ADDRESS}
@@ -144,7 +146,7 @@ class DynamicAuthorization:
         if not all(avp.rule(kind).serves(request[kind][0]) for kind in wishes):
             return INVALID_REQUEST
         named = {kind: request[kind][0] for kind in identifying}
-        found = [each for each in self._candidates(named) if each.established and _is_named(each, named)]
+        found = [each for each in self._candidates(named) if each.phase is Phase.NETWORK and _is_named(each, named)]
         if not found:
             return SESSION_NOT_FOUND
         if len(found) > 1:
@@ -152,9 +154,8 @@ class DynamicAuthorization:
         session = found[0]
         if request.code == pyrad.DisconnectRequest:
             self._gateway.kick([session.id])
-        else:
-            self._change(session, request)
-        return 0
+            return 0
+        return self._change(session, request)
 
     def _candidates(self, named: dict[avp.Key, bytes]) -> list[PppSession]:
         """Sessions to look at: one, if the request names its number; else all."""
@@ -172,8 +173,8 @@ class DynamicAuthorization:
         }
         return all(value == mine for kind, mine in ours.items() for value in request.get(kind, []))
 
-    def _change(self, session: PppSession, request: Any) -> None:
-        """Limits that a CoA names; the others stay."""
+    def _change(self, session: PppSession, request: Any) -> int:
+        """Sets the limits that a CoA names; the others stay. Returns the Error-Cause if that cannot be done, else 0: it is done."""
         assert session.grant is not None
         grant, wanted = session.grant, radius.rates(request)
 
@@ -181,7 +182,7 @@ class DynamicAuthorization:
             value = radius.number(request, kind)
             return old if value is None else value
 
-        session.grant = replace(
+        changed = replace(
             grant,
             session_timeout_s=named(avp.SESSION_TIMEOUT, grant.session_timeout_s),
             idle_timeout_s=named(avp.IDLE_TIMEOUT, grant.idle_timeout_s),
@@ -191,10 +192,10 @@ class DynamicAuthorization:
             old = grant.session.rates
             up = wanted.up_bit_s if avp.WISPR_MAX_UP in request else old.up_bit_s
             down = wanted.down_bit_s if avp.WISPR_MAX_DOWN in request else old.down_bit_s
-            session.change_rates(replace(old, up_bit_s=up, down_bit_s=down))
-        else:
-            self._gateway.changed(session)
-        self._gateway.flush()  # an ACK says that it is done
+            changed = replace(changed, session=replace(grant.session, rates=replace(old, up_bit_s=up, down_bit_s=down)))
+        if unlimitable(changed.session.rates) is not None:
+            return INVALID_VALUE
+        return 0 if self._gateway.change(session, changed) is None else RESOURCES_UNAVAILABLE
 
 
 def _is_named(session: PppSession, named: dict[avp.Key, bytes]) -> bool:

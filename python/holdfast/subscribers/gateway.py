@@ -10,17 +10,18 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from ipaddress import IPv4Address, IPv6Network
-from typing import Protocol
 
 from holdfast.errors import HoldfastError
 from holdfast.subscribers import dhcpv6_pd, pools, pppoe
 from holdfast.subscribers.accounting import Accountant, Cause, Kind, Record
 from holdfast.subscribers.admission import Admission
-from holdfast.subscribers.authentication import Answer, Authenticator, Question, Verdict, unservable
+from holdfast.subscribers.authentication import Answer, Authenticator, Question, Verdict, unlimitable
+from holdfast.subscribers.changes import Changes, Store, Stored
 from holdfast.subscribers.configuration import Configuration
+from holdfast.subscribers.grants import Address, Grants, Refusal
+from holdfast.subscribers.installation import Installation
 from holdfast.subscribers.lcp import Authentication
-from holdfast.subscribers.plane import Clock, Line, Rates, Session, Usage, UserPlane
+from holdfast.subscribers.plane import Clock, Line, Rates, UserPlane
 from holdfast.subscribers.ppp import Protocol as PppProtocol
 from holdfast.subscribers.ppp import Restart
 from holdfast.subscribers.session import Grant, Phase, PppSession, Rules
@@ -30,38 +31,8 @@ log = logging.getLogger(__name__)
 
 _METHODS = {"chap": Authentication.CHAP, "pap": Authentication.PAP}
 
-BATCH_S = 0.002
-"""The time that sessions to be installed wait for more, so that a storm of setups makes few writes."""
-
 _MOST_WARNINGS = 100
 """Lines whose first refusal by a limit is logged; all refusals are counted."""
-
-
-@dataclass(frozen=True)
-class Stored:
-    """The state that outlives the process: a session with all that its next control plane must know."""
-
-    grant: Grant
-    accounting_id: str
-    started_s: float
-    ipcp: bool
-    interface: bytes | None
-    bound: dhcpv6_pd.Bound
-    released: bool
-    peer_mru: int
-    circuit_id: bytes = b""
-    remote_id: bytes = b""
-    service: bytes = b""
-
-
-class Store(Protocol):
-    """The store of sessions. Changes of one call are there together or not at all."""
-
-    def load(self) -> list[Stored]:
-        """All that is kept."""
-
-    def save(self, put: Iterable[Stored], drop: Iterable[int]) -> None:
-        """Keeps sessions, by session id, and forgets others."""
 
 
 class Nobody:
@@ -90,7 +61,8 @@ class Reconciled:
 class Gateway:
     """A broadband network gateway's control plane.
 
-    ``random`` gives unpredictable bytes; in a simulation, those of its seed. ``wall`` is Unix time.
+    ``random`` gives unpredictable bytes; in a simulation, those of its seed. ``wall`` is Unix time. ``reserved``: addresses that no
+    subscriber may have, as those of the user plane itself; the gateway's own, and the edges of pools, need not be named.
     """
 
     def __init__(
@@ -104,9 +76,10 @@ class Gateway:
         accountant: Accountant | None = None,
         store: Store | None = None,
         wall: Callable[[], float] = time.time,
+        reserved: Iterable[Address] = (),
     ) -> None:
-        self.configuration, self.clock, self.random = configuration, clock, random
-        self._plane, self._authenticator, self.wall = plane, authenticator, wall
+        self.configuration, self.clock, self.random, self.wall = configuration, clock, random, wall
+        self._plane, self._authenticator = plane, authenticator
         self._withdraw: Callable[[Line, int, str], None] | None = getattr(authenticator, "withdraw", None)
         self._accountant: Accountant = Nobody() if accountant is None else accountant
         self._store: Store = Nobody() if store is None else store
@@ -130,12 +103,14 @@ class Gateway:
             mac, configuration.name, configuration.services, configuration.max_payload, cookies
         )
         self.sessions: dict[int, PppSession] = {}
-        self.setups = 0
+        self._setting_up: set[int] = set()
         self.events: Counter[str] = Counter()
         self.drops: Counter[str] = Counter()
         self.refusals: Counter[str] = Counter()
         """Setups and logins refused, by the setting of ``limits`` that refused them."""
         self._warned: set[tuple[str, Line]] = set()
+        self._refused: set[tuple[bytes, str]] = set()
+        """Users and reasons that are logged; all refusals are counted."""
         self.draining = False
         self._admission = Admission(limits.padi_per_line_s, limits.padi_per_s)
         self._setup_admission = Admission(limits.padi_per_line_s, limits.padi_per_s)
@@ -143,19 +118,11 @@ class Gateway:
         self._by_mac: dict[bytes, list[PppSession]] = {}
         self._by_line: Counter[Line] = Counter()
         self._ids = pools.session_ids(limits.sessions)
-        own = frozenset() if configuration.address is None else frozenset((configuration.address,))
-        self._pools = {name: pools.addresses(network, own) for name, network in configuration.pools.items()}
-        self._prefixes = pools.prefixes(six.prefixes, 64) if six else None
-        self._delegations = (
-            pools.prefixes(six.delegated, six.delegated_length) if six and six.delegated is not None else None
-        )
-        self._install: dict[int, PppSession] = {}
-        self._ending: dict[int, PppSession] = {}
-        self._installed: dict[int, Session | None] = {}
-        self._held: dict[int, list[tuple[Line, bytes]]] = {}
-        self._flushing: Callable[[], None] | None = None
+        self._grants = Grants(configuration, reserved)
+        self._installation = Installation(plane, self.events)
+        self._changes = Changes(self, self._installation, self._store)
         self.upkeep = Upkeep(
-            configuration, self.sessions, plane, clock, self.events, lambda each: self._record(Kind.INTERIM, each)
+            configuration, self.sessions, plane, clock, self.events, lambda each: self.record(Kind.INTERIM, each)
         )
         plane.receive(self.receive)
 
@@ -165,7 +132,7 @@ class Gateway:
 
     def stop(self) -> None:
         """Stops timers; waiting changes are written. Sessions stay established in the user plane and in the store."""
-        self.flush()
+        self._changes.stop()
         self.upkeep.stop()
 
     def reconcile(self) -> Reconciled:
@@ -174,27 +141,24 @@ class Gateway:
         One that both store and user plane have is kept without a packet lost. One that only the store has is installed again; one
         that only the user plane has is removed, and its subscriber gets a PADT.
         """
-        there = self._plane.installed()
+        there = self._installation.read()
         kept = reinstalled = 0
-        lost: list[int] = []
+        lost: list[Stored] = []
         for stored in self._store.load():
             session = self._restore(stored)
             if session is None:
-                lost.append(stored.grant.session.session_id)
-                continue
-            if there.get(session.id) == session.wanted:
+                lost.append(stored)
+            elif there.get(session.id) == session.wanted:
                 kept += 1
             else:
                 reinstalled += 1
-                self._install[session.id] = session
-            if session.id in there:
-                self._installed[session.id] = there[session.id]
+                self.changed(session)
         strangers = [each for each in there.values() if each.session_id not in self.sessions]
-        if strangers:
-            self._plane.remove(each.session_id for each in strangers)
-            for each in strangers:
-                self._send(each.line, self.concentrator.terminate(each.mac, each.session_id))
-        self._store.save((), lost)
+        for stranger in strangers:
+            self._ids.reserve(stranger.session_id)
+            self._changes.forget(stranger.session_id)
+            self._send(stranger.line, self.concentrator.terminate(stranger.mac, stranger.session_id))
+        self._store.save((), [each.grant.session.session_id for each in lost])
         self.flush()
         return Reconciled(kept, reinstalled, len(strangers))
 
@@ -290,7 +254,6 @@ class Gateway:
         session = PppSession(self, session_id, request, self.random(8).hex(), request.max_payload)
         self._enter(session)
         self._by_cookie[request.cookie] = session
-        self.setups += 1
         self._send(line, self.concentrator.confirm(request, session_id))
         session.start()
 
@@ -346,9 +309,7 @@ class Gateway:
     def send_ppp(self, session: PppSession, protocol: int, payload: bytes) -> None:
         """See :class:`holdfast.subscribers.session.Owner`."""
         frame = pppoe.session_frame(session.mac, self.concentrator.mac, session.id, protocol, payload)
-        if session.id in self._install:
-            self._held.setdefault(session.id, []).append((session.line, frame))
-        else:
+        if not self._changes.hold(session, frame):
             self._send(session.line, frame)
 
     def judge(self, question: Question, answer: Answer) -> None:
@@ -358,55 +319,33 @@ class Gateway:
 
     def grant(self, session: PppSession, verdict: Verdict) -> Grant | str:
         """See :class:`holdfast.subscribers.session.Owner`."""
-        why = unservable(verdict) or self._lacks(verdict)
-        if why is not None:
-            self.events["not-served"] += 1
-            return f"not served here: {why}"
-        crowded = self._crowded(session, verdict.user or session.user)
-        if crowded is not None:
-            return crowded
-        taken = self._take(verdict)
-        if taken is None:
-            self.events["exhausted"] += 1
-            return "no address is free"
-        ipv4, prefix, delegated = taken
-        lcp, configuration = session.lcp, self.configuration
-        whole = Session(
-            session_id=session.id,
-            line=session.line,
-            mac=session.mac,
-            magic=lcp.magic,
-            peer_mru=lcp.peer_mru,
-            ipv4=ipv4,
-            ipv6_prefix=prefix,
-            delegated=delegated,
-            rates=configuration.rates.rates() if verdict.rates is None else verdict.rates,
-        )
-        return Grant(
-            verdict.user or session.user,
-            whole,
-            verdict.dns or configuration.dns,
-            verdict.session_timeout_s,
-            verdict.idle_timeout_s,
-            verdict.interim_s or (configuration.radius.interim_s if configuration.radius else 0),
-            verdict.classes,
-            verdict.chargeable,
-            verdict.dns6,
-        )
+        user = verdict.user or session.user
+        why = self._grants.hindrance(verdict)
+        granted: Grant | Refusal | None = None if why is None else Refusal("not-served", f"not served here: {why}")
+        if granted is None:
+            crowded = self._crowded(session, user) or self._occupied(session, user)
+            if crowded is not None:
+                return crowded
+            granted = self._grants.take(session, verdict)
+        if isinstance(granted, Refusal) and granted.holders and self._replace(session, user, granted.holders):
+            granted = self._grants.take(session, verdict)
+        if isinstance(granted, Refusal):
+            self.events[granted.event] += 1
+            self._log_refusal(user, granted)
+            return granted.reason
+        return granted
 
     def changed(self, session: PppSession) -> None:
         """See :class:`holdfast.subscribers.session.Owner`."""
-        self._install[session.id] = session
-        self._flush_soon()
+        self._changes.changed(session)
 
     def ended(self, session: PppSession) -> None:
         """See :class:`holdfast.subscribers.session.Owner`."""
         if self.sessions.get(session.id) is not session:
             return
         del self.sessions[session.id]
+        self._setting_up.discard(session.id)
         self._by_cookie.pop(session.request.cookie, None)
-        if not session.counted:
-            self.setups -= 1
         mine = self._by_mac[session.mac]
         mine.remove(session)
         if not mine:
@@ -414,15 +353,42 @@ class Gateway:
         self._by_line[session.line] -= 1
         if not self._by_line[session.line]:
             del self._by_line[session.line]
-        self._install.pop(session.id, None)
-        for line, frame in self._held.pop(session.id, ()):
-            self._send(line, frame)
         self.events["ended"] += 1
         if self._withdraw is not None:
             self._withdraw(session.line, session.id, session.accounting_id)
+        self._changes.ended(session)
         self._send(session.line, self.concentrator.terminate(session.mac, session.id))
-        self._ending[session.id] = session
-        self._flush_soon()
+
+    def failed(self, session: PppSession, error: Exception) -> None:
+        """See :class:`holdfast.subscribers.session.Owner`."""
+        self.events["faults"] += 1
+        if self.events["faults"] == 1:
+            log.error(
+                "session %d is ended by a mistake of this program; others are counted", session.id, exc_info=error
+            )
+        try:
+            session.vanish(Cause.NAS_ERROR)
+        except Exception:  # noqa: BLE001 - whatever is wrong with it, it must go
+            self.ended(session)
+
+    # Requests of changes: see changes.Owner.
+
+    def forwards(self, session: PppSession) -> None:
+        """See :class:`holdfast.subscribers.changes.Owner`."""
+        if session.opened and not session.established:
+            session.establish()
+            self._setting_up.discard(session.id)
+            self.events["established"] += 1
+        self.upkeep.watch(session)
+
+    def free(self, number: int) -> None:
+        """See :class:`holdfast.subscribers.changes.Owner`."""
+        self._ids.give_back(number)
+        self._grants.release(number)
+
+    def send_frame(self, session: PppSession, frame: bytes) -> None:
+        """See :class:`holdfast.subscribers.changes.Owner`."""
+        self._send(session.line, frame)
 
     # Requests of operators.
 
@@ -441,72 +407,77 @@ class Gateway:
         """Takes new sessions again."""
         self.draining = False
 
-    def change_rates(self, session: PppSession, rates: Rates) -> None:
-        """Other limits for a session; traffic does not stop."""
-        session.change_rates(rates)
+    @property
+    def setups(self) -> int:
+        """The number of sessions that are not established."""
+        return len(self._setting_up)
+
+    def change_rates(
+        self, session: PppSession, rates: Rates, done: Callable[[str | None], None] = lambda why: None
+    ) -> None:
+        """Sets other limits for a session soon; traffic does not stop. ``done`` is told why not, or None when it is done."""
+        grant = session.grant
+        if grant is None:
+            done("the session has not logged in")
+        else:
+            self._alter(session, replace(grant, session=replace(grant.session, rates=rates)), done)
+
+    def change(self, session: PppSession, grant: Grant) -> str | None:
+        """Changes what a session was granted, at once; returns why not: then all is as before."""
+        found: list[str | None] = []
+        self._alter(session, grant, found.append)
+        self.flush()
+        return found[0]
+
+    def _alter(self, session: PppSession, grant: Grant, done: Callable[[str | None], None]) -> None:
+        why = unlimitable(grant.session.rates)
+        if why is None and (session.phase is not Phase.NETWORK or self.sessions.get(session.id) is not session):
+            why = "the session has ended"
+        if why is not None:
+            done(why)
+        else:
+            self._changes.alter(session, grant, done)
 
     def pool_use(self) -> Counter[str]:
         """The number of taken entries of each pool."""
-        use = Counter({name: pool.used for name, pool in self._pools.items()})
-        for name, prefixes in (("ipv6-prefixes", self._prefixes), ("ipv6-delegated", self._delegations)):
-            if prefixes is not None:
-                use[name] = prefixes.used
+        use = self._grants.use()
         use["session-ids"] = self._ids.used
         return use
 
     def flush(self) -> None:
-        """Writes what waits: removals, then installations, then what subscribers may hear only afterwards."""
-        if self._flushing is not None:
-            self._flushing()
-            self._flushing = None
-        ending, self._ending = self._ending, {}
-        installing, self._install = self._install, {}
-        held, self._held = self._held, {}
-        usages: dict[int, Usage] = {}
-        gone = [each for each in ending if each in self._installed]
-        wanted = {each.id: each.wanted for each in installing.values()}
-        try:
-            if gone:
-                usages = self._plane.remove(gone)
-            changes = {
-                key: each for key, each in wanted.items() if each is not None and self._installed.get(key) != each
-            }
-            if changes:
-                self._plane.install(changes.values())
-        except HoldfastError:
-            # The data plane's state is unknown: these sessions must go, and are removed again.
-            self.events["plane-failures"] += 1
-            self._ending = dict(ending)
-            for each in installing.values():
-                self._installed[each.id] = None
-                each.vanish(Cause.NAS_ERROR)
-            self._flush_later(1.0)
-            return
-        for number in gone:
-            del self._installed[number]
-        self._installed.update(changes)
-        now = self.wall()
-        self._store.save([self._stored(each, now) for each in installing.values() if each.established], list(ending))
-        for key, each in ending.items():
-            self._ids.give_back(key)
-            if each.grant is not None:
-                self._give_back(each.grant.session)
-            if each.counted:
-                each.last_usage = usages.get(key, each.last_usage)
-                self._record(Kind.STOP, each)
-        for each in installing.values():
-            if each.established and not each.counted:
-                each.counted = True
-                each.started_s = now
-                each.began_s = each.idle_since_s = each.interim_at_s = self.clock.now()
-                self.setups -= 1
-                self.events["established"] += 1
-                self._record(Kind.START, each)
-            if each.counted and each.phase is Phase.NETWORK:
-                self.upkeep.watch(each)
-        for frames in held.values():
-            for line, frame in frames:
-                self._send(line, frame)
+        """Writes what waits: removals, then what is kept, then installations, then what subscribers may hear only afterwards."""
+        self._changes.flush()
+
+    def violations(self) -> list[str]:
+        """Returns what is wrong with the gateway's books, in sentences. For tests, after each step.
+
+        What forwards is accounted; what is taken is what sessions have; who is not established has a time at which it ends.
+        """
+        found = self._grants.violations()
+        live, leaving = self.sessions, self._changes.leaving
+        if any(number != each.id for number, each in live.items()) or not leaving.isdisjoint(live):
+            found.append("a number has two sessions")
+        if self._ids.taken != live.keys() | leaving:
+            found.append("the numbers taken are not those of the sessions")
+        granted = {number for number, each in live.items() if each.grant is not None}
+        if not granted <= self._grants.owners <= granted | leaving:
+            found.append("the owners of addresses are not the sessions that were granted some")
+        for number, each in live.items():
+            if each.counted != (number in self._installation) and number not in self._changes.waiting:
+                found.append(f"session {number} is installed or accounted, but not both")
+            if each.wanted is not None and each.phase is not Phase.NETWORK:
+                found.append(f"session {number} forwards in phase {each.phase.value}")
+            if not each.established and not each.ends_by_itself:
+                found.append(f"session {number} is not established and has no deadline")
+            if each.established == (number in self._setting_up):
+                found.append(f"session {number} is counted wrongly among those being set up")
+        if not self._installation.numbers <= live.keys() | leaving:
+            found.append("something forwards that is no session's")
+        if sum(self._by_line.values()) != len(live) or sum(map(len, self._by_mac.values())) != len(live):
+            found.append("lines or hosts have other sessions than there are")
+        if not self._setting_up <= live.keys():
+            found.append("a session that has ended is being set up")
+        return found
 
     # The rest is the gateway's own.
 
@@ -518,88 +489,55 @@ class Gateway:
 
     def _enter(self, session: PppSession) -> None:
         self.sessions[session.id] = session
+        self._setting_up.add(session.id)
         self._by_mac.setdefault(session.mac, []).append(session)
         self._by_line[session.line] += 1
 
-    def _take(self, verdict: Verdict) -> tuple[IPv4Address | None, IPv6Network | None, IPv6Network | None] | None:
-        """Addresses by the verdict's word or from the pools; None, and nothing taken, if one is not to be had."""
-        if verdict.ipv4 is not None:
-            ipv4: IPv4Address | None = verdict.ipv4
-            if not all(pool.reserve(verdict.ipv4) for pool in self._pools.values()):
-                return None
-        elif self._pools:
-            pool = self._pools.get(verdict.ipv4_pool or next(iter(self._pools)))
-            ipv4 = None if pool is None else pool.take()
-            if ipv4 is None:
-                return None
-        else:
-            ipv4 = None
-        prefix, ok = _taken(self._prefixes, verdict.ipv6_prefix)
-        if not ok:
-            self._give_back(Session(0, Line(0), b"", 0, ipv4=ipv4))
+    def _occupied(self, session: PppSession, user: bytes) -> str | None:
+        """Returns why a user that has a session is refused another one, by the setting ``single_session``."""
+        setting = self.configuration.single_session
+        others = self._grants.of_user(user) - {session.id}
+        if setting == "off" or not user or not others or self._replace(session, user, others):
             return None
-        delegated, ok = _taken(self._delegations, verdict.delegated)
-        if not ok:
-            self._give_back(Session(0, Line(0), b"", 0, ipv4=ipv4, ipv6_prefix=prefix))
-            return None
-        return ipv4, prefix, delegated
+        self.events["single-session"] += 1
+        return "this user has a session"
 
-    def _lacks(self, verdict: Verdict) -> str | None:
-        """What a verdict names and this configuration has not: nothing of a verdict is left out in silence."""
-        configuration = self.configuration
-        if configuration.address is None and (verdict.ipv4 is not None or verdict.ipv4_pool or verdict.dns):
-            return "this gateway has no IPv4"
-        if verdict.ipv4 is not None and verdict.ipv4 == configuration.address:
-            return f"{verdict.ipv4} is the gateway's own address"
-        if verdict.ipv4 is None and verdict.ipv4_pool and verdict.ipv4_pool not in self._pools:
-            return f"there is no pool {verdict.ipv4_pool!r}"
-        if self._prefixes is None and verdict.ipv6_prefix is None and (verdict.delegated is not None or verdict.dns6):
-            return "this gateway has no IPv6 prefixes"
-        return None
+    def _replace(self, session: PppSession, user: bytes, holders: frozenset[int]) -> bool:
+        """Ends the sessions of the same user that are in the way, and whether that is all of them.
 
-    def _give_back(self, session: Session) -> None:
-        if session.ipv4 is not None:
-            for pool in self._pools.values():
-                pool.give_back(session.ipv4)
-        if session.ipv6_prefix is not None and self._prefixes is not None:
-            self._prefixes.give_back(session.ipv6_prefix)
-        if session.delegated is not None and self._delegations is not None:
-            self._delegations.give_back(session.delegated)
+        Those on its line, or of its MAC address, are its own from before it began anew. Others end for it if the setting says so.
+        """
+        live = [each for each in (self.sessions.get(number) for number in holders) if each is not None]
+        mine = [
+            each
+            for each in live
+            if each.grant is not None
+            and each.grant.user == user
+            and (self.configuration.single_session == "replace" or session.line == each.line or session.mac == each.mac)
+        ]
+        if len(mine) < len(live):
+            return False
+        for each in mine:
+            self.events["replaced"] += 1
+            each.vanish(Cause.LOST_CARRIER)
+        self.flush()  # what they had is free then, unless the user plane does not let them go
+        return True
 
-    def _flush_soon(self) -> None:
-        if self._flushing is None:
-            self._flush_later(BATCH_S)
-
-    def _flush_later(self, delay_s: float) -> None:
-        if self._flushing is not None:
-            self._flushing()
-        self._flushing = self.clock.call_later(delay_s, self._flush_now)
-
-    def _flush_now(self) -> None:
-        self._flushing = None
-        self.flush()
-
-    def _stored(self, session: PppSession, now: float) -> Stored:
-        assert session.grant is not None
-        six = session.ipv6cp
-        return Stored(
-            session.grant,
-            session.accounting_id,
-            session.started_s or now,
-            session.ipcp is not None and session.ipcp.opened,
-            six.theirs if six is not None and six.opened else None,
-            session.delegation_bound,
-            session.delegation_released,
-            session.request.max_payload,
-            session.request.circuit_id,
-            session.request.remote_id,
-            session.request.service,
-        )
+    def _log_refusal(self, user: bytes, refusal: Refusal) -> None:
+        if len(self._refused) < _MOST_WARNINGS and (user, refusal.reason) not in self._refused:
+            self._refused.add((user, refusal.reason))
+            log.warning("user %r is refused: %s", user, refusal.reason)
 
     def _restore(self, stored: Stored) -> PppSession | None:
         """A session as it was; None if something else has its place by now."""
         whole = stored.grant.session
-        if not self._ids.reserve(whole.session_id):
+        number = whole.session_id
+        if not self._ids.reserve(number):
+            return None
+        why = self._grants.restore(whole, stored.grant.user)
+        if why is not None:
+            self._ids.give_back(number)
+            log.warning("session %d of an earlier process is not taken up: %s", number, why)
             return None
         request = pppoe.SetupRequest(
             whole.line, whole.mac, stored.service, stored.peer_mru, stored.circuit_id, stored.remote_id, b"", ()
@@ -607,13 +545,6 @@ class Gateway:
         session = PppSession(self, whole.session_id, request, stored.accounting_id, stored.peer_mru)
         session.user = stored.grant.user
         self._enter(session)
-        if whole.ipv4 is not None:
-            for pool in self._pools.values():
-                pool.reserve(whole.ipv4)
-        if whole.ipv6_prefix is not None and self._prefixes is not None:
-            self._prefixes.reserve(whole.ipv6_prefix)
-        if whole.delegated is not None and self._delegations is not None:
-            self._delegations.reserve(whole.delegated)
         session.counted = True
         now = self.clock.now()
         session.began_s = now - max(0.0, self.wall() - stored.started_s)
@@ -626,12 +557,16 @@ class Gateway:
             stored.bound,
             stored.released,
             stored.started_s,
+            stored.established,
         )
+        if session.established:
+            self._setting_up.discard(session.id)
         self.upkeep.watch(session)
         self.events["restored"] += 1
         return session
 
-    def _record(self, kind: Kind, session: PppSession) -> None:
+    def record(self, kind: Kind, session: PppSession) -> None:
+        """See :class:`holdfast.subscribers.changes.Owner`."""
         grant = session.grant
         assert grant is not None
         self._accountant.account(
@@ -651,13 +586,3 @@ class Gateway:
                 grant.chargeable,
             )
         )
-
-
-def _taken(pool: pools.Pool[IPv6Network] | None, fixed: IPv6Network | None) -> tuple[IPv6Network | None, bool]:
-    """A prefix by name or from a pool, and whether it could be had."""
-    if fixed is not None:
-        return fixed, pool is None or pool.reserve(fixed)
-    if pool is None:
-        return None, True
-    prefix = pool.take()
-    return prefix, prefix is not None

@@ -53,7 +53,7 @@ class Ipcp(ppp.Automaton):
             nak.append((_ADDRESS, self._given[_ADDRESS]))
         return tuple(reject), tuple(nak)
 
-    def accepted(self, options: ppp.Options) -> None:
+    def acknowledging(self) -> None:
         """The subscriber may use its address as soon as it hears so."""
         self._agreed()
 

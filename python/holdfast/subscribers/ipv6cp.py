@@ -49,8 +49,11 @@ class Ipv6cp(ppp.Automaton):
         return reject, ((_INTERFACE_IDENTIFIER, self._suggestion),) if bad else ()
 
     def accepted(self, options: ppp.Options) -> None:
-        """The subscriber's identifier holds, as soon as it hears so."""
-        self.theirs = options[0][1]
+        """The subscriber's identifier holds."""
+        self.theirs = dict(options)[_INTERFACE_IDENTIFIER]
+
+    def acknowledging(self) -> None:
+        """The subscriber may use its identifier as soon as it hears so."""
         self._agreed()
 
     def layer_up(self) -> None:

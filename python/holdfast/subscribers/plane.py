@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
 from typing import Protocol
 
+from holdfast.errors import HoldfastError
+
 
 @dataclass(frozen=True, order=True)
 class Line:
@@ -61,14 +63,29 @@ class Usage:
     bytes_down: int = 0
 
 
+OUT_OF_REACH = frozenset(("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "DATA_LOSS"))
+"""Codes (gRPC's) of errors that say that a user plane did not answer: what it has done, nobody knows."""
+
+
+def is_out_of_reach(error: HoldfastError) -> bool:
+    """Whether a user plane's error says that it did not answer, and not that it refuses something."""
+    return getattr(error, "code", None) in OUT_OF_REACH
+
+
 class UserPlane(Protocol):
-    """A user plane, or several behind one face. A call returns when the data plane has it; a failure raises a HoldfastError."""
+    """A user plane, or several behind one face. A call returns when the data plane has it; a failure raises a HoldfastError.
+
+    What a call has done that failed may be in part. The same call again, also for each session alone, does the rest of it.
+    """
 
     def install(self, sessions: Iterable[Session]) -> None:
-        """Adds sessions, or replaces those with the same `session_id`, in one batch. Counters of a replaced session continue."""
+        """Adds sessions, or replaces those with the same `session_id`, in one batch. Counters of a replaced session continue.
+
+        If it fails for one session alone, that is as it was before.
+        """
 
     def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """Removes sessions and returns their last usage, in the order given."""
+        """Removes sessions and returns their last usage, in the order given; one that is not there is absent."""
 
     def usage(self, session_ids: Iterable[int]) -> dict[int, Usage]:
         """Usage of sessions, in the order given; a session that is not installed is absent."""

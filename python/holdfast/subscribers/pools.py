@@ -5,7 +5,7 @@ Those that came back wait behind those never given, so that late packets of one 
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
 from typing import Generic, TypeVar
@@ -19,7 +19,8 @@ class Pool(Generic[T]):
     def __init__(self, size: int, value: Callable[[int], T], index: Callable[[T], int | None]) -> None:
         self.size = size
         self._value, self._index = value, index
-        self._next = 0
+        self._fresh: deque[tuple[int, int]] = deque(((0, size),) if size else ())
+        """Ranges of those never given, each from its first index to before its last."""
         self._returned: OrderedDict[int, None] = OrderedDict()
         self._used: set[int] = set()
 
@@ -28,19 +29,50 @@ class Pool(Generic[T]):
         """The number that are taken."""
         return len(self._used)
 
-    def take(self) -> T | None:
-        """A free value; None if there is none."""
-        while self._next < self.size:
-            index = self._next
-            self._next += 1
-            if index not in self._used:
-                self._used.add(index)
-                return self._value(index)
-        if self._returned:
+    def has(self, value: T) -> bool:
+        """Whether a value is one of the pool's, free or taken."""
+        return self._index(value) is not None
+
+    @property
+    def taken(self) -> set[T]:
+        """Those that are taken."""
+        return {self._value(index) for index in self._used}
+
+    def take(self, obstacle: Callable[[T], T | None] | None = None) -> T | None:
+        """Takes a free value; None if there is none.
+
+        ``obstacle``: for a value that cannot be had for a reason of others, the last value of which the same is known; it is passed
+        over with all up to that, and tried again when no other is left.
+        """
+
+        def beyond(index: int) -> int:
+            """Returns the index after what stands in the way at an index; that index itself if nothing does."""
+            last = None if obstacle is None else obstacle(self._value(index))
+            end = None if last is None else self._index(last)
+            return index if last is None else self.size if end is None else end + 1
+
+        for _ in range(len(self._fresh)):
+            index, end = self._fresh.popleft()
+            while index < end:
+                if index in self._used:
+                    index += 1
+                elif (free := beyond(index)) == index:
+                    if index + 1 < end:
+                        self._fresh.appendleft((index + 1, end))
+                    return self._given(index)
+                else:
+                    self._fresh.append((index, min(free, end)))
+                    index = free
+        for _ in range(len(self._returned)):
             index, _ = self._returned.popitem(last=False)
-            self._used.add(index)
-            return self._value(index)
+            if beyond(index) == index:
+                return self._given(index)
+            self._returned[index] = None
         return None
+
+    def _given(self, index: int) -> T:
+        self._used.add(index)
+        return self._value(index)
 
     def reserve(self, value: T) -> bool:
         """Takes this value; False if it is taken already. A value from elsewhere is not the pool's business: True."""
@@ -58,7 +90,7 @@ class Pool(Generic[T]):
         index = self._index(value)
         if index is not None and index in self._used:
             self._used.remove(index)
-            if index < self._next:
+            if not any(first <= index < end for first, end in self._fresh):
                 self._returned[index] = None
 
 
@@ -76,18 +108,21 @@ def addresses(network: IPv4Network, excluded: frozenset[IPv4Address]) -> Pool[IP
     return pool
 
 
-def prefixes(network: IPv6Network, length: int) -> Pool[IPv6Network]:
+class Prefixes(Pool[IPv6Network]):
     """All prefixes of one length in a network."""
-    first, step = int(network.network_address), 1 << 128 - length
-    return Pool(
-        1 << length - network.prefixlen,
-        lambda index: IPv6Network((first + index * step, length)),
-        lambda prefix: (
-            (int(prefix.network_address) - first) // step
-            if prefix.prefixlen == length and prefix.subnet_of(network)
-            else None
-        ),
-    )
+
+    def __init__(self, network: IPv6Network, length: int) -> None:
+        self.network = network
+        first, step = int(network.network_address), 1 << 128 - length
+        super().__init__(
+            1 << length - network.prefixlen,
+            lambda index: IPv6Network((first + index * step, length)),
+            lambda prefix: (
+                (int(prefix.network_address) - first) // step
+                if prefix.prefixlen == length and prefix.subnet_of(network)
+                else None
+            ),
+        )
 
 
 def session_ids(most: int) -> Pool[int]:

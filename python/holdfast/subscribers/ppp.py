@@ -170,6 +170,12 @@ def packet(code: int, identifier: int, data: bytes = b"") -> bytes:
     return bytes((code, identifier)) + (4 + len(data)).to_bytes(2, "big") + data
 
 
+def _repeated(options: Options) -> Options:
+    """Returns the options whose type an earlier one has: no option of the protocols here may be listed twice (section 6)."""
+    first = {kind: at for at, (kind, _) in reversed(list(enumerate(options)))}
+    return tuple(each for at, each in enumerate(options) if first[each[0]] != at)
+
+
 class Automaton:
     """Negotiates one protocol. Subclasses say what to ask for and what to accept, and are told when the layer goes up or down.
 
@@ -193,6 +199,8 @@ class Automaton:
         self._naked: Counter[int] = Counter()
         self._unwanted: set[int] = set()
         self._answer: tuple[int, bytes] = (0, b"")
+        self.acknowledged = False
+        """Whether an option list of the peer was ever acknowledged."""
         self._received = b""
 
     # Methods that subclasses define.
@@ -210,6 +218,9 @@ class Automaton:
 
     def accepted(self, options: Options) -> None:
         """We acknowledge these options of the peer."""
+
+    def acknowledging(self) -> None:
+        """The acknowledgment is sent next; the state is the one that follows. The peer may rely on it as soon as it hears so."""
 
     def naked(self, options: Options) -> None:
         """The peer would rather have these values."""
@@ -256,6 +267,7 @@ class Automaton:
     def restore(self) -> None:
         """Opened, by what an earlier process agreed; nothing is sent and :meth:`layer_up` is not called."""
         self._stop_timer()
+        self.acknowledged = True
         self.state = State.OPENED
 
     def stop(self) -> None:
@@ -320,7 +332,8 @@ class Automaton:
         if self.state is State.CLOSED:
             self.handle(Event.REQUEST_GOOD)
             return
-        reject, nak = self.judge(options)
+        repeated = _repeated(options)
+        reject, nak = (repeated, ()) if repeated else self.judge(options)
         if not reject and nak and self._naks >= self._restart.max_failure:
             insisted = {kind for kind, _ in nak}
             reject, nak = tuple(each for each in options if each[0] in insisted), ()
@@ -417,6 +430,11 @@ class Automaton:
         self._start_timer()
         self._send(self.protocol, packet(Code.CONFIGURE_REQUEST, self._request_identifier, self._requested))
 
+    def _send_ack(self) -> None:
+        self.acknowledged = True
+        self.acknowledging()
+        self._send_answer()
+
     def _send_answer(self) -> None:
         self._send(self.protocol, self._answer[1])
 
@@ -458,7 +476,7 @@ class Automaton:
         "irc": _initialize_restart_count,
         "zrc": _zero_restart_count,
         "scr": _send_configure_request,
-        "sca": _send_answer,
+        "sca": _send_ack,
         "scn": _send_answer,
         "str": _send_terminate_request,
         "sta": _send_terminate_ack,

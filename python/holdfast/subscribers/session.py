@@ -20,7 +20,7 @@ from holdfast.subscribers.ipcp import Ipcp
 from holdfast.subscribers.ipv6cp import Ipv6cp
 from holdfast.subscribers.lcp import Authentication, Lcp
 from holdfast.subscribers.pap import Pap
-from holdfast.subscribers.plane import Clock, Rates, Session, Usage
+from holdfast.subscribers.plane import Clock, Session, Usage
 from holdfast.subscribers.pppoe import SetupRequest
 
 _ROUTER_LIFETIME_S = 1800
@@ -90,18 +90,33 @@ class Owner(Protocol):
         """Addresses for an accepted subscriber, or why it gets none."""
 
     def changed(self, session: PppSession) -> None:
-        """``session.wanted`` is to be installed."""
+        """The session's phase, ``session.wanted``, or something else that outlives the process may be other than before."""
 
     def ended(self, session: PppSession) -> None:
         """The session is over: ``session.cause`` says why."""
+
+    def failed(self, session: PppSession, error: Exception) -> None:
+        """A mistake of this program showed in the session: it must end, and no other."""
+
+
+class _Timers:
+    """The owner's clock for one session: a mistake in what a timer does is that session's alone."""
+
+    def __init__(self, session: PppSession, clock: Clock) -> None:
+        self._session, self.now, self._clock = session, clock.now, clock
+
+    def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
+        """See :class:`holdfast.subscribers.plane.Clock`."""
+        return self._clock.call_later(delay_s, lambda: self._session.safely(action))
 
 
 class PppSession:
     """A session of the control plane. ``wanted`` is what the user plane must forward; nothing before the first network protocol.
 
-    Until it is established, it has one deadline and so many packets, which no answer of the subscriber renews.
+    Until it is established, it has one deadline and so many packets, which nothing that the subscriber says renews; and so it has,
+    a shorter one, when it terminates. ``established``: a network protocol was opened, and the user plane has the session.
 
-    ``counted``: the gateway has installed and accounted it.
+    ``counted``: the gateway has installed it, and accounts it.
     """
 
     def __init__(self, owner: Owner, session_id: int, request: SetupRequest, accounting_id: str, mru: int) -> None:
@@ -113,7 +128,7 @@ class PppSession:
         self.delegation_bound: dhcpv6_pd.Bound = False
         self.delegation_released = False
         self._delegated_until_s = 0.0
-        self.established = False
+        self.opened = self.established = False
         self.counted = False
         self.user = b""
         self.started_s = 0.0
@@ -124,6 +139,7 @@ class PppSession:
         self.began_s = self.idle_since_s = self.interim_at_s = self.advertised_s = 0.0
         self.due_s = math.inf
         self._owner = owner
+        self._clock: Clock = _Timers(self, owner.clock)
         self._mru = mru
         self._deadline: Callable[[], None] | None = None
         self._sent = 0
@@ -133,7 +149,7 @@ class PppSession:
         self.lcp = Lcp(
             self,
             self._send,
-            owner.clock,
+            self._clock,
             owner.rules.restart,
             mru=mru,
             authentication=owner.rules.authentication,
@@ -141,19 +157,22 @@ class PppSession:
         )
 
     def start(self) -> None:
-        """The PADS is sent."""
-        self._deadline = self._owner.clock.call_later(self._owner.rules.setup_timeout_s, self._too_late)
+        """Begins, since the PADS is sent."""
+        self._end_in(self._owner.rules.setup_timeout_s, self._too_late)
         self.lcp.open()
         self.lcp.up()
 
     @property
     def wanted(self) -> Session | None:
-        """The session as the user plane must have it now.
+        """The session as the user plane must have it now; None for nothing. It follows from the phase alone, and what was agreed.
 
-        A subscriber may send as soon as it has our acknowledgment, so a protocol is installed before that is sent. Its delegated
-        prefix is its own from then on, until it releases it.
+        Only in the network phase is there anything (RFC 1661, section 3.4): whatever ends the phase, ends the forwarding. There, a
+        subscriber may send as soon as it has our acknowledgment, so a protocol is installed before that is sent. Its delegated
+        prefix is its own from then on, until it releases it. While protocols are negotiated again, a session without addresses
+        remains, so that its counters do.
         """
-        if self.grant is None:
+        protocols = [each for each in (self.ipcp, self.ipv6cp) if each is not None]
+        if self.phase is not Phase.NETWORK or self.grant is None or not any(each.acknowledged for each in protocols):
             return None
         six = self.ipv6cp is not None and self.ipv6cp.state in _AGREED
         whole = self.grant.session
@@ -166,7 +185,18 @@ class PppSession:
         )
 
     def receive(self, protocol: int, payload: bytes) -> None:
-        """A PPP packet of the subscriber. Before its phase, a protocol is silently discarded (section 3.4)."""
+        """Takes a PPP packet of the subscriber, whatever is in it. Raises nothing."""
+        self.safely(lambda: self._receive(protocol, payload))
+
+    def safely(self, action: Callable[[], None]) -> None:
+        """Does something of this session's; a mistake of this program that shows in it ends this session, and no other."""
+        try:
+            action()
+        except Exception as error:  # noqa: BLE001 - reported, logged and counted by the owner
+            self._owner.failed(self, error)
+
+    def _receive(self, protocol: int, payload: bytes) -> None:
+        """Before its phase, a protocol is silently discarded (section 3.4)."""
         # An answered echo is not a reason to ask less often.
         self.heard = self.heard or protocol != ppp.Protocol.LCP or payload[:1] != _ECHO_REPLY
         if protocol == ppp.Protocol.LCP:
@@ -178,7 +208,7 @@ class PppSession:
 
     def _judged(self, asked: Pap | Chap, verdict: Verdict) -> None:
         """The verdict; it comes too late if the link has gone down since, or if another login began."""
-        if self.phase is not Phase.AUTHENTICATE or self._auth is not asked:
+        if self.phase is not Phase.AUTHENTICATE or self._auth is not asked or self.grant is not None:
             return
         grant = self._owner.grant(self, verdict) if verdict.accepted else verdict.message
         asked.decide(isinstance(grant, Grant), grant if isinstance(grant, str) else verdict.message)
@@ -186,8 +216,8 @@ class PppSession:
             self.terminate(Cause.NAS_ERROR if verdict.accepted else Cause.USER_ERROR)
             return
         self.grant, self.user = grant, grant.user
-        self.phase = Phase.NETWORK
         self._make_network(grant)
+        self._enter(Phase.NETWORK)
         for each in (self.ipcp, self.ipv6cp):
             if each is not None:
                 each.open()
@@ -197,24 +227,19 @@ class PppSession:
         """Ends the session: asks the link to terminate, and is over when it has, or does not answer."""
         if self.phase is Phase.TERMINATE:
             return
-        self._stop_network()
-        self.phase, self.cause = Phase.TERMINATE, cause
+        self._give_up(cause)
         self.lcp.close()
         self._end_if_closed()
 
     def vanish(self, cause: Cause) -> None:
         """Ends the session without a word in PPP: the subscriber sent a PADT, or does not answer."""
-        if self.phase is not Phase.TERMINATE:
-            self.cause = cause
-        self._stop_network()
-        self.phase = Phase.TERMINATE
+        self._give_up(cause)
         self._finish()
 
-    def change_rates(self, rates: Rates) -> None:
-        """Other limits from now on."""
-        assert self.grant is not None
-        self.grant = replace(self.grant, session=replace(self.grant.session, rates=rates))
-        self._owner.changed(self)
+    def establish(self) -> None:
+        """Ends the deadline: a network protocol is opened, and the user plane has the session."""
+        self.established = True
+        self._stop_deadline()
 
     def advertise(self, lifetime_s: int = _ROUTER_LIFETIME_S) -> None:
         """Sends a router advertisement, if IPv6 is up."""
@@ -226,7 +251,7 @@ class PppSession:
         ):
             return
         rules = self._owner.rules
-        self.advertised_s = self._owner.clock.now()
+        self.advertised_s = self._clock.now()
         self._send(
             ppp.Protocol.IPV6,
             ipv6.router_advertisement(
@@ -247,33 +272,36 @@ class PppSession:
         bound: dhcpv6_pd.Bound,
         released: bool,
         started_s: float,
+        established: bool = True,
     ) -> None:
-        """Takes up a session that an earlier process established."""
-        self.grant, self.phase, self.established = grant, Phase.NETWORK, True
+        """Takes up a session that an earlier process installed; if that has not established it, this one has its time for that."""
+        self.grant, self.phase = grant, Phase.NETWORK
+        if established:
+            self.opened = self.established = True
+        else:
+            self._end_in(self._owner.rules.setup_timeout_s, self._too_late)
         self.delegation_bound, self.delegation_released, self.started_s = bound, released, started_s
-        self._delegated_until_s = self._owner.clock.now() + 2 * self._owner.rules.lease_s
+        self._delegated_until_s = self._clock.now() + 2 * self._owner.rules.lease_s
         self.lcp.magic, self.lcp.peer_mru = magic, grant.session.peer_mru
         self.lcp.restore()
         self._make_network(grant)
-        if self.ipcp is not None:
-            if ipcp:
-                self.ipcp.restore()
-            else:
-                self.ipcp.open()
-                self.ipcp.up()
-        if self.ipv6cp is not None:
-            if interface is not None:
-                self.ipv6cp.theirs = interface
-                self.ipv6cp.restore()
-            else:
-                self.ipv6cp.open()
-                self.ipv6cp.up()
+        if self.ipv6cp is not None and interface is not None:
+            self.ipv6cp.theirs = interface
+        for each, was_open in ((self.ipcp, ipcp), (self.ipv6cp, interface is not None)):
+            if each is not None and was_open:
+                each.restore()
+            elif each is not None:
+                each.acknowledged = True  # it was installed, so something was
+                each.open()
+                each.up()
 
     # Notifications of LCP.
 
     def link_up(self) -> None:
         """LCP is opened: the subscriber says who it is."""
-        self.phase = Phase.AUTHENTICATE
+        if self.phase is not Phase.ESTABLISH:
+            return
+        self._enter(Phase.AUTHENTICATE)
         rules = self._owner.rules
         if self.lcp.authentication is Authentication.PAP:
             self._auth = Pap(self._send, self._ask)
@@ -282,7 +310,7 @@ class PppSession:
                 self._send,
                 self._ask,
                 lambda: self.terminate(Cause.LOST_CARRIER),
-                self._owner.clock,
+                self._clock,
                 rules.restart,
                 name=rules.name,
                 identifier=self._owner.random(1)[0],
@@ -292,18 +320,17 @@ class PppSession:
 
     def link_down(self) -> None:
         """LCP left Opened: by a Terminate-Request, or because the subscriber negotiates anew (which it may before its login)."""
-        self._stop_network()
-        if self.grant is not None and self.phase is not Phase.TERMINATE:
+        if self.phase is Phase.NETWORK:
             # A new login would need other addresses and new accounting: the subscriber must redial.
-            self.phase, self.cause = Phase.TERMINATE, Cause.USER_REQUEST
-            self._owner.clock.call_later(0, self._finish)
-        elif self.phase is not Phase.TERMINATE:
-            self.phase = Phase.ESTABLISH
+            self._give_up(Cause.USER_REQUEST)
+            self._end_in(0, self._finish)  # not at once: LCP has its answer to send
+        elif self.phase is Phase.AUTHENTICATE:
+            self._stop_network()
+            self._enter(Phase.ESTABLISH)
 
     def link_finished(self) -> None:
         """LCP is closed, or the subscriber does not answer."""
-        if self.phase is not Phase.TERMINATE:
-            self.phase, self.cause = Phase.TERMINATE, Cause.LOST_CARRIER
+        self._give_up(Cause.LOST_CARRIER)
         self._finish()
 
     def protocol_rejected(self, protocol: int) -> None:
@@ -320,13 +347,27 @@ class PppSession:
 
     # The rest is this session's own.
 
+    def _enter(self, phase: Phase) -> None:
+        """Changes the phase: nothing else does, so that what is installed follows."""
+        self.phase = phase
+        self._owner.changed(self)
+
+    def _give_up(self, cause: Cause) -> None:
+        """Begins the end of the session, unless it has begun: nothing is forwarded, and there is a time at which it is over."""
+        self._stop_network()
+        if self.phase is Phase.TERMINATE:
+            return
+        restart = self._owner.rules.restart
+        self.cause = cause
+        self._end_in(restart.restart_s * (restart.max_terminate + 1), self._finish)
+        self._enter(Phase.TERMINATE)
+
     def _send(self, protocol: int, payload: bytes) -> None:
         if not self.established:
             self._sent += 1
             if self._sent > MOST_PACKETS:
-                if self._deadline is not None:
-                    self._deadline()
-                    self._deadline = self._owner.clock.call_later(0, self._too_late)
+                if self.phase is not Phase.TERMINATE:
+                    self._end_in(0, self._too_late)
                 return
         self._owner.send_ppp(self, protocol, payload)
 
@@ -349,7 +390,7 @@ class PppSession:
                 request.remote_id,
                 request.service,
             ),
-            lambda verdict: self._judged(auth, verdict),
+            lambda verdict: self.safely(lambda: self._judged(auth, verdict)),
         )
 
     def _make_network(self, grant: Grant) -> None:
@@ -357,7 +398,7 @@ class PppSession:
         if session.ipv4 is not None and rules.address is not None:
             self.ipcp = Ipcp(
                 self._send,
-                self._owner.clock,
+                self._clock,
                 rules.restart,
                 ours=rules.address,
                 theirs=session.ipv4,
@@ -369,7 +410,7 @@ class PppSession:
         if session.ipv6_prefix is not None:
             self.ipv6cp = Ipv6cp(
                 self._send,
-                self._owner.clock,
+                self._clock,
                 rules.restart,
                 ours=rules.interface,
                 suggestion=self._owner.random(8),
@@ -381,9 +422,7 @@ class PppSession:
     def _network_changed(self, up: bool) -> None:
         if self.phase is not Phase.NETWORK:
             return
-        if up and not self.established:
-            self.established = True
-            self._stop_deadline()
+        self.opened |= up
         self._owner.changed(self)
 
     def _network_finished(self) -> None:
@@ -391,7 +430,7 @@ class PppSession:
         if self.phase is Phase.NETWORK and all(
             each is None or each.state in _OVER for each in (self.ipcp, self.ipv6cp)
         ):
-            self.terminate(Cause.USER_REQUEST if self.established else Cause.USER_ERROR)
+            self.terminate(Cause.USER_REQUEST if self.opened else Cause.USER_ERROR)
 
     def _ipv6_changed(self, up: bool) -> None:
         self._network_changed(up)
@@ -423,7 +462,7 @@ class PppSession:
             self.advertise()
         elif received.destination_port == dhcpv6_pd.SERVER_PORT:
             rules = self._owner.rules
-            whole, now = self.grant.session, self._owner.clock.now()
+            whole, now = self.grant.session, self._clock.now()
             lease = dhcpv6_pd.Lease(
                 whole.delegated, self.grant.dns6 or rules.dns6, rules.lease_s, 2 * rules.lease_s, whole.ipv6_prefix
             )
@@ -452,8 +491,17 @@ class PppSession:
 
     def _too_late(self) -> None:
         self._deadline = None
-        if not self.established:
-            self.terminate(Cause.USER_ERROR)
+        self.terminate(Cause.USER_ERROR)
+
+    @property
+    def ends_by_itself(self) -> bool:
+        """Whether there is a time at which the session is over, whatever the subscriber does."""
+        return self._deadline is not None
+
+    def _end_in(self, delay_s: float, action: Callable[[], None]) -> None:
+        """Sets the session's one deadline."""
+        self._stop_deadline()
+        self._deadline = self._clock.call_later(delay_s, action)
 
     def _stop_deadline(self) -> None:
         if self._deadline is not None:

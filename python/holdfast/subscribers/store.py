@@ -17,8 +17,8 @@ from typing import Any
 
 from holdfast.errors import LiveError
 from holdfast.subscribers.accounting import Cause, Kind, Record
+from holdfast.subscribers.changes import Stored
 from holdfast.subscribers.dhcpv6_pd import Binding, Bound
-from holdfast.subscribers.gateway import Stored
 from holdfast.subscribers.plane import Line, Rates, Session, Usage
 from holdfast.subscribers.session import Grant
 

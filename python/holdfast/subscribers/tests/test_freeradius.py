@@ -255,6 +255,7 @@ def test_each_attribute_that_freeradius_knows_is_done_or_refused(tmp_path: Path)
     assert len(known) > 120
     del known["Proxy-State"]  # one that was not sent is the sign of a forged answer (CVE-2024-3596)
     known |= {name: (known[name][0], "3600") for name in ("Session-Timeout", "Idle-Timeout")}
+    known["Delegated-IPv6-Prefix"] = known["Delegated-IPv6-Prefix"][0], "2001:db8:7000::/56"  # one prefix is one user's
     users = "".join(f'{name} Cleartext-Password := "x"\n    {name} = {value}\n\n' for name, (_, value) in known.items())
     server = freeradius.FreeRadius(tmp_path / "radius", users)
     server.start()

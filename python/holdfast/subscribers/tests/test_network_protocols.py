@@ -194,7 +194,7 @@ def test_pools_give_all_once_and_the_returned_last() -> None:
         pool.give_back(IPv4Address(each))
     assert pool.reserve(IPv4Address("192.0.2.5"))
     assert [str(pool.take()) for _ in range(2)] == ["192.0.2.3", "None"]
-    delegations = pools.prefixes(IPv6Network("2001:db8::/54"), 56)
+    delegations = pools.Prefixes(IPv6Network("2001:db8::/54"), 56)
     assert [str(delegations.take()) for _ in range(5)] == [
         "2001:db8::/56",
         "2001:db8:0:100::/56",

@@ -132,7 +132,7 @@ def test_all_of_them_at_once(timeout: int, idle: int, interval: int, echo: float
     came = world.times(Kind.INTERIM)
     most = 600 if end is None else end
     assert len(came) in ({0} if not interval else {most // interval, (most - 1) // interval})
-    assert not world.gateway._install
+    assert not world.gateway.violations()
 
 
 def test_sessions_that_are_due_together_have_their_usage_read_at_once() -> None:

@@ -1,0 +1,296 @@
+"""Carries out what sessions' states demand: in the user plane, in the store and in accounting, many sessions at once.
+
+By their order, nothing is forwarded that is not kept and accounted: who leaves is removed and then accounted; who is to forward is
+kept, then installed, then accounted, and only then told so. One session's failure is that session's alone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from holdfast.subscribers import dhcpv6_pd
+from holdfast.subscribers.accounting import Cause, Kind
+from holdfast.subscribers.installation import Installation, Outcome
+from holdfast.subscribers.plane import Clock, Usage
+from holdfast.subscribers.session import Grant, PppSession
+
+log = logging.getLogger(__name__)
+
+BATCH_S = 0.002
+"""The time that sessions to be installed wait for more, so that a storm of setups makes few writes."""
+
+RETRY_S = 1.0
+"""The time after which what failed is tried again: a removal, a change of an established session, all if the plane is away."""
+
+_MOST_HELD = 64
+"""Frames of one session that wait for its installation."""
+
+_MOST_WARNINGS = 1000
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The state that outlives the process: a session with all that its next control plane must know."""
+
+    grant: Grant
+    accounting_id: str
+    started_s: float
+    ipcp: bool
+    interface: bytes | None
+    bound: dhcpv6_pd.Bound
+    released: bool
+    peer_mru: int
+    circuit_id: bytes = b""
+    remote_id: bytes = b""
+    service: bytes = b""
+    established: bool = True
+
+
+class Store(Protocol):
+    """The store of sessions. Changes of one call are there together or not at all."""
+
+    def load(self) -> list[Stored]:
+        """All that is kept."""
+
+    def save(self, put: Iterable[Stored], drop: Iterable[int]) -> None:
+        """Keeps sessions, by session id, and forgets others."""
+
+
+class Owner(Protocol):
+    """The gateway, as it is seen from here."""
+
+    sessions: dict[int, PppSession]
+    clock: Clock
+    events: Counter[str]
+    drops: Counter[str]
+
+    def wall(self) -> float:
+        """Unix time."""
+
+    def record(self, kind: Kind, session: PppSession) -> None:
+        """Accounts a session."""
+
+    def forwards(self, session: PppSession) -> None:
+        """The user plane has a session as it is to be."""
+
+    def free(self, number: int) -> None:
+        """Nothing is left of an ended session: its number and addresses may be another's."""
+
+    def send_frame(self, session: PppSession, frame: bytes) -> None:
+        """Sends a frame to a session's subscriber."""
+
+
+class Changes:
+    """The sessions whose state is to be carried out. Each of them is in one of the three books below, or in none."""
+
+    def __init__(self, owner: Owner, installation: Installation, store: Store) -> None:
+        self._owner, self._installation, self._store = owner, installation, store
+        self._changed: dict[int, PppSession] = {}
+        self._ended: dict[int, PppSession | None] = {}
+        """None: a session of which only the user plane knows."""
+        self._postponed: dict[int, PppSession | None] = {}
+        self._altered: dict[int, tuple[Grant, list[Callable[[str | None], None]]]] = {}
+        """What was granted before, and who wants to know whether the user plane takes what is granted now."""
+        self._held: dict[int, list[bytes]] = {}
+        self._timer: Callable[[], None] | None = None
+        self._retry: Callable[[], None] | None = None
+        self._warned = 0
+
+    def changed(self, session: PppSession) -> None:
+        """Has a session's state carried out, soon."""
+        if self._owner.sessions.get(session.id) is not session:
+            return
+        if session.wanted is None and not session.counted and session.id not in self._installation:
+            return
+        self._changed[session.id] = session
+        self._soon()
+
+    def ended(self, session: PppSession) -> None:
+        """Has a session removed that is over. What waited to be said to its subscriber is said."""
+        self._changed.pop(session.id, None)
+        self._postponed.pop(session.id, None)
+        self._ended[session.id] = session
+        self._tell(session.id, "the session has ended")
+        self._say(session)
+        self._soon()
+
+    def forget(self, number: int) -> None:
+        """Has a session removed of which only the user plane knows."""
+        self._ended[number] = None
+        self._soon()
+
+    def alter(self, session: PppSession, grant: Grant, done: Callable[[str | None], None]) -> None:
+        """Changes what a session was granted; ``done`` is told why not, if the user plane does not take it, or None."""
+        assert session.grant is not None
+        _, waiting = self._altered.setdefault(session.id, (session.grant, []))
+        waiting.append(done)
+        session.grant = grant
+        self._changed[session.id] = session
+        self._soon()
+
+    def hold(self, session: PppSession, frame: bytes) -> bool:
+        """Whether a frame waits, and is sent when the session's state is carried out."""
+        number = session.id
+        away = number in self._postponed and not session.counted
+        if not away and number not in self._changed and number not in self._held:
+            return False
+        waiting = self._held.setdefault(session.id, [])
+        if len(waiting) < _MOST_HELD:
+            waiting.append(frame)
+        else:
+            self._owner.drops["held"] += 1
+        return True
+
+    @property
+    def leaving(self) -> frozenset[int]:
+        """The ended sessions whose numbers and addresses are not free yet."""
+        sessions = self._owner.sessions
+        books = {**self._postponed, **self._ended}
+        return frozenset(number for number, each in books.items() if each is None or sessions.get(number) is not each)
+
+    @property
+    def waiting(self) -> frozenset[int]:
+        """The sessions whose state is not carried out yet."""
+        return frozenset((*self._changed, *self._ended, *self._postponed))
+
+    def stop(self) -> None:
+        """Carries out what waits, also what has failed before, and stops the timers."""
+        self._again()
+        for cancel in (self._timer, self._retry):
+            if cancel is not None:
+                cancel()
+        self._timer = self._retry = None
+
+    def flush(self) -> None:
+        """Carries out what waits."""
+        if self._timer is not None:
+            self._timer()
+            self._timer = None
+        changed, self._changed = self._changed, {}
+        ended, self._ended = self._ended, {}
+        wanted = {number: each.wanted for number, each in changed.items()}
+        staying = {number: whole for number, whole in wanted.items() if whole is not None}
+        leaving = ended | {number: each for number, each in changed.items() if number not in staying}
+        removed = self._installation.remove(leaving)
+        gone = {number: each for number, each in leaving.items() if number not in removed}
+        now = self._owner.wall()
+        self._store.save([_stored(changed[each], now) for each in staying], list(gone))
+        for number, session in leaving.items():
+            if number in removed:
+                self._owner.events["removal-failures"] += 1
+                self._warn(number, "cannot be removed", removed.why(number))
+                self._postpone(number, session)
+                continue
+            self._close(session, removed.usages.get(number))
+            if number in ended:
+                self._owner.free(number)
+            elif session is not None:
+                self._tell(number, None)
+                self._say(session)
+        installed = self._installation.install(staying)
+        for number in staying:
+            if number in installed:
+                self._fail(changed[number], installed)
+            else:
+                self._settle(changed[number], now)
+
+    def _settle(self, session: PppSession, now: float) -> None:
+        """The user plane has a session as it is to be."""
+        if not session.counted:
+            session.counted = True
+            session.started_s = now
+            session.began_s = session.idle_since_s = session.interim_at_s = self._owner.clock.now()
+            self._owner.record(Kind.START, session)
+        self._owner.forwards(session)
+        self._tell(session.id, None)
+        self._say(session)
+
+    def _close(self, session: PppSession | None, usage: Usage | None) -> None:
+        """The user plane does not have a session any more."""
+        if session is None or not session.counted:
+            return
+        session.last_usage = session.last_usage if usage is None else usage
+        self._owner.record(Kind.STOP, session)
+        session.counted = False
+
+    def _fail(self, session: PppSession, outcome: Outcome) -> None:
+        """Has one session bear that it could not be written: none that forwards is ended, and none that does not is kept."""
+        why, number = outcome.why(session.id), session.id
+        before = self._altered.get(number)
+        if before is not None:
+            session.grant = before[0]
+            self._tell(number, why)
+        if number in outcome.unreached:
+            self._postpone(number, session)
+            return
+        self._owner.events["install-failures"] += 1
+        self._warn(number, "is refused", why)
+        if not session.counted:
+            session.vanish(Cause.NAS_ERROR)
+        elif before is not None:
+            self.changed(session)  # what is kept of it is as before
+            self._say(session)
+        else:
+            self._postpone(number, session)
+            self._say(session)
+
+    def _tell(self, number: int, why: str | None) -> None:
+        _, waiting = self._altered.pop(number, (None, ()))
+        for done in waiting:
+            done(why)
+
+    def _say(self, session: PppSession) -> None:
+        for frame in self._held.pop(session.id, ()):
+            self._owner.send_frame(session, frame)
+
+    def _postpone(self, number: int, session: PppSession | None) -> None:
+        self._postponed[number] = session
+        if self._retry is None:
+            self._retry = self._owner.clock.call_later(RETRY_S, self._again)
+
+    def _again(self) -> None:
+        """Carries out what failed before."""
+        self._retry = None
+        postponed, self._postponed = self._postponed, {}
+        for number, session in postponed.items():
+            if session is not None and self._owner.sessions.get(number) is session:
+                self._changed.setdefault(number, session)
+            else:
+                self._ended.setdefault(number, session)
+        self.flush()
+
+    def _soon(self) -> None:
+        if self._timer is None:
+            self._timer = self._owner.clock.call_later(BATCH_S, self._now)
+
+    def _now(self) -> None:
+        self._timer = None
+        self.flush()
+
+    def _warn(self, number: int, what: str, why: str) -> None:
+        if self._warned < _MOST_WARNINGS:
+            self._warned += 1
+            log.warning("the user plane: session %d %s: %s", number, what, why)
+
+
+def _stored(session: PppSession, now: float) -> Stored:
+    assert session.grant is not None
+    six = session.ipv6cp
+    return Stored(
+        session.grant,
+        session.accounting_id,
+        session.started_s or now,
+        session.ipcp is not None and session.ipcp.opened,
+        six.theirs if six is not None and six.opened else None,
+        session.delegation_bound,
+        session.delegation_released,
+        session.request.max_payload,
+        session.request.circuit_id,
+        session.request.remote_id,
+        session.request.service,
+        session.opened,
+    )
