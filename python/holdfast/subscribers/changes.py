@@ -98,7 +98,7 @@ class Changes:
         self._held: dict[int, list[bytes]] = {}
         self._timer: Callable[[], None] | None = None
         self._retry: Callable[[], None] | None = None
-        self._warned = 0
+        self._warned: set[tuple[int, str]] = set()
 
     def changed(self, session: PppSession) -> None:
         """Has a session's state carried out, soon."""
@@ -272,8 +272,8 @@ class Changes:
         self.flush()
 
     def _warn(self, number: int, what: str, why: str) -> None:
-        if self._warned < _MOST_WARNINGS:
-            self._warned += 1
+        if (number, what) not in self._warned and len(self._warned) < _MOST_WARNINGS:
+            self._warned.add((number, what))
             log.warning("the user plane: session %d %s: %s", number, what, why)
 
 

@@ -176,17 +176,23 @@ class SessionTables:
                     del self._prefixes[key]
 
     def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """Removes sessions and returns their last usage; those that are not installed are left out."""
+        """Removes sessions and returns their last usage; those that are not installed are left out.
+
+        If it fails, the next call does what was not done.
+        """
         numbers = [number for number in dict.fromkeys(session_ids) if number in self._sessions]
         for first in range(0, len(numbers), CHUNK):
+            chunk = numbers[first : first + CHUNK]
             with self._client.batch():
-                for number in numbers[first : first + CHUNK]:
+                for number in chunk:
                     for entry in self._entries[number].values():
                         entry.delete(self._client)
                     rates = self._sessions[number].rates
                     for meter, rate in ((program.RATE_UP, rates.up_bit_s), (program.RATE_DOWN, rates.down_bit_s)):
-                        if rate is not None:
+                        if rate is not None and self._entries[number]:
                             self._client.configure_meter(meter, number, None)
+            for number in chunk:  # there is nothing to delete any more, if reading the usage fails
+                self._entries[number] = {}
         found = self.usage(numbers)
         for number in numbers:
             self._forget(number)

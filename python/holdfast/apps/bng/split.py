@@ -108,6 +108,8 @@ class SplitPlane:
         self._keys: dict[int, tuple[EntryKey, ...]] = {}
         self._heard: dict[int, Usage] = {}
         """The last usage that was asked for: all that is left of a plane's counters when it fails."""
+        self._left: dict[int, Usage] = {}
+        """The usage on planes that a session was removed from, until it is removed from all."""
         self._planes = {
             name: _Plane(name, cables, SessionTables(cables.client, Way(edges, cables.trunk)))
             for name, cables in planes.items()
@@ -292,29 +294,50 @@ class SplitPlane:
     # ---- UserPlane ----
 
     def install(self, sessions: Iterable[Session]) -> None:
-        """Adds or replaces sessions on their planes, in atomic batches for each plane, and then in the balancer."""
-        given = {session.session_id: session for session in sessions}
-        wanted = self._destinations(given.values())
-        by_plane: dict[str, list[Session]] = {}
-        for session in given.values():
+        """Adds or replaces sessions on their planes, in atomic batches for each plane, and then in the balancer.
+
+        If it fails, each session is as it was, or wholly as it is to be; one that was nowhere may be on its plane without a packet.
+        """
+        given = list({session.session_id: session for session in sessions}.values())
+        self._destinations(given)
+        for session in given:
             check_line(session.line)
-            by_plane.setdefault(self.serving(session.line), []).append(session)
-        for name, part in by_plane.items():
-            plane = self._planes[name]
-            plane.sessions.install(part)
-            for session in part:
-                for other in self._holders(session.session_id):
-                    if other is not plane and other.sessions.installed[session.session_id].line != session.line:
-                        self._retire(other, [session.session_id])
-        gone = [key for number in given for key in self._keys.get(number, ()) if key not in wanted]
-        self._change((entry for entry, _ in wanted.values()), gone)
+        for first in range(0, len(given), CHUNK):
+            self._install(given[first : first + CHUNK])
+
+    def _install(self, given: list[Session]) -> None:
+        wanted = self._destinations(given)
+        before: dict[str, list[Session]] = {}
+        try:
+            for name, part in self._by_plane(given).items():
+                known = self._planes[name].sessions.installed
+                before[name] = [known[each.session_id] for each in part if each.session_id in known]
+                self._planes[name].sessions.install(part)
+            gone = [key for each in given for key in self._keys.get(each.session_id, ()) if key not in wanted]
+            self._table.change((entry for entry, _ in wanted.values()), gone)
+        except HoldfastError:
+            for name, part in before.items():
+                with suppress(HoldfastError):
+                    self._planes[name].sessions.install(part)
+            raise
         for key in gone:
             del self._owners[key]
-        for number in given:
-            self._keys[number] = ()
+        for session in given:
+            self._keys[session.session_id] = ()
         for key, (_, number) in wanted.items():
             self._owners[key] = number
             self._keys[number] = (*self._keys[number], key)
+        for session in given:
+            plane = self._plane_of(session.line)
+            for other in self._holders(session.session_id):
+                if other is not plane and other.sessions.installed[session.session_id].line != session.line:
+                    self._retire(other, [session.session_id])
+
+    def _by_plane(self, sessions: Iterable[Session]) -> dict[str, list[Session]]:
+        found: dict[str, list[Session]] = {}
+        for session in sessions:
+            found.setdefault(self.serving(session.line), []).append(session)
+        return found
 
     def _destinations(self, sessions: Iterable[Session]) -> dict[EntryKey, tuple[TableEntry, int]]:
         """The balancer's entries of sessions to be installed. Raises :class:`NetworkError` if another session has one of them."""
@@ -344,10 +367,12 @@ class SplitPlane:
             del self._owners[key]
         for number in known:
             self._keys.pop(number, None)
-        parts = [plane.sessions.remove(numbers) for plane in self._planes.values()]
+        for plane in self._planes.values():
+            for number, used in plane.sessions.remove(numbers).items():
+                self._left[number] = total(self._left.get(number, NO_USAGE), used)
         for number in numbers:
             self._heard.pop(number, None)
-        return {number: total(*(p[number] for p in parts if number in p)) for number in known}
+        return {number: self._left.pop(number) for number in numbers if number in self._left}
 
     def usage(self, session_ids: Iterable[int]) -> dict[int, Usage]:
         """Usage of sessions on all planes that have had them."""

@@ -70,7 +70,7 @@ class World(Bench):
     def kill(self) -> None:
         """The control plane is gone at once; timers that it leaves in the clock do nothing any more."""
         self.gateway.upkeep.stop()
-        self.gateway._plane = None  # type: ignore[assignment]
+        self.gateway._installation._plane = self.gateway._plane = None  # type: ignore[assignment]
         self.plane.receive(lambda line, frame: None)
         if self.store is not None:
             self.store.close()
