@@ -1,4 +1,4 @@
-"""What the user plane has of a gateway's sessions, and writes that make it equal to what they want: one's failure costs no other.
+"""The user plane's sessions, and the writes that make it equal to what sessions want: one's failure costs no other.
 
 It does not know why a session is wanted, or not.
 """

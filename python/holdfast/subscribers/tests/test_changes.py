@@ -1,4 +1,4 @@
-"""What a user plane refuses one session costs no other; what it does not answer is tried again; what it does is accounted."""
+"""A refusal costs one session alone, a plane that does not answer is asked again, and all that forwards is accounted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logins under attack: renegotiating sessions, crowded lines, realms without a server. Who is honest is asked at once.
+"""Logins under attack: renegotiating sessions, crowded lines, realms without a server. Honest ones are asked at once.
 
 A machine of sessions, lines, users and servers checks after every step what the client promises.
 """
