@@ -381,6 +381,22 @@ def test_data_of_yed_gives_the_label(tmp_path: Path) -> None:
     assert "1 datum with elements in it: their text alone is taken" in said
 
 
+def test_a_group_of_yed_is_a_node_if_an_edge_ends_at_it(tmp_path: Path) -> None:
+    group = (
+        f'<node id="g" yfiles.foldertype="group"><graph edgedefault="undirected">{node("a")}{node("b")}</graph></node>'
+    )
+    topology, said = read(tmp_path / "net.graphml", graph(group, node("c"), edge("a", "b"), edge("b", "c")))
+    assert (list(topology.switches), len(topology.links)) == (["a", "b", "c"], 2)
+    assert "1 group without edges left out; the nodes in it are taken" in said
+    topology, _ = read(
+        tmp_path / "net.graphml", graph(group, node("c"), edge("a", "b"), edge("b", "g"), edge("g", "c"))
+    )
+    assert list(topology.switches) == ["g", "a", "b", "c"]
+    alone = '<node id="g" yfiles.foldertype="folder"><graph edgedefault="undirected"/></node>'
+    with pytest.raises(TopologyError, match="no nodes but groups"):
+        read(tmp_path / "net.graphml", graph(alone))
+
+
 def test_both_ways_of_a_directed_link_have_their_own_rate(tmp_path: Path) -> None:
     edges = (
         edge("a", "b", LinkSpeedRaw="8e6")

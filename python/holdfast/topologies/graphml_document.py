@@ -9,6 +9,7 @@ or an edge is never lost without a word.
 - Hyperedges, ports, locators, and elements at a place where GraphML has none of that name, are left out, with a remark.
 - The text of ``<data>`` is all text in it, whatever elements stand around it. In data for yEd (``yfiles.type``) it is the first
   label, under the name ``label``.
+- A group of yEd (``yfiles.foldertype``) frames the nodes of its graph. It is no node unless an edge ends at it.
 - Declared defaults (``<default>`` of ``<key>``) count for elements without that data, wherever in the file their key stands.
 - Entities that stand in the file itself are replaced; nothing outside of the file is opened.
 """
@@ -149,6 +150,7 @@ class _Reader:
         self._keys: dict[str, _Key] = {}
         self._graph: Element | None = None
         self._nodes: dict[str, Element] = {}
+        self._groups: set[str] = set()
         self._edges: list[Edge] = []
         self._elements: list[Element] = []
         self._open: list[str] = []
@@ -268,6 +270,8 @@ class _Reader:
         if node.id in self._nodes:
             self._error(f"node {node.id!r} is declared twice (first in line {self._nodes[node.id].line})")
         self._nodes[node.id] = node
+        if "yfiles.foldertype" in attributes:
+            self._groups.add(node.id)
         self._elements.append(node)
         self._owners.append(node)
 
@@ -323,6 +327,13 @@ class _Reader:
                     self._error(
                         f"an edge between {edge.source!r} and {edge.target!r}: there is no node {end!r}", edge.line
                     )
+        for edge in self._edges:
+            self._groups -= {edge.source, edge.target}
+        self._counts["groups"] = len(self._groups)
+        for group in self._groups:
+            del self._nodes[group]
+        if not self._nodes:
+            raise TopologyError(f"{self._path}: the graph has no nodes but groups")
         strange: Counter[str] = Counter()
         for element in self._elements:
             self._name_data(element, strange)
@@ -364,6 +375,8 @@ class _Reader:
             found.append(f"the first of {further + 1} graphs is taken")
         if nested := counts.pop("nested", 0):
             found.append(f"{counted(nested, 'nested graph')} read as parts of the graph around")
+        if groups := counts.pop("groups", 0):
+            found.append(f"{counted(groups, 'group')} without edges left out; the nodes in it are taken")
         if counts.pop("edgedefault", 0):
             found.append("a graph does not say edgedefault; its edges are taken as undirected")
         if at_ports := counts.pop("at ports", 0):
