@@ -8,9 +8,15 @@ from collections.abc import Iterable, Iterator
 from holdfast.subscribers.dynamic_authorization import DynamicAuthorization
 from holdfast.subscribers.gateway import Gateway
 from holdfast.subscribers.radius import RadiusClient
+from holdfast.subscribers.store import SqliteStore
 
 
-def text(gateway: Gateway, client: RadiusClient | None, authorization: DynamicAuthorization | None) -> str:
+def text(
+    gateway: Gateway,
+    client: RadiusClient | None,
+    authorization: DynamicAuthorization | None,
+    store: SqliteStore | None = None,
+) -> str:
     """All metrics."""
     phases = Counter(each.phase.value for each in gateway.sessions.values())
     lines = [
@@ -33,6 +39,10 @@ def text(gateway: Gateway, client: RadiusClient | None, authorization: DynamicAu
     if authorization is not None:
         events = _labelled("event", authorization.events)
         lines += _family("dynamic_authorization_total", "counter", "CoA and Disconnect requests.", events)
+    if store is not None:
+        counts = Counter(failures=store.failures, dropped=store.dropped, damaged=store.damaged)
+        about = "Writes to the state file that failed, accounting records dropped, rows and files that were damaged."
+        lines += _family("store_total", "counter", about, _labelled("event", counts))
     return "\n".join(lines) + "\n"
 
 

@@ -202,7 +202,9 @@ class Service:
         self.store = (
             None
             if configuration.state is None
-            else SqliteStore(configuration.state, later=lambda commit: loop.call_later(_COMMIT_S, commit))
+            else SqliteStore(
+                configuration.state, later=lambda delay_s, write: loop.call_later(delay_s or _COMMIT_S, write)
+            )
         )
         self.radius: RadiusClient | None = None
         self._sockets: RadiusSockets | None = None
@@ -401,7 +403,7 @@ class Service:
             head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)
             if head.split(b" ")[1].partition(b"?")[0] == b"/metrics":
                 self.gateway.drops["overflow"] = self.plane.overflowed
-                body = metrics.text(self.gateway, self.radius, self.authorization).encode()
+                body = metrics.text(self.gateway, self.radius, self.authorization, self.store).encode()
                 status, kind = b"200 OK", b"text/plain; version=0.0.4; charset=utf-8"
             else:
                 status, kind, body = b"404 Not Found", b"text/plain", b"there is only /metrics\n"

@@ -2,261 +2,466 @@
 
 A call's writes outlive a kill of the process; accounting records may share a write that comes soon. After a crash of the
 machine, the last moments may be missing.
+
+A disk that fails ends nothing: who asks is told that a session cannot be kept, records wait in memory, and what waits is written
+again until the disk takes it. A file that is damaged is put aside, and what can be read of it is taken over.
 """
 
 from __future__ import annotations
 
-import json
+import logging
+import os
 import sqlite3
-from collections.abc import Callable, Iterable
-from functools import lru_cache
-from ipaddress import IPv4Address, IPv6Address, IPv6Network
-from itertools import takewhile
+import stat
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing, suppress
+from itertools import islice, takewhile
 from pathlib import Path
-from typing import Any
 
 from holdfast.errors import LiveError
-from holdfast.subscribers.accounting import Cause, Kind, Record
+from holdfast.subscribers import store_rows
+from holdfast.subscribers.accounting import Kind, Record
 from holdfast.subscribers.changes import Stored
-from holdfast.subscribers.dhcpv6_pd import Binding, Bound
-from holdfast.subscribers.plane import Line, Rates, Session, Usage
-from holdfast.subscribers.session import Grant
+from holdfast.subscribers.store_rows import DamagedRowError
 
-_VERSION = 2
-"""Version 1 had identities as text."""
+log = logging.getLogger(__name__)
+
+_VERSION = 3
+"""Version 1 had identities as text, version 2 rows without checksums."""
 _MOST_RECENT = 1024
 """Accounting records that are also kept in memory, so that those that are sent at once need not be read back."""
+_MOST_UNWRITTEN = 65_536
+"""Accounting records that wait in memory for a disk that fails."""
+_RETRY_S = 1.0
+_CHUNK = 1024
+"""Waiting records that are written in one transaction."""
+_MOST_IDS = 0xFFFF
+"""The largest number of a session (RFC 2516, section 4)."""
+_LONGEST = 1 << 32
+"""Of a file that was cut."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS session (id INTEGER PRIMARY KEY, state TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS accounting (number INTEGER PRIMARY KEY AUTOINCREMENT, record TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS damaged (what TEXT NOT NULL, number INTEGER, content BLOB) STRICT;
 """
+_COLUMNS = {"session": ("id", "state"), "accounting": ("number", "record")}
+_UNREADABLE = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS)
+
+Later = Callable[[float, Callable[[], None]], object]
+"""Has something called after so many seconds."""
+
+
+class _DamagedError(Exception):
+    """The file is no database, or one whose pages do not fit together."""
 
 
 class SqliteStore:
-    """A :class:`holdfast.subscribers.gateway.Store` and a :class:`holdfast.subscribers.accounting_delivery.Queue` in one file.
+    """A :class:`holdfast.subscribers.changes.Store` and a :class:`holdfast.subscribers.accounting_delivery.Queue` in one file.
 
-    ``most_records``: beyond so many waiting accounting records, interim ones are dropped, and counted in ``dropped``.
-    ``later``: has :meth:`commit` called soon, so that many records share one write; without it, each is written at once.
+    ``most_records``: beyond so many waiting accounting records, interim ones are dropped. ``dropped`` counts them, and those that
+    had no room in memory while the disk failed. ``failures`` counts writes that failed, ``damaged`` what could not be read.
     """
 
     def __init__(
         self,
         path: Path,
         most_records: int = 1_000_000,
-        later: Callable[[Callable[[], None]], object] | None = None,
+        later: Later | None = None,
+        say: Callable[[str], object] = log.warning,
     ) -> None:
-        """Opens or makes the file. Raises :class:`LiveError` if it cannot, or if another version or process has it."""
-        self._most_records = most_records
-        self._later = later
-        self.dropped = 0
-        self._closed = False
+        """Opens or makes the file, with mode 0600. Raises :class:`LiveError` if it cannot, or if another version or process has it.
+
+        ``later`` lets many records share one write; without it, each is written at once. ``say`` is told what is wrong.
+        """
+        self._path, self._most_records, self._later, self._say = path, most_records, later, say
+        self.dropped = self.failures = self.damaged = 0
+        self._failing = self._closed = self._waiting = False
+        self._replaced = False
+        self._unwritten: dict[int, tuple[Kind, str]] = {}
+        self._done: set[int] = set()
+        """Numbers of records that the disk has and that are to go from it."""
+        self._aside: dict[tuple[str, int], bytes] = {}
+        """Damaged rows, to be moved into the table of those."""
         self._recent: dict[int, Record] = {}
         """The last records that were put, unless they are done: all of them beyond ``_before``."""
         try:
-            self._database = sqlite3.connect(path, isolation_level=None, timeout=1)
-            self._database.execute("PRAGMA locking_mode = EXCLUSIVE")
-            self._database.execute("PRAGMA journal_mode = WAL")
-            self._database.execute("PRAGMA synchronous = NORMAL")
-            version = self._database.execute("PRAGMA user_version").fetchone()[0]
-            if version not in (0, 1, _VERSION):
-                raise LiveError(f"{path}: it has version {version}, and this program knows version {_VERSION}")
-            self._database.executescript(_SCHEMA)
-            if version == 1:
-                _from_version_1(self._database)
-            self._database.execute(f"PRAGMA user_version = {_VERSION}")
+            self._database = self._opened_or_replaced()
             self._length: int = self._database.execute("SELECT count(*) FROM accounting").fetchone()[0]
             self._before: int = self._database.execute("SELECT max(number) FROM accounting").fetchone()[0] or 0
+            given = self._database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'accounting'").fetchone()
         except sqlite3.Error as error:
             raise LiveError(f"{path}: {error}") from None
+        self._last = self._tried = max(self._before, given[0] if given else 0)
 
     def close(self) -> None:
         """Writes what is open and closes the file."""
-        self.commit()
+        with suppress(LiveError):
+            while self._open:
+                self._write((), ())
         self._database.close()
         self._closed = True
 
     def commit(self) -> None:
-        """Writes what is open; after the end, nothing."""
-        if not self._closed and self._database.in_transaction:
-            self._database.execute("COMMIT")
-
-    def _change(self, statement: str, values: tuple[object, ...]) -> sqlite3.Cursor:
-        """Changes rows soon."""
-        if self._later is not None and not self._database.in_transaction:
-            self._database.execute("BEGIN")
-            self._later(self.commit)
-        return self._database.execute(statement, values)
+        """Writes what is open, if the disk takes it; else it is tried again later. After the end, nothing."""
+        self._waiting = False
+        if not self._closed and self._open:
+            with suppress(LiveError):
+                self._write((), ())
+                self._write_soon()
 
     # Store
 
     def load(self) -> list[Stored]:
-        """All sessions, by number."""
-        rows = self._database.execute("SELECT state FROM session ORDER BY id")
-        return [_stored(json.loads(state)) for (state,) in rows]
+        """Returns all sessions, by number. A damaged row is put aside, and said."""
+        found: list[Stored] = []
+        rows = self._database.execute("SELECT id, CAST(state AS BLOB) FROM session ORDER BY id")
+        for number, text in _all(rows):
+            try:
+                found.append(store_rows.stored(number, text))
+            except DamagedRowError as error:
+                self._put_aside("session", number, text, error)
+        return found
 
     def save(self, put: Iterable[Stored], drop: Iterable[int]) -> None:
-        """Keeps and forgets sessions in one transaction."""
+        """Keeps and forgets sessions in one transaction. Raises :class:`LiveError` if the disk does not take it, or not that."""
         gone = [(each,) for each in drop]
-        rows = [(each.grant.session.session_id, _dump(each)) for each in put]
-        if not gone and not rows:
-            return
-        if not self._database.in_transaction:
-            self._database.execute("BEGIN")
-        self._database.executemany("DELETE FROM session WHERE id = ?", gone)
-        self._database.executemany("INSERT OR REPLACE INTO session VALUES (?, ?)", rows)
-        self.commit()
+        try:
+            rows = [(each.grant.session.session_id, store_rows.row_of(each)) for each in put]
+        except (ValueError, TypeError, AttributeError) as error:
+            raise LiveError(f"{self._path}: it cannot be written: {error}") from None
+        if gone or rows:
+            self._write(gone, rows)
 
     # Queue
 
     def put(self, record: Record) -> None:
-        """Keeps a record."""
-        if self._length >= self._most_records and record.kind is Kind.INTERIM:
+        """Keeps a record: in memory at once, on disk at once or soon."""
+        full = self._length >= self._most_records or len(self._unwritten) >= _MOST_UNWRITTEN
+        if full and record.kind is Kind.INTERIM:
             self.dropped += 1
             return
-        number = self._change("INSERT INTO accounting (record) VALUES (?)", (_dump(record),)).lastrowid
-        assert number is not None
+        if len(self._unwritten) >= _MOST_UNWRITTEN:
+            self._make_room()
+        self._last += 1
         self._length += 1
-        self._recent[number] = record
-        if len(self._recent) > _MOST_RECENT:
-            self._before = next(iter(self._recent))
-            del self._recent[self._before]
+        self._unwritten[self._last] = record.kind, store_rows.row_of(record)
+        self._recent[self._last] = record
+        self._write_soon()
+        while len(self._recent) > _MOST_RECENT and (oldest := next(iter(self._recent))) not in self._unwritten:
+            self._before = oldest
+            del self._recent[oldest]
 
     def after(self, number: int, most: int) -> list[tuple[int, Record]]:
-        """The first records beyond a number."""
-        if number >= self._before:
-            newest_first = takewhile(lambda each: each[0] > number, reversed(self._recent.items()))
-            return list(newest_first)[: -most - 1 : -1]
-        rows = self._database.execute(
-            "SELECT number, record FROM accounting WHERE number > ? ORDER BY number LIMIT ?", (number, most)
-        )
-        return [(each, _record(json.loads(text))) for each, text in rows]
+        """Returns the first records beyond a number. A damaged row is put aside, and said."""
+        found: list[tuple[int, Record]] = []
+        while number < self._before and not found:
+            rows = self._rows_after(number, most)
+            if not rows:
+                break
+            for number, text in rows:
+                if number in self._done or ("accounting", number) in self._aside:
+                    continue
+                try:
+                    found.append((number, store_rows.record(text)))
+                except DamagedRowError as error:
+                    self._length -= 1
+                    self._put_aside("accounting", number, text, error)
+        if found:
+            return found
+        newest_first = takewhile(lambda each: each[0] > number, reversed(self._recent.items()))
+        return list(newest_first)[: -most - 1 : -1]
 
     def done(self, number: int) -> None:
         """Forgets a record."""
-        self._length -= self._change("DELETE FROM accounting WHERE number = ?", (number,)).rowcount
+        known = self._unwritten.pop(number, None) is not None
+        if number <= self._tried and number not in self._done:
+            # A write that failed may have reached the disk.
+            known = known or number in self._recent or self._has(number)
+            self._done.add(number)
+            self._write_soon()
         self._recent.pop(number, None)
+        self._length -= known
 
     def __len__(self) -> int:
         return self._length
 
+    # The rest is the store's own.
 
-_IDENTITIES = ("user", "circuit_id", "remote_id", "service", "called", "chargeable")
-"""Fields of bytes, of records, sessions and grants."""
+    @property
+    def _open(self) -> bool:
+        """Whether something waits to be written."""
+        return bool(self._unwritten or self._done or self._aside)
+
+    def _write(self, gone: Sequence[tuple[int]], rows: Sequence[tuple[int, str]]) -> None:
+        """Writes sessions, and some of what waits, in one transaction. Raises :class:`LiveError` if the disk does not take it."""
+        records = list(islice(self._unwritten.items(), _CHUNK))
+        done, aside = list(islice(self._done, _CHUNK)), list(self._aside.items())
+        self._tried = max(self._tried, *(number for number, _ in records), 0)
+        try:
+            self._transact(gone, rows, [(number, row) for number, (_, row) in records], done, aside)
+        except (sqlite3.Error, UnicodeDecodeError, OSError) as error:
+            if _is_damage(error) and not self._replaced:
+                self._replaced = True
+                self._database.close()
+                self._database = self._replacement(str(error))
+                self._recall()
+                self._write(gone, rows)
+                return
+            self._failed(error)
+            raise LiveError(f"{self._path}: {error}") from None
+        for number, _ in records:
+            self._unwritten.pop(number, None)
+        self._done.difference_update(done)
+        for key, _ in aside:
+            self._aside.pop(key, None)
+        if self._failing:
+            self._failing = False
+            self._say(f"{self._path}: the disk takes writes again")
+
+    def _recall(self) -> None:
+        """Has what memory has of records written into a new file, which may lack some of them."""
+        for number, each in self._recent.items():
+            self._unwritten.setdefault(number, (each.kind, store_rows.row_of(each)))
+        self._unwritten = dict(sorted(self._unwritten.items()))
+        first = next(iter(self._unwritten), self._last + 1)
+        before = self._database.execute("SELECT number FROM accounting WHERE number < ?", (first,)).fetchall()
+        self._length = len(self._unwritten) + len({number for (number,) in before} - self._done)
+
+    def _transact(
+        self,
+        gone: Sequence[tuple[int]],
+        rows: Sequence[tuple[int, str]],
+        records: Sequence[tuple[int, str]],
+        done: Sequence[int],
+        aside: Sequence[tuple[tuple[str, int], bytes]],
+    ) -> None:
+        database = self._database
+        try:
+            database.execute("BEGIN IMMEDIATE")
+            database.executemany("DELETE FROM session WHERE id = ?", gone)
+            database.executemany("INSERT OR REPLACE INTO session VALUES (?, ?)", rows)
+            database.executemany("INSERT OR REPLACE INTO accounting VALUES (?, ?)", records)
+            database.executemany("DELETE FROM accounting WHERE number = ?", [(each,) for each in done])
+            for (table, number), content in aside:
+                key, column = _COLUMNS[table]
+                same = f"WHERE {key} = ? AND CAST({column} AS BLOB) = ?"
+                database.execute("INSERT INTO damaged VALUES (?, ?, ?)", (table, number, content))
+                database.execute(f"DELETE FROM {table} {same}", (number, content))
+            database.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                if database.in_transaction:
+                    database.execute("ROLLBACK")
+            raise
+
+    def _failed(self, error: Exception) -> None:
+        self.failures += 1
+        if not self._failing:
+            self._failing = True
+            self._say(
+                f"{self._path}: {error}: no session begins, and accounting waits in memory, until it can be written"
+            )
+        if self._later is not None:
+            self._write_soon()
+
+    def _write_soon(self) -> None:
+        """Writes what is open, soon; a disk that fails is given time."""
+        if not self._open:
+            return
+        if self._later is None:
+            self.commit()
+        elif not self._waiting:
+            self._waiting = True
+            self._later(_RETRY_S if self._failing else 0.0, self.commit)
+
+    def _make_room(self) -> None:
+        """Drops the oldest interim record that waits in memory, or the oldest record."""
+        oldest = next(iter(self._unwritten))
+        interim = (number for number, (kind, _) in self._unwritten.items() if kind is Kind.INTERIM)
+        self.done(next(interim, oldest))
+        self.dropped += 1
+
+    def _has(self, number: int) -> bool:
+        with suppress(sqlite3.Error):
+            return self._database.execute("SELECT 1 FROM accounting WHERE number = ?", (number,)).fetchone() is not None
+        return False
+
+    def _rows_after(self, number: int, most: int) -> list[tuple[int, bytes]]:
+        rows = "SELECT number, CAST(record AS BLOB) FROM accounting WHERE number > ? ORDER BY number LIMIT ?"
+        try:
+            return self._database.execute(rows, (number, most + len(self._done))).fetchall()
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            self._failed(error)
+            return []
+
+    def _put_aside(self, what: str, number: int, text: bytes, error: DamagedRowError) -> None:
+        self.damaged += 1
+        self._say(f"{self._path}: {what} {number} is damaged and not used ({error})")
+        self._aside[what, number] = text
+        self._write_soon()
+
+    def _opened_or_replaced(self) -> sqlite3.Connection:
+        """Opens the file; one that is damaged is put aside, and what can be read of it is in the new one."""
+        try:
+            return _opened(self._path)
+        except _DamagedError as damage:
+            return self._replacement(str(damage))
+
+    def _replacement(self, damage: str) -> sqlite3.Connection:
+        aside = _put_file_aside(self._path)
+        try:
+            database = _opened(self._path)
+            counts = _salvage(aside, database)
+        except _DamagedError as error:
+            raise LiveError(f"{self._path}: {error}") from None
+        self.damaged += 1
+        self._say(
+            f"{self._path} is damaged ({damage}): it is {aside.name} now, and {counts['session']} sessions and "
+            f"{counts['accounting']} accounting records could be read of it"
+        )
+        return database
 
 
-def _from_version_1(database: sqlite3.Connection) -> None:
-    """Rewrites a file of version 1, all of it or nothing."""
+def _opened(path: Path) -> sqlite3.Connection:
+    """Opens or makes a file. Raises :class:`LiveError` and sqlite3.Error, and :class:`_DamagedError` for one that is damaged."""
+    _make_private(path)
+    database = sqlite3.connect(path, isolation_level=None, timeout=1)
+    try:
+        database.execute("PRAGMA locking_mode = EXCLUSIVE")
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = NORMAL")
+        version = database.execute("PRAGMA user_version").fetchone()[0]
+        if version not in range(_VERSION + 1):
+            raise LiveError(f"{path}: it has version {version}, and this program knows version {_VERSION}")
+        [(verdict,), *_] = database.execute("PRAGMA quick_check(1)")
+        if verdict != "ok":
+            raise _DamagedError(" ".join(verdict.split()))
+        if version != _VERSION:
+            _bring_up(database, version)
+        for table, (key, column) in _COLUMNS.items():
+            database.execute(f"SELECT {key}, {column} FROM {table} LIMIT 0")
+    except BaseException as error:
+        database.close()
+        # A file without our tables, or with others, is not ours: SQLITE_ERROR.
+        if _is_damage(error) or _code(error) in (*_UNREADABLE, sqlite3.SQLITE_ERROR):
+            raise _DamagedError(str(error)) from None
+        raise
+    return database
 
-    def bytes_of(values: dict[str, Any]) -> dict[str, Any]:
-        found = {name: each.encode().hex() if name in _IDENTITIES else each for name, each in values.items()}
-        return found | ({"grant": bytes_of(found["grant"])} if "grant" in found else {})
 
-    database.execute("BEGIN")
-    for table, key, column in (("session", "id", "state"), ("accounting", "number", "record")):
-        for row, text in database.execute(f"SELECT {key}, {column} FROM {table}").fetchall():
-            changed = _encode(bytes_of(json.loads(text)))
-            database.execute(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", (changed, row))
+def _code(error: BaseException) -> int:
+    """Returns SQLite's extended code of an error; 0 for others, such as those of Python's module."""
+    if isinstance(error, UnicodeDecodeError):  # the text of SQLite's error has damaged names in it
+        return sqlite3.SQLITE_CORRUPT
+    return getattr(error, "sqlite_errorcode", None) or sqlite3.SQLITE_OK
+
+
+def _is_damage(error: BaseException) -> bool:
+    return _code(error) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def _make_private(path: Path) -> None:
+    """Makes a file that its user alone may read, or lock. Raises :class:`LiveError` if the file is a link, or another user's."""
+    if str(path) == ":memory:":
+        return
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+        with closing(os.fdopen(descriptor, "rb")):
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                raise LiveError(f"{path}: this is not a regular file")
+            if found.st_uid != os.geteuid():
+                raise LiveError(f"{path}: it belongs to another user")
+            os.fchmod(descriptor, 0o600)
+    except OSError as error:
+        link = "a link is not followed" if path.is_symlink() else error.strerror
+        raise LiveError(f"{path}: {link}") from None
+    for each in _parts(path)[1:]:
+        with suppress(OSError):
+            each.chmod(0o600, follow_symlinks=False)
+
+
+def _parts(path: Path) -> list[Path]:
+    """Returns the file and what SQLite keeps beside it."""
+    return [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal"))]
+
+
+def _bring_up(database: sqlite3.Connection, version: int) -> None:
+    """Makes the tables, and rewrites a file of version 1: all of it or nothing. Rows that cannot be read stay as they are."""
+    database.execute("BEGIN IMMEDIATE")
+    for statement in filter(str.strip, _SCHEMA.split(";")):
+        database.execute(statement)
+    for table, (key, column) in _COLUMNS.items() if version == 1 else ():
+        for row, text in _all(database.execute(f"SELECT {key}, CAST({column} AS BLOB) FROM {table}")):
+            with suppress(DamagedRowError):
+                changed = store_rows.of_version_1(text)
+                database.execute(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", (changed, row))
     database.execute(f"PRAGMA user_version = {_VERSION}")
     database.execute("COMMIT")
 
 
-_encode = json.JSONEncoder(separators=(",", ":")).encode
+def _all(rows: sqlite3.Cursor) -> list[tuple[int, bytes]]:
+    return [(number, bytes(text)) for number, text in rows]
 
 
-def _dump(value: Stored | Record) -> str:
-    fields = _texts(value)
-    if isinstance(value, Stored):
-        grant = value.grant
-        fields["grant"] = _texts(grant) | {
-            "session": _plain(grant.session),
-            "dns": [str(each) for each in grant.dns],
-            "dns6": [str(each) for each in grant.dns6],
-            "classes": [each.hex() for each in grant.classes],
-        }
-        fields["interface"] = None if value.interface is None else value.interface.hex()
-        if isinstance(value.bound, Binding):
-            fields["bound"] = {"client": value.bound.client.hex(), "iaid": value.bound.iaid.hex()}
-    else:
-        fields["session"] = None if value.session is None else _plain(value.session)
-        fields["usage"] = vars(value.usage)
-        fields["classes"] = [each.hex() for each in value.classes]
-    return _encode(fields)
+def _put_file_aside(path: Path) -> Path:
+    """Renames a file, with its journal, to a name that tells when; returns it. Raises :class:`LiveError`."""
+    moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    names = (f"{path.name}.damaged-{moment}{suffix}" for suffix in ("", *(f".{i}" for i in range(2, 1000))))
+    aside = next(found for name in names if not (found := path.with_name(name)).exists())
+    try:
+        for part, there in zip(_parts(path), _parts(aside), strict=True):
+            with suppress(FileNotFoundError):
+                part.rename(there)
+    except OSError as error:
+        raise LiveError(f"{path}: it is damaged, and cannot be put aside: {error.strerror}") from None
+    return aside
 
 
-def _texts(value: Stored | Record | Grant) -> dict[str, Any]:
-    """Its fields, with identities as hexadecimal digits."""
-    return {name: each.hex() if name in _IDENTITIES else each for name, each in vars(value).items()}
+def _salvage(aside: Path, database: sqlite3.Connection) -> dict[str, int]:
+    """Copies the rows of a damaged file that can be read and are whole into another; returns the number of each table."""
+    counts = dict.fromkeys(_COLUMNS, 0)
+    _lengthen(aside)
+    with closing(sqlite3.connect(aside, isolation_level=None, timeout=1)) as damaged:
+        database.execute("BEGIN IMMEDIATE")
+        for table, check in (("session", store_rows.stored), ("accounting", lambda _, text: store_rows.record(text))):
+            for number, text in _readable(damaged, table).items():
+                with suppress(DamagedRowError):
+                    check(number, text)
+                    database.execute(f"INSERT INTO {table} VALUES (?, ?)", (number, text.decode()))
+                    counts[table] += 1
+        database.execute("COMMIT")
+    return counts
 
 
-def _identities(values: dict[str, Any]) -> dict[str, bytes]:
-    return {name: bytes.fromhex(values[name]) for name in _IDENTITIES if name in values}
+def _lengthen(aside: Path) -> None:
+    """Gives a file that was cut the length that its header tells: SQLite reads nothing of one that is shorter."""
+    with aside.open("rb+") as file:
+        head = file.read(32)
+        wanted = int.from_bytes(head[16:18], "big") * int.from_bytes(head[28:32], "big")
+        if head.startswith(b"SQLite format 3\0") and aside.stat().st_size < wanted <= _LONGEST:
+            file.truncate(wanted)
 
 
-@lru_cache(maxsize=4096)
-def _plain(session: Session) -> dict[str, object]:
-    """A session as plain values: written several times while it is set up, and then again with its records."""
-    addresses = ("ipv4", "ipv6_interface", "ipv6_prefix", "delegated")
-    texts = {name: None if (value := getattr(session, name)) is None else str(value) for name in addresses}
-    return vars(session) | texts | {"line": vars(session.line), "mac": session.mac.hex(), "rates": vars(session.rates)}
-
-
-def _session(values: dict[str, Any]) -> Session:
-    def address(name: str, kind: type[Any]) -> Any:
-        return None if values[name] is None else kind(values[name])
-
-    return Session(
-        session_id=values["session_id"],
-        line=Line(**values["line"]),
-        mac=bytes.fromhex(values["mac"]),
-        magic=values["magic"],
-        peer_mru=values["peer_mru"],
-        mss_clamp=values["mss_clamp"],
-        ipv4=address("ipv4", IPv4Address),
-        ipv6_interface=address("ipv6_interface", IPv6Address),
-        ipv6_prefix=address("ipv6_prefix", IPv6Network),
-        delegated=address("delegated", IPv6Network),
-        rates=Rates(**values["rates"]),
-    )
-
-
-def _stored(values: dict[str, Any]) -> Stored:
-    grant = values["grant"]
-    interface = values["interface"]
-    return Stored(
-        **{
-            **values,
-            **_identities(values),
-            "grant": Grant(
-                **{
-                    **grant,
-                    **_identities(grant),
-                    "session": _session(grant["session"]),
-                    "dns": tuple(IPv4Address(each) for each in grant["dns"]),
-                    "dns6": tuple(IPv6Address(each) for each in grant.get("dns6", ())),
-                    "classes": tuple(bytes.fromhex(each) for each in grant["classes"]),
-                }
-            ),
-            "interface": None if interface is None else bytes.fromhex(interface),
-            "bound": _bound(values["bound"]),
-        }
-    )
-
-
-def _bound(values: dict[str, str] | bool) -> Bound:
-    return (
-        values if isinstance(values, bool) else Binding(**{name: bytes.fromhex(each) for name, each in values.items()})
-    )
-
-
-def _record(values: dict[str, Any]) -> Record:
-    return Record(
-        **{
-            **values,
-            **_identities(values),
-            "kind": Kind(values["kind"]),
-            "session": None if values["session"] is None else _session(values["session"]),
-            "usage": Usage(**values["usage"]),
-            "cause": None if values["cause"] is None else Cause(values["cause"]),
-            "classes": tuple(bytes.fromhex(each) for each in values["classes"]),
-        }
-    )
+def _readable(damaged: sqlite3.Connection, table: str) -> dict[int, bytes]:
+    """Returns the rows that can be read: from both ends up to what cannot be, and between. A damaged page hides its own alone."""
+    key, column = _COLUMNS[table]
+    select = f"SELECT {key}, CAST({column} AS BLOB) FROM {table}"
+    found: dict[int, bytes] = {}
+    stops = []
+    for order in ("ASC", "DESC"):
+        number = 0
+        try:
+            for number, text in damaged.execute(f"{select} ORDER BY {key} {order}"):
+                found[number] = text
+        except (sqlite3.Error, UnicodeDecodeError):
+            stops.append(number)
+            continue
+        break
+    if len(stops) == 2:
+        last, first = stops
+        for number in range(last + 1, min(first, last + 1 + _MOST_IDS)):
+            with suppress(sqlite3.Error, UnicodeDecodeError):
+                found.update(damaged.execute(f"{select} WHERE {key} = ?", (number,)).fetchall())
+    return {number: text for number, text in found.items() if isinstance(text, bytes)}

@@ -154,6 +154,7 @@ def test_a_store_of_another_version_or_process_is_refused(tmp_path: Path) -> Non
     database.close()
     with pytest.raises(LiveError, match="version 99"):
         SqliteStore(path)
-    path.write_bytes(b"no database at all, but longer than a header" * 100)
+    path.unlink()
+    path.mkdir()
     with pytest.raises(LiveError, match=r"state\.db"):
         SqliteStore(path)
