@@ -130,7 +130,11 @@ def _planes(planes: dict[str, int], drained: list[str]) -> str:
 def dial(
     interface: Annotated[str, typer.Argument(help="The Ethernet interface towards the gateway.")],
     user: Annotated[str, typer.Option(help="The subscriber's name.")],
-    password: Annotated[str, typer.Option(help="Its password.")],
+    password_file: Annotated[
+        Path | None,
+        typer.Option(help="A file whose first line is its password; - for the standard input.", show_default=False),
+    ] = None,
+    password: Annotated[str | None, typer.Option(hidden=True)] = None,
     tunnel: Annotated[str, typer.Option(help="The TUN device to make.")] = "ppp0",
     service_name: Annotated[str, typer.Option(help="The Service-Name to ask for.")] = "",
     max_payload: Annotated[int, typer.Option(min=1492, max=9000, help="PPP-Max-Payload (RFC 4638).")] = 1492,
@@ -138,12 +142,21 @@ def dial(
     keepalive_s: Annotated[float, typer.Option(min=0, help="Seconds between LCP Echo-Requests; 0 for none.")] = 10.0,
     keepalive_failures: Annotated[int, typer.Option(min=1, help="Echoes without an answer that end the session.")] = 3,
 ) -> None:
-    """Dial as a subscriber: a TUN device gets the session's addresses and the default route (needs root)."""
+    """Dial as a subscriber: a TUN device gets the session's addresses and the default route (needs root).
+
+    Without --password-file, the password is the value of HOLDFAST_PASSWORD, or is asked for.
+    """
+    from holdfast.subscribers import passwords
     from holdfast.subscribers.dialer import dial as online
     from holdfast.subscribers.subscriber import Account
 
+    if password is not None:
+        raise typer.BadParameter(
+            f"every user of this machine can read it (ps): give --password-file, set {passwords.VARIABLE}, or be asked",
+            param_hint="--password",
+        )
     account = Account(
-        user, password, service_name.encode(), max_payload=max_payload, redial_s=redial_s,
+        user, passwords.password(user, password_file), service_name.encode(), max_payload=max_payload, redial_s=redial_s,
         keepalive_s=keepalive_s or None, keepalive_failures=keepalive_failures,
     )  # fmt: skip
     with suppress(KeyboardInterrupt):

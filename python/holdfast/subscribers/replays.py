@@ -1,4 +1,4 @@
-"""Which requests of dynamic authorization are new (RFC 5176, section 6.3). Sans I/O, except for one number in a file.
+"""Tells new requests of dynamic authorization from those that were there before (RFC 5176, section 6.3).
 
 A request is new if its Event-Timestamp is current, is beyond a time before which all is refused, and if it is not known. Requests
 are known for as long as their timestamps are current. The time before which all is refused is the start of the process, so that no

@@ -1,8 +1,8 @@
 """Many modelled subscribers on one interface, each on a line of its own: ``python -P -m holdfast.subscribers.tests.crowd``.
 
-Prints a line of JSON when all are online or the patience is over. Then it takes a command a line, and answers each with a line:
-``state``; ``traffic RATE SERVER``, after which packets go through all sessions in turn to an echo server (``echo.py``), so many a
-second in all; ``stop``, which tells what came back. At the end of its input all hang up.
+Their password is ``HOLDFAST_PASSWORD``'s value. It prints a line of JSON when all are online or the patience is over. Then it takes
+a command a line, and answers each with a line: ``state``; ``traffic RATE SERVER``, after which packets go through all sessions in
+turn to an echo server (``echo.py``), so many a second in all; ``stop``, which tells what came back. At its input's end all hang up.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import sys
 from collections import Counter
 from ipaddress import IPv4Address
 
+from holdfast.subscribers import passwords
 from holdfast.subscribers.dialer import Street
 from holdfast.subscribers.subscriber import Account, Subscriber
 
@@ -92,7 +93,7 @@ def head(source: IPv4Address, destination: IPv4Address) -> bytes:
 async def _main(options: argparse.Namespace) -> None:
     loop = asyncio.get_running_loop()
     street = Street(options.interface)
-    account = Account(options.user, options.password, redial_s=options.redial_s)
+    account = Account(options.user, passwords.password(options.user, None), redial_s=options.redial_s)
     times: list[float] = []
     hosts: list[Subscriber] = []
     traffic: Traffic | None = None
@@ -168,7 +169,6 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("interface")
     parser.add_argument("--user", required=True)
-    parser.add_argument("--password", required=True)
     parser.add_argument("--number", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--rate", type=float, default=500.0)

@@ -9,6 +9,7 @@ import re
 import shutil
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -202,8 +203,11 @@ def radclient(port: int, kind: str, attributes: Mapping[str, str], stamped: bool
     if stamped:
         attributes = {**attributes, "Event-Timestamp": str(int(time.time()))}
     text = ", ".join(f'{name} = "{value}"' for name, value in attributes.items())
-    done = subprocess.run(
-        ["radclient", "-x", "-t", "3", "-r", "1", f"127.0.0.1:{port}", kind, SECRET],
-        input=text, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8") as secret:  # every user may read a command line
+        secret.write(SECRET)
+        secret.flush()
+        done = subprocess.run(
+            ["radclient", "-x", "-t", "3", "-r", "1", "-S", secret.name, f"127.0.0.1:{port}", kind],
+            input=text, capture_output=True, text=True, check=False,
+        )  # fmt: skip
     return done.stdout + done.stderr

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.subscribers import commands, dialer, service
+from holdfast.subscribers import commands, dialer, passwords, service
 from holdfast.subscribers.accounting import Cause, Kind, Record
 from holdfast.subscribers.loop_clock import AsyncClock
 from holdfast.subscribers.plane import Line
@@ -97,7 +97,9 @@ def test_dial_keeps_alive_unless_it_is_told_not_to(
         accounts.append(account)
 
     monkeypatch.setattr(dialer, "dial", online)
-    done = CliRunner().invoke(commands.app, ["dial", "eth0", "--user", "alice", "--password", "secret", *words])
+    done = CliRunner().invoke(
+        commands.app, ["dial", "eth0", "--user", "alice", *words], env={passwords.VARIABLE: "secret"}
+    )
     assert done.exit_code == 0, done.output
     [account] = accounts
     assert (account.keepalive_s, account.keepalive_failures) == (keepalive_s, failures)

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from holdfast import _core, interpreter
-from holdfast.subscribers import service
+from holdfast.subscribers import passwords, service
 from holdfast.subscribers.tests import freeradius
 
 COMMAND = tuple(interpreter.module("holdfast"))
@@ -214,18 +214,19 @@ class Site:
         home, core = (each.interface_counters("eth0").rx_packets for each in (self.home, self.core))
         return home, core
 
-    def in_home(self, *words: str) -> subprocess.Popen[str]:
-        """A program in the home network, which ends with the site."""
-        return self._popen(self.home, *words)
+    def in_home(self, *words: str, password: str = "") -> subprocess.Popen[str]:
+        """A program in the home network, which ends with the site; with the password of subscribers that dial."""
+        return self._popen(self.home, *words, password=password)
 
     def in_core(self, *words: str) -> subprocess.Popen[str]:
         """A program in the core, which ends with the site."""
         return self._popen(self.core, *words)
 
-    def _popen(self, namespace: _core.Namespace, *words: str) -> subprocess.Popen[str]:
+    def _popen(self, namespace: _core.Namespace, *words: str, password: str = "") -> subprocess.Popen[str]:
         process = subprocess.Popen(
             [*namespace.exec_prefix, *words],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=ENVIRONMENT,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env=ENVIRONMENT | {passwords.VARIABLE: password},
         )  # fmt: skip
         self.stack.callback(process.wait)
         self.stack.callback(process.kill)
@@ -233,9 +234,7 @@ class Site:
 
     def dial(self) -> subprocess.Popen[str]:
         """A subscriber with a TUN device. Raises RuntimeError if it does not come online."""
-        process = self.in_home(
-            *COMMAND, "bng", "dial", "eth0", "--user", "alice", "--password", "secret", "--redial-s", "1"
-        )
+        process = self.in_home(*COMMAND, "bng", "dial", "eth0", "--user", "alice", "--redial-s", "1", password="secret")
         assert process.stdout is not None
         line = process.stdout.readline()
         if "alice is online" not in line:
@@ -245,8 +244,9 @@ class Site:
     def crowd(self, number: int, rate: float, patience_s: float = 60.0, first: int = 0) -> Crowd:
         """Subscribers that dial, so many a second."""
         words = interpreter.module("holdfast.subscribers.tests.crowd", "eth0", "--user", "crowd")
-        words += ["--password", "crowded", "--redial-s", "1", "--number", str(number), "--rate", str(rate)]
-        self.crowds.append(Crowd(self.in_home(*words, "--patience-s", str(patience_s), "--first", str(first))))
+        words += ["--redial-s", "1", "--number", str(number), "--rate", str(rate)]
+        words += ["--patience-s", str(patience_s), "--first", str(first)]
+        self.crowds.append(Crowd(self.in_home(*words, password="crowded")))
         return self.crowds[-1]
 
     def echo(self) -> None:
