@@ -18,10 +18,10 @@ from holdfast.subscribers.admission import Admission
 from holdfast.subscribers.authentication import Answer, Authenticator, Question, Verdict, unlimitable
 from holdfast.subscribers.changes import Changes, Store, Stored
 from holdfast.subscribers.configuration import Configuration
-from holdfast.subscribers.grants import Address, Grants, Refusal
+from holdfast.subscribers.grants import Grants, Refusal
 from holdfast.subscribers.installation import Installation
 from holdfast.subscribers.lcp import Authentication
-from holdfast.subscribers.plane import Clock, Line, Rates, UserPlane
+from holdfast.subscribers.plane import Clock, Line, Rates, UserPlane, plane_addresses
 from holdfast.subscribers.ppp import Protocol as PppProtocol
 from holdfast.subscribers.ppp import Restart
 from holdfast.subscribers.session import Grant, Phase, PppSession, Rules
@@ -30,6 +30,8 @@ from holdfast.subscribers.upkeep import Upkeep
 log = logging.getLogger(__name__)
 
 _METHODS = {"chap": Authentication.CHAP, "pap": Authentication.PAP}
+
+_NOBODY = bytes(6)
 
 _MOST_WARNINGS = 100
 """Lines whose first refusal by a limit is logged; all refusals are counted."""
@@ -61,8 +63,8 @@ class Reconciled:
 class Gateway:
     """A broadband network gateway's control plane.
 
-    ``random`` gives unpredictable bytes; in a simulation, those of its seed. ``wall`` is Unix time. ``reserved``: addresses that no
-    subscriber may have, as those of the user plane itself; the gateway's own, and the edges of pools, need not be named.
+    ``random`` gives unpredictable bytes; in a simulation, those of its seed. ``wall`` is Unix time. No subscriber may have the
+    gateway's own addresses: those of the configuration, and those that the user plane says are its own, if it does.
     """
 
     def __init__(
@@ -76,7 +78,6 @@ class Gateway:
         accountant: Accountant | None = None,
         store: Store | None = None,
         wall: Callable[[], float] = time.time,
-        reserved: Iterable[Address] = (),
     ) -> None:
         self.configuration, self.clock, self.random, self.wall = configuration, clock, random, wall
         self._plane, self._authenticator = plane, authenticator
@@ -118,7 +119,7 @@ class Gateway:
         self._by_mac: dict[bytes, list[PppSession]] = {}
         self._by_line: Counter[Line] = Counter()
         self._ids = pools.session_ids(limits.sessions)
-        self._grants = Grants(configuration, reserved)
+        self._grants = Grants(configuration, plane_addresses(plane))
         self._installation = Installation(plane, self.events)
         self._changes = Changes(self, self._installation, self._store)
         self.upkeep = Upkeep(
@@ -195,7 +196,7 @@ class Gateway:
 
     def _receive_discovery(self, line: Line, frame: bytes) -> None:
         code, destination = frame[15], frame[:6]
-        if frame[6] & 1:
+        if frame[6] & 1 or frame[6:12] in (_NOBODY, self.concentrator.mac):
             self.drops["source"] += 1
             return
         if destination != self.concentrator.mac and (code != pppoe.Code.PADI or destination != pppoe.BROADCAST):

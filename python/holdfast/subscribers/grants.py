@@ -9,20 +9,18 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from ipaddress import IPv4Address, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv6Network
 from itertools import pairwise
 from typing import NamedTuple
 
 from holdfast.subscribers import pools
 from holdfast.subscribers.authentication import Verdict, unservable
 from holdfast.subscribers.configuration import Configuration
-from holdfast.subscribers.plane import Session
+from holdfast.subscribers.plane import Address, Session
 from holdfast.subscribers.session import Grant, PppSession
 
 _RESERVED = 0
 """The owner of what no subscriber may have: no session has this number (RFC 2516, section 4)."""
-
-Address = IPv4Address | IPv6Address
 
 
 class Refusal(NamedTuple):

@@ -100,6 +100,14 @@ class UserPlane(Protocol):
         """Has `handler` called with each discovery and PPP control frame, without its VLAN tags, and the line that it came from."""
 
 
+Address = IPv4Address | IPv6Address
+
+
+def plane_addresses(plane: UserPlane) -> tuple[Address, ...]:
+    """Returns the addresses that are a user plane's own, towards the core, if it says so (``addresses``)."""
+    return tuple(getattr(plane, "addresses", ()))
+
+
 class ForwardingPlanes(Protocol):
     """Operators' requests to a user plane of several forwarding planes. Raises a HoldfastError for one that is not there."""
 
@@ -123,6 +131,11 @@ class Behind:
 
     def __init__(self, plane: UserPlane) -> None:
         self._plane = plane
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        """The addresses of the other one."""
+        return plane_addresses(self._plane)
 
     def install(self, sessions: Iterable[Session]) -> None:
         """See :class:`UserPlane`."""

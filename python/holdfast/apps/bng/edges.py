@@ -114,6 +114,11 @@ class Edges(Parameters):
     def _by_number(self) -> dict[int, AccessPort]:
         return {each.port: each for each in self.access}
 
+    @property
+    def addresses(self) -> tuple[IPv4Address | IPv6Address, ...]:
+        """The gateway's own addresses at core ports."""
+        return tuple(each for port in self.core for each in port.addresses)
+
     def core_port(self, port: int) -> CorePort:
         """The core port with this number, which there is."""
         return next(each for each in self.core if each.port == port)

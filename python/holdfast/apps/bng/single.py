@@ -76,6 +76,11 @@ class SinglePlane:
         else:
             answer_neighbour(self._client, self._edges.core_port(port), port, packet, self.sessions.owns)
 
+    @property
+    def addresses(self) -> tuple[IPv4Address | IPv6Address, ...]:
+        """The gateway's own addresses towards the core: no subscriber may have one."""
+        return self._edges.addresses
+
     # UserPlane
 
     def install(self, sessions: Iterable[Session]) -> None:

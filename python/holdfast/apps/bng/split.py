@@ -291,6 +291,11 @@ class SplitPlane:
         found["balancer"] = drops(self._balancer.client, program.BALANCER_DROPS, program.BALANCER_REASONS)
         return found
 
+    @property
+    def addresses(self) -> tuple[IPv4Address | IPv6Address, ...]:
+        """The gateway's own addresses towards the core: no subscriber may have one."""
+        return self._edges.addresses
+
     # ---- UserPlane ----
 
     def install(self, sessions: Iterable[Session]) -> None:
