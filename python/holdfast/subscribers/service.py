@@ -13,15 +13,17 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from ipaddress import IPv4Address, ip_address
 from pathlib import Path
 from typing import Any, cast
 
 from holdfast import run_directory
-from holdfast.errors import HoldfastError, LiveError
-from holdfast.subscribers import metrics
+from holdfast.errors import LiveError
+from holdfast.subscribers import metrics, operator_requests
 from holdfast.subscribers.accounting import Cause, Kind
 from holdfast.subscribers.configuration import Configuration, RadiusServer
+from holdfast.subscribers.connections import QUESTION_BYTES, Connections
 from holdfast.subscribers.dynamic_authorization import DynamicAuthorization
 from holdfast.subscribers.gateway import Gateway, Nobody, Reconciled
 from holdfast.subscribers.loop_clock import AsyncClock
@@ -46,8 +48,6 @@ _PADI = DISCOVERY + bytes((0x11, Code.PADI))
 _BURST = 64
 """Frames between two looks at timers and sockets."""
 
-_LINE = 1 << 16
-
 _COMMIT_S = 0.02
 
 _FAREWELL_S = 3.0
@@ -58,6 +58,13 @@ _GOODBYE_S = 3.0
 
 _ANSWER_S = 120.0
 """The time that an operator's request may take: a plane with many sessions is handed over, and packets may be on their way long."""
+
+
+_HEAD_BYTES = 1 << 14
+"""Bytes of the head of an HTTP request."""
+
+_LONGEST_ANSWER = 1 << 28
+"""Bytes of a gateway's answer: 65,534 sessions have some 30 MB."""
 
 
 class BufferedRandom:
@@ -239,6 +246,12 @@ class Service:
         self.reconciled = Reconciled(0, 0, 0)
         self.addresses: dict[str, int] = {}
         self._closers: list[Callable[[], None]] = []
+        self._operators = Connections(
+            lambda reader: reader.readuntil(b"\n"), self._obey, lambda why: _encoded({"error": why}), _ANSWER_S
+        )
+        self._pages = Connections(
+            lambda reader: reader.readuntil(b"\r\n\r\n"), self._page, lambda why: _http(400, f"{why}\n"), _ANSWER_S
+        )
 
     async def __aenter__(self) -> Service:
         path = operator_socket(self._configuration.name)
@@ -247,9 +260,9 @@ class Service:
             if await _answers(path):
                 raise LiveError(f"a gateway named {self._configuration.name!r} is running")
             path.unlink(missing_ok=True)
-            before = os.umask(0o077)
+            before = os.umask(0o177)  # the socket is its user's alone, from the first moment
             try:
-                operators = await asyncio.start_unix_server(self._operator, path, limit=_LINE)
+                operators = await asyncio.start_unix_server(self._operators.serve, path, limit=QUESTION_BYTES)
             finally:
                 os.umask(before)
             self._closers += [operators.close, lambda: path.unlink(missing_ok=True)]
@@ -273,7 +286,9 @@ class Service:
             self._closers.append(transport.close)
             self.addresses["dynamic_authorization"] = transport.get_extra_info("sockname")[1]
         if self._configuration.metrics_port is not None:
-            pages = await asyncio.start_server(self._page, "127.0.0.1", self._configuration.metrics_port)
+            pages = await asyncio.start_server(
+                self._pages.serve, "127.0.0.1", self._configuration.metrics_port, limit=_HEAD_BYTES
+            )
             self._closers.append(pages.close)
             self.addresses["metrics"] = pages.sockets[0].getsockname()[1]
 
@@ -315,44 +330,25 @@ class Service:
         gateway.flush()
         return len(numbers)
 
-    async def _operator(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            line = await asyncio.wait_for(reader.readline(), 10)
-            try:
-                answer = await self._obey(json.loads(line))
-            except HoldfastError as error:
-                answer = {"error": str(error)}
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                answer = {"error": f"not a request: {error!r}"}
-            writer.write(json.dumps(answer).encode() + b"\n")
-            await writer.drain()
-        except (OSError, TimeoutError):
-            pass  # the client has gone
-        finally:
-            writer.close()
-
-    async def _obey(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        verb, gateway = request["verb"], self.gateway
-        if verb == "sessions":
-            return {
-                "sessions": self.sessions(request.get("usage", False)),
+    async def _obey(self, line: bytes) -> bytes:
+        request, gateway = operator_requests.read(line), self.gateway
+        if isinstance(request, operator_requests.Sessions):
+            answer = {
+                "sessions": self.sessions(request.usage),
                 "draining": gateway.draining,
                 "refusals": dict(gateway.refusals),
                 "planes": {} if self._planes is None else self._planes.planes,
                 "drained": [] if self._planes is None else sorted(self._planes.drained),
             }
-        if verb == "kick":
-            wanted = request["sessions"]
-            if wanted == "all":
-                wanted = list(gateway.sessions)
-            return {"kicked": gateway.kick([int(each) for each in wanted])}
-        if verb in ("drain", "undrain"):
-            name = request.get("plane")
-            if name is not None:
-                return await self._hand_over(verb, str(name))
-            (gateway.drain if verb == "drain" else gateway.undrain)()
-            return {"sessions": len(gateway.sessions)}
-        raise ValueError(f"no verb {verb!r}")
+        elif isinstance(request, operator_requests.Kick):
+            wanted = list(gateway.sessions) if request.sessions == "all" else request.sessions
+            answer = {"kicked": gateway.kick(each for each in wanted if isinstance(each, int))}
+        elif request.plane is not None:
+            answer = await self._hand_over(request.verb, request.plane)
+        else:
+            (gateway.drain if request.verb == "drain" else gateway.undrain)()
+            answer = {"sessions": len(gateway.sessions)}
+        return _encoded(answer)
 
     async def _hand_over(self, verb: str, name: str) -> dict[str, Any]:
         """Drains a plane, or ends that, and waits until sessions are where they belong."""
@@ -398,24 +394,26 @@ class Service:
             )
         return rows
 
-    async def _page(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)
-            if head.split(b" ")[1].partition(b"?")[0] == b"/metrics":
-                self.gateway.drops["overflow"] = self.plane.overflowed
-                body = metrics.text(self.gateway, self.radius, self.authorization, self.store).encode()
-                status, kind = b"200 OK", b"text/plain; version=0.0.4; charset=utf-8"
-            else:
-                status, kind, body = b"404 Not Found", b"text/plain", b"there is only /metrics\n"
-            writer.write(
-                b"HTTP/1.1 %b\r\nContent-Type: %b\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%b"
-                % (status, kind, len(body), body)
-            )
-            await writer.drain()
-        except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, IndexError):
-            pass  # not a request, or the client has gone
-        finally:
-            writer.close()
+    async def _page(self, head: bytes) -> bytes:
+        words = head.split(b" ", 2)
+        if len(words) < 3 or words[1].partition(b"?")[0] != b"/metrics":
+            return _http(404, "there is only /metrics\n")
+        self.gateway.drops["overflow"] = self.plane.overflowed
+        return _http(200, metrics.text(self.gateway, self.radius, self.authorization, self.store))
+
+
+def _encoded(answer: Mapping[str, Any]) -> bytes:
+    """Returns an answer to an operator: a line of JSON."""
+    return json.dumps(answer).encode() + b"\n"
+
+
+def _http(status: int, text: str) -> bytes:
+    """Returns an HTTP response of plain text, in the version that Prometheus' text format asks for."""
+    body = text.encode()
+    return (
+        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    ).encode() + body
 
 
 async def _answers(path: Path) -> bool:
@@ -434,12 +432,15 @@ def ask(name: str, **request: object) -> dict[str, Any]:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(_ANSWER_S)
             connection.connect(str(path))
-            connection.sendall(json.dumps(request).encode() + b"\n")
+            connection.sendall(_encoded(request))
             with connection.makefile("rb") as answers:
-                line = answers.readline()
+                line = answers.readline(_LONGEST_ANSWER)
     except OSError as error:
         raise LiveError(f"no gateway named {name!r} answers at {path}: {error.strerror or error}") from None
-    answer = json.loads(line) if line else {"error": "it has ended"}
+    try:
+        answer = dict(json.loads(line)) if line else {"error": "it has ended"}
+    except (ValueError, TypeError, RecursionError):
+        raise LiveError(f"gateway {name!r}: its answer is none") from None
     if "error" in answer:
         raise LiveError(f"gateway {name!r}: {answer['error']}")
-    return dict(answer)
+    return answer
