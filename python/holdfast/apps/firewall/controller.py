@@ -15,6 +15,7 @@ from holdfast.apps.firewall import program
 from holdfast.apps.firewall.assignment import Assignments, Onward
 from holdfast.apps.firewall.entries import Station
 from holdfast.apps.firewall.rules import Port, RuleSet
+from holdfast.apps.firewall.sources import holders
 from holdfast.apps.firewall.writer import FirewallWriter
 from holdfast.control.link_state import LinkState
 from holdfast.control.routes import Routing
@@ -127,10 +128,20 @@ class FirewallController(Controller):
             switch.fixed = list(self._stations(name))
             self._refresh(switch)
             switch.writer.replace(rules, switch.ports, switch.stations())
+        self._write_sources()
 
     def _refresh(self, switch: _Switch) -> None:
         switch.assignments.static = {address: each.mac for each in switch.fixed for address in each.addresses}
         switch.assignments.static_macs = {each.mac: each.port for each in switch.fixed}
+
+    def _write_sources(self) -> None:
+        """Tells each switch whose addresses are: its own ports', and the other switches'."""
+        stations = {name: switch.stations() for name, switch in self._switches.items()}
+        for name, switch in self._switches.items():
+            elsewhere = [station for other in stations if other != name for station in stations[other]]
+            far = [port for other, it in self._switches.items() if other != name for port in it.ports]
+            links = [port for _, (at, port) in self._links.ends() if at == name]
+            switch.writer.sources.write(holders(stations[name], switch.ports, elsewhere, far, links))
 
     def _ports(self, switch: str) -> Iterator[Port]:
         """The declared ports, and those of the topology that zones name."""
@@ -209,6 +220,7 @@ class FirewallController(Controller):
     def _write_stations(self, switch: str) -> None:
         here = self._switches[switch]
         here.writer.write_stations(self.rules, here.ports, here.stations())
+        self._write_sources()
         expiry_ps = here.assignments.next_expiry_ps()
         if expiry_ps is not None:
             delay_ms = max(0, expiry_ps - self.plane.now_ps) / 1e9

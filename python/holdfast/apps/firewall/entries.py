@@ -71,6 +71,7 @@ def port_entries(rules: RuleSet, ports: Iterable[Port], numbers: Numbering) -> l
                 "only_replies": int(rules.zones[port.zone].may == "reply"),
                 "checks_mac": int(port.senders != "any"),
                 "checks_address": int(port.senders == "bound"),
+                "checks_network": int(bool(port.networks)),
                 "authenticated": int(port.authenticated),
                 "dhcp_server": int(port.dhcp_server),
                 "router": int(port.router),

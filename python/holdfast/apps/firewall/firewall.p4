@@ -41,12 +41,13 @@ struct dropped_t {
 }
 
 // The role of a port. `checks_mac`: only bound MAC addresses send. `checks_address`: only bound pairs of MAC and IP address.
-// `transit`: packets between two such ports are not judged, because another switch has judged them.
+// `checks_network`: only addresses of the port's own networks, and those bound to it (RFC 2827). `transit`: packets between two such ports are not judged, because another switch has judged them.
 struct role_t {
     bit<8> zone;
     bit<1> only_replies;
     bit<1> checks_mac;
     bit<1> checks_address;
+    bit<1> checks_network;
     bit<1> authenticated;
     bit<1> dhcp_server;
     bit<1> router;
@@ -64,12 +65,14 @@ control FirewallIngress(inout headers_t hdr, inout metadata_t meta, inout standa
     JudgeFlow() judge_flow;
     settings_t settings = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
 #endif
-    role_t role = { 0, 0, 0, 0, 0, 0, 0, 0 };
+    role_t role = { 0, 0, 0, 0, 0, 0, 0, 0, 0 };
     bool known_port = false;
     bit<8> to_zone = 0;
     bit<1> to_transit = 0;
     bit<128> sender_address = 0;
     bit<128> receiver_address = 0;
+    bit<128> claimed_address = 0;
+    bit<16> holder = 0;
     bool sends = false;
     port_t out_port = 0;
     mac_t next_src = 0;
@@ -94,10 +97,10 @@ control FirewallIngress(inout headers_t hdr, inout metadata_t meta, inout standa
     }
 #endif
 
-    action set_role(bit<8> zone, bit<1> only_replies, bit<1> checks_mac, bit<1> checks_address, bit<1> authenticated, bit<1> dhcp_server,
-                    bit<1> router, bit<1> transit) {
+    action set_role(bit<8> zone, bit<1> only_replies, bit<1> checks_mac, bit<1> checks_address, bit<1> checks_network, bit<1> authenticated,
+                    bit<1> dhcp_server, bit<1> router, bit<1> transit) {
         known_port = true;
-        role = { zone, only_replies, checks_mac, checks_address, authenticated, dhcp_server, router, transit };
+        role = { zone, only_replies, checks_mac, checks_address, checks_network, authenticated, dhcp_server, router, transit };
     }
 
     table ports {
@@ -132,6 +135,34 @@ control FirewallIngress(inout headers_t hdr, inout metadata_t meta, inout standa
         actions = { NoAction; }
         const default_action = NoAction();
         size = BINDINGS;
+    }
+
+    // Whose an address is: bound addresses, and the networks of ports. `number`: its only port, or that of a set of ports.
+    action belongs_to(bit<16> number) {
+        holder = number;
+    }
+
+    table sources {
+        key = {
+            claimed_address: lpm @name("address");
+        }
+        actions = {
+            belongs_to;
+            @defaultonly NoAction;
+        }
+        const default_action = NoAction();
+        size = BINDINGS;
+    }
+
+    // The ports of a set.
+    table port_sets {
+        key = {
+            standard_metadata.ingress_port: exact @name("port");
+            holder:                         exact @name("set");
+        }
+        actions = { NoAction; }
+        const default_action = NoAction();
+        size = 4096;
     }
 
 #ifdef BRIDGED
@@ -292,6 +323,12 @@ control FirewallIngress(inout headers_t hdr, inout metadata_t meta, inout standa
             bit<8> src = hdr.ipv4.src_addr[31:24];
             bit<8> dst = hdr.ipv4.dst_addr[31:24];
             is_multicast = dst[7:4] == 0xe || hdr.ipv4.dst_addr == 0xffffffff;
+#ifndef BRIDGED
+            // Addresses of one link, which routers do not forward (RFC 3927, section 2.7).
+            if (hdr.ipv4.src_addr[31:16] == 0xa9fe || hdr.ipv4.dst_addr[31:16] == 0xa9fe) {
+                reason = BOGUS_ADDRESS;
+            }
+#endif
             if (src == 127 || src >= 224 || src == 0 && !(meta.kind == KIND_DHCP && hdr.ipv4.src_addr == 0) ||
                 dst == 0 || dst == 127 || dst >= 240 && !is_multicast || hdr.ipv4.src_addr == hdr.ipv4.dst_addr) {
                 reason = BOGUS_ADDRESS;
@@ -300,16 +337,25 @@ control FirewallIngress(inout headers_t hdr, inout metadata_t meta, inout standa
             sender_address = hdr.ipv6.src_addr;
             receiver_address = hdr.ipv6.dst_addr;
             is_multicast = receiver_address[127:120] == 0xff;
-            // The unspecified address, the loopback address, and those that stand for IPv4.
+#ifndef BRIDGED
+            // Addresses of one link (RFC 4291, section 2.5.6).
+            if (sender_address[127:118] == 0x3fa || receiver_address[127:118] == 0x3fa) {
+                reason = BOGUS_ADDRESS;
+            }
+#endif
+            // The unspecified address, the loopback address, and those that stand for IPv4, in both forms (RFC 4291, section 2.5.5).
             bool is_discovery = meta.kind == KIND_NEIGHBOUR && (meta.type == 133 || meta.type == 135);
             if (sender_address[127:120] == 0xff || sender_address[127:32] == 96w0xffff || receiver_address[127:32] == 96w0xffff ||
-                sender_address[127:1] == 0 && !(is_discovery && sender_address == 0) || receiver_address[127:1] == 0 ||
+                sender_address[127:32] == 0 && !(is_discovery && sender_address == 0) || receiver_address[127:32] == 0 ||
                 sender_address == receiver_address) {
                 reason = BOGUS_ADDRESS;
             }
         } else if (reason == PASSES && hdr.arp.isValid()) {
             sender_address = MAPPED(hdr.arp.sender_ip);
-            if (hdr.arp.sender_mac != hdr.ethernet.src_addr) {
+            bit<8> src = hdr.arp.sender_ip[31:24];
+            if (src == 127 || src >= 224 || src == 0 && hdr.arp.sender_ip != 0) {
+                reason = BOGUS_ADDRESS;
+            } else if (hdr.arp.sender_mac != hdr.ethernet.src_addr) {
                 reason = SPOOFED_MAC;
             }
         }
@@ -325,8 +371,10 @@ control FirewallIngress(inout headers_t hdr, inout metadata_t meta, inout standa
             bool unspecified = is_arp && hdr.arp.sender_ip == 0 && hdr.arp.operation == 1 ||
                                meta.kind == KIND_NEIGHBOUR && sender_address == 0;
             bool claims = role.checks_address == 1 && unspecified && meta.kind == KIND_NEIGHBOUR && meta.type == 135;
-            if (meta.kind == KIND_NEIGHBOUR && meta.type == 136) {
-                if (role.checks_address == 1 && sender_address != meta.target) {
+            if (hdr.ethernet.src_addr[40:40] == 1) {
+                reason = SPOOFED_MAC;
+            } else if (meta.kind == KIND_NEIGHBOUR && meta.type == 136) {
+                if ((role.checks_address == 1 || role.router == 0 && role.transit == 0) && sender_address != meta.target) {
                     reason = SPOOFED_ADDRESS;
                 }
             } else if (assigns && role.dhcp_server == 0 || meta.kind == KIND_NEIGHBOUR && role.router == 0 && (meta.type == 134 || meta.type == 137)) {
@@ -346,6 +394,22 @@ control FirewallIngress(inout headers_t hdr, inout metadata_t meta, inout standa
                         if (mac_bindings.apply().miss) {
                             reason = SPOOFED_MAC;
                         } else if (role.checks_address == 1 && !unspecified) {
+                            reason = SPOOFED_ADDRESS;
+                        }
+                    }
+                    if (reason == PASSES && role.checks_address == 0 && role.transit == 0 && (is_arp || is_ipv4 || is_ipv6)) {
+                        // Nor does it use or claim an address of another port (RFC 2827). A probe claims what it asks for (RFC 5227, RFC 4862).
+                        claimed_address = sender_address;
+                        if (is_arp && unspecified) {
+                            claimed_address = MAPPED(hdr.arp.target_ip);
+                        } else if (meta.kind == KIND_NEIGHBOUR && (meta.type == 136 || meta.type == 135 && unspecified)) {
+                            claimed_address = meta.target;
+                        }
+                        if (sources.apply().hit) {
+                            if (holder != (bit<16>)standard_metadata.ingress_port && port_sets.apply().miss) {
+                                reason = SPOOFED_ADDRESS;
+                            }
+                        } else if (role.checks_network == 1) {
                             reason = SPOOFED_ADDRESS;
                         }
                     }

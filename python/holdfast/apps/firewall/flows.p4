@@ -22,7 +22,7 @@
 #ifndef LIMITS
 #define LIMITS 1024
 #endif
-// Cells of the meter of new flows, by source; 2^SOURCE_BITS.
+// Cells of the meter of new flows, by source: 2^SOURCE_BITS for each zone. Zones whose numbers have the same last 3 bits share them.
 #ifndef SOURCE_BITS
 #define SOURCE_BITS 12
 #endif
@@ -126,7 +126,7 @@ control JudgeFlow(in metadata_t meta, in settings_t settings, in bool is_ipv6, i
     direct_counter(CounterType.packets) rule_hits;
     meter(LIMITS, MeterType.packets) packet_limits;
     meter(LIMITS, MeterType.bytes) byte_limits;
-    meter(1 << SOURCE_BITS, MeterType.packets) new_flows;
+    meter(8 << SOURCE_BITS, MeterType.packets) new_flows;
     counter(1, CounterType.packets) displaced;  // flows without assurance that lost their cells
 
     // The beginning of the flow, as rules see it.
@@ -270,7 +270,7 @@ control JudgeFlow(in metadata_t meta, in settings_t settings, in bool is_ipv6, i
                 bit<2> colour;
                 bit<64> of_source = (settings.k0 + (bit<64>)rule_src[127:96]) * (settings.k1 + (bit<64>)rule_src[95:64]) +
                                     (settings.k2 + (bit<64>)rule_src[63:32]) * (settings.k3 + (bit<64>)rule_src[31:0]);
-                new_flows.execute_meter((bit<32>)of_source[63:64 - SOURCE_BITS], colour);
+                new_flows.execute_meter((bit<32>)(rule_from[2:0] ++ of_source[63:64 - SOURCE_BITS]), colour);
                 if (colour == V1MODEL_METER_COLOR_RED) {
                     reason = FLOW_RATE;
                 }

@@ -110,14 +110,17 @@ class Port(Checked):
     """A port of a switch (without ``switch``: of every switch), and who may send from it.
 
     ``senders``: ``bound`` lets only bound pairs of MAC and IP address send, ``mac`` only bound MAC addresses (routers send for
-    others), ``any`` everybody. ``authenticated``: addresses that are granted here become bindings. ``dhcp_server``, ``router``:
-    DHCP answers and router advertisements may come from here. ``transit``: packets between two such ports are not judged.
+    others), ``any`` everybody. ``networks``: the addresses behind the port; no other address comes from it, and none of these from
+    another port (RFC 2827). Addresses that are bound come from their own ports alone in any case. ``authenticated``: addresses that
+    are granted here become bindings. ``dhcp_server``, ``router``: DHCP answers and router advertisements may come from here.
+    ``transit``: packets between two such ports are not judged, and their senders have been where they entered the network.
     """
 
     port: PortNumber
     switch: str | None = None
     zone: str
     senders: Literal["bound", "mac", "any"] = "bound"
+    networks: list[Prefix] = []
     authenticated: bool = False
     dhcp_server: bool = False
     router: bool = False
@@ -287,6 +290,10 @@ class RuleSet(Checked):
             seen.add((port.switch, port.port))
             if port.transit and port.senders == "bound":
                 raise _wrong(f"ports.{index}.transit", "a transit port leads to routers, so senders must be mac or any")
+            if port.transit and port.networks:
+                raise _wrong(
+                    f"ports.{index}.networks", "addresses at a transit port are judged where they enter the network"
+                )
             if port.authenticated and port.senders != "bound":
                 raise _wrong(f"ports.{index}.authenticated", "only a port whose senders are bound learns bindings")
         stations: set[tuple[str | None, int]] = set()

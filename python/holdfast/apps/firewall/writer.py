@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from holdfast.apps.firewall import entries, program
 from holdfast.apps.firewall.entries import Numbering, Rates, Station
 from holdfast.apps.firewall.rules import Port, Rate, RuleSet
+from holdfast.apps.firewall.sources import SourceWriter
 from holdfast.control.tables import EntryKey, TableEntry, TableWriter, has_table, read_entries
 from holdfast.p4runtime.client import Client
 
@@ -32,6 +33,7 @@ class FirewallWriter:
         self._keys = _hash_keys(secret)
         self._epoch = 0
         self._configuration = TableWriter(client)
+        self.sources = SourceWriter(client)
         self._rules: dict[int, dict[EntryKey, TableEntry]] = {0: {}, 1: {}}
         self._limits: dict[int, tuple[Rates | None, Rates | None]] = {}
         self._timeouts: dict[int, int] = {}
@@ -42,6 +44,7 @@ class FirewallWriter:
         """Takes over what an earlier controller has left in the switch, with its hash keys, so that flows survive."""
         tables = [program.PORTS, program.MAC_BINDINGS, program.ADDRESS_BINDINGS, program.STATIONS, program.RECEIVERS]
         self._configuration.adopt(entry for table in tables for entry in read_entries(self._client, table))
+        self.sources.adopt()
         if program.FLOOD_GROUP in self._client.multicast_groups():
             self._flood = ()
         if not self.judges:

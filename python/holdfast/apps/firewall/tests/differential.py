@@ -35,6 +35,8 @@ ROLES = {
     2: Role(INSIDE, checks_address=True),
     3: Role(SERVERS, only_replies=True, checks_address=True),
     4: Role(OUTSIDE, dhcp_server=True, router=True),
+    7: Role(OUTSIDE, checks_mac=False),
+    8: Role(INSIDE, checks_network=True),
     5: Role(CORE, transit=True, checks_mac=False),
     6: Role(CORE, transit=True),
 }
@@ -46,6 +48,8 @@ HOSTS = {
     4: ("203.0.113.9", "2001:db8:f::9"),
     5: ("10.5.0.1", "2001:db8:5::1"),
     6: ("10.6.0.1", "2001:db8:6::1"),
+    7: ("203.0.113.129", "2001:db8:f::8009"),
+    8: ("10.8.0.1", "2001:db8:8::1"),
 }
 """An address of each version behind each port."""
 
@@ -66,6 +70,17 @@ TIMEOUTS_US = {
 HASH_KEYS = {f"k{i}": 0x9E3779B97F4A7C15 * (i + 1) % 2**64 for i in range(names.HASH_KEYS)}
 
 PORTS = (22, 53, 80, 443, 5000, 40000)
+
+
+OWNERS = (
+    ("10.8.0.0/16", {8}),
+    ("2001:db8:8::/48", {8}),
+    ("10.8.1.0/24", {4, 8}),
+    ("10.0.0.0/16", {1}),
+    ("2001:db8:1::/64", {1, 2}),
+    ("203.0.113.64/26", {7}),
+)
+"""Networks of ports; besides, the bound addresses of other ports than 7 are theirs alone."""
 
 
 def network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
@@ -110,6 +125,13 @@ class Side:
             for port, mac, address in model.addresses:
                 key: Match = {"port": port, "mac": make.number(mac), "address": number(address)}
                 client.insert(names.ADDRESS_BINDINGS, key, "NoAction")
+            for prefix, ports in model.owners:
+                holder = next(iter(ports)) if len(ports) == 1 else 512 + min(ports)
+                for port in ports if len(ports) > 1 else ():
+                    client.insert(names.PORT_SETS, {"port": port, "set": holder}, "NoAction")
+                length = prefix.prefixlen + (96 if prefix.version == 4 else 0)
+                key = {"address": (number(prefix.network_address), length)}
+                client.insert(names.SOURCES, key, names.BELONGS_TO, {"number": holder})
             if model.bridged:
                 for mac, (port, zone, transit) in model.stations.items():
                     params = {"port": port, "zone": zone, "transit": int(transit)}
@@ -163,11 +185,11 @@ def number(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> int:
     return int(address) + (0xFFFF << 32 if address.version == 4 else 0)
 
 
-def source_cell(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> int:
-    """Its cell of the meter of new flows: 12 bits of a hash."""
+def source_cell(zone: int, address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> int:
+    """Its cell of the meter of new flows: three bits of the zone, and 12 of a hash."""
     words = [number(address) >> shift & 0xFFFFFFFF for shift in (96, 64, 32, 0)]
     first, second = ((HASH_KEYS[f"k{i}"] + words[i]) * (HASH_KEYS[f"k{i + 1}"] + words[i + 1]) for i in (0, 2))
-    return (first + second) % 2**64 >> 52
+    return (zone % 8 << 12) + ((first + second) % 2**64 >> 52)
 
 
 def rule_match(rule: Rule, generation: int) -> Match:
@@ -204,11 +226,14 @@ def world(*, bridged: bool, rng: random.Random) -> Model:
         for text in addresses:
             address = ipaddress.ip_address(text)
             model.addresses.add((port, make.mac(port), address))
+            if port != 7:
+                model.owners.append((ipaddress.ip_network(text), {port}))
             prefix = ipaddress.ip_network(f"{text}/{24 if address.version == 4 else 64}", strict=False)
-            if port != 2:
+            if port not in (2, 7):
                 model.routes.append((prefix, port, make.mac(100 + port), make.mac(port)))
             else:
                 model.routes.append((ipaddress.ip_network(text), port, make.mac(100 + port), make.mac(port)))
+    model.owners += [(network(text), ports) for text, ports in OWNERS]
     model.routes.append((network("192.0.2.0/24"), 4, make.mac(104), make.mac(77)))  # to nobody who is bound
     model.packet_limits[1] = Bucket(rng.choice((500, 2_000)), rng.choice((3, 40)))
     model.byte_limits[2] = Bucket(rng.choice((10_000, 100_000)), rng.choice((200, 900)))
@@ -381,7 +406,7 @@ def arrivals(rng: random.Random, bridged: bool, feedback: Feedback) -> Iterator[
             packet = _odd_ip(rng, src, dst, protocol, segment)
         frame = make.ethernet(
             make.mac(out) if bridged else make.mac(100 + port),
-            make.mac(port if rng.random() > 0.02 else rng.randrange(1, 7)),
+            make.mac(port if rng.random() > 0.02 else rng.randrange(1, 9)),
             0x86DD if ":" in src else 0x0800,
             packet,
         )
@@ -408,13 +433,26 @@ def _elsewhere(rng: random.Random, port: int, src: str, dst: str) -> tuple[int, 
     """From another port, or with other addresses."""
     other = HOSTS[rng.choice(sorted(HOSTS))][":" in src]
     strange = (
-        ("::1", "::", "ff02::1", "::ffff:10.0.1.1", "fe80::1", "2001:db8:1::77")
+        ("::1", "::", "ff02::1", "::ffff:10.0.1.1", "fe80::1", "2001:db8:1::77", "::10.0.1.1", "2001:db8:8::9")
         if ":" in src
-        else ("127.0.0.1", "0.0.0.0", "224.0.0.5", "255.255.255.255", "240.0.0.1", "10.0.1.77", "192.0.2.1", "0.1.2.3")
+        else (
+            "127.0.0.1",
+            "0.0.0.0",
+            "224.0.0.5",
+            "255.255.255.255",
+            "240.0.0.1",
+            "10.0.1.77",
+            "192.0.2.1",
+            "0.1.2.3",
+            "169.254.1.1",
+            "10.8.1.5",
+            "10.8.2.5",
+            "203.0.113.70",
+        )
     )
     what = rng.randrange(5)
     if what == 0:
-        return rng.choice((1, 2, 3, 4, 5, 6, 9)), src, dst
+        return rng.choice((1, 2, 3, 4, 5, 6, 7, 8, 9)), src, dst
     if what == 1:
         return port, other, dst
     if what == 2:
@@ -478,15 +516,17 @@ def _error(
 def _control(rng: random.Random, bridged: bool) -> tuple[int, bytes]:
     """ARP, neighbour discovery, DHCP, LLDP and others."""
     port = rng.choice(sorted(HOSTS))
-    sender = make.mac(port if rng.random() < 0.9 else rng.randrange(1, 7))
+    sender = make.mac(port if rng.random() < 0.9 else rng.randrange(1, 9))
+    if rng.random() < 0.02:
+        sender = bytes((sender[0] | 1,)) + sender[1:]
     v4, v6 = (HOSTS[port if rng.random() < 0.8 else rng.choice(sorted(HOSTS))][i] for i in range(2))
     broadcast = b"\xff" * 6
     what = rng.randrange(8)
     target = make.mac(rng.choice(sorted(HOSTS)))
     if what < 2:
-        source = v4 if rng.random() < 0.8 else "0.0.0.0"
+        source = v4 if rng.random() < 0.8 else rng.choice(("0.0.0.0", "0.0.0.0", "10.8.1.5", "127.0.0.1", "0.0.0.7"))
         inner = make.mac(port) if rng.random() < 0.9 else make.mac(9)
-        body = make.arp(rng.choice((1, 1, 2, 3)), inner, source, "10.0.1.2")
+        body = make.arp(rng.choice((1, 1, 2, 3)), inner, source, rng.choice(("10.0.1.2", "10.0.1.2", "10.9.9.9")))
         if rng.random() < 0.1:
             body = bytes(_flipped(rng, body))
         return port, make.ethernet(rng.choice((broadcast, target)), sender, 0x0806, body)

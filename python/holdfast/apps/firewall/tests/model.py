@@ -28,6 +28,7 @@ class Role:
     only_replies: bool = False
     checks_mac: bool = True
     checks_address: bool = False
+    checks_network: bool = False
     authenticated: bool = False
     dhcp_server: bool = False
     router: bool = False
@@ -196,7 +197,9 @@ class Model:
         self.packet_limits: dict[int, Bucket] = {}
         self.byte_limits: dict[int, Bucket] = {}
         self.new_flows: tuple[int, int] | None = None
-        self.source_cell: Callable[[Address], object] = lambda source: source
+        self.owners: list[tuple[Network, set[int]]] = []
+        """Prefixes, and the ports whose they are."""
+        self.source_cell: Callable[[int, Address], object] = lambda zone, source: (zone, source)
         """Sources with one cell share its rate."""
         self._sources: dict[object, Bucket] = {}
         self.flows: dict[tuple[object, ...], Flow] = {}
@@ -382,11 +385,15 @@ class Model:
 
     def _check_addresses(self, packet: Packet) -> None:
         src, dst = packet.src, packet.dst
-        if packet.arp_sender is not None and packet.frame[22:28] != packet.src_mac:
-            raise _Bad("spoofed_mac")
+        if packet.arp_sender is not None:
+            first = int(packet.arp_sender) >> 24
+            if (first in (0, 127) and int(packet.arp_sender)) or first >= 224:
+                raise _Bad("bogus_address")
+            if packet.frame[22:28] != packet.src_mac:
+                raise _Bad("spoofed_mac")
         if src is None or dst is None:
             return
-        if src == dst:
+        if src == dst or (not self.bridged and (src.is_link_local or dst.is_link_local)):
             raise _Bad("bogus_address")
         if isinstance(src, ipaddress.IPv4Address) and isinstance(dst, ipaddress.IPv4Address):
             nowhere = int(src) >> 24 == 0 and not (packet.kind == "dhcp" and int(src) == 0)
@@ -395,10 +402,11 @@ class Model:
             if int(dst) >> 24 == 0 or dst.is_loopback or (int(dst) >> 28 == 15 and int(dst) != 2**32 - 1):
                 raise _Bad("bogus_address")
         elif isinstance(src, ipaddress.IPv6Address) and isinstance(dst, ipaddress.IPv6Address):
-            unspecified = src.is_unspecified and not (packet.kind == "neighbour" and packet.type in (133, 135))
-            if unspecified or src.is_loopback or src.is_multicast or src.ipv4_mapped is not None:
+            asks = src.is_unspecified and packet.kind == "neighbour" and packet.type in (133, 135)
+            # The unspecified and the loopback address are among those that end with one of IPv4.
+            if (int(src) >> 32 == 0 and not asks) or src.is_multicast or src.ipv4_mapped is not None:
                 raise _Bad("bogus_address")
-            if dst.is_unspecified or dst.is_loopback or dst.ipv4_mapped is not None:
+            if int(dst) >> 32 == 0 or dst.ipv4_mapped is not None:
                 raise _Bad("bogus_address")
         if packet.kind == "error" and packet.flow_src != dst:
             raise _Bad("icmp_unrelated")
@@ -406,8 +414,11 @@ class Model:
     def _check_sender(self, packet: Packet, role: Role) -> bool:
         """Whether the controller is asked to assign an address."""
         nobody = packet.src is not None and int(packet.src) == 0
+        if packet.src_mac[0] & 1:
+            raise _Bad("spoofed_mac")
         if packet.kind == "neighbour":
-            if packet.type == 136 and role.checks_address and packet.src != packet.target:
+            proxies = (role.transit or role.router) and not role.checks_address
+            if packet.type == 136 and packet.src != packet.target and not proxies:
                 raise _Bad("spoofed_address")
             if packet.type in (134, 137) and not role.router:
                 raise _Bad("rogue_server")
@@ -421,18 +432,31 @@ class Model:
             return True
         if packet.ether_type == 0x88CC:
             return False
+        address = packet.arp_sender if packet.arp_sender is not None else packet.src
+        probes = packet.arp_sender is not None and int(packet.arp_sender) == 0 and packet.arp_operation == 1
         if role.checks_address:
-            address = packet.arp_sender if packet.arp_sender is not None else packet.src
             if address is not None and (packet.port, packet.src_mac, address) in self.addresses:
                 return serves
-        elif not role.checks_mac:
+            if (packet.port, packet.src_mac) not in self.macs:
+                raise _Bad("spoofed_mac")
+            if not probes and not (packet.kind == "neighbour" and nobody):
+                raise _Bad("spoofed_address")
             return serves
-        if (packet.port, packet.src_mac) not in self.macs:
+        if role.checks_mac and (packet.port, packet.src_mac) not in self.macs:
             raise _Bad("spoofed_mac")
-        probes = packet.arp_sender is not None and int(packet.arp_sender) == 0 and packet.arp_operation == 1
-        if role.checks_address and not probes and not (packet.kind == "neighbour" and nobody):
+        claims_target = packet.kind == "neighbour" and (packet.type == 136 or (packet.type == 135 and nobody))
+        claimed = packet.target if probes or claims_target else address
+        if claimed is not None and not role.transit and not self._may_use(packet.port, role, claimed):
             raise _Bad("spoofed_address")
         return serves
+
+    def _may_use(self, port: int, role: Role, address: Address) -> bool:
+        """Whether a port may send from an address, as far as others' bindings and networks say."""
+        fitting = [owner for owner in self.owners if owner[0].version == address.version and address in owner[0]]
+        if not fitting:
+            return not role.checks_network
+        longest = max(prefix.prefixlen for prefix, _ in fitting)
+        return any(port in ports for prefix, ports in fitting if prefix.prefixlen == longest)
 
     def _forward(self, packet: Packet, role: Role, now_us: int) -> Verdict:
         for_controller = self._check_sender(packet, role)
@@ -623,7 +647,7 @@ class Model:
         ports = (0, 0) if packet.is_echo else (packet.src_port, packet.dst_port)
         rule = self._allowed((role.zone, to_zone), (src, dst, *ports, packet.flow_protocol))
         if self.new_flows is not None and not self._sources.setdefault(
-            self.source_cell(src), Bucket(*self.new_flows)
+            self.source_cell(role.zone, src), Bucket(*self.new_flows)
         ).take(1, now_us):
             raise _Bad("flow_rate")
         self._take(rule.limit, packet, now_us)

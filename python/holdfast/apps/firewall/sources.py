@@ -1,0 +1,117 @@
+"""Whose an IP address is: addresses that are bound, and networks of ports, as entries of one switch (RFC 2827).
+
+An address belongs to the ports of the longest prefix that contains it. A bound address is a prefix of its own. Addresses of
+other switches' ports come in by the ports that lead to switches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
+
+from holdfast.apps.firewall import program
+from holdfast.apps.firewall.entries import Station, number_of
+from holdfast.apps.firewall.rules import Port, Prefix
+from holdfast.control.numbers import Numbers
+from holdfast.control.tables import TableEntry, TableWriter, has_table, read_entries
+from holdfast.p4runtime.client import Client
+
+Holders: TypeAlias = dict[tuple[int, int], frozenset[int]]
+"""The ports of a prefix, by its first address as tables have it and its length of 128 bits."""
+
+NOWHERE = 511
+"""In place of a port: that of the prefix is at another switch. No packet comes in by it."""
+
+FIRST_SET = 512
+
+CHUNK = 500
+"""Entries in one batch."""
+
+
+def holders(
+    here: Iterable[Station],
+    ports: Iterable[Port],
+    elsewhere: Iterable[Station],
+    far: Iterable[Port],
+    links: Iterable[int],
+) -> Holders:
+    """Returns the holders of all addresses: of this switch's stations and ports, and of the other switches' behind its links."""
+    found: dict[tuple[int, int], set[int]] = {}
+    towards_switches = set(links)
+    for stations, is_here in ((here, True), (elsewhere, False)):
+        for station in stations:
+            for address in station.addresses:
+                held = {station.port} if is_here else towards_switches
+                found.setdefault((number_of(address), 128), set()).update(held)
+    for roles, is_here in ((ports, True), (far, False)):
+        for role in roles:
+            for prefix in role.networks:
+                found.setdefault(_key(prefix), set()).update({role.port} if is_here else towards_switches)
+    return {key: frozenset(held) for key, held in found.items()}
+
+
+def _key(prefix: Prefix) -> tuple[int, int]:
+    return number_of(prefix.network_address), prefix.prefixlen + (96 if prefix.version == 4 else 0)
+
+
+class SourceWriter:
+    """The holders of addresses in one switch. A change writes what differs."""
+
+    def __init__(self, client: Client) -> None:
+        self._is_there = has_table(client, program.SOURCES)
+        self._writer = TableWriter(client)
+        self._client = client
+        self._written: Holders = {}
+        self._free = Numbers(FIRST_SET, 0xFFFF, "sets of ports with networks in common")
+        self._sets: dict[frozenset[int], int] = {}
+
+    def adopt(self) -> None:
+        """Takes over what an earlier controller has left in the switch."""
+        sources = read_entries(self._client, program.SOURCES)
+        sets = read_entries(self._client, program.PORT_SETS)
+        self._writer.adopt([*sources, *sets])
+        members: dict[int, set[int]] = {}
+        for entry in sets:
+            members.setdefault(int(str(entry.match["set"])), set()).add(int(str(entry.match["port"])))
+        for number, ports in members.items():
+            if self._free.claim(number):
+                self._sets[frozenset(ports)] = number
+        for entry in sources:
+            match entry.match.get("address"):
+                case (int(first), int(length)):
+                    number = int(entry.params["number"])
+                    ports = members.get(number, set() if number == NOWHERE else {number})
+                    self._written[first, length] = frozenset(ports)
+
+    def write(self, wanted: Mapping[tuple[int, int], frozenset[int]]) -> None:
+        """Makes the holders these, in batches between which packets pass."""
+        if not self._is_there:
+            return
+        new = {key: ports for key, ports in wanted.items() if self._written.get(key) != ports}
+        gone = [key for key in self._written if key not in wanted]
+        sets = {ports for ports in wanted.values() if len(ports) > 1}
+        for ports in sets - self._sets.keys():
+            self._sets[ports] = self._free.take()
+        members = [_member(port, self._sets[ports]) for ports in sets for port in sorted(ports)]
+        self._in_chunks(members, lambda chunk: self._writer.change(chunk))
+        self._in_chunks(list(new.items()), lambda chunk: self._writer.change([self._entry(*item) for item in chunk]))
+        self._in_chunks(
+            gone, lambda chunk: self._writer.change((), [self._entry(key, frozenset()).key for key in chunk])
+        )
+        for ports in self._sets.keys() - sets:
+            number = self._sets.pop(ports)
+            self._writer.change((), [_member(port, number).key for port in ports])
+            self._free.give_back(number)
+        self._written = dict(wanted)
+
+    def _in_chunks(self, items: list, write: Callable[[list], None]) -> None:  # type: ignore[type-arg]
+        for first in range(0, len(items), CHUNK):
+            write(items[first : first + CHUNK])
+
+    def _entry(self, key: tuple[int, int], ports: frozenset[int]) -> TableEntry:
+        number = self._sets[ports] if len(ports) > 1 else next(iter(ports), NOWHERE)
+        return TableEntry(program.SOURCES, {"address": key}, program.BELONGS_TO, {"number": number})
+
+
+def _member(port: int, number: int) -> TableEntry:
+    return TableEntry(program.PORT_SETS, {"port": port, "set": number}, "NoAction")
