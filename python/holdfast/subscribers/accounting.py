@@ -44,7 +44,8 @@ class Cause(IntEnum):
 class Record:
     """One accounting record. ``time_s`` is Unix time of the event; ``duration_s`` how long the session has lasted.
 
-    Identities are bytes, as on the wire. ``session`` is None in records of the gateway itself.
+    Identities are bytes, as on the wire. ``session`` is None in records of the gateway itself. ``clock_s`` is the event's time
+    by the gateway's clock, whose name is ``epoch``; None if nobody knows.
     """
 
     kind: Kind
@@ -60,6 +61,8 @@ class Record:
     remote_id: bytes = b""
     called: bytes = b""
     chargeable: bytes = b""
+    clock_s: float | None = None
+    epoch: str = ""
 
 
 class Accountant(Protocol):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from holdfast.subscribers import dhcpv6_pd
+from holdfast.subscribers import dhcpv6_pd, durations
 from holdfast.subscribers.accounting import Cause, Kind
 from holdfast.subscribers.installation import Installation, Outcome
 from holdfast.subscribers.plane import Clock, Usage
@@ -34,7 +34,10 @@ _MOST_WARNINGS = 1000
 
 @dataclass(frozen=True)
 class Stored:
-    """The state that outlives the process: a session with all that its next control plane must know."""
+    """The state that outlives the process: a session with all that its next control plane must know.
+
+    Its accounting began at ``started_s`` (Unix time), at ``began_s`` of the clock named ``epoch``, and had lasted ``lasted_s``.
+    """
 
     grant: Grant
     accounting_id: str
@@ -48,6 +51,9 @@ class Stored:
     remote_id: bytes = b""
     service: bytes = b""
     established: bool = True
+    began_s: float | None = None
+    epoch: str = ""
+    lasted_s: float = 0.0
 
 
 class Store(Protocol):
@@ -178,7 +184,7 @@ class Changes:
         removed = self._installation.remove(leaving)
         gone = {number: each for number, each in leaving.items() if number not in removed}
         now = self._owner.wall()
-        self._store.save([_stored(changed[each], now) for each in staying], list(gone))
+        self._store.save([_stored(changed[each], now, self._owner.clock) for each in staying], list(gone))
         for number, session in leaving.items():
             if number in removed:
                 self._owner.events["removal-failures"] += 1
@@ -277,8 +283,10 @@ class Changes:
             log.warning("the user plane: session %d %s: %s", number, what, why)
 
 
-def _stored(session: PppSession, now: float) -> Stored:
+def _stored(session: PppSession, now: float, clock: Clock) -> Stored:
     assert session.grant is not None
+    clock_s = clock.now()
+    began_s = session.began_s if session.counted else clock_s
     six = session.ipv6cp
     return Stored(
         session.grant,
@@ -293,4 +301,7 @@ def _stored(session: PppSession, now: float) -> Stored:
         session.request.remote_id,
         session.request.service,
         session.opened,
+        began_s,
+        durations.epoch(clock),
+        clock_s - began_s,
     )

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from holdfast.errors import HoldfastError
-from holdfast.subscribers import dhcpv6_pd, pools, pppoe
+from holdfast.subscribers import dhcpv6_pd, durations, pools, pppoe
 from holdfast.subscribers.accounting import Accountant, Cause, Kind, Record
 from holdfast.subscribers.admission import Admission
 from holdfast.subscribers.authentication import Answer, Authenticator, Question, Verdict, unlimitable
@@ -548,7 +548,12 @@ class Gateway:
         self._enter(session)
         session.counted = True
         now = self.clock.now()
-        session.began_s = now - max(0.0, self.wall() - stored.started_s)
+        lasted_s = durations.elapsed_s(self.clock, stored.began_s, stored.epoch)
+        if (
+            lasted_s is None
+        ):  # the machine was started anew: the day's time is all that is left, and may have been set back
+            lasted_s = max(stored.lasted_s, self.wall() - stored.started_s)
+        session.began_s = now - lasted_s
         session.idle_since_s = session.interim_at_s = now
         session.restore(
             stored.grant,
@@ -585,5 +590,7 @@ class Gateway:
                 session.request.remote_id,
                 self._called,
                 grant.chargeable,
+                self.clock.now(),
+                durations.epoch(self.clock),
             )
         )

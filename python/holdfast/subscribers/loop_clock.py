@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
+from uuid import uuid4
+
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 class AsyncClock:
-    """Timers of asyncio."""
+    """Timers of asyncio. ``epoch`` names the start of the machine, since when its clock counts."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
+        try:
+            self.epoch = _BOOT.read_text(encoding="ascii").strip()
+        except OSError:
+            self.epoch = uuid4().hex  # no other process can know that it has the same clock
 
     def now(self) -> float:
         """Seconds of the loop's clock."""

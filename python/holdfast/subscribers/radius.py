@@ -15,6 +15,7 @@ from typing import Any
 
 from pyrad import packet as pyrad
 
+from holdfast.subscribers import durations
 from holdfast.subscribers import radius_attributes as avp
 from holdfast.subscribers.accounting import Kind, Record
 from holdfast.subscribers.accounting_delivery import Delivery, MemoryQueue, Queue
@@ -221,7 +222,8 @@ class RadiusClient:
 
     def account_gateway(self, kind: Kind) -> None:
         """Tells servers that the gateway begins without sessions, or ends (RFC 2866, section 5.1: Accounting-On and -Off)."""
-        self.account(Record(kind, self._random(8).hex(), b"", None, int(self._wall())))
+        clock_s, epoch = self._clock.now(), durations.epoch(self._clock)
+        self.account(Record(kind, self._random(8).hex(), b"", None, int(self._wall()), clock_s=clock_s, epoch=epoch))
 
     def received(self, server: int, accounting: bool, channel: int, data: bytes) -> None:
         """Takes a datagram from a server, on a channel."""
@@ -257,9 +259,12 @@ class RadiusClient:
         self.servers.send(request)
 
     def _record(self, record: Record) -> list[Attribute]:
+        delay_s = durations.elapsed_s(self._clock, record.clock_s, record.epoch)
+        if delay_s is None:
+            delay_s = max(0.0, int(self._wall()) - record.time_s)
         values = (
             (avp.ACCT_STATUS_TYPE, record.kind),
-            (avp.ACCT_DELAY_TIME, max(0, int(self._wall()) - record.time_s)),
+            (avp.ACCT_DELAY_TIME, min(int(delay_s), 0xFFFFFFFF)),
             (avp.EVENT_TIMESTAMP, record.time_s),
         )
         attributes = _identity(avp.USER_NAME, record.user)
