@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from holdfast.errors import HoldfastError
+from holdfast.p4runtime.errors import P4RuntimeError
 from holdfast.subscribers.accounting import NO_USAGE, Record
 from holdfast.subscribers.authentication import Answer, Question, Verdict
 from holdfast.subscribers.plane import Line, Session, Usage
@@ -120,6 +121,8 @@ class CountingPlane:
 
     def _fail(self) -> None:
         self.failures += 1
+        if self.fault == LOST:
+            raise P4RuntimeError("UNAVAILABLE", "nobody knows whether the user plane has done it")
         raise HoldfastError("the user plane has not done it")
 
     def install(self, sessions: Iterable[Session]) -> None:

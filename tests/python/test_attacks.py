@@ -19,7 +19,7 @@ from holdfast.subscribers.gateway import Gateway
 from holdfast.subscribers.plane import Behind, Line, Session, Usage
 
 FUZZ = Path(__file__).resolve().parents[2] / "fuzz"
-sys.path.insert(0, str(FUZZ))
+sys.path.append(str(FUZZ))
 
 from attacks import gateway_attack, sequences  # noqa: E402
 from attacks.sequences import Room, Run, Step, World  # noqa: E402
@@ -276,24 +276,8 @@ def test_a_fault_that_is_planted_in_a_gateway_is_found(
     assert finding.law.startswith(law)
 
 
-HOLD = [
-    "half-open",
-    "timers",
-    "amplification",
-    "work",
-    "objects",
-    "two accountings",
-    "accounting",
-    "record",
-    "stored",
-    "setups",
-]
-"""Laws of a gateway that the short run looks for."""
-
-
 def test_the_short_run_of_the_attackers_of_a_gateway_finds_nothing() -> None:
-    laws = [word for law in HOLD for word in ("--law", law)]
-    command = [sys.executable, FUZZ / "attack_gateway.py", "6", "--seed", "1", "--without", "disk-fills", *laws]
+    command = [sys.executable, FUZZ / "attack_gateway.py", "6", "--seed", "1", "--without", "disk-fills"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "nothing found" in done.stdout
