@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Protocol
 
-from holdfast.subscribers import dhcpv6_pd, durations
+from holdfast.subscribers import durations
 from holdfast.subscribers.accounting import Cause, Kind
-from holdfast.subscribers.installation import Installation, Outcome
+from holdfast.subscribers.installation import Installation
+from holdfast.subscribers.keeping import Keeping, Stored
 from holdfast.subscribers.plane import Clock, Usage
 from holdfast.subscribers.session import Grant, PppSession
 
@@ -30,40 +30,6 @@ _MOST_HELD = 64
 """Frames of one session that wait for its installation."""
 
 _MOST_WARNINGS = 1000
-
-
-@dataclass(frozen=True)
-class Stored:
-    """The state that outlives the process: a session with all that its next control plane must know.
-
-    Its accounting began at ``started_s`` (Unix time), at ``began_s`` of the clock named ``epoch``, and had lasted ``lasted_s``.
-    """
-
-    grant: Grant
-    accounting_id: str
-    started_s: float
-    ipcp: bool
-    interface: bytes | None
-    bound: dhcpv6_pd.Bound
-    released: bool
-    peer_mru: int
-    circuit_id: bytes = b""
-    remote_id: bytes = b""
-    service: bytes = b""
-    established: bool = True
-    began_s: float | None = None
-    epoch: str = ""
-    lasted_s: float = 0.0
-
-
-class Store(Protocol):
-    """The store of sessions. Changes of one call are there together or not at all."""
-
-    def load(self) -> list[Stored]:
-        """All that is kept."""
-
-    def save(self, put: Iterable[Stored], drop: Iterable[int]) -> None:
-        """Keeps sessions, by session id, and forgets others."""
 
 
 class Owner(Protocol):
@@ -93,8 +59,8 @@ class Owner(Protocol):
 class Changes:
     """The sessions whose state is to be carried out. Each of them is in one of the three books below, or in none."""
 
-    def __init__(self, owner: Owner, installation: Installation, store: Store) -> None:
-        self._owner, self._installation, self._store = owner, installation, store
+    def __init__(self, owner: Owner, installation: Installation, keeping: Keeping) -> None:
+        self._owner, self._installation, self._keeping = owner, installation, keeping
         self._changed: dict[int, PppSession] = {}
         self._ended: dict[int, PppSession | None] = {}
         """None: a session of which only the user plane knows."""
@@ -184,11 +150,13 @@ class Changes:
         removed = self._installation.remove(leaving)
         gone = {number: each for number, each in leaving.items() if number not in removed}
         now = self._owner.wall()
-        self._store.save([_stored(changed[each], now, self._owner.clock) for each in staying], list(gone))
+        unkept = self._keeping.keep(
+            {number: _stored(changed[number], now, self._owner.clock) for number in staying}, gone
+        )
         for number, session in leaving.items():
             if number in removed:
                 self._owner.events["removal-failures"] += 1
-                self._warn(number, "cannot be removed", removed.why(number))
+                self._warn(number, "cannot be removed from the user plane", removed.why(number))
                 self._postpone(number, session)
                 continue
             self._close(session, removed.usages.get(number))
@@ -197,12 +165,19 @@ class Changes:
             elif session is not None:
                 self._tell(number, None)
                 self._say(session)
-        installed = self._installation.install(staying)
+        installed = self._installation.install({key: each for key, each in staying.items() if key not in unkept})
         for number in staying:
-            if number in installed:
-                self._fail(changed[number], installed)
+            if number in unkept:
+                self._fail(changed[number], "unkept", "cannot be kept", unkept[number])
+            elif number in installed.unreached:
+                self._revert(changed[number], installed.why(number))
+                self._postpone(number, changed[number])
+            elif number in installed:
+                self._fail(changed[number], "install-failures", "is refused by the user plane", installed.why(number))
             else:
                 self._settle(changed[number], now)
+        if self._keeping.behind:
+            self._retry_later()
 
     def _settle(self, session: PppSession, now: float) -> None:
         """The user plane has a session as it is to be."""
@@ -223,26 +198,28 @@ class Changes:
         self._owner.record(Kind.STOP, session)
         session.counted = False
 
-    def _fail(self, session: PppSession, outcome: Outcome) -> None:
+    def _fail(self, session: PppSession, event: str, what: str, why: str) -> None:
         """Has one session bear that it could not be written: none that forwards is ended, and none that does not is kept."""
-        why, number = outcome.why(session.id), session.id
-        before = self._altered.get(number)
-        if before is not None:
-            session.grant = before[0]
-            self._tell(number, why)
-        if number in outcome.unreached:
-            self._postpone(number, session)
-            return
-        self._owner.events["install-failures"] += 1
-        self._warn(number, "is refused", why)
+        reverted = self._revert(session, why)
+        self._owner.events[event] += 1
+        self._warn(session.id, what, why)
         if not session.counted:
             session.vanish(Cause.NAS_ERROR)
-        elif before is not None:
+        elif reverted:
             self.changed(session)  # what is kept of it is as before
             self._say(session)
         else:
-            self._postpone(number, session)
+            self._postpone(session.id, session)
             self._say(session)
+
+    def _revert(self, session: PppSession, why: str) -> bool:
+        """Gives a session what it was granted before, and tells who wanted it altered; returns whether somebody did."""
+        before = self._altered.get(session.id)
+        if before is None:
+            return False
+        session.grant = before[0]
+        self._tell(session.id, why)
+        return True
 
     def _tell(self, number: int, why: str | None) -> None:
         _, waiting = self._altered.pop(number, (None, ()))
@@ -255,6 +232,9 @@ class Changes:
 
     def _postpone(self, number: int, session: PppSession | None) -> None:
         self._postponed[number] = session
+        self._retry_later()
+
+    def _retry_later(self) -> None:
         if self._retry is None:
             self._retry = self._owner.clock.call_later(RETRY_S, self._again)
 
@@ -280,7 +260,7 @@ class Changes:
     def _warn(self, number: int, what: str, why: str) -> None:
         if (number, what) not in self._warned and len(self._warned) < _MOST_WARNINGS:
             self._warned.add((number, what))
-            log.warning("the user plane: session %d %s: %s", number, what, why)
+            log.warning("session %d %s: %s", number, what, why)
 
 
 def _stored(session: PppSession, now: float, clock: Clock) -> Stored:

@@ -16,10 +16,11 @@ from holdfast.subscribers import dhcpv6_pd, durations, pools, pppoe
 from holdfast.subscribers.accounting import Accountant, Cause, Kind, Record
 from holdfast.subscribers.admission import Admission
 from holdfast.subscribers.authentication import Answer, Authenticator, Question, Verdict, unlimitable
-from holdfast.subscribers.changes import Changes, Store, Stored
+from holdfast.subscribers.changes import Changes
 from holdfast.subscribers.configuration import Configuration
 from holdfast.subscribers.grants import Grants, Refusal
 from holdfast.subscribers.installation import Installation
+from holdfast.subscribers.keeping import Keeping, Store, Stored
 from holdfast.subscribers.lcp import Authentication
 from holdfast.subscribers.plane import Clock, Line, Rates, UserPlane, plane_addresses
 from holdfast.subscribers.ppp import Protocol as PppProtocol
@@ -83,7 +84,6 @@ class Gateway:
         self._plane, self._authenticator = plane, authenticator
         self._withdraw: Callable[[Line, int, str], None] | None = getattr(authenticator, "withdraw", None)
         self._accountant: Accountant = Nobody() if accountant is None else accountant
-        self._store: Store = Nobody() if store is None else store
         mac = configuration.mac_bytes
         limits, six = configuration.limits, configuration.ipv6
         self.rules = Rules(
@@ -121,7 +121,8 @@ class Gateway:
         self._ids = pools.session_ids(limits.sessions)
         self._grants = Grants(configuration, plane_addresses(plane))
         self._installation = Installation(plane, self.events)
-        self._changes = Changes(self, self._installation, self._store)
+        self._keeping = Keeping(Nobody() if store is None else store, self.events)
+        self._changes = Changes(self, self._installation, self._keeping)
         self.upkeep = Upkeep(
             configuration, self.sessions, plane, clock, self.events, lambda each: self.record(Kind.INTERIM, each)
         )
@@ -145,7 +146,7 @@ class Gateway:
         there = self._installation.read()
         kept = reinstalled = 0
         lost: list[Stored] = []
-        for stored in self._store.load():
+        for stored in self._keeping.load():
             session = self._restore(stored)
             if session is None:
                 lost.append(stored)
@@ -159,7 +160,7 @@ class Gateway:
             self._ids.reserve(stranger.session_id)
             self._changes.forget(stranger.session_id)
             self._send(stranger.line, self.concentrator.terminate(stranger.mac, stranger.session_id))
-        self._store.save((), [each.grant.session.session_id for each in lost])
+        self._keeping.keep({}, [each.grant.session.session_id for each in lost])
         self.flush()
         return Reconciled(kept, reinstalled, len(strangers))
 
@@ -466,6 +467,8 @@ class Gateway:
         for number, each in live.items():
             if each.counted != (number in self._installation) and number not in self._changes.waiting:
                 found.append(f"session {number} is installed or accounted, but not both")
+            if each.counted and number not in self._keeping and number not in self._changes.waiting:
+                found.append(f"session {number} is accounted and not kept")
             if each.wanted is not None and each.phase is not Phase.NETWORK:
                 found.append(f"session {number} forwards in phase {each.phase.value}")
             if not each.established and not each.ends_by_itself:

@@ -22,7 +22,7 @@ from pathlib import Path
 from holdfast.errors import LiveError
 from holdfast.subscribers import store_rows
 from holdfast.subscribers.accounting import Kind, Record
-from holdfast.subscribers.changes import Stored
+from holdfast.subscribers.keeping import Stored
 from holdfast.subscribers.store_rows import DamagedRowError
 
 log = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class _DamagedError(Exception):
 
 
 class SqliteStore:
-    """A :class:`holdfast.subscribers.changes.Store` and a :class:`holdfast.subscribers.accounting_delivery.Queue` in one file.
+    """A :class:`holdfast.subscribers.keeping.Store` and a :class:`holdfast.subscribers.accounting_delivery.Queue` in one file.
 
     ``most_records``: beyond so many waiting accounting records, interim ones are dropped. ``dropped`` counts them, and those that
     had no room in memory while the disk failed. ``failures`` counts writes that failed, ``damaged`` what could not be read.

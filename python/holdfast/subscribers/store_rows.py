@@ -13,8 +13,8 @@ from zlib import crc32
 
 from holdfast.errors import HoldfastError
 from holdfast.subscribers.accounting import Cause, Kind, Record
-from holdfast.subscribers.changes import Stored
 from holdfast.subscribers.dhcpv6_pd import Binding, Bound
+from holdfast.subscribers.keeping import Stored
 from holdfast.subscribers.plane import Line, Rates, Session, Usage
 from holdfast.subscribers.session import Grant
 

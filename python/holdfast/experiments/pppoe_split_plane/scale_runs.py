@@ -24,7 +24,7 @@ from holdfast.errors import ExperimentError
 from holdfast.experiments.pppoe_split_plane import published
 from holdfast.experiments.pppoe_split_plane.storm_runs import TICK_S, Subscribers, line_of, traffic
 from holdfast.subscribers import ipv6
-from holdfast.subscribers.changes import Stored
+from holdfast.subscribers.keeping import Stored
 from holdfast.subscribers.plane import Session
 from holdfast.subscribers.session import Grant
 from holdfast.subscribers.store import SqliteStore

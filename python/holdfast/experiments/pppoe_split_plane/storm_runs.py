@@ -25,9 +25,9 @@ from holdfast.experiments.pppoe_split_plane.planes import (
     Planes,
     VirtualClock,
 )
-from holdfast.subscribers.changes import Store
 from holdfast.subscribers.configuration import Configuration
 from holdfast.subscribers.gateway import Gateway
+from holdfast.subscribers.keeping import Store
 from holdfast.subscribers.plane import Line, Session
 from holdfast.subscribers.subscriber import Account, Subscriber
 from holdfast.subscribers.users import UserList

@@ -15,8 +15,8 @@ from holdfast.subscribers import durations
 from holdfast.subscribers.accounting import Cause, Kind, Record
 from holdfast.subscribers.accounting_delivery import MemoryQueue
 from holdfast.subscribers.authentication import Question, Verdict
-from holdfast.subscribers.changes import Stored
 from holdfast.subscribers.gateway import Gateway
+from holdfast.subscribers.keeping import Stored
 from holdfast.subscribers.loop_clock import AsyncClock
 from holdfast.subscribers.plane import Line
 from holdfast.subscribers.radius import RadiusClient

@@ -14,7 +14,7 @@ from holdfast.subscribers.accounting import Kind, Record
 from holdfast.subscribers.authentication import Credentials, Question, Verdict
 from holdfast.subscribers.configuration import Radius
 from holdfast.subscribers.dynamic_authorization import DynamicAuthorization
-from holdfast.subscribers.gateway import Stored
+from holdfast.subscribers.keeping import Stored
 from holdfast.subscribers.plane import Line, Session
 from holdfast.subscribers.radius import RadiusClient
 from holdfast.subscribers.session import Grant

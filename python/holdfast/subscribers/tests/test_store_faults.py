@@ -18,8 +18,8 @@ import pytest
 from holdfast.errors import LiveError
 from holdfast.subscribers import store as stores
 from holdfast.subscribers.accounting import Kind, Record
-from holdfast.subscribers.changes import Stored
 from holdfast.subscribers.dhcpv6_pd import Binding
+from holdfast.subscribers.keeping import Stored
 from holdfast.subscribers.plane import Line, Rates, Session, Usage
 from holdfast.subscribers.session import Grant
 from holdfast.subscribers.store import SqliteStore
