@@ -167,10 +167,11 @@ impl Configuration {
             } else {
                 (OUTSIDE, 0)
             };
-            let args = [zone.into(), 0, 0, checks, 0, 0, 0, 0];
+            let args = [zone.into(), 0, 0, checks, 0, 0, 0, 0, 0];
             ports.insert(switch, &[Match::Exact(port.into())], 0, &args)?;
         }
         let bindings = Target::new(switch, "address_bindings", "NoAction")?;
+        let sources = Target::new(switch, "sources", "belongs_to")?;
         let routes = Target::new(switch, "ipv4_lpm", "forward")?;
         let receivers = Target::new(switch, "receivers", "deliver")?;
         for host in self.inside.iter().chain(&self.outside) {
@@ -183,6 +184,7 @@ impl Configuration {
                 let mapped = 0xffff_0000_0000 | u128::from(host.address);
                 let at = [port.into(), destination.into(), mapped].map(Match::Exact);
                 bindings.insert(switch, &at, 0, &[])?;
+                sources.insert(switch, &[Match::Lpm(mapped, 128)], 0, &[port.into()])?;
             }
             let at = [Match::Lpm(host.address.into(), 32)];
             let args = [port.into(), source.into(), destination.into()];

@@ -102,6 +102,7 @@ pub struct Firewall {
     now_us: u64,
     roles: [Role; 512],
     bindings: HashTable<2>,
+    owners: HashTable<1>,
     routes: Dir24,
     stations: Vec<Station>,
     receivers: HashTable<1>,
@@ -147,6 +148,7 @@ impl Firewall {
             now_us: 0,
             roles: [Role::default(); 512],
             bindings: HashTable::default(),
+            owners: HashTable::default(),
             routes: Dir24::new(),
             stations: Vec::new(),
             receivers: HashTable::default(),
@@ -170,6 +172,9 @@ impl Firewall {
         let Host { address, zone, hop } = host;
         let port_and_mac = u64::from(hop.port) << 48 | hop.destination;
         self.bindings.insert([port_and_mac, address.into()], 0);
+        if self.roles[usize::from(hop.port)].checks {
+            self.owners.insert([address.into()], hop.port.into());
+        }
         self.receivers
             .insert([port_and_mac], self.zones.len() as u32);
         self.zones.push(zone);
@@ -258,6 +263,8 @@ impl Firewall {
             || to == 0
             || to == 127
             || to >= 224
+            || source >> 16 == 0xa9fe
+            || destination >> 16 == 0xa9fe
             || source == destination
         {
             return Err(Reason::Address);
@@ -267,6 +274,10 @@ impl Firewall {
             let mac = u64::from(word(bytes, 6)) << 32 | u64::from(double_word(bytes, 8));
             let key = [u64::from(ingress) << 48 | mac, source.into()];
             self.bindings.get(&key).ok_or(Reason::Spoofed)?;
+        } else if let Some(owner) = self.owners.get(&[source.into()])
+            && owner != ingress
+        {
+            return Err(Reason::Spoofed);
         }
         if bytes[22] <= 1 {
             return Err(Reason::Expired);
