@@ -26,6 +26,7 @@ from holdfast.apps.bng.conftest import (
     CORE_MAC,
     EDGES,
     GATEWAY_MAC,
+    LIMITED,
     QINQ_MAC,
     ROUTER_MAC,
     Bench,
@@ -38,6 +39,7 @@ from holdfast.apps.bng.conftest import (
 )
 from holdfast.apps.bng.edges import ControlRates, Rate
 from holdfast.apps.bng.program import Variant
+from holdfast.apps.bng.sessions import CHUNK
 from holdfast.apps.bng.single import SinglePlane
 from holdfast.errors import HoldfastError, NetworkError
 from holdfast.p4runtime import GrpcClient, Server
@@ -475,6 +477,41 @@ def test_an_address_has_one_session(bench: Bench) -> None:
         bench.plane.install([session(2), session(3, ipv4=one.ipv4)])
     assert bench.plane.installed() == {1: one}
     assert bench.reason(ACCESS, up(session(2), v4(session(2)))) == "unknown_session"
+
+
+@pytest.mark.parametrize("failing", ["second batch", "reading of usage"])
+def test_a_removal_that_fails_half_way_is_finished_by_the_next(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    sessions = [session(number, rates=LIMITED) for number in range(1, 2 * CHUNK)]
+    bench.plane.install(sessions)
+    bench.receive(ACCESS, up(sessions[0], v4(sessions[0])))
+    used = bench.plane.usage([1])[1]
+    assert used.packets_up == 1
+    batch, calls = bench.client.batch, []
+
+    def fail(*given: object) -> None:
+        raise HoldfastError("refused")
+
+    def fail_second(*given: object, **named: object) -> object:
+        calls.append(given)
+        if len(calls) == 2:
+            fail()
+        return batch(*given, **named)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        if failing == "second batch":
+            patch.setattr(bench.client, "batch", fail_second)
+        else:
+            patch.setattr(bench.client, "register_cells", fail)
+        with pytest.raises(HoldfastError, match="refused"):
+            bench.plane.remove([each.session_id for each in sessions])
+    removed = bench.plane.remove([each.session_id for each in sessions])
+    assert removed.keys() == {each.session_id for each in sessions}
+    assert removed[1] == used
+    assert bench.plane.installed() == {}
+    bench.plane.install(sessions)
+    assert bench.plane.usage([1])[1].packets_up == 0
 
 
 BAD: list[tuple[dict[str, object], str]] = [

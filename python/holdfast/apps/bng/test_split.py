@@ -26,7 +26,7 @@ from holdfast.apps.bng.edges import AccessPort, CorePort, Edges, Route
 from holdfast.apps.bng.program import BUCKETS, Variant
 from holdfast.apps.bng.split import SplitPlane
 from holdfast.errors import NetworkError
-from holdfast.subscribers.plane import Clock, Line, Session, UserPlane
+from holdfast.subscribers.plane import Clock, Line, Rates, Session, UserPlane
 from holdfast.topology import PacketGenerator, Topology
 from holdfast.traffic import UdpStream
 
@@ -392,6 +392,63 @@ def test_a_session_that_cannot_be_removed_is_removed_later(
     assert one.session_id not in at.plane.installed()
     # Its address is free.
     at.plane.install([dataclasses.replace(one, session_id=99)])
+
+
+@pytest.mark.parametrize("failing", ["balancer", *PLANES])
+def test_a_session_that_cannot_be_changed_is_as_it_was(
+    gateway: Callable[..., Gateway], monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    """One call changes a session of each plane, and one of the switches refuses what it is to have."""
+    at = gateway()
+    before = at.plane.installed()
+    chosen = {at.plane.serving(each.line): each for each in at.sessions}
+    changed = [
+        dataclasses.replace(each, ipv4=IPv4Address(f"10.9.{number}.1"), rates=Rates(10**6, 10**6))
+        for number, each in enumerate(chosen.values())
+    ]
+    batch, calls = at.network.clients[failing].batch, []
+
+    def fail_once(*given: object, **named: object) -> object:
+        calls.append(given)
+        if len(calls) == 1:
+            raise NetworkError("refused")
+        return batch(*given, **named)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(at.network.clients[failing], "batch", fail_once)
+        with pytest.raises(NetworkError, match="refused"):
+            at.plane.install(changed)
+    assert at.plane.installed() == before
+    at.plane.install(changed)
+    assert at.plane.installed() == before | {each.session_id: each for each in changed}
+    at.plane.remove(before)
+    # No entry of any of them is left: everybody's old and new addresses are free.
+    fresh = [dataclasses.replace(each, session_id=100 + number) for number, each in enumerate((*at.sessions, *changed))]
+    taken: set[object] = set()
+    for each in fresh:
+        if each.ipv6_prefix not in taken:
+            taken.add(each.ipv6_prefix)
+            at.plane.install([each])
+
+
+def test_usage_of_planes_is_kept_until_a_session_is_removed_from_all(
+    gateway: Callable[..., Gateway], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = gateway()
+    at.streams(10_000, 0.1)
+    at.network.run(0.15)
+    numbers = [each.session_id for each in at.sessions]
+    used = at.plane.usage(numbers)
+    assert all(each.packets_up for each in used.values())
+
+    def fail(*given: object, **named: object) -> None:
+        raise NetworkError("gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(at.network.clients["forward3"], "batch", fail)
+        with pytest.raises(NetworkError, match="gone"):
+            at.plane.remove(numbers)
+    assert at.plane.remove(numbers) == used
 
 
 def test_a_plane_that_returns_takes_the_lines_of_the_last_that_failed(gateway: Callable[..., Gateway]) -> None:
