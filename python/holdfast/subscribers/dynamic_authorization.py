@@ -18,7 +18,6 @@ from pyrad import packet as pyrad
 
 from holdfast.subscribers import radius
 from holdfast.subscribers import radius_attributes as avp
-from holdfast.subscribers.authentication import unlimitable
 from holdfast.subscribers.configuration import Radius
 from holdfast.subscribers.gateway import Gateway
 from holdfast.subscribers.radius_servers import DICTIONARY, whole
@@ -29,7 +28,6 @@ log = logging.getLogger(__name__)
 
 UNSUPPORTED_ATTRIBUTE, MISSING_ATTRIBUTE, NAS_MISMATCH, INVALID_REQUEST = 401, 402, 403, 404
 UNSUPPORTED_SERVICE, SESSION_NOT_FOUND, RESOURCES_UNAVAILABLE, MULTIPLE_SESSIONS = 405, 503, 506, 508
-INVALID_VALUE = 407
 """Error-Cause (section 3.6)."""
 
 _IDENTIFIES_NAS = {avp.NAS_IP_ADDRESS, avp.NAS_IDENTIFIER, avp.NAS_IPV6_ADDRESS}
@@ -154,7 +152,8 @@ class DynamicAuthorization:
         session = found[0]
         if request.code == pyrad.DisconnectRequest:
             self._gateway.kick([session.id])
-            return 0
+            self._gateway.flush()
+            return RESOURCES_UNAVAILABLE if self._gateway.may_forward(session) else 0
         return self._change(session, request)
 
     def _candidates(self, named: dict[avp.Key, bytes]) -> list[PppSession]:
@@ -193,8 +192,6 @@ class DynamicAuthorization:
             up = wanted.up_bit_s if avp.WISPR_MAX_UP in request else old.up_bit_s
             down = wanted.down_bit_s if avp.WISPR_MAX_DOWN in request else old.down_bit_s
             changed = replace(changed, session=replace(grant.session, rates=replace(old, up_bit_s=up, down_bit_s=down)))
-        if unlimitable(changed.session.rates) is not None:
-            return INVALID_VALUE
         return 0 if self._gateway.change(session, changed) is None else RESOURCES_UNAVAILABLE
 
 

@@ -401,6 +401,10 @@ class Gateway:
             each.terminate(cause)
         return len(found)
 
+    def may_forward(self, session: PppSession) -> bool:
+        """Whether the user plane has a session, or nobody knows whether it has."""
+        return session.id in self._installation
+
     def drain(self) -> None:
         """Takes no new sessions from now on; those that are, stay."""
         self.draining = True

@@ -386,6 +386,50 @@ def test_a_coa_changes_a_rate_in_the_data_plane_before_it_is_acknowledged() -> N
     assert online.host.state == "up"
 
 
+def test_the_answer_to_a_coa_and_to_a_disconnect_is_the_result_of_the_write() -> None:
+    """A NAK (Error-Cause 506), and the session is as it was; or it ends, as soon as that is possible."""
+    online = Online()
+    number = online.host.session
+    before = online.plane.table[number]
+    timeout = (27, struct.pack("!I", 3600))
+    online.plane.failing = True
+    assert online.ask(43, [(1, b"alice"), UP_5M, timeout]) == (45, [(101, struct.pack("!I", 506))])
+    assert online.plane.table[number] == before
+    grant = online.gateway.sessions[number].grant
+    assert grant is not None
+    assert (grant.session.rates, grant.session_timeout_s) == (before.rates, 0)
+    assert online.ask(40, [(1, b"alice")]) == (42, [(101, struct.pack("!I", 506))])
+    assert number in online.plane.table
+    online.plane.failing = False
+    online.clock.run(2)
+    assert number not in online.plane.table
+    assert online.ask(40, [(1, b"alice")]) == (42, [(101, struct.pack("!I", 503))])
+    assert online.gateway.violations() == []
+
+
+def test_a_session_is_disconnected_and_changed_while_it_is_not_established() -> None:
+    """It is installed and may send; that the gateway's own request is not acknowledged hides it from nobody."""
+    online = Online()
+    online.host.hang_up()
+    online.clock.run(1)
+    deliver = online.plane.hosts[LINE, MAC]
+
+    def deaf(frame: bytes) -> None:
+        if frame[20:23] not in (b"\x80\x21\x01", b"\x80\x57\x01"):  # the gateway's Configure-Requests
+            deliver(frame)
+
+    online.plane.hosts[LINE, MAC] = deaf
+    online.host.dial()
+    online.clock.run(1)
+    [session] = online.gateway.sessions.values()
+    assert not session.established
+    assert session.id in online.plane.table
+    assert online.ask(43, [(1, b"alice"), UP_5M]) == (44, [])
+    assert online.plane.table[session.id].rates == Rates(5_000_000, None)
+    assert online.ask(40, [(1, b"alice")]) == (41, [])
+    assert not online.plane.table
+
+
 def test_a_disconnect_ends_the_session() -> None:
     online = Online()
     accounting = online.gateway.sessions[online.host.session].accounting_id.encode()
