@@ -8,7 +8,7 @@
 
 mod handwritten;
 
-use crate::contents::Target;
+use crate::contents::{Target, lead_to_domain};
 use crate::random::Random;
 use crate::source;
 use crate::traffic::{drawn, write_ethernet, write_ipv4};
@@ -31,6 +31,10 @@ const BIER_BYTES: usize = 44;
 const ETHERTYPE_BIER: u16 = 0xab37;
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const UDP: u8 = 17;
+
+/// The ports that packets arrive at: of a switch of the domain, and of a host.
+const CORE_PORT: u32 = 1;
+const HOST_PORT: u32 = 0;
 
 /// BSL code 3, sub-domain 0, set identifier 0.
 const BIFT_ID: u32 = 0x30000;
@@ -314,7 +318,7 @@ impl Configuration {
 
     fn by_hand(&self) -> BierNode {
         let lowest_first = self.replication == Replication::Recirculate;
-        let mut node = BierNode::new(BIFT_ID, &self.neighbours, lowest_first);
+        let mut node = BierNode::new(BIFT_ID, &self.neighbours, lowest_first, CORE_PORT);
         for channel in &self.channels {
             node.add_channel(*channel);
         }
@@ -356,6 +360,7 @@ fn prepared(configuration: &Configuration) -> Result<(Switch, Box<BierNode>), St
         "python/holdfast/apps/bier/bier.p4",
         &[("REPLICATION", replication)],
     )?;
+    lead_to_domain(&mut switch, &[CORE_PORT])?;
     configuration.fill(&mut switch)?;
     Ok((switch, Box::new(configuration.by_hand())))
 }
@@ -416,7 +421,7 @@ fn transit_packet(
     }
     write_multicast(&mut header[58..], size, 0xc612_0001, 0xe801_0000);
     buffer.refill(&header, size + BIER_BYTES);
-    1
+    CORE_PORT
 }
 
 /// Packets of channels.
@@ -437,5 +442,5 @@ fn channel_packet(
     );
     write_multicast(&mut header[14..], size, channel.source, channel.group);
     buffer.refill(&header, size);
-    1
+    HOST_PORT
 }

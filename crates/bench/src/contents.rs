@@ -1,8 +1,27 @@
 //! Fills tables by the names in the program. The names are ours, so a wrong name is reported as an error of the benchmark.
 
 use engine::Switch;
-use engine::control::Entry;
-use ir::{ActionCall, ActionId, Bits, KeyMatch, TableId};
+use engine::control::{Entity, Entry, Operation, Update};
+use ir::{ActionCall, ActionId, Bits, KeyMatch, RegisterId, TableId};
+
+/// Has the ports lead to switches of the domain: what the domain owns is refused at others.
+pub fn lead_to_domain(switch: &mut Switch, ports: &[u32]) -> Result<(), String> {
+    let registers = &switch.program().registers;
+    let at = (registers.iter().position(|r| r.name == "domain_ports"))
+        .ok_or("there is no register domain_ports")?;
+    for &port in ports {
+        let entity = Entity::Register {
+            register: RegisterId(at as u32),
+            index: Some(port.into()),
+            value: Bits::from_u64(1, 1),
+        };
+        let operation = Operation::Modify;
+        switch
+            .write(Update { operation, entity })
+            .map_err(|e| e.to_string())?;
+    }
+    Ok(())
+}
 
 /// A table to insert into, with one of its actions.
 #[derive(Clone, Debug)]

@@ -10,7 +10,7 @@
 mod acceptance;
 mod handwritten;
 
-use crate::contents::{Match, Target};
+use crate::contents::{Match, Target, lead_to_domain};
 use crate::random::Random;
 use crate::router::{NextHop, Prefix, next_hops, prefixes};
 use crate::source;
@@ -81,6 +81,9 @@ struct Configuration {
 /// Our address at the beginning of tunnels.
 const TUNNEL_BEGIN: u32 = 0x0aff_0001;
 
+/// The ports that copies arrive at, by path.
+const PATH_PORTS: [u32; 2] = [1, 2];
+
 /// Largest packet that the tunnels carry.
 const MTU: u16 = 9000;
 
@@ -113,6 +116,7 @@ impl Configuration {
     }
 
     fn fill(&self, switch: &mut Switch) -> Result<(), String> {
+        lead_to_domain(switch, &PATH_PORTS)?;
         let flows = Target::new(switch, "protected_flows", "protect")?;
         let copies = Target::new(switch, "tunnel_copies", "send_copy")?;
         let endpoints = Target::new(switch, "tunnel_endpoints", "end_path")?;
@@ -192,7 +196,7 @@ impl Configuration {
     }
 
     fn by_hand(&self) -> ProtectNode {
-        let mut node = ProtectNode::new(TUNNEL_BEGIN, MTU, self.acceptance);
+        let mut node = ProtectNode::new(TUNNEL_BEGIN, MTU, self.acceptance, &PATH_PORTS);
         for (flow, copies) in self.flows.iter().zip(&self.copies) {
             node.protect(*flow, *copies);
         }
@@ -358,7 +362,7 @@ impl Traffic for TunnelTraffic {
                 if let Some(packet) = self.behind.pop_front() {
                     self.write(packet, 1, buffer);
                 }
-                2
+                PATH_PORTS[1]
             }
             false => {
                 let mut packet = self.send();
@@ -366,7 +370,7 @@ impl Traffic for TunnelTraffic {
                     packet = self.send();
                 }
                 self.write(packet, 0, buffer);
-                1
+                PATH_PORTS[0]
             }
         }
     }

@@ -26,6 +26,9 @@ const WRITTEN_CELLS: u64 = 8;
 /// Ports, the controller's among them.
 pub(crate) const PORTS: [u32; 6] = [0, 1, 2, 3, 7, 510];
 
+/// Those that lead to the domain of a program that has one, until the control plane says otherwise, as it does at random.
+const DOMAIN_PORTS: [u32; 4] = [1, 2, 3, 7];
+
 /// The counts of a history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
@@ -96,6 +99,7 @@ pub fn run_with(subject: &Subject, bytes: &[u8], dialect: &Dialect) -> Result<St
     let mut statistics = Statistics::default();
     let mut first = first_members(&mut choices, &subject.program);
     first.extend((dialect.first)(&mut choices, &subject.program));
+    first.extend(domain_ports(&subject.program));
     for update in first {
         match twin.write(update)? {
             true => statistics.accepted += 1,
@@ -307,6 +311,23 @@ fn first_members(choices: &mut Choices<'_>, program: &Program) -> Vec<Update> {
         entity,
     };
     updates.into_iter().map(insert).collect()
+}
+
+/// Ports that lead to the domain, where a program has a register of them: at the others it refuses packets.
+fn domain_ports(program: &Program) -> Vec<Update> {
+    let mut registers = program.registers.iter();
+    let Some(at) = registers.position(|r| r.name == "domain_ports") else {
+        return Vec::new();
+    };
+    let entry = |port: &u32| Update {
+        operation: Operation::Modify,
+        entity: Entity::Register {
+            register: RegisterId(at as u32),
+            index: Some(u64::from(*port)),
+            value: Bits::from_u64(1, 1),
+        },
+    };
+    DOMAIN_PORTS.iter().map(entry).collect()
 }
 
 fn profile(choices: &mut Choices<'_>, program: &Program) -> ActionProfileId {

@@ -10,7 +10,11 @@ use ir::Bits;
 const HISTORIES: u64 = 1500;
 
 /// Counters of P4-Protect for which a connection must have the right copies in the right order; `test_acceptance.py` has both executors do that.
-const SEQUENCES: [&str; 1] = ["ProtectIngress.decaps_p.acceptance.rogue"];
+const SEQUENCES: [&str; 3] = [
+    "ProtectIngress.decaps_p.acceptance.discarded",
+    "ProtectIngress.decaps_p.acceptance.out_of_order",
+    "ProtectIngress.decaps_p.acceptance.rogue",
+];
 
 /// A counter of IP fast reroute for which a tunnel must end here that was marked on its way around a packet that cannot be;
 /// `test_ipfrr_packets.py` has both executors do that.

@@ -109,6 +109,20 @@ class LinkState:
                 yield index, (link.a, link.a_port)
                 yield index, (link.b, link.b_port)
 
+    def domain_ports(self) -> dict[str, frozenset[int]]:
+        """The ports of each switch that lead to other switches: of all declared links, or of those discovered that are there."""
+        absent: frozenset[int] = frozenset() if self._discovery is None else self._discovery.topology.absent
+        found: dict[str, set[int]] = {}
+        for index, (switch, port) in self.ends():
+            if index not in absent:
+                found.setdefault(switch, set()).add(port)
+        return {switch: frozenset(ports) for switch, ports in found.items()}
+
+    def host_ports(self) -> frozenset[Port]:
+        """The ports of declared hosts."""
+        topology = self.topology
+        return frozenset((place.switch, place.port) for place in map(topology.attachment, topology.hosts))
+
     def hear(self, switch: str, packet: bytes, ingress_port: int) -> None:
         """Takes a packet-in for a discovery frame, if links are discovered."""
         if self._discovery is not None:

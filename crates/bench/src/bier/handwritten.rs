@@ -11,6 +11,8 @@ use engine::{Output, Packet};
 /// BIER header, and the first header of what it carries.
 const PARSED: usize = 14 + BIER_BYTES + 20;
 
+const PORTS: usize = 512;
+
 struct Adjacency {
     f_bm: BitString,
     port: u32,
@@ -19,6 +21,11 @@ struct Adjacency {
 
 /// The node.
 pub struct BierNode {
+    /// By port, whether a node of the network is there.
+    domain_ports: [bool; PORTS],
+    refused: Count,
+    /// Multicast that a node of the network should have sent as BIER.
+    foreign: u64,
     bift_id: u32,
     reachable: BitString,
     adjacencies: Vec<Adjacency>,
@@ -59,8 +66,15 @@ fn lowest(bits: &BitString) -> u32 {
 }
 
 impl BierNode {
-    /// With one BIFT and no channels.
-    pub fn new(bift_id: u32, neighbours: &[Neighbour], lowest_first: bool) -> BierNode {
+    /// With one BIFT and no channels. BIER packets may arrive at `domain_port`.
+    pub fn new(
+        bift_id: u32,
+        neighbours: &[Neighbour],
+        lowest_first: bool,
+        domain_port: u32,
+    ) -> BierNode {
+        let mut domain_ports = [false; PORTS];
+        domain_ports[domain_port as usize] = true;
         let adjacencies: Vec<Adjacency> = (neighbours.iter())
             .map(|neighbour| Adjacency {
                 f_bm: neighbour.f_bm,
@@ -72,6 +86,9 @@ impl BierNode {
             std::array::from_fn(|i| all[i] | adjacency.f_bm[i])
         });
         BierNode {
+            domain_ports,
+            refused: Count::default(),
+            foreign: 0,
             bift_id,
             reachable,
             adjacencies,
@@ -97,10 +114,13 @@ impl BierNode {
         self.bit_strings.push(channel.bits);
     }
 
-    fn receive(&mut self, packet: Packet, out: &mut Vec<Output>) {
+    fn receive(&mut self, port: u32, packet: Packet, out: &mut Vec<Output>) {
+        let from_domain = self.domain_ports[port as usize];
         let bytes = packet.stored();
         match bytes.first_chunk::<34>().map(|front| word(front, 12)) {
+            Some(ETHERTYPE_BIER) if !from_domain => self.refused.add(packet.len()),
             Some(ETHERTYPE_BIER) if bytes.len() >= PARSED => self.pass(packet, out),
+            Some(ETHERTYPE_IPV4) if from_domain => self.foreign += 1,
             Some(ETHERTYPE_IPV4) => self.begin(packet, out),
             _ => self.malformed += 1,
         }
@@ -216,8 +236,8 @@ const HASHED_ZEROS: usize = 36;
 
 impl Handwritten for BierNode {
     fn receive_burst(&mut self, burst: &mut Vec<(u32, Packet)>, out: &mut Vec<Output>) {
-        for (_, packet) in burst.drain(..) {
-            self.receive(packet, out);
+        for (port, packet) in burst.drain(..) {
+            self.receive(port, packet, out);
         }
     }
 

@@ -15,6 +15,8 @@ use engine::{Output, Packet};
 
 const TCP: u8 = 6;
 
+const PORTS: usize = 512;
+
 /// Outer header and protection header.
 const OVERHEAD: u16 = 28;
 
@@ -45,6 +47,9 @@ pub struct ProtectNode {
     judge: Judge,
     now_us: u64,
     routes: Routes,
+    /// By port, whether a node of the network is there.
+    domain_ports: [bool; PORTS],
+    refused: Count,
     malformed: u64,
     expired: u64,
     unknown_connection: u64,
@@ -60,9 +65,20 @@ fn flow_key(source: u32, destination: u32, protocol: u8, ports: u32) -> [u64; 2]
 }
 
 impl ProtectNode {
-    /// Without connections or routes.
-    pub fn new(tunnel_begin: u32, mtu: u16, acceptance: Acceptance) -> ProtectNode {
+    /// Without connections or routes; tunnels may arrive at these ports.
+    pub fn new(
+        tunnel_begin: u32,
+        mtu: u16,
+        acceptance: Acceptance,
+        domain_ports: &[u32],
+    ) -> ProtectNode {
+        let mut at = [false; PORTS];
+        for &port in domain_ports {
+            at[port as usize] = true;
+        }
         ProtectNode {
+            domain_ports: at,
+            refused: Count::default(),
             tunnel_begin: tunnel_begin.to_be_bytes(),
             mtu,
             flows: Tuples::default(),
@@ -115,13 +131,17 @@ impl ProtectNode {
         self.routes.insert(prefix, hop);
     }
 
-    fn receive(&mut self, mut packet: Packet, out: &mut Vec<Output>) {
+    fn receive(&mut self, port: u32, mut packet: Packet, out: &mut Vec<Output>) {
         let Some(tunnel) = tunnel_of(&packet) else {
             self.malformed += 1;
             return;
         };
         if !tunnel {
             return self.send(packet, out);
+        }
+        if !self.domain_ports[port as usize] {
+            self.refused.add(packet.len());
+            return;
         }
         let bytes = packet.stored();
         let Some(inner) = bytes.get(42..).filter(|_| bytes[41] == 4) else {
@@ -268,8 +288,8 @@ impl Handwritten for ProtectNode {
     }
 
     fn receive_burst(&mut self, burst: &mut Vec<(u32, Packet)>, out: &mut Vec<Output>) {
-        for (_, packet) in burst.drain(..) {
-            self.receive(packet, out);
+        for (port, packet) in burst.drain(..) {
+            self.receive(port, packet, out);
         }
     }
 

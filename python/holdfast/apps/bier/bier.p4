@@ -10,6 +10,7 @@
 #include <core.p4>
 #include <v1model.p4>
 #include "../headers.p4"
+#include "../domain.p4"
 #include "packet.p4"
 #include "routing.p4"
 #include "channels.p4"
@@ -44,9 +45,8 @@ const bit<2> ECN_NOT_ECT = 0;
 const bit<2> ECN_CE      = 3;
 
 // Ends the tunnels that end here: first an IP packet's, then a BIER packet's. `counts`: this is the packet's first pass.
-control EndTunnels(inout headers_t hdr, in bool from_core, in bool counts, out bool drops) {
+control EndTunnels(inout headers_t hdr, in bool counts, out bool drops) {
     counter(1, CounterType.packets_and_bytes) decapsulated;
-    counter(1, CounterType.packets) foreign_tunnel;  // from a port without a router of this network
     counter(1, CounterType.packets) congestion_unmarkable;
 
     // This router's own address.
@@ -71,36 +71,31 @@ control EndTunnels(inout headers_t hdr, in bool from_core, in bool counts, out b
 
     apply {
         drops = false;
-        if (!from_core) {
-            foreign_tunnel.count(0);
-            drops = true;
-        } else {
-            if (hdr.repair.isValid() && loopbacks.apply().hit) {
-                // A congestion mark of the outer header is carried over to the inner one (RFC 6040, section 4.2).
-                bit<2> outer = hdr.repair.diffserv[1:0];
-                bit<2> inner = hdr.carrier.isValid() ? hdr.carrier.diffserv[1:0]
-                                                     : (hdr.ipv4.isValid() ? hdr.ipv4.diffserv[1:0] : 2w0);
-                hdr.repair.setInvalid();
-                if (counts) {
-                    decapsulated.count(0);
-                }
-                if (outer == ECN_CE && inner == ECN_NOT_ECT) {
-                    congestion_unmarkable.count(0);
-                    drops = true;
-                }
+        if (hdr.repair.isValid() && loopbacks.apply().hit) {
+            // A congestion mark of the outer header is carried over to the inner one (RFC 6040, section 4.2).
+            bit<2> outer = hdr.repair.diffserv[1:0];
+            bit<2> inner = hdr.carrier.isValid() ? hdr.carrier.diffserv[1:0]
+                                                 : (hdr.ipv4.isValid() ? hdr.ipv4.diffserv[1:0] : 2w0);
+            hdr.repair.setInvalid();
+            if (counts) {
+                decapsulated.count(0);
             }
-            if (!drops && !hdr.repair.isValid() && hdr.carrier.isValid() && carrier_loopbacks.apply().hit) {
-                if (counts) {
-                    decapsulated.count(0);
-                }
-                if (hdr.carrier.diffserv[1:0] == ECN_CE) {
-                    // BIER headers have no place for it (RFC 8296 has DSCP alone).
-                    congestion_unmarkable.count(0);
-                    drops = true;
-                }
-                hdr.carrier.setInvalid();
-                hdr.gre.setInvalid();
+            if (outer == ECN_CE && inner == ECN_NOT_ECT) {
+                congestion_unmarkable.count(0);
+                drops = true;
             }
+        }
+        if (!drops && !hdr.repair.isValid() && hdr.carrier.isValid() && carrier_loopbacks.apply().hit) {
+            if (counts) {
+                decapsulated.count(0);
+            }
+            if (hdr.carrier.diffserv[1:0] == ECN_CE) {
+                // BIER headers have no place for it (RFC 8296 has DSCP alone).
+                congestion_unmarkable.count(0);
+                drops = true;
+            }
+            hdr.carrier.setInvalid();
+            hdr.gre.setInvalid();
         }
     }
 }
@@ -118,6 +113,8 @@ control BierIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
     counter(PORTS, CounterType.packets) report_rate_exceeded;
     direct_counter(CounterType.packets_and_bytes) route_counter_v6;
 
+    LeadsToDomain() leads_to_domain;
+    CountRefused() count_refused;
     EndTunnels() end_tunnels;
     Impose() impose;
     SelectCopies() select_copies;
@@ -170,16 +167,6 @@ control BierIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
         size = 65536;
     }
 
-    // Ports behind which there are routers of this network.
-    table core_ports {
-        key = {
-            meta.from_port: exact @name("port");
-        }
-        actions = { NoAction; }
-        const default_action = NoAction();
-        size = PORTS;
-    }
-
     apply {
         if (hdr.packet_out.isValid()) {
             standard_metadata.egress_spec = hdr.packet_out.egress_port;
@@ -189,24 +176,33 @@ control BierIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
         if (standard_metadata.instance_type != RECIRCULATED && standard_metadata.instance_type != RESUBMITTED) {
             meta.from_port = standard_metadata.ingress_port;
         }
+
+        bool is_ipv6 = hdr.ipv6.isValid();
+        bool is_multicast = is_ipv6 ? hdr.ipv6.dst_addr[127:120] == 0xff : hdr.ipv4.isValid() && hdr.ipv4.dst_addr[31:28] == 0xe;
+        bool in_tunnel = hdr.repair.isValid() || hdr.carrier.isValid();
+        bool from_core = false;
+        if (meta.again == 0 && standard_metadata.instance_type != RECIRCULATED) {
+            // The domain owns BIER headers, and all that goes to its routers' own addresses. (What goes round has been let in already.)
+            bool is_owned = hdr.bier.isValid() || meta.to_router == 1;
+            if (is_owned || is_multicast) {
+                leads_to_domain.apply(meta.from_port, from_core);
+            }
+            if (is_owned && !from_core) {
+                count_refused.apply(meta.from_port);
+                mark_to_drop(standard_metadata);
+                exit;
+            }
+        }
         if (standard_metadata.parser_error != error.NoError || standard_metadata.checksum_error == 1) {
             malformed.count(0);
             mark_to_drop(standard_metadata);
             exit;
         }
 
-        bool is_ipv6 = hdr.ipv6.isValid();
-        bool is_multicast = is_ipv6 ? hdr.ipv6.dst_addr[127:120] == 0xff : hdr.ipv4.isValid() && hdr.ipv4.dst_addr[31:28] == 0xe;
-        bool in_tunnel = hdr.repair.isValid() || hdr.carrier.isValid();
-        bool from_core = false;
-        if (in_tunnel || !hdr.bier.isValid() && is_multicast && meta.again == 0) {
-            from_core = core_ports.apply().hit;
-        }
-
         if (in_tunnel) {
             bool in_carrier = hdr.carrier.isValid();
             bool drops;
-            end_tunnels.apply(hdr, from_core, meta.again == 0, drops);
+            end_tunnels.apply(hdr, meta.again == 0, drops);
             if (drops) {
                 mark_to_drop(standard_metadata);
                 exit;

@@ -26,6 +26,7 @@ from holdfast.apps.bier.header import ETHERTYPE_BIER, ETHERTYPE_MPLS, BierHeader
 from holdfast.apps.bier.planning import Backup, Bift, NeighbourEntry, SwitchPlan
 from holdfast.apps.bier.program import Replication, compile_bier
 from holdfast.apps.bier.writer import ConfigurationWriter
+from holdfast.control.domain import refused, set_domain_ports
 from holdfast.control.membership.channels import Channel
 from holdfast.control.next_hop import NextHop
 from holdfast.p4runtime.client import LocalClient
@@ -78,9 +79,17 @@ PLAN = SwitchPlan(
 
 
 class Bfr:
-    """One switch."""
+    """One switch. ``domain``: ports with switches behind them, besides those of its neighbours."""
 
-    def __init__(self, compiled: Program, plan: SwitchPlan = PLAN, *, executor: str = "jit", bsl: int = 256) -> None:
+    def __init__(
+        self,
+        compiled: Program,
+        plan: SwitchPlan = PLAN,
+        *,
+        executor: str = "jit",
+        bsl: int = 256,
+        domain: Iterable[int] = (),
+    ) -> None:
         self.plan, self.bsl = plan, bsl
         self.switch = Switch(compiled, executor=executor)  # type: ignore[arg-type]
         self.client = LocalClient(Device(1, self.switch, executor=executor))  # type: ignore[arg-type]
@@ -92,7 +101,8 @@ class Bfr:
         }
         hosts = (HOST, OTHER_HOST)
         macs = {port: hop(port).src_mac for port in hosts}
-        self.wanted = port_configuration({*hosts, *core}, core, macs) | switch_configuration(plan, bsl=bsl)
+        set_domain_ports(self.client, frozenset(core | set(domain)))
+        self.wanted = port_configuration({*hosts, *core}, macs) | switch_configuration(plan, bsl=bsl)
         self.write(Configuration())
 
     def write(self, more: Configuration) -> Bfr:
@@ -122,6 +132,7 @@ class Bfr:
     def counted(self) -> dict[str, int]:
         """The program's counters that have counted, by short name."""
         counts = {name: self.client.counter(full, 0)[0] for name, full in program.COUNTERS.items()}
+        counts |= {f"refused at {port}": refused(self.client, port) for port in (HOST, OTHER_HOST, WEST, EAST, SOUTH)}
         return {name: count for name, count in counts.items() if count}
 
 

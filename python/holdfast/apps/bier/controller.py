@@ -57,6 +57,7 @@ from holdfast.apps.bier.program import (
 from holdfast.apps.bier.protection import FastReroute, Loss, Protect, Underlay
 from holdfast.apps.bier.takeover import Found, find
 from holdfast.apps.bier.writer import ConfigurationWriter
+from holdfast.control.domain import DomainPorts
 from holdfast.control.link_state import LinkState
 from holdfast.control.membership.channels import Channel, ChannelChange, Channels
 from holdfast.control.membership.members import SourcePlaces, StaticMembers
@@ -175,6 +176,7 @@ class BierController(Controller):
         """Prepares writers for every switch."""
         super().attach(plane)
         self._links.attach(plane, self._links_changed, self.reaction_delay_ps)
+        self._domain = DomainPorts(plane.clients, self._links)
         self._routing = Routing(ROUTES, plane.clients, lambda topology, route: FORWARD)
         self._tunnel_writers = {name: TableWriter(client) for name, client in plane.clients.items()}
         self._writers = {name: ConfigurationWriter(client) for name, client in plane.clients.items()}
@@ -219,6 +221,7 @@ class BierController(Controller):
             self._adopt(found)
         numbers = {name: each.bfr_id for name, each in found.items() if each.bfr_id} | self._given
         self._scheme = self._options(number_switches(topology, self.bsl, numbers))
+        self._domain.start()
         for name, writer in self._port_writers.items():
             writer.write(self._ports(name))
         self._converge()
@@ -457,10 +460,10 @@ class BierController(Controller):
 
     def _ports(self, name: str) -> Configuration:
         topology = self.topology
-        core = sorted(port for _, (switch, port) in self._links.ends() if switch == name)
+        core = self._links.domain_ports().get(name, frozenset())
         edge = sorted(place.port for place in map(topology.attachment, topology.hosts) if place.switch == name)
         macs = {port: int.from_bytes(topology.port_mac(name, port), "big") for port in edge}
-        return port_configuration(sorted(core + edge), core, macs)
+        return port_configuration(sorted([*core, *edge]), macs)
 
     def _write_ip(self, unusable: frozenset[int]) -> Loss | None:
         """Routes to hosts, and to the ends of the tunnels that BIFTs have now; the moved ones, if links went and none came back."""

@@ -44,22 +44,18 @@ class Configuration:
 
 
 def port_configuration(
-    ports: Iterable[int],
-    core_ports: Iterable[int],
-    macs: Mapping[int, int],
-    recirculation_ports: Iterable[int] = (0,),
+    ports: Iterable[int], macs: Mapping[int, int], recirculation_ports: Iterable[int] = (0,)
 ) -> Configuration:
     """The configuration of a switch's ports, written once.
 
-    ``core_ports``: those with switches of this network behind them. ``macs``: the addresses of ports that may have receivers.
+    ``macs``: the addresses of ports that may have receivers.
     ``recirculation_ports``: those by which packets go round; unless they are looped outside, any port does, whose queue they then
-    take.
+    take. Looped ones are among the domain's ports (:mod:`holdfast.control.domain`).
     """
     sessions = {program.FIRST_PORT_SESSION + _port(port): ((port, 0),) for port in ports}
     for number, port in enumerate(recirculation_ports):
         sessions[program.FIRST_RECIRCULATION_SESSION + number] = ((_port(port), 0),)
-    entries = [TableEntry(program.CORE_PORT_TABLE, {"port": _port(port)}, "NoAction") for port in core_ports]
-    entries += [
+    entries = [
         TableEntry(program.PORT_MAC_TABLE, {"port": _port(port)}, program.SET_MAC, {"mac": mac})
         for port, mac in macs.items()
     ]

@@ -149,6 +149,9 @@ struct metadata_t {
     // The ingress port, which other targets forget on another pass and in clones.
     @field_list(REST, COPY, ROUND) port_t from_port;
 
+    // The outermost destination is one of the switches' own addresses.
+    bit<1> to_router;
+
     // The BIER packet that is forwarded, which may not have its header yet (at its BFIR).
     @field_list(REST, COPY) bit<20> bift_id;
     @field_list(REST, COPY) bit<20> entropy;
@@ -229,12 +232,25 @@ parser BierParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         ipv4_t ip = packet.lookahead<ipv4_t>();
         transition select(ip.ihl, ip.flags & 1, ip.frag_offset, ip.protocol, ip.dst_addr) {
             (5, 0, 0, PROTOCOL_IPV4, LOOPBACKS): parse_repair;
-            (5, 0, 0, PROTOCOL_GRE, LOOPBACKS):  parse_carrier;
+            (5, 0, 0, PROTOCOL_GRE, LOOPBACKS):  parse_outer_carrier;
+            (_, _, _, _, LOOPBACKS):             parse_to_router;
             default:                             parse_ipv4;
         }
     }
 
+    // In no tunnel.
+    state parse_to_router {
+        meta.to_router = 1;
+        transition parse_ipv4;
+    }
+
+    state parse_outer_carrier {
+        meta.to_router = 1;
+        transition parse_carrier;
+    }
+
     state parse_repair {
+        meta.to_router = 1;
         packet.extract(hdr.repair);
         verify(hdr.repair.version == 4, error.ParserInvalidArgument);
         ipv4_t ip = packet.lookahead<ipv4_t>();

@@ -69,7 +69,6 @@ COPY = "BierEgress.copy"
 PORT_MAC_TABLE = "BierEgress.port_macs"
 SET_MAC = "BierEgress.set_mac"
 
-CORE_PORT_TABLE = "BierIngress.core_ports"
 LOOPBACK_TABLES = {
     "BierIngress.end_tunnels.loopbacks": "hdr.repair.dst_addr",
     "BierIngress.end_tunnels.carrier_loopbacks": "hdr.carrier.dst_addr",
@@ -150,7 +149,6 @@ COUNTERS = {
     "foreign_multicast": "BierIngress.foreign_multicast",
     "ip_ttl_expired": "BierIngress.ttl_expired",
     "decapsulated": "BierIngress.end_tunnels.decapsulated",
-    "foreign_tunnel": "BierIngress.end_tunnels.foreign_tunnel",
     "congestion_unmarkable": "BierIngress.end_tunnels.congestion_unmarkable",
     "ip_lfa_repairs": f"{_ROUTING}.lfa_repairs",
     "ip_remote_lfa_repairs": f"{_ROUTING}.remote_lfa_repairs",

@@ -70,7 +70,7 @@ def find(client: Client, bsl: int) -> Found:
         _bfr_id(entries, bsl),
         to_hosts,
         tunnels,
-        Configuration(_read(client, (program.CORE_PORT_TABLE, program.PORT_MAC_TABLE)), {}, port_sessions),
+        Configuration(_read(client, (program.PORT_MAC_TABLE,)), {}, port_sessions),
         Configuration(entries, bifts),
         Configuration(_read(client, _CHANNEL_TABLES), receivers),
     )

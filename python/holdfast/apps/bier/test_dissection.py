@@ -54,7 +54,8 @@ def hops(compiled: Compile, encapsulation: Encapsulation) -> list[Hop]:
 
     def bfr(number: int, entry: object, own: int) -> Bfr:
         bifts = {BIFT: ((entry,),)} if entry else {BIFT: ((),)}
-        return Bfr(program, SwitchPlan(number, address(number), bifts, {BIFT: own}))  # type: ignore[arg-type]
+        plan = SwitchPlan(number, address(number), bifts, {BIFT: own})  # type: ignore[arg-type]
+        return Bfr(program, plan, domain=[LEFT])
 
     a = bfr(1, neighbour(RIGHT, 0b110), 0b001).send_channels({(None, GROUP): {BIFT: 0b100}})
     b = bfr(2, neighbour(RIGHT, 0b100, backup), 0b010).write(route(3, ROUND))

@@ -126,8 +126,8 @@ def test_entropy_chooses_the_bucket(compiled: Compile, variant: Replication) -> 
 @pytest.mark.parametrize("ports", [1, 2, 3])
 def test_packets_go_round_by_looped_ports(compiled: Compile, ports: int) -> None:
     """A packet that leaves by a recirculation port comes in by it again; the ports take turns. n - 1 rounds for n next hops."""
-    bfr = Bfr(compiled("recirculate", recirculation_ports=ports, looped_recirculation=True))
     loops = range(31, 31 + ports)
+    bfr = Bfr(compiled("recirculate", recirculation_ports=ports, looped_recirculation=True), domain=loops)
     sessions = {FIRST_RECIRCULATION_SESSION + number: ((port, 0),) for number, port in enumerate(loops)}
     bfr.wanted = replace(bfr.wanted, sessions={**bfr.wanted.sessions, **sessions})
     bfr.write(Configuration())

@@ -298,7 +298,7 @@ def test_what_comes_out_of_a_tunnel_is_not_repaired_again(bfr: Bfr) -> None:
 def test_a_tunnel_from_outside_is_none(bfr: Bfr) -> None:
     frame = arriving(tunnel(header(0b1000), payload(), SOUTH, dst=str(OWN)))
     assert bfr.send(frame, HOST) == []
-    assert bfr.counted() == {"foreign_tunnel": 1}
+    assert bfr.counted() == {f"refused at {HOST}": 1}
 
 
 def test_a_tunnel_with_a_bad_checksum_is_malformed(bfr: Bfr) -> None:

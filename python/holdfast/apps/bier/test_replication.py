@@ -24,6 +24,7 @@ from holdfast.apps.bier.program import FORWARD, ROUTES, Replication
 
 BSL = 64
 FIRST_LINK_PORT = 10
+PREVIOUS_HOP = FIRST_LINK_PORT + 99
 BUCKETS = 2
 
 WAYS: tuple[dict[str, Replication], ...] = (
@@ -138,7 +139,7 @@ class Switches:
         self.switches = {}
         for node in network.bit_of:
             plan = network.plan(node)
-            bfr = Bfr(program, plan, bsl=BSL).receive_channels({(None, GROUP): [HOST]})
+            bfr = Bfr(program, plan, bsl=BSL, domain=[PREVIOUS_HOP]).receive_channels({(None, GROUP): [HOST]})
             if clusters:
                 pairs = {
                     (bift, bucket): [frozenset({i, i + 1}) for i in range(len(entries) - 1)]
@@ -191,7 +192,7 @@ def _bit_string(network: Network, members: set[int], bift: Bift) -> int:
 
 def _one_hop(switches: Switches, node: int, bift: Bift, entropy: int, bits: int) -> None:
     header = BierHeader(bift_id=bift.bift_id(BSL), bit_string=bits, bsl=BSL, entropy=entropy, ttl=9)
-    sent = switches.switches[node].send(bier_frame(header, payload()), FIRST_LINK_PORT + 99)
+    sent = switches.switches[node].send(bier_frame(header, payload()), PREVIOUS_HOP)
     expected = forward(switches.network, node, bift, entropy, bits)
     copies = [(out, BierHeader.decode(frame[14:])[0].bit_string) for out, frame in sent if out != HOST]
     assert sorted(copies) == sorted((switches.network.ports[node, to], mask) for to, mask in expected.copies)

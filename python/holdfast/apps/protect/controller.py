@@ -31,6 +31,7 @@ from holdfast.apps.protect.repair import Repair, Repairer
 from holdfast.apps.protect.takeover import State, TakeOver, take_over
 from holdfast.apps.protect.tunnels import TUNNEL_ADDRESSES, Tunnels
 from holdfast.apps.protect.watch import LatentErrorWatch
+from holdfast.control.domain import DomainPorts
 from holdfast.control.link_state import LinkState
 from holdfast.control.routes import Route, Routing
 from holdfast.control.tables import has_table
@@ -122,6 +123,7 @@ class ProtectController(Controller):
             for own in (self._tunnel_addresses, program.NODE_ADDRESSES):
                 if host.address.network.overlaps(own):
                     raise NetworkError(f"host {host.name!r} is in {own}, which belongs to the tunnels")
+        self._domain = DomainPorts(plane.clients, self._links)
         self._routing = Routing(program.ROUTES, plane.clients, _forwarding_action)
         self.registry = Registry(self.topology.switches)
         self.tunnels = Tunnels(self.topology, self._tunnel_addresses)
@@ -148,6 +150,7 @@ class ProtectController(Controller):
 
         A controller that starts beside switches that have just been loaded finds nothing there, and begins anew.
         """
+        self._domain.start()
         self.taken_over = take_over(
             State(self.clients, self._links, self._routing, self.tunnels, self.registry, self._transactions)
         )
@@ -184,6 +187,7 @@ class ProtectController(Controller):
 
     def on_links_changed(self) -> None:
         """Lets routes and copies follow what was discovered or is gone, and tries what has been waiting."""
+        self._domain.install()
         self._note_down()
         if not self._keeps_routes:
             self._install_routes()

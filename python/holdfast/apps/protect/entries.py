@@ -40,7 +40,7 @@ def tunnel_route(topology: Topology, tunnel: Tunnel, node: str) -> TableEntry:
     """The host route of a tunnel at a node on its way."""
     link = tunnel.path.links[tunnel.path.nodes.index(node)]
     prefix = ipaddress.IPv4Network(tunnel.address)
-    return program.ROUTES.entry(prefix, program.FORWARD, over_link(topology, node, link).params())
+    return program.ROUTES.entry(prefix, program.FORWARD_TUNNEL, over_link(topology, node, link).params())
 
 
 def copy_entry(topology: Topology, path_set: PathSet, copy: Copy) -> TableEntry:

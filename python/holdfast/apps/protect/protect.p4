@@ -10,6 +10,7 @@
 #include <core.p4>
 #include <v1model.p4>
 #include "../headers.p4"
+#include "../domain.p4"
 #include "acceptance.p4"
 
 // Protocol number of the outer header. 253 is for experimentation (RFC 3692); the original prototype's 143 now means Ethernet.
@@ -33,6 +34,13 @@ const bit<16> OVERHEAD = 28;
 const bit<8>  TUNNEL_PROTOCOL = PROTECTION_PROTOCOL;
 #endif
 
+// Whether these are the protocol and the destination port of a tunnel.
+#ifdef UDP_PORT
+#define IS_TUNNEL(protocol, dst_port) (protocol == TUNNEL_PROTOCOL && dst_port == UDP_PORT)
+#else
+#define IS_TUNNEL(protocol, dst_port) (protocol == TUNNEL_PROTOCOL)
+#endif
+
 const bit<16> IPV6_HEADER_BYTES = 40;
 
 // With NESTED_ENDS, a connection within another may end at the same node as that one: the contents of a tunnel are parsed anew. Without, it
@@ -40,6 +48,9 @@ const bit<16> IPV6_HEADER_BYTES = 40;
 #ifdef NESTED_ENDS
 // No metadata goes round with the packet.
 const bit<8> NOTHING = 0;
+
+// Of instance_type.
+const bit<32> RECIRCULATED = 4;
 #endif
 
 // Paper, section 3.2.
@@ -110,20 +121,14 @@ parser ProtectParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         }
     }
 
-    // Tunnel headers never have options, and only whole datagrams are decapsulated.
+    // Tunnel headers never have options, and only whole datagrams are decapsulated. Other IP in IP is payload of its IPv4 header: a tunnel
+    // without numbers would bring packets past the domain's edge.
     state parse_outermost {
         ipv4_t ip = packet.lookahead<ipv4_t>();
         transition select(ip.ihl, ip.flags & 1, ip.frag_offset, ip.protocol) {
             (5, 0, 0, TUNNEL_PROTOCOL): parse_protected;
-            (5, 0, 0, PROTOCOL_IPV4):       parse_ip_in_ip;
-            default:                        parse_ipv4;
+            default:                    parse_ipv4;
         }
-    }
-
-    state parse_ip_in_ip {
-        packet.extract(hdr.tunnel);
-        verify(hdr.tunnel.version == 4, error.ParserInvalidArgument);
-        transition parse_ipv4;
     }
 
 #ifdef UDP_PORT
@@ -212,7 +217,7 @@ control ProtectVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// Removes the outer header of packets addressed to this node.
+// Removes the outer header of a tunnel's packets that are addressed to this node.
 control DecapsIp(inout headers_t hdr, out path_t path) {
     // path: which of a connection's paths ends at this address. With NoAction, the first.
     action end_path(path_t number) {
@@ -390,7 +395,8 @@ control Encapsulate(inout headers_t hdr, inout metadata_t meta, inout standard_m
 }
 
 // Protects the flows that are to be protected, routes the others.
-control ProtectAndForward(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control ProtectAndForward(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,
+                          out bool refuses) {
     counter(1, CounterType.packets) ttl_expired;
     direct_counter(CounterType.packets_and_bytes) flow_counter;
     direct_counter(CounterType.packets_and_bytes) route_counter;
@@ -398,6 +404,7 @@ control ProtectAndForward(inout headers_t hdr, inout metadata_t meta, inout stan
     Encapsulate() encapsulate;
     tunnel_t to = { 0, 0, 0, 0, 0, 0 };
     bool keeps_number = false;
+    bool to_tunnel_end = false;
     outermost_t outermost = { 0, 0, 0, 0, 0, 0, 0, 0 };
 
     action drop() {
@@ -446,6 +453,15 @@ control ProtectAndForward(inout headers_t hdr, inout metadata_t meta, inout stan
         decrement_ttl();
     }
 
+    // Like forward, towards the end of a tunnel, whose address is nobody's else.
+    action forward_tunnel(port_t port, mac_t src_mac, mac_t dst_mac) {
+        standard_metadata.egress_spec = port;
+        hdr.ethernet.src_addr = src_mac;
+        hdr.ethernet.dst_addr = dst_mac;
+        decrement_ttl();
+        to_tunnel_end = true;
+    }
+
     // Like forward, towards a host that needs order. The number of a packet that was accepted here stays in front of it, right behind
     // Ethernet, for the port to put packets in order and take it off; a program cannot hold a packet until another one comes.
     action forward_in_order(port_t port, mac_t src_mac, mac_t dst_mac) {
@@ -470,6 +486,7 @@ control ProtectAndForward(inout headers_t hdr, inout metadata_t meta, inout stan
         }
         actions = {
             forward;
+            forward_tunnel;
             forward_in_order;
             punt;
             drop;
@@ -527,6 +544,7 @@ control ProtectAndForward(inout headers_t hdr, inout metadata_t meta, inout stan
     }
 
     apply {
+        refuses = false;
         if (hdr.tunnel.isValid()) {
             outermost.src_addr = hdr.tunnel.src_addr;
             outermost.dst_addr = hdr.tunnel.dst_addr;
@@ -581,6 +599,7 @@ control ProtectAndForward(inout headers_t hdr, inout metadata_t meta, inout stan
             encapsulates = true;
         } else {
             ipv4_lpm.apply();
+            refuses = to_tunnel_end && !IS_TUNNEL(outermost.protocol, outermost.dst_port);
         }
         if (hdr.protection.isValid() && !hdr.tunnel.isValid()) {
             if (keeps_number) {
@@ -598,12 +617,30 @@ control ProtectAndForward(inout headers_t hdr, inout metadata_t meta, inout stan
 control ProtectIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     counter(1, CounterType.packets) malformed;
 
+    LeadsToDomain() leads_to_domain;
+    CountRefused() count_refused;
     DecapsIp() decaps_ip;
     DecapsP() decaps_p;
     ProtectAndForward() protect_and_forward;
 
     apply {
         bool is_other = !hdr.tunnel.isValid() && !hdr.ipv4.isValid() && !hdr.ipv6.isValid();
+        // The encapsulation that the domain owns, readable or not.
+        bool is_owned = hdr.tunnel.isValid() || hdr.ipv4.isValid() && IS_TUNNEL(hdr.ipv4.protocol, meta.dst_port);
+        bool refuses = false;
+#ifdef NESTED_ENDS
+        // What goes round was in a tunnel.
+        is_owned = is_owned && standard_metadata.instance_type != RECIRCULATED;
+#endif
+        if (is_owned && !hdr.packet_out.isValid()) {
+            bool leads;
+            leads_to_domain.apply(standard_metadata.ingress_port, leads);
+            if (!leads) {
+                count_refused.apply(standard_metadata.ingress_port);
+                mark_to_drop(standard_metadata);
+                exit;
+            }
+        }
         if (hdr.packet_out.isValid()) {
             standard_metadata.egress_spec = hdr.packet_out.egress_port;
             hdr.packet_out.setInvalid();
@@ -617,6 +654,8 @@ control ProtectIngress(inout headers_t hdr, inout metadata_t meta, inout standar
                 hdr.packet_in.ingress_port = standard_metadata.ingress_port;
                 hdr.packet_in._pad = 0;
             } else {
+                // The number in front of a packet is on its way out alone.
+                refuses = hdr.ethernet.ether_type == ETHERTYPE_PROTECTION;
                 mark_to_drop(standard_metadata);
             }
         } else {
@@ -630,7 +669,7 @@ control ProtectIngress(inout headers_t hdr, inout metadata_t meta, inout standar
                 decaps_p.apply(hdr, path, standard_metadata);
             }
 #ifdef NESTED_ENDS
-            if (leaves_tunnel && (hdr.ipv4.protocol == TUNNEL_PROTOCOL || hdr.ipv4.protocol == PROTOCOL_IPV4)) {
+            if (leaves_tunnel && hdr.ipv4.protocol == TUNNEL_PROTOCOL) {
                 // The output port does not matter: the packet goes round.
                 hdr.protection.setInvalid();
                 standard_metadata.egress_spec = standard_metadata.ingress_port;
@@ -638,7 +677,11 @@ control ProtectIngress(inout headers_t hdr, inout metadata_t meta, inout standar
                 exit;
             }
 #endif
-            protect_and_forward.apply(hdr, meta, standard_metadata);
+            protect_and_forward.apply(hdr, meta, standard_metadata, refuses);
+        }
+        if (refuses) {
+            count_refused.apply(standard_metadata.ingress_port);
+            mark_to_drop(standard_metadata);
         }
     }
 }

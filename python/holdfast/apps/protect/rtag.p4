@@ -7,6 +7,7 @@
 #include <core.p4>
 #include <v1model.p4>
 #include "../headers.p4"
+#include "../domain.p4"
 
 // Of R-TAGs.
 #ifndef SN_BITS
@@ -218,6 +219,8 @@ control RtagIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
     counter(1, CounterType.packets) malformed;
     direct_counter(CounterType.packets_and_bytes) bridged;
 
+    LeadsToDomain() leads_to_domain;
+    CountRefused() count_refused;
     Split() split;
     Eliminate() eliminate;
 
@@ -255,6 +258,14 @@ control RtagIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
         } else {
             bool splits = false;
             if (hdr.rtag.isValid()) {
+                // Numbers are given by bridges of the domain. (A station that numbers its frames itself is a part of it.)
+                bool leads;
+                leads_to_domain.apply(standard_metadata.ingress_port, leads);
+                if (!leads) {
+                    count_refused.apply(standard_metadata.ingress_port);
+                    drop();
+                    exit;
+                }
                 eliminate.apply(hdr, meta, standard_metadata);
             } else {
                 split.apply(hdr, meta, standard_metadata, splits);

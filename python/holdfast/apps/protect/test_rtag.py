@@ -12,11 +12,15 @@ from holdfast.apps.protect.acceptance import PATHS, Acceptance
 from holdfast.apps.protect.program import R_TAG
 from holdfast.apps.protect.tests.differential import arrivals
 from holdfast.apps.protect.tests.model import SequenceRecovery
+from holdfast.control.domain import refused, set_domain_ports
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
 
 STREAM, STATION = 0x010000000005, 0x020000000007
 VID = 12
+DOMAIN = frozenset(range(1, 5))
+"""Ports with other bridges behind them."""
+EDGE = 6
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +47,7 @@ class Bridge:
         self.switch = switch
         self.client = LocalClient(Device(1, self.switch, executor=executor))
         self.client.set_pipeline(program)
+        set_domain_ports(self.client, DOMAIN)
 
     def split(self, vid: int, ports: list[int], mtu: int = 100) -> None:
         self.client.multicast_group(1, [(port, 0) for port in ports])
@@ -108,6 +113,36 @@ def test_elimination(program: Program, executor: str, vid: int | None, untag: bo
     assert bridge.client.counter("discarded", 4 * PATHS + 2)[0] == 4
     untagged = frame(STREAM, vid)
     assert bridge.switch.process(2, untagged) == [(9, untagged)], "no number: passed (TakeNoSequence)"
+
+
+@pytest.mark.parametrize("vid", [None, VID])
+def test_numbers_of_stations_are_refused(program: Program, executor: str, vid: int | None) -> None:
+    """A number far ahead from a port without a bridge behind it: no copy of the stream is taken for an old one."""
+    bridge = alone(program, executor)
+    bridge.eliminate(vid or 0, Acceptance("window", 16, 100))
+    bridge.bridge(STREAM, vid or 0, 9)
+    assert bridge.switch.process(2, frame(STREAM, vid, 10)) == [(9, frame(STREAM, vid))]
+    for port in (EDGE, 0, 509):
+        for sequence in (11, 1000, 10 + (1 << 15) - 1):
+            assert bridge.switch.process(port, frame(STREAM, vid, sequence)) == []
+        assert refused(bridge.client, port) == 3
+    assert bridge.switch.process(3, frame(STREAM, vid, 11)) == [(9, frame(STREAM, vid))]
+    untagged = frame(STREAM, vid)
+    assert bridge.switch.process(EDGE, untagged) == [(9, untagged)], "a station's frame, without a number"
+
+
+@pytest.mark.parametrize("tags", [[0x88A8], [0x8100, 0x8100], [0x88A8, 0x8100], [0x9100]], ids=str)
+def test_a_number_behind_other_tags_is_payload(program: Program, executor: str, tags: list[int]) -> None:
+    """No bridge reads it: it is carried, and a stream's state does not change."""
+    bridge = alone(program, executor)
+    vid = VID if tags[0] == 0x8100 else 0
+    bridge.eliminate(vid, Acceptance("window", 16, 100))
+    bridge.bridge(STREAM, vid, 9)
+    tagged = (
+        frame(STREAM)[:12] + b"".join(tag.to_bytes(2, "big") + b"\0\x0c" for tag in tags) + frame(STREAM, None, 99)[12:]
+    )
+    assert bridge.switch.process(EDGE, tagged) == [(9, tagged)]
+    assert bridge.client.register("last_accepted_sn", 4) == 0
 
 
 def test_streams_of_others_pass_with_their_tags(program: Program, executor: str) -> None:

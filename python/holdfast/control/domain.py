@@ -1,0 +1,66 @@
+"""The ports that lead to switches of the domain, kept in every switch: at all others, programs refuse what the domain owns.
+
+They follow from the map: the declared one, or the discovered one, in which a link that is not heard any more is none. Which
+encapsulations a domain owns is each program's business (``apps/domain.p4``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from holdfast.control.link_state import LinkState
+from holdfast.control.tables import has_register
+from holdfast.p4runtime.client import Client
+
+REGISTER = "domain_ports"
+"""1 at each port that leads to the domain."""
+REFUSED = "refused"
+"""The counter of refused packets, by port."""
+
+
+class DomainPorts:
+    """Keeps the ports that lead to the domain in the switches whose programs ask for them; others own no encapsulation.
+
+    While links are being discovered, ports that an earlier controller has left stay, unless a host is declared there.
+    """
+
+    def __init__(self, clients: Mapping[str, Client], links: LinkState) -> None:
+        self._links = links
+        self._clients = {name: client for name, client in clients.items() if has_register(client, REGISTER)}
+        self._installed: dict[str, frozenset[int]] = {}
+        self._adopted: dict[str, frozenset[int]] = {}
+
+    def start(self) -> None:
+        """Adopts what an earlier controller has left, and writes what is known now."""
+        hosts = self._links.host_ports()
+        for name, client in self._clients.items():
+            self._installed[name] = domain_ports(client)
+            self._adopted[name] = frozenset(port for port in self._installed[name] if (name, port) not in hosts)
+        self.install()
+
+    def install(self) -> None:
+        """Writes what differs from the map, one batch for each switch. Call it before entries that send over new links."""
+        wanted = self._links.domain_ports()
+        if self._links.is_settled:
+            self._adopted = {}
+        for name, client in self._clients.items():
+            ports = wanted.get(name, frozenset()) | self._adopted.get(name, frozenset())
+            set_domain_ports(client, ports, self._installed[name])
+            self._installed[name] = ports
+
+
+def domain_ports(client: Client) -> frozenset[int]:
+    """The ports of a switch that lead to the domain."""
+    return frozenset(port for port, leads in client.registers(REGISTER).items() if leads)
+
+
+def set_domain_ports(client: Client, ports: frozenset[int], before: frozenset[int] = frozenset()) -> None:
+    """Has these ports of a switch lead to the domain, and those before that are not among them do so no more, in one batch."""
+    with client.batch():
+        for port in sorted(ports ^ before):
+            client.write_register(REGISTER, port, int(port in ports))
+
+
+def refused(client: Client, port: int) -> int:
+    """The packets that a switch has refused at a port."""
+    return client.counter(REFUSED, port)[0]
