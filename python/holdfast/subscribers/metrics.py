@@ -30,10 +30,12 @@ def text(
         *_family("pool_used", "gauge", "Addresses and prefixes that are taken.", _labelled("pool", gateway.pool_use())),
     ]
     if client is not None:
-        alive = Counter({str(number): int(until is None) for number, until in enumerate(client.dead_until)})
+        logins = Counter({"under-way": client.logins.under_way, "waiting": len(client.logins) - client.logins.under_way})
         lines += [
             *_family("radius_events_total", "counter", "Events of the client.", _labelled("event", client.events)),
-            *_family("radius_server_up", "gauge", "Servers that answer.", _labelled("server", alive)),
+            *_family("radius_server_up", "gauge", "Servers that answer logins.", _alive(client, False)),
+            *_family("radius_accounting_server_up", "gauge", "Servers that answer accounting.", _alive(client, True)),
+            *_family("radius_logins", "gauge", "Logins, by state.", _labelled("state", logins)),
             *_family("radius_queue", "gauge", "Accounting records that wait.", [("", len(client.queue))]),
         ]
     if authorization is not None:
@@ -44,6 +46,11 @@ def text(
         about = "Writes to the state file that failed, accounting records dropped, rows and files that were damaged."
         lines += _family("store_total", "counter", about, _labelled("event", counts))
     return "\n".join(lines) + "\n"
+
+
+def _alive(client: RadiusClient, accounting: bool) -> Iterator[tuple[str, float]]:
+    dead_until = client.servers.dead_until(accounting)
+    return _labelled("server", Counter({str(number): int(until is None) for number, until in enumerate(dead_until)}))
 
 
 def _labelled(label: str, counts: Counter[str]) -> Iterator[tuple[str, float]]:

@@ -32,8 +32,9 @@ SLOTS = CHANNELS << 8
 _ANSWERS = {
     pyrad.AccessRequest: (pyrad.AccessAccept, pyrad.AccessReject, pyrad.AccessChallenge),
     pyrad.AccountingRequest: (pyrad.AccountingResponse,),
-    pyrad.StatusServer: (pyrad.AccessAccept, pyrad.AccountingResponse),
+    pyrad.StatusServer: (pyrad.AccessAccept, pyrad.AccountingResponse, pyrad.AccessReject),
 }
+"""FreeRADIUS without a policy for Status-Server rejects it, which is a sign of life, too."""
 
 Transmit = Callable[[int, bool, int, bytes], None]
 """Sends a datagram to a server (its index), for accounting or not, from one of the channels."""
@@ -43,8 +44,9 @@ Transmit = Callable[[int, bool, int, bytes], None]
 class Request:
     """Something asked for, until it is answered or given up.
 
-    ``about`` is the user's name: what proves that a server is dead, and not the server of a user's realm behind it.
-    ``obsolete``: nobody waits for the answer, so it is not repeated. ``heard``: a server answered others while it kept silent.
+    ``about`` is the user's name: what proves that a server is dead, and not the server of a user's realm behind it. ``unsigned``:
+    servers whose answers lacked a signature. ``obsolete``: nobody waits for the answer, so it is not repeated. ``heard``: a server
+    answered others while it kept silent.
     """
 
     accounting: bool
@@ -61,7 +63,7 @@ class Request:
     tried: set[int] = field(default_factory=set)
     began_s: float = 0.0
     cancel: Callable[[], None] | None = None
-    unsigned: bool = False
+    unsigned: set[int] = field(default_factory=set)
     obsolete: bool = False
     heard: bool = False
 
@@ -88,8 +90,9 @@ class Servers:
 
     A request without an answer says little about a server: a proxy is silent if the server of a user's realm is. So the request
     alone goes to the next server, and others do not, unless the server is dead: since the request began it has answered nobody, and
-    neither a Status-Server (RFC 5997), if it ever answered one, nor another user of another realm. A dead one is passed over
-    for ``dead_s``; then one request in ``timeout_s`` tries it, and any answer shows that it is back.
+    neither a Status-Server (RFC 5997), if it ever answered one, nor another user of another realm. So is one that does not sign
+    what it must. A dead one is passed over for ``dead_s``; then one request in ``timeout_s`` tries it, and any answer shows that it
+    is back.
     """
 
     def __init__(
@@ -214,7 +217,9 @@ class Servers:
             if silent and path.has_watchdog:
                 self._bury(path)
             return
-        if silent:
+        if path.server in request.unsigned:  # its answers count for nobody
+            self._bury(path)
+        elif silent:
             path.silent.add(_realm(request.about))
             if len(path.silent) > 1 or path.dead_until is not None:
                 self._bury(path)
@@ -273,10 +278,10 @@ class Servers:
             return None
         if (
             self._settings.require_message_authenticator
-            and not request.accounting
+            and request.code == pyrad.AccessRequest
             and avp.MESSAGE_AUTHENTICATOR not in reply
         ):
-            request.unsigned = True
+            request.unsigned.add(request.server)
             self._events["unsigned"] += 1
             self._warn_unsigned(request.server)
             return None

@@ -33,7 +33,7 @@ log {{
 }}
 security {{
     reject_delay = 0
-    status_server = no
+    status_server = yes
 }}
 thread pool {{
     start_servers = 4

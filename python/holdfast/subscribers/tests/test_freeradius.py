@@ -188,6 +188,43 @@ def test_servers_hear_when_a_gateway_begins_and_ends_without_sessions(
     asyncio.run(scenario())
 
 
+def test_a_user_whom_freeradius_never_answers_does_not_make_it_dead(tmp_path: Path) -> None:
+    """As a proxy does if the server of a realm is away. FreeRADIUS answers Status-Server meanwhile, on both ports."""
+    eve = 'eve@away Cleartext-Password := "x", Response-Packet-Type := Do-Not-Respond\n\n'
+    first, second = (freeradius.FreeRadius(tmp_path / name, eve + USERS) for name in ("first", "second"))
+
+    async def scenario() -> None:
+        section = first.settings(timeout_s=0.3, tries=3)
+        section["servers"] += second.settings()["servers"]  # type: ignore[operator]
+        values = configuration(name=f"test-{os.getpid()}", users={}, radius=section)
+        plane = Plane()
+        async with Service(values, plane) as service:
+            assert service.radius is not None
+            away = plane.subscriber(1, "eve@away", "x")
+            away.dial()
+            await until(lambda: away.state == "failed")
+            assert service.radius.events["status-answered"] == 2  # of each server, which were silent all the time
+            assert service.radius.events["dead"] == 0
+            alice = plane.subscriber(2, "alice", "secret")
+            alice.dial()
+            await until(lambda: alice.state == "up")
+            first.kill()  # and one that answers no Status-Server any more is dead after one request
+            bob = plane.subscriber(3, "bob", "wrong")
+            bob.dial()
+            await until(lambda: bob.state == "failed")
+            assert "no authentication server answers" not in bob.reason
+            assert service.radius.dead_until[0] is not None
+            assert service.radius.dead_until[1] is None
+
+    for each in (first, second):
+        each.start()
+    try:
+        asyncio.run(scenario())
+    finally:
+        for each in (first, second):
+            each.kill()
+
+
 @pytest.mark.skipif(freeradius.missing("radclient") is not None, reason="not installed: radclient")
 def test_radclient_changes_a_rate_and_ends_a_session(server: freeradius.FreeRadius, tmp_path: Path) -> None:
     async def scenario() -> None:
