@@ -21,7 +21,7 @@ from holdfast.subscribers import radius_attributes as avp
 from holdfast.subscribers.configuration import Radius
 from holdfast.subscribers.gateway import Gateway
 from holdfast.subscribers.radius_servers import DICTIONARY, whole
-from holdfast.subscribers.replays import Replays
+from holdfast.subscribers.replays import Replays, Sender
 from holdfast.subscribers.session import Phase, PppSession
 
 log = logging.getLogger(__name__)
@@ -83,19 +83,20 @@ class DynamicAuthorization:
             return None
         if not stamps and not self._lacks("Event-Timestamp", source, self._wants_time):
             return None
-        return self._answer(request, data[:20], stamps[0] if stamps else None, wall_s)
+        return self._answer(request, data[:20], (source, port), stamps[0] if stamps else None, wall_s)
 
-    def _answer(self, request: Any, key: bytes, stamp_s: int | None, wall_s: float) -> bytes | None:
-        """Obeys a request that is new and answers it. A repetition gets the same answer, whatever port it comes from."""
+    def _answer(self, request: Any, key: bytes, sender: Sender, stamp_s: int | None, wall_s: float) -> bytes | None:
+        """Obeys a request that is new and answers it. A repetition gets the same answer, if it is one of the client's own."""
+        now = self._gateway.clock.now()
         hindrance = self._replays.hindrance(key, stamp_s, wall_s)
         if hindrance is not None:
             self.events[hindrance] += 1
-            if hindrance != "busy":
-                return self._replays.answer(key)
-            return self._reply(request, RESOURCES_UNAVAILABLE)
+            if hindrance == "repeated":
+                return self._replays.answer(key, sender, now)
+            return self._reply(request, RESOURCES_UNAVAILABLE) if hindrance == "busy" else None
         self._replays.take(key, stamp_s, wall_s)
         answer = self._reply(request, self._obey(request))
-        self._replays.answered(key, answer)
+        self._replays.answered(key, sender, now, answer)
         return answer
 
     def _reply(self, request: Any, error: int) -> bytes:

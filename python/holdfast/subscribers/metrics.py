@@ -30,7 +30,9 @@ def text(
         *_family("pool_used", "gauge", "Addresses and prefixes that are taken.", _labelled("pool", gateway.pool_use())),
     ]
     if client is not None:
-        logins = Counter({"under-way": client.logins.under_way, "waiting": len(client.logins) - client.logins.under_way})
+        logins = Counter(
+            {"under-way": client.logins.under_way, "waiting": len(client.logins) - client.logins.under_way}
+        )
         lines += [
             *_family("radius_events_total", "counter", "Events of the client.", _labelled("event", client.events)),
             *_family("radius_server_up", "gauge", "Servers that answer logins.", _alive(client, False)),

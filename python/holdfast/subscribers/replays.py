@@ -25,7 +25,12 @@ MOST_KNOWN = 1 << 18
 """Requests that are known at once; with more in a window, which only clients with a secret can send, others are refused."""
 
 _MOST_ANSWERS = 1024
-"""The last answers, which a repetition gets; an older request that comes again gets none."""
+_ANSWER_S = 30.0
+"""The last answers, which a client gets that repeats its request from the same port. Later, or from elsewhere, it is no repetition
+of its own (RFC 5080, section 2.2.2), and gets none."""
+
+Sender = tuple[object, int]
+"""An address and a port."""
 
 
 class Replays:
@@ -41,23 +46,24 @@ class Replays:
         self._known: set[bytes] = set()
         self._stamps: list[tuple[int, bytes]] = []
         """A heap of the timestamps of what is known."""
-        self._answers: OrderedDict[bytes, bytes] = OrderedDict()
+        self._answers: OrderedDict[bytes, tuple[Sender, float, bytes]] = OrderedDict()
         self._unkept = self._warned = False
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def answer(self, request: bytes) -> bytes | None:
-        """Returns the answer that a request has had, if it is among the last."""
-        return self._answers.get(request)
+    def answer(self, request: bytes, sender: Sender, clock_s: float) -> bytes | None:
+        """Returns the answer that a request has just had, if its sender repeats it."""
+        before, until_s, answer = self._answers.get(request, (sender, clock_s, None))
+        return answer if before == sender and clock_s < until_s else None
 
     def hindrance(self, request: bytes, stamp_s: int | None, wall_s: float) -> str | None:
         """Returns why a request is not to be obeyed, if it is not; ``stamp_s`` is its Event-Timestamp, None if it has none."""
+        if stamp_s is not None and abs(wall_s - stamp_s) > self._window_s:
+            return "stale"
         if request in self._known:
             return "repeated"
         if stamp_s is not None:
-            if abs(wall_s - stamp_s) > self._window_s:
-                return "stale"
             # A clock that was set back since the start says nothing about the time before it.
             before_start = stamp_s < self._since <= wall_s + self._window_s
             if stamp_s <= self._floor or before_start:
@@ -79,9 +85,9 @@ class Replays:
                     log.warning("%s: %s; a request may be taken again after a restart", self._path, error.strerror)
                 self._unkept = True
 
-    def answered(self, request: bytes, answer: bytes) -> None:
+    def answered(self, request: bytes, sender: Sender, clock_s: float, answer: bytes) -> None:
         """Keeps an answer for repetitions."""
-        self._answers[request] = answer
+        self._answers[request] = sender, clock_s + _ANSWER_S, answer
         if len(self._answers) > _MOST_ANSWERS:
             self._answers.popitem(last=False)
 
