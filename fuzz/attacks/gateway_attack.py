@@ -398,6 +398,8 @@ class GatewayUnderAttack(World):
         for number, session in self.gateway.sessions.items():
             self.alive.add(session)
             self._age(number, session, now)
+        if self.gateway.events["faults"]:
+            self.broken("exception within a session", f"{self.gateway.events['faults']} of them ended their sessions")
         for law, text in self.books.wrong:
             self.broken(law, text)
         for episode in self.plane.over:

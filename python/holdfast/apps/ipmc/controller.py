@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TypeAlias
 
 from holdfast._core import Program
 from holdfast.apps.ipmc.planning import ANY_PORT, GROUPS, Root, interfaces, tree
@@ -20,16 +19,10 @@ from holdfast.control.numbers import Numbers
 from holdfast.control.routes import Routing
 from holdfast.control.tables import EntryKey, Replicas, TableEntry
 from holdfast.controller import Controller, ControlPlane
-from holdfast.errors import HoldfastError, NetworkError
+from holdfast.errors import NetworkError
 from holdfast.paths import ShortestPaths
 
 HERE = Path(__file__).parent
-
-Trees: TypeAlias = Mapping[Channel, Mapping[str, tuple[TableEntry, Replicas]]]
-"""By channel and switch, an entry and its copies."""
-
-Batch: TypeAlias = tuple[list[TableEntry], list[EntryKey], dict[int, Replicas | None]]
-"""Entries that are to be there, those that are not, and groups."""
 
 
 def compile_ipmc(defines: dict[str, str] | None = None) -> Program:
@@ -89,82 +82,36 @@ class IpmcController(Controller):
         return self._static.members(channel)
 
     def join(self, channel: Channel, host: str) -> None:
-        """Adds a member.
-
-        Raises :class:`HoldfastError` if there is no such host, no such source, no root of (*,G), or a switch refuses the tree;
-        then nothing has changed.
-        """
+        """Adds a member. Raises :class:`NetworkError` if there is no such host, no such source, or no root of (*,G)."""
         self._root(channel)
-        changes = self._static.join(channel, host)
-        try:
-            self.members_changed(changes)
-        except HoldfastError:
-            self._static.leave(channel, host)
-            raise
+        self.members_changed(self._static.join(channel, host))
 
     def leave(self, channel: Channel, host: str) -> None:
-        """Takes a member out.
-
-        Raises :class:`NetworkError` if it is none, and :class:`HoldfastError` if a switch refuses the tree; then nothing has
-        changed.
-        """
-        changes = self._static.leave(channel, host)
-        try:
-            self.members_changed(changes)
-        except HoldfastError:
-            self._static.join(channel, host)
-            raise
+        """Takes a member out. Raises :class:`NetworkError` if it is none."""
+        self.members_changed(self._static.leave(channel, host))
 
     def members_changed(self, changes: Iterable[ChannelChange]) -> None:
-        """Plans the trees of channels that changed, and writes what differs: one batch for each switch.
-
-        Raises :class:`HoldfastError` if a switch refuses its batch. The switches before it then have their former trees again.
-        """
-        channels = list(dict.fromkeys(change.channel for change in changes))
-        numbered = [channel for channel in channels if channel in self._numbers]
-        before = {channel: self._trees.get(channel, {}) for channel in channels}
-        try:
-            after = {channel: self._tree(channel) for channel in channels}
-            self._write_trees(before, after)
-        except HoldfastError:
-            for channel in channels:
-                if channel not in numbered and channel in self._numbers:
-                    self._free.give_back(self._numbers.pop(channel))
-            raise
-        for channel in channels:
+        """Plans the trees of channels that changed, and writes what differs: one batch for each switch."""
+        put: dict[str, list[TableEntry]] = {}
+        removed: dict[str, list[EntryKey]] = {}
+        groups: dict[str, dict[int, Replicas | None]] = {}
+        for channel in dict.fromkeys(change.channel for change in changes):
+            before, after = self._trees.pop(channel, {}), self._tree(channel)
+            number = self._numbers[channel]
+            for switch, (entry, replicas) in after.items():
+                if before.get(switch) != (entry, replicas):
+                    put.setdefault(switch, []).append(entry)
+                    groups.setdefault(switch, {})[number] = replicas
+            for switch in [switch for switch in before if switch not in after]:
+                removed.setdefault(switch, []).append(before[switch][0].key)
+                groups.setdefault(switch, {})[number] = None
             if channel in self._static.channels:
-                self._trees[channel] = after[channel]
+                self._trees[channel] = after
             else:
-                self._trees.pop(channel, None)
                 self._free.give_back(self._numbers.pop(channel))
-
-    def _write_trees(self, before: Trees, after: Trees) -> None:
-        written: list[str] = []
-        try:
-            for switch, batch in self._batches(before, after).items():
-                self._routing.writers[switch].change(*batch)
-                written.append(switch)
-        except HoldfastError:
-            back = self._batches(after, before)
-            for switch in written:
-                self._routing.writers[switch].change(*back[switch])
-            raise
-
-    def _batches(self, before: Trees, after: Trees) -> dict[str, Batch]:
-        """Returns what a switch gets and loses, by switch, between trees of the same channels."""
-        batches: dict[str, Batch] = {}
-        for channel, tree_before in before.items():
-            tree_after, number = after[channel], self._numbers[channel]
-            for switch in dict.fromkeys((*tree_after, *tree_before)):
-                if (new := tree_after.get(switch)) == (old := tree_before.get(switch)):
-                    continue
-                put, removed, groups = batches.setdefault(switch, ([], [], {}))
-                if new is not None:
-                    put.append(new[0])
-                elif old is not None:
-                    removed.append(old[0].key)
-                groups[number] = None if new is None else new[1]
-        return dict(sorted(batches.items()))
+        for switch in sorted(groups):
+            writer = self._routing.writers[switch]
+            writer.change(put.get(switch, ()), removed.get(switch, ()), groups[switch])
 
     def _tree(self, channel: Channel) -> dict[str, tuple[TableEntry, Replicas]]:
         if channel not in self._numbers:

@@ -10,8 +10,7 @@ from holdfast import SimulatedNetwork, UdpStream, topologies
 from holdfast._core import Program
 from holdfast.apps.ipmc import IpmcController, channel, channel_of
 from holdfast.control.membership.channels import Channel
-from holdfast.errors import HoldfastError, NetworkError
-from holdfast.p4runtime.errors import P4RuntimeError
+from holdfast.errors import NetworkError
 
 GROUP = "239.1.1.1"
 RATE = 1000
@@ -163,45 +162,3 @@ def test_members_of_any_source_get_what_others_joined_by_name(program: Program) 
     controller.join(shared, "h4")
     network.run(2.0)
     assert [received(network, flow, host) for host in ("h2", "h3", "h4")] == [RATE, 0, RATE]
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_a_tree_that_a_switch_refuses_leaves_all_switches_as_they_were(
-    program: Program, seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rng = random.Random(seed)
-    controller = IpmcController(reroute=False, reaction_delay_ms=0)
-    network = network_of(program, "abilene", controller)
-    hosts = list(network.topology.hosts)
-    channels = [of("abilene", source, f"239.1.1.{at}") for at, source in enumerate(hosts[:3])]
-
-    def everything() -> object:
-        tables = [f"ipv4_{kind}" for kind in ("sources", "groups")]
-        return [
-            (client.multicast_groups(), sorted(map(str, (it for table in tables for it in client.read_table(table)))))
-            for client in network.clients.values()
-        ]
-
-    def refuse(request: bytes) -> None:
-        raise P4RuntimeError("RESOURCE_EXHAUSTED", "there is no room")
-
-    refused = 0
-    for _ in range(60):
-        channel, host = rng.choice(channels), rng.choice(hosts)
-        act = controller.leave if host in controller.members(channel) else controller.join
-        before, members = everything(), sorted(controller.members(channel))
-        with monkeypatch.context() as patch:
-            if rng.random() < 0.6:
-                patch.setattr(network.clients[rng.choice(list(network.clients))], "_call_write", refuse)
-            try:
-                act(channel, host)
-            except HoldfastError:
-                refused += 1
-                assert everything() == before
-                assert sorted(controller.members(channel)) == members
-    assert refused >= 3
-    for channel in channels:
-        for host in controller.members(channel):
-            controller.leave(channel, host)
-    assert entries_of(network) == len(controller._free) == 0
-    assert not any(client.multicast_groups() for client in network.clients.values())
