@@ -102,6 +102,7 @@ def station_entries(
         for address in station.addresses:
             found.append(TableEntry(program.ADDRESS_BINDINGS, {**place, "address": number_of(address)}, "NoAction"))
         if bridged:
+            found.append(TableEntry(program.MAC_OWNERS, {"mac": station.mac}, program.OWNED, {"port": station.port}))
             found.append(
                 TableEntry(program.STATIONS, {"mac": station.mac}, program.DELIVER, {"port": station.port, **to})
             )

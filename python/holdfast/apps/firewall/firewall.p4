@@ -166,6 +166,25 @@ control FirewallIngress(inout headers_t hdr, inout metadata_t meta, inout standa
     }
 
 #ifdef BRIDGED
+    bool is_elsewhere = false;
+
+    action owned(port_t port) {
+        is_elsewhere = port != standard_metadata.ingress_port;
+    }
+
+    // The port of a station, as a sender: another port's frames would move it in the bridges behind.
+    table mac_owners {
+        key = {
+            hdr.ethernet.src_addr: exact @name("mac");
+        }
+        actions = {
+            owned;
+            @defaultonly NoAction;
+        }
+        const default_action = NoAction();
+        size = BINDINGS;
+    }
+
     // The port of a MAC address.
     action deliver(port_t port, bit<8> zone, bit<1> transit) {
         sends = true;
@@ -397,6 +416,14 @@ control FirewallIngress(inout headers_t hdr, inout metadata_t meta, inout standa
                             reason = SPOOFED_ADDRESS;
                         }
                     }
+#ifdef BRIDGED
+                    if (role.checks_mac == 0 && role.transit == 0) {
+                        mac_owners.apply();
+                        if (is_elsewhere) {
+                            reason = SPOOFED_MAC;
+                        }
+                    }
+#endif
                     if (reason == PASSES && role.checks_address == 0 && role.transit == 0 && (is_arp || is_ipv4 || is_ipv6)) {
                         // Nor does it use or claim an address of another port (RFC 2827). A probe claims what it asks for (RFC 5227, RFC 4862).
                         claimed_address = sender_address;

@@ -222,6 +222,17 @@ def test_fragments_with_an_address_of_elsewhere_make_no_state(bridge: Any) -> No
     assert state(bridge) == before
 
 
+def test_a_bridge_takes_a_station_from_its_port_alone(bridge: Any) -> None:
+    """Where anybody may send, too: behind the port that a frame goes to, bridges would look for the station at this one."""
+    for station in (INSIDE, SERVERS, OUTSIDE, BRANCH):
+        packet = make.ip(PEER, SERVER, make.UDP, make.udp(1, 53))
+        sent = make.ethernet(make.mac(2), make.mac(MACS[station]), 0x0800, packet)
+        assert bridge.reason(UPLINK, sent) == "spoofed_mac"
+    announced = make.ethernet(b"\xff" * 6, make.mac(1), 0x0806, make.arp(1, make.mac(1), PEER, SERVER))
+    assert bridge.reason(UPLINK, announced) == "spoofed_mac"
+    assert bridge.reason(UPLINK, frame(UPLINK, PEER, SERVER, make.udp(1, 53), make.UDP)) == "passes"
+
+
 @pytest.mark.parametrize("port", [OUTSIDE, UPLINK, BRANCH])
 def test_nobody_answers_or_claims_for_another_port(bridge: Any, port: int) -> None:
     own, broadcast = make.mac(MACS[port]), b"\xff" * 6

@@ -43,6 +43,7 @@ class FirewallWriter:
     def adopt(self) -> None:
         """Takes over what an earlier controller has left in the switch, with its hash keys, so that flows survive."""
         tables = [program.PORTS, program.MAC_BINDINGS, program.ADDRESS_BINDINGS, program.STATIONS, program.RECEIVERS]
+        tables.append(program.MAC_OWNERS)
         self._configuration.adopt(entry for table in tables for entry in read_entries(self._client, table))
         self.sources.adopt()
         if program.FLOOD_GROUP in self._client.multicast_groups():

@@ -136,6 +136,7 @@ class Side:
                 for mac, (port, zone, transit) in model.stations.items():
                     params = {"port": port, "zone": zone, "transit": int(transit)}
                     client.insert(names.STATIONS, {"mac": mac}, names.DELIVER, params)
+                    client.insert(names.MAC_OWNERS, {"mac": mac}, names.OWNED, {"port": port})
                 client.multicast_group(names.FLOOD_GROUP, [(port, 1) for port in model.roles])
             else:
                 for (port, mac), (zone, transit) in model.receivers.items():

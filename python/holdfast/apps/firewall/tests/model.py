@@ -444,6 +444,9 @@ class Model:
             return serves
         if role.checks_mac and (packet.port, packet.src_mac) not in self.macs:
             raise _Bad("spoofed_mac")
+        anybody = self.bridged and not role.checks_mac and not role.transit
+        if anybody and self.stations.get(packet.src_mac, (packet.port,))[0] != packet.port:
+            raise _Bad("spoofed_mac")
         claims_target = packet.kind == "neighbour" and (packet.type == 136 or (packet.type == 135 and nobody))
         claimed = packet.target if probes or claims_target else address
         if claimed is not None and not role.transit and not self._may_use(packet.port, role, claimed):
