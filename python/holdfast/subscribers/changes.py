@@ -76,7 +76,7 @@ class Changes:
         """Has a session's state carried out, soon."""
         if self._owner.sessions.get(session.id) is not session:
             return
-        if session.wanted is None and not session.counted and session.id not in self._installation:
+        if not session.counted and session.id not in self._installation and session.wanted is None:
             return
         self._changed[session.id] = session
         self._soon()

@@ -300,4 +300,5 @@ class Grants:
 
 def _numbers(prefix: IPv6Network) -> tuple[int, int]:
     """Returns the first and the last upper half of the addresses in a prefix of 64 bits at most."""
-    return int(prefix.network_address) >> 64, int(prefix.broadcast_address) >> 64
+    first = int(prefix.network_address) >> 64
+    return first, first + (1 << 64 - prefix.prefixlen) - 1

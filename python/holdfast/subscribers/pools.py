@@ -44,35 +44,37 @@ class Pool(Generic[T]):
         ``obstacle``: for a value that cannot be had for a reason of others, the last value of which the same is known; it is passed
         over with all up to that, and tried again when no other is left.
         """
-
-        def beyond(index: int) -> int:
-            """Returns the index after what stands in the way at an index; that index itself if nothing does."""
-            last = None if obstacle is None else obstacle(self._value(index))
-            end = None if last is None else self._index(last)
-            return index if last is None else self.size if end is None else end + 1
-
         for _ in range(len(self._fresh)):
             index, end = self._fresh.popleft()
             while index < end:
                 if index in self._used:
                     index += 1
-                elif (free := beyond(index)) == index:
+                    continue
+                value = self._value(index)
+                free = self._beyond(value, obstacle)
+                if free is None:
                     if index + 1 < end:
                         self._fresh.appendleft((index + 1, end))
-                    return self._given(index)
-                else:
-                    self._fresh.append((index, min(free, end)))
-                    index = free
+                    self._used.add(index)
+                    return value
+                self._fresh.append((index, min(free, end)))
+                index = free
         for _ in range(len(self._returned)):
             index, _ = self._returned.popitem(last=False)
-            if beyond(index) == index:
-                return self._given(index)
+            value = self._value(index)
+            if self._beyond(value, obstacle) is None:
+                self._used.add(index)
+                return value
             self._returned[index] = None
         return None
 
-    def _given(self, index: int) -> T:
-        self._used.add(index)
-        return self._value(index)
+    def _beyond(self, value: T, obstacle: Callable[[T], T | None] | None) -> int | None:
+        """Returns the index after what stands in the way of a value; None if nothing does."""
+        last = None if obstacle is None else obstacle(value)
+        if last is None:
+            return None
+        end = self._index(last)
+        return self.size if end is None else end + 1
 
     def reserve(self, value: T) -> bool:
         """Takes this value; False if it is taken already. A value from elsewhere is not the pool's business: True."""
