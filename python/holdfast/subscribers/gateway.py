@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from holdfast.errors import HoldfastError
 from holdfast.subscribers import dhcpv6_pd, durations, pools, pppoe
-from holdfast.subscribers.accounting import Accountant, Cause, Kind, Record
+from holdfast.subscribers.accounting import NO_USAGE, Accountant, Cause, Kind, Record
 from holdfast.subscribers.admission import Admission
 from holdfast.subscribers.authentication import Answer, Authenticator, Question, Verdict, unlimitable
 from holdfast.subscribers.changes import Changes
@@ -22,7 +22,7 @@ from holdfast.subscribers.grants import Grants, Refusal
 from holdfast.subscribers.installation import Installation
 from holdfast.subscribers.keeping import Keeping, Store, Stored
 from holdfast.subscribers.lcp import Authentication
-from holdfast.subscribers.plane import Clock, Line, Rates, UserPlane, plane_addresses
+from holdfast.subscribers.plane import Clock, Line, Rates, Usage, UserPlane, plane_addresses
 from holdfast.subscribers.ppp import Protocol as PppProtocol
 from holdfast.subscribers.ppp import Restart
 from holdfast.subscribers.session import Grant, Phase, PppSession, Rules
@@ -158,6 +158,7 @@ class Gateway:
         strangers = [each for each in there.values() if each.session_id not in self.sessions]
         for stranger in strangers:
             self._ids.reserve(stranger.session_id)
+            self._grants.restore(stranger, b"")  # until it is removed, nobody else has what it has
             self._changes.forget(stranger.session_id)
             self._send(stranger.line, self.concentrator.terminate(stranger.mac, stranger.session_id))
         self._keeping.keep({}, [each.grant.session.session_id for each in lost])
@@ -537,31 +538,29 @@ class Gateway:
             log.warning("user %r is refused: %s", user, refusal.reason)
 
     def _restore(self, stored: Stored) -> PppSession | None:
-        """A session as it was; None if something else has its place by now."""
+        """Takes up a session as it was; None, and accounted as ended, if something else has its place by now."""
         whole = stored.grant.session
-        number = whole.session_id
-        if not self._ids.reserve(number):
-            return None
-        why = self._grants.restore(whole, stored.grant.user)
-        if why is not None:
-            self._ids.give_back(number)
-            log.warning("session %d of an earlier process is not taken up: %s", number, why)
-            return None
         request = pppoe.SetupRequest(
             whole.line, whole.mac, stored.service, stored.peer_mru, stored.circuit_id, stored.remote_id, b"", ()
         )
         session = PppSession(self, whole.session_id, request, stored.accounting_id, stored.peer_mru)
         session.user = stored.grant.user
+        lasted_s = durations.elapsed_s(self.clock, stored.began_s, stored.epoch)
+        if lasted_s is None:
+            # The machine was started anew: the day's time is all that is left, and may have been set back.
+            lasted_s = max(stored.lasted_s, self.wall() - stored.started_s)
+        session.began_s = self.clock.now() - lasted_s
+        session.idle_since_s = session.interim_at_s = self.clock.now()
+        why = self._grants.restore(whole, stored.grant.user)
+        if why is not None:
+            log.warning("session %d of an earlier process is not taken up: %s", session.id, why)
+            session.grant, session.cause = stored.grant, Cause.NAS_REBOOT
+            session.last_usage = self._last_usage(session.id)
+            self.record(Kind.STOP, session)
+            return None
+        self._ids.reserve(session.id)
         self._enter(session)
         session.counted = True
-        now = self.clock.now()
-        lasted_s = durations.elapsed_s(self.clock, stored.began_s, stored.epoch)
-        if (
-            lasted_s is None
-        ):  # the machine was started anew: the day's time is all that is left, and may have been set back
-            lasted_s = max(stored.lasted_s, self.wall() - stored.started_s)
-        session.began_s = now - lasted_s
-        session.idle_since_s = session.interim_at_s = now
         session.restore(
             stored.grant,
             whole.magic,
@@ -577,6 +576,12 @@ class Gateway:
         self.upkeep.watch(session)
         self.events["restored"] += 1
         return session
+
+    def _last_usage(self, number: int) -> Usage:
+        try:
+            return self._plane.usage([number]).get(number, NO_USAGE)
+        except HoldfastError:
+            return NO_USAGE
 
     def record(self, kind: Kind, session: PppSession) -> None:
         """See :class:`holdfast.subscribers.changes.Owner`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from holdfast.errors import HoldfastError
 from holdfast.p4runtime.errors import P4RuntimeError
 from holdfast.subscribers.accounting import Cause, Kind, Record
+from holdfast.subscribers.changes import Stored
 from holdfast.subscribers.gateway import Gateway
 from holdfast.subscribers.plane import Line, Rates, Session, Usage
 from holdfast.subscribers.subscriber import Account, Subscriber
@@ -316,3 +318,87 @@ def test_a_mistake_of_ours_ends_one_session_and_is_counted(caplog: pytest.LogCap
     assert not world.plane.table
     assert world.gateway.events["faults"] == 2
     assert world.kinds() == [Kind.START, Kind.START, Kind.STOP, Kind.STOP]
+
+
+class Rows:
+    """A store in memory."""
+
+    def __init__(self) -> None:
+        self.rows: dict[int, Stored] = {}
+
+    def load(self) -> list[Stored]:
+        return list(self.rows.values())
+
+    def save(self, put: Iterable[Stored], drop: Iterable[int]) -> None:
+        for number in drop:
+            self.rows.pop(number, None)
+        self.rows |= {each.grant.session.session_id: each for each in put}
+
+
+def started_again(world: World, rows: Rows, **changes: object) -> Gateway:
+    """A new gateway takes over the plane and the store of a world's, whose process is gone with its timers."""
+    world.gateway.stop()
+    world.clock = world.plane.clock = VirtualClock()
+    settings = configuration(**changes)
+    world.gateway = Gateway(
+        settings, world.plane, world.clock, UserList(settings.users), random=seeded(2), accountant=world, store=rows,
+        wall=world.clock.now,
+    )  # fmt: skip
+    world.gateway.reconcile()
+    world.gateway.start()
+    return world.gateway
+
+
+def test_a_stored_session_whose_address_another_one_has_is_accounted_as_ended() -> None:
+    world, rows = World(), Rows()
+    started_again(world, rows)
+    first, second = world.online(1, 2)
+    world.plane.traffic[second.session] = Usage(3, 300, 4, 400)
+    kept, lost = rows.rows[first.session], rows.rows[second.session]
+    whole = replace(lost.grant.session, ipv4=kept.grant.session.ipv4)
+    rows.rows[second.session] = replace(lost, grant=replace(lost.grant, session=whole))
+    started_again(world, rows)
+    assert list(world.plane.table) == list(world.gateway.sessions) == list(rows.rows) == [first.session]
+    assert world.gateway.violations() == []
+    stop = world.records[-1]
+    assert (stop.kind, stop.cause, stop.usage) == (Kind.STOP, Cause.NAS_REBOOT, Usage(3, 300, 4, 400))
+    assert stop.accounting_id == lost.accounting_id
+
+
+def test_what_a_session_has_that_only_the_plane_knows_is_nobodys_until_it_is_removed() -> None:
+    users = {"alice": {"password": "secret"}, "static": {"password": "secret", "ipv4": "198.51.100.7"}}
+    world = World(users=users)
+    host = world.host(1, user="static")
+    host.dial()
+    world.run(1)
+    world.plane.keeps = {host.session}
+    started_again(world, Rows(), users=users)
+    assert world.gateway.violations() == []
+    other = world.host(2, user="static")
+    other.dial()
+    world.run(2)
+    assert other.state == "failed"
+    world.plane.keeps = set()
+    world.run(2)
+    assert not world.plane.table
+    other.dial()
+    world.run(2)
+    assert other.state == "up"
+
+
+def test_a_session_that_was_not_established_has_a_deadline_after_a_restart_too() -> None:
+    world, rows = World(), Rows()
+    started_again(world, rows)
+    peer = Peer(world)  # type: ignore[arg-type]
+    to_phase(peer, "acknowledged")
+    assert list(rows.rows) == [peer.session]
+    peer.reactions = {}
+    started_again(world, rows)
+    [session] = world.gateway.sessions.values()
+    assert (session.counted, session.established, session.ends_by_itself) == (True, False, True)
+    assert world.gateway.setups == 1
+    world.run(45)
+    assert not world.gateway.sessions
+    assert not world.plane.table
+    assert not rows.rows
+    assert world.kinds() == [Kind.START, Kind.STOP]
