@@ -18,6 +18,7 @@ from typing import Any
 from attacks import gateway_steps
 from attacks import pppoe_frames as wire
 from attacks.gateway_world import Books, CountingPlane, Disk, Epoch, Judge, Time
+from attacks.radius_world import RadiusWorld
 from attacks.sequences import Room, Step, World
 from attacks.subscriber_hosts import Host
 from holdfast.subscribers.authentication import Verdict
@@ -31,6 +32,8 @@ GRACE_S = 0.1
 RECOVERY_S = 10.0
 """The time after a failure of plane or store in which it may still try again."""
 SETUP_S = 30.0
+DEAD_S = 30.0
+"""The time after which a RADIUS server that was away is tried again."""
 HALF_OPEN_S = SETUP_S + 12.0
 """The deadline of a setup, and two Terminate-Requests (RFC 1661, section 4.6)."""
 PATIENCE_S = 80.0
@@ -40,6 +43,8 @@ LEAVING_S = 900.0
 MOST_SENDS, MOST_TIMERS, MOST_QUESTIONS, MOST_CALLS = 12, 8, 1, 6000
 """Of one received frame: frames sent (and two of each one just before), timers set, questions asked, calls of functions."""
 MOST_TIMERS_OF_A_SESSION = 10
+MOST_REQUESTS = 600
+"""RADIUS requests that have an identifier at two servers, with answers that are under way."""
 
 
 def users() -> dict[bytes, tuple[bytes, Verdict, float | None]]:
@@ -95,7 +100,7 @@ class GatewayUnderAttack(World):
         self.words: dict[int, str] = {}
         self.half_open: dict[str, float] = {}
         self.offences: dict[tuple[str, object], float] = {}
-        self.plane_well_s = self.disk_well_s = 0.0
+        self.plane_well_s = self.disk_well_s = self.radius_well_s = 0.0
         self.draining = False
         self.alive: weakref.WeakSet[Any] = weakref.WeakSet()
         self.coa_identifier = 0
@@ -108,6 +113,9 @@ class GatewayUnderAttack(World):
         self.captured: list[bytes] = []
         self.silent: set[Host] = set()
         self.configuration = self._configure()
+        self.radius: RadiusWorld | None = None
+        if self.random.random() < 0.35:
+            self.radius = RadiusWorld(self.configuration.radius, users(), Random(seed))
         self.boot()
         self.base = self.gateway.pool_use()
         self.idle_timers = self.clock.waiting
@@ -143,7 +151,10 @@ class GatewayUnderAttack(World):
     def boot(self) -> None:
         """Starts a gateway on the plane and the store that there are, as a new process does."""
         self.clock = Epoch(self.time)
-        self.judge = Judge(users(), self.clock)
+        self.judge: Judge | RadiusWorld = Judge(users(), self.clock)
+        if self.radius is not None:
+            self.radius.boot(self.clock, self.wall, self.books)
+            self.judge = self.radius
         seed = self.random.randrange(1 << 32)
         self.gateway = self.make(
             self.configuration,
@@ -151,14 +162,18 @@ class GatewayUnderAttack(World):
             self.clock,
             self.judge,
             random=pseudo.Random(seed).randbytes,
-            accountant=self.books,
+            accountant=self.books if self.radius is None else self.radius,
             store=self.disk,
-            wall=lambda: gateway_steps.UNIX_S + self.time.now() + self.wall_jump_s,
+            wall=self.wall,
         )
         assert self.configuration.radius is not None
         self.authorization = DynamicAuthorization(self.configuration.radius, self.gateway)
         self.gateway.reconcile()
         self.gateway.start()
+
+    def wall(self) -> float:
+        """The time of the day, which may jump."""
+        return gateway_steps.UNIX_S + self.time.now() + self.wall_jump_s
 
     def crash(self) -> None:
         """Kills the gateway and starts another. What it had not stored is over: Accounting-On (RFC 2866, section 5.1)."""
@@ -239,6 +254,8 @@ class GatewayUnderAttack(World):
             if not customer.host.online:
                 self.broken("honest host is not served", f"line {customer.host.line} at the beginning")
         self.packets = 0
+        if self.radius is not None:
+            self.radius.loss = 0.03
 
     # The wire.
 
@@ -310,6 +327,18 @@ class GatewayUnderAttack(World):
         """Whether the store has worked for long enough."""
         return not self.disk.full and self.time.now() - self.disk_well_s >= RECOVERY_S
 
+    @property
+    def radius_is_well(self) -> bool:
+        """Whether the servers have answered for long enough: one that was away is tried again after ``dead_s``."""
+        return self.radius is None or (not self.radius.silent and self.time.now() - self.radius_well_s >= 2 * DEAD_S)
+
+    def silence_radius(self, silent: bool) -> None:
+        """Has the servers answer nothing, or ends that."""
+        if self.radius is not None:
+            if self.radius.silent and not silent:
+                self.radius_well_s = self.time.now()
+            self.radius.silent = silent
+
     def fail_plane(self, how: str | None) -> None:
         """Has writes to the plane fail, or ends that."""
         if self.plane.fault is not None and how is None:
@@ -339,7 +368,7 @@ class GatewayUnderAttack(World):
         return host is not None and host not in self.silent and host.session == session.session_id
 
     def _wait(self, piece_s: float) -> None:
-        if not (self.plane_is_well and self.disk_is_well) or self.draining:
+        if not (self.plane_is_well and self.disk_is_well and self.radius_is_well) or self.draining:
             return
         for customer in self.customers:
             if customer.dials and not customer.host.online:
@@ -412,7 +441,12 @@ class GatewayUnderAttack(World):
         for key, since_s in self.offences.items():
             if now - since_s > GRACE_S:
                 self.broken(key[0], f"{found[key]}, since {since_s:.3f} s, now {now:.3f} s")
-        if self.clock.waiting > self.idle_timers + 4 + MOST_TIMERS_OF_A_SESSION * len(self.gateway.sessions):
+        most = self.idle_timers + 4 + MOST_TIMERS_OF_A_SESSION * len(self.gateway.sessions)
+        if self.radius is not None:
+            most += MOST_REQUESTS
+            for text in self.radius.wrong:
+                self.broken("a request that servers cannot trust", text)
+        if self.clock.waiting > most:
             self.broken("timers", f"{self.clock.waiting} timers for {len(self.gateway.sessions)} sessions")
 
     def _age(self, number: int, session: Any, now: float) -> None:
@@ -502,10 +536,11 @@ class GatewayUnderAttack(World):
         """Ends faults, has a fresh host dial, has everybody leave, and checks that nothing is left."""
         self.fail_plane(None)
         self.fill_disk(False)
+        self.silence_radius(False)
         self.gateway.undrain()
         self.draining = False
         self.silent.update(self.attackers)
-        self.run(RECOVERY_S + 1.0)
+        self.run(RECOVERY_S + 1.0 + (0 if self.radius is None else 2 * DEAD_S))
         self.dial(self.customers[-1])
         self.run(1.0)
         for _ in range(int(PATIENCE_S)):
@@ -534,12 +569,22 @@ class GatewayUnderAttack(World):
         for what, found in left.items():
             if found:
                 self.broken(f"{what} left when all have left", f"{found}")
+        if self.radius is not None:
+            self._check_delivery(self.radius)
         if self.alive:
             gc.collect()
         if self.alive:
             self.broken(
                 "objects left when all have left", f"{len(self.alive)} sessions of {sorted(s.id for s in self.alive)}"
             )
+
+    def _check_delivery(self, radius: RadiusWorld) -> None:
+        """All records have come to a server, with the usage."""
+        if len(radius.queue):
+            self.broken("records left when all have left", f"{len(radius.queue)}")
+        for key, usage in self.books.usages.items():
+            if radius.stops.get(key.encode()) != (usage.packets_up, usage.packets_down):
+                self.broken("a stop is not delivered", f"{key}: {radius.stops.get(key.encode())} in place of {usage}")
 
 
 ROOM = Room("attack-gateway", GatewayUnderAttack, gateway_steps.WEIGHTS)

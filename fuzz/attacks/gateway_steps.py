@@ -451,6 +451,18 @@ def disk_empties(world: Any, host: Host, random: Random) -> None:
     world.fill_disk(False)
 
 
+@step(0.7)
+def servers_fall_silent(world: Any, host: Host, random: Random) -> None:
+    """RADIUS servers do not answer for some steps."""
+    world.silence_radius(True)
+
+
+@step(2)
+def servers_answer(world: Any, host: Host, random: Random) -> None:
+    """RADIUS servers answer again."""
+    world.silence_radius(False)
+
+
 @step(1)
 def drain(world: Any, host: Host, random: Random) -> str:
     """An operator has the gateway take no new sessions, or ends that."""

@@ -238,6 +238,7 @@ class Books:
         self._plane = plane
         self.open: dict[str, Record] = {}
         self.closed: set[str] = set()
+        self.usages: dict[str, Usage] = {}
         self.sessions: dict[int, str] = {}
         self.wrong: list[tuple[str, str]] = []
         self.records = 0
@@ -267,6 +268,7 @@ class Books:
         del self.open[record.accounting_id]
         self.sessions.pop(number, None)
         self.closed.add(record.accounting_id)
+        self.usages[record.accounting_id] = record.usage
         there = self._plane.episodes.get(number)
         forwarded = self._plane.removed.pop(number, None)
         if there is not None and there.session.mac == record.session.mac:  # type: ignore[union-attr]

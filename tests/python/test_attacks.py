@@ -22,6 +22,7 @@ FUZZ = Path(__file__).resolve().parents[2] / "fuzz"
 sys.path.append(str(FUZZ))
 
 from attacks import gateway_attack, sequences  # noqa: E402
+from attacks.radius_world import RadiusWorld  # noqa: E402
 from attacks.sequences import Room, Run, Step, World  # noqa: E402
 
 # The machinery.
@@ -198,7 +199,7 @@ class Talkative(Behind):
 
 
 class Stumbling(Gateway):
-    """Has an error in its session's code at an echo, as it says."""
+    """Says that its session's code failed at an echo."""
 
     def receive(self, line: Line, frame: bytes) -> None:
         self.events["faults"] += frame[20:23] == b"\xc0\x21\x09"
@@ -283,6 +284,24 @@ def test_a_fault_that_is_planted_in_a_gateway_is_found(
     finding = found_in(room, 300)
     assert finding is not None, name
     assert finding.law.startswith(law)
+
+
+def test_accounting_that_does_not_reach_a_radius_server_is_found(
+    only: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def changed(self: RadiusWorld, data: bytes) -> Any:
+        return account(self, data.replace(b"\x28\x06\0\0\0\x02", b"\x28\x06\0\0\0\x03"))
+
+    account = RadiusWorld._account
+    monkeypatch.setattr(RadiusWorld, "_account", changed)
+    monkeypatch.setattr(sequences, "PATIENCE_S", 1.0)
+    only("a stop is not delivered")
+    assert found_in(gateway_attack.ROOM, 100) is not None
+    only("a request that servers cannot trust")  # as it was changed on its way
+    assert found_in(gateway_attack.ROOM, 100) is not None
+    monkeypatch.setattr(RadiusWorld, "_account", lambda self, data: None)
+    only("records left")
+    assert found_in(gateway_attack.ROOM, 100) is not None
 
 
 def test_the_short_run_of_the_attackers_of_a_gateway_finds_nothing() -> None:
