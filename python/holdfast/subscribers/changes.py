@@ -70,6 +70,8 @@ class Changes:
         self._held: dict[int, list[bytes]] = {}
         self._timer: Callable[[], None] | None = None
         self._retry: Callable[[], None] | None = None
+        self._away = False
+        """Whether the user plane did not answer last: then it is asked once in a while, however much there is to change."""
         self._warned: set[tuple[int, str]] = set()
 
     def changed(self, session: PppSession) -> None:
@@ -176,6 +178,7 @@ class Changes:
                 self._fail(changed[number], "install-failures", "is refused by the user plane", installed.why(number))
             else:
                 self._settle(changed[number], now)
+        self._away = bool(removed.unreached or installed.unreached)
         if self._keeping.behind:
             self._retry_later()
 
@@ -251,7 +254,7 @@ class Changes:
 
     def _soon(self) -> None:
         if self._timer is None:
-            self._timer = self._owner.clock.call_later(BATCH_S, self._now)
+            self._timer = self._owner.clock.call_later(RETRY_S if self._away else BATCH_S, self._now)
 
     def _now(self) -> None:
         self._timer = None

@@ -181,6 +181,19 @@ def test_while_the_plane_is_away_nobody_who_forwards_ends_and_all_is_done_when_i
     assert world.kinds(gone)[:2] == [Kind.START, Kind.STOP]
 
 
+def test_a_plane_that_is_away_is_not_asked_more_often_because_subscribers_say_more() -> None:
+    world = World()
+    world.plane.away = True
+    hosts = [world.host(number) for number in range(1, 101)]
+    for each in hosts:
+        each.dial()
+        world.run(0.1)
+    assert world.plane.attempts <= 25  # in ten seconds
+    world.plane.away = False
+    world.run(5)
+    assert {each.state for each in hosts} == {"up"}
+
+
 def test_what_is_not_removed_keeps_its_address_and_number_until_it_is() -> None:
     world = World(pools={"default": "100.64.0.0/29"})
     hosts = world.online(1, 2)
