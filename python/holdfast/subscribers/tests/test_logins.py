@@ -319,16 +319,23 @@ def test_an_accounting_on_waits_for_a_silent_realm_but_not_for_ever() -> None:
 
 
 class Machine(RuleBasedStateMachine):
-    """Sessions that ask at any time, on lines, with users of realms; servers and realms that go and come back."""
+    """Sessions that ask at any time, on lines, with users of realms; servers and realms that go and come back.
+
+    There is little room, so that a crowd takes all of it, but a place for each line that asks for one login.
+    """
+
+    MOST, OF_A_LINE, WAITING = 40, 10, 30
 
     @initialize(servers=st.integers(1, 3), status=st.booleans())
     def begin(self, servers: int, status: bool) -> None:
         self.world = World(servers=servers, status=status)
+        self.world.client.logins = LoginQueue(self.MOST, self.OF_A_LINE, self.WAITING)
         self.honest = 100_000
+        self.ever_dead: set[int] = set()
 
     @rule(
         session=st.integers(1, 6),
-        line=st.integers(1, 3),
+        line=st.integers(1, 6),
         user=st.sampled_from([b"eve@a", b"eve@b", b"mallory", b"alice"]),
         times=st.integers(1, 40),
     )
@@ -336,11 +343,11 @@ class Machine(RuleBasedStateMachine):
         for _ in range(times):
             self.world.ask(user, session, line)
 
-    @rule(session=st.integers(1, 6), line=st.integers(1, 3))
+    @rule(session=st.integers(1, 6), line=st.integers(1, 6))
     def end(self, session: int, line: int) -> None:
         self.world.client.withdraw(Line(1, line), session, f"s{session}")
 
-    @rule(line=st.integers(1, 3), sessions=st.integers(1, 400))
+    @rule(line=st.integers(1, 6), sessions=st.integers(1, 60))
     def crowd(self, line: int, sessions: int) -> None:
         for session in range(1000, 1000 + sessions):
             self.world.ask(b"eve@a", session, line)
@@ -356,6 +363,7 @@ class Machine(RuleBasedStateMachine):
     @rule(silent=st.sets(st.sampled_from([b"a", b"b"])), dead=st.sets(st.integers(0, 2)))
     def change(self, silent: set[bytes], dead: set[int]) -> None:
         self.world.silent, self.world.dead = silent, dead
+        self.ever_dead |= dead
 
     @rule()
     def honest_login(self) -> None:
@@ -372,18 +380,26 @@ class Machine(RuleBasedStateMachine):
         requests = [each for each in self.world.client.servers.under_way() if not each.accounting]
         sessions = Counter((values(each.wire, 5)[0], values(each.wire, 87)[0]) for each in requests)
         assert not sessions or max(sessions.values()) == 1
-        assert len(requests) == self.world.client.logins.under_way <= radius.LOGINS
+        assert len(requests) == self.world.client.logins.under_way <= self.MOST
         lines = Counter(values(each.wire, 87)[0] for each in requests)
-        assert not lines or max(lines.values()) <= radius.LOGINS_OF_A_LINE
+        assert not lines or max(lines.values()) <= self.OF_A_LINE
 
     @invariant()
     def bounded_and_answered_once(self) -> None:
         if not hasattr(self, "world"):
             return
         logins = self.world.client.logins
-        assert logins.waiting <= radius.WAITING_LOGINS
-        assert len(logins) <= 2 * radius.LOGINS + radius.WAITING_LOGINS
+        assert logins.waiting <= self.WAITING + self.MOST
+        assert len(logins) <= 2 * self.MOST + self.WAITING
         assert all(len(each) <= 1 for each in self.world.verdicts.values())
+
+    @invariant()
+    def a_server_that_lives_is_not_dead(self) -> None:
+        """Whatever realms it is silent about, if there is another one, and it answers Status-Server."""
+        if not hasattr(self, "world") or not self.world.knows_status or len(self.world.client.dead_until) < 2:
+            return
+        alive = [until for server, until in enumerate(self.world.client.dead_until) if server not in self.ever_dead]
+        assert alive == [None] * len(alive)
 
     def teardown(self) -> None:
         """When all is quiet nothing is left, and every record has been delivered."""
@@ -474,7 +490,7 @@ class Turns(RuleBasedStateMachine):
 TestTurns = Turns.TestCase
 TestTurns.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
 TestLogins = Machine.TestCase
-TestLogins.settings = settings(max_examples=20, stateful_step_count=20, deadline=None)
+TestLogins.settings = settings(max_examples=60, stateful_step_count=20, deadline=None)
 
 
 def test_status_server_is_signed_and_names_no_user() -> None:
