@@ -17,6 +17,7 @@ from typing import Any
 
 from attacks import gateway_steps
 from attacks import pppoe_frames as wire
+from attacks.gateway_switch import SwitchPlane
 from attacks.gateway_world import Books, CountingPlane, Disk, Epoch, Judge, Time
 from attacks.radius_world import RadiusWorld
 from attacks.sequences import Room, Step, World
@@ -93,7 +94,8 @@ class GatewayUnderAttack(World):
         self.random = Random(seed)
         self.make = make
         self.time = Time()
-        self.plane = CountingPlane(self.time, self._deliver)
+        plane = SwitchPlane if self.random.random() < 0.2 else CountingPlane
+        self.plane = plane(self.time, self._deliver)
         self.books = Books(self.plane)
         self.disk = Disk()
         self.wall_jump_s = 0.0
