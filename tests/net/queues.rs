@@ -6,6 +6,7 @@ mod tagged_switch;
 
 use captured::Captured;
 use engine::DropReason;
+use engine::Time;
 use hosts::host;
 use net::clock::wall::{FrameIo, NoInterfaces, SendOutcome, WallClock};
 use net::{
@@ -76,11 +77,11 @@ impl Bench {
     /// What arrives at the hosts by a time: when, where and what.
     fn run(&mut self, until_ps: u64) -> Vec<(u64, String, Tag)> {
         let mut all = Vec::new();
-        while self.network.now_ps() < until_ps {
-            for notification in self.network.run(until_ps).unwrap() {
+        while self.network.now_ps() < Time::from(until_ps) {
+            for notification in self.network.run(Time::from(until_ps)).unwrap() {
                 if let NotificationEvent::HostFrame { data } = notification.event {
                     let node = notification.node.to_string();
-                    all.push((notification.time_ps, node, Tag::of(&data)));
+                    all.push((notification.time_ps.saturating_ps(), node, Tag::of(&data)));
                 }
             }
         }
@@ -396,11 +397,11 @@ fn failures_empty_the_queues() {
     let failure_ps = queued_ps(1) + FRAME_PS / 2;
     bench
         .network
-        .set_node_state("s", false, Some(failure_ps))
+        .set_node_state("s", false, Some(Time::from(failure_ps)))
         .unwrap();
     bench
         .network
-        .set_node_state("s", true, Some(failure_ps + 1))
+        .set_node_state("s", true, Some(Time::from(failure_ps + 1)))
         .unwrap();
     bench.send(&[to(2, 0); 3]);
     assert_eq!(bench.run(MS), []);
@@ -417,7 +418,7 @@ fn failures_empty_the_queues() {
     let link = bench.links[1];
     bench
         .network
-        .set_link_state(link, false, Some(failure_ps))
+        .set_link_state(link, false, Some(Time::from(failure_ps)))
         .unwrap();
     bench.send(&[to(2, 0); 3]);
     assert_eq!(bench.run(MS), []);
@@ -430,7 +431,7 @@ fn failures_empty_the_queues() {
     let early_ps = FAST_PS * 3 + 1;
     bench
         .network
-        .set_node_state("s", false, Some(early_ps))
+        .set_node_state("s", false, Some(Time::from(early_ps)))
         .unwrap();
     bench.send(&[to(2, 0); 3]);
     assert_eq!(bench.run(MS), []);
@@ -472,7 +473,7 @@ fn the_program_decides_unless_somebody_else_does() {
     // Another program, while packets of the first wait and are in ingress.
     let mut bench = Bench::new(true);
     bench.send(&[to(2, 0); 4]);
-    bench.network.run(queued_ps(2)).unwrap();
+    bench.network.run(Time::from(queued_ps(2))).unwrap();
     *bench.network.switch_mut("s").unwrap() = *tagged_switch(true, true);
     assert_eq!(bench.run(MS).len(), 1, "the one on the wire");
     assert_eq!(bench.network.node_counters("s").unwrap().down_drops, 3);
@@ -666,12 +667,13 @@ fn run_traffic(bench: &mut Bench, traffic: &Traffic) -> Vec<(u64, String, Vec<u8
     let frames: Vec<_> = frames.collect();
     for (count, frame, until_ps) in frames.into_iter().chain(end) {
         loop {
-            for notification in bench.network.run(until_ps).unwrap() {
+            for notification in bench.network.run(Time::from(until_ps)).unwrap() {
                 if let NotificationEvent::HostFrame { data } = notification.event {
-                    all.push((notification.time_ps, notification.node.to_string(), data));
+                    let at_ps = notification.time_ps.saturating_ps();
+                    all.push((at_ps, notification.node.to_string(), data));
                 }
             }
-            if bench.network.now_ps() >= until_ps {
+            if bench.network.now_ps() >= Time::from(until_ps) {
                 break;
             }
         }
@@ -713,7 +715,7 @@ proptest! {
             if let Some((at_ns, for_ns)) = failure_ns {
                 let (down_ps, up_ps) = (at_ns * 1000 + 7, (at_ns + for_ns) * 1000 + 8);
                 for (up, at_ps) in [(false, down_ps), (true, up_ps)] {
-                    bench.network.set_link_state(bench.links[1], up, Some(at_ps)).unwrap();
+                    bench.network.set_link_state(bench.links[1], up, Some(Time::from(at_ps))).unwrap();
                 }
             }
             let arrived = run_traffic(&mut bench, &traffic);
@@ -767,8 +769,8 @@ proptest! {
             for &(at_ns, what, up) in &changes {
                 let at_ps = Some(at_ns * 1000);
                 match what {
-                    0 => bench.network.set_node_state("s", up, at_ps).unwrap(),
-                    what => bench.network.set_link_state(bench.links[usize::from(what)], up, at_ps).unwrap(),
+                    0 => bench.network.set_node_state("s", up, at_ps.map(Time::from)).unwrap(),
+                    what => bench.network.set_link_state(bench.links[usize::from(what)], up, at_ps.map(Time::from)).unwrap(),
                 }
             }
             let arrived = run_traffic(&mut bench, &traffic);

@@ -4,6 +4,7 @@ mod hosts;
 mod mac_switch;
 
 use engine::Packet;
+use engine::Time;
 use hosts::{host, mac};
 use mac_switch::mac_switch;
 use net::clock::wall::{NoInterfaces, WallClock};
@@ -54,8 +55,8 @@ fn stream(network: &mut Network, stop_ps: u64) -> FlowId {
         packets_per_s: 10_000.0,
         spacing: net::Spacing::Constant,
         payload_bytes: 200,
-        start_ps: 0,
-        stop_ps,
+        start_ps: Time::ZERO,
+        stop_ps: Time::from(stop_ps),
         source_port: 5001,
         destination_port: 5001,
         log_packets: true,
@@ -70,12 +71,12 @@ fn pings_cross_two_switches() {
         source: "h1".to_owned(),
         destination: Destination::Host("h2".to_owned()),
         interval_ps: MS,
-        start_ps: 0,
-        stop_ps: 10 * MS,
+        start_ps: Time::ZERO,
+        stop_ps: Time::from(10 * MS),
         payload_bytes: 56,
     };
     let flow = network.add_ping(&ping).unwrap();
-    assert_eq!(network.run(20 * MS), Ok(vec![]));
+    assert_eq!(network.run(Time::from(20 * MS)), Ok(vec![]));
     let statistics = network.flow_statistics(flow).unwrap();
     assert_eq!(
         (statistics.sent, statistics.delivered, statistics.duplicated),
@@ -95,19 +96,19 @@ fn a_failure_costs_exactly_what_was_sent_into_it() {
     let (mut network, links) = network(1);
     let flow = stream(&mut network, 100 * MS);
     network
-        .set_link_state(links[1], false, Some(20 * MS))
+        .set_link_state(links[1], false, Some(Time::from(20 * MS)))
         .unwrap();
     network
-        .set_link_state(links[1], true, Some(30 * MS))
+        .set_link_state(links[1], true, Some(Time::from(30 * MS)))
         .unwrap();
     let mut port_changes = Vec::new();
-    while network.now_ps() < 200 * MS {
-        for notification in network.run(200 * MS).unwrap() {
+    while network.now_ps() < Time::from(200 * MS) {
+        for notification in network.run(Time::from(200 * MS)).unwrap() {
             let NotificationEvent::PortChange { port, up } = notification.event else {
                 panic!("{notification:?}");
             };
             port_changes.push((
-                notification.time_ps,
+                notification.time_ps.saturating_ps(),
                 notification.node.to_string(),
                 port,
                 up,
@@ -141,10 +142,11 @@ fn unknown_stations_go_to_the_controller_which_answers() {
     let mut frame = [mac(77).0, mac(1).0].concat();
     frame.extend_from_slice(&[0x12, 0x34, 1, 2, 3]);
     network.send_frame("h1", &frame).unwrap();
-    let digest = network.run(MS).unwrap();
+    let digest = network.run(Time::from(MS)).unwrap();
     assert_eq!(digest.len(), 1);
     // 17 bytes are padded to a minimum frame, 0.672 us.
-    assert_eq!((digest[0].time_ps, &*digest[0].node), (50_672_000, "s1"));
+    assert_eq!(digest[0].time_ps, Time::from(50_672_000_u64));
+    assert_eq!(&*digest[0].node, "s1");
     assert_eq!(digest[0].event, NotificationEvent::Digest);
     let now_ps = network.now_ps();
     let lists = network
@@ -154,9 +156,10 @@ fn unknown_stations_go_to_the_controller_which_answers() {
         .digests_mut()
         .take(now_ps);
     assert_eq!(lists[0].messages[0][0].to_u64(), Some(mac_value(77)));
-    let packet_in = network.run(MS).unwrap();
+    let packet_in = network.run(Time::from(MS)).unwrap();
     assert_eq!(
-        packet_in[0].time_ps, 51_672_000,
+        packet_in[0].time_ps,
+        Time::from(51_672_000_u64),
         "the switch takes its time for it too"
     );
     let event = NotificationEvent::PacketIn {
@@ -167,20 +170,20 @@ fn unknown_stations_go_to_the_controller_which_answers() {
     // Back out through the same table, to h2.
     frame[..6].copy_from_slice(&mac(2).0);
     network.packet_out("s1", &frame).unwrap();
-    let at_host = network.run(MS).unwrap();
+    let at_host = network.run(Time::from(MS)).unwrap();
     assert_eq!(&*at_host[0].node, "h2");
     assert_eq!(
         at_host[0].event,
         NotificationEvent::HostFrame { data: frame }
     );
-    assert_eq!(network.run(MS), Ok(vec![]));
+    assert_eq!(network.run(Time::from(MS)), Ok(vec![]));
 }
 
 #[test]
 fn both_clocks_run_the_same_network() {
     let (mut simulated, _) = network(1);
     let flow = stream(&mut simulated, 50 * MS);
-    simulated.run(100 * MS).unwrap();
+    simulated.run(Time::from(100 * MS)).unwrap();
     let (mut live, _) = network(1);
     assert_eq!(stream(&mut live, 50 * MS), flow);
     let clock = WallClock::start(live, Box::new(NoInterfaces::default())).unwrap();
@@ -203,7 +206,12 @@ fn a_switch_of_a_network_is_controlled_between_packets() {
     let mut out = Vec::new();
     let switch = network.switch_mut("s2").unwrap();
     let frame = [mac(2).0, mac(1).0].concat();
-    switch.receive(0, 2, Packet::new(&[&frame[..], &[8, 0]].concat()), &mut out);
+    switch.receive(
+        Time::ZERO,
+        2,
+        Packet::new(&[&frame[..], &[8, 0]].concat()),
+        &mut out,
+    );
     assert_eq!(out[0].port, 1);
     assert_eq!(network.switch("s2").unwrap().config().cpu_port, 510);
 }

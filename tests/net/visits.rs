@@ -5,12 +5,13 @@ mod captured;
 mod mac_switch;
 
 use captured::Captured;
+use engine::Time;
 use mac_switch::{Kind, switch_of};
 use net::random::Stream;
 use net::{
     Application, Destination, Family, FlowId, HostConfig, Ipv6Interface, Jitter, LinkConfig,
-    LinkId, Loss, MacAddress, Network, Ping, QueueConfig, Spacing, TcpFlowId, TcpTransfer,
-    UdpStream,
+    LinkId, Loss, MacAddress, Network, Notification, NotificationEvent, Ping, QueueConfig, Spacing,
+    TcpFlowId, TcpTransfer, UdpStream,
 };
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -106,7 +107,8 @@ fn next_hops(edges: &[(usize, usize)], switches: usize, to: usize) -> Vec<usize>
     next
 }
 
-fn scenario(seed: u64, families: Families) -> Scenario {
+/// Returns a random network, and traffic and failures from a time on.
+fn scenario(seed: u64, families: Families, begin_ps: Time) -> Scenario {
     let mut dice = Dice(Stream::named(seed, "visits"));
     let (switches, hosts) = (1 + dice.below(6), 2 + dice.below(4));
     let mut edges: Vec<(usize, usize)> = (1..switches).map(|s| (dice.below(s), s)).collect();
@@ -126,7 +128,7 @@ fn scenario(seed: u64, families: Families) -> Scenario {
     let edge_ports: Vec<(u32, u32)> = (edges.iter())
         .map(|&(a, b)| (port_of(a), port_of(b)))
         .collect();
-    let mut network = Network::new(seed, dice.one_of(&[0, 10 * US]));
+    let mut network = Network::begin_at(begin_ps, seed, dice.one_of(&[0, 10 * US]));
     for switch in 0..switches {
         let entries: Vec<(u64, u32)> = (0..hosts)
             .map(|host| {
@@ -191,7 +193,8 @@ fn scenario(seed: u64, families: Families) -> Scenario {
     };
     add_traffic(&mut result, &mut dice, hosts, family);
     add_failures(&mut result, &mut dice);
-    if dice.below(2) == 0 {
+    // A pcap ends in 2106.
+    if dice.below(2) == 0 && begin_ps == Time::ZERO {
         let capture = Captured::default();
         let switch = format!("s{}", dice.below(switches));
         result
@@ -209,6 +212,7 @@ fn add_traffic(
     hosts: usize,
     mut family: impl FnMut() -> Family,
 ) {
+    let begin_ps = scenario.network.now_ps();
     for _ in 0..1 + dice.below(6) {
         let (source, to) = (dice.below(hosts), dice.below(hosts));
         // Now and then to nobody: by way of a gateway that no switch knows.
@@ -226,8 +230,8 @@ fn add_traffic(
                 source,
                 destination,
                 interval_ps: 100 * US,
-                start_ps,
-                stop_ps: 3 * MS,
+                start_ps: begin_ps + start_ps,
+                stop_ps: begin_ps + 3 * MS,
                 payload_bytes: 60,
             }),
             other => scenario.network.add_udp_stream(&UdpStream {
@@ -240,8 +244,8 @@ fn add_traffic(
                     Spacing::Constant
                 },
                 payload_bytes: dice.one_of(&[100, 100, 1000]),
-                start_ps,
-                stop_ps: 3 * MS,
+                start_ps: begin_ps + start_ps,
+                stop_ps: begin_ps + 3 * MS,
                 source_port: 5001,
                 destination_port: 5002,
                 log_packets: other != 2,
@@ -257,9 +261,9 @@ fn add_traffic(
             client_port: 40_000,
             server_port: 5001,
             family,
-            start_ps: 0,
+            start_ps: begin_ps,
             application: Application::Bulk,
-            stop_ps: u64::MAX,
+            stop_ps: Time::NEVER,
             config: tcp::Config::default(),
             dscp: 0,
             goodput_bin_ps: 100 * US,
@@ -272,8 +276,9 @@ fn add_traffic(
 fn add_failures(scenario: &mut Scenario, dice: &mut Dice) {
     for _ in 0..dice.below(3) {
         let at_ps = dice.below(3000) as u64 * US;
-        let (down, up) = (Some(at_ps), Some(at_ps + 200 * US));
         let network = &mut scenario.network;
+        let down_ps = network.now_ps() + at_ps;
+        let (down, up) = (Some(down_ps), Some(down_ps + 200 * US));
         if dice.below(3) == 0 {
             let node = &scenario.nodes[dice.below(scenario.nodes.len())];
             network.set_node_state(node, false, down).unwrap();
@@ -288,14 +293,14 @@ fn add_failures(scenario: &mut Scenario, dice: &mut Dice) {
 
 /// Everything that a run shows.
 fn run(seed: u64, families: Families, reaction_ps: u64) -> String {
-    let mut scenario = scenario(seed, families);
+    let mut scenario = scenario(seed, families, Time::ZERO);
     let network = &mut scenario.network;
     network.set_reaction_ps(reaction_ps);
     let mut text = String::new();
     // Stopped in the middle, to be read there too.
     for until_ps in [END_PS / 3, END_PS] {
-        while network.now_ps() < until_ps {
-            for notification in network.run(until_ps).unwrap() {
+        while network.now_ps() < Time::from(until_ps) {
+            for notification in network.run(Time::from(until_ps)).unwrap() {
                 writeln!(text, "{notification:?}").unwrap();
             }
         }
@@ -345,15 +350,86 @@ fn visits_change_nothing() {
     assert!(packets > 100, "{packets} packets to nobody");
 }
 
+/// Everything that a run shows of a network that begins at a time, without times since the beginning of the clock.
+fn shown(seed: u64, begin_ps: Time) -> String {
+    let mut scenario = scenario(seed, Families::Both, begin_ps);
+    let network = &mut scenario.network;
+    network.set_reaction_ps(30 * US);
+    let mut text = String::new();
+    let end_ps = begin_ps + END_PS;
+    while network.now_ps() < end_ps {
+        for Notification {
+            time_ps,
+            node,
+            event,
+        } in network.run(end_ps).unwrap()
+        {
+            let at_ps = time_ps - begin_ps;
+            match event {
+                // It has the time at which it was sent, and a checksum over that.
+                NotificationEvent::PacketIn { port, data } => {
+                    writeln!(text, "{at_ps} {node}: port {port}, {} bytes", data.len())
+                }
+                event => writeln!(text, "{at_ps} {node}: {event:?}"),
+            }
+            .unwrap();
+        }
+    }
+    for node in &scenario.nodes {
+        writeln!(text, "{node} {:?}", network.node_counters(node)).unwrap();
+    }
+    for link in 0..scenario.links {
+        writeln!(text, "{link} {:?}", network.link_counters(LinkId(link))).unwrap();
+    }
+    for &(flow, _) in &scenario.flows {
+        let counts = (network.flow_statistics(flow), network.corrupted(flow));
+        writeln!(text, "{counts:?}").unwrap();
+    }
+    for &(flow, _) in &scenario.tcp {
+        let mut known = network.tcp_statistics(flow).unwrap();
+        let finished_ps = known.finished_ps.take().map(|at_ps| at_ps - begin_ps);
+        writeln!(text, "{known:?} {finished_ps:?}").unwrap();
+    }
+    writeln!(text, "{} events", network.steps()).unwrap();
+    text
+}
+
+/// A run is the same whenever it begins: in the middle of it, the time passes each number at which a representation of times ends.
+#[test]
+fn runs_do_not_depend_on_the_epoch() {
+    let us = |us: u128| us * u128::from(US);
+    let borders = [
+        1 << 62,
+        1 << 63,
+        1 << 64,
+        us(1 << 32),
+        us(1 << 46),
+        us(1 << 48),
+        us(1 << 64),
+        (1 << 64) * 1000,
+    ];
+    for seed in 0..30 {
+        let plain = shown(seed, Time::from_ps(us(1 << 20)));
+        for border in borders {
+            // Whole units of the timestamps that programs see.
+            let begin_ps = border / us(64) * us(64) - us(1536);
+            let there = shown(seed, Time::from_ps(begin_ps));
+            let different = plain.lines().zip(there.lines()).find(|(a, b)| a != b);
+            assert_eq!(different, None, "seed {seed}, from {begin_ps} ps on");
+            assert_eq!(plain.len(), there.len());
+        }
+    }
+}
+
 /// The random networks carry what they are said to carry: over each family streams, pings and TCP arrive somewhere.
 #[test]
 fn both_families_arrive() {
     let mut arrived = [[0; 2]; 2];
     for seed in 0..60 {
-        let mut scenario = scenario(seed, Families::Both);
+        let mut scenario = scenario(seed, Families::Both, Time::ZERO);
         let network = &mut scenario.network;
-        while network.now_ps() < END_PS {
-            network.run(END_PS).unwrap();
+        while network.now_ps() < Time::from(END_PS) {
+            network.run(Time::from(END_PS)).unwrap();
         }
         for (flow, family) in &scenario.flows {
             let delivered = network.flow_statistics(*flow).unwrap().delivered;

@@ -15,7 +15,7 @@ use crate::traffic::{drawn, write_ethernet, write_ipv4};
 use crate::workload::{Handwritten, Workload};
 use engine::control::{Entity, Operation, Update};
 use engine::meter::MeterConfig;
-use engine::{Output, Packet, Switch};
+use engine::{Output, Packet, Switch, Time};
 use handwritten::Firewall;
 use ir::{ActionCall, Bits};
 use std::rc::Rc;
@@ -356,7 +356,7 @@ pub fn workload(rules: usize, flows: usize) -> Result<Workload, String> {
             let mut packet = Packet::default();
             let port = configuration.segment(*flow, to_server, flags, 54, &mut packet);
             let mut burst = vec![(port, Packet::new(&packet.bytes()))];
-            switch.receive_burst(0, &mut burst, out);
+            switch.receive_burst(Time::ZERO, &mut burst, out);
             handwritten.receive_burst(&mut vec![(port, packet)], other);
             if out.is_empty() != other.is_empty() {
                 return Err("the versions differ about a new flow".to_string());

@@ -7,7 +7,7 @@
 
 use crate::traffic::Traffic;
 use crate::workload::{Handwritten, Workload};
-use engine::{Output, Packet, Switch};
+use engine::{Output, Packet, Switch, Time};
 use ports::InstructionCounter;
 use std::time::{Duration, Instant};
 
@@ -106,7 +106,7 @@ impl Version<'_> {
     #[inline]
     fn receive_burst(
         &mut self,
-        now_ps: u64,
+        now_ps: Time,
         burst: &mut Vec<(u32, Packet)>,
         out: &mut Vec<Output>,
     ) {
@@ -124,7 +124,7 @@ impl Version<'_> {
 struct Lane<'a> {
     version: Version<'a>,
     traffic: Box<dyn Traffic>,
-    now_ps: u64,
+    now_ps: Time,
     bursts: Vec<Vec<(u32, Packet)>>,
     free: Vec<Packet>,
     out: Vec<Output>,
@@ -150,7 +150,7 @@ struct Run {
 }
 
 impl<'a> Lane<'a> {
-    fn new(version: Version<'a>, traffic: Box<dyn Traffic>, now_ps: u64) -> Lane<'a> {
+    fn new(version: Version<'a>, traffic: Box<dyn Traffic>, now_ps: Time) -> Lane<'a> {
         Lane {
             version,
             traffic,

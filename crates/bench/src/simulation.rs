@@ -10,7 +10,7 @@
 use crate::contents::{Match, Target};
 use crate::router;
 use crate::source;
-use engine::Switch;
+use engine::{Switch, Time};
 use net::{
     Application, Destination, Family, FlowId, HostConfig, LinkConfig, LinkId, MacAddress, NetError,
     Network, QueueConfig, Spacing, TcpFlowId, TcpTransfer, UdpStream,
@@ -62,7 +62,7 @@ fn measure_dumbbell(quick: bool) -> Result<SimulationMeasurement, String> {
     for _ in 0..REPETITIONS {
         let (mut network, bottleneck, flows) = dumbbell(&code)?;
         let begin = Processor::now();
-        network.run(until_ps).map_err(|e| e.to_string())?;
+        network.run(until_ps.into()).map_err(|e| e.to_string())?;
         times.push(begin.elapsed_s());
         let read = read_dumbbell(&network, bottleneck, &flows, until_ps);
         measured = Some(read.map_err(|e| e.to_string())?);
@@ -181,9 +181,9 @@ fn connect_dumbbell(
             server_port: 5001,
             family: Family::Ipv4,
             // Not all at once: over 100 ms.
-            start_ps: i as u64 * PS_PER_S / 1000,
+            start_ps: Time::from(i as u64 * PS_PER_S / 1000),
             application: Application::Bulk,
-            stop_ps: u64::MAX,
+            stop_ps: Time::NEVER,
             config: config.clone(),
             dscp: 0,
             goodput_bin_ps: 0,
@@ -253,7 +253,9 @@ pub fn measure_simulation(name: &str, quick: bool) -> Result<SimulationMeasureme
         }
         let begin = Processor::now();
         // Nothing happens any more long before this.
-        network.run(10 * PS_PER_S).map_err(|e| e.to_string())?;
+        network
+            .run((10 * PS_PER_S).into())
+            .map_err(|e| e.to_string())?;
         times.push(begin.elapsed_s());
         for flow in flows {
             let arrived = network.received(flow).map_err(|e| e.to_string())?.len() as u64;
@@ -402,8 +404,8 @@ fn add_line(
         packets_per_s: PACKETS_PER_S,
         spacing: Spacing::Constant,
         payload_bytes: FRAME_BYTES - HEADER_BYTES,
-        start_ps: 0,
-        stop_ps: packets * (PS_PER_S / PACKETS_PER_S as u64),
+        start_ps: Time::ZERO,
+        stop_ps: Time::from(packets * (PS_PER_S / PACKETS_PER_S as u64)),
         source_port: 1,
         destination_port: 2,
         log_packets: true,

@@ -8,8 +8,8 @@ use crate::contents::{Match, Target};
 use crate::random::Random;
 use crate::router::{next_hops, prefixes};
 use crate::source;
-use engine::Switch;
 use engine::control::Entry;
+use engine::{Switch, Time};
 use std::collections::BTreeSet;
 use std::time::Instant;
 
@@ -155,7 +155,7 @@ fn look_up(switch: &mut Switch, target: &Target, contents: &Contents) -> Result<
             let (mut hits, mut at) = (0, 0);
             let start = Instant::now();
             for i in 0..WINDOW {
-                let found = table.lookup(&window[at * limbs..][..limbs], 64, 0);
+                let found = table.lookup(&window[at * limbs..][..limbs], 64, Time::ZERO);
                 hits += usize::from(found.hit);
                 // Depends on the result, without any effect: entries' numbers are below 2^31.
                 at = (i + 1 + (found.entry >> 31) as usize) & (WINDOW - 1);

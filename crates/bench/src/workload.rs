@@ -7,12 +7,12 @@ use crate::traffic::Traffic;
 use crate::{
     bier, bng, firewall, l2_switch, middleblock, protect, router, shorternet, telemetry, wide_field,
 };
-use engine::{Output, Packet, Switch};
+use engine::{Output, Packet, Switch, Time};
 
 /// A function written by hand in Rust, with its own tables.
 pub trait Handwritten {
     /// Says what time it is, for functions that ask; before every burst.
-    fn set_now_ps(&mut self, now_ps: u64) {
+    fn set_now_ps(&mut self, now_ps: Time) {
         let _ = now_ps;
     }
 

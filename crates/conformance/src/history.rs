@@ -3,6 +3,7 @@
 use crate::choices::Choices;
 use crate::frames::{self, ADDRESSES, PROTOCOLS};
 use crate::twin::{Subject, Twin};
+use engine::Time;
 use engine::control::{
     CloneSession, Entity, Entry, EntryAction, GroupContents, GroupMember, MulticastGroup,
     Operation, Replica, Target, Update, WeightedAction,
@@ -93,9 +94,29 @@ pub fn run(subject: &Subject, bytes: &[u8]) -> Result<Statistics, String> {
 
 /// Like [`run`], in a dialect.
 pub fn run_with(subject: &Subject, bytes: &[u8], dialect: &Dialect) -> Result<Statistics, String> {
+    run_at(subject, bytes, dialect, None)
+}
+
+/// Like [`run_with`], from a time on, and without what would make that time matter: nobody writes times to registers.
+pub fn run_from(
+    subject: &Subject,
+    bytes: &[u8],
+    dialect: &Dialect,
+    begin_ps: Time,
+) -> Result<Statistics, String> {
+    run_at(subject, bytes, dialect, Some(begin_ps))
+}
+
+fn run_at(
+    subject: &Subject,
+    bytes: &[u8],
+    dialect: &Dialect,
+    begin_ps: Option<Time>,
+) -> Result<Statistics, String> {
     let Dialect { frame, .. } = *dialect;
     let mut choices = Choices::new(bytes);
     let mut twin = Twin::new(subject);
+    twin.begin_at(begin_ps.unwrap_or_default());
     let mut statistics = Statistics::default();
     let mut first = first_members(&mut choices, &subject.program);
     first.extend((dialect.first)(&mut choices, &subject.program));
@@ -138,6 +159,9 @@ pub fn run_with(subject: &Subject, bytes: &[u8], dialect: &Dialect) -> Result<St
         } else if operation % 8 >= 5 {
             let update = update(&mut choices, &subject.program);
             let update = in_dialect(&mut choices, &subject.program, dialect, update);
+            if begin_ps.is_some() && matches!(update.entity, Entity::Register { .. }) {
+                continue;
+            }
             match twin.write(update)? {
                 true => statistics.accepted += 1,
                 false => statistics.refused += 1,

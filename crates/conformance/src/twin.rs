@@ -3,7 +3,7 @@
 use crate::script::Passage;
 use engine::control::Update;
 use engine::payload::Shared;
-use engine::{Emission, Executor, Interpreter, Output, Packet, Switch, SwitchConfig};
+use engine::{Emission, Executor, Interpreter, Output, Packet, Switch, SwitchConfig, Time};
 use ir::{CounterId, MeterId, Program, RegisterId, TableId};
 use jit::JitError;
 use std::fmt::Debug;
@@ -65,7 +65,7 @@ impl Subject {
 pub struct Twin {
     interpreter: Switch,
     machine_code: Switch,
-    now_ps: u64,
+    now_ps: Time,
     /// Packets so far: they decide which way the next one takes.
     received: u64,
 }
@@ -82,7 +82,7 @@ impl Twin {
         Twin {
             interpreter: switch(&subject.program, &subject.interpreter),
             machine_code: switch(&subject.second_program, &subject.machine_code),
-            now_ps: 0,
+            now_ps: Time::ZERO,
             received: 0,
         }
     }
@@ -108,6 +108,13 @@ impl Twin {
                 .fold(0, u64::saturating_add)
         };
         counters.map(sum).collect()
+    }
+
+    /// Has time begin elsewhere.
+    pub fn begin_at(&mut self, now_ps: Time) {
+        self.now_ps = now_ps;
+        self.interpreter.set_now_ps(now_ps);
+        self.machine_code.set_now_ps(now_ps);
     }
 
     /// Lets time pass.
@@ -256,9 +263,9 @@ fn with_zeros(packet: &[u8], number: u64) -> (Packet, Packet) {
 }
 
 /// Returns the passage of a packet that meets no queue.
-fn at_once(now_ps: u64) -> Passage {
+fn at_once(now_ps: Time) -> Passage {
     Passage {
-        arrives_us: now_ps / PS_PER_US,
+        arrives_us: now_ps.us(),
         stays_us: 0,
         queue: 0,
     }
@@ -271,7 +278,7 @@ pub(crate) fn run_by_halves(
     port: u32,
     packet: Packet,
 ) -> Vec<Output> {
-    let arrives_ps = passage.arrives_us * PS_PER_US;
+    let arrives_ps = Time::from_ps(u128::from(passage.arrives_us) * u128::from(PS_PER_US));
     let leaves_ps = arrives_ps + passage.stays_us * PS_PER_US;
     let mut copies = Vec::new();
     switch.ingress(arrives_ps, port, packet, &mut copies);

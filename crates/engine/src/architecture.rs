@@ -5,6 +5,7 @@
 mod psa;
 mod v1model;
 
+use crate::Time;
 use crate::exec::Intents;
 use ir::{Architecture, FieldListId, Layout, Program, SlotId};
 use std::fmt;
@@ -61,8 +62,8 @@ impl Place {
 /// The input of a copy that begins egress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EgressStart {
-    pub now_ps: u64,
-    pub enqueued_ps: u64,
+    pub now_ps: Time,
+    pub enqueued_ps: Time,
     pub port: u32,
     pub rid: u16,
     pub priority: u8,
@@ -123,7 +124,7 @@ pub(crate) trait Rules: Send + Sync + fmt::Debug {
     fn arrive(&self, state: &mut [u64], port: u32, bytes: usize);
 
     /// The time at which a packet enters ingress.
-    fn set_ingress_time(&self, state: &mut [u64], now_ps: u64);
+    fn set_ingress_time(&self, state: &mut [u64], now_ps: Time);
 
     /// The metadata of a packet that is made from another one. The state is zero, but for what is brought along.
     fn derive(&self, state: &mut [u64], original: &[u64], path: PacketPath, bytes: usize);

@@ -8,6 +8,7 @@
 //! Waiting and remembered messages are bounded, in number and in bytes: messages that come when too many wait are lost, and counted; of
 //! lists that wait for an acknowledgement the oldest is forgotten.
 
+use crate::Time;
 use ir::{Bits, DigestId, Program};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::mem;
@@ -58,7 +59,7 @@ pub struct DigestList {
     /// Names the list in an acknowledgement; counts up from 1 for each type.
     pub list_id: u64,
     /// When its first message was sent.
-    pub first_ps: u64,
+    pub first_ps: Time,
     /// The messages: one value per member.
     pub messages: Vec<Vec<Bits>>,
 }
@@ -68,11 +69,11 @@ pub struct DigestList {
 pub struct Queue {
     widths: Vec<u32>,
     config: Option<DigestConfig>,
-    waiting: VecDeque<(u64, Vec<u64>)>,
+    waiting: VecDeque<(Time, Vec<u64>)>,
     /// With a configuration: the messages that wait.
     waiting_values: BTreeSet<Vec<u64>>,
     /// By list id: when it was taken, and its messages.
-    outstanding: BTreeMap<u64, (u64, Vec<Vec<u64>>)>,
+    outstanding: BTreeMap<u64, (Time, Vec<Vec<u64>>)>,
     /// The number of times that each message is in an outstanding list.
     suppressed: BTreeMap<Vec<u64>, usize>,
     /// Messages that may wait, and that outstanding lists may have together.
@@ -115,7 +116,7 @@ impl DigestQueue {
     }
 
     /// A message from a program: the limbs of each member in turn.
-    pub fn push(&mut self, digest: DigestId, values: &[u64], now_ps: u64) {
+    pub fn push(&mut self, digest: DigestId, values: &[u64], now_ps: Time) {
         let queue = &mut self.queues[digest.index()];
         if queue.config.is_some() && queue.is_suppressed(values, now_ps) {
             return;
@@ -172,7 +173,7 @@ impl DigestQueue {
     }
 
     /// [`DigestQueue::due_ps`], unless [`DigestQueue::announce`] was called since messages were last taken.
-    pub fn unannounced_due_ps(&self) -> Option<u64> {
+    pub fn unannounced_due_ps(&self) -> Option<Time> {
         self.due_ps().filter(|_| !self.announced)
     }
 
@@ -187,13 +188,13 @@ impl DigestQueue {
     }
 
     /// When the next list is due; the time of the message that made it so, if one is.
-    pub fn due_ps(&self) -> Option<u64> {
+    pub fn due_ps(&self) -> Option<Time> {
         self.queues.iter().filter_map(Queue::due_ps).min()
     }
 
     /// Takes lists that are due, of types with a configuration, by type and then in the order in which they were sent, until they
     /// have so many messages together.
-    pub fn take_due(&mut self, now_ps: u64, most: usize) -> Vec<DigestList> {
+    pub fn take_due(&mut self, now_ps: Time, most: usize) -> Vec<DigestList> {
         let mut lists = Vec::new();
         let mut taken = 0;
         for (i, queue) in self.queues.iter_mut().enumerate() {
@@ -210,7 +211,7 @@ impl DigestQueue {
     }
 
     /// Takes waiting messages of types without a configuration, so many at most.
-    pub fn take_unconfigured(&mut self, now_ps: u64, most: usize) -> Vec<DigestList> {
+    pub fn take_unconfigured(&mut self, now_ps: Time, most: usize) -> Vec<DigestList> {
         let mut lists = Vec::new();
         let mut left = most;
         for (i, queue) in self.queues.iter_mut().enumerate() {
@@ -224,7 +225,7 @@ impl DigestQueue {
     }
 
     /// Takes all waiting messages, due or not, as lists, by type and then in the order in which they were sent.
-    pub fn take(&mut self, now_ps: u64) -> Vec<DigestList> {
+    pub fn take(&mut self, now_ps: Time) -> Vec<DigestList> {
         let mut lists = Vec::new();
         for (i, queue) in self.queues.iter_mut().enumerate() {
             while !queue.waiting.is_empty() {
@@ -240,6 +241,17 @@ impl DigestQueue {
         lists
     }
 
+    /// Takes what lies ahead of a clock that was set back to be now.
+    pub(crate) fn clock_set_back(&mut self, now_ps: Time) {
+        for queue in &mut self.queues {
+            let waiting = queue.waiting.iter_mut().map(|(at_ps, _)| at_ps);
+            let outstanding = queue.outstanding.values_mut().map(|(at_ps, _)| at_ps);
+            waiting
+                .chain(outstanding)
+                .for_each(|at_ps| *at_ps = now_ps.min(*at_ps));
+        }
+    }
+
     /// Acknowledges a list; `false` if it is not outstanding.
     pub fn acknowledge(&mut self, digest: DigestId, list_id: u64) -> bool {
         self.queues[digest.index()].release(list_id)
@@ -247,24 +259,23 @@ impl DigestQueue {
 }
 
 impl Queue {
-    fn due_ps(&self) -> Option<u64> {
+    fn due_ps(&self) -> Option<Time> {
         let (first_ps, _) = self.waiting.front()?;
         let Some(config) = self.config else {
             return Some(*first_ps);
         };
-        let timeout_ps = config.max_timeout_ns.saturating_mul(1000);
-        let by_age = first_ps.saturating_add(timeout_ps);
+        let by_age = first_ps.after(u128::from(config.max_timeout_ns) * 1000);
         let filled = self.waiting.get(config.most_in_list() - 1);
         Some(filled.map_or(by_age, |(at, _)| by_age.min(*at)))
     }
 
     /// Whether this message waits, or an outstanding list has it. Lists whose time is over are outstanding no longer.
-    fn is_suppressed(&mut self, values: &[u64], now_ps: u64) -> bool {
+    fn is_suppressed(&mut self, values: &[u64], now_ps: Time) -> bool {
         let config = self.config.unwrap_or_default();
         let timeout_ps = u128::from(config.ack_timeout_ns) * 1000;
         // Lists are taken, and so end, in the order of their ids.
         while let Some((&list_id, (taken_ps, _))) = self.outstanding.first_key_value() {
-            if u128::from(now_ps.saturating_sub(*taken_ps)) < timeout_ps {
+            if now_ps.since(*taken_ps) < timeout_ps {
                 break;
             }
             self.release(list_id);
@@ -289,12 +300,12 @@ impl Queue {
         true
     }
 
-    fn take_list(&mut self, digest: DigestId, now_ps: u64) -> DigestList {
+    fn take_list(&mut self, digest: DigestId, now_ps: Time) -> DigestList {
         let most = self.config.unwrap_or_default().most_in_list();
         self.take_messages(digest, now_ps, most)
     }
 
-    fn take_messages(&mut self, digest: DigestId, now_ps: u64, most: usize) -> DigestList {
+    fn take_messages(&mut self, digest: DigestId, now_ps: Time, most: usize) -> DigestList {
         let limit = self.waiting.len().min(most);
         let first_ps = self.waiting.front().map_or(now_ps, |(at, _)| *at);
         let taken: Vec<Vec<u64>> = self.waiting.drain(..limit).map(|(_, m)| m).collect();
@@ -315,7 +326,7 @@ impl Queue {
     }
 
     /// The last list is outstanding until it is acknowledged.
-    fn remember(&mut self, now_ps: u64, taken: Vec<Vec<u64>>) {
+    fn remember(&mut self, now_ps: Time, taken: Vec<Vec<u64>>) {
         while self.outstanding_messages + taken.len() > self.most
             && let Some((&oldest, _)) = self.outstanding.first_key_value()
         {

@@ -1,5 +1,6 @@
 //! Executors: they run the ingress or the egress pipeline on one packet, or the fast path through both.
 
+use crate::Time;
 pub use crate::drops::DropReason;
 use crate::packet::{Output, Packet, Spare};
 use crate::replication::Replication;
@@ -39,7 +40,7 @@ pub trait Executor: Send + Sync {
 /// Everything that the fast path works on.
 pub struct FastPathContext<'a> {
     /// Time, in picoseconds.
-    pub now_ps: u64,
+    pub now_ps: Time,
     /// Packets as they arrived, each with its port. Empty when all are done. When one stopped, those before it have any contents.
     pub packets: &'a mut Vec<(u32, Packet)>,
     /// The number of the first to run.
@@ -104,7 +105,7 @@ pub enum Exit {
 /// Everything that one part of the pipeline works on.
 pub struct PacketContext<'a> {
     /// Time, in picoseconds.
-    pub now_ps: u64,
+    pub now_ps: Time,
     /// The slots.
     pub state: &'a mut [u64],
     /// The packet as it arrived (ingress), or as it was enqueued for egress, as far as it is stored: at least [`ir::Program::reach_bytes`]

@@ -5,6 +5,7 @@
 //! that is idle waits to be taken, once, without a timer; when it is taken, its timer starts again. So what waits is bounded by
 //! the entries, however short their timeouts are and however slowly it is taken.
 
+use crate::Time;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The least timeout of an entry. Shorter ones would have the timers take the time of packets.
@@ -17,7 +18,7 @@ pub(crate) type EntryKey = (u32, u64);
 #[derive(Clone, Copy, Debug)]
 enum Place {
     /// Its timer runs: when it is over, and what the timeout counts from, if there was no hit since.
-    Timed { deadline_ps: u64, start_ps: u64 },
+    Timed { deadline_ps: Time, start_ps: Time },
     /// It waits to be taken, at this place of the queue.
     Idle(u64),
 }
@@ -33,7 +34,7 @@ struct Timer {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct IdleTimers {
     timers: BTreeMap<EntryKey, Timer>,
-    deadlines: BTreeSet<(u64, EntryKey)>,
+    deadlines: BTreeSet<(Time, EntryKey)>,
     /// Entries to be named.
     idle: BTreeMap<u64, EntryKey>,
     /// The next place in the queue.
@@ -45,12 +46,13 @@ pub(crate) struct IdleTimers {
 /// The state of an entry when its timer is over.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Activity {
-    pub last_hit_ps: u64,
+    pub last_hit_ps: Time,
     pub timeout_ns: u64,
 }
 
-fn after(start_ps: u64, timeout_ns: u64) -> u64 {
-    start_ps.saturating_add(timeout_ns.saturating_mul(1000))
+/// Returns the end of a timeout that began then.
+fn after(start_ps: Time, timeout_ns: u64) -> Time {
+    start_ps.after(u128::from(timeout_ns) * 1000)
 }
 
 impl IdleTimers {
@@ -77,7 +79,7 @@ impl IdleTimers {
         }
     }
 
-    fn start(&mut self, key: EntryKey, entry: u32, start_ps: u64, timeout_ns: u64) {
+    fn start(&mut self, key: EntryKey, entry: u32, start_ps: Time, timeout_ns: u64) {
         let deadline_ps = after(start_ps, timeout_ns);
         let place = Place::Timed {
             deadline_ps,
@@ -88,14 +90,14 @@ impl IdleTimers {
     }
 
     /// When the next timer will be over.
-    pub(crate) fn next_ps(&self) -> Option<u64> {
+    pub(crate) fn next_ps(&self) -> Option<Time> {
         Some(self.deadlines.first()?.0)
     }
 
     /// Follows the timers that are over, so many at most; `activity` is `None` for an entry that is there no longer.
     pub(crate) fn run(
         &mut self,
-        now_ps: u64,
+        now_ps: Time,
         most: usize,
         activity: impl Fn(EntryKey, u32) -> Option<Activity>,
     ) {
@@ -129,6 +131,23 @@ impl IdleTimers {
         }
     }
 
+    /// Starts timers anew that count from what lies ahead of a clock that was set back.
+    pub(crate) fn clock_set_back(
+        &mut self,
+        now_ps: Time,
+        activity: impl Fn(EntryKey, u32) -> Option<Activity>,
+    ) {
+        let is_ahead = |place| matches!(place, Place::Timed { start_ps, .. } if start_ps > now_ps);
+        let ahead = self.timers.iter().filter(|(_, t)| is_ahead(t.place));
+        let ahead: Vec<_> = ahead.map(|(&key, timer)| (key, timer.entry)).collect();
+        for (key, entry) in ahead {
+            self.remove(key);
+            if let Some(known) = activity(key, entry).filter(|a| a.timeout_ns != 0) {
+                self.start(key, entry, now_ps, known.timeout_ns);
+            }
+        }
+    }
+
     /// Whether there are entries to be named.
     pub(crate) fn has_idle(&self) -> bool {
         !self.idle.is_empty()
@@ -147,7 +166,7 @@ impl IdleTimers {
     /// Takes entries to be named, so many at most, with their numbers. Their timers start again, for those that are still there.
     pub(crate) fn take(
         &mut self,
-        now_ps: u64,
+        now_ps: Time,
         most: usize,
         activity: impl Fn(EntryKey, u32) -> Option<Activity>,
     ) -> Vec<(EntryKey, u32)> {

@@ -42,6 +42,7 @@ pub mod switch;
 pub mod table;
 #[cfg(test)]
 mod test_programs;
+mod time;
 pub mod trace;
 pub mod value_set;
 mod work_rate;
@@ -56,5 +57,6 @@ pub use packet::{Output, Packet, Spare};
 pub use replication::Replication;
 pub use runtime::Runtime;
 pub use switch::{Emission, Enqueued, Recirculated, Scratch, Switch, SwitchConfig};
+pub use time::Time;
 pub use trace::Trace;
 pub use work_rate::COPIES_PER_S;

@@ -2,6 +2,7 @@
 //!
 //! Time is an argument. Tokens are kept multiplied by the picoseconds in a second, so that no rate and no interval rounds.
 
+use crate::Time;
 use crate::cells::CounterData;
 use crate::table::forget_last;
 use smallvec::SmallVec;
@@ -41,13 +42,13 @@ pub struct Meter {
     config: MeterConfig,
     committed: u128,
     peak: u128,
-    filled_ps: u64,
+    filled_ps: Time,
     counts: [CounterData; 3],
 }
 
 impl Meter {
     /// A meter with full buckets at `now_ps`.
-    pub fn new(config: MeterConfig, now_ps: u64) -> Meter {
+    pub fn new(config: MeterConfig, now_ps: Time) -> Meter {
         Meter {
             config,
             committed: u128::from(config.cburst) * SCALE,
@@ -58,7 +59,7 @@ impl Meter {
     }
 
     /// Another configuration, with full buckets; the counts stay.
-    pub fn configure(&mut self, config: MeterConfig, now_ps: u64) {
+    pub fn configure(&mut self, config: MeterConfig, now_ps: Time) {
         let counts = self.counts;
         *self = Meter::new(config, now_ps);
         self.counts = counts;
@@ -70,7 +71,7 @@ impl Meter {
     }
 
     /// Colours and counts a packet, which takes its bytes, or else one token.
-    pub fn mark(&mut self, by_bytes: bool, packet_bytes: usize, now_ps: u64) -> Colour {
+    pub fn mark(&mut self, by_bytes: bool, packet_bytes: usize, now_ps: Time) -> Colour {
         let amount = if by_bytes { packet_bytes as u64 } else { 1 };
         let colour = self.execute(amount, now_ps);
         self.counts[colour as usize].count(packet_bytes);
@@ -82,8 +83,8 @@ impl Meter {
         self.config
     }
 
-    /// Colours a packet that takes `amount` tokens. Time that runs backwards counts as standing still.
-    pub fn execute(&mut self, amount: u64, now_ps: u64) -> Colour {
+    /// Colours a packet that takes `amount` tokens. A time before the last one counts as standing still; [`Self::clock_set_back`].
+    pub fn execute(&mut self, amount: u64, now_ps: Time) -> Colour {
         self.fill(now_ps);
         let amount = u128::from(amount) * SCALE;
         if self.peak < amount {
@@ -97,11 +98,17 @@ impl Meter {
         Colour::Green
     }
 
-    fn fill(&mut self, now_ps: u64) {
-        let elapsed = u128::from(now_ps.saturating_sub(self.filled_ps));
+    /// Goes on from here when the clock was set back, with the tokens there are.
+    fn clock_set_back(&mut self, now_ps: Time) {
+        self.filled_ps = self.filled_ps.min(now_ps);
+    }
+
+    fn fill(&mut self, now_ps: Time) {
+        let elapsed = now_ps.since(self.filled_ps);
         self.filled_ps = self.filled_ps.max(now_ps);
         let fill = |tokens: u128, rate: u64, burst: u64| {
-            (tokens.saturating_add(u128::from(rate) * elapsed)).min(u128::from(burst) * SCALE)
+            (tokens.saturating_add(u128::from(rate).saturating_mul(elapsed)))
+                .min(u128::from(burst) * SCALE)
         };
         self.committed = fill(self.committed, self.config.cir, self.config.cburst);
         self.peak = fill(self.peak, self.config.pir, self.config.pburst);
@@ -160,7 +167,9 @@ impl MeterArray {
         for indices in indices.chunks(CHUNK) {
             let cells: SmallVec<[&Meter; CHUNK]> =
                 indices.iter().filter_map(|&i| self.cell(i)).collect();
-            sum ^= cells.iter().fold(0, |sum, cell| sum ^ cell.filled_ps);
+            sum ^= cells
+                .iter()
+                .fold(0, |sum, cell| sum ^ cell.filled_ps.saturating_ps());
             sum ^= (cells.iter()).fold(0, |sum, cell| sum ^ cell.config.cir);
             sum ^= (cells.iter()).fold(0, |sum, cell| sum ^ cell.counts[0].packets);
         }
@@ -169,7 +178,7 @@ impl MeterArray {
 
     /// Colours a packet; green without a configuration.
     #[inline]
-    pub(crate) fn mark(&mut self, index: u64, packet_bytes: usize, now_ps: u64) -> u8 {
+    pub(crate) fn mark(&mut self, index: u64, packet_bytes: usize, now_ps: Time) -> u8 {
         let (chunk, at) = place(index);
         match self.chunks.get_mut(chunk) {
             Some(chunk) if chunk.configured >> at & 1 == 1 => {
@@ -208,6 +217,12 @@ impl MeterArray {
         former
     }
 
+    /// Goes on from here when the clock was set back.
+    pub(crate) fn clock_set_back(&mut self, now_ps: Time) {
+        let cells = self.chunks.iter_mut().flat_map(|chunk| &mut chunk.cells);
+        cells.for_each(|cell| cell.clock_set_back(now_ps));
+    }
+
     /// Those that are configured, by index.
     pub(crate) fn configured(&self) -> impl Iterator<Item = (u64, &Meter)> {
         self.chunks.iter().enumerate().flat_map(|(number, chunk)| {
@@ -241,19 +256,28 @@ mod tests {
         let mut array = MeterArray::new(true, 1000);
         let at = [0, 31, 32, 700];
         for index in at {
-            assert_eq!(array.replace(index, Some(Meter::new(CONFIG, 0))), None);
+            assert_eq!(
+                array.replace(index, Some(Meter::new(CONFIG, Time::ZERO))),
+                None
+            );
         }
         let configured = |array: &MeterArray| array.configured().map(|(i, _)| i).collect();
         let indices: Vec<u64> = configured(&array);
         assert_eq!(indices, at);
         // The bucket of 700 becomes empty; a cell without configuration is green.
-        assert_eq!((array.mark(700, 400, 0), array.mark(700, 1, 0)), (1, 2));
-        assert_eq!((array.mark(699, 400, 0), array.mark(999, 400, 0)), (0, 0));
+        assert_eq!(
+            (array.mark(700, 400, ms(0)), array.mark(700, 1, ms(0))),
+            (1, 2)
+        );
+        assert_eq!(
+            (array.mark(699, 400, ms(0)), array.mark(999, 400, ms(0))),
+            (0, 0)
+        );
         assert_eq!(array.replace(33, None), None);
         let former = array.replace(700, None).expect("was configured");
         assert_eq!(former.counts()[2].packets, 1);
         assert_eq!(array.chunks.len(), 2, "no memory for what is gone");
-        assert_eq!(array.mark(700, 400, 0), 0);
+        assert_eq!(array.mark(700, 400, ms(0)), 0);
         assert_eq!(array.clear().len(), 3);
         assert_eq!(array.configured().count(), 0);
     }
@@ -266,23 +290,27 @@ mod tests {
     };
     const MS: u64 = 1_000_000_000;
 
+    fn ms(ms: u64) -> Time {
+        Time::from(ms * MS)
+    }
+
     #[test]
     fn bursts_then_colours() {
-        let mut meter = Meter::new(CONFIG, 0);
-        let colours: Vec<_> = (0..5).map(|_| meter.execute(100, 0)).collect();
+        let mut meter = Meter::new(CONFIG, Time::ZERO);
+        let colours: Vec<_> = (0..5).map(|_| meter.execute(100, ms(0))).collect();
         use Colour::*;
         assert_eq!(colours, [Green, Green, Yellow, Yellow, Red]);
         // 100 ms refill 100 committed and 200 peak tokens.
-        let colours: Vec<_> = (0..3).map(|_| meter.execute(100, 100 * MS)).collect();
+        let colours: Vec<_> = (0..3).map(|_| meter.execute(100, ms(100))).collect();
         assert_eq!(colours, [Green, Yellow, Red]);
     }
 
     #[test]
     fn long_run_matches_the_rates_exactly() {
-        let mut meter = Meter::new(CONFIG, 0);
+        let mut meter = Meter::new(CONFIG, Time::ZERO);
         let mut counts = [0u64; 3];
         for step in 1..=100_000u64 {
-            counts[meter.execute(4, step * MS) as usize] += 4;
+            counts[meter.execute(4, ms(step)) as usize] += 4;
         }
         // 100 s at 4000/s offered: the initial tokens of the buckets plus those that the rates filled in.
         assert!(counts[0].abs_diff(100_000 + 200) <= 4, "{counts:?}");
@@ -300,12 +328,12 @@ mod tests {
             pir: 1,
             pburst: 1,
         };
-        let mut meter = Meter::new(config, 0);
-        assert_eq!(meter.execute(1, 0), Colour::Green);
+        let mut meter = Meter::new(config, Time::ZERO);
+        assert_eq!(meter.execute(1, ms(0)), Colour::Green);
         for i in 1..1000 {
-            assert_eq!(meter.execute(1, i * MS), Colour::Red);
+            assert_eq!(meter.execute(1, ms(i)), Colour::Red);
         }
-        assert_eq!(meter.execute(1, 1000 * MS), Colour::Green);
+        assert_eq!(meter.execute(1, ms(1000)), Colour::Green);
     }
 
     #[test]
@@ -316,8 +344,8 @@ mod tests {
             pir: u64::MAX,
             pburst: u64::MAX,
         };
-        let mut meter = Meter::new(config, 0);
-        assert_eq!(meter.execute(u64::MAX, u64::MAX), Colour::Green);
-        assert_eq!(meter.execute(1, 0), Colour::Red);
+        let mut meter = Meter::new(config, Time::ZERO);
+        assert_eq!(meter.execute(u64::MAX, Time::NEVER), Colour::Green);
+        assert_eq!(meter.execute(1, ms(0)), Colour::Red);
     }
 }

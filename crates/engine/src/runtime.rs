@@ -4,6 +4,7 @@
 //! Both executors call this, machine code through thin shims. Nothing on the packet path allocates (but a digest) or fails: an index out of
 //! range gives zero or does nothing, and is counted in [`OutOfRange`]. It does not know packets' headers, ports or copies.
 
+use crate::Time;
 pub use crate::cells::{Cells, CounterData};
 use crate::digest::DigestQueue;
 use crate::entry::Note;
@@ -88,6 +89,9 @@ impl Implementation {
     }
 }
 
+/// The most by which a time may be behind the latest one without the clock having been set back: a second.
+pub const SET_BACK_PS: u64 = 1_000_000_000_000;
+
 /// The parts of an entry that its table does not keep.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attached {
@@ -103,7 +107,9 @@ pub struct Attached {
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Runtime {
-    now_ps: u64,
+    now_ps: Time,
+    /// The latest time since the clock was last set back.
+    latest_ps: Time,
     tables: Vec<Table>,
     /// By table; `None` for most.
     attachments: Vec<Option<Box<Attachment>>>,
@@ -135,7 +141,8 @@ impl Runtime {
         let stride = |width: u32| width.div_ceil(64) as usize;
         let widest = program.registers.iter().map(|r| stride(r.width)).max();
         let mut runtime = Runtime {
-            now_ps: 0,
+            now_ps: Time::ZERO,
+            latest_ps: Time::ZERO,
             tables: program
                 .tables
                 .iter()
@@ -183,13 +190,37 @@ impl Runtime {
         &self.program
     }
 
-    /// Sets the time for what follows. The switch does this before it runs an executor.
-    pub fn set_now_ps(&mut self, now_ps: u64) {
+    /// Sets the time for what follows. The switch does this before it runs an executor. A time up to [`SET_BACK_PS`] before the latest
+    /// one is that of somebody who is late: nothing ages. A time before that is of a clock that was set back: ages begin again.
+    #[inline]
+    pub fn set_now_ps(&mut self, now_ps: Time) {
         self.now_ps = now_ps;
+        if now_ps >= self.latest_ps {
+            self.latest_ps = now_ps;
+        } else if self.latest_ps - now_ps > SET_BACK_PS {
+            self.clock_set_back(now_ps);
+        }
+    }
+
+    /// Takes every time that lies ahead of a clock that was set back to be now. Otherwise meters would have no tokens, and entries
+    /// would not become idle, until the clock is where it was.
+    #[cold]
+    fn clock_set_back(&mut self, now_ps: Time) {
+        self.latest_ps = now_ps;
+        self.meters
+            .iter_mut()
+            .for_each(|m| m.clock_set_back(now_ps));
+        self.tables
+            .iter_mut()
+            .for_each(|t| t.clock_set_back(now_ps));
+        self.digests.clock_set_back(now_ps);
+        let tables = &self.tables;
+        let of = |key, entry| activity(tables, key, entry);
+        self.idle_timers.clock_set_back(now_ps, of);
     }
 
     /// The time last set.
-    pub fn now_ps(&self) -> u64 {
+    pub fn now_ps(&self) -> Time {
         self.now_ps
     }
 
@@ -273,6 +304,9 @@ impl Runtime {
     pub fn direct_meter_colour(&self, meter: MeterId) -> u8 {
         self.meters[meter.index()].last_colour
     }
+
+    /// The most by which a time may be behind the latest one without the clock having been set back: a second.
+    pub const SET_BACK_PS: u64 = 1_000_000_000_000;
 
     /// The parts of an entry that its table does not keep.
     pub fn attached(&self, table: TableId, entry: u32) -> Attached {
@@ -552,7 +586,7 @@ impl Runtime {
         meter: MeterId,
         index: u64,
         packet_bytes: usize,
-        now_ps: u64,
+        now_ps: Time,
     ) -> u8 {
         let array = &mut self.meters[meter.index()];
         if index >= array.size() {
@@ -661,13 +695,13 @@ impl Runtime {
     }
 
     /// When the next idle timer will be over.
-    pub fn next_idle_ps(&self) -> Option<u64> {
+    pub fn next_idle_ps(&self) -> Option<Time> {
         self.idle_timers.next_ps()
     }
 
     /// When a digest list will be due or an entry idle, if nothing else happens until then. Not earlier than that: an entry that is
     /// hit in the meantime will not be idle then.
-    pub fn next_deadline_ps(&self) -> Option<u64> {
+    pub fn next_deadline_ps(&self) -> Option<Time> {
         let due = [self.idle_timers.next_ps(), self.digests.due_ps()];
         due.into_iter().flatten().min()
     }

@@ -10,6 +10,7 @@
 mod copies;
 mod fast_path;
 
+use crate::Time;
 use crate::architecture::{AfterEgress, AfterIngress, EgressStart, PacketPath};
 use crate::exec::{DropReason, Executor, Intents, PacketContext};
 use crate::interpreter::Interpreter;
@@ -64,7 +65,7 @@ pub struct Enqueued {
     state: Vec<u64>,
     consumed: usize,
     truncate: Option<u32>,
-    enqueued_ps: u64,
+    enqueued_ps: Time,
     lineage: Lineage,
 }
 
@@ -80,7 +81,7 @@ impl Enqueued {
     }
 
     /// Says when and behind how many packets it was enqueued; at first, when it entered ingress and behind none.
-    pub fn set_enqueued(&mut self, now_ps: u64, enq_qdepth: u32) {
+    pub fn set_enqueued(&mut self, now_ps: Time, enq_qdepth: u32) {
         self.enqueued_ps = now_ps;
         self.enq_qdepth = enq_qdepth;
     }
@@ -118,7 +119,7 @@ struct Lineage {
 
 /// A packet in ingress.
 struct Pass {
-    now_ps: u64,
+    now_ps: Time,
     packet: Packet,
     state: Vec<u64>,
     lineage: Lineage,
@@ -151,7 +152,7 @@ enum Pending {
 }
 
 impl EgressStart {
-    fn new(copy: &Enqueued, now_ps: u64, deq_qdepth: u32) -> EgressStart {
+    fn new(copy: &Enqueued, now_ps: Time, deq_qdepth: u32) -> EgressStart {
         EgressStart {
             now_ps,
             enqueued_ps: copy.enqueued_ps,
@@ -167,7 +168,7 @@ impl EgressStart {
 
 /// The input of an executor, besides the state.
 struct Run<'a> {
-    now_ps: u64,
+    now_ps: Time,
     packet: &'a Packet,
     consumed: usize,
     branch: usize,
@@ -337,7 +338,7 @@ impl Switch {
     }
 
     /// Tells the time to what the control plane does next (an entry is idle from its insertion on). Packets bring their own.
-    pub fn set_now_ps(&mut self, now_ps: u64) {
+    pub fn set_now_ps(&mut self, now_ps: Time) {
         self.runtime.set_now_ps(now_ps);
     }
 
@@ -355,7 +356,7 @@ impl Switch {
     }
 
     /// Runs a packet and all its copies to the end; appends what leaves, in order. Copies take no time.
-    pub fn receive(&mut self, now_ps: u64, port: u32, packet: Packet, out: &mut Vec<Output>) {
+    pub fn receive(&mut self, now_ps: Time, port: u32, packet: Packet, out: &mut Vec<Output>) {
         let mut packets = std::mem::take(&mut self.single);
         packets.push((port, packet));
         self.receive_burst(now_ps, &mut packets, out);
@@ -363,7 +364,7 @@ impl Switch {
     }
 
     /// [`Switch::receive`] on the slow path.
-    fn receive_any(&mut self, now_ps: u64, port: u32, packet: Packet, out: &mut Vec<Output>) {
+    fn receive_any(&mut self, now_ps: Time, port: u32, packet: Packet, out: &mut Vec<Output>) {
         let mut work = self.work.take().unwrap_or_default();
         let unicast = self.arrive(now_ps, port, packet, &mut work.enqueued);
         self.work_from(now_ps, unicast, work, out);
@@ -372,7 +373,7 @@ impl Switch {
     /// Does all the work there is, `unicast` behind the others that are enqueued.
     fn work_from(
         &mut self,
-        now_ps: u64,
+        now_ps: Time,
         unicast: Option<Enqueued>,
         mut work: Box<Work>,
         out: &mut Vec<Output>,
@@ -391,7 +392,7 @@ impl Switch {
     }
 
     /// Runs one of the packets that wait.
-    fn work_on(&mut self, now_ps: u64, work: &mut Work, out: &mut Vec<Output>) {
+    fn work_on(&mut self, now_ps: Time, work: &mut Work, out: &mut Vec<Output>) {
         for emission in work.emissions.drain(..) {
             match emission {
                 Emission::Output(output) => out.push(output),
@@ -410,7 +411,7 @@ impl Switch {
 
     /// Like [`Switch::receive`] on the interpreter, with the trace of what happened. Tables, registers and counters are used, and changed,
     /// as they are.
-    pub fn trace(&mut self, now_ps: u64, port: u32, packet: Packet) -> (Vec<Output>, Trace) {
+    pub fn trace(&mut self, now_ps: Time, port: u32, packet: Packet) -> (Vec<Output>, Trace) {
         let interpreter = self
             .interpreter
             .get_or_insert_with(|| Arc::new(Interpreter::new(self.program.clone())))
@@ -428,13 +429,13 @@ impl Switch {
     }
 
     /// Parser to ingress, resubmissions included: appends the copies that go to egress, clones first.
-    pub fn ingress(&mut self, now_ps: u64, port: u32, packet: Packet, out: &mut Vec<Enqueued>) {
+    pub fn ingress(&mut self, now_ps: Time, port: u32, packet: Packet, out: &mut Vec<Enqueued>) {
         let unicast = self.arrive(now_ps, port, packet, out);
         out.extend(unicast);
     }
 
     /// Takes a packet that egress recirculated to the parser again; appends like [`Switch::ingress`].
-    pub fn recirculate(&mut self, now_ps: u64, packet: Recirculated, out: &mut Vec<Enqueued>) {
+    pub fn recirculate(&mut self, now_ps: Time, packet: Recirculated, out: &mut Vec<Enqueued>) {
         self.work_left = self.max_work;
         let unicast = self.recirculate_pass(now_ps, packet, out);
         out.extend(unicast);
@@ -442,7 +443,7 @@ impl Switch {
 
     fn arrive(
         &mut self,
-        now_ps: u64,
+        now_ps: Time,
         port: u32,
         packet: Packet,
         out: &mut Vec<Enqueued>,
@@ -469,7 +470,7 @@ impl Switch {
 
     fn recirculate_pass(
         &mut self,
-        now_ps: u64,
+        now_ps: Time,
         packet: Recirculated,
         out: &mut Vec<Enqueued>,
     ) -> Option<Enqueued> {
@@ -592,7 +593,7 @@ impl Switch {
     /// packets left behind it in its queue.
     pub fn egress(
         &mut self,
-        now_ps: u64,
+        now_ps: Time,
         copy: Enqueued,
         deq_qdepth: u32,
         out: &mut Vec<Emission>,
@@ -605,7 +606,7 @@ impl Switch {
     /// Runs egress. Clones and a recirculated packet are appended, one that leaves is given back.
     fn egress_pass(
         &mut self,
-        now_ps: u64,
+        now_ps: Time,
         mut copy: Enqueued,
         deq_qdepth: u32,
         out: &mut Vec<Emission>,
@@ -626,7 +627,7 @@ impl Switch {
     /// Does what egress requested; its headers are in `emitted`.
     fn after_egress(
         &mut self,
-        now_ps: u64,
+        now_ps: Time,
         mut copy: Enqueued,
         intents: &Intents,
         out: &mut Vec<Emission>,

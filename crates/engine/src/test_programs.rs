@@ -11,6 +11,7 @@
 //! | metadata            | kept `%26` (16), in field list `l0`; lost `%27` (16)            |
 //! | locals              | `%28` (32), `%29` (9), `%30` (1), `%31` (32), `%32` (100), `%33` (32) |
 
+use crate::Time;
 use crate::{Interpreter, Output, Packet, Switch, SwitchConfig};
 use ir::Program;
 use std::sync::Arc;
@@ -183,7 +184,12 @@ pub(crate) fn switch(ingress: &'static str, egress: &'static str) -> Switch {
 /// The output for one packet at port 5, one millisecond after the start.
 pub(crate) fn send(switch: &mut Switch, bytes: &[u8]) -> Vec<(u32, Vec<u8>)> {
     let mut out = Vec::new();
-    switch.receive(1_000_000_000, 5, Packet::new(bytes), &mut out);
+    switch.receive(
+        Time::from(1_000_000_000_u64),
+        5,
+        Packet::new(bytes),
+        &mut out,
+    );
     ports_and_bytes(out)
 }
 

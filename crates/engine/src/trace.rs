@@ -7,6 +7,7 @@
 mod json;
 mod tree;
 
+use crate::Time;
 use crate::drops::DropReason;
 use crate::profile::Selection;
 use ir::{
@@ -53,7 +54,7 @@ pub enum EventKind {
     /// A packet came in.
     Received {
         /// Time.
-        now_ps: u64,
+        now_ps: Time,
         /// Port.
         port: u32,
         /// Length.

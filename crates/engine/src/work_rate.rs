@@ -16,13 +16,16 @@ const BURST: u64 = 512;
 
 const PS_PER_S: u64 = 1_000_000_000_000;
 
+use crate::Time;
+use crate::runtime::SET_BACK_PS;
+
 /// A token bucket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WorkRate {
     /// Time that a copy takes.
     ps_per_copy: u64,
     /// Up to when the time is taken.
-    taken_ps: u64,
+    taken_ps: Time,
 }
 
 impl WorkRate {
@@ -33,20 +36,23 @@ impl WorkRate {
                 .checked_div(copies_per_s)
                 .unwrap_or(u64::MAX)
                 .max(1),
-            taken_ps: 0,
+            taken_ps: Time::ZERO,
         }
     }
 
     /// Whether one more copy may be made now, by something that has made so many passes already.
-    pub(crate) fn take(&mut self, now_ps: u64, passes: u32) -> bool {
+    pub(crate) fn take(&mut self, now_ps: Time, passes: u32) -> bool {
         if passes < FREE_PASSES {
             return true;
         }
         if self.ps_per_copy == u64::MAX {
             return false;
         }
-        let full_ps = now_ps.saturating_sub(self.ps_per_copy.saturating_mul(BURST));
-        let next_ps = self.taken_ps.max(full_ps).saturating_add(self.ps_per_copy);
+        if self.taken_ps > now_ps + SET_BACK_PS {
+            self.taken_ps = now_ps;
+        }
+        let full_ps = now_ps.before(self.ps_per_copy.saturating_mul(BURST));
+        let next_ps = self.taken_ps.max(full_ps) + self.ps_per_copy;
         if next_ps > now_ps {
             return false;
         }
@@ -62,19 +68,23 @@ mod tests {
     #[test]
     fn copies_have_a_rate_and_a_burst() {
         let mut rate = WorkRate::new(1000);
-        let made =
-            |rate: &mut WorkRate, now_ps| (0..10_000).filter(|_| rate.take(now_ps, 2)).count();
+        let made = |rate: &mut WorkRate, now_ps: u64| {
+            (0..10_000).filter(|_| rate.take(now_ps.into(), 2)).count()
+        };
         assert_eq!(made(&mut rate, PS_PER_S), BURST as usize);
         assert_eq!(made(&mut rate, PS_PER_S), 0);
         assert_eq!(made(&mut rate, PS_PER_S + PS_PER_S / 100), 10);
         assert_eq!(made(&mut rate, 9 * PS_PER_S), BURST as usize);
-        assert!(rate.take(9 * PS_PER_S, 1), "the first passes are free");
+        assert!(
+            rate.take(Time::from(9 * PS_PER_S), 1),
+            "the first passes are free"
+        );
     }
 
     #[test]
     fn no_rate_is_none() {
         let mut rate = WorkRate::new(0);
-        assert!(rate.take(0, 1) && !rate.take(u64::MAX, 2));
-        assert!(WorkRate::new(u64::MAX).take(PS_PER_S, 2));
+        assert!(rate.take(Time::ZERO, 1) && !rate.take(Time::NEVER, 2));
+        assert!(WorkRate::new(u64::MAX).take(PS_PER_S.into(), 2));
     }
 }

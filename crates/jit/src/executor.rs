@@ -43,9 +43,6 @@ const FEW_VIEWS: usize = 3;
 /// Bursts of fewer packets are not prefetched for, nor more tables looked up in place for them.
 const MIN_BURST: usize = 4;
 
-/// Picoseconds in a microsecond, the unit of timestamps.
-const PS_PER_US: u64 = 1_000_000;
-
 /// A program as machine code.
 pub struct JitExecutor {
     program: Arc<Program>,
@@ -313,7 +310,7 @@ impl JitExecutor {
         if !cells.is_empty() {
             frame.cells = cells.as_ptr();
         }
-        frame.now_us = cx.now_ps / PS_PER_US;
+        frame.now_us = cx.now_ps.us();
         let mut arrivals: Arrivals = [const { MaybeUninit::uninit() }; PART];
         let (mut first, count) = (cx.first, cx.packets.len());
         let mut prefetched = first + cx.prefetched;

@@ -5,7 +5,7 @@
 
 use crate::notes::List;
 use crate::views::{CellsView, TableView, no_cells, no_views};
-use engine::{DropReason, Output, Packet, Replication, Runtime, Spare};
+use engine::{DropReason, Output, Packet, Replication, Runtime, Spare, Time};
 
 /// One run of one function. All fields are machine words, so that generated code needs one kind of access.
 #[repr(C)]
@@ -138,8 +138,8 @@ impl Frame {
 
 /// The data that the functions of [`crate::shims`] work on.
 pub(crate) struct Context<'a> {
-    /// Time, in picoseconds.
-    pub now_ps: u64,
+    /// Time.
+    pub now_ps: Time,
     /// Tables and the other stateful objects.
     pub runtime: &'a mut Runtime,
     /// The memory that the deparser writes to.

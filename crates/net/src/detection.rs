@@ -17,6 +17,7 @@ pub(crate) mod encapsulation;
 
 use crate::random::Stream;
 use bfd::{BfdConfig, Session};
+use engine::Time;
 use std::collections::BTreeSet;
 
 /// The detectors of all ports with links.
@@ -131,7 +132,7 @@ impl Detection {
 
     /// Both directions of a link have their parameters: the sessions that they ask for are up from now on. A direction's session is at the
     /// end that it leads to, and sends by the other direction.
-    pub(crate) fn establish(&mut self, now_ps: u64, seed: u64, directions: [(u32, &str); 2]) {
+    pub(crate) fn establish(&mut self, now_ps: Time, seed: u64, directions: [(u32, &str); 2]) {
         let discriminators = [self.draw_discriminator(), self.draw_discriminator()];
         for (end, (direction, name)) in directions.into_iter().enumerate() {
             let remote = self.ports[direction as usize ^ 1].config.bfd;

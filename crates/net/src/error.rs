@@ -1,5 +1,6 @@
 //! Why a network refuses a request. Parameters out of range are refused, never bent to fit.
 
+use engine::Time;
 use std::fmt;
 
 /// A refused request; the text says what to do.
@@ -51,9 +52,9 @@ pub enum NetError {
     /// The time has passed.
     TimeInPast {
         /// The time that was asked for.
-        at_ps: u64,
+        at_ps: Time,
         /// The present time.
-        now_ps: u64,
+        now_ps: Time,
     },
     /// The network has nodes that exist in real time only.
     NeedsWallClock,

@@ -13,6 +13,7 @@ use crate::error::{NetError, out_of_range};
 use crate::link::LinkDirection;
 use crate::random::Stream;
 use crate::{LinkId, NodeId};
+use engine::Time;
 use std::sync::Arc;
 
 /// The thing that fails.
@@ -51,16 +52,16 @@ pub struct RandomFailures {
     /// From a failure to its repair; the mean is the MTTR.
     pub time_to_repair: Duration,
     /// No failure begins before.
-    pub start_ps: u64,
+    pub start_ps: Time,
     /// None begins then or later.
-    pub end_ps: Option<u64>,
+    pub end_ps: Option<Time>,
 }
 
 /// A failure or repair that was drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailureRecord {
     /// When.
-    pub time_ps: u64,
+    pub time_ps: Time,
     /// What: a node's name; `a:1-b:2` of a link; `a:1>b:2` of a direction.
     pub what: Arc<str>,
     /// Whether it was repaired.
@@ -81,7 +82,7 @@ impl Failures {
         (what, change): (String, Change),
         failures: &RandomFailures,
         seed: u64,
-    ) -> Result<(u32, Option<u64>), NetError> {
+    ) -> Result<(u32, Option<Time>), NetError> {
         failures.time_to_failure.check("the time to failure")?;
         failures.time_to_repair.check("the time to repair")?;
         let mut known = self.processes.iter();
@@ -101,7 +102,11 @@ impl Failures {
     }
 
     /// The next change of something that fails at random: the thing, whether it is up now, and the time of its next change.
-    pub(crate) fn next_change(&mut self, number: u32, now_ps: u64) -> (Change, bool, Option<u64>) {
+    pub(crate) fn next_change(
+        &mut self,
+        number: u32,
+        now_ps: Time,
+    ) -> (Change, bool, Option<Time>) {
         let process = &mut self.processes[number as usize];
         process.down = !process.down;
         let up = !process.down;
@@ -161,12 +166,12 @@ impl Duration {
 
 impl FailureProcess {
     /// When the next change is, if there is one.
-    fn next(&mut self, now_ps: u64) -> Option<u64> {
+    fn next(&mut self, now_ps: Time) -> Option<Time> {
         let duration = match self.down {
             true => self.failures.time_to_repair,
             false => self.failures.time_to_failure,
         };
-        let at_ps = now_ps.checked_add(duration.draw(&mut self.stream))?;
+        let at_ps = now_ps + duration.draw(&mut self.stream);
         let over = !self.down && self.failures.end_ps.is_some_and(|end_ps| at_ps >= end_ps);
         (!over).then_some(at_ps)
     }

@@ -24,6 +24,7 @@ use crate::host::Host;
 use crate::random::Stream;
 use crate::record::Record;
 use crate::{FlowId, NodeId};
+use engine::Time;
 use engine::payload::Shared;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use wire::checksum::Sum;
@@ -81,9 +82,9 @@ pub struct UdpStream {
     /// Bytes of UDP payload, at least [`STREAM_FIELDS_BYTES`].
     pub payload_bytes: usize,
     /// When the first packet is due.
-    pub start_ps: u64,
+    pub start_ps: Time,
     /// No packet is due at this time or later.
-    pub stop_ps: u64,
+    pub stop_ps: Time,
     /// UDP source port.
     pub source_port: u16,
     /// UDP destination port.
@@ -103,9 +104,9 @@ pub struct Ping {
     /// Time between requests.
     pub interval_ps: u64,
     /// When the first request is due.
-    pub start_ps: u64,
+    pub start_ps: Time,
     /// No request is due at this time or later.
-    pub stop_ps: u64,
+    pub stop_ps: Time,
     /// Bytes of ICMP payload.
     pub payload_bytes: usize,
 }
@@ -122,11 +123,11 @@ enum Kind {
 /// Due times without drift: the whole interval, and the fraction that is carried.
 #[derive(Clone, Debug)]
 struct Schedule {
-    start_ps: u64,
+    start_ps: Time,
     /// The number of packets whose times have passed.
     number: u64,
-    next_ps: u64,
-    stop_ps: u64,
+    next_ps: Time,
+    stop_ps: Time,
     interval_ps: u64,
     remainder: u64,
     carried: u64,
@@ -136,7 +137,7 @@ struct Schedule {
 }
 
 impl Schedule {
-    fn new(start_ps: u64, stop_ps: u64, interval_ps: u64) -> Result<Schedule, NetError> {
+    fn new(start_ps: Time, stop_ps: Time, interval_ps: u64) -> Result<Schedule, NetError> {
         if interval_ps == 0 {
             return Err(out_of_range("interval_ps", "at least 1"));
         }
@@ -157,7 +158,7 @@ impl Schedule {
     }
 
     /// 10^21 picoseconds per 10^9 seconds, divided by nano-packets per second.
-    fn at_rate(start_ps: u64, stop_ps: u64, packets_per_s: f64) -> Result<Schedule, NetError> {
+    fn at_rate(start_ps: Time, stop_ps: Time, packets_per_s: f64) -> Result<Schedule, NetError> {
         const PS_PER_GS: u128 = 1_000_000_000_000_000_000_000;
         let nano = (packets_per_s * 1e9).round();
         // Written so that NaN fails too. Below 100 nano-packets per second the interval would not fit.
@@ -184,19 +185,19 @@ impl Schedule {
         schedule
     }
 
-    fn due_ps(&self) -> Option<u64> {
+    fn due_ps(&self) -> Option<Time> {
         (self.next_ps < self.stop_ps).then_some(self.next_ps)
     }
 
     /// When a packet is or was due, of a constant rate.
-    fn constant_due_ps(&self, number: u64) -> u64 {
+    fn constant_due_ps(&self, number: u64) -> Time {
         let fractions = match number.checked_mul(self.remainder) {
             Some(0) => 0,
             Some(sum) => u128::from(sum / self.divisor),
             None => u128::from(number) * u128::from(self.remainder) / u128::from(self.divisor),
         };
         let since_ps = u128::from(number) * u128::from(self.interval_ps) + fractions;
-        u64::try_from(since_ps.saturating_add(self.start_ps.into())).unwrap_or(u64::MAX)
+        self.start_ps.after(since_ps)
     }
 
     fn advance(&mut self) {
@@ -231,7 +232,10 @@ pub(crate) struct Flow {
     fixed_sum: Sum,
     /// The sum of a stream's pattern.
     pattern_sum: u16,
+    /// Its packets, at times since `origin_ps`.
     pub(crate) record: Record,
+    /// The era in which the flow starts ([`Time::era`]).
+    origin_ps: Time,
     pub(crate) corrupted: u64,
 }
 
@@ -313,6 +317,7 @@ impl Flow {
             fixed_sum,
             pattern_sum,
             record: Record::new(stream.log_packets),
+            origin_ps: stream.start_ps.era(),
             corrupted: 0,
         })
     }
@@ -368,12 +373,13 @@ impl Flow {
             fixed_sum,
             pattern_sum: 0,
             record: Record::new(true),
+            origin_ps: ping.start_ps.era(),
             corrupted: 0,
         })
     }
 
     /// When the next packet is due.
-    pub(crate) fn due_ps(&self) -> Option<u64> {
+    pub(crate) fn due_ps(&self) -> Option<Time> {
         self.schedule.due_ps()
     }
 
@@ -383,7 +389,7 @@ impl Flow {
     }
 
     /// No packet is due any more at `now_ps` or later.
-    pub(crate) fn end(&mut self, now_ps: u64) {
+    pub(crate) fn end(&mut self, now_ps: Time) {
         self.schedule.stop_ps = self.schedule.stop_ps.min(now_ps);
     }
 
@@ -393,8 +399,10 @@ impl Flow {
     }
 
     /// The next packet's bytes, as far as they are stored and what they share, recorded as sent.
-    pub(crate) fn next_frame(&mut self, now_ps: u64) -> (&[u8], Shared) {
-        let sequence = self.record.sent(now_ps, self.schedule.number);
+    pub(crate) fn next_frame(&mut self, now_ps: Time) -> (&[u8], Shared) {
+        let sequence = self
+            .record
+            .sent(now_ps - self.origin_ps, self.schedule.number);
         match self.kind {
             Kind::Udp => {
                 self.put_stream_fields(TRANSPORT_AT, sequence, now_ps);
@@ -411,10 +419,10 @@ impl Flow {
     }
 
     #[inline(always)]
-    fn put_stream_fields(&mut self, transport_at: usize, sequence: u64, now_ps: u64) {
+    fn put_stream_fields(&mut self, transport_at: usize, sequence: u64, now_ps: Time) {
         let fields = transport_at + TRANSPORT_HEADER_BYTES + SEQUENCE_AT;
         self.put(fields, &sequence.to_be_bytes());
-        self.put(fields + 8, &now_ps.to_be_bytes());
+        self.put(fields + 8, &(now_ps - self.origin_ps).to_be_bytes());
         let sum = self
             .fixed_sum
             .bytes(&self.frame[fields..fields + 16])
@@ -463,7 +471,7 @@ impl Flow {
     /// before whether it is one of this stream's, and it is.
     pub(crate) fn datagram(
         &mut self,
-        now_ps: u64,
+        now_ps: Time,
         node: NodeId,
         payload: &[u8],
         known: bool,
@@ -476,7 +484,8 @@ impl Flow {
         if let (true, (Some(sequence), Some(sent_ps))) = (intact, fields)
             && self.sent_at(sequence) == Some(sent_ps)
         {
-            self.record.arrived(node, sequence, sent_ps, now_ps);
+            self.record
+                .arrived(node, sequence, sent_ps, now_ps - self.origin_ps);
             true
         } else {
             self.corrupted += 1;
@@ -485,13 +494,14 @@ impl Flow {
     }
 
     /// A reply with right checksums and this flow's identifier arrived at the source; whether it is intact.
-    pub(crate) fn echo_reply(&mut self, now_ps: u64, sequence: u16, payload: &[u8]) -> bool {
+    pub(crate) fn echo_reply(&mut self, now_ps: Time, sequence: u16, payload: &[u8]) -> bool {
         let requests = self.record.sent_count();
         let behind = (requests as u16).wrapping_sub(1).wrapping_sub(sequence);
         let extended = requests.checked_sub(1 + u64::from(behind));
         match extended.and_then(|sequence| Some((sequence, self.sent_at(sequence)?))) {
             Some((sequence, sent_ps)) if payload == self.rest.bytes() => {
-                self.record.arrived(self.source, sequence, sent_ps, now_ps);
+                self.record
+                    .arrived(self.source, sequence, sent_ps, now_ps - self.origin_ps);
                 true
             }
             _ => {
@@ -502,8 +512,9 @@ impl Flow {
     }
 
     fn sent_at(&self, sequence: u64) -> Option<u64> {
-        self.record
-            .sent_at(sequence, |number| self.schedule.constant_due_ps(number))
+        self.record.sent_at(sequence, |number| {
+            self.schedule.constant_due_ps(number) - self.origin_ps
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::NodeId;
 use crate::error::{NetError, out_of_range};
-use engine::Packet;
+use engine::{Packet, Time};
 use ir::architecture::v1model::DROP_PORT;
 
 /// Packets that enter a switch by themselves, at one of its ports, like packets from outside.
@@ -25,7 +25,7 @@ pub enum GeneratorTrigger {
     /// Again and again.
     Periodic {
         /// The first time.
-        start_ps: u64,
+        start_ps: Time,
         /// Time between packets.
         period_ps: u64,
         /// The number of packets; 0 is without end.
@@ -86,7 +86,7 @@ impl Generator {
     }
 
     /// When it makes its first packet, if that is known.
-    pub(crate) fn start_ps(&self) -> Option<u64> {
+    pub(crate) fn start_ps(&self) -> Option<Time> {
         match self.trigger {
             GeneratorTrigger::Periodic { start_ps, .. } => Some(start_ps),
             GeneratorTrigger::PortChange { .. } => None,
@@ -94,7 +94,7 @@ impl Generator {
     }
 
     /// A period begins: its packet, and when the next period does.
-    pub(crate) fn begin_period(&mut self) -> (Packet, Option<u64>) {
+    pub(crate) fn begin_period(&mut self) -> (Packet, Option<Time>) {
         let packet = Packet::new(&self.packet);
         let GeneratorTrigger::Periodic {
             start_ps,
@@ -105,13 +105,9 @@ impl Generator {
             return (packet, None);
         };
         self.periods += 1;
-        let next_ps = period_ps
-            .checked_mul(self.periods)
-            .and_then(|after| after.checked_add(start_ps));
-        (
-            packet,
-            next_ps.filter(|_| count == 0 || self.periods < count),
-        )
+        let next_ps = start_ps.after(u128::from(period_ps) * u128::from(self.periods));
+        let has_next = count == 0 || self.periods < count;
+        (packet, has_next.then_some(next_ps))
     }
 
     /// The packet that it makes because a port of a switch changed, if it does.

@@ -14,7 +14,7 @@ use crate::membership::Memberships;
 use crate::node::NodeState;
 use crate::scheduler::Event;
 use crate::tcp_flow::{EndpointId, Key4, Key6, read_segment, read_telemetry};
-use engine::Packet;
+use engine::{Packet, Time};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::checksum::Sum;
 use wire::int::Telemetry;
@@ -119,7 +119,7 @@ impl Host {
         }
         // An event that another one, earlier, took the place of finds nothing to do.
         if memberships.wake_ps <= now_ps {
-            memberships.wake_ps = u64::MAX;
+            memberships.wake_ps = Time::NEVER;
         }
         self.wake_for_memberships(own, medium);
     }

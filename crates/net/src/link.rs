@@ -48,7 +48,7 @@ use crate::queue::{Gate, Occupancy, QueueConfig, Verdict};
 use crate::random::Stream;
 use crate::serialisation::{MAX_DELAY_PS, serialisation_ps, wire_bytes};
 use crate::{LinkId, NodeId};
-use engine::Packet;
+use engine::{Packet, Time};
 use loss::{JitterProcess, LossProcess};
 use special::Special;
 use std::collections::VecDeque;
@@ -220,7 +220,7 @@ impl Links {
     }
 
     /// Counters of a link at a time.
-    pub(crate) fn counters(&self, link: LinkId, now_ps: u64) -> Result<LinkCounters, NetError> {
+    pub(crate) fn counters(&self, link: LinkId, now_ps: Time) -> Result<LinkCounters, NetError> {
         let first = self.number(link, LinkDirection::AToB)?;
         Ok(LinkCounters {
             a_to_b: self[first].counters(now_ps),
@@ -248,7 +248,7 @@ impl IndexMut<u32> for Links {
 /// A packet whose transmission has not started.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
-    start_ps: u64,
+    start_ps: Time,
     frame_bytes: usize,
     lost: bool,
 }
@@ -267,8 +267,7 @@ pub(crate) struct Direction {
     /// The gate may drop a packet that finds nothing before it.
     gate_is_active: bool,
     counters: DirectionCounters,
-    busy_until_ps: u64,
-    waiting_bytes: u64,
+    busy_until_ps: Time,
     delay_ps: u64,
     waiting: VecDeque<Waiting>,
     /// The size of the last packet, and how long it takes: a division saved for the next one of that size.
@@ -283,6 +282,7 @@ pub(crate) struct Direction {
     pub(crate) from: Attachment,
     /// Grows with every change of `up`; a detection of an earlier change says nothing.
     pub(crate) epoch: u32,
+    waiting_bytes: u64,
     gate: Gate,
     /// None where nothing special is asked for.
     special: Option<Box<Special>>,
@@ -332,7 +332,7 @@ impl Direction {
             up: true,
             gate_is_active: gate.is_active(),
             counters: DirectionCounters::default(),
-            busy_until_ps: 0,
+            busy_until_ps: Time::ZERO,
             waiting_bytes: 0,
             delay_ps: config.delay_ps,
             waiting: VecDeque::new(),
@@ -350,7 +350,7 @@ impl Direction {
     }
 
     /// Takes a frame, which it may mark; when it arrives, or why it does not.
-    pub(crate) fn offer(&mut self, now_ps: u64, packet: &mut Packet) -> Result<u64, DropReason> {
+    pub(crate) fn offer(&mut self, now_ps: Time, packet: &mut Packet) -> Result<Time, DropReason> {
         self.counters.offered += 1;
         if !self.up {
             self.counters.down_drops += 1;
@@ -365,7 +365,7 @@ impl Direction {
     }
 
     /// Whether there is room for a frame; it is marked, or its drop counted.
-    fn admit(&mut self, now_ps: u64, busy: bool, packet: &mut Packet) -> Result<(), DropReason> {
+    fn admit(&mut self, now_ps: Time, busy: bool, packet: &mut Packet) -> Result<(), DropReason> {
         let found = Occupancy {
             packets: self.waiting.len() as u64,
             bytes: self.waiting_bytes,
@@ -390,7 +390,7 @@ impl Direction {
     }
 
     /// Sends a frame behind those that wait.
-    fn send(&mut self, now_ps: u64, frame_bytes: usize) -> Result<u64, DropReason> {
+    fn send(&mut self, now_ps: Time, frame_bytes: usize) -> Result<Time, DropReason> {
         let busy = self.busy_until_ps > now_ps;
         let start_ps = if busy { self.busy_until_ps } else { now_ps };
         if self.last_bytes as usize != frame_bytes {
@@ -459,12 +459,12 @@ impl Direction {
     }
 
     /// When all that it took is sent.
-    pub(crate) fn busy_until_ps(&self) -> u64 {
+    pub(crate) fn busy_until_ps(&self) -> Time {
         self.busy_until_ps
     }
 
     /// Moves packets whose transmission has started out of the queue.
-    fn settle(&mut self, now_ps: u64) {
+    fn settle(&mut self, now_ps: Time) {
         while let Some(&Waiting {
             start_ps,
             frame_bytes,
@@ -502,7 +502,7 @@ impl Direction {
     }
 
     /// Fails or repairs the direction; returns the number of packets that ended, if it changed anything.
-    pub(crate) fn set_up(&mut self, now_ps: u64, up: bool) -> Option<u64> {
+    pub(crate) fn set_up(&mut self, now_ps: Time, up: bool) -> Option<u64> {
         if self.up == up {
             return None;
         }
@@ -524,7 +524,7 @@ impl Direction {
     }
 
     /// Counters at a time.
-    pub(crate) fn counters(&self, now_ps: u64) -> DirectionCounters {
+    pub(crate) fn counters(&self, now_ps: Time) -> DirectionCounters {
         let mut counters = self.counters;
         for packet in self
             .waiting

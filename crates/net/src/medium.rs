@@ -12,7 +12,7 @@ use crate::notification::{Notification, NotificationEvent};
 use crate::observer::{DropReason, Moment, Observation, Observers, Place};
 use crate::pool::Pool;
 use crate::scheduler::{Event, Scheduler};
-use engine::{Output, Packet};
+use engine::{Output, Packet, Time};
 
 /// Time, links, and who is told.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Medium {
     }
 
     #[inline(always)]
-    pub(crate) fn now_ps(&self) -> u64 {
+    pub(crate) fn now_ps(&self) -> Time {
         self.scheduler.now_ps
     }
 

@@ -7,6 +7,7 @@
 use crate::FlowId;
 use crate::random::Stream;
 use crate::totals::ReceivedTotals;
+use engine::Time;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::membership::{GroupAddress, Message, Query, Record, RecordKind};
@@ -27,7 +28,7 @@ const REPORT_BYTES: usize = 1_400;
 
 const PS_PER_MS: u64 = 1_000_000_000;
 const PS_PER_S: u64 = 1_000 * PS_PER_MS;
-const NEVER: u64 = u64::MAX;
+const NEVER: Time = Time::NEVER;
 
 /// A version of IGMP or MLD that a host speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,22 +91,22 @@ pub struct GroupStatistics {
     /// Those among them that arrived after a later one of the same stream.
     pub out_of_order: u64,
     /// When the first arrived.
-    pub first_ps: Option<u64>,
+    pub first_ps: Option<Time>,
     /// When the last arrived.
-    pub last_ps: Option<u64>,
+    pub last_ps: Option<Time>,
     /// The longest time between two that followed each other without a leave in between.
     pub longest_gap_ps: u64,
     /// Packets that arrived while the host was no member, or from sources that it did not want.
     pub unwanted: u64,
     /// When the last of them arrived.
-    pub last_unwanted_ps: Option<u64>,
+    pub last_unwanted_ps: Option<Time>,
 }
 
 #[derive(Debug, Default)]
 struct Counts {
     seen: GroupStatistics,
     /// The last arrival, unless the host left since.
-    previous_ps: Option<u64>,
+    previous_ps: Option<Time>,
     streams: BTreeMap<FlowId, ReceivedTotals>,
 }
 
@@ -117,8 +118,8 @@ struct Group {
     mode_left: u8,
     /// The same of the change of a source.
     sources_left: BTreeMap<IpAddr, u8>,
-    change_due_ps: Option<u64>,
-    answer_due_ps: Option<u64>,
+    change_due_ps: Option<Time>,
+    answer_due_ps: Option<Time>,
     /// Sources that were asked for; none if all of the group was.
     asked: Option<BTreeSet<IpAddr>>,
     /// In older versions: nobody else has reported the group since.
@@ -132,8 +133,8 @@ struct Protocol {
     /// The version that the host was told to speak.
     version: Option<u8>,
     /// Until when a querier of version 1, and of version 2, is believed in (RFC 3376, section 7.2.1).
-    older_until_ps: [u64; 2],
-    general_due_ps: Option<u64>,
+    older_until_ps: [Time; 2],
+    general_due_ps: Option<Time>,
 }
 
 impl Protocol {
@@ -141,24 +142,24 @@ impl Protocol {
         Protocol {
             latest: A::LATEST,
             version: None,
-            older_until_ps: [0; 2],
+            older_until_ps: [Time::ZERO; 2],
             general_due_ps: None,
         }
     }
 
-    fn version_at(&self, now_ps: u64) -> u8 {
+    fn version_at(&self, now_ps: Time) -> u8 {
         let own = self.version.unwrap_or(self.latest);
         let older = (1..own).zip(self.older_until_ps);
         let mut heard = older.filter(|(_, until_ps)| *until_ps > now_ps);
         heard.next().map_or(own, |(version, _)| version)
     }
 
-    fn is_old(&self, now_ps: u64) -> bool {
+    fn is_old(&self, now_ps: Time) -> bool {
         self.version_at(now_ps) < self.latest
     }
 
     /// Between the first two reports of a change at most (RFC 3376, section 8.11; RFC 2236, section 8.10; RFC 2710, section 7.10).
-    fn unsolicited_ps(&self, now_ps: u64) -> u64 {
+    fn unsolicited_ps(&self, now_ps: Time) -> u64 {
         match self.is_old(now_ps) {
             false => PS_PER_S,
             true => 10 * PS_PER_S,
@@ -185,13 +186,13 @@ pub(crate) struct Memberships {
     groups: BTreeMap<IpAddr, Group>,
     counts: BTreeMap<IpAddr, Counts>,
     /// Joins and leaves to come, in the order in which they were asked for.
-    pending: BTreeMap<(u64, u64), (IpAddr, GroupFilter)>,
+    pending: BTreeMap<(Time, u64), (IpAddr, GroupFilter)>,
     added: u64,
     /// When groups may have something to say.
-    timers: BTreeSet<(u64, IpAddr)>,
+    timers: BTreeSet<(Time, IpAddr)>,
     protocols: [Protocol; 2],
     /// When the host is woken next.
-    pub(crate) wake_ps: u64,
+    pub(crate) wake_ps: Time,
 }
 
 impl Memberships {
@@ -226,7 +227,7 @@ impl Memberships {
     }
 
     /// Has the filter of a group be another from a time on.
-    pub(crate) fn plan(&mut self, at_ps: u64, group: IpAddr, filter: GroupFilter) {
+    pub(crate) fn plan(&mut self, at_ps: Time, group: IpAddr, filter: GroupFilter) {
         self.added += 1;
         self.pending.insert((at_ps, self.added), (group, filter));
     }
@@ -247,7 +248,7 @@ impl Memberships {
     }
 
     /// A datagram to a group arrived; of which stream, and its number there.
-    pub(crate) fn arrived(&mut self, now_ps: u64, group: IpAddr, stream: Option<(FlowId, u64)>) {
+    pub(crate) fn arrived(&mut self, now_ps: Time, group: IpAddr, stream: Option<(FlowId, u64)>) {
         let counts = self.counts.entry(group).or_default();
         let seen = &mut counts.seen;
         seen.received += 1;
@@ -258,14 +259,14 @@ impl Memberships {
         counts.previous_ps = Some(now_ps);
         if let Some((flow, sequence)) = stream {
             let totals = counts.streams.entry(flow).or_default();
-            totals.arrived(sequence, now_ps, now_ps);
+            totals.arrived(sequence, now_ps.saturating_ps(), now_ps.saturating_ps());
         }
     }
 
     // ---- Hearing ----
 
     /// Looks at a frame that came to the host.
-    pub(crate) fn judge(&mut self, now_ps: u64, frame: &[u8]) -> Verdict {
+    pub(crate) fn judge(&mut self, now_ps: Time, frame: &[u8]) -> Verdict {
         let Some((group, source, message)) = multicast(frame) else {
             return Verdict::Other;
         };
@@ -286,7 +287,7 @@ impl Memberships {
         Verdict::Unwanted
     }
 
-    fn hear(&mut self, now_ps: u64, is_mld: bool, message: AnyMessage) {
+    fn hear(&mut self, now_ps: Time, is_mld: bool, message: AnyMessage) {
         let protocol = &mut self.protocols[usize::from(is_mld)];
         match message {
             Message::Report(_) | Message::Leave { .. } => {}
@@ -303,7 +304,7 @@ impl Memberships {
         }
     }
 
-    fn asked(&mut self, now_ps: u64, is_mld: bool, query: Query<IpAddr>) {
+    fn asked(&mut self, now_ps: Time, is_mld: bool, query: Query<IpAddr>) {
         let within_ps = u64::from(query.max_response_ms) * PS_PER_MS;
         let protocol = &mut self.protocols[usize::from(is_mld)];
         if query.version < protocol.latest {
@@ -332,7 +333,7 @@ impl Memberships {
     /// The host was asked for a group, or for sources of it (RFC 3376, section 5.2; RFC 2236, section 3).
     fn asked_of(
         &mut self,
-        now_ps: u64,
+        now_ps: Time,
         group: IpAddr,
         sources: Vec<IpAddr>,
         within_ps: u64,
@@ -366,7 +367,7 @@ impl Memberships {
     // ---- Saying ----
 
     /// When something is to be done next.
-    pub(crate) fn due_ps(&self) -> u64 {
+    pub(crate) fn due_ps(&self) -> Time {
         let pending = self.pending.first_key_value().map(|((at_ps, _), _)| *at_ps);
         let timer = self.timers.first().map(|(due_ps, _)| *due_ps);
         let [igmp, mld] = &self.protocols;
@@ -377,7 +378,7 @@ impl Memberships {
     /// Does what is due by now: the frames to send.
     pub(crate) fn due(
         &mut self,
-        now_ps: u64,
+        now_ps: Time,
         (mac, address): (MacAddress, Ipv4Addr),
     ) -> Vec<Vec<u8>> {
         let mut said = Vec::new();
@@ -406,7 +407,7 @@ impl Memberships {
 
     fn change(
         &mut self,
-        now_ps: u64,
+        now_ps: Time,
         group: IpAddr,
         filter: GroupFilter,
         said: &mut Vec<AnyMessage>,
@@ -449,7 +450,7 @@ impl Memberships {
     }
 
     /// Says of a group what is due.
-    fn say(&mut self, now_ps: u64, group: IpAddr, said: &mut Vec<AnyMessage>) {
+    fn say(&mut self, now_ps: Time, group: IpAddr, said: &mut Vec<AnyMessage>) {
         let protocol = &self.protocols[usize::from(group.is_ipv6())];
         let version = protocol.version_at(now_ps);
         let (is_old, between_ps) = (protocol.is_old(now_ps), protocol.unsolicited_ps(now_ps));
@@ -582,7 +583,7 @@ fn delay_ps(draws: &mut Stream, least_ps: u64, most_ps: u64) -> u64 {
 }
 
 /// Whether a time has come, which then is none any more.
-fn is_due(at_ps: &mut Option<u64>, now_ps: u64) -> bool {
+fn is_due(at_ps: &mut Option<Time>, now_ps: Time) -> bool {
     at_ps.take_if(|at_ps| *at_ps <= now_ps).is_some()
 }
 

@@ -7,7 +7,7 @@ use crate::medium::Medium;
 use crate::node::NodeState;
 use crate::scheduler::Event;
 use crate::traffic::Traffic;
-use engine::{Packet, Scratch, TimeObserved};
+use engine::{Packet, Scratch, Time, TimeObserved};
 use std::any::Any;
 use std::fmt::Debug;
 
@@ -76,7 +76,7 @@ pub(crate) struct Visitors {
     /// Each with its port.
     pub(crate) packets: Vec<(u32, Packet)>,
     /// When they arrived.
-    pub(crate) arrivals_ps: Vec<u64>,
+    pub(crate) arrivals_ps: Vec<Time>,
     /// For the switch being visited, whichever that is.
     pub(crate) scratch: Box<Scratch>,
 }

@@ -27,7 +27,7 @@ use crate::serialisation::MAX_DELAY_PS;
 use crate::switch::{Pipeline, SwitchNode};
 use crate::traffic::Traffic;
 use crate::{LinkId, NodeId};
-use engine::Switch;
+use engine::{Switch, Time};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
@@ -58,10 +58,17 @@ pub struct Network {
 impl Network {
     /// An empty network. Switches learn of a port's state `detection_delay_ps` after it changed.
     pub fn new(seed: u64, detection_delay_ps: u64) -> Network {
+        Network::begin_at(Time::ZERO, seed, detection_delay_ps)
+    }
+
+    /// An empty network whose clock begins at a time.
+    pub fn begin_at(now_ps: Time, seed: u64, detection_delay_ps: u64) -> Network {
+        let mut medium = Medium::new(seed);
+        medium.scheduler.now_ps = now_ps;
         Network {
             nodes: Vec::new(),
             by_name: BTreeMap::new(),
-            medium: Medium::new(seed),
+            medium,
             traffic: Traffic::default(),
             generators: Vec::new(),
             failures: Failures::default(),
@@ -303,7 +310,7 @@ impl Network {
 /// Reading.
 impl Network {
     /// The present time.
-    pub fn now_ps(&self) -> u64 {
+    pub fn now_ps(&self) -> Time {
         self.medium.now_ps()
     }
 
@@ -359,7 +366,7 @@ impl Network {
         &mut self.nodes[id.0 as usize]
     }
 
-    pub(crate) fn check_not_past(&self, at_ps: u64) -> Result<(), NetError> {
+    pub(crate) fn check_not_past(&self, at_ps: Time) -> Result<(), NetError> {
         let now_ps = self.now_ps();
         if at_ps < now_ps {
             return Err(NetError::TimeInPast { at_ps, now_ps });

@@ -1,5 +1,6 @@
 //! Notifications of a network to its controllers. It does not know them: their reaction times are for the caller.
 
+use engine::Time;
 use std::sync::Arc;
 
 /// Something for controllers. At one instant, changes of ports come first, in the order in which they happened; then all else, in the order of
@@ -7,7 +8,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notification {
     /// When it happened.
-    pub time_ps: u64,
+    pub time_ps: Time,
     /// Where.
     pub node: Arc<str>,
     /// What.
@@ -16,7 +17,7 @@ pub struct Notification {
 
 impl Notification {
     /// The rank by which one of two comes first, before the order in which they happened.
-    pub(crate) fn order(&self) -> (u64, Option<&str>) {
+    pub(crate) fn order(&self) -> (Time, Option<&str>) {
         let node = match self.event {
             NotificationEvent::PortChange { .. } => None,
             _ => Some(&*self.node),

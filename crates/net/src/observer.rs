@@ -8,7 +8,7 @@
 //! The work of a P4 program on packets inside a switch is not seen here: its drops are counted by the engine, with their reasons.
 
 use crate::NodeId;
-use engine::Packet;
+use engine::{Packet, Time};
 use std::any::Any;
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub enum Scope {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// Since the network's beginning.
-    pub time_ps: u64,
+    pub time_ps: Time,
     /// The time of day at the network's beginning, under the wall clock; zero under the virtual clock.
     pub epoch_ns: u64,
 }
@@ -39,7 +39,7 @@ pub struct Moment {
 impl Moment {
     /// The time of day under the wall clock, the network's time under the virtual clock.
     pub fn time_ns(self) -> u64 {
-        self.epoch_ns + self.time_ps / 1000
+        self.epoch_ns + self.time_ps.ns()
     }
 }
 

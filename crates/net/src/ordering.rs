@@ -43,7 +43,7 @@ pub(crate) mod tag;
 
 use crate::error::{NetError, out_of_range};
 use crate::serialisation::MAX_DELAY_PS;
-use engine::Packet;
+use engine::{Packet, Time};
 use std::collections::BTreeMap;
 use tag::{SequenceTag, StreamId};
 
@@ -162,14 +162,14 @@ struct Stream<P> {
     /// Position of POFLastSent.
     last_sent: u64,
     /// None before the first packet.
-    last_received_ps: Option<u64>,
+    last_received_ps: Option<Time>,
     /// By position and arrival.
     held: BTreeMap<(u64, u64), P>,
 }
 
 impl<P> Stream<P> {
     /// Whether nothing has come for so long, or ever.
-    fn is_silent(&self, now_ps: u64, for_ps: u64) -> bool {
+    fn is_silent(&self, now_ps: Time, for_ps: u64) -> bool {
         self.last_received_ps
             .is_none_or(|since_ps| now_ps.saturating_sub(since_ps) >= for_ps)
     }
@@ -188,7 +188,7 @@ impl<P> Default for Stream<P> {
 /// A held packet, by arrival.
 #[derive(Clone, Copy, Debug)]
 struct Held {
-    deadline_ps: u64,
+    deadline_ps: Time,
     stream: StreamId,
     position: u64,
 }
@@ -205,9 +205,9 @@ pub(crate) struct Ordering<P> {
     held: BTreeMap<u64, Held>,
     arrivals: u64,
     /// When silent streams were looked for last.
-    swept_ps: Option<u64>,
+    swept_ps: Option<Time>,
     /// When the network will look again.
-    pub(crate) wake_ps: Option<u64>,
+    pub(crate) wake_ps: Option<Time>,
 }
 
 impl<P> Ordering<P> {
@@ -236,7 +236,7 @@ impl<P> Ordering<P> {
     }
 
     /// A packet came; `sent` gets what leaves now, in order.
-    pub(crate) fn receive(&mut self, now_ps: u64, it: Numbered, packet: P, sent: &mut Vec<P>) {
+    pub(crate) fn receive(&mut self, now_ps: Time, it: Numbered, packet: P, sent: &mut Vec<P>) {
         self.release_due(now_ps, sent);
         if !self.streams.contains_key(&it.stream) && !self.make_room(now_ps) {
             self.counters.unordered += 1;
@@ -277,7 +277,14 @@ impl<P> Ordering<P> {
         }
     }
 
-    fn hold(&mut self, now_ps: u64, stream: StreamId, position: u64, packet: P, sent: &mut Vec<P>) {
+    fn hold(
+        &mut self,
+        now_ps: Time,
+        stream: StreamId,
+        position: u64,
+        packet: P,
+        sent: &mut Vec<P>,
+    ) {
         let arrival = self.arrivals;
         self.arrivals += 1;
         let deadline_ps = now_ps.saturating_add(self.config.max_delay_ps);
@@ -306,7 +313,7 @@ impl<P> Ordering<P> {
     }
 
     /// Sends what is due; `sent` gets it.
-    pub(crate) fn release_due(&mut self, now_ps: u64, sent: &mut Vec<P>) {
+    pub(crate) fn release_due(&mut self, now_ps: Time, sent: &mut Vec<P>) {
         while let Some((_, due)) = self.held.first_key_value()
             && due.deadline_ps <= now_ps
         {
@@ -355,9 +362,9 @@ impl<P> Ordering<P> {
     }
 
     /// Whether there is room for one more stream, perhaps in place of some whose state says nothing any more.
-    fn make_room(&mut self, now_ps: u64) -> bool {
+    fn make_room(&mut self, now_ps: Time) -> bool {
         let take_any_ps = self.config.take_any_ps;
-        let is_past = |then_ps: u64| now_ps.saturating_sub(then_ps) >= take_any_ps;
+        let is_past = |then_ps: Time| now_ps.saturating_sub(then_ps) >= take_any_ps;
         // Not for every packet: there may be many streams.
         if self.streams.len() >= MAX_STREAMS && self.swept_ps.is_none_or(is_past) {
             self.swept_ps = Some(now_ps);
@@ -368,7 +375,7 @@ impl<P> Ordering<P> {
     }
 
     /// When something will be due, if anything is held.
-    pub(crate) fn due_ps(&self) -> Option<u64> {
+    pub(crate) fn due_ps(&self) -> Option<Time> {
         self.held
             .first_key_value()
             .map(|(_, held)| held.deadline_ps)

@@ -33,6 +33,7 @@
 use crate::error::{NetError, out_of_range};
 use crate::random::Stream;
 use crate::serialisation::serialisation_ps;
+use engine::Time;
 
 /// Bits of fraction in averages and weights.
 const FRACTION: u32 = 32;
@@ -172,7 +173,7 @@ pub(crate) struct Occupancy {
     /// It need not wait at all: limits do not matter.
     pub(crate) transmitter_free: bool,
     /// Nothing of this queue waits or is being sent; since when.
-    pub(crate) idle_since_ps: Option<u64>,
+    pub(crate) idle_since_ps: Option<Time>,
 }
 
 impl Occupancy {
@@ -233,7 +234,7 @@ impl Gate {
 
     /// A packet arrives.
     #[inline]
-    pub(crate) fn admit(&mut self, now_ps: u64, found: Occupancy, frame_bytes: usize) -> Verdict {
+    pub(crate) fn admit(&mut self, now_ps: Time, found: Occupancy, frame_bytes: usize) -> Verdict {
         let size = match self.config.unit {
             QueueUnit::Bytes => frame_bytes as u64,
             QueueUnit::Packets => 1,
@@ -256,7 +257,7 @@ enum Active {
 }
 
 impl Active {
-    fn admit(&mut self, now_ps: u64, found: Occupancy, frame_bytes: usize, full: bool) -> Verdict {
+    fn admit(&mut self, now_ps: Time, found: Occupancy, frame_bytes: usize, full: bool) -> Verdict {
         match self {
             Active::Red(red) => red.admit(now_ps, found, frame_bytes, full),
             _ if full => Verdict::DropFull,
@@ -275,7 +276,7 @@ struct RedState {
     mean_packet_ps: u64,
     average: u128,
     /// Up to when an idle time has made the average decay.
-    decayed_until_ps: u64,
+    decayed_until_ps: Time,
     /// Packets since the last mark or drop; `None` right after the average was below `min`.
     count: Option<u64>,
     stream: Stream,
@@ -289,13 +290,13 @@ impl RedState {
             mean_packet_ps: serialisation_ps(mean_bytes.min(usize::MAX / 16), rate_bps).max(1),
             red,
             average: 0,
-            decayed_until_ps: 0,
+            decayed_until_ps: Time::ZERO,
             count: None,
             stream,
         }
     }
 
-    fn admit(&mut self, now_ps: u64, found: Occupancy, frame_bytes: usize, full: bool) -> Verdict {
+    fn admit(&mut self, now_ps: Time, found: Occupancy, frame_bytes: usize, full: bool) -> Verdict {
         self.average_in(now_ps, found);
         if full {
             self.count = Some(0);
@@ -333,7 +334,7 @@ impl RedState {
     }
 
     /// Moves the average.
-    fn average_in(&mut self, now_ps: u64, found: Occupancy) {
+    fn average_in(&mut self, now_ps: Time, found: Occupancy) {
         match found.idle_since_ps {
             Some(since_ps) => {
                 let from_ps = since_ps.max(self.decayed_until_ps);

@@ -7,7 +7,7 @@
 
 use crate::tcp_flow::EndpointId;
 use crate::{FlowId, GeneratorId, NodeId, TcpFlowId};
-use engine::{Enqueued, Packet};
+use engine::{Enqueued, Packet, Time};
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, VecDeque};
@@ -158,7 +158,7 @@ const MAX_ORDERED_LANE: u64 = (1 << (PRIORITY_SHIFT - LANE_SHIFT)) - 1;
 /// When an event happens, among all others. No two are equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
-    time_ps: u64,
+    time_ps: Time,
     /// Priority, lane, sequence.
     order: u64,
 }
@@ -353,11 +353,11 @@ impl Waiting for Departure {
 #[derive(Debug, Default)]
 pub(crate) struct Scheduler {
     /// The present time. During a visit, the time of the packet.
-    pub(crate) now_ps: u64,
+    pub(crate) now_ps: Time,
     /// The number of events that have happened.
     pub(crate) steps: u64,
     /// By node, up to when visits have made everything happen; the present if that is later.
-    pub(crate) horizons_ps: Vec<u64>,
+    pub(crate) horizons_ps: Vec<Time>,
     heap: BinaryHeap<Reverse<Key>>,
     slots: Vec<Option<Event>>,
     free: Vec<u32>,
@@ -366,7 +366,7 @@ pub(crate) struct Scheduler {
     /// By node.
     departures: Lanes<Departure>,
     /// The times of all scheduled barriers.
-    barriers_ps: BinaryHeap<Reverse<u64>>,
+    barriers_ps: BinaryHeap<Reverse<Time>>,
     len: usize,
     sequence: u64,
     by_number: bool,
@@ -380,7 +380,7 @@ impl Scheduler {
 
     /// It is the time of the next event.
     #[inline]
-    pub(crate) fn begin_event(&mut self, time_ps: u64) {
+    pub(crate) fn begin_event(&mut self, time_ps: Time) {
         debug_assert!(time_ps >= self.now_ps, "time runs forward");
         self.now_ps = time_ps;
         self.steps += 1;
@@ -388,14 +388,14 @@ impl Scheduler {
 
     /// Up to when everything has happened to a node, as far as visits know.
     #[inline]
-    pub(crate) fn horizon_ps(&self, node: NodeId) -> u64 {
+    pub(crate) fn horizon_ps(&self, node: NodeId) -> Time {
         let horizon_ps = self.horizons_ps.get(node.0 as usize);
-        horizon_ps.copied().unwrap_or(0)
+        horizon_ps.copied().unwrap_or_default()
     }
 
     /// Schedules an event.
     #[inline(always)]
-    pub(crate) fn push(&mut self, time_ps: u64, event: Event) {
+    pub(crate) fn push(&mut self, time_ps: Time, event: Event) {
         if let Event::Arrive {
             direction,
             generation,
@@ -418,7 +418,7 @@ impl Scheduler {
     #[inline(always)]
     pub(crate) fn push_arrival(
         &mut self,
-        time_ps: u64,
+        time_ps: Time,
         direction: u32,
         generation: u32,
         packet: Packet,
@@ -474,12 +474,12 @@ impl Scheduler {
     }
 
     #[inline(always)]
-    fn rank(&mut self, time_ps: u64, event: &Event) -> Rank {
+    fn rank(&mut self, time_ps: Time, event: &Event) -> Rank {
         self.next_rank(time_ps, event.priority(), event.number())
     }
 
     #[inline(always)]
-    fn next_rank(&mut self, time_ps: u64, priority: u64, number: u32) -> Rank {
+    fn next_rank(&mut self, time_ps: Time, priority: u64, number: u32) -> Rank {
         let order = match self.by_number {
             // The sequence begins anew after 2^34 events; two of one number and instant were scheduled closer together.
             true => {
@@ -512,13 +512,13 @@ impl Scheduler {
 
     /// When the next event happens, at the earliest.
     #[inline]
-    pub(crate) fn next_time_ps(&self) -> Option<u64> {
+    pub(crate) fn next_time_ps(&self) -> Option<Time> {
         self.heap.peek().map(|key| key.0.rank.time_ps)
     }
 
     /// Takes the next event if it happens at `limit_ps` or before.
     #[inline]
-    pub(crate) fn pop_until(&mut self, limit_ps: u64) -> Option<(u64, Event)> {
+    pub(crate) fn pop_until(&mut self, limit_ps: Time) -> Option<(Time, Event)> {
         loop {
             let top = self.heap.peek_mut()?;
             let Key { rank, place } = top.0;
@@ -546,7 +546,7 @@ impl Scheduler {
         }
     }
 
-    fn take_slot(&mut self, rank: Rank, slot: u32) -> Option<(u64, Event)> {
+    fn take_slot(&mut self, rank: Rank, slot: u32) -> Option<(Time, Event)> {
         self.free.push(slot);
         let event = self.slots[slot as usize].take()?;
         if event.is_barrier() {
@@ -567,7 +567,7 @@ impl Scheduler {
     ///
     /// Events that overtake others are not in their lanes: [`Scheduler::are_whole`].
     #[inline(always)]
-    pub(crate) fn first_of(&self, lanes: &[Place], end_ps: u64) -> Option<Place> {
+    pub(crate) fn first_of(&self, lanes: &[Place], end_ps: Time) -> Option<Place> {
         let head = |lane: &Place| {
             let rank = self.head(*lane)?;
             (rank.time_ps < end_ps).then_some((rank, *lane))
@@ -577,7 +577,7 @@ impl Scheduler {
 
     /// Takes the first packet that arrives by a direction: when, the direction's generation and the packet.
     #[inline(always)]
-    pub(crate) fn pop_arrival(&mut self, direction: u32) -> Option<(u64, u32, Packet)> {
+    pub(crate) fn pop_arrival(&mut self, direction: u32) -> Option<(Time, u32, Packet)> {
         let arrival = self.arrivals.pop(direction)?;
         self.len -= 1;
         Some((arrival.rank.time_ps, arrival.generation, arrival.packet))
@@ -585,7 +585,7 @@ impl Scheduler {
 
     /// Takes the first event of a lane.
     #[inline]
-    pub(crate) fn pop_from(&mut self, lane: Place) -> Option<(u64, Event)> {
+    pub(crate) fn pop_from(&mut self, lane: Place) -> Option<(Time, Event)> {
         match lane {
             Place::Arrivals(direction) => {
                 let (time_ps, generation, packet) = self.pop_arrival(direction)?;
@@ -636,15 +636,15 @@ impl Scheduler {
 
     /// When the next packet arrives by a direction, if one is on its way.
     #[inline]
-    pub(crate) fn head_ps(&self, direction: u32) -> Option<u64> {
+    pub(crate) fn head_ps(&self, direction: u32) -> Option<Time> {
         let head = self.arrivals.get(direction)?.head();
         head.map(|rank| rank.time_ps)
     }
 
     /// When something happens next that may change what switches do with packets, other than by sending one.
     #[inline]
-    pub(crate) fn next_barrier_ps(&self) -> u64 {
-        self.barriers_ps.peek().map_or(u64::MAX, |next| next.0)
+    pub(crate) fn next_barrier_ps(&self) -> Time {
+        self.barriers_ps.peek().map_or(Time::NEVER, |next| next.0)
     }
 
     /// Number of scheduled events.
@@ -664,18 +664,18 @@ mod tests {
     #[test]
     fn time_then_priority_then_sequence() {
         let mut queue = Scheduler::default();
-        queue.push(20, send(0));
-        queue.push(10, send(1));
+        queue.push(Time::from(20_u64), send(0));
+        queue.push(Time::from(10_u64), send(1));
         queue.push(
-            10,
+            Time::from(10_u64),
             Event::Detect {
                 direction: 0,
                 epoch: 0,
             },
         );
-        queue.push(10, send(2));
+        queue.push(Time::from(10_u64), send(2));
         queue.push(
-            10,
+            Time::from(10_u64),
             Event::NodeState {
                 node: NodeId(0),
                 up: false,
@@ -683,7 +683,7 @@ mod tests {
         );
         let packet = Packet::new(&[1]);
         queue.push(
-            10,
+            Time::from(10_u64),
             Event::Depart {
                 node: NodeId(0),
                 generation: 0,
@@ -692,7 +692,7 @@ mod tests {
             },
         );
         queue.push(
-            10,
+            Time::from(10_u64),
             Event::Arrive {
                 direction: 0,
                 generation: 0,
@@ -700,7 +700,7 @@ mod tests {
             },
         );
         let mut order = Vec::new();
-        while let Some((time_ps, event)) = queue.pop_until(u64::MAX) {
+        while let Some((time_ps, event)) = queue.pop_until(Time::NEVER) {
             let text = format!("{event:?}");
             order.push(format!(
                 "{time_ps} {}",
@@ -758,15 +758,15 @@ mod tests {
             };
             let lane = if by_number { event.number() } else { 0 };
             expected.push((time_ps, event.priority(), lane, sequence));
-            queue.push(time_ps, event);
+            queue.push(Time::from(time_ps), event);
             assert_eq!(queue.len(), expected.len());
             if random.uniform(0, 3) != 0 {
                 expected.sort_unstable();
                 let (time_ps, _, _, sequence) = expected.remove(0);
                 if time_ps > 0 {
-                    assert!(queue.pop_until(time_ps - 1).is_none());
+                    assert!(queue.pop_until(Time::from(time_ps - 1)).is_none());
                 }
-                let (popped_ps, event) = queue.pop_until(time_ps).unwrap();
+                let (popped_ps, event) = queue.pop_until(Time::from(time_ps)).unwrap();
                 let popped = match event {
                     Event::Send { flow } => flow.0,
                     Event::Arrive { generation, .. } | Event::Depart { generation, .. } => {
@@ -774,7 +774,7 @@ mod tests {
                     }
                     _ => unreachable!(),
                 };
-                assert_eq!((popped_ps, popped), (time_ps, sequence));
+                assert_eq!((popped_ps.saturating_ps(), popped), (time_ps, sequence));
                 now_ps = time_ps;
             }
         }
@@ -785,11 +785,11 @@ mod tests {
     fn the_limit_is_included_and_slots_are_reused() {
         let mut queue = Scheduler::default();
         for round in 0..100 {
-            queue.push(round, send(0));
-            queue.push(round + 1, send(1));
-            assert!(queue.pop_until(round).is_some());
-            assert!(queue.pop_until(round).is_none());
-            assert!(queue.pop_until(round + 1).is_some());
+            queue.push(Time::from(round), send(0));
+            queue.push(Time::from(round + 1), send(1));
+            assert!(queue.pop_until(Time::from(round)).is_some());
+            assert!(queue.pop_until(Time::from(round)).is_none());
+            assert!(queue.pop_until(Time::from(round + 1)).is_some());
         }
         assert_eq!(queue.len(), 0);
         assert_eq!(queue.slots.len(), 2);

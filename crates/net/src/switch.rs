@@ -20,7 +20,7 @@ use crate::scheduler::Event;
 use crate::traffic::Traffic;
 use crate::traffic_manager::{Queueing, TrafficManager, TrafficManagerConfig};
 use engine::port_state::PortStates;
-use engine::{Output, Packet, Switch, TimeObserved};
+use engine::{Output, Packet, Switch, Time, TimeObserved};
 use processor::Processor;
 use std::sync::Arc;
 
@@ -30,12 +30,12 @@ pub(crate) trait Pipeline: Send {
     fn cpu_port(&self) -> u32;
 
     /// Runs one packet; outputs are appended.
-    fn receive(&mut self, now_ps: u64, port: u32, packet: Packet, outputs: &mut Vec<Output>);
+    fn receive(&mut self, now_ps: Time, port: u32, packet: Packet, outputs: &mut Vec<Output>);
 
     /// Runs packets, each with its port, one after the other at one time; outputs are appended. `packets` is empty afterwards.
     fn receive_burst(
         &mut self,
-        now_ps: u64,
+        now_ps: Time,
         packets: &mut Vec<(u32, Packet)>,
         outputs: &mut Vec<Output>,
     ) {
@@ -60,13 +60,13 @@ impl Pipeline for Switch {
         self.config().cpu_port
     }
 
-    fn receive(&mut self, now_ps: u64, port: u32, packet: Packet, outputs: &mut Vec<Output>) {
+    fn receive(&mut self, now_ps: Time, port: u32, packet: Packet, outputs: &mut Vec<Output>) {
         Switch::receive(self, now_ps, port, packet, outputs);
     }
 
     fn receive_burst(
         &mut self,
-        now_ps: u64,
+        now_ps: Time,
         packets: &mut Vec<(u32, Packet)>,
         outputs: &mut Vec<Output>,
     ) {
@@ -97,9 +97,9 @@ pub(crate) struct SwitchNode {
     time_observed: TimeObserved,
     cpu_port: u32,
     /// When the agent's next event is.
-    wake_ps: Option<u64>,
+    wake_ps: Option<Time>,
     /// In real time, when the controller may be told of idle entries again.
-    idle_from_ps: u64,
+    idle_from_ps: Time,
     pub(crate) queueing: Queueing,
     pub(crate) traffic_config: TrafficManagerConfig,
     /// The program that `queueing` was decided for.
@@ -119,7 +119,7 @@ impl SwitchNode {
             pipeline,
             latency_ps,
             wake_ps: None,
-            idle_from_ps: 0,
+            idle_from_ps: Time::ZERO,
             queueing: Queueing::Auto,
             traffic_config: TrafficManagerConfig::default(),
             queueing_of: None,
@@ -183,7 +183,7 @@ impl SwitchNode {
         &mut self,
         own: &mut NodeState,
         medium: &mut Medium,
-        run: impl FnOnce(&mut dyn Pipeline, u64, &mut Vec<Output>),
+        run: impl FnOnce(&mut dyn Pipeline, Time, &mut Vec<Output>),
     ) {
         let mut outputs = std::mem::take(&mut medium.outputs);
         run(&mut *self.pipeline, medium.now_ps(), &mut outputs);

@@ -22,6 +22,7 @@ use crate::addresses::{Addresses, Family};
 use crate::error::{NetError, out_of_range};
 use crate::random::Stream;
 use crate::{NodeId, TcpFlowId};
+use engine::Time;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use tcp::{Connection, EcnCodepoint, Estimator, Segment};
 use wire::int::Telemetry;
@@ -62,11 +63,11 @@ pub struct TcpTransfer {
     /// Over which version of IP. The room for data in a packet of a given length differs: `config.mss` does not follow.
     pub family: Family,
     /// When the client sends its SYN.
-    pub start_ps: u64,
+    pub start_ps: Time,
     /// The pattern of its writes.
     pub application: Application,
-    /// When the application stops: data not sent by then are never sent, and the connection closes. `u64::MAX` for never.
-    pub stop_ps: u64,
+    /// When the application stops: data not sent by then are never sent, and the connection closes. [`Time::NEVER`] for never.
+    pub stop_ps: Time,
     /// Choices of both ends.
     pub config: tcp::Config,
     /// Differentiated services code point of its packets (6 bits).
@@ -163,18 +164,27 @@ pub(crate) struct Endpoint {
     peer_port: u16,
     traffic_class: u8,
     pub(crate) connection: Connection,
-    /// When the next event for its timers is; `u64::MAX` if there is none.
-    pub(crate) wake_ps: u64,
+    /// When the next event for its timers is; [`Time::NEVER`] if there is none.
+    pub(crate) wake_ps: Time,
+    /// The beginning of the connection's clock.
+    origin_ps: Time,
 }
 
 impl Endpoint {
-    fn new(address: Address, peer: &Address, dscp: u8, connection: Connection) -> Endpoint {
+    fn new(
+        address: Address,
+        peer: &Address,
+        dscp: u8,
+        connection: Connection,
+        origin_ps: Time,
+    ) -> Endpoint {
         Endpoint {
             address,
             peer_port: peer.port,
             traffic_class: dscp << 2,
             connection,
-            wake_ps: u64::MAX,
+            wake_ps: Time::NEVER,
+            origin_ps,
         }
     }
 
@@ -214,9 +224,14 @@ impl Endpoint {
         Ok(out.len() + payload_bytes)
     }
 
+    /// When its timers are due.
+    pub(crate) fn due_ps(&self) -> Option<Time> {
+        Some(self.origin_ps + self.connection.due_ps()?)
+    }
+
     /// The next segment to be sent now: its headers are in `out`, the length of the frame is given.
-    pub(crate) fn next_frame(&mut self, now_ps: u64, out: &mut Vec<u8>) -> Option<usize> {
-        let segment = self.connection.next_segment(now_ps)?;
+    pub(crate) fn next_frame(&mut self, now_ps: Time, out: &mut Vec<u8>) -> Option<usize> {
+        let segment = self.connection.next_segment(now_ps - self.origin_ps)?;
         out.clear();
         // The configuration was checked, so that every segment fits; one that did not would be lost.
         self.headers(&segment, out).ok()
@@ -230,7 +245,9 @@ pub(crate) struct TcpFlow {
     server: Endpoint,
     application: Application,
     draws: Stream,
-    stop_ps: u64,
+    stop_ps: Time,
+    /// The era in which the transfer starts ([`Time::era`]). Connection and logs count 64 bits from there.
+    origin_ps: Time,
     opened: bool,
     /// An on-off application is silent.
     silent: bool,
@@ -238,7 +255,7 @@ pub(crate) struct TcpFlow {
     goodput: Vec<u64>,
     /// The received bytes that are in the bins.
     counted_bytes: u64,
-    finished_ps: Option<u64>,
+    finished_ps: Option<Time>,
     log_window: bool,
     window: WindowLog,
     config: tcp::Config,
@@ -297,13 +314,15 @@ impl TcpFlow {
         }
         // The client's is drawn when it connects; until then it listens, which nobody hears.
         let iss = draws.next_u64() as u32;
+        let origin_ps = transfer.start_ps.era();
         let listen = || Connection::listen(&config, iss).map_err(refused);
         Ok(TcpFlow {
-            client: Endpoint::new(client, &server, transfer.dscp, listen()?),
-            server: Endpoint::new(server, &client, transfer.dscp, listen()?),
+            client: Endpoint::new(client, &server, transfer.dscp, listen()?, origin_ps),
+            server: Endpoint::new(server, &client, transfer.dscp, listen()?, origin_ps),
             application: transfer.application.clone(),
             draws,
             stop_ps: transfer.stop_ps,
+            origin_ps,
             opened: false,
             silent: false,
             goodput_bin_ps: transfer.goodput_bin_ps,
@@ -334,7 +353,7 @@ impl TcpFlow {
     }
 
     /// The application's turn: it connects, or ends its silence. When it wants another turn, if it does.
-    pub(crate) fn application_turn(&mut self, now_ps: u64) -> Option<u64> {
+    pub(crate) fn application_turn(&mut self, now_ps: Time) -> Option<Time> {
         if now_ps >= self.stop_ps {
             self.client.connection.stop();
             return None;
@@ -344,6 +363,7 @@ impl TcpFlow {
             self.opened = true;
             let iss = self.draws.next_u64() as u32;
             // The configuration that was accepted for the server is accepted for the client.
+            let now_ps = now_ps - self.origin_ps;
             self.client.connection = Connection::connect(&self.config, iss, now_ps).ok()?;
         }
         self.silent = false;
@@ -358,7 +378,7 @@ impl TcpFlow {
                 self.client.connection.write(bytes);
             }
         }
-        (first && self.stop_ps != u64::MAX).then_some(self.stop_ps)
+        (first && self.stop_ps != Time::NEVER).then_some(self.stop_ps)
     }
 
     fn draw(&mut self, mean: u64) -> u64 {
@@ -371,7 +391,7 @@ impl TcpFlow {
     }
 
     /// The time of the next burst, which follows from the client's progress, once.
-    pub(crate) fn next_burst_ps(&mut self, now_ps: u64) -> Option<u64> {
+    pub(crate) fn next_burst_ps(&mut self, now_ps: Time) -> Option<Time> {
         let Application::OnOff { silence_ps, .. } = self.application else {
             return None;
         };
@@ -385,11 +405,12 @@ impl TcpFlow {
     /// An end takes a segment.
     pub(crate) fn receive(
         &mut self,
-        now_ps: u64,
+        now_ps: Time,
         side: Side,
         segment: &Segment,
         telemetry: Option<&Telemetry>,
     ) {
+        let now_ps = now_ps - self.origin_ps;
         let connection = &mut self.endpoint_mut(side).connection;
         match telemetry {
             None => connection.receive(now_ps, segment),
@@ -402,7 +423,8 @@ impl TcpFlow {
     }
 
     /// An end's timers are due.
-    pub(crate) fn on_timer(&mut self, now_ps: u64, side: Side) {
+    pub(crate) fn on_timer(&mut self, now_ps: Time, side: Side) {
+        let now_ps = now_ps - self.origin_ps;
         self.endpoint_mut(side).connection.on_timer(now_ps);
         if side == Side::Client {
             self.log(now_ps);
@@ -442,7 +464,7 @@ impl TcpFlow {
             }
         }
         if self.finished_ps.is_none() && self.server.connection.is_finished() {
-            self.finished_ps = Some(now_ps);
+            self.finished_ps = Some(self.origin_ps + now_ps);
             self.server.connection.close();
         }
     }
@@ -486,7 +508,7 @@ pub struct TcpFlowStatistics {
     /// Why the server's end did.
     pub server_failure: Option<tcp::Failure>,
     /// When the last byte and the FIN of the client had arrived.
-    pub finished_ps: Option<u64>,
+    pub finished_ps: Option<Time>,
 }
 
 /// A segment that reached a host, if its checksum is right: the host's port, the sender's, and the segment.

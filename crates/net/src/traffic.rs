@@ -12,8 +12,8 @@ use crate::scheduler::Event;
 use crate::tcp_flow::{EndpointId, Side, TcpFlow};
 use crate::whole::WholeFrame;
 use crate::{FlowId, NetError, NodeId, TcpFlowId};
-use engine::Packet;
 use engine::payload::Shared;
+use engine::{Packet, Time};
 
 /// Flows, by number.
 #[derive(Debug, Default)]
@@ -56,7 +56,7 @@ impl Traffic {
 
     /// When a flow's next packet is due.
     #[inline]
-    pub(crate) fn due_ps(&self, flow: FlowId) -> Option<u64> {
+    pub(crate) fn due_ps(&self, flow: FlowId) -> Option<Time> {
         self.flows[flow.0 as usize].due_ps()
     }
 
@@ -175,7 +175,7 @@ impl Traffic {
         own: &mut NodeState,
         medium: &mut Medium,
         id: FlowId,
-    ) -> Option<u64> {
+    ) -> Option<Time> {
         let flow = &mut self.flows[id.0 as usize];
         if own.up {
             let (stored, rest) = flow.next_frame(medium.now_ps());
@@ -199,12 +199,8 @@ impl Traffic {
         let end = flow.endpoint_mut(endpoint.side());
         // An event that another one, earlier, took the place of says nothing.
         if end.wake_ps == now_ps {
-            end.wake_ps = u64::MAX;
-            if end
-                .connection
-                .due_ps()
-                .is_some_and(|due_ps| due_ps <= now_ps)
-            {
+            end.wake_ps = Time::NEVER;
+            if end.due_ps().is_some_and(|due_ps| due_ps <= now_ps) {
                 flow.on_timer(now_ps, endpoint.side());
             }
             self.tcp_send(own, medium, endpoint);
@@ -250,7 +246,7 @@ impl Traffic {
                 .push(burst_ps, Event::TcpApplication { flow });
         }
         let end = flow.endpoint_mut(endpoint.side());
-        if let Some(due_ps) = end.connection.due_ps() {
+        if let Some(due_ps) = end.due_ps() {
             let due_ps = due_ps.max(now_ps);
             if due_ps < end.wake_ps {
                 end.wake_ps = due_ps;

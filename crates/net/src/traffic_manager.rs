@@ -39,7 +39,7 @@ pub(crate) mod recirculation;
 use crate::error::{NetError, out_of_range};
 use crate::queue::{Gate, Occupancy, QueueConfig, Verdict};
 use engine::switch::MAX_WORK;
-use engine::{Emission, Enqueued, Recirculated};
+use engine::{Emission, Enqueued, Recirculated, Time};
 use recirculation::{
     Recirculating, RecirculationConfig, RecirculationPorts, RecirculationStatistics,
 };
@@ -151,14 +151,14 @@ pub struct QueueStatistics {
 #[derive(Debug, Default)]
 struct Gauge {
     statistics: QueueStatistics,
-    changed_ps: u64,
+    changed_ps: Time,
     /// Packets and bytes, times picoseconds, up to then.
     packet_time: u128,
     byte_time: u128,
 }
 
 impl Gauge {
-    fn change(&mut self, now_ps: u64) -> &mut QueueStatistics {
+    fn change(&mut self, now_ps: Time) -> &mut QueueStatistics {
         let time = u128::from(now_ps.saturating_sub(self.changed_ps));
         self.packet_time += u128::from(self.statistics.packets) * time;
         self.byte_time += u128::from(self.statistics.bytes) * time;
@@ -166,7 +166,7 @@ impl Gauge {
         &mut self.statistics
     }
 
-    fn push(&mut self, now_ps: u64, bytes: u64) {
+    fn push(&mut self, now_ps: Time, bytes: u64) {
         let s = self.change(now_ps);
         s.packets += 1;
         s.bytes += bytes;
@@ -174,14 +174,14 @@ impl Gauge {
         s.max_bytes = s.max_bytes.max(s.bytes);
     }
 
-    fn pop(&mut self, now_ps: u64, bytes: u64) {
+    fn pop(&mut self, now_ps: Time, bytes: u64) {
         let s = self.change(now_ps);
         s.packets -= 1;
         s.bytes -= bytes;
         s.taken += 1;
     }
 
-    fn lose_all(&mut self, now_ps: u64) -> u64 {
+    fn lose_all(&mut self, now_ps: Time) -> u64 {
         let s = self.change(now_ps);
         let lost = std::mem::take(&mut s.packets);
         s.bytes = 0;
@@ -189,7 +189,7 @@ impl Gauge {
         lost
     }
 
-    fn statistics(&self, since_ps: u64, now_ps: u64) -> QueueStatistics {
+    fn statistics(&self, since_ps: Time, now_ps: Time) -> QueueStatistics {
         let mut s = self.statistics;
         let time = u128::from(now_ps.saturating_sub(self.changed_ps));
         let elapsed = now_ps.saturating_sub(since_ps).max(1) as f64;
@@ -223,7 +223,7 @@ struct Queue {
     gate: Gate,
     gauge: Gauge,
     /// When the last packet taken from it was sent: since then the queue, if it is empty, is idle.
-    idle_since_ps: u64,
+    idle_since_ps: Time,
 }
 
 /// The state of the transmitter of a port.
@@ -231,7 +231,7 @@ struct Queue {
 pub(crate) struct Transmitter {
     /// The direction of its link, if it has one.
     pub(crate) direction: Option<u32>,
-    pub(crate) busy_until_ps: u64,
+    pub(crate) busy_until_ps: Time,
 }
 
 /// The properties that a port's queues are made from.
@@ -250,7 +250,7 @@ struct Port {
     direction: Option<u32>,
     queues: Vec<Queue>,
     /// When it will look again.
-    wake_ps: Option<u64>,
+    wake_ps: Option<Time>,
 }
 
 impl Port {
@@ -266,7 +266,7 @@ impl Port {
                 waiting: VecDeque::new(),
                 gate: Gate::new(held, plan.rate_bps, plan.seed, &name),
                 gauge: Gauge::default(),
-                idle_since_ps: 0,
+                idle_since_ps: Time::ZERO,
             }
         };
         Port {
@@ -298,11 +298,11 @@ pub(crate) struct TrafficManager {
     pub(crate) program: Arc<ir::Program>,
     /// Grows when packets of an earlier time are of no use any more.
     pub(crate) epoch: u32,
-    since_ps: u64,
+    since_ps: Time,
     ports: Vec<Option<Box<Port>>>,
     recirculation: Option<RecirculationPorts>,
     /// The clones and recirculated packets that there may still be at this time. Something could go round for ever otherwise.
-    work_left: (u64, u32),
+    work_left: (Time, u32),
     // Buffers that are used again.
     pub(crate) emissions: Vec<Emission>,
     pub(crate) copies: Vec<Enqueued>,
@@ -322,7 +322,7 @@ impl TrafficManager {
     pub(crate) fn new(
         config: TrafficManagerConfig,
         program: Arc<ir::Program>,
-        now_ps: u64,
+        now_ps: Time,
     ) -> TrafficManager {
         TrafficManager {
             recirculation: config.recirculation.map(RecirculationPorts::new),
@@ -331,7 +331,7 @@ impl TrafficManager {
             epoch: 0,
             since_ps: now_ps,
             ports: Vec::new(),
-            work_left: (0, MAX_WORK),
+            work_left: (Time::ZERO, MAX_WORK),
             work: Work::default(),
             emissions: Vec::new(),
             copies: Vec::new(),
@@ -339,7 +339,7 @@ impl TrafficManager {
     }
 
     /// Whether one more clone or recirculated packet may be, at this time.
-    pub(crate) fn may_work(&mut self, now_ps: u64) -> bool {
+    pub(crate) fn may_work(&mut self, now_ps: Time) -> bool {
         if self.work_left.0 != now_ps {
             self.work_left = (now_ps, MAX_WORK);
         }
@@ -369,7 +369,7 @@ impl TrafficManager {
     /// A packet for a port whose queues are there.
     pub(crate) fn offer(
         &mut self,
-        now_ps: u64,
+        now_ps: Time,
         transmitter: Transmitter,
         mut copy: Enqueued,
     ) -> Offered {
@@ -412,7 +412,7 @@ impl TrafficManager {
     }
 
     /// The next packet of a port whose transmitter is free.
-    pub(crate) fn take(&mut self, now_ps: u64, port: u32) -> Option<Taken> {
+    pub(crate) fn take(&mut self, now_ps: Time, port: u32) -> Option<Taken> {
         let queues = &mut self.port(port)?.queues;
         let number = queues.iter().rposition(|q| !q.waiting.is_empty())?;
         let queue = &mut queues[number];
@@ -426,7 +426,7 @@ impl TrafficManager {
     }
 
     /// The packet taken from a queue last is sent at this time.
-    pub(crate) fn sent(&mut self, port: u32, queue: u8, sent_ps: u64) {
+    pub(crate) fn sent(&mut self, port: u32, queue: u8, sent_ps: Time) {
         if let Some(port) = self.port(port)
             && let Some(queue) = port.queues.get_mut(usize::from(queue))
         {
@@ -435,7 +435,7 @@ impl TrafficManager {
     }
 
     /// Whether to look at a port again at this time: something waits, and nobody does yet.
-    pub(crate) fn wake(&mut self, port: u32, at_ps: u64) -> bool {
+    pub(crate) fn wake(&mut self, port: u32, at_ps: Time) -> bool {
         match self.port(port) {
             Some(port) if !port.is_empty() && port.wake_ps.is_none_or(|wake| wake > at_ps) => {
                 port.wake_ps = Some(at_ps);
@@ -446,7 +446,7 @@ impl TrafficManager {
     }
 
     /// A port is looked at.
-    pub(crate) fn woken(&mut self, now_ps: u64, port: u32) {
+    pub(crate) fn woken(&mut self, now_ps: Time, port: u32) {
         if let Some(port) = self.port(port)
             && port.wake_ps.is_some_and(|wake| wake <= now_ps)
         {
@@ -455,7 +455,7 @@ impl TrafficManager {
     }
 
     /// A packet for a recirculation port.
-    pub(crate) fn recirculate(&mut self, now_ps: u64, packet: Recirculated) -> Recirculating {
+    pub(crate) fn recirculate(&mut self, now_ps: Time, packet: Recirculated) -> Recirculating {
         match &mut self.recirculation {
             None => Recirculating::Through(packet),
             Some(ports) => ports.offer(now_ps, packet),
@@ -465,14 +465,14 @@ impl TrafficManager {
     /// A packet has passed a recirculation port; when the next one will have.
     pub(crate) fn recirculated(
         &mut self,
-        now_ps: u64,
+        now_ps: Time,
         port: u16,
-    ) -> Option<(Recirculated, Option<u64>)> {
+    ) -> Option<(Recirculated, Option<Time>)> {
         self.recirculation.as_mut()?.passed(now_ps, port)
     }
 
     /// Loses all that waits; returns the number of packets.
-    pub(crate) fn lose_all(&mut self, now_ps: u64) -> u64 {
+    pub(crate) fn lose_all(&mut self, now_ps: Time) -> u64 {
         self.epoch += 1;
         let mut lost = 0;
         for queue in self.ports.iter_mut().flatten().flat_map(|p| &mut p.queues) {
@@ -484,7 +484,7 @@ impl TrafficManager {
     }
 
     /// Statistics of all queues, by port and number; nothing of ports that never had a packet.
-    pub(crate) fn statistics(&self, now_ps: u64) -> Vec<(u32, u8, QueueStatistics)> {
+    pub(crate) fn statistics(&self, now_ps: Time) -> Vec<(u32, u8, QueueStatistics)> {
         let ports = self.ports.iter().enumerate();
         let queues = ports.flat_map(|(number, port)| {
             let queues = port.iter().flat_map(|port| &port.queues).enumerate();
@@ -496,7 +496,7 @@ impl TrafficManager {
     }
 
     /// Statistics of the recirculation ports, by number.
-    pub(crate) fn recirculation_statistics(&self, now_ps: u64) -> Vec<RecirculationStatistics> {
+    pub(crate) fn recirculation_statistics(&self, now_ps: Time) -> Vec<RecirculationStatistics> {
         let ports = self.recirculation.as_ref();
         ports.map_or_else(Vec::new, |ports| ports.statistics(self.since_ps, now_ps))
     }

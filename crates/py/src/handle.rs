@@ -2,6 +2,7 @@
 
 use crate::errors::failed;
 use crate::ports::{Interfaces, packet_io};
+use engine::Time;
 use net::NetError;
 use net::clock::wall::WallClock;
 use pyo3::prelude::*;
@@ -96,9 +97,9 @@ impl NetworkHandle {
     /// Runs the virtual clock for at most `part_ps`. Gives the time then, and what there is for controllers.
     pub(crate) fn run_part(
         &self,
-        until_ps: u64,
+        until_ps: Time,
         part_ps: u64,
-    ) -> Result<(u64, Vec<net::Notification>), String> {
+    ) -> Result<(Time, Vec<net::Notification>), String> {
         match &*self.read() {
             State::Idle(network) => {
                 let mut network = network.lock().unwrap_or_else(PoisonError::into_inner);

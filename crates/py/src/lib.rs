@@ -23,6 +23,7 @@ mod stf;
 mod switch;
 mod tcp;
 mod telemetry;
+mod time;
 
 use pyo3::pymodule;
 

@@ -2,6 +2,7 @@
 
 use crate::errors::{chosen, failed};
 use crate::readings::{Record, record};
+use crate::time::Ps;
 use net::failure::Duration;
 use net::{
     BfdConfig, BfdStatistics, BitField, Discipline, GilbertElliott, Jitter, LinkConfig,
@@ -235,9 +236,9 @@ pub(crate) fn bfd_statistics(s: &BfdStatistics) -> PyResult<Record> {
     record!(BfdStatistics,
         s,
         [
-            sent, received, refused, came_up, went_down, expired, changed_ps, detection_time_ps,
+            sent, received, refused, came_up, went_down, expired, detection_time_ps,
         ],
-        { state: state, diagnostic: s.diagnostic.0 }
+        { state: state, diagnostic: s.diagnostic.0, changed_ps: Ps(s.changed_ps) }
     )
 }
 

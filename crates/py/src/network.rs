@@ -9,6 +9,8 @@ use crate::ports::{port_statistics, transmit_kind};
 use crate::program::{ExecutorKind, Program};
 use crate::readings::{self, Column, Record, WindowColumns, record};
 use crate::switch::{Switch, switch_config};
+use crate::time::Ps;
+use engine::Time;
 use net::{
     Destination, FailureTarget, Family, FlowId, GeneratorId, GeneratorTrigger, GroupFilter,
     HostConfig, Ipv6Interface, Join, LinkId, MacAddress, MembershipVersion, NetError,
@@ -103,9 +105,9 @@ impl Network {
 #[pymethods]
 impl Network {
     #[new]
-    #[pyo3(signature = (*, seed=0, detection_delay_ps=0))]
-    fn new(seed: u64, detection_delay_ps: u64) -> Network {
-        let network = net::Network::new(seed, detection_delay_ps);
+    #[pyo3(signature = (*, seed=0, detection_delay_ps=0, begin_ps=Ps::ZERO))]
+    fn new(seed: u64, detection_delay_ps: u64, begin_ps: Ps) -> Network {
+        let network = net::Network::begin_at(begin_ps.0, seed, detection_delay_ps);
         Network {
             handle: Arc::new(NetworkHandle::new(network)),
         }
@@ -137,7 +139,7 @@ impl Network {
     /// Packets that enter a switch by themselves, at one of its ports, like packets from outside: every ``period_ps`` (``count``
     /// times; 0 is without end), or when the switch notices that a port went down, or that one came up, then with the number of
     /// that port in the two bytes at ``port_offset``. Returns the generator's id.
-    #[pyo3(signature = (switch, port, packet, *, period_ps=0, count=0, start_ps=0, on_port_down=false, on_port_up=false, port_offset=None))]
+    #[pyo3(signature = (switch, port, packet, *, period_ps=0, count=0, start_ps=Ps::ZERO, on_port_down=false, on_port_up=false, port_offset=None))]
     fn add_packet_generator(
         &self,
         switch: String,
@@ -145,18 +147,18 @@ impl Network {
         packet: Vec<u8>,
         period_ps: u64,
         count: u64,
-        start_ps: u64,
+        start_ps: Ps,
         on_port_down: bool,
         on_port_up: bool,
         port_offset: Option<usize>,
     ) -> PyResult<u32> {
-        let periodic = (period_ps, count, start_ps) != (0, 0, 0);
+        let periodic = (period_ps, count) != (0, 0) || start_ps != Ps::ZERO;
         let trigger = match (on_port_down, on_port_up, periodic, port_offset) {
             (down, up, false, port_offset) if down != up => {
                 GeneratorTrigger::PortChange { up, port_offset }
             }
             (false, false, _, None) => GeneratorTrigger::Periodic {
-                start_ps,
+                start_ps: start_ps.0,
                 period_ps,
                 count,
             },
@@ -300,14 +302,14 @@ impl Network {
         &self,
         link: u32,
         up: bool,
-        at_ps: Option<u64>,
+        at_ps: Option<Ps>,
         direction: Option<&str>,
     ) -> PyResult<()> {
         let link = LinkId(link);
         let Some(direction) = direction.map(links::direction).transpose()? else {
-            return self.call(move |n| n.set_link_state(link, up, at_ps));
+            return self.call(move |n| n.set_link_state(link, up, at_ps.map(|Ps(at_ps)| at_ps)));
         };
-        self.call(move |n| n.set_direction_state(link, direction, up, at_ps))
+        self.call(move |n| n.set_direction_state(link, direction, up, at_ps.map(|Ps(at_ps)| at_ps)))
     }
 
     /// Lets a link (or one direction of it) lose all packets without a change of its signal, at a time (None: now), or takes that back.
@@ -316,11 +318,18 @@ impl Network {
         &self,
         link: u32,
         silent: bool,
-        at_ps: Option<u64>,
+        at_ps: Option<Ps>,
         direction: Option<&str>,
     ) -> PyResult<()> {
         let direction = direction.map(links::direction).transpose()?;
-        self.call(move |n| n.set_silent_loss(LinkId(link), direction, silent, at_ps))
+        self.call(move |n| {
+            n.set_silent_loss(
+                LinkId(link),
+                direction,
+                silent,
+                at_ps.map(|Ps(at_ps)| at_ps),
+            )
+        })
     }
 
     /// Declares that a switch's port with a link is down, whatever its signal says, or takes that back.
@@ -355,14 +364,14 @@ impl Network {
 
     /// Fails or repairs a node at a time (None: now). Packets inside are lost, its tables and registers are not.
     #[pyo3(signature = (node, up, at_ps=None))]
-    fn set_node_state(&self, node: String, up: bool, at_ps: Option<u64>) -> PyResult<()> {
-        self.call(move |n| n.set_node_state(&node, up, at_ps))
+    fn set_node_state(&self, node: String, up: bool, at_ps: Option<Ps>) -> PyResult<()> {
+        self.call(move |n| n.set_node_state(&node, up, at_ps.map(|Ps(at_ps)| at_ps)))
     }
 
     /// Lets a link (or one direction of it) or a node fail and be repaired at random, from a stream of its own. The times are
     /// ("exponential", mean_ps) or ("fixed", time_ps). No failure begins before ``start_ps``, none at ``end_ps`` or later.
     #[pyo3(signature = (
-        *, time_to_failure, time_to_repair, link=None, direction=None, node=None, start_ps=0, end_ps=None
+        *, time_to_failure, time_to_repair, link=None, direction=None, node=None, start_ps=Ps::ZERO, end_ps=None
     ))]
     fn fail_randomly(
         &self,
@@ -371,8 +380,8 @@ impl Network {
         link: Option<u32>,
         direction: Option<&str>,
         node: Option<String>,
-        start_ps: u64,
-        end_ps: Option<u64>,
+        start_ps: Ps,
+        end_ps: Option<Ps>,
     ) -> PyResult<()> {
         let direction = direction.map(links::direction).transpose()?;
         let target = match (link, direction, node) {
@@ -387,18 +396,18 @@ impl Network {
             target,
             time_to_failure: links::duration(&time_to_failure)?,
             time_to_repair: links::duration(&time_to_repair)?,
-            start_ps,
-            end_ps,
+            start_ps: start_ps.0,
+            end_ps: end_ps.map(|Ps(end_ps)| end_ps),
         };
         self.call(move |n| n.fail_randomly(&failures))
     }
 
     /// The random failures and repairs that have happened: time, what ("s1", "s1:1-s2:1", "s1:1>s2:1"), whether it came back.
-    fn random_failures(&self) -> PyResult<Vec<(u64, String, bool)>> {
+    fn random_failures(&self) -> PyResult<Vec<(Ps, String, bool)>> {
         self.call(|n| {
             let records = n.random_failures().iter();
             Ok(records
-                .map(|record| (record.time_ps, record.what.to_string(), record.up))
+                .map(|record| (Ps(record.time_ps), record.what.to_string(), record.up))
                 .collect())
         })
     }
@@ -417,8 +426,8 @@ impl Network {
         destination: String,
         packets_per_s: f64,
         payload_bytes: usize,
-        start_ps: u64,
-        stop_ps: u64,
+        start_ps: Ps,
+        stop_ps: Ps,
         source_port: u16,
         destination_port: u16,
         poisson: bool,
@@ -434,8 +443,8 @@ impl Network {
                 false => Spacing::Constant,
             },
             payload_bytes,
-            start_ps,
-            stop_ps,
+            start_ps: start_ps.0,
+            stop_ps: stop_ps.0,
             source_port,
             destination_port,
             log_packets,
@@ -450,8 +459,8 @@ impl Network {
         source: String,
         destination: String,
         interval_ps: u64,
-        start_ps: u64,
-        stop_ps: u64,
+        start_ps: Ps,
+        stop_ps: Ps,
         payload_bytes: usize,
         family: &str,
     ) -> PyResult<u32> {
@@ -459,8 +468,8 @@ impl Network {
             source,
             destination: self::destination(destination, self::family(family)?)?,
             interval_ps,
-            start_ps,
-            stop_ps,
+            start_ps: start_ps.0,
+            stop_ps: stop_ps.0,
             payload_bytes,
         };
         self.call(move |n| n.add_ping(&ping).map(|flow| flow.0))
@@ -482,8 +491,8 @@ impl Network {
         server: String,
         client_port: u16,
         server_port: u16,
-        start_ps: u64,
-        stop_ps: Option<u64>,
+        start_ps: Ps,
+        stop_ps: Option<Ps>,
         application: &str,
         bytes: u64,
         silence_ps: u64,
@@ -502,8 +511,8 @@ impl Network {
             client_port,
             server_port,
             family,
-            start_ps,
-            stop_ps: stop_ps.unwrap_or(u64::MAX),
+            start_ps: start_ps.0,
+            stop_ps: stop_ps.map_or(Time::NEVER, |Ps(stop_ps)| stop_ps),
             application: crate::tcp::application(application, bytes, silence_ps, exponential)?,
             config: crate::tcp::config(preset, options, family)?,
             dscp,
@@ -523,7 +532,7 @@ impl Network {
         sources: Vec<String>,
         excludes: bool,
         version: Option<&str>,
-        at_ps: Option<u64>,
+        at_ps: Option<Ps>,
     ) -> PyResult<()> {
         let group = ip("group", group)?;
         let version = version.map(membership_version).transpose()?;
@@ -538,7 +547,7 @@ impl Network {
                 group,
                 filter,
                 version,
-                at_ps: at_ps.unwrap_or(n.now_ps()),
+                at_ps: at_ps.map_or(n.now_ps(), |Ps(at_ps)| at_ps),
             })
         })
     }
@@ -554,12 +563,14 @@ impl Network {
                 received,
                 duplicates,
                 out_of_order,
-                first_ps,
-                last_ps,
                 longest_gap_ps,
                 unwanted,
-                last_unwanted_ps,
-            ]
+            ],
+            {
+                first_ps: found.first_ps.map(Ps),
+                last_ps: found.last_ps.map(Ps),
+                last_unwanted_ps: found.last_unwanted_ps.map(Ps),
+            }
         )
     }
 
@@ -570,14 +581,14 @@ impl Network {
 
     /// The time on the network's clock.
     #[getter]
-    fn now_ps(&self) -> PyResult<u64> {
+    fn now_ps(&self) -> PyResult<Ps> {
         let running = detached(|| match &*self.handle.read() {
             State::Running(clock) => Some(clock.now_ps()),
             _ => None,
         });
         match running {
-            Some(now_ps) => Ok(now_ps),
-            None => self.call(|n| Ok(n.now_ps())),
+            Some(now_ps) => Ok(Ps(now_ps)),
+            None => self.call(|n| Ok(Ps(n.now_ps()))),
         }
     }
 
@@ -592,14 +603,14 @@ impl Network {
     }
 
     /// Virtual clock: runs to ``until_ps`` or to the first instant with notifications, whichever is first.
-    fn run(&self, py: Python<'_>, until_ps: u64) -> PyResult<Vec<Notification>> {
+    fn run(&self, py: Python<'_>, until_ps: Ps) -> PyResult<Vec<Notification>> {
         // In parts, so that an interrupt need not wait for the end. That does not change what happens.
         let mut part_ps = 1_000_000_000;
         loop {
             let start = Instant::now();
             let (now_ps, notifications) =
-                detached(|| self.handle.run_part(until_ps, part_ps)).map_err(failed)?;
-            if !notifications.is_empty() || now_ps >= until_ps {
+                detached(|| self.handle.run_part(until_ps.0, part_ps)).map_err(failed)?;
+            if !notifications.is_empty() || now_ps >= until_ps.0 {
                 let of = |n| notification(py, n);
                 return Ok(notifications.into_iter().map(of).collect());
             }

@@ -1,5 +1,6 @@
 //! Notifications of the network to controllers, as Python sees them.
 
+use crate::time::Ps;
 use net::NotificationEvent;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -12,7 +13,7 @@ use pyo3::types::PyBytes;
 #[pyclass(module = "holdfast._core", get_all, set_all)]
 pub(crate) struct Notification {
     kind: String,
-    time_ps: u64,
+    time_ps: Ps,
     node: String,
     port: u32,
     up: bool,
@@ -29,7 +30,7 @@ impl Notification {
         };
         Ok(format!(
             "<Notification {} at {} ps: {}{detail}>",
-            self.kind, self.time_ps, self.node
+            self.kind, self.time_ps.0, self.node
         ))
     }
 }
@@ -45,7 +46,7 @@ pub(crate) fn notification(py: Python<'_>, from: net::Notification) -> Notificat
     };
     Notification {
         kind: kind.into(),
-        time_ps: from.time_ps,
+        time_ps: Ps(from.time_ps),
         node: from.node.to_string(),
         port,
         up,

@@ -3,6 +3,7 @@
 use crate::errors::{control_error, failed};
 use crate::handle::{NetworkHandle, detached};
 use crate::program::{ExecutorKind, Program};
+use crate::time::Ps;
 use engine::{Packet, SwitchConfig};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
@@ -216,7 +217,8 @@ impl Switch {
     }
 
     /// Tells a switch that stands alone the time for what follows, which never runs back. Packets bring their own.
-    fn set_now_ps(&self, now_ps: u64) -> PyResult<()> {
+    fn set_now_ps(&self, now_ps: Ps) -> PyResult<()> {
+        let Ps(now_ps) = now_ps;
         self.alone()?;
         let runs_back = self.with(move |switch| {
             let back = now_ps < switch.runtime().now_ps();
@@ -232,8 +234,8 @@ impl Switch {
     }
 
     /// When a digest list will be due, or an entry may be idle, if nothing else happens.
-    fn next_deadline_ps(&self) -> PyResult<Option<u64>> {
-        self.with(|switch| switch.runtime().next_deadline_ps())
+    fn next_deadline_ps(&self) -> PyResult<Option<Ps>> {
+        self.with(|switch| switch.runtime().next_deadline_ps().map(Ps))
     }
 
     /// Digest messages that were lost because too many waited.
@@ -256,13 +258,21 @@ impl Switch {
         }
     }
 
-    /// Runs one packet; returns its outputs with their ports, in order. Only on a switch that stands alone.
-    #[pyo3(signature = (port, packet, now_ps=0))]
-    fn process(&self, port: u32, packet: &[u8], now_ps: u64) -> PyResult<Vec<(u32, Vec<u8>)>> {
+    /// Runs one packet; returns its outputs with their ports, in order. Only on a switch that stands alone. ``now_ps`` is the switch's
+    /// time if it is not given. If it is more than a second before the latest time, the clock was set back: ages of entries, of
+    /// tokens and of digest messages begin again.
+    #[pyo3(signature = (port, packet, now_ps=None))]
+    fn process(
+        &self,
+        port: u32,
+        packet: &[u8],
+        now_ps: Option<Ps>,
+    ) -> PyResult<Vec<(u32, Vec<u8>)>> {
         self.alone()?;
         let packet = self.arriving(port, packet)?;
         self.with(move |switch| {
             let mut outputs = Vec::new();
+            let now_ps = now_ps.map_or(switch.runtime().now_ps(), |Ps(at_ps)| at_ps);
             switch.receive(now_ps, port, packet, &mut outputs);
             let outputs = outputs.iter();
             outputs
@@ -273,18 +283,19 @@ impl Switch {
 
     /// Like :meth:`process` on the interpreter; the trace, as JSON or as indented text, with every assignment to a variable if
     /// ``assignments``. Tables and registers are used as they are.
-    #[pyo3(signature = (port, packet, now_ps=0, *, text=false, assignments=false))]
+    #[pyo3(signature = (port, packet, now_ps=None, *, text=false, assignments=false))]
     fn trace(
         &self,
         port: u32,
         packet: &[u8],
-        now_ps: u64,
+        now_ps: Option<Ps>,
         text: bool,
         assignments: bool,
     ) -> PyResult<String> {
         self.alone()?;
         let packet = self.arriving(port, packet)?;
         self.with(move |switch| {
+            let now_ps = now_ps.map_or(switch.runtime().now_ps(), |Ps(at_ps)| at_ps);
             let trace = switch.trace(now_ps, port, packet).1;
             let trace = match assignments {
                 true => trace,

@@ -2,6 +2,7 @@
 
 use crate::errors::{chosen, failed};
 use crate::readings::{Record, record};
+use crate::time::Ps;
 use net::{Application, Family, TcpFlowStatistics};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -253,7 +254,7 @@ pub(crate) fn statistics(s: &TcpFlowStatistics) -> PyResult<Record> {
             bytes_received_again: server.bytes_received_again,
             acks_sent: server.acks_sent,
             ce_received: server.ce_received,
-            finished_ps: s.finished_ps,
+            finished_ps: s.finished_ps.map(Ps),
             client_state: format!("{:?}", s.client_state),
             server_state: format!("{:?}", s.server_state),
             failure: failure.map(|f| format!("{f:?}")),

@@ -13,7 +13,7 @@ use engine::control::{
 };
 use engine::meter::MeterConfig;
 use engine::runtime::CounterData;
-use engine::{Executor, Packet, Switch, SwitchConfig};
+use engine::{Executor, Packet, Switch, SwitchConfig, Time};
 use ir::{ActionCall, ActionProfileId, CounterId, KeyMatch, MeterId, Program, RegisterId, TableId};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
@@ -40,7 +40,7 @@ pub fn run(
     let mut runner = Runner {
         switch: Switch::new(program.clone(), executor, SwitchConfig::default()),
         program,
-        now_ps: 0,
+        now_ps: Time::ZERO,
         outputs: Outputs::new(),
         expected: BTreeMap::new(),
         entries: BTreeMap::new(),
@@ -69,7 +69,7 @@ enum Destination {
 struct Runner<'s> {
     switch: Switch,
     program: Arc<Program>,
-    now_ps: u64,
+    now_ps: Time,
     outputs: Outputs,
     /// Line numbers are not kept: the position among the port's packets says as much.
     expected: BTreeMap<u32, Vec<&'s PacketPattern>>,

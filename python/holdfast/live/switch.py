@@ -71,7 +71,8 @@ class LiveSwitch:
     """A switch whose ports are Linux interfaces. It forwards from :meth:`start` to :meth:`stop`; a context manager does both.
 
     Controlled in this process through :attr:`switch` and :attr:`device`, and over gRPC by whoever serves the device. For
-    ``copies_per_s`` see :meth:`holdfast._core.Network.start`.
+    ``copies_per_s`` see :meth:`holdfast._core.Network.start`. Its clock begins at ``begin_ps``: tests let it pass the numbers at
+    which representations of times end.
     """
 
     def __init__(
@@ -83,10 +84,11 @@ class LiveSwitch:
         executor: Literal["jit", "interpreter"] = "jit",
         pipeline_roles: Sequence[str] = (),
         copies_per_s: int = _core.COPIES_PER_S,
+        begin_ps: int = 0,
     ) -> None:
         if reason := _core.interfaces_ready():
             raise LiveError(f"cannot open network interfaces: {reason}")
-        self._network = _core.Network()
+        self._network = _core.Network(begin_ps=begin_ps)
         self._ports: dict[int, str] = {}
         self._copies_per_s = copies_per_s
         self.switch = self._network.add_switch(_NODE, program, executor=executor, cpu_port=cpu_port)

@@ -8,7 +8,7 @@ use crate::structures::hash::HashTable;
 use crate::structures::ipv4::{addresses, decrement_ttl, double_word, is_intact, word};
 use crate::workload::Handwritten;
 use engine::meter::MeterConfig;
-use engine::{Output, Packet};
+use engine::{Output, Packet, Time};
 
 /// Bytes of Ethernet, two tags and PPPoE.
 const FRONT: usize = 30;
@@ -276,8 +276,8 @@ fn clamp(ip: &mut [u8], most: u16) {
 }
 
 impl Handwritten for Gateway {
-    fn set_now_ps(&mut self, now_ps: u64) {
-        self.now_us = now_ps / 1_000_000;
+    fn set_now_ps(&mut self, now_ps: Time) {
+        self.now_us = now_ps.us();
     }
 
     fn receive_burst(&mut self, burst: &mut Vec<(u32, Packet)>, out: &mut Vec<Output>) {

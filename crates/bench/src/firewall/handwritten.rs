@@ -8,7 +8,7 @@ use crate::structures::hash::HashTable;
 use crate::structures::ipv4::{addresses, decrement_ttl, double_word, is_intact, word};
 use crate::structures::tuples::Tuples;
 use crate::workload::Handwritten;
-use engine::{Output, Packet};
+use engine::{Output, Packet, Time};
 
 const WAY_BITS: u32 = 16;
 
@@ -510,8 +510,8 @@ fn track(
 }
 
 impl Handwritten for Firewall {
-    fn set_now_ps(&mut self, now_ps: u64) {
-        self.now_us = now_ps / 1_000_000;
+    fn set_now_ps(&mut self, now_ps: Time) {
+        self.now_us = now_ps.us();
     }
 
     fn receive_burst(&mut self, burst: &mut Vec<(u32, Packet)>, out: &mut Vec<Output>) {

@@ -6,7 +6,7 @@ use crate::structures::ipv4::{double_word, is_intact, word, write_checksum};
 use crate::structures::routes::Routes;
 use crate::structures::tuples::Tuples;
 use crate::workload::Handwritten;
-use engine::{Output, Packet};
+use engine::{Output, Packet, Time};
 
 const TCP: u8 = 6;
 
@@ -417,8 +417,8 @@ fn write_zeroed_checksum(header: &mut [u8]) {
 }
 
 impl Handwritten for TelemetryNode {
-    fn set_now_ps(&mut self, now_ps: u64) {
-        self.now_us = now_ps / 1_000_000;
+    fn set_now_ps(&mut self, now_ps: Time) {
+        self.now_us = now_ps.us();
     }
 
     fn receive_burst(&mut self, burst: &mut Vec<(u32, Packet)>, out: &mut Vec<Output>) {

@@ -13,7 +13,7 @@ mod tree;
 
 use crate::choices::random_bytes;
 use compile::Options;
-use engine::{Executor, Interpreter, Packet, Switch, SwitchConfig};
+use engine::{Executor, Interpreter, Packet, Switch, SwitchConfig, Time};
 use ir::Program;
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ fn judge(source: &str, expected: impl Fn(&[u8]) -> Vec<u8>) -> Result<(), String
         for number in 0..PACKETS {
             let packet = packet(number);
             let mut out = Vec::new();
-            switch.receive(0, 0, Packet::new(&packet), &mut out);
+            switch.receive(Time::ZERO, 0, Packet::new(&packet), &mut out);
             let left: Vec<Vec<u8>> = out.iter().map(|o| o.packet.bytes().to_vec()).collect();
             let right = expected(&packet);
             if left != [right.clone()] {

@@ -9,9 +9,9 @@
 //! `PSA_PORT_RECIRCULATE`, else it leaves.
 
 use super::{
-    AfterEgress, AfterIngress, EgressStart, EgressVerdict, IngressVerdict, PS_PER_US, PacketPath,
-    Place, Rules,
+    AfterEgress, AfterIngress, EgressStart, EgressVerdict, IngressVerdict, PacketPath, Place, Rules,
 };
+use crate::Time;
 use crate::exec::Intents;
 use ir::Bridged;
 use ir::architecture::psa::{Metadata, PORT_RECIRCULATE, packet_path};
@@ -32,8 +32,8 @@ impl Rules for Psa {
         self.0.ingress_drop.set(state, 1);
     }
 
-    fn set_ingress_time(&self, state: &mut [u64], now_ps: u64) {
-        self.0.ingress_timestamp.set(state, now_ps / PS_PER_US);
+    fn set_ingress_time(&self, state: &mut [u64], now_ps: Time) {
+        self.0.ingress_timestamp.set(state, now_ps.us());
     }
 
     fn derive(&self, state: &mut [u64], original: &[u64], path: PacketPath, bytes: usize) {
@@ -98,7 +98,7 @@ impl Rules for Psa {
         set_all(&ports, state, start.port.into());
         self.0.instance.set(state, start.rid.into());
         (self.0.egress_class_of_service).set(state, start.priority.into());
-        self.0.egress_timestamp.set(state, start.now_ps / PS_PER_US);
+        self.0.egress_timestamp.set(state, start.now_ps.us());
     }
 
     fn after_egress(&self, state: &[u64], _intents: &Intents, port: u32) -> EgressVerdict {

@@ -31,6 +31,7 @@ use super::{
     AfterEgress, AfterIngress, EgressStart, EgressVerdict, IngressVerdict, PS_PER_US, PacketPath,
     Place, Rules,
 };
+use crate::Time;
 use crate::exec::Intents;
 use ir::architecture::v1model::{DROP_PORT, instance_type};
 use ir::{Input, Pipeline, Program, SlotId, StandardMetadata};
@@ -76,8 +77,8 @@ impl Rules for V1Model {
         self.standard.packet_length.set(state, bytes as u64);
     }
 
-    fn set_ingress_time(&self, state: &mut [u64], now_ps: u64) {
-        (self.standard.ingress_global_timestamp).set(state, now_ps / PS_PER_US);
+    fn set_ingress_time(&self, state: &mut [u64], now_ps: Time) {
+        (self.standard.ingress_global_timestamp).set(state, now_ps.us());
     }
 
     fn derive(&self, state: &mut [u64], original: &[u64], path: PacketPath, bytes: usize) {
@@ -131,9 +132,9 @@ impl Rules for V1Model {
                 Input::Priority => start.priority.into(),
                 Input::EnqueuedBehind => start.enq_qdepth.into(),
                 Input::DequeuedBefore => start.deq_qdepth.into(),
-                Input::NowUs => start.now_ps / PS_PER_US,
-                Input::EnqueuedUs => start.enqueued_ps / PS_PER_US,
-                Input::WaitedUs => start.now_ps.saturating_sub(start.enqueued_ps) / PS_PER_US,
+                Input::NowUs => start.now_ps.us(),
+                Input::EnqueuedUs => start.enqueued_ps.us(),
+                Input::WaitedUs => (start.now_ps - start.enqueued_ps) / PS_PER_US,
                 Input::PacketBytes => bytes as u64,
                 Input::Zero | Input::ArrivalPort | Input::PacketPath => 0,
             };

@@ -2,6 +2,7 @@
 
 use super::ControlErrorCode::*;
 use super::{ControlError, Undo, invalid};
+use crate::Time;
 use crate::entry::{Entry, EntryAction, InstalledEntry, Note};
 use crate::idle::MIN_IDLE_TIMEOUT_NS;
 use crate::meter::{Meter, MeterConfig};
@@ -70,7 +71,7 @@ impl Switch {
     /// named again after a further timeout without a hit, which starts now.
     pub fn take_idle_entries(
         &mut self,
-        now_ps: u64,
+        now_ps: Time,
         most: usize,
     ) -> Vec<(TableId, InstalledEntry)> {
         self.runtime_mut().set_now_ps(now_ps);
@@ -433,7 +434,7 @@ fn target(action: &EntryAction) -> Option<Target> {
 pub(super) fn reconfigured(
     former: Option<Meter>,
     config: Option<MeterConfig>,
-    now_ps: u64,
+    now_ps: Time,
 ) -> Option<Meter> {
     match (former, config) {
         (_, None) => None,
@@ -449,7 +450,7 @@ pub(super) fn reconfigured(
 pub(super) fn attached_meter(
     former: Option<Box<Meter>>,
     config: Option<MeterConfig>,
-    now_ps: u64,
+    now_ps: Time,
 ) -> Option<Box<Meter>> {
     reconfigured(former.map(|meter| *meter), config, now_ps).map(Box::new)
 }

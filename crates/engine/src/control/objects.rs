@@ -3,6 +3,7 @@
 use super::ControlErrorCode::*;
 use super::entries::{attached_meter, check_values, reconfigured};
 use super::{ControlError, Operation, Undo, invalid};
+use crate::Time;
 use crate::digest::{DigestConfig, DigestList};
 use crate::meter::{Meter, MeterConfig};
 use crate::refuse;
@@ -160,17 +161,17 @@ impl Switch {
     }
 
     /// Takes the digest messages that wait, due or not, as lists.
-    pub fn take_digests(&mut self, now_ps: u64) -> Vec<DigestList> {
+    pub fn take_digests(&mut self, now_ps: Time) -> Vec<DigestList> {
         self.runtime_mut().digests_mut().take(now_ps)
     }
 
     /// Takes digest lists that are due, until they have so many messages together.
-    pub fn take_due_digests(&mut self, now_ps: u64, most: usize) -> Vec<DigestList> {
+    pub fn take_due_digests(&mut self, now_ps: Time, most: usize) -> Vec<DigestList> {
         self.runtime_mut().digests_mut().take_due(now_ps, most)
     }
 
     /// Takes waiting messages of digests without a configuration, so many at most.
-    pub fn take_unconfigured_digests(&mut self, now_ps: u64, most: usize) -> Vec<DigestList> {
+    pub fn take_unconfigured_digests(&mut self, now_ps: Time, most: usize) -> Vec<DigestList> {
         let digests = self.runtime_mut().digests_mut();
         digests.take_unconfigured(now_ps, most)
     }

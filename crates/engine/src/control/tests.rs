@@ -1,6 +1,7 @@
 //! Tests of the operations that the control plane may and may not do.
 
 mod batches;
+mod clock;
 mod entries;
 mod objects;
 mod snapshots;

@@ -1,5 +1,6 @@
 //! Parser, deparser, statements and externs on hand-made programs; random programs on random packets.
 
+use crate::Time;
 use crate::control::Entry;
 use crate::test_programs::{Bodies, ports_and_bytes, send, switch};
 use crate::{DropReason, Interpreter, Packet, Switch, SwitchConfig};
@@ -318,7 +319,7 @@ fn assertions_and_random_and_logs() {
     }
     assert_eq!(send(&mut switch, &[10, 0, 0]), []);
     assert_eq!(switch.drops()[&DropReason::AssertFailed], 1);
-    let (_, trace) = switch.trace(0, 5, Packet::new(&[9, 0, 0]));
+    let (_, trace) = switch.trace(Time::ZERO, 5, Packet::new(&[9, 0, 0]));
     assert!(trace.to_string().contains("log: drew 9 of 9"), "{trace}");
 }
 
@@ -367,10 +368,10 @@ fn run_arbitrary(seed: u64, packets: &[Vec<u8>]) -> Vec<Vec<(u32, Vec<u8>)>> {
         let now_ps = i as u64 * 1_000_000;
         let out = if i % 2 == 0 {
             let mut out = Vec::new();
-            switch.receive(now_ps, i as u32, Packet::new(packet), &mut out);
+            switch.receive(Time::from(now_ps), i as u32, Packet::new(packet), &mut out);
             out
         } else {
-            let (out, trace) = switch.trace(now_ps, i as u32, Packet::new(packet));
+            let (out, trace) = switch.trace(Time::from(now_ps), i as u32, Packet::new(packet));
             assert!(trace.to_json().ends_with("]}"));
             assert!(!trace.to_string().is_empty());
             out

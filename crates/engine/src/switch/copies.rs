@@ -4,6 +4,7 @@
 //! it counts.
 
 use super::{Emission, Enqueued, Lineage, MAX_PASSES, PacketPath, Pass, Recirculated, Run, Switch};
+use crate::Time;
 use crate::exec::DropReason;
 use crate::replication::{CloneSession, Replica};
 use crate::trace::CopyKind;
@@ -129,7 +130,7 @@ impl Switch {
     /// A clone of the packet as the egress control left it: to egress again.
     pub(super) fn clone_egress(
         &mut self,
-        now_ps: u64,
+        now_ps: Time,
         original: &Enqueued,
         session: u32,
         preserve: Option<FieldListId>,

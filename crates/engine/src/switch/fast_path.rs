@@ -5,6 +5,7 @@
 //! the executor does it, and it is not taken while a trace is recorded.
 
 use super::{Lineage, Output, Packet, Pass, Pending, Switch};
+use crate::Time;
 use crate::exec::{Exit, FastPath, FastPathContext, Stop};
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ impl Switch {
     /// each in turn. `packets` is empty afterwards.
     pub fn receive_burst(
         &mut self,
-        now_ps: u64,
+        now_ps: Time,
         packets: &mut Vec<(u32, Packet)>,
         out: &mut Vec<Output>,
     ) {
@@ -42,7 +43,7 @@ impl Switch {
     #[inline]
     pub(super) fn receive_all(
         &mut self,
-        now_ps: u64,
+        now_ps: Time,
         packets: &mut Vec<(u32, Packet)>,
         out: &mut Vec<Output>,
     ) {
@@ -64,7 +65,7 @@ impl Switch {
     #[inline]
     fn fast_path(
         &mut self,
-        now_ps: u64,
+        now_ps: Time,
         packets: &mut Vec<(u32, Packet)>,
         (first, prefetched): (usize, usize),
         steady: bool,
@@ -98,7 +99,7 @@ impl Switch {
     #[cold]
     fn after_stop(
         &mut self,
-        now_ps: u64,
+        now_ps: Time,
         packets: &mut Vec<(u32, Packet)>,
         stop: Stop,
         out: &mut Vec<Output>,
@@ -120,7 +121,7 @@ impl Switch {
     }
 
     /// Takes a packet from where it left the fast path to the end.
-    fn leave_fast_path(&mut self, now_ps: u64, packet: Packet, stop: Stop, out: &mut Vec<Output>) {
+    fn leave_fast_path(&mut self, now_ps: Time, packet: Packet, stop: Stop, out: &mut Vec<Output>) {
         self.work_left = self.max_work;
         let mut work = self.work.take().unwrap_or_default();
         let pass = Pass {

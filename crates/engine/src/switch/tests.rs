@@ -329,7 +329,12 @@ fn a_traffic_manager_may_queue_between_the_halves() {
     let mut switch = switch(ingress, egress);
     group(&mut switch, 1, &[(1, 1), (2, 2)]);
     let mut copies = Vec::new();
-    switch.ingress(10_000_000, 0, Packet::new(&[0; 10]), &mut copies);
+    switch.ingress(
+        Time::from(10_000_000_u64),
+        0,
+        Packet::new(&[0; 10]),
+        &mut copies,
+    );
     let found: Vec<_> = copies
         .iter()
         .map(|c| (c.port, c.rid, c.priority, c.bytes()))
@@ -338,7 +343,7 @@ fn a_traffic_manager_may_queue_between_the_halves() {
     let mut copy = copies.remove(1);
     copy.enq_qdepth = 40;
     let mut emissions = Vec::new();
-    switch.egress(13_000_000, copy, 41, &mut emissions);
+    switch.egress(Time::from(13_000_000_u64), copy, 41, &mut emissions);
     let [Emission::Output(output)] = &emissions[..] else {
         panic!("{emissions:?}");
     };
@@ -350,13 +355,13 @@ fn a_traffic_manager_may_queue_between_the_halves() {
         "if eq(%17, 8w1) { assign %17 = 8w2 recirculate }",
     );
     let (mut copies, mut emissions) = (Vec::new(), Vec::new());
-    again.ingress(0, 0, Packet::new(&[1, 0, 0]), &mut copies);
-    again.egress(0, copies.remove(0), 0, &mut emissions);
+    again.ingress(Time::ZERO, 0, Packet::new(&[1, 0, 0]), &mut copies);
+    again.egress(Time::ZERO, copies.remove(0), 0, &mut emissions);
     let Some(Emission::Recirculated(packet)) = emissions.pop() else {
         panic!("is recirculated");
     };
-    again.recirculate(0, packet, &mut copies);
-    again.egress(0, copies.remove(0), 0, &mut emissions);
+    again.recirculate(Time::ZERO, packet, &mut copies);
+    again.egress(Time::ZERO, copies.remove(0), 0, &mut emissions);
     assert!(matches!(&emissions[..], [Emission::Output(o)] if *o.packet.bytes() == [2, 0, 0]));
 }
 
@@ -373,7 +378,7 @@ fn digests_reach_the_control_plane_once() {
     for value in [1, 2, 3] {
         send(&mut switch, &[9, 0, value]);
     }
-    let lists = switch.take_digests(1_000_000_000);
+    let lists = switch.take_digests(Time::from(1_000_000_000_u64));
     let sizes: Vec<_> = lists
         .iter()
         .map(|l| (l.list_id, l.messages.len()))
@@ -383,17 +388,22 @@ fn digests_reach_the_control_plane_once() {
     assert_eq!(lists[0].messages[0][1], ir::Bits::from_u64(100, 9));
     // Until it is acknowledged or the time is over, the same message is not sent again.
     send(&mut switch, &[9, 0, 1]);
-    assert_eq!(switch.take_digests(1_000_000_000), []);
+    assert_eq!(switch.take_digests(Time::from(1_000_000_000_u64)), []);
     switch
         .acknowledge_digest(digest, 1)
         .expect("is outstanding");
     assert!(switch.acknowledge_digest(digest, 1).is_err());
     send(&mut switch, &[9, 0, 1]);
-    assert_eq!(switch.take_digests(1_000_000_000).len(), 1);
+    assert_eq!(switch.take_digests(Time::from(1_000_000_000_u64)).len(), 1);
     let mut out = Vec::new();
-    switch.receive(3_000_000_000, 0, Packet::new(&[9, 0, 3]), &mut out);
+    switch.receive(
+        Time::from(3_000_000_000_u64),
+        0,
+        Packet::new(&[9, 0, 3]),
+        &mut out,
+    );
     assert_eq!(
-        switch.take_digests(3_000_000_000).len(),
+        switch.take_digests(Time::from(3_000_000_000_u64)).len(),
         1,
         "after the timeout"
     );
@@ -413,7 +423,7 @@ fn a_trace_of_many_copies_can_be_read() {
         let ports: Vec<(u32, u16)> = (0..replicas).map(|i| (1, i)).collect();
         group(&mut switch, 7, &ports);
         session(&mut switch, 5, &[(2, 0)], 0);
-        let (out, trace) = switch.trace(0, 3, Packet::new(&[1, 0, 0, 9]));
+        let (out, trace) = switch.trace(Time::ZERO, 3, Packet::new(&[1, 0, 0, 9]));
         let (text, json) = (trace.to_string(), trace.to_json());
         assert!(text.len() < 200_000, "{ingress} {egress}: {}", text.len());
         let shown = text.matches("copy: ").count();
@@ -448,7 +458,7 @@ fn the_trace_tells_the_whole_story() {
     .switch();
     group(&mut switch, 1, &[(1, 1), (2, 2)]);
     session(&mut switch, 5, &[(4, 0)], 0);
-    let (out, trace) = switch.trace(77, 3, Packet::new(&[1, 0x12, 0x34, 9]));
+    let (out, trace) = switch.trace(Time::from(77_u64), 3, Packet::new(&[1, 0x12, 0x34, 9]));
     assert_eq!(
         ports_and_bytes(out),
         [(4, vec![1, 0x12, 0x34, 9]), (1, vec![1, 0x12, 0x34, 9])]

@@ -34,6 +34,7 @@ pub use in_place::{InPlace, InPlaceMatcher};
 pub use packing::Packing;
 pub use shape::KeyShape;
 
+use crate::Time;
 use crate::cells::CounterData;
 use direct::DirectMap;
 use entries::Entries;
@@ -133,7 +134,7 @@ pub struct EntrySnapshot {
     installed: Installed<Limbs>,
     record: Limbs,
     counter: CounterData,
-    last_hit_ps: u64,
+    last_hit_ps: Time,
 }
 
 /// Entries that were found, for the keys of a part of a burst.
@@ -173,7 +174,7 @@ pub struct Table {
     counters: Vec<CounterData>,
     has_counter: bool,
     /// By entry; empty when the table has no idle timeouts.
-    last_hit_ps: Vec<u64>,
+    last_hit_ps: Vec<Time>,
     has_timeout: bool,
 }
 
@@ -205,7 +206,7 @@ impl Table {
             next_sequence: 0,
             counters: vec![CounterData::default()],
             has_counter: table.direct_counter.is_some(),
-            last_hit_ps: vec![0],
+            last_hit_ps: vec![Time::ZERO],
             has_timeout: table.support_timeout,
             notes_hits: table.direct_counter.is_some() || table.support_timeout,
         };
@@ -224,7 +225,7 @@ impl Table {
                     action: position(&entry.action),
                     args: &entry.action.args,
                 },
-                0,
+                Time::ZERO,
             );
         }
         result
@@ -232,7 +233,7 @@ impl Table {
 
     /// Looks `key` up; counts and notes the time when there is a hit.
     #[inline]
-    pub fn lookup(&mut self, key: &[u64], packet_bytes: usize, now_ps: u64) -> Lookup<'_> {
+    pub fn lookup(&mut self, key: &[u64], packet_bytes: usize, now_ps: Time) -> Lookup<'_> {
         let entry = self.matcher.lookup(key);
         if self.notes_hits {
             self.note_hit(entry, packet_bytes, now_ps);
@@ -246,7 +247,7 @@ impl Table {
         &mut self,
         packed: &[u64],
         packet_bytes: usize,
-        now_ps: u64,
+        now_ps: Time,
     ) -> Lookup<'_> {
         let entry = match &self.matcher {
             Matcher::Ternary(space) => space.lookup_packed(&[], packed).unwrap_or(0),
@@ -260,7 +261,7 @@ impl Table {
 
     /// An entry (0: none) was hit.
     #[inline]
-    fn note_hit(&mut self, entry: u32, packet_bytes: usize, now_ps: u64) {
+    fn note_hit(&mut self, entry: u32, packet_bytes: usize, now_ps: Time) {
         if entry == 0 {
             return;
         }
@@ -425,15 +426,20 @@ impl Table {
     }
 
     /// When the entry was last hit (or installed), if the table has idle timeouts.
-    pub fn last_hit_ps(&self, entry: u32) -> Option<u64> {
+    pub fn last_hit_ps(&self, entry: u32) -> Option<Time> {
         if !self.has_timeout {
             return None;
         }
         self.last_hit_ps.get(entry as usize).copied()
     }
 
+    /// Takes hits that lie ahead of a clock that was set back to be now.
+    pub(crate) fn clock_set_back(&mut self, now_ps: Time) {
+        (self.last_hit_ps.iter_mut()).for_each(|hit_ps| *hit_ps = now_ps.min(*hit_ps));
+    }
+
     /// Adds an entry that [`Table::find`] does not find; gives its number. The table must have key fields.
-    pub fn insert(&mut self, new: NewEntry<'_>, now_ps: u64) -> u32 {
+    pub fn insert(&mut self, new: NewEntry<'_>, now_ps: Time) -> u32 {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
         let record = self.record(new.action, new.args);
@@ -461,7 +467,7 @@ impl Table {
             self.counters.resize(at + 1, CounterData::default());
         }
         if self.has_timeout && self.last_hit_ps.len() <= at {
-            self.last_hit_ps.resize(at + 1, 0);
+            self.last_hit_ps.resize(at + 1, Time::ZERO);
         }
         let (value, rest) = installed.matches.split_at(self.shape.limbs);
         match &mut self.matcher {
@@ -552,7 +558,7 @@ impl Table {
             installed: self.entries.get(entry, Limbs::from_slice)?,
             record: Limbs::from_slice(self.records.get(entry)),
             counter: self.counters.get(at).copied().unwrap_or_default(),
-            last_hit_ps: self.last_hit_ps.get(at).copied().unwrap_or(0),
+            last_hit_ps: self.last_hit_ps.get(at).copied().unwrap_or_default(),
         })
     }
 
@@ -596,7 +602,7 @@ impl Table {
             + self.entries.heap_bytes()
             + self.records.heap_bytes()
             + self.counters.capacity() * size_of::<CounterData>()
-            + 8 * self.last_hit_ps.capacity()
+            + self.last_hit_ps.capacity() * size_of::<Time>()
     }
 }
 

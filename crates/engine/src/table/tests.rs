@@ -220,7 +220,7 @@ fn compare(seed: u64, kinds: &[MatchKind], operations: usize) -> Result<(), Test
                 reference.entries.remove(at);
             }
             _ => {
-                table.insert(new_entry(&matches, priority, &args), 0);
+                table.insert(new_entry(&matches, priority, &args), Time::ZERO);
                 reference.entries.push((matches, priority, argument));
             }
         }
@@ -253,7 +253,7 @@ fn check_lookups(
         let key: Vec<Bits> = keys.iter().map(|k| value(random, k.width)).collect();
         let packed: Vec<u64> = key.iter().flat_map(|k| k.limbs()).copied().collect();
         let expected = reference.lookup(&key);
-        let found = table.lookup(&packed, 0, 0);
+        let found = table.lookup(&packed, 0, Time::ZERO);
         prop_assert_eq!(found.hit, expected.is_some(), "{:?}", key);
         prop_assert_eq!(
             found.args,
@@ -328,14 +328,14 @@ fn of_equal_priorities_the_first_inserted_wins_even_after_undo() {
         mask: Bits::from_u64(8, mask),
     };
     let arg = |n| [Bits::from_u64(32, n)];
-    let first = table.insert(new_entry(&[ternary(0x10, 0xf0)], 5, &arg(1)), 0);
-    table.insert(new_entry(&[ternary(0x01, 0x0f)], 5, &arg(2)), 0);
-    assert_eq!(table.lookup(&[0x11], 0, 0).args, [1]);
+    let first = table.insert(new_entry(&[ternary(0x10, 0xf0)], 5, &arg(1)), Time::ZERO);
+    table.insert(new_entry(&[ternary(0x01, 0x0f)], 5, &arg(2)), Time::ZERO);
+    assert_eq!(table.lookup(&[0x11], 0, Time::ZERO).args, [1]);
     let removed = table.snapshot(first).expect("is there");
     table.remove(first);
-    assert_eq!(table.lookup(&[0x11], 0, 0).args, [2]);
+    assert_eq!(table.lookup(&[0x11], 0, Time::ZERO).args, [2]);
     table.restore(removed);
-    assert_eq!(table.lookup(&[0x11], 0, 0).args, [1]);
+    assert_eq!(table.lookup(&[0x11], 0, Time::ZERO).args, [1]);
     let order: Vec<i32> = table
         .entries()
         .into_iter()
@@ -447,7 +447,7 @@ fn large_routing_table(width: u32, lengths: &[u32]) {
                 assert!(model.remove(&key).is_some());
             }
             None => {
-                table.insert(new_entry(&matches, 0, &args), 0);
+                table.insert(new_entry(&matches, 0, &args), Time::ZERO);
                 assert!(model.insert(key, n).is_none());
             }
         }
@@ -472,7 +472,7 @@ fn large_routing_table(width: u32, lengths: &[u32]) {
             .max()
             .map_or(9999, |(_, argument)| u64::from(argument));
         assert_eq!(
-            table.lookup(key.limbs(), 0, 0).args,
+            table.lookup(key.limbs(), 0, Time::ZERO).args,
             [expected],
             "{key} {n}"
         );
@@ -532,7 +532,7 @@ fn the_memory_of_entries_that_go_is_given_back() {
             let mut entries = Vec::new();
             for n in 0..ENTRIES {
                 let argument = [Bits::from_u64(32, if shared { 1 } else { n })];
-                entries.push(table.insert(new_entry(&matches(n), 1, &argument), 0));
+                entries.push(table.insert(new_entry(&matches(n), 1, &argument), Time::ZERO));
             }
             let full = table.heap_bytes();
             if backwards {

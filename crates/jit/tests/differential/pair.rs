@@ -1,5 +1,6 @@
 //! Two switches that must not be told apart.
 
+use engine::Time;
 use engine::control::{
     CloneSession, Entity, Entry, EntryAction, GroupContents, GroupMember, MulticastGroup,
     Operation, Replica, Target, Update, WeightedAction,
@@ -276,7 +277,7 @@ impl Pair {
                 return run_bounded(switch, now_ps, port, packet);
             }
             let mut out = Vec::new();
-            switch.receive(now_ps, port, packet, &mut out);
+            switch.receive(Time::from(now_ps), port, packet, &mut out);
             out
         });
         let [interpreted, compiled] = &outputs;
@@ -290,7 +291,8 @@ impl Pair {
         {
             self.explain(port, packet, interpreted, compiled);
         }
-        let digests = [&mut self.interpreted, &mut self.compiled].map(|s| s.take_digests(0));
+        let digests =
+            [&mut self.interpreted, &mut self.compiled].map(|s| s.take_digests(Time::ZERO));
         assert_eq!(digests[0], digests[1], "{}: digests", self.what);
         interpreted.len() as u64
     }
@@ -302,10 +304,10 @@ impl Pair {
         let mut burst = Vec::new();
         for (number, (port, packet)) in packets.iter().enumerate() {
             let (whole, sparse) = with_zeros(packet, number as u64);
-            (self.interpreted).receive(self.now_ps, *port, whole, &mut outputs[0]);
+            (self.interpreted).receive(Time::from(self.now_ps), *port, whole, &mut outputs[0]);
             burst.push((*port, sparse));
         }
-        (self.compiled).receive_burst(self.now_ps, &mut burst, &mut outputs[1]);
+        (self.compiled).receive_burst(Time::from(self.now_ps), &mut burst, &mut outputs[1]);
         assert!(burst.is_empty());
         let [interpreted, compiled] = outputs.map(|out| -> Vec<(u32, Vec<u8>)> {
             (out.iter())
@@ -314,7 +316,8 @@ impl Pair {
         });
         assert_eq!(interpreted, compiled, "{}: burst", self.what);
         assert_eq!(self.interpreted.drops(), self.compiled.drops());
-        let digests = [&mut self.interpreted, &mut self.compiled].map(|s| s.take_digests(0));
+        let digests =
+            [&mut self.interpreted, &mut self.compiled].map(|s| s.take_digests(Time::ZERO));
         assert_eq!(digests[0], digests[1], "{}: digests", self.what);
         compiled.len() as u64
     }
@@ -384,18 +387,18 @@ fn with_zeros(packet: &[u8], number: u64) -> (Packet, Packet) {
 /// The work of [`Switch::receive`], half by half, but at most [`MAX_COPIES`] times through egress: random programs like to clone clones.
 fn run_bounded(switch: &mut Switch, now_ps: u64, port: u32, packet: Packet) -> Vec<Output> {
     let (mut out, mut emissions, mut enqueued) = (Vec::new(), Vec::new(), Vec::new());
-    switch.ingress(now_ps, port, packet, &mut enqueued);
+    switch.ingress(Time::from(now_ps), port, packet, &mut enqueued);
     let mut queue = VecDeque::from(enqueued);
     for _ in 0..MAX_COPIES {
         let Some(copy) = queue.pop_front() else { break };
-        switch.egress(now_ps, copy, 0, &mut emissions);
+        switch.egress(Time::from(now_ps), copy, 0, &mut emissions);
         for emission in emissions.drain(..) {
             match emission {
                 Emission::Output(output) => out.push(output),
                 Emission::Enqueued(copy) => queue.push_back(copy),
                 Emission::Recirculated(packet) => {
                     let mut enqueued = Vec::new();
-                    switch.recirculate(now_ps, packet, &mut enqueued);
+                    switch.recirculate(Time::from(now_ps), packet, &mut enqueued);
                     queue.extend(enqueued);
                 }
             }

@@ -31,6 +31,7 @@
 //! are atomic for packets. Long work is done in steps ([`WallClock::call_in_steps`]), with packets between them.
 
 pub use crate::interface::SendOutcome;
+use engine::Time;
 
 use crate::notification::NotificationEvent;
 use crate::{NetError, Network, Notification};
@@ -139,12 +140,13 @@ pub struct WallStatistics {
 struct RealTime {
     start: Instant,
     /// The network's time at the start.
-    start_ps: u64,
+    start_ps: Time,
 }
 
 impl RealTime {
-    fn now_ps(&self) -> u64 {
-        self.start_ps + self.start.elapsed().as_nanos() as u64 * PS_PER_NS
+    fn now_ps(&self) -> Time {
+        self.start_ps
+            .after(self.start.elapsed().as_nanos() * u128::from(PS_PER_NS))
     }
 }
 
@@ -192,7 +194,7 @@ impl WallClock {
         let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         network.medium.epoch_ns = since_epoch
             .map_or(0, |time| time.as_nanos() as u64)
-            .saturating_sub(time.start_ps / PS_PER_NS);
+            .saturating_sub(time.start_ps.ns());
         network.set_real_time(true);
         // Random in each process: hosts of a live network are not ours.
         network.redraw_discriminators(RandomState::new().hash_one(0));
@@ -231,7 +233,7 @@ impl WallClock {
     }
 
     /// The time in the network.
-    pub fn now_ps(&self) -> u64 {
+    pub fn now_ps(&self) -> Time {
         self.time.now_ps()
     }
 

@@ -18,6 +18,7 @@
 
 use crate::error::{NetError, out_of_range};
 use crate::random::Stream;
+use engine::Time;
 use wire::bfd::{Diagnostic, Header, State};
 
 const PS_PER_US: u64 = 1_000_000;
@@ -75,7 +76,7 @@ pub struct BfdStatistics {
     /// Those of them because the detection time was over.
     pub expired: u64,
     /// When the state changed last.
-    pub changed_ps: u64,
+    pub changed_ps: Time,
     /// The time that it waits for a packet now.
     pub detection_time_ps: u64,
 }
@@ -94,11 +95,11 @@ pub(crate) struct Session {
     poll: bool,
     has_been_up: bool,
     draws: Stream,
-    next_send_ps: u64,
+    next_send_ps: Time,
     /// When the detection time is over; `u64::MAX` while nothing was heard.
-    expires_ps: u64,
+    expires_ps: Time,
     /// When the next event for it is.
-    pub(crate) wake_ps: Option<u64>,
+    pub(crate) wake_ps: Option<Time>,
     statistics: BfdStatistics,
 }
 
@@ -115,15 +116,20 @@ impl Session {
             poll: false,
             has_been_up: false,
             draws,
-            next_send_ps: 0,
-            expires_ps: u64::MAX,
+            next_send_ps: Time::ZERO,
+            expires_ps: Time::NEVER,
             wake_ps: None,
             statistics: BfdStatistics::default(),
         }
     }
 
     /// One that is up from now on, with another end of these parameters.
-    pub(crate) fn established(self, now_ps: u64, remote: BfdConfig, discriminator: u32) -> Session {
+    pub(crate) fn established(
+        self,
+        now_ps: Time,
+        remote: BfdConfig,
+        discriminator: u32,
+    ) -> Session {
         let mut session = Session {
             remote_discriminator: discriminator,
             remote_min_rx_us: remote.required_min_rx_us,
@@ -141,11 +147,11 @@ impl Session {
     }
 
     /// Its switch came back: it begins anew.
-    pub(crate) fn restart(&mut self, now_ps: u64) {
+    pub(crate) fn restart(&mut self, now_ps: Time) {
         self.remote_discriminator = 0;
         self.remote_min_rx_us = 1;
         (self.poll, self.has_been_up) = (false, false);
-        (self.next_send_ps, self.expires_ps) = (now_ps, u64::MAX);
+        (self.next_send_ps, self.expires_ps) = (now_ps, Time::NEVER);
         self.wake_ps = None;
         if self.statistics.state != State::Down {
             self.change(now_ps, State::Down, Diagnostic::NONE);
@@ -163,7 +169,7 @@ impl Session {
     }
 
     /// When something is to be done next.
-    pub(crate) fn due_ps(&self) -> u64 {
+    pub(crate) fn due_ps(&self) -> Time {
         self.next_send_ps.min(self.expires_ps)
     }
 
@@ -175,10 +181,10 @@ impl Session {
     }
 
     /// Does the work that is due now: the detection time may be over, and a packet may have to be sent.
-    pub(crate) fn on_time(&mut self, now_ps: u64) -> Option<Header> {
+    pub(crate) fn on_time(&mut self, now_ps: Time) -> Option<Header> {
         let mut changed = false;
         if self.expires_ps <= now_ps {
-            self.expires_ps = u64::MAX;
+            self.expires_ps = Time::NEVER;
             self.remote_discriminator = 0;
             if matches!(self.statistics.state, State::Init | State::Up) {
                 self.statistics.expired += 1;
@@ -190,7 +196,7 @@ impl Session {
     }
 
     /// A packet came; returns the one that is sent at once because of it.
-    pub(crate) fn receive(&mut self, now_ps: u64, packet: &Header) -> Option<Header> {
+    pub(crate) fn receive(&mut self, now_ps: Time, packet: &Header) -> Option<Header> {
         let is_for_this = match packet.your_discriminator {
             0 => matches!(packet.state, State::Down | State::AdminDown),
             number => number == self.discriminator,
@@ -228,7 +234,7 @@ impl Session {
         (changed || packet.poll).then(|| self.send(now_ps, packet.poll))
     }
 
-    fn change(&mut self, now_ps: u64, state: State, diagnostic: Diagnostic) {
+    fn change(&mut self, now_ps: Time, state: State, diagnostic: Diagnostic) {
         let former = std::mem::replace(&mut self.statistics.state, state);
         self.statistics.diagnostic = diagnostic;
         self.statistics.changed_ps = now_ps;
@@ -242,7 +248,7 @@ impl Session {
     }
 
     /// A valid packet came: the detection time begins again.
-    fn heard(&mut self, now_ps: u64) {
+    fn heard(&mut self, now_ps: Time) {
         self.expires_ps = now_ps.saturating_add(self.detection_time_ps());
     }
 
@@ -278,7 +284,7 @@ impl Session {
         interval_ps - reduction_ps as u64
     }
 
-    fn send(&mut self, now_ps: u64, is_final: bool) -> Header {
+    fn send(&mut self, now_ps: Time, is_final: bool) -> Header {
         self.statistics.sent += 1;
         self.next_send_ps = now_ps.saturating_add(self.draw_interval_ps());
         Header {

@@ -31,8 +31,8 @@ fn stream(payload_bytes: usize) -> UdpStream {
         packets_per_s: 1000.0,
         spacing: Spacing::Constant,
         payload_bytes,
-        start_ps: 0,
-        stop_ps: u64::MAX,
+        start_ps: Time::ZERO,
+        stop_ps: Time::NEVER,
         source_port: 5001,
         destination_port: 5002,
         log_packets: true,
@@ -59,15 +59,15 @@ fn ping(addresses: Addresses, payload_bytes: usize) -> Flow {
         source: "a".to_owned(),
         destination: Destination::Host("b".to_owned()),
         interval_ps: 1000,
-        start_ps: 0,
-        stop_ps: u64::MAX,
+        start_ps: Time::ZERO,
+        stop_ps: Time::NEVER,
         payload_bytes,
     };
     let to = (addresses, MacAddress([2; 6]));
     Flow::ping(3, (NodeId(0), &host(1, A)), to, &ping).unwrap()
 }
 
-fn due_times(schedule: &mut Schedule, n: usize) -> Vec<u64> {
+fn due_times(schedule: &mut Schedule, n: usize) -> Vec<Time> {
     let mut times = Vec::new();
     while let (Some(due_ps), true) = (schedule.due_ps(), times.len() < n) {
         times.push(due_ps);
@@ -85,7 +85,7 @@ fn transport_at(addresses: Addresses) -> usize {
 
 /// The next packet's bytes.
 fn next_frame(flow: &mut Flow, now_ps: u64) -> Vec<u8> {
-    let (stored, rest) = flow.next_frame(now_ps);
+    let (stored, rest) = flow.next_frame(Time::from(now_ps));
     [stored, rest.bytes()].concat()
 }
 
@@ -102,7 +102,7 @@ fn packets_are_whole_and_checked() {
                 panic!("{:?}", receiver.receive(&packet, |_| None));
             };
             assert_eq!(claimed_flow(payload), Some(FlowId(7)));
-            assert!(flow.datagram(5000 + k, NodeId(1), payload, false));
+            assert!(flow.datagram(Time::from(5000 + k), NodeId(1), payload, false));
         }
         let expected = ReceivedLog {
             sequence: vec![0, 1, 2],
@@ -161,7 +161,7 @@ fn recognising_a_payload_changes_no_verdict() {
 #[test]
 fn a_stream_over_ipv6_byte_by_byte() {
     let mut flow = flow_between(BOTH[1], &stream(26)).unwrap();
-    flow.next_frame(7);
+    flow.next_frame(Time::from(7_u64));
     let packet = next_frame(&mut flow, 0x0102_0304);
     let mut expected = vec![
         2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 1, 0x86, 0xdd, // Ethernet
@@ -191,7 +191,7 @@ fn a_stream_over_ipv6_byte_by_byte() {
 #[test]
 fn a_ping_over_ipv6_byte_by_byte() {
     let mut flow = ping(BOTH[1], 2);
-    flow.next_frame(7);
+    flow.next_frame(Time::from(7_u64));
     let packet = next_frame(&mut flow, 8);
     let pattern = Shared::pattern(0..2);
     let pattern = pattern.bytes();
@@ -218,21 +218,24 @@ fn a_ping_over_ipv6_byte_by_byte() {
 #[test]
 fn no_changed_payload_is_believed() {
     let mut flow = flow(&stream(60)).unwrap();
-    flow.next_frame(0);
+    flow.next_frame(Time::ZERO);
     let packet = next_frame(&mut flow, 1_000_000);
     let good = &packet[TRANSPORT_AT + 8..];
-    assert!(flow.datagram(5, NodeId(1), good, false));
+    assert!(flow.datagram(Time::from(5_u64), NodeId(1), good, false));
     let mut refused = 0;
     for bit in 0..good.len() * 8 {
         let mut broken = good.to_vec();
         broken[bit / 8] ^= 0x80 >> (bit % 8);
-        assert!(!flow.datagram(5, NodeId(1), &broken, false), "bit {bit}");
+        assert!(
+            !flow.datagram(Time::from(5_u64), NodeId(1), &broken, false),
+            "bit {bit}"
+        );
         refused += 1;
     }
     let mut long = good.to_vec();
     long.push(0);
     for wrong in [&long[..], &good[..59], &good[..10], &[]] {
-        assert!(!flow.datagram(5, NodeId(1), wrong, false));
+        assert!(!flow.datagram(Time::from(5_u64), NodeId(1), wrong, false));
         refused += 1;
     }
     assert_eq!(flow.corrupted, refused);
@@ -243,7 +246,7 @@ fn no_changed_payload_is_believed() {
 fn without_a_log_packets_are_checked_all_the_same() {
     let mut flow = flow(&UdpStream {
         packets_per_s: 3e8,
-        start_ps: 17,
+        start_ps: Time::from(17_u64),
         log_packets: false,
         ..stream(60)
     })
@@ -253,7 +256,8 @@ fn without_a_log_packets_are_checked_all_the_same() {
         // The host is down for a while.
         if !(10..20).contains(&number) {
             let due_ps = flow.due_ps().unwrap();
-            payloads.push(next_frame(&mut flow, due_ps)[TRANSPORT_AT + 8..].to_vec());
+            payloads
+                .push(next_frame(&mut flow, due_ps.saturating_ps())[TRANSPORT_AT + 8..].to_vec());
         }
         flow.advance();
     }
@@ -262,9 +266,9 @@ fn without_a_log_packets_are_checked_all_the_same() {
         for byte in SEQUENCE_AT..STREAM_FIELDS_BYTES {
             let mut wrong = payload.clone();
             wrong[byte] ^= 1;
-            assert!(!flow.datagram(1_000_000, NodeId(1), &wrong, false));
+            assert!(!flow.datagram(Time::from(1_000_000_u64), NodeId(1), &wrong, false));
         }
-        assert!(flow.datagram(1_000_000, NodeId(1), payload, false));
+        assert!(flow.datagram(Time::from(1_000_000_u64), NodeId(1), payload, false));
     }
     let statistics = flow.record.statistics(Some(NodeId(1)), flow.interval_ps());
     assert_eq!((statistics.sent, statistics.delivered), (30, 30));
@@ -274,28 +278,33 @@ fn without_a_log_packets_are_checked_all_the_same() {
 
 #[test]
 fn times_do_not_drift() {
-    let mut third = Schedule::at_rate(5, u64::MAX, 3.0).unwrap();
+    let mut third = Schedule::at_rate(Time::from(5_u64), Time::NEVER, 3.0).unwrap();
     let times = due_times(&mut third, 3_000_001);
     assert_eq!(
         times[..4],
-        [5, 333_333_333_338, 666_666_666_671, 1_000_000_000_005]
+        [5, 333_333_333_338, 666_666_666_671, 1_000_000_000_005].map(Time::from)
     );
-    assert_eq!(times[3_000_000], 5 + 1_000_000 * 1_000_000_000_000);
+    assert_eq!(
+        times[3_000_000],
+        Time::from(5 + 1_000_000 * 1_000_000_000_000)
+    );
 }
 
 #[test]
 fn the_last_packet_is_due_before_the_end() {
-    let mut schedule = Schedule::at_rate(0, 3_000_000_000, 1000.0).unwrap();
+    let mut schedule =
+        Schedule::at_rate(Time::ZERO, Time::from(3_000_000_000_u64), 1000.0).unwrap();
     assert_eq!(
         due_times(&mut schedule, 10),
-        [0, 1_000_000_000, 2_000_000_000]
+        [0, 1_000_000_000, 2_000_000_000].map(Time::from)
     );
-    let mut schedule = Schedule::at_rate(0, 3_000_000_001, 1000.0).unwrap();
+    let mut schedule =
+        Schedule::at_rate(Time::ZERO, Time::from(3_000_000_001_u64), 1000.0).unwrap();
     assert_eq!(due_times(&mut schedule, 10).len(), 4);
-    let mut nothing = Schedule::at_rate(7, 7, 1000.0).unwrap();
+    let mut nothing = Schedule::at_rate(Time::from(7_u64), Time::from(7_u64), 1000.0).unwrap();
     assert_eq!(due_times(&mut nothing, 10), []);
-    let mut end_of_time = Schedule::new(u64::MAX - 1, u64::MAX, 5).unwrap();
-    assert_eq!(due_times(&mut end_of_time, 10), [u64::MAX - 1]);
+    let mut end_of_time = Schedule::new(Time::NEVER.before(1), Time::NEVER, 5).unwrap();
+    assert_eq!(due_times(&mut end_of_time, 10), [Time::NEVER.before(1)]);
 }
 
 proptest! {
@@ -303,11 +312,11 @@ proptest! {
     fn due_times_are_the_exact_quotients(nano in 100u64..=1_000_000_000_000_000_000, start_ps in 0u64..1 << 50) {
         // Rates that a 64-bit float holds exactly enough to be rounded to these nano-packets.
         let nano = (nano as f64 / 1e9 * 1e9).round() as u64;
-        let mut schedule = Schedule::at_rate(start_ps, u64::MAX, nano as f64 / 1e9).unwrap();
+        let mut schedule = Schedule::at_rate(Time::from(start_ps), Time::NEVER, nano as f64 / 1e9).unwrap();
         let nano = schedule.divisor;
         for (k, due_ps) in due_times(&mut schedule, 100).into_iter().enumerate() {
             let exact = k as u128 * 1_000_000_000_000_000_000_000 / u128::from(nano);
-            prop_assert_eq!(u128::from(due_ps - start_ps), exact);
+            prop_assert_eq!(due_ps.ps() - u128::from(start_ps), exact);
             prop_assert_eq!(schedule.constant_due_ps(k as u64), due_ps);
         }
     }
@@ -346,33 +355,39 @@ fn nonsense_is_refused() {
     assert!(flow(&poisson_totals).is_err());
     assert!(
         flow(&UdpStream {
-            start_ps: 2,
-            stop_ps: 1,
+            start_ps: Time::from(2_u64),
+            stop_ps: Time::from(1_u64),
             ..stream(100)
         })
         .is_err()
     );
-    assert!(Schedule::new(0, 1, 0).is_err());
+    assert!(Schedule::new(Time::ZERO, Time::from(1_u64), 0).is_err());
 }
 
 #[test]
 fn replies_are_matched_over_the_wrap_of_sequence_numbers() {
     let mut flow = ping(BOTH[0], 10);
     let payload = flow.rest.bytes();
-    assert!(!flow.echo_reply(1, 0, payload), "nothing was asked yet");
+    assert!(
+        !flow.echo_reply(Time::from(1_u64), 0, payload),
+        "nothing was asked yet"
+    );
     for k in 0..70_000 {
-        flow.next_frame(k * 1000);
+        flow.next_frame(Time::from(k * 1000));
     }
     // The latest request is 69,999 = 65,536 + 4,463.
-    assert!(flow.echo_reply(1, 4463, payload));
-    assert!(flow.echo_reply(2, 4462, payload));
-    assert!(flow.echo_reply(3, 4464, payload));
-    assert!(flow.echo_reply(4, 4464, payload), "duplicates are logged");
+    assert!(flow.echo_reply(Time::from(1_u64), 4463, payload));
+    assert!(flow.echo_reply(Time::from(2_u64), 4462, payload));
+    assert!(flow.echo_reply(Time::from(3_u64), 4464, payload));
+    assert!(
+        flow.echo_reply(Time::from(4_u64), 4464, payload),
+        "duplicates are logged"
+    );
     assert_eq!(log(&flow, 0).sequence, [69_999, 69_998, 4464, 4464]);
     assert_eq!(log(&flow, 0).sent_ps[2], 4_464_000);
     assert_eq!(flow.corrupted, 1);
     for wrong in [&payload[..9], &[payload, &[0]].concat(), &[0; 10]] {
-        assert!(!flow.echo_reply(1, 4463, wrong));
+        assert!(!flow.echo_reply(Time::from(1_u64), 4463, wrong));
     }
 }
 
@@ -398,7 +413,7 @@ fn pings_are_answered_by_hosts_and_recognised() {
                 panic!("{:?}", source.receive(&answer, |_| None));
             };
             assert_eq!(s, sequence);
-            assert!(flow.echo_reply(20, s, payload));
+            assert!(flow.echo_reply(Time::from(20_u64), s, payload));
         }
     }
 }
@@ -407,12 +422,12 @@ proptest! {
     #[test]
     fn any_payload_is_taken_or_refused(payload: Vec<u8>) {
         let mut flow = flow(&stream(100)).unwrap();
-        flow.next_frame(0);
-        prop_assert!(!flow.datagram(1, NodeId(1), &payload, false));
+        flow.next_frame(Time::ZERO);
+        prop_assert!(!flow.datagram(Time::from(1_u64), NodeId(1), &payload, false));
         let mut claiming = MAGIC.to_vec();
         claiming.extend_from_slice(&payload);
         let _ = claimed_flow(&claiming);
-        prop_assert!(!flow.datagram(1, NodeId(1), &claiming, false));
+        prop_assert!(!flow.datagram(Time::from(1_u64), NodeId(1), &claiming, false));
     }
 }
 
@@ -421,8 +436,8 @@ fn a_poisson_process_has_exponential_gaps_of_the_stated_mean() {
     let poisson = UdpStream {
         packets_per_s: 1e6,
         spacing: Spacing::Poisson,
-        start_ps: 5_000_000,
-        stop_ps: 20_000_000_000,
+        start_ps: Time::from(5_000_000_u64),
+        stop_ps: Time::from(20_000_000_000_u64),
         ..stream(100)
     };
     let times = || {
@@ -432,7 +447,7 @@ fn a_poisson_process_has_exponential_gaps_of_the_stated_mean() {
             flow.advance();
             due_ps
         })
-        .collect::<Vec<u64>>()
+        .collect::<Vec<Time>>()
     };
     let due_ps = times();
     assert_eq!(due_ps, times());

@@ -3,7 +3,9 @@ use super::*;
 impl Direction {
     /// When a frame arrives, if it does.
     fn offered(&mut self, now_ps: u64, packet: &mut Packet) -> Option<u64> {
-        self.offer(now_ps, packet).ok()
+        self.offer(Time::from(now_ps), packet)
+            .ok()
+            .map(Time::saturating_ps)
     }
 }
 
@@ -81,7 +83,7 @@ fn a_queue_with_hand_computed_times() {
         d.offered(3 * FRAME_PS, &mut packet(FRAME)),
         Some(4 * FRAME_PS + US)
     );
-    let counters = d.counters(3 * FRAME_PS);
+    let counters = d.counters(Time::from(3 * FRAME_PS));
     assert_eq!(
         counters,
         DirectionCounters {
@@ -116,10 +118,10 @@ fn counters_follow_the_transmitter() {
     for _ in 0..3 {
         d.offered(0, &mut packet(FRAME));
     }
-    assert_eq!(d.counters(0).packets, 1);
-    assert_eq!(d.counters(FRAME_PS - 1).packets, 1);
-    assert_eq!(d.counters(FRAME_PS).packets, 2);
-    assert_eq!(d.counters(2 * FRAME_PS).packets, 3);
+    assert_eq!(d.counters(Time::ZERO).packets, 1);
+    assert_eq!(d.counters(Time::from(FRAME_PS - 1)).packets, 1);
+    assert_eq!(d.counters(Time::from(FRAME_PS)).packets, 2);
+    assert_eq!(d.counters(Time::from(2 * FRAME_PS)).packets, 3);
 }
 
 #[test]
@@ -129,24 +131,27 @@ fn a_failure_loses_what_waits_and_what_is_under_way() {
         d.offered(0, &mut packet(FRAME));
     }
     let generation = d.generation;
-    assert_eq!(d.set_up(FRAME_PS + 1, false), Some(d.counters.down_drops));
-    assert_eq!(d.set_up(FRAME_PS + 1, false), None, "no change");
+    assert_eq!(
+        d.set_up(Time::from(FRAME_PS + 1), false),
+        Some(d.counters.down_drops)
+    );
+    assert_eq!(d.set_up(Time::from(FRAME_PS + 1), false), None, "no change");
     assert_ne!(d.generation, generation);
     // Two transmissions had started, the third packet still waited.
-    let counters = d.counters(FRAME_PS + 1);
+    let counters = d.counters(Time::from(FRAME_PS + 1));
     assert_eq!(
         (counters.packets, counters.down_drops, counters.in_transit),
         (2, 3, 0)
     );
     assert_eq!(d.offered(FRAME_PS + 2, &mut packet(FRAME)), None);
-    assert_eq!(d.counters(FRAME_PS + 2).down_drops, 4);
+    assert_eq!(d.counters(Time::from(FRAME_PS + 2)).down_drops, 4);
     // After the repair the transmitter is idle and the queue empty.
-    assert_eq!(d.set_up(FRAME_PS + 3, true), Some(0));
+    assert_eq!(d.set_up(Time::from(FRAME_PS + 3), true), Some(0));
     assert_eq!(
         d.offered(FRAME_PS + 3, &mut packet(FRAME)),
         Some(2 * FRAME_PS + 3 + US)
     );
-    assert_eq!(d.counters(10 * US).packets, 3);
+    assert_eq!(d.counters(Time::from(10 * US)).packets, 3);
 }
 
 #[test]
@@ -158,20 +163,20 @@ fn loss_takes_its_time_on_the_wire() {
     let mut d = direction(config);
     assert_eq!(d.offered(0, &mut packet(FRAME)), None);
     assert_eq!(d.offered(0, &mut packet(FRAME)), None);
-    let counters = d.counters(0);
+    let counters = d.counters(Time::ZERO);
     assert_eq!(
         (counters.packets, counters.loss_drops, counters.in_transit),
         (1, 1, 1)
     );
-    let counters = d.counters(FRAME_PS);
+    let counters = d.counters(Time::from(FRAME_PS));
     assert_eq!(
         (counters.packets, counters.loss_drops, counters.in_transit),
         (2, 2, 0)
     );
     // A packet that would be lost, but was still waiting when the link failed, was lost to the failure.
     d.offered(0, &mut packet(FRAME));
-    d.set_up(FRAME_PS, false);
-    let counters = d.counters(FRAME_PS);
+    d.set_up(Time::from(FRAME_PS), false);
+    let counters = d.counters(Time::from(FRAME_PS));
     assert_eq!(
         (counters.packets, counters.loss_drops, counters.down_drops),
         (2, 2, 1)
@@ -322,7 +327,7 @@ fn a_queue_of_packets_holds_that_many_behind_the_one_being_sent() {
     let first_ps = serialisation_ps(60, 1_000_000_000);
     assert_eq!(d.offered(first_ps - 1, &mut packet(1)), None);
     assert!(d.offered(first_ps, &mut packet(FRAME)).is_some());
-    assert_eq!(d.counters(first_ps).queue_drops, 2);
+    assert_eq!(d.counters(Time::from(first_ps)).queue_drops, 2);
 }
 
 /// A frame with an IPv4 header of these two bits.
@@ -355,7 +360,7 @@ fn what_can_be_marked_is_and_the_rest_is_dropped() {
     assert_eq!(d.offered(0, &mut frame), Some(4 * FRAME_PS + US));
     assert_eq!(frame.stored()[15], 3);
     assert_eq!(d.offered(0, &mut ip_frame(2)), None);
-    let counters = d.counters(0);
+    let counters = d.counters(Time::ZERO);
     assert_eq!(
         (
             counters.marked,
@@ -385,7 +390,7 @@ fn red_drops_although_the_transmitter_is_idle() {
     let taken = (0..6)
         .take_while(|_| d.offered(0, &mut packet(FRAME)).is_some())
         .count();
-    assert_eq!((taken, d.counters(0).red_drops), (5, 1));
+    assert_eq!((taken, d.counters(Time::ZERO).red_drops), (5, 1));
     // Five packets were sent, and a mean packet's time passed: 49/32.
     assert!(d.offered(6 * FRAME_PS, &mut packet(FRAME)).is_some());
 }

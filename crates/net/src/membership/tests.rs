@@ -34,7 +34,7 @@ fn include(sources: &[IpAddr]) -> GroupFilter {
 /// The messages that the host sends until then, with their times.
 fn said(host: &mut Memberships, until_ps: u64) -> Vec<(u64, igmp::Message)> {
     let mut found = Vec::new();
-    while host.due_ps() <= until_ps {
+    while host.due_ps() <= Time::from(until_ps) {
         let now_ps = host.due_ps();
         for frame in host.due(now_ps, (MAC, ADDRESS)) {
             let ethernet = ethernet::View::new(&frame).unwrap();
@@ -45,7 +45,7 @@ fn said(host: &mut Memberships, until_ps: u64) -> Vec<(u64, igmp::Message)> {
                 ethernet.destination(),
                 group_mac(message.destination().into())
             );
-            found.push((now_ps, message));
+            found.push((now_ps.saturating_ps(), message));
         }
     }
     found
@@ -61,7 +61,10 @@ fn ask(host: &mut Memberships, now_ps: u64, query: igmp::Query) {
     header.emit(&mut frame).unwrap();
     let message = igmp::Message::Query(query);
     message.emit_packet(ROUTER, &mut frame).unwrap();
-    assert!(matches!(host.judge(now_ps, &frame), Verdict::Consumed));
+    assert!(matches!(
+        host.judge(Time::from(now_ps), &frame),
+        Verdict::Consumed
+    ));
 }
 
 fn query(version: u8, group: Option<IpAddr>, sources: &[IpAddr]) -> igmp::Query {
@@ -91,7 +94,7 @@ fn kinds(said: &[(u64, igmp::Message)]) -> Vec<(RecordKind, usize)> {
 #[test]
 fn a_change_is_reported_at_once_and_once_more_within_a_second() {
     let mut host = host(MembershipVersion::Igmpv3);
-    host.plan(5 * PS_PER_S, GROUP, exclude(&[]));
+    host.plan(Time::from(5 * PS_PER_S), GROUP, exclude(&[]));
     let joined = said(&mut host, 20 * PS_PER_S);
     assert_eq!(kinds(&joined), [(RecordKind::ChangeToExclude, 0); 2]);
     assert_eq!(joined[0].0, 5 * PS_PER_S);
@@ -106,7 +109,7 @@ fn a_change_is_reported_at_once_and_once_more_within_a_second() {
         (exclude(&[]), (RecordKind::ChangeToExclude, 0)),
         (include(&[]), (RecordKind::ChangeToInclude, 0)),
     ] {
-        host.plan(30 * PS_PER_S, GROUP, filter);
+        host.plan(Time::from(30 * PS_PER_S), GROUP, filter);
         assert_eq!(kinds(&said(&mut host, 40 * PS_PER_S)), [expected; 2]);
     }
     assert!(!host.is_active());
@@ -115,8 +118,12 @@ fn a_change_is_reported_at_once_and_once_more_within_a_second() {
 #[test]
 fn queries_are_answered_within_their_time() {
     let mut host = host(MembershipVersion::Igmpv3);
-    host.plan(0, GROUP, exclude(&[SOURCE]));
-    host.plan(0, IpAddr::V4(Ipv4Addr::new(239, 0, 0, 9)), exclude(&[]));
+    host.plan(Time::ZERO, GROUP, exclude(&[SOURCE]));
+    host.plan(
+        Time::ZERO,
+        IpAddr::V4(Ipv4Addr::new(239, 0, 0, 9)),
+        exclude(&[]),
+    );
     said(&mut host, 10 * PS_PER_S);
     let begin_ps = 20 * PS_PER_S;
     ask(&mut host, begin_ps, query(3, None, &[]));
@@ -152,7 +159,7 @@ fn a_host_of_version_2_reports_leaves_and_is_suppressed() {
         panic!("it is one")
     };
     let mut host = host(MembershipVersion::Igmpv2);
-    host.plan(0, GROUP, exclude(&[]));
+    host.plan(Time::ZERO, GROUP, exclude(&[]));
     let joined: Vec<_> = said(&mut host, 20 * PS_PER_S);
     let report = igmp::Message::OldReport { version: 2, group };
     assert!(joined.len() == 2 && joined.iter().all(|(_, it)| *it == report));
@@ -162,13 +169,13 @@ fn a_host_of_version_2_reports_leaves_and_is_suppressed() {
         version: 2,
         group: GROUP,
     };
-    host.hear(30 * PS_PER_S, false, report);
+    host.hear(Time::from(30 * PS_PER_S), false, report);
     assert!(said(&mut host, 60 * PS_PER_S).is_empty());
     // Now it need not say that it leaves (RFC 2236, section 3).
-    host.plan(60 * PS_PER_S, GROUP, include(&[]));
+    host.plan(Time::from(60 * PS_PER_S), GROUP, include(&[]));
     assert!(said(&mut host, 70 * PS_PER_S).is_empty());
-    host.plan(80 * PS_PER_S, GROUP, exclude(&[]));
-    host.plan(95 * PS_PER_S, GROUP, include(&[]));
+    host.plan(Time::from(80 * PS_PER_S), GROUP, exclude(&[]));
+    host.plan(Time::from(95 * PS_PER_S), GROUP, include(&[]));
     let all = said(&mut host, 120 * PS_PER_S);
     assert_eq!(
         all.last().map(|it| &it.1),
@@ -183,7 +190,7 @@ fn an_older_querier_is_answered_in_its_version() {
         panic!("it is one")
     };
     let mut host = host(MembershipVersion::Igmpv3);
-    host.plan(0, GROUP, exclude(&[]));
+    host.plan(Time::ZERO, GROUP, exclude(&[]));
     said(&mut host, 10 * PS_PER_S);
     ask(&mut host, 20 * PS_PER_S, query(1, None, &[]));
     let answers = said(&mut host, 40 * PS_PER_S);
@@ -223,34 +230,37 @@ fn members_receive_and_others_do_not() {
         frame
     };
     let other = Ipv4Addr::new(10, 9, 0, 2);
-    assert!(matches!(host.judge(1, &datagram(other)), Verdict::Unwanted));
-    host.plan(2, GROUP, exclude(&[SOURCE]));
+    assert!(matches!(
+        host.judge(Time::from(1_u64), &datagram(other)),
+        Verdict::Unwanted
+    ));
+    host.plan(Time::from(2_u64), GROUP, exclude(&[SOURCE]));
     said(&mut host, 2);
     assert!(matches!(
-        host.judge(3, &datagram(source)),
+        host.judge(Time::from(3_u64), &datagram(source)),
         Verdict::Unwanted
     ));
     assert!(matches!(
-        host.judge(4, &datagram(other)),
+        host.judge(Time::from(4_u64), &datagram(other)),
         Verdict::Member(GROUP)
     ));
     for (now_ps, sequence) in [(4, 0), (9, 2), (10, 1), (11, 1)] {
-        host.arrived(now_ps, GROUP, Some((FlowId(0), sequence)));
+        host.arrived(Time::from(now_ps), GROUP, Some((FlowId(0), sequence)));
     }
-    host.plan(PS_PER_S, GROUP, include(&[]));
+    host.plan(Time::from(PS_PER_S), GROUP, include(&[]));
     said(&mut host, PS_PER_S);
-    host.plan(PS_PER_S, GROUP, exclude(&[]));
+    host.plan(Time::from(PS_PER_S), GROUP, exclude(&[]));
     said(&mut host, PS_PER_S);
-    host.arrived(2 * PS_PER_S, GROUP, None);
+    host.arrived(Time::from(2 * PS_PER_S), GROUP, None);
     let expected = GroupStatistics {
         received: 5,
         duplicates: 1,
         out_of_order: 1,
-        first_ps: Some(4),
-        last_ps: Some(2 * PS_PER_S),
+        first_ps: Some(Time::from(4_u64)),
+        last_ps: Some(Time::from(2 * PS_PER_S)),
         longest_gap_ps: 5,
         unwanted: 2,
-        last_unwanted_ps: Some(3),
+        last_unwanted_ps: Some(Time::from(3_u64)),
     };
     assert_eq!(host.statistics(GROUP), expected);
 }

@@ -9,7 +9,7 @@ use crate::notification::NotificationEvent;
 use crate::observer::{DropReason, Observation};
 use crate::scheduler::Event;
 use crate::switch::SwitchNode;
-use engine::Packet;
+use engine::{Packet, Time};
 use wire::bfd::Header;
 
 impl Network {
@@ -92,7 +92,7 @@ impl Network {
     fn schedule_session(&mut self, direction: u32) {
         if let Some(session) = &mut self.detection.port(direction).session {
             let due_ps = session.due_ps();
-            if due_ps != u64::MAX && session.wake_ps.is_none_or(|wake_ps| due_ps < wake_ps) {
+            if due_ps != Time::NEVER && session.wake_ps.is_none_or(|wake_ps| due_ps < wake_ps) {
                 session.wake_ps = Some(due_ps);
                 let event = Event::Session { direction };
                 self.medium.scheduler.push(due_ps, event);

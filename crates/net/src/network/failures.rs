@@ -9,6 +9,7 @@ use crate::link::LinkDirection;
 use crate::observer::{DropReason, Observation};
 use crate::scheduler::Event;
 use crate::switch::SwitchNode;
+use engine::Time;
 
 /// Asking for failures.
 impl Network {
@@ -17,7 +18,7 @@ impl Network {
         &mut self,
         link: LinkId,
         up: bool,
-        at_ps: Option<u64>,
+        at_ps: Option<Time>,
     ) -> Result<(), NetError> {
         let directions = self.both_directions(link)?;
         self.at_or_now(at_ps, Event::DirectionState { directions, up })
@@ -29,7 +30,7 @@ impl Network {
         link: LinkId,
         direction: LinkDirection,
         up: bool,
-        at_ps: Option<u64>,
+        at_ps: Option<Time>,
     ) -> Result<(), NetError> {
         let directions = [self.medium.links.number(link, direction)?; 2];
         self.at_or_now(at_ps, Event::DirectionState { directions, up })
@@ -42,7 +43,7 @@ impl Network {
         link: LinkId,
         direction: Option<LinkDirection>,
         silent: bool,
-        at_ps: Option<u64>,
+        at_ps: Option<Time>,
     ) -> Result<(), NetError> {
         let directions = match direction {
             None => self.both_directions(link)?,
@@ -57,7 +58,7 @@ impl Network {
         &mut self,
         node: &str,
         up: bool,
-        at_ps: Option<u64>,
+        at_ps: Option<Time>,
     ) -> Result<(), NetError> {
         let node = self.node_id(node)?;
         self.at_or_now(at_ps, Event::NodeState { node, up })
@@ -107,7 +108,7 @@ impl Network {
         })
     }
 
-    fn at_or_now(&mut self, at_ps: Option<u64>, event: Event) -> Result<(), NetError> {
+    fn at_or_now(&mut self, at_ps: Option<Time>, event: Event) -> Result<(), NetError> {
         match at_ps {
             None => self.dispatch(event),
             Some(at_ps) => {

@@ -3,11 +3,11 @@
 use super::Network;
 use crate::scheduler::Event;
 use crate::{FlowId, NodeId};
-use engine::Packet;
+use engine::{Packet, Time};
 
 impl Network {
     /// Makes the next event happen if it is due at `limit_ps` or before; whether one was.
-    pub(crate) fn step(&mut self, limit_ps: u64) -> bool {
+    pub(crate) fn step(&mut self, limit_ps: Time) -> bool {
         let Some((time_ps, event)) = self.medium.scheduler.pop_until(limit_ps) else {
             return false;
         };
@@ -99,7 +99,7 @@ impl Network {
     }
 
     /// Sends a flow's packet that is due now; when the next one is.
-    pub(super) fn send_and_advance(&mut self, id: FlowId) -> Option<u64> {
+    pub(super) fn send_and_advance(&mut self, id: FlowId) -> Option<Time> {
         let source = self.traffic.flows[id.0 as usize].source;
         let own = &mut self.nodes[source.0 as usize].state;
         self.traffic.send_and_advance(own, &mut self.medium, id)

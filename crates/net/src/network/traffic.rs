@@ -18,7 +18,7 @@ use crate::tcp_flow::{
     Address, EndpointId, Side, TcpFlow, TcpFlowStatistics, TcpTransfer, WindowLog,
 };
 use crate::{FlowId, NodeId, TcpFlowId};
-use engine::Packet;
+use engine::{Packet, Time};
 use std::net::{IpAddr, Ipv6Addr};
 use wire::MacAddress;
 
@@ -34,7 +34,7 @@ pub struct Join {
     /// Which version of IGMP or MLD the host speaks; the latest if none is given, ever.
     pub version: Option<MembershipVersion>,
     /// When.
-    pub at_ps: u64,
+    pub at_ps: Time,
 }
 
 /// Adding.

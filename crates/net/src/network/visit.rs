@@ -22,7 +22,7 @@ use crate::host::Host;
 use crate::model::{InterfaceNode, Visiting, Visitors};
 use crate::scheduler::{Event, Place};
 use crate::{FlowId, NodeId};
-use engine::{Packet, TimeObserved};
+use engine::{Packet, Time, TimeObserved};
 
 /// Nodes with more links are not visited: finding the next packet would take longer than finding the node.
 const MOST_LINKS: usize = 16;
@@ -31,7 +31,6 @@ const MOST_LINKS: usize = 16;
 const BURST: usize = 32;
 
 /// Programs see time in microseconds.
-const PS_PER_US: u64 = 1_000_000;
 
 /// Most packets of a flow that are sent at once.
 const MOST_SENT: usize = 32;
@@ -102,7 +101,7 @@ impl Network {
 
     /// Finds out which nodes can be visited, if the network changed since. Changes between runs were made at the present.
     pub(crate) fn prepare_visits(&mut self) {
-        self.medium.scheduler.horizons_ps.fill(0);
+        self.medium.scheduler.horizons_ps.fill(Time::ZERO);
         if self.medium.observers.watch_all() {
             // An observer of everything is told in the order of time.
             self.visits.network_changed();
@@ -130,7 +129,7 @@ impl Network {
             false => self.visit_of(node, flows),
         });
         self.visits.nodes = nodes.collect();
-        self.medium.scheduler.horizons_ps = vec![0; self.nodes.len()];
+        self.medium.scheduler.horizons_ps = vec![Time::ZERO; self.nodes.len()];
         let ends = self.medium.links.iter().map(|link| link.to.node);
         self.visits.ends = ends.collect();
     }
@@ -170,7 +169,7 @@ impl Network {
 
     /// Makes the next event happen if it is due at `limit_ps` or before; if a node handles a packet then which can be visited, those too that
     /// are certain to come next, there and where they go from there. Whether there was an event.
-    pub(crate) fn step_or_visit(&mut self, limit_ps: u64) -> bool {
+    pub(crate) fn step_or_visit(&mut self, limit_ps: Time) -> bool {
         let Some((time_ps, event)) = self.medium.scheduler.pop_until(limit_ps) else {
             return false;
         };
@@ -207,7 +206,7 @@ impl Network {
     }
 
     /// Sends a flow's packet that is due now, and those that are due before anything else happens to the host and before `end_ps`.
-    fn send_many(&mut self, flow: FlowId, end_ps: u64) {
+    fn send_many(&mut self, flow: FlowId, end_ps: Time) {
         let begin_ps = self.now_ps();
         let due_ps = self.send_and_advance(flow);
         if let Some(due_ps) = due_ps {
@@ -218,7 +217,7 @@ impl Network {
 
     /// Sends a flow's packets that are due before anything else happens to the host and before `end_ps`, if all nodes have come to `begin_ps`.
     /// The flow's event stays where it is: [`Network::still_due`].
-    fn send_on(&mut self, flow: FlowId, begin_ps: u64, end_ps: u64) {
+    fn send_on(&mut self, flow: FlowId, begin_ps: Time, end_ps: Time) {
         let (host, limit_ps) = (self.traffic.flows[flow.0 as usize].source, end_ps);
         let end_ps = limit_ps.min(self.sends_alone_until_ps(flow, host, begin_ps));
         let mut due_ps = self.traffic.due_ps(flow);
@@ -230,7 +229,7 @@ impl Network {
             self.medium.scheduler.steps += 1;
             due_ps = self.send_and_advance(flow);
         }
-        let known_ps = end_ps.min(due_ps.unwrap_or(u64::MAX));
+        let known_ps = end_ps.min(due_ps.unwrap_or(Time::NEVER));
         let horizon_ps = &mut self.medium.scheduler.horizons_ps;
         if let Some(horizon_ps) = horizon_ps.get_mut(host.0 as usize)
             && known_ps > begin_ps.max(*horizon_ps)
@@ -243,7 +242,7 @@ impl Network {
     /// An event that happens at a time. That of a flow that has sent further ahead meanwhile is put to when the next packet is due, and none
     /// happens now.
     #[inline]
-    pub(crate) fn still_due(&mut self, time_ps: u64, event: Event) -> Option<Event> {
+    pub(crate) fn still_due(&mut self, time_ps: Time, event: Event) -> Option<Event> {
         let Event::Send { flow } = event else {
             return Some(event);
         };
@@ -257,7 +256,7 @@ impl Network {
     }
 
     /// Up to when nothing happens to a host but that it sends packets of a flow, if all nodes have come to `begin_ps`; that if it is not known.
-    fn sends_alone_until_ps(&self, flow: FlowId, host: NodeId, begin_ps: u64) -> u64 {
+    fn sends_alone_until_ps(&self, flow: FlowId, host: NodeId, begin_ps: Time) -> Time {
         let visit = self.visits.nodes.get(host.0 as usize);
         let Some(visit) = visit.filter(|visit| !visit.flows.is_empty()) else {
             return begin_ps;
@@ -266,7 +265,11 @@ impl Network {
         let others = others.filter_map(|other| self.traffic.due_ps(*other));
         let incoming = visit.neighbours.iter().map(|it| it.away ^ 1);
         let arrivals = incoming.map(|incoming| match self.medium.scheduler.is_whole(incoming) {
-            true => self.medium.scheduler.head_ps(incoming).unwrap_or(u64::MAX),
+            true => self
+                .medium
+                .scheduler
+                .head_ps(incoming)
+                .unwrap_or(Time::NEVER),
             false => begin_ps,
         });
         let known_ps = self.known_until_ps(host, begin_ps);
@@ -287,7 +290,7 @@ impl Network {
 
     /// Up to when all that will come to a node is on its way, if all nodes have come to `begin_ps`.
     #[inline]
-    fn known_until_ps(&self, node: NodeId, begin_ps: u64) -> u64 {
+    fn known_until_ps(&self, node: NodeId, begin_ps: Time) -> Time {
         let neighbours = self.visits.nodes[node.0 as usize].neighbours.iter();
         let known = neighbours.map(|neighbour| {
             let horizon_ps = self.medium.scheduler.horizon_ps(neighbour.node);
@@ -298,16 +301,16 @@ impl Network {
 
     /// A node handles its packets, the first at `begin_ps` if it is given, as long as they are known and before
     /// `end_ps`. Notes where it sent packets to.
-    fn visit(&mut self, node: NodeId, begin_ps: u64, first: Option<Event>, end_ps: u64) {
+    fn visit(&mut self, node: NodeId, begin_ps: Time, first: Option<Event>, end_ps: Time) {
         let limit_ps = end_ps;
         let end_ps = limit_ps.min(self.known_until_ps(node, begin_ps));
         // An observer has what comes and what leaves in the order of time.
         let observed = self.medium.observers.watch(node);
         // Packets that run together are given the time of the first, which the program must not be able to tell from theirs.
-        let (burst, same_ps) = match self.node(node).model.visiting() {
-            Visiting::Bursts(TimeObserved::Not) if !observed => (true, u64::MAX),
-            Visiting::Bursts(TimeObserved::Microseconds) if !observed => (true, PS_PER_US),
-            _ => (false, 1),
+        let (burst, same_us) = match self.node(node).model.visiting() {
+            Visiting::Bursts(TimeObserved::Not) if !observed => (true, false),
+            Visiting::Bursts(TimeObserved::Microseconds) if !observed => (true, true),
+            _ => (false, true),
         };
         let mut idle = true;
         if let Some(event) = first {
@@ -342,7 +345,8 @@ impl Network {
                         break;
                     };
                     if let Some(first_ps) = self.visits.burst.arrivals_ps.first()
-                        && first_ps / same_ps != time_ps / same_ps
+                        && same_us
+                        && first_ps.us() != time_ps.us()
                     {
                         self.run_collected(node);
                     }
@@ -370,7 +374,7 @@ impl Network {
     }
 
     /// Notes the neighbours of a node that have packets to handle or to send before `end_ps`, now that it has handled its own.
-    fn go_on_from(&mut self, node: NodeId, begin_ps: u64, end_ps: u64) {
+    fn go_on_from(&mut self, node: NodeId, begin_ps: Time, end_ps: Time) {
         let Visits { nodes, next, .. } = &self.visits;
         let (count, kept) = (nodes[node.0 as usize].neighbours.len(), next.len());
         for i in 0..count {
@@ -390,7 +394,7 @@ impl Network {
 
     /// Notes that a host can send before `end_ps`, if it can.
     #[inline]
-    fn go_on_at_source(&mut self, host: NodeId, begin_ps: u64, end_ps: u64) {
+    fn go_on_at_source(&mut self, host: NodeId, begin_ps: Time, end_ps: Time) {
         let Visits { nodes, next, .. } = &mut self.visits;
         let flows = nodes[host.0 as usize].flows.iter();
         let due = flows.filter_map(|&flow| Some((self.traffic.due_ps(flow)?, flow)));
@@ -428,8 +432,8 @@ impl Network {
 
     /// When the first notification happened that waits to be taken.
     #[inline]
-    pub(crate) fn first_notification_ps(&self) -> u64 {
+    pub(crate) fn first_notification_ps(&self) -> Time {
         let times = self.medium.notifications.iter().map(|it| it.time_ps);
-        times.min().unwrap_or(u64::MAX)
+        times.min().unwrap_or(Time::NEVER)
     }
 }

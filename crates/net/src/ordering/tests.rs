@@ -21,14 +21,14 @@ fn come(it: &mut Ordering<u64>, at_ms: u64, stream: StreamId, number: u64) -> Ve
         number: number as u32,
         bits: 32,
     };
-    it.receive(at_ms * MS, numbered, number, &mut sent);
+    it.receive(Time::from(at_ms * MS), numbered, number, &mut sent);
     sent
 }
 
 /// The time is over for something; returns those that leave.
 fn pass(it: &mut Ordering<u64>, at_ms: u64) -> Vec<u64> {
     let mut sent = Vec::new();
-    it.release_due(at_ms * MS, &mut sent);
+    it.release_due(Time::from(at_ms * MS), &mut sent);
     sent
 }
 
@@ -61,11 +61,11 @@ fn a_gap_that_is_filled() {
     come(&mut it, 0, A, 1);
     assert_eq!(come(&mut it, 1, A, 4), []);
     assert_eq!(come(&mut it, 2, A, 3), []);
-    assert_eq!(it.due_ps(), Some(11 * MS));
+    assert_eq!(it.due_ps(), Some(Time::from(11 * MS)));
     // The second of two gaps stays.
     assert_eq!(come(&mut it, 3, A, 6), []);
     assert_eq!(come(&mut it, 4, A, 2), [2, 3, 4]);
-    assert_eq!(it.due_ps(), Some(13 * MS));
+    assert_eq!(it.due_ps(), Some(Time::from(13 * MS)));
     assert_eq!(come(&mut it, 5, A, 5), [5, 6]);
     assert_eq!(it.due_ps(), None);
     let counters = counters(&it);
@@ -144,7 +144,7 @@ fn a_full_buffer_lets_the_lowest_of_who_waited_longest_go() {
     come(&mut it, 0, A, 1);
     assert_eq!(come(&mut it, 1, A, 5), []);
     assert_eq!(come(&mut it, 1, A, 3), [3]);
-    assert_eq!(it.due_ps(), Some(11 * MS));
+    assert_eq!(it.due_ps(), Some(Time::from(11 * MS)));
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn numbers_wrap() {
             number,
             bits: 16,
         };
-        it.receive(0, numbered, u64::from(number), &mut sent);
+        it.receive(Time::ZERO, numbered, u64::from(number), &mut sent);
     }
     assert_eq!(sent, [65_534, 65_535, 0, 1]);
     assert_eq!(it.counters().in_order, 3);
@@ -281,22 +281,31 @@ fn play(config: OrderingConfig, coming: &[Coming]) -> (Ordering<Coming>, Vec<(u6
     let mut left = Vec::new();
     let mut sent = Vec::new();
     for packet in coming {
-        while let Some(due_ps) = it.due_ps().filter(|due_ps| *due_ps < packet.at_ps) {
+        while let Some(due_ps) = it
+            .due_ps()
+            .filter(|due_ps| *due_ps < Time::from(packet.at_ps))
+        {
             it.release_due(due_ps, &mut sent);
-            left.extend(sent.drain(..).map(|packet| (due_ps, packet)));
+            left.extend(
+                sent.drain(..)
+                    .map(|packet| (due_ps.saturating_ps(), packet)),
+            );
         }
         let numbered = Numbered {
             stream: StreamId::Field(0, packet.stream.into()),
             number: packet.number as u32,
             bits: 32,
         };
-        it.receive(packet.at_ps, numbered, *packet, &mut sent);
+        it.receive(Time::from(packet.at_ps), numbered, *packet, &mut sent);
         left.extend(sent.drain(..).map(|sent| (packet.at_ps, sent)));
         assert!(it.held.len() <= buffer_packets);
     }
     while let Some(due_ps) = it.due_ps() {
         it.release_due(due_ps, &mut sent);
-        left.extend(sent.drain(..).map(|packet| (due_ps, packet)));
+        left.extend(
+            sent.drain(..)
+                .map(|packet| (due_ps.saturating_ps(), packet)),
+        );
     }
     (it, left)
 }

@@ -30,7 +30,7 @@ fn idle(since_ps: u64) -> Occupancy {
         packets: 0,
         bytes: 0,
         transmitter_free: true,
-        idle_since_ps: Some(since_ps),
+        idle_since_ps: Some(Time::from(since_ps)),
     }
 }
 
@@ -50,19 +50,27 @@ fn the_average_moves_by_its_weight_and_decays_while_idle() {
         (9, 5.25),
         (5, 5.125),
     ] {
-        assert_eq!(red.admit(0, busy(waiting), 1000, false), Verdict::Take);
+        assert_eq!(
+            red.admit(Time::ZERO, busy(waiting), 1000, false),
+            Verdict::Take
+        );
         assert_eq!(average(&red), expected);
     }
     // Idle from 1000 on: after two and a half packets' time, two of them.
-    red.admit(1000 + 2 * MEAN_PS + MEAN_PS / 2, idle(1000), 1000, false);
+    red.admit(
+        Time::from(1000 + 2 * MEAN_PS + MEAN_PS / 2),
+        idle(1000),
+        1000,
+        false,
+    );
     assert_eq!(average(&red), 5.125 / 4.0);
     // Still the same idle time (the packet was dropped, say): the time that has passed counts once, and the half is not forgotten.
-    red.admit(1000 + 3 * MEAN_PS - 1, idle(1000), 1000, false);
+    red.admit(Time::from(1000 + 3 * MEAN_PS - 1), idle(1000), 1000, false);
     assert_eq!(average(&red), 5.125 / 4.0);
-    red.admit(1000 + 3 * MEAN_PS, idle(1000), 1000, false);
+    red.admit(Time::from(1000 + 3 * MEAN_PS), idle(1000), 1000, false);
     assert_eq!(average(&red), 5.125 / 8.0);
     // Very long.
-    red.admit(u64::MAX, idle(1000), 1000, false);
+    red.admit(Time::NEVER, idle(1000), 1000, false);
     assert_eq!(average(&red), 0.0);
 }
 
@@ -73,9 +81,9 @@ fn products_are_rounded_down() {
         weight: 1.0 / 3.0,
         ..red(50, 60)
     });
-    third.admit(0, busy(1), 1000, false);
+    third.admit(Time::ZERO, busy(1), 1000, false);
     assert_eq!(third.average, 1_431_655_765);
-    third.admit(0, busy(0), 1000, false);
+    third.admit(Time::ZERO, busy(0), 1000, false);
     // 1431655765 - 1431655765^2 / 2^32, the second rounded up.
     let less = (1_431_655_765u128 * 1_431_655_765).div_ceil(1 << 32);
     assert_eq!(third.average, 1_431_655_765 - less);
@@ -89,7 +97,7 @@ fn products_are_rounded_down() {
 /// The distances between the marks of a constant queue, the first one left out.
 fn gaps(mut red: RedState, waiting: u64, bytes: usize) -> Vec<usize> {
     let marked: Vec<usize> = (0..60_000)
-        .filter(|_| red.admit(0, busy(waiting), bytes, false) == Verdict::DropEarly)
+        .filter(|_| red.admit(Time::ZERO, busy(waiting), bytes, false) == Verdict::DropEarly)
         .collect();
     marked.windows(2).map(|pair| pair[1] - pair[0]).collect()
 }
@@ -129,8 +137,9 @@ fn marks_are_spread_evenly() {
 
 #[test]
 fn thresholds() {
-    let verdict =
-        |red: Red, waiting| state(Red { weight: 1.0, ..red }).admit(0, busy(waiting), 1000, false);
+    let verdict = |red: Red, waiting| {
+        state(Red { weight: 1.0, ..red }).admit(Time::ZERO, busy(waiting), 1000, false)
+    };
     let gentle = Red {
         gentle: true,
         max_p: 1.0,
@@ -169,18 +178,18 @@ fn thresholds() {
         weight: 1.0,
         ..gentle
     });
-    half.admit(0, busy(9), 1000, false);
+    half.admit(Time::ZERO, busy(9), 1000, false);
     assert_eq!(half.probability(), Some(0.2 + 0.8 * 0.5));
     // Below the threshold nothing is remembered.
     let mut red = state(Red {
         weight: 1.0,
         ..red(2, 6)
     });
-    red.admit(0, busy(7), 1000, false);
+    red.admit(Time::ZERO, busy(7), 1000, false);
     assert_eq!(red.count, Some(0));
-    red.admit(0, busy(3), 1000, true);
+    red.admit(Time::ZERO, busy(3), 1000, true);
     assert_eq!(red.count, Some(0));
-    red.admit(0, busy(1), 1000, false);
+    red.admit(Time::ZERO, busy(1), 1000, false);
     assert_eq!(red.count, None);
 }
 
@@ -195,9 +204,9 @@ fn a_gate_counts_in_its_unit() {
         (QueueConfig::packets(0), 1),
     ] {
         let mut gate = Gate::new(config, RATE_BPS, 1, "q");
-        verdicts.push(gate.admit(0, busy(3), frame_bytes));
+        verdicts.push(gate.admit(Time::ZERO, busy(3), frame_bytes));
         // Nothing is before it.
-        assert_eq!(gate.admit(0, idle(0), frame_bytes), Verdict::Take);
+        assert_eq!(gate.admit(Time::ZERO, idle(0), frame_bytes), Verdict::Take);
     }
     use Verdict::{DropFull, Take};
     assert_eq!(verdicts, [Take, DropFull, Take, DropFull, DropFull]);
@@ -210,7 +219,7 @@ fn a_gate_counts_in_its_unit() {
         ..QueueConfig::packets(4)
     };
     let mut gate = Gate::new(config, RATE_BPS, 1, "q");
-    let verdicts = [2, 3, 4].map(|waiting| gate.admit(0, busy(waiting), 1));
+    let verdicts = [2, 3, 4].map(|waiting| gate.admit(Time::ZERO, busy(waiting), 1));
     assert_eq!(verdicts, [Take, Verdict::Mark, DropFull]);
 }
 
@@ -254,6 +263,6 @@ fn nonsense_is_refused() {
         mean_packet_bytes: u64::MAX,
         ..red(u64::MAX - 1, u64::MAX)
     });
-    assert_eq!(huge.admit(u64::MAX, idle(0), 1000, false), Verdict::Take);
-    assert_eq!(huge.admit(u64::MAX, busy(3), 1000, false), Verdict::Take);
+    assert_eq!(huge.admit(Time::NEVER, idle(0), 1000, false), Verdict::Take);
+    assert_eq!(huge.admit(Time::NEVER, busy(3), 1000, false), Verdict::Take);
 }

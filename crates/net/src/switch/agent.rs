@@ -10,6 +10,7 @@ use crate::node::NodeState;
 use crate::notification::NotificationEvent;
 use crate::scheduler::Event;
 use crate::switch::has_deadlines;
+use engine::Time;
 
 /// In real time, packets wait while timers are followed: so many at once.
 const TIMERS_AT_ONCE: usize = 128;
@@ -42,7 +43,7 @@ impl SwitchNode {
     }
 
     /// Whether the agent needs an event at this time; then there will be one.
-    fn wake(&mut self, at_ps: u64) -> bool {
+    fn wake(&mut self, at_ps: Time) -> bool {
         let needed = self.wake_ps.is_none_or(|planned_ps| at_ps < planned_ps);
         if needed {
             self.wake_ps = Some(at_ps);

@@ -1,7 +1,7 @@
 //! A pipeline that is a closure, for tests of the network alone.
 
 use super::Pipeline;
-use engine::{Output, Packet};
+use engine::{Output, Packet, Time};
 
 pub(crate) const CPU_PORT: u32 = 510;
 
@@ -16,7 +16,7 @@ where
         CPU_PORT
     }
 
-    fn receive(&mut self, now_ps: u64, port: u32, packet: Packet, outputs: &mut Vec<Output>) {
-        (self.0)(now_ps, port, packet, outputs);
+    fn receive(&mut self, now_ps: Time, port: u32, packet: Packet, outputs: &mut Vec<Output>) {
+        (self.0)(now_ps.saturating_ps(), port, packet, outputs);
     }
 }

@@ -14,7 +14,7 @@ use crate::traffic_manager::recirculation::Recirculating;
 use crate::traffic_manager::{
     Offered, PortPlan, Queueing, Taken, TrafficManager, Transmitter, Work,
 };
-use engine::{Emission, Enqueued, Output, Packet, Switch};
+use engine::{Emission, Enqueued, Output, Packet, Switch, Time};
 
 impl SwitchNode {
     /// Gives a switch the traffic manager that its program asks for, or none. The packets of a former program are lost.
@@ -252,7 +252,7 @@ impl Queued<'_> {
         let link = direction.map(|direction| &self.medium.links[direction]);
         Transmitter {
             direction,
-            busy_until_ps: link.map_or(0, |link| link.busy_until_ps()),
+            busy_until_ps: link.map_or(Time::ZERO, |link| link.busy_until_ps()),
         }
     }
 
@@ -349,7 +349,7 @@ impl Queued<'_> {
         }
     }
 
-    fn wait_for_recirculation(&mut self, port: u16, there_ps: u64) {
+    fn wait_for_recirculation(&mut self, port: u16, there_ps: Time) {
         let node = self.own.id;
         let event = Event::RecirculationReady { node, port };
         self.medium.scheduler.push(there_ps, event);

@@ -3,6 +3,7 @@
 use crate::captured::Captured;
 use crate::switch::closure::Closure;
 use crate::*;
+use engine::Time;
 use engine::{Output, Packet};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -52,9 +53,9 @@ fn transfer(application: Application) -> TcpTransfer {
         client_port: 40_000,
         server_port: 5001,
         family: Family::Ipv4,
-        start_ps: 0,
+        start_ps: Time::ZERO,
         application,
-        stop_ps: u64::MAX,
+        stop_ps: Time::NEVER,
         config: tcp::Config {
             recovery: tcp::Recovery::Sack {
                 proportional: false,
@@ -97,19 +98,22 @@ fn a_transfer_completes(family: Family) {
             ..transfer(Application::Transfer { bytes: 1_000_000 })
         })
         .unwrap();
-    assert!(network.run(60 * S).unwrap().is_empty());
+    assert!(network.run(Time::from(60 * S)).unwrap().is_empty());
     let now = network.tcp_statistics(flow).unwrap();
     assert_eq!(now.server.bytes_received, 1_000_000);
     assert_eq!(now.client.bytes_acknowledged, 1_000_000);
     assert!(now.client.segments_retransmitted > 0);
     let goodput = network.tcp_goodput(flow).unwrap();
     assert_eq!(goodput.iter().sum::<u64>(), 1_000_000);
-    let finished_ps = now.finished_ps.unwrap();
+    let finished_ps = now.finished_ps.unwrap().saturating_ps();
     let bin = (finished_ps / (10 * MS)) as usize;
     // The FIN may come in a later bin than the last byte.
     assert!(goodput.len() <= bin + 1, "{} {bin}", goodput.len());
     // Not faster than the bottleneck.
-    assert!(finished_ps > 800 * MS, "{finished_ps}");
+    assert!(
+        finished_ps > Time::from(800 * MS).saturating_ps(),
+        "{finished_ps}"
+    );
     assert_eq!(now.client_failure, None);
     assert_eq!(now.server_state, tcp::State::Closed);
 }
@@ -127,7 +131,7 @@ fn a_segment_over_ipv6_byte_by_byte() {
         ..transfer(Application::Transfer { bytes: 3 })
     };
     network.add_tcp(&flow).unwrap();
-    network.run(S).unwrap();
+    network.run(Time::from(S)).unwrap();
     let bytes = written.bytes();
     let records = wire::pcap::Reader::new(&bytes[..]).unwrap();
     let frames: Vec<Vec<u8>> = records
@@ -169,7 +173,7 @@ fn connections_with_the_same_ports_over_both_families() {
         assert!(network.add_tcp(&flow).is_err(), "the same again");
         id
     });
-    network.run(10 * S).unwrap();
+    network.run(Time::from(10 * S)).unwrap();
     for flow in flows {
         let now = network.tcp_statistics(flow).unwrap();
         assert_eq!(now.server.bytes_received, 50_000);
@@ -181,7 +185,7 @@ fn connections_with_the_same_ports_over_both_families() {
 fn a_bulk_flow_fills_the_bottleneck() {
     let mut network = pair(bottleneck(40_000));
     let flow = network.add_tcp(&transfer(Application::Bulk)).unwrap();
-    network.run(10 * S).unwrap();
+    network.run(Time::from(10 * S)).unwrap();
     let bytes = between(network.tcp_goodput(flow).unwrap(), 500, 1000);
     // 1448 of 1526 bytes on the wire, and 5 s of 10 Mb/s.
     let most = 5.0 * 10e6 / 8.0 * 1448.0 / 1526.0;
@@ -203,7 +207,7 @@ fn an_on_off_application_is_silent_in_between() {
             exponential: false,
         }))
         .unwrap();
-    network.run(10 * S).unwrap();
+    network.run(Time::from(10 * S)).unwrap();
     let goodput = network.tcp_goodput(flow).unwrap();
     let bursts: Vec<u64> = goodput
         .split(|bytes| *bytes == 0)
@@ -228,18 +232,18 @@ fn it_stops_when_it_is_told_and_closes() {
     ] {
         let mut network = pair(bottleneck(40_000));
         let stopped = TcpTransfer {
-            stop_ps: S,
+            stop_ps: Time::from(S),
             ..transfer(application.clone())
         };
         let flow = network.add_tcp(&stopped).unwrap();
-        network.run(5 * S).unwrap();
+        network.run(Time::from(5 * S)).unwrap();
         let now = network.tcp_statistics(flow).unwrap();
         let ends = (now.client_state, now.server_state, now.client_failure);
         // The server closes when it has read the end.
         let closed = (tcp::State::TimeWait, tcp::State::Closed, None);
         assert_eq!(ends, closed, "{application:?}");
         // Packets on the way arrive: a full queue and a window of some round trips.
-        let finished_ps = now.finished_ps.unwrap();
+        let finished_ps = now.finished_ps.unwrap().saturating_ps();
         assert!(
             (S..S + 200 * MS).contains(&finished_ps),
             "{application:?}: {finished_ps}"
@@ -254,14 +258,14 @@ fn it_stops_when_it_is_told_and_closes() {
 fn what_was_complete_before_the_stop_is_as_if_there_were_none() {
     let mut network = pair(bottleneck(40_000));
     let complete = TcpTransfer {
-        stop_ps: S,
+        stop_ps: Time::from(S),
         ..transfer(Application::Transfer { bytes: 10_000 })
     };
     let flow = network.add_tcp(&complete).unwrap();
-    network.run(5 * S).unwrap();
+    network.run(Time::from(5 * S)).unwrap();
     let now = network.tcp_statistics(flow).unwrap();
     assert_eq!(now.server.bytes_received, 10_000);
-    assert!(now.finished_ps.unwrap() < S);
+    assert!(now.finished_ps.unwrap() < Time::from(S));
 }
 
 #[test]
@@ -269,11 +273,15 @@ fn a_cut_is_survived_by_retransmission() {
     let mut network = pair(bottleneck(40_000));
     let flow = network.add_tcp(&transfer(Application::Bulk)).unwrap();
     let link = LinkId(1);
-    network.set_link_state(link, false, Some(2 * S)).unwrap();
-    network.set_link_state(link, true, Some(3 * S)).unwrap();
+    network
+        .set_link_state(link, false, Some(Time::from(2 * S)))
+        .unwrap();
+    network
+        .set_link_state(link, true, Some(Time::from(3 * S)))
+        .unwrap();
     // Each end of the link notices, and a run ends where somebody could do something about it.
-    while network.now_ps() < 8 * S {
-        network.run(8 * S).unwrap();
+    while network.now_ps() < Time::from(8 * S) {
+        network.run(Time::from(8 * S)).unwrap();
     }
     let goodput = network.tcp_goodput(flow).unwrap();
     assert_eq!(between(goodput, 201, 300), 0);
@@ -314,8 +322,8 @@ fn what_makes_no_sense_is_refused() {
             ..good.clone()
         },
         TcpTransfer {
-            start_ps: 5,
-            stop_ps: 4,
+            start_ps: Time::from(5_u64),
+            stop_ps: Time::from(4_u64),
             ..good.clone()
         },
         TcpTransfer {
@@ -352,7 +360,7 @@ fn a_run_is_the_same_again() {
                 exponential: true,
             }))
             .unwrap();
-        network.run(5 * S).unwrap();
+        network.run(Time::from(5 * S)).unwrap();
         let goodput = network.tcp_goodput(flow).unwrap().to_vec();
         (goodput, network.tcp_window(flow).unwrap().clone())
     };

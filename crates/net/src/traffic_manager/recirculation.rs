@@ -13,7 +13,7 @@ use super::Gauge;
 use crate::error::{NetError, out_of_range};
 use crate::queue::{Discipline, Gate, Occupancy, QueueConfig, Verdict};
 use crate::serialisation::serialisation_ps;
-use engine::Recirculated;
+use engine::{Recirculated, Time};
 use std::collections::VecDeque;
 
 /// Most recirculation ports of a switch.
@@ -98,7 +98,7 @@ pub(crate) enum Recirculating {
     /// It goes through at once.
     Through(Recirculated),
     /// It has passed this port at this time.
-    ThereAt { port: u16, there_ps: u64 },
+    ThereAt { port: u16, there_ps: Time },
     /// It waits behind others.
     Waits,
     /// It is dropped.
@@ -112,14 +112,14 @@ struct Port {
     gate: Gate,
     gauge: Gauge,
     /// The packet on its way, and when it is there.
-    sending: Option<(u64, Recirculated)>,
+    sending: Option<(Time, Recirculated)>,
     /// The time that it has sent when the packet on its way is there.
     busy_ps: u64,
 }
 
 impl Port {
     /// Begins to send a packet; when it is there.
-    fn send(&mut self, now_ps: u64, rate_bps: u64, packet: Recirculated) -> u64 {
+    fn send(&mut self, now_ps: Time, rate_bps: u64, packet: Recirculated) -> Time {
         let takes_ps = serialisation_ps(packet.bytes(), rate_bps);
         let there_ps = now_ps.saturating_add(takes_ps);
         self.busy_ps = self.busy_ps.saturating_add(takes_ps);
@@ -128,8 +128,11 @@ impl Port {
     }
 
     /// The time left to send of the packet on its way.
-    fn rest_ps(&self, now_ps: u64) -> u64 {
-        let there_ps = self.sending.as_ref().map_or(0, |(there_ps, _)| *there_ps);
+    fn rest_ps(&self, now_ps: Time) -> u64 {
+        let there_ps = self
+            .sending
+            .as_ref()
+            .map_or(Time::ZERO, |(there_ps, _)| *there_ps);
         there_ps.saturating_sub(now_ps)
     }
 }
@@ -175,7 +178,7 @@ impl RecirculationPorts {
     }
 
     /// A packet came out of the deparser.
-    pub(super) fn offer(&mut self, now_ps: u64, packet: Recirculated) -> Recirculating {
+    pub(super) fn offer(&mut self, now_ps: Time, packet: Recirculated) -> Recirculating {
         let number = self.port_of(&packet);
         let port = &mut self.ports[usize::from(number)];
         let statistics = &mut port.gauge.statistics;
@@ -204,7 +207,11 @@ impl RecirculationPorts {
     }
 
     /// A packet has passed a port; when the next one will have.
-    pub(super) fn passed(&mut self, now_ps: u64, port: u16) -> Option<(Recirculated, Option<u64>)> {
+    pub(super) fn passed(
+        &mut self,
+        now_ps: Time,
+        port: u16,
+    ) -> Option<(Recirculated, Option<Time>)> {
         let port = self.ports.get_mut(usize::from(port))?;
         let (_, packet) = port.sending.take_if(|(there_ps, _)| *there_ps <= now_ps)?;
         let next_ps = port.waiting.pop_front().map(|next| {
@@ -215,7 +222,7 @@ impl RecirculationPorts {
     }
 
     /// Loses all that waits or is on its way; returns the number of packets.
-    pub(super) fn lose_all(&mut self, now_ps: u64) -> u64 {
+    pub(super) fn lose_all(&mut self, now_ps: Time) -> u64 {
         let mut lost = 0;
         for port in &mut self.ports {
             port.busy_ps -= port.rest_ps(now_ps);
@@ -226,7 +233,7 @@ impl RecirculationPorts {
     }
 
     /// By port.
-    pub(super) fn statistics(&self, since_ps: u64, now_ps: u64) -> Vec<RecirculationStatistics> {
+    pub(super) fn statistics(&self, since_ps: Time, now_ps: Time) -> Vec<RecirculationStatistics> {
         let elapsed_ps = now_ps.saturating_sub(since_ps).max(1);
         let of = |port: &Port| {
             let queue = port.gauge.statistics(since_ps, now_ps);

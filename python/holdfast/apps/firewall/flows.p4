@@ -70,7 +70,11 @@ const flow_state_t OTHER_STREAM = 11;
 #define CODE(state)     state[207:204]
 #define BY_FIRST(state) state[201:201]
 
-#define IS_LIVE(state) (CODE(state) != FREE && now <= EXPIRES(state))
+// The time that a flow has left, modulo 2^48 microseconds: the clock that programs see begins again after 8.9 years. What is over has
+// nearly all of them left, and no flow has more than the longest timeout of a rule set.
+#define LONGEST_US      48w10000000000000
+#define LEFT(state)     (EXPIRES(state) - now)
+#define IS_LIVE(state)  (CODE(state) != FREE && LEFT(state) <= LONGEST_US)
 
 // Whether a sequence number is not behind another (RFC 9293, section 3.4).
 #define NOT_AFTER(a, b) (((b) - (a))[31:31] == 0)
@@ -93,8 +97,8 @@ const flow_state_t OTHER_STREAM = 11;
         if (!IS_LIVE(state)) { \
             free = true; \
             cell = CELL(way); \
-        } else if (CODE(state) < ASSURED && EXPIRES(state) < soonest) { \
-            soonest = EXPIRES(state); \
+        } else if (CODE(state) < ASSURED && LEFT(state) < soonest) { \
+            soonest = LEFT(state); \
             cell = CELL(way); \
         } \
     }

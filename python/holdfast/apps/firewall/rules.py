@@ -158,6 +158,7 @@ class Rate(Checked):
     burst: Annotated[int, Field(ge=1, le=10**9)]
 
 
+# The longest is LONGEST_US of flows.p4.
 Timeout: TypeAlias = Annotated[float, Field(gt=0, le=10**7)]
 
 

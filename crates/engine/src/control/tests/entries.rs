@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::MIN_IDLE_TIMEOUT_NS;
+use crate::Time;
 
 #[test]
 fn entries_come_and_go() {
@@ -205,9 +206,9 @@ fn default_actions_are_set_and_reset() {
 
 /// The entries that are idle at a time, and are taken then.
 fn idle_at(switch: &mut Switch, now_ps: u64) -> Vec<(ir::TableId, InstalledEntry)> {
-    switch.set_now_ps(now_ps);
+    switch.set_now_ps(Time::from(now_ps));
     switch.runtime_mut().run_idle_timers(usize::MAX);
-    switch.take_idle_entries(now_ps, usize::MAX)
+    switch.take_idle_entries(Time::from(now_ps), usize::MAX)
 }
 
 #[test]
@@ -222,7 +223,7 @@ fn an_idle_entry_waits_once_however_late_it_is_taken() {
         switch.insert_entry(EXACT, entry).expect("fits");
     }
     for ms in 1..1000 {
-        switch.set_now_ps(ms * MS);
+        switch.set_now_ps(Time::from(ms * MS));
         switch.runtime_mut().run_idle_timers(2);
         assert_eq!(switch.runtime().has_unannounced_idle(), ms == 1);
         switch.runtime_mut().announce_idle();
@@ -235,10 +236,13 @@ fn an_idle_entry_waits_once_however_late_it_is_taken() {
         ..forward(exact(2), 0, 1)
     };
     switch.modify_entry(EXACT, entry).expect("is there");
-    assert_eq!(switch.take_idle_entries(1000 * MS, 1).len(), 1);
-    assert_eq!(switch.take_idle_entries(1000 * MS, 1), []);
+    assert_eq!(switch.take_idle_entries(Time::from(1000 * MS), 1).len(), 1);
+    assert_eq!(switch.take_idle_entries(Time::from(1000 * MS), 1), []);
     // Its timeout starts when it is taken.
-    assert_eq!(switch.runtime().next_deadline_ps(), Some(1001 * MS));
+    assert_eq!(
+        switch.runtime().next_deadline_ps(),
+        Some(Time::from(1001 * MS))
+    );
 }
 
 #[test]
@@ -288,12 +292,15 @@ fn idle_entries_are_named_once_per_idle_period() {
     assert_eq!((idle[0].0, idle[0].1.idle_ns), (EXACT, Some(5_000_000)));
     assert_eq!(idle_at(&mut switch, 6 * MS), []);
     let mut out = Vec::new();
-    switch.receive(7 * MS, 0, Packet::new(&[1, 0, 0]), &mut out);
+    switch.receive(Time::from(7 * MS), 0, Packet::new(&[1, 0, 0]), &mut out);
     assert_eq!(idle_at(&mut switch, 11 * MS), []);
     assert_eq!(idle_at(&mut switch, 12 * MS).len(), 1);
     // Still idle: named again after another timeout.
     assert_eq!(idle_at(&mut switch, 16 * MS), []);
-    assert_eq!(switch.runtime().next_deadline_ps(), Some(17 * MS));
+    assert_eq!(
+        switch.runtime().next_deadline_ps(),
+        Some(Time::from(17 * MS))
+    );
     assert_eq!(idle_at(&mut switch, 17 * MS).len(), 1);
     // An entry that is back has its timer; an entry that is gone has none.
     let without = |operation| Update {

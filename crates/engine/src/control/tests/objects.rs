@@ -1,6 +1,7 @@
 //! Digests, registers, counters, meters, groups, sessions and value sets.
 
 use super::*;
+use crate::Time;
 use crate::digest::DigestQueue;
 use crate::port_state::PortStates;
 
@@ -25,7 +26,12 @@ fn digests_are_due_when_full_or_old() {
         },
     };
     let learn = |switch: &mut Switch, ms: u64, value: u8| {
-        switch.receive(ms * MS, 0, Packet::new(&[0, 0, value]), &mut Vec::new());
+        switch.receive(
+            Time::from(ms * MS),
+            0,
+            Packet::new(&[0, 0, value]),
+            &mut Vec::new(),
+        );
     };
     let taken = |lists: Vec<crate::digest::DigestList>| -> Vec<(u64, usize)> {
         lists
@@ -36,10 +42,10 @@ fn digests_are_due_when_full_or_old() {
     learn(&mut switch, 0, 1);
     assert_eq!(
         switch.runtime().next_deadline_ps(),
-        Some(0),
+        Some(Time::ZERO),
         "without configuration: at once"
     );
-    assert_eq!(taken(switch.take_due_digests(0, usize::MAX)), []);
+    assert_eq!(taken(switch.take_due_digests(Time::ZERO, usize::MAX)), []);
     assert_eq!(code(switch.write(update(Operation::Modify, 2))), NotFound);
     switch.write(update(Operation::Insert, 2)).expect("is new");
     assert_eq!(
@@ -54,24 +60,33 @@ fn digests_are_due_when_full_or_old() {
     for _ in 0..3 {
         learn(&mut switch, 1, 2);
     }
-    assert_eq!(taken(switch.take_unconfigured_digests(MS, usize::MAX)), []);
+    assert_eq!(
+        taken(switch.take_unconfigured_digests(Time::from(MS), usize::MAX)),
+        []
+    );
     assert_eq!(
         switch.runtime().next_deadline_ps(),
-        Some(6 * MS),
+        Some(Time::from(6 * MS)),
         "one message waits"
     );
-    assert_eq!(taken(switch.take_due_digests(5 * MS, usize::MAX)), []);
+    assert_eq!(
+        taken(switch.take_due_digests(Time::from(5 * MS), usize::MAX)),
+        []
+    );
     learn(&mut switch, 2, 3);
     assert_eq!(
         switch.runtime().next_deadline_ps(),
-        Some(2 * MS),
+        Some(Time::from(2 * MS)),
         "the list is full"
     );
     learn(&mut switch, 3, 4);
-    assert_eq!(taken(switch.take_due_digests(3 * MS, usize::MAX)), [(1, 2)]);
+    assert_eq!(
+        taken(switch.take_due_digests(Time::from(3 * MS), usize::MAX)),
+        [(1, 2)]
+    );
     learn(&mut switch, 4, 2);
     assert_eq!(
-        taken(switch.take_due_digests(8 * MS, usize::MAX)),
+        taken(switch.take_due_digests(Time::from(8 * MS), usize::MAX)),
         [(2, 1)],
         "4 alone: 2 is outstanding"
     );
@@ -81,13 +96,13 @@ fn digests_are_due_when_full_or_old() {
     learn(&mut switch, 9, 2);
     learn(&mut switch, 9, 4);
     assert_eq!(
-        taken(switch.take_due_digests(14 * MS, usize::MAX)),
+        taken(switch.take_due_digests(Time::from(14 * MS), usize::MAX)),
         [(3, 1)],
         "2 again"
     );
     learn(&mut switch, 28, 4);
     assert_eq!(
-        taken(switch.take_due_digests(33 * MS, usize::MAX)),
+        taken(switch.take_due_digests(Time::from(33 * MS), usize::MAX)),
         [(4, 1)],
         "4 was not acknowledged in time"
     );
@@ -98,7 +113,7 @@ fn digests_are_due_when_full_or_old() {
     );
     assert!(results.iter().all(Result::is_err));
     assert_eq!(
-        taken(switch.take_due_digests(45 * MS, usize::MAX)),
+        taken(switch.take_due_digests(Time::from(45 * MS), usize::MAX)),
         [(5, 1)],
         "nothing was lost"
     );
@@ -278,7 +293,12 @@ fn direct_meters_colour_hits_in_the_time_of_the_switch() {
     switch.insert_entry(metered, entry(2, None)).expect("fits");
     let mut colour = |ms: u64, kind: u8| {
         let mut out = Vec::new();
-        switch.receive(ms * 1_000_000_000, 0, Packet::new(&[kind, 0, 9]), &mut out);
+        switch.receive(
+            Time::from(ms * 1_000_000_000),
+            0,
+            Packet::new(&[kind, 0, 9]),
+            &mut out,
+        );
         out[0].packet.bytes()[2]
     };
     // Packets of three bytes: two fit the committed burst, two more the peak burst.
@@ -442,30 +462,34 @@ fn digests_are_bounded_in_bytes_and_taken_in_slices() {
     };
     let mut queue = DigestQueue::new(&program);
     for i in 0..10_000 {
-        queue.push(digest, &message(i), i);
+        queue.push(digest, &message(i), Time::from(i));
     }
     let kept = crate::digest::MAX_WAITING_BYTES as u64 / (64 + 8000);
     assert_eq!(queue.lost(), 10_000 - kept);
 
     let mut queue = DigestQueue::new(&program);
     for i in 0..10 {
-        queue.push(digest, &message(i), i);
+        queue.push(digest, &message(i), Time::from(i));
     }
     let taken = |queue: &mut DigestQueue| {
-        let lists = queue.take_unconfigured(20, 4);
+        let lists = queue.take_unconfigured(Time::from(20_u64), 4);
         lists.iter().map(|l| l.messages.len()).sum::<usize>()
     };
-    assert_eq!(queue.unannounced_due_ps(), Some(0));
+    assert_eq!(queue.unannounced_due_ps(), Some(Time::ZERO));
     queue.announce();
     assert_eq!(queue.unannounced_due_ps(), None);
     assert_eq!(
-        queue.take_due(20, usize::MAX),
+        queue.take_due(Time::from(20_u64), usize::MAX),
         [],
         "there is none of this kind"
     );
     assert_eq!(queue.unannounced_due_ps(), None);
     assert_eq!(taken(&mut queue), 4);
-    assert_eq!(queue.unannounced_due_ps(), Some(4), "there is more");
+    assert_eq!(
+        queue.unannounced_due_ps(),
+        Some(Time::from(4)),
+        "there is more"
+    );
     let rest = [taken(&mut queue), taken(&mut queue), taken(&mut queue)];
     assert_eq!(rest, [4, 2, 0]);
 
@@ -478,11 +502,11 @@ fn digests_are_bounded_in_bytes_and_taken_in_slices() {
     queue.set_config(digest, Some(config));
     let sent = kept + 10;
     for i in 0..sent {
-        queue.push(digest, &message(i), i);
-        assert_eq!(queue.take_due(i, usize::MAX).len(), 1);
+        queue.push(digest, &message(i), Time::from(i));
+        assert_eq!(queue.take_due(Time::from(i), usize::MAX).len(), 1);
     }
-    queue.push(digest, &message(sent - 1), sent);
+    queue.push(digest, &message(sent - 1), Time::from(sent));
     assert!(queue.is_empty(), "the latest is remembered");
-    queue.push(digest, &message(0), sent);
+    queue.push(digest, &message(0), Time::from(sent));
     assert!(!queue.is_empty(), "the oldest is forgotten");
 }

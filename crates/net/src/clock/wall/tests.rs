@@ -250,7 +250,7 @@ fn notifications_are_polled() {
     let notifications = clock.poll(PATIENCE);
     assert_eq!(notifications.len(), 1);
     // 672 ns on the wire, and a millisecond.
-    assert_eq!(notifications[0].time_ps, 672_000 + MS);
+    assert_eq!(notifications[0].time_ps, Time::from(672_000 + MS));
     assert_eq!(
         notifications[0].event,
         NotificationEvent::HostFrame { data: frame }
@@ -296,8 +296,8 @@ fn modelled_hosts_keep_time() {
         packets_per_s: 1000.0,
         spacing: crate::Spacing::Constant,
         payload_bytes: 100,
-        start_ps: 0,
-        stop_ps: 100 * MS,
+        start_ps: Time::ZERO,
+        stop_ps: Time::from(100 * MS),
         source_port: 1,
         destination_port: 2,
         log_packets: true,
@@ -306,14 +306,14 @@ fn modelled_hosts_keep_time() {
         source: "h2".to_owned(),
         destination: Destination::Host("h1".to_owned()),
         interval_ps: 10 * MS,
-        start_ps: 5 * MS,
-        stop_ps: 100 * MS,
+        start_ps: Time::from(5 * MS),
+        stop_ps: Time::from(100 * MS),
         payload_bytes: 0,
     };
     let stream = network.add_udp_stream(&stream).unwrap();
     let ping = network.add_ping(&ping).unwrap();
     let clock = WallClock::start(network, Box::new(NoInterfaces::default())).unwrap();
-    while clock.now_ps() < 110 * MS {
+    while clock.now_ps() < Time::from(110 * MS) {
         std::thread::sleep(Duration::from_millis(5));
     }
     let (network, statistics) = clock.stop().unwrap();
@@ -363,14 +363,14 @@ fn stopping_and_going_on() {
     let (network, link) = wire(MS);
     let io = FakeIo::default();
     let clock = WallClock::start(network, Box::new(io.clone())).unwrap();
-    while clock.now_ps() < 2 * MS {
+    while clock.now_ps() < Time::from(2 * MS) {
         std::thread::sleep(Duration::from_millis(1));
     }
     let stopped = Instant::now();
     let (network, _) = clock.stop().unwrap();
     assert!(stopped.elapsed() < LONGEST_SLEEP + PATIENCE);
     let at_ps = network.now_ps();
-    assert!(at_ps >= 2 * MS);
+    assert!(at_ps >= Time::from(2 * MS));
     std::thread::sleep(Duration::from_millis(10));
     let clock = WallClock::start(network, Box::new(io.clone())).unwrap();
     assert!(clock.now_ps() >= at_ps);
@@ -406,7 +406,7 @@ fn an_overdue_network_stays_in_order() {
     let (mut network, link) = wire(MS);
     for i in 0..2000u64 {
         network
-            .set_link_state(link, i % 2 == 1, Some(i * 1000))
+            .set_link_state(link, i % 2 == 1, Some(Time::from(i * 1000)))
             .unwrap();
     }
     let io = FakeIo::default();
@@ -415,7 +415,7 @@ fn an_overdue_network_stays_in_order() {
     }
     let clock = WallClock::start(network, Box::new(io.clone())).unwrap();
     io.arrive(0, &[10; 60]);
-    while clock.now_ps() < 20 * MS {
+    while clock.now_ps() < Time::from(20 * MS) {
         std::thread::sleep(Duration::from_millis(1));
     }
     let (network, _) = clock.stop().unwrap();

@@ -43,8 +43,8 @@ impl Pair {
         let mut pair = Pair::new(configs, seed);
         let [a, b] = pair.ends;
         pair.ends = [
-            a.established(0, configs[1], 2),
-            b.established(0, configs[0], 1),
+            a.established(Time::ZERO, configs[1], 2),
+            b.established(Time::ZERO, configs[0], 1),
         ];
         pair
     }
@@ -62,7 +62,7 @@ impl Pair {
         let mut changes = Vec::new();
         loop {
             let arrivals = self.under_way.iter().map(|(at_ps, ..)| *at_ps);
-            let due = self.ends.iter().map(Session::due_ps);
+            let due = self.ends.iter().map(|end| end.due_ps().saturating_ps());
             let next_ps = arrivals.chain(due).min().unwrap();
             if next_ps > until_ps {
                 self.now_ps = until_ps;
@@ -81,13 +81,13 @@ impl Pair {
                     let mut bytes = Vec::new();
                     packet.emit(&mut bytes).unwrap();
                     let read = Header::parse(&wire::bfd::View::new(&bytes).unwrap()).unwrap();
-                    let answer = self.ends[to].receive(next_ps, &read);
+                    let answer = self.ends[to].receive(Time::from(next_ps), &read);
                     self.send(to, answer);
                 }
                 None => {
                     for end in 0..2 {
-                        if self.ends[end].due_ps() <= next_ps {
-                            let packet = self.ends[end].on_time(next_ps);
+                        if self.ends[end].due_ps().saturating_ps() <= next_ps {
+                            let packet = self.ends[end].on_time(Time::from(next_ps));
                             self.send(end, packet);
                         }
                     }
@@ -200,17 +200,17 @@ fn with_a_multiplier_of_one_packets_come_in_time() {
 #[test]
 fn packets_for_other_sessions_are_refused() {
     let mut pair = Pair::established([config(50, 50, 3); 2], 3);
-    let mut packet = pair.ends[1].on_time(60 * MS).unwrap();
+    let mut packet = pair.ends[1].on_time(Time::from(60 * MS)).unwrap();
     for (discriminator, state) in [(7, State::Up), (0, State::Up), (0, State::Init)] {
         packet.your_discriminator = discriminator;
         packet.state = state;
-        assert_eq!(pair.ends[0].receive(60 * MS, &packet), None);
+        assert_eq!(pair.ends[0].receive(Time::from(60 * MS), &packet), None);
     }
     assert_eq!(pair.ends[0].statistics().refused, 3);
     assert_eq!(pair.states().0, State::Up);
     // A new session at the other end is heard: it knows nobody yet.
     (packet.your_discriminator, packet.state) = (0, State::Down);
-    assert!(pair.ends[0].receive(60 * MS, &packet).is_some());
+    assert!(pair.ends[0].receive(Time::from(60 * MS), &packet).is_some());
     assert_eq!(pair.states().0, State::Down);
 }
 

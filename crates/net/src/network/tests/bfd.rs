@@ -73,7 +73,7 @@ fn a_silent_failure_of_one_direction_is_found_by_both_ends() {
         let at_ps = 1000 * MS + seed * MS;
         let silenced = LinkDirection::AToB;
         network
-            .set_silent_loss(link, Some(silenced), true, Some(at_ps))
+            .set_silent_loss(link, Some(silenced), true, Some(Time::from(at_ps)))
             .unwrap();
         let told = run_all(&mut network, 3000 * MS);
         let changes = port_changes(&told);
@@ -126,8 +126,12 @@ fn lost_hellos_are_drawn_from_the_seed() {
 #[test]
 fn a_switch_that_came_back_begins_anew() {
     let (mut network, _) = line(1, Loss::None);
-    network.set_node_state("s2", false, Some(500 * MS)).unwrap();
-    network.set_node_state("s2", true, Some(2000 * MS)).unwrap();
+    network
+        .set_node_state("s2", false, Some(Time::from(500 * MS)))
+        .unwrap();
+    network
+        .set_node_state("s2", true, Some(Time::from(2000 * MS)))
+        .unwrap();
     let told = run_all(&mut network, 1900 * MS);
     let changes = port_changes(&told);
     assert_eq!(changes.len(), 1, "{changes:?}");

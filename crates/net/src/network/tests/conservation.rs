@@ -265,10 +265,14 @@ fn build(plan: &Plan, log_packets: bool) -> (Network, Vec<FlowId>) {
                 .state
                 .name
                 .clone();
-            network.set_node_state(&name, *up, Some(*at_ps)).unwrap();
+            network
+                .set_node_state(&name, *up, Some(Time::from(*at_ps)))
+                .unwrap();
         } else {
             let link = LinkId(which.index(link_count) as u32);
-            network.set_link_state(link, *up, Some(*at_ps)).unwrap();
+            network
+                .set_link_state(link, *up, Some(Time::from(*at_ps)))
+                .unwrap();
         }
     }
     (network, flows)

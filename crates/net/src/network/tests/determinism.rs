@@ -39,8 +39,12 @@ fn noisy_network(seed: u64, others: bool) -> (Network, FlowId) {
     let flow = network
         .add_udp_stream(&stream("h1", "h2", 9000.0, 100 * MS))
         .unwrap();
-    network.set_link_state(link, false, Some(40 * MS)).unwrap();
-    network.set_link_state(link, true, Some(50 * MS)).unwrap();
+    network
+        .set_link_state(link, false, Some(Time::from(40 * MS)))
+        .unwrap();
+    network
+        .set_link_state(link, true, Some(Time::from(50 * MS)))
+        .unwrap();
     (network, flow)
 }
 

@@ -19,8 +19,12 @@ fn what_is_in_flight_is_lost_with_the_link() {
     for (at_ps, lost) in cases {
         let (mut network, _, second) = pair(1, 0);
         let flow = network.add_udp_stream(&stream("h1", "h2", 1.0, 1)).unwrap();
-        network.set_link_state(second, false, Some(at_ps)).unwrap();
-        network.set_link_state(second, true, Some(at_ps)).unwrap();
+        network
+            .set_link_state(second, false, Some(Time::from(at_ps)))
+            .unwrap();
+        network
+            .set_link_state(second, true, Some(Time::from(at_ps)))
+            .unwrap();
         run_all(&mut network, MS);
         assert_eq!(
             network.received(flow).unwrap().is_empty(),
@@ -43,10 +47,10 @@ fn what_is_offered_to_a_failed_link_is_lost() {
         .add_udp_stream(&stream("h1", "h2", 1000.0, 10 * MS))
         .unwrap();
     network
-        .set_link_state(first, false, Some(2 * MS + 500 * US))
+        .set_link_state(first, false, Some(Time::from(2 * MS + 500 * US)))
         .unwrap();
     network
-        .set_link_state(first, true, Some(5 * MS + 500 * US))
+        .set_link_state(first, true, Some(Time::from(5 * MS + 500 * US)))
         .unwrap();
     run_all(&mut network, 20 * MS);
     assert_eq!(
@@ -62,8 +66,12 @@ fn what_is_offered_to_a_failed_link_is_lost() {
 #[test]
 fn switches_notice_after_the_detection_delay() {
     let (mut network, first, _) = pair(1, 100 * US);
-    network.set_link_state(first, false, Some(MS)).unwrap();
-    network.set_link_state(first, true, Some(2 * MS)).unwrap();
+    network
+        .set_link_state(first, false, Some(Time::from(MS)))
+        .unwrap();
+    network
+        .set_link_state(first, true, Some(Time::from(2 * MS)))
+        .unwrap();
     let notifications = run_all(&mut network, 5 * MS);
     // Hosts are no switches, so only one end tells.
     let expected = [
@@ -77,17 +85,17 @@ fn switches_notice_after_the_detection_delay() {
 #[test]
 fn a_change_now_is_noticed_at_the_next_run() {
     let (mut network, first, _) = pair(1, 0);
-    network.run(MS).unwrap();
+    network.run(Time::from(MS)).unwrap();
     network.set_link_state(first, false, None).unwrap();
     assert_eq!(network.link_is_up(first), Ok(false));
     assert_eq!(network.port_is_up("s", 1), Ok(false));
     assert_eq!(network.port_is_up("s", 2), Ok(true));
     assert_eq!(network.port_is_up("s", 3), Ok(false), "no link, no signal");
     assert_eq!(
-        port_changes(&network.run(5 * MS).unwrap()),
+        port_changes(&network.run(Time::from(5 * MS)).unwrap()),
         [(MS, "s".to_owned(), 1, false)]
     );
-    assert_eq!(network.now_ps(), MS);
+    assert_eq!(network.now_ps(), Time::from(MS));
 }
 
 #[test]
@@ -100,7 +108,9 @@ fn what_flaps_back_is_not_noticed() {
         (3 * MS + 50 * US, true),
         (3 * MS + 60 * US, false),
     ] {
-        network.set_link_state(first, up, Some(at_ps)).unwrap();
+        network
+            .set_link_state(first, up, Some(Time::from(at_ps)))
+            .unwrap();
     }
     let notifications = run_all(&mut network, 9 * MS);
     // The last failure lasts; its delay begins when it does.
@@ -113,8 +123,12 @@ fn what_flaps_back_is_not_noticed() {
 #[test]
 fn setting_the_state_that_is_changes_nothing() {
     let (mut network, first, _) = pair(1, 0);
-    network.set_link_state(first, true, Some(MS)).unwrap();
-    network.set_node_state("s", true, Some(MS)).unwrap();
+    network
+        .set_link_state(first, true, Some(Time::from(MS)))
+        .unwrap();
+    network
+        .set_node_state("s", true, Some(Time::from(MS)))
+        .unwrap();
     assert_eq!(run_all(&mut network, 2 * MS), []);
 }
 
@@ -133,12 +147,14 @@ fn two_switches(detection_delay_ps: u64) -> (Network, LinkId, LinkId) {
 fn one_direction_fails_for_its_receiver() {
     let (mut network, first, _) = two_switches(US);
     network
-        .set_direction_state(first, LinkDirection::AToB, false, Some(MS))
+        .set_direction_state(first, LinkDirection::AToB, false, Some(Time::from(MS)))
         .unwrap();
     network
-        .set_direction_state(first, LinkDirection::BToA, false, Some(2 * MS))
+        .set_direction_state(first, LinkDirection::BToA, false, Some(Time::from(2 * MS)))
         .unwrap();
-    network.set_link_state(first, true, Some(3 * MS)).unwrap();
+    network
+        .set_link_state(first, true, Some(Time::from(3 * MS)))
+        .unwrap();
     let expected = [
         (MS + US, "s2".to_owned(), 1, false),
         (2 * MS + US, "s1".to_owned(), 1, false),
@@ -151,10 +167,16 @@ fn one_direction_fails_for_its_receiver() {
 #[test]
 fn the_neighbours_of_a_failed_node_notice() {
     let (mut network, _, second) = two_switches(US);
-    network.set_node_state("s1", false, Some(MS)).unwrap();
+    network
+        .set_node_state("s1", false, Some(Time::from(MS)))
+        .unwrap();
     // While s1 is down, a link fails for good: s1 learns of it when it is back.
-    network.set_link_state(second, false, Some(2 * MS)).unwrap();
-    network.set_node_state("s1", true, Some(3 * MS)).unwrap();
+    network
+        .set_link_state(second, false, Some(Time::from(2 * MS)))
+        .unwrap();
+    network
+        .set_node_state("s1", true, Some(Time::from(3 * MS)))
+        .unwrap();
     let expected = [
         (MS + US, "s2".to_owned(), 1, false),
         (MS + US, "s2".to_owned(), 2, false),
@@ -171,9 +193,13 @@ fn a_failed_switch_processes_nothing_and_loses_what_is_inside() {
         .add_udp_stream(&stream("h1", "h2", 1000.0, 4 * MS))
         .unwrap();
     // The first packet is inside from 13.528 us to 15.528 us.
-    network.set_node_state("s", false, Some(14 * US)).unwrap();
-    network.set_node_state("s", true, Some(2 * MS)).unwrap();
-    network.run(MS / 2).unwrap();
+    network
+        .set_node_state("s", false, Some(Time::from(14 * US)))
+        .unwrap();
+    network
+        .set_node_state("s", true, Some(Time::from(2 * MS)))
+        .unwrap();
+    network.run(Time::from(MS / 2)).unwrap();
     network.packet_out("s", &[0; 60]).unwrap();
     run_all(&mut network, 10 * MS);
     // The one of 1 ms finds no link; the repair at 2 ms comes before the packet of that instant.
@@ -189,9 +215,11 @@ fn a_failed_host_sends_nothing() {
     let flow = network
         .add_udp_stream(&stream("h1", "h2", 1000.0, 6 * MS))
         .unwrap();
-    network.set_node_state("h1", false, Some(2 * MS)).unwrap();
     network
-        .set_node_state("h1", true, Some(4 * MS + 1))
+        .set_node_state("h1", false, Some(Time::from(2 * MS)))
+        .unwrap();
+    network
+        .set_node_state("h1", true, Some(Time::from(4 * MS + 1)))
         .unwrap();
     run_all(&mut network, MS * 10);
     // A packet that is not sent has no sequence number, and the schedule goes on.
@@ -212,7 +240,9 @@ fn a_link_to_a_failed_node_starts_down() {
         .add_link("s1", 1, "s2", 1, LinkConfig::new(GIGABIT, 0))
         .unwrap();
     assert_eq!(network.link_is_up(link), Ok(false));
-    network.set_node_state("s2", true, Some(MS)).unwrap();
+    network
+        .set_node_state("s2", true, Some(Time::from(MS)))
+        .unwrap();
     let expected = [
         (US, "s1".to_owned(), 1, false),
         (MS + US, "s1".to_owned(), 1, true),
@@ -225,8 +255,8 @@ fn exponential(target: FailureTarget, start_ps: u64, end_ps: Option<u64>) -> Ran
         target,
         time_to_failure: Duration::Exponential { mean_ps: 10 * MS },
         time_to_repair: Duration::Exponential { mean_ps: MS },
-        start_ps,
-        end_ps,
+        start_ps: Time::from(start_ps),
+        end_ps: end_ps.map(Time::from),
     }
 }
 
@@ -235,7 +265,7 @@ fn drawn(network: &Network, only: Option<&str>) -> Vec<(u64, String, bool)> {
     let records = network.random_failures().iter();
     records
         .filter(|record| only.is_none_or(|what| *record.what == *what))
-        .map(|record| (record.time_ps / US, record.what.to_string(), record.up))
+        .map(|record| (record.time_ps.us(), record.what.to_string(), record.up))
         .collect()
 }
 
@@ -362,7 +392,7 @@ fn random_failures_that_make_no_sense() {
     run_all(&mut network, MS);
     let mut late = exponential(FailureTarget::Node("s".to_owned()), 0, None);
     assert!(network.fail_randomly(&late).is_err(), "in the past");
-    late.start_ps = MS;
+    late.start_ps = Time::from(MS);
     network.fail_randomly(&late).unwrap();
 }
 
@@ -382,8 +412,12 @@ fn a_link_may_be_noticed_sooner_or_later_than_others() {
         .configure_direction(first, LinkDirection::AToB, own.clone())
         .unwrap();
     for link in [first, second] {
-        network.set_link_state(link, false, Some(MS)).unwrap();
-        network.set_link_state(link, true, Some(2 * MS)).unwrap();
+        network
+            .set_link_state(link, false, Some(Time::from(MS)))
+            .unwrap();
+        network
+            .set_link_state(link, true, Some(Time::from(2 * MS)))
+            .unwrap();
     }
     let s = || "s".to_owned();
     let expected = [

@@ -53,12 +53,12 @@ fn streams_and_pings_arrive_as_over_ipv4_but_20_bytes_longer() {
         over_ipv6("h1", "h2"),
         UdpStream {
             destination: Destination::Ipv6(ipv6(2)),
-            start_ps: 100 * US,
+            start_ps: Time::from(100 * US),
             log_packets: false,
             ..over_ipv6("h1", "")
         },
         UdpStream {
-            start_ps: 200 * US,
+            start_ps: Time::from(200 * US),
             ..stream("h1", "h2", 1000.0, 3 * MS)
         },
     ];
@@ -67,8 +67,8 @@ fn streams_and_pings_arrive_as_over_ipv4_but_20_bytes_longer() {
         source: "h2".to_owned(),
         destination,
         interval_ps: MS,
-        start_ps: 5 * MS,
-        stop_ps: 7 * MS,
+        start_ps: Time::from(5 * MS),
+        stop_ps: Time::from(7 * MS),
         payload_bytes: 56,
     };
     let v4 = ping(Destination::Host("h1".to_owned()));
@@ -77,7 +77,7 @@ fn streams_and_pings_arrive_as_over_ipv4_but_20_bytes_longer() {
         ..ping(Destination::HostIpv6("h1".to_owned()))
     };
     let pings = [v4, v6].map(|ping| network.add_ping(&ping).unwrap());
-    assert_eq!(network.run(10 * MS), Ok(vec![]));
+    assert_eq!(network.run(Time::from(10 * MS)), Ok(vec![]));
     // 1,000 bytes of payload are 1,066 on the wire over IPv4: 8.528 us, twice; 98 bytes of a ping 122, four times.
     let times = |links: u64, bytes: u64| links * (bytes * 8_000 + 5 * US) + links / 2 * 2 * US;
     for (flow, bytes) in streams.into_iter().zip([1086, 1086, 1066]) {
@@ -114,11 +114,11 @@ fn damage_is_counted_and_not_believed() {
             source: "h1".to_owned(),
             destination: Destination::HostIpv6("h2".to_owned()),
             interval_ps: MS,
-            start_ps: 5 * MS,
-            stop_ps: 7 * MS,
+            start_ps: Time::from(5 * MS),
+            stop_ps: Time::from(7 * MS),
             payload_bytes: 56,
         });
-        assert_eq!(network.run(10 * MS), Ok(vec![]));
+        assert_eq!(network.run(Time::from(10 * MS)), Ok(vec![]));
         assert_eq!(network.corrupted(flow), Ok(3), "byte {at}");
         assert!(network.received(flow).unwrap().is_empty());
         assert!(network.received(ping.unwrap()).unwrap().is_empty());
@@ -138,7 +138,7 @@ fn a_neighbour_in_the_subnet_is_reached_without_the_gateway() {
     add_hosts(&mut network, 32, 0);
     let flow = network.add_udp_stream(&over_ipv6("h1", "h2")).unwrap();
     let other = network.add_udp_stream(&stream("h1", "h2", 1000.0, 3 * MS));
-    network.run(10 * MS).unwrap();
+    network.run(Time::from(10 * MS)).unwrap();
     assert_eq!(network.flow_statistics(flow).unwrap().delivered, 3);
     let over_gateway = network.flow_statistics(other.unwrap()).unwrap();
     assert_eq!(over_gateway.delivered, 0);

@@ -52,7 +52,7 @@ fn join(host: &str, at_ps: u64, excludes: bool) -> Join {
             ..GroupFilter::default()
         },
         version: None,
-        at_ps,
+        at_ps: Time::from(at_ps),
     }
 }
 
@@ -101,7 +101,7 @@ fn a_host_takes_what_it_has_joined_from_then_to_its_leave() {
 fn a_query_is_answered_by_members_alone() {
     let (mut network, reports) = flooded(1);
     network.join(&join("h2", 0, true)).unwrap();
-    network.run(3 * S).unwrap();
+    network.run(Time::from(3 * S)).unwrap();
     reports.lock().unwrap().clear();
     let mut frame = Vec::new();
     let header = ethernet::Header {
@@ -121,7 +121,7 @@ fn a_query_is_answered_by_members_alone() {
     });
     query.emit_packet(host(1).ipv4, &mut frame).unwrap();
     network.send_frame("h1", &frame).unwrap();
-    network.run(5 * S).unwrap();
+    network.run(Time::from(5 * S)).unwrap();
     let reports = reports.lock().unwrap();
     let [(1, heard), (2, Message::Report(records))] = &reports[..] else {
         panic!("{reports:?}")

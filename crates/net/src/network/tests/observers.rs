@@ -22,7 +22,7 @@ impl Observer for Log {
         };
         let Place { name, port, .. } = place;
         let port = port.map_or(String::new(), |port| format!(":{port}"));
-        let time_us = moment.time_ps / US;
+        let time_us = moment.time_ps.us();
         let mut log = self.0.lock().unwrap();
         log.push(format!("{time_us} {name}{port} {what}"));
     }
@@ -48,7 +48,7 @@ fn a_packet_and_a_failure_as_they_happen() {
         .add_udp_stream(&stream("h1", "h2", 50_000.0, 60 * US))
         .unwrap();
     network
-        .set_link_state(second, false, Some(41 * US))
+        .set_link_state(second, false, Some(Time::from(41 * US)))
         .unwrap();
     run_all(&mut network, MS);
     expect_test::expect![[r#"
@@ -105,13 +105,17 @@ fn lossy(observed: bool) -> (Network, Vec<LinkId>, Option<ObserverId>) {
         .add_udp_stream(&stream("h1", "h2", 1500.0, 200 * MS))
         .unwrap();
     network
-        .set_link_state(second, false, Some(90 * MS))
+        .set_link_state(second, false, Some(Time::from(90 * MS)))
         .unwrap();
     network
-        .set_link_state(second, true, Some(120 * MS))
+        .set_link_state(second, true, Some(Time::from(120 * MS)))
         .unwrap();
-    network.set_node_state("s", false, Some(150 * MS)).unwrap();
-    network.set_node_state("s", true, Some(151 * MS)).unwrap();
+    network
+        .set_node_state("s", false, Some(Time::from(150 * MS)))
+        .unwrap();
+    network
+        .set_node_state("s", true, Some(Time::from(151 * MS)))
+        .unwrap();
     run_all(&mut network, 300 * MS);
     (network, vec![first, second], id)
 }

@@ -51,7 +51,7 @@ fn arrivals(notifications: &[Notification]) -> Vec<(u64, u32)> {
                 "{data:02x?}"
             );
             Some((
-                n.time_ps,
+                n.time_ps.saturating_ps(),
                 u32::from_be_bytes(data[14..].try_into().unwrap()),
             ))
         }
@@ -113,7 +113,10 @@ fn what_has_no_number_does_not_wait() {
     let data = plain.clone();
     let event = NotificationEvent::HostFrame { data };
     assert_eq!(all.len(), 1);
-    assert_eq!((all[0].time_ps, &all[0].event), (MS + WAY_PS, &event));
+    assert_eq!(
+        (all[0].time_ps, &all[0].event),
+        (Time::from(MS + WAY_PS), &event)
+    );
     let counters = counters(&network, link);
     assert_eq!((counters.untagged, counters.held), (1, 1));
     let back = network.ordering_counters(link, LinkDirection::BToA);
@@ -124,8 +127,12 @@ fn what_has_no_number_does_not_wait() {
 fn a_node_that_fails_loses_what_it_holds_and_a_link_does_not() {
     let (mut network, link) = two();
     send(&mut network, &[1, 3, 4]);
-    network.set_link_state(link, false, Some(MS)).unwrap();
-    network.set_link_state(link, true, Some(MS + 1)).unwrap();
+    network
+        .set_link_state(link, false, Some(Time::from(MS)))
+        .unwrap();
+    network
+        .set_link_state(link, true, Some(Time::from(MS + 1)))
+        .unwrap();
     let all = run_all(&mut network, 5 * MS);
     assert_eq!(
         arrivals(&all)[1..],

@@ -54,8 +54,12 @@ fn a_failed_switch_loses_what_waits() {
     let (mut network, _, _) = pair(1, 0);
     network.add_processor("s", processor(false, 100)).unwrap();
     let flow = (network.add_udp_stream(&stream("h1", "h2", 10_000.0, 10 * MS))).unwrap();
-    network.set_node_state("s", false, Some(20 * MS)).unwrap();
-    network.set_node_state("s", true, Some(21 * MS)).unwrap();
+    network
+        .set_node_state("s", false, Some(Time::from(20 * MS)))
+        .unwrap();
+    network
+        .set_node_state("s", true, Some(Time::from(21 * MS)))
+        .unwrap();
     run_all(&mut network, 500 * MS);
     let found = network.flow_statistics(flow).unwrap();
     let counters = network.node_counters("s").unwrap();
