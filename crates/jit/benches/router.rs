@@ -3,6 +3,7 @@
 //! `cargo bench -p holdfast-jit`, where `large` is the time from source text to running code of a program of 6,000 lines. Times are medians of many repetitions; `halves` is the two native functions alone, without the
 //! switch around them.
 
+use engine::Time;
 use engine::control::{Entity, Entry, Operation, Update};
 use engine::{
     Executor, Intents, Interpreter, Packet, PacketContext, Runtime, Switch, SwitchConfig,
@@ -137,7 +138,7 @@ fn switch_time(
             let burst = packets.to_vec();
             let start = Instant::now();
             for packet in burst {
-                switch.receive(0, 1, packet, &mut out);
+                switch.receive(Time::ZERO, 1, packet, &mut out);
             }
             total += start.elapsed();
             assert_eq!(out.len(), packets.len(), "every packet is routed");
@@ -166,7 +167,7 @@ fn halves_time(program: &Arc<Program>, executor: &dyn Executor, packets: &[Packe
             for packet in packets {
                 state.fill(0);
                 let mut cx = PacketContext {
-                    now_ps: 0,
+                    now_ps: Time::ZERO,
                     state: &mut state,
                     packet: packet.stored(),
                     packet_len: packet.len(),

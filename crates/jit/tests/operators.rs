@@ -2,6 +2,7 @@
 //!
 //! One program per width computes all operators of two slots that it finds in the state and leaves the results there.
 
+use engine::Time;
 use engine::runtime::Runtime;
 use engine::{Executor, Intents, PacketContext};
 use ir::arbitrary::{COMPARISONS, Rng, SAME_WIDTH, SHIFTS};
@@ -124,7 +125,7 @@ impl Built {
             let before = state.clone();
             let packet = vec![0; rng.below(2000) as usize];
             executor.ingress(&mut PacketContext {
-                now_ps: 0,
+                now_ps: Time::ZERO,
                 state: &mut state,
                 packet: &packet,
                 packet_len: packet.len(),

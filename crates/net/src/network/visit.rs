@@ -30,8 +30,6 @@ const MOST_LINKS: usize = 16;
 /// Most packets that a switch runs at once; their data stay in the near caches meanwhile.
 const BURST: usize = 32;
 
-/// Programs see time in microseconds.
-
 /// Most packets of a flow that are sent at once.
 const MOST_SENT: usize = 32;
 
