@@ -7,7 +7,7 @@
 
 mod handwritten;
 
-use crate::contents::{Match, Target};
+use crate::contents::{Match, Target, lead_to_domain};
 use crate::random::Random;
 use crate::router::{NextHop, Prefix, next_hops, prefixes};
 use crate::source;
@@ -184,6 +184,9 @@ pub fn node(count: usize, role: Role) -> Result<Workload, String> {
         Role::Transit => &[("INT_TRANSIT_ONLY", "1".to_string())][..],
     };
     let mut switch = source::switch(PROGRAM, defines)?;
+    if let Role::Transit = role {
+        lead_to_domain(&mut switch, &Vec::from_iter(0..=PORTS))?;
+    }
     configuration.fill(&mut switch)?;
     let handwritten = Box::new(configuration.by_hand());
     Ok(Workload {

@@ -45,7 +45,8 @@ class DomainPorts:
             self._adopted = {}
         for name, client in self._clients.items():
             ports = wanted.get(name, frozenset()) | self._adopted.get(name, frozenset())
-            set_domain_ports(client, ports, self._installed[name])
+            with client.batch():
+                set_domain_ports(client, ports, self._installed[name])
             self._installed[name] = ports
 
 
@@ -55,10 +56,9 @@ def domain_ports(client: Client) -> frozenset[int]:
 
 
 def set_domain_ports(client: Client, ports: frozenset[int], before: frozenset[int] = frozenset()) -> None:
-    """Has these ports of a switch lead to the domain, and those before that are not among them do so no more, in one batch."""
-    with client.batch():
-        for port in sorted(ports ^ before):
-            client.write_register(REGISTER, port, int(port in ports))
+    """Has these ports of a switch lead to the domain, and those before that are not among them do so no more."""
+    for port in sorted(ports ^ before):
+        client.write_register(REGISTER, port, int(port in ports))
 
 
 def refused(client: Client, port: int) -> int:

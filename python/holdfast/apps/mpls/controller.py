@@ -29,6 +29,8 @@ from holdfast.apps.mpls.lsr import (
 from holdfast.apps.mpls.planning import PathPlanner
 from holdfast.apps.mpls.program import EVENT_PORT, LSPS
 from holdfast.apps.mpls.setup import Setup, failed_hops, hop_towards
+from holdfast.control.domain import DomainPorts
+from holdfast.control.link_state import LinkState
 from holdfast.control.next_hop import to_host
 from holdfast.controller import Controller, ControlPlane
 from holdfast.errors import NetworkError
@@ -60,12 +62,16 @@ class MplsController(Controller):
         """Prepares the planning on the network's map."""
         super().attach(plane)
         self._planner = PathPlanner(self.topology, self._explicit_null)
+        links = LinkState()
+        links.attach(plane, lambda: None, self.reaction_delay_ps)
+        self._domain = DomainPorts(plane.clients, links)
 
     def on_start(self) -> None:
-        """Interfaces, routes to the hosts at each switch, and the connections."""
+        """Ports with label switching routers, routes to the hosts at each switch, and the connections."""
         for link in self.topology.links:
             if EVENT_PORT in (link.a_port, link.b_port):
                 raise NetworkError(f"link {link.name}: port {EVENT_PORT} belongs to the switches' agents")
+        self._domain.start()
         graph = self.topology.graph
         for name in self.topology.switches:
             self.lsrs[name] = Lsr(self.clients[name])

@@ -40,7 +40,6 @@ ILM = "MplsIngress.ilm"
 NHLFES = "MplsIngress.nhlfes"
 FTN = "MplsIngress.ftn"
 FTN_LPM = "MplsIngress.ftn_lpm"
-INTERFACES = "MplsIngress.interfaces"
 NOTICES = "MplsEgress.notices"
 
 PORT_UP = "MplsIngress.port_state.port_up"
@@ -110,10 +109,8 @@ class Lsr:
         """By port that may change: by instance, the port that its copy leaves by."""
 
     def start(self, neighbours: Sequence[Hop], explicit_null_uniform: bool) -> None:
-        """Every router's entries: its interfaces, the reserved labels, and words for the neighbours about their signal."""
+        """Every router's entries: the reserved labels, and words for the neighbours about their signal."""
         with self.client.batch():
-            for hop in neighbours:
-                self.client.insert(INTERFACES, {"standard_metadata.ingress_port": hop.port}, "NoAction")
             self.client.insert(
                 ILM, {"label": EXPLICIT_NULL}, "MplsIngress.pop", {"lsp": 0, "uniform": int(explicit_null_uniform)}
             )

@@ -9,6 +9,7 @@
 #include <core.p4>
 #include <v1model.p4>
 #include "../headers.p4"
+#include "../domain.p4"
 
 // LSPs of the whole network: registers and counters are indexed by the LSP's number.
 #ifndef LSPS
@@ -232,12 +233,13 @@ control SetIpv4Ttl(inout ipv4_t ipv4, in bit<8> ttl) {
 control MplsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     counter(1, CounterType.packets) malformed;
     counter(1, CounterType.packets) unknown_label;
-    counter(1, CounterType.packets) unexpected_label;  // labelled packets at ports where there is no label switching router
     counter(1, CounterType.packets) no_nhlfe;
     counter(LSPS, CounterType.packets) ttl_expired;
     counter(LSPS, CounterType.packets_and_bytes) lsp_traffic;
     counter(LSPS, CounterType.packets_and_bytes) looped;
 
+    LeadsToDomain() leads_to_domain;
+    CountRefused() count_refused;
     PortState() port_state;
     RemoteDefect() remote_defect;
     Reminders() reminders;
@@ -259,18 +261,6 @@ control MplsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
         hdr.packet_in.setValid();
         hdr.packet_in.ingress_port = meta.from_port;
         hdr.packet_in._pad = 0;
-    }
-
-    // Ports behind which there are label switching routers. Labels from elsewhere are not ours (RFC 3031, section 3.1).
-    table interfaces {
-        key = {
-            standard_metadata.ingress_port: exact;
-        }
-        actions = {
-            NoAction;
-        }
-        const default_action = NoAction();
-        size = PORTS;
     }
 
     // ---- Incoming label map ----
@@ -468,9 +458,19 @@ control MplsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
             meta.from_port = standard_metadata.ingress_port;
         }
 
-        bool from_router = false;
-        if (hdr.event.isValid() || hdr.mpls[0].isValid()) {
-            from_router = interfaces.apply().hit;
+        // Labels, and words about ports, come from label switching routers: others are not ours (RFC 3031, section 3.1). What goes round was let
+        // in, and the agent has a port of its own. A frame that is too short for what its type says is refused all the same.
+        bool is_owned = hdr.ethernet.isValid()
+            && (hdr.ethernet.ether_type == ETHERTYPE_MPLS && standard_metadata.instance_type != INSTANCE_RECIRCULATED
+                || hdr.ethernet.ether_type == ETHERTYPE_EVENT && standard_metadata.ingress_port != EVENT_PORT);
+        if (is_owned) {
+            bool leads;
+            leads_to_domain.apply(standard_metadata.ingress_port, leads);
+            if (!leads) {
+                count_refused.apply(standard_metadata.ingress_port);
+                drop();
+                exit;
+            }
         }
 
         // ---- Ports that changed: one packet, copied for everybody who is to know ----
@@ -482,7 +482,7 @@ control MplsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
             if (port == EVENT_PORT) {
                 port = (port_t)hdr.event.port;
             } else {
-                if (!from_router || hdr.event.kind == EVENT_LOCAL) {
+                if (hdr.event.kind == EVENT_LOCAL) {
                     malformed.count(0);
                     drop();
                     exit;
@@ -505,11 +505,6 @@ control MplsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
 
         if (hdr.mpls[0].isValid()) {
             // ---- Labelled packets ----
-            if (standard_metadata.instance_type != INSTANCE_RECIRCULATED && !from_router) {
-                unexpected_label.count(0);
-                drop();
-                exit;
-            }
             if (ilm.apply().miss) {
                 unknown_label.count(0);
                 exit;

@@ -13,6 +13,7 @@ from scapy.packet import Packet, Raw
 from holdfast._core import Program, Switch
 from holdfast.apps.mpls import Fec
 from holdfast.apps.mpls.lsr import Hop, Lsr
+from holdfast.control.domain import refused, set_domain_ports
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
 
@@ -60,6 +61,7 @@ def router(program: Program, request: pytest.FixtureRequest) -> Router:
     switch = Switch(program, executor=request.param)
     client = LocalClient(Device(1, switch, executor=request.param))
     client.set_pipeline(program)
+    set_domain_ports(client, frozenset({CORE}))
     lsr = Lsr(client)
     neighbour = Hop(CORE, bytes.fromhex("020000000001"), bytes.fromhex("020000000011"))
     lsr.start([neighbour], explicit_null_uniform=True)
@@ -266,7 +268,9 @@ def test_three_tunnels_end_at_one_router(router: Router) -> None:
 def test_labels_from_outside_and_unknown_ones_are_dropped(router: Router) -> None:
     router.swap(1000, 1001)
     assert router.send(ether() / labels((1000, 30)) / ip(), port=EDGE) == []
-    assert router.count("unexpected_label") == 1
+    assert router.send(bytes(ether()) + b"\0\0", port=EDGE) == [], "not even a label"
+    assert router.send(ether() / labels((13, 255)) / Raw(b"\x10\0\x7f\xf8" + bytes(4)), port=EDGE) == [], "a notice"
+    assert refused(router.client, EDGE) == 3
     for label in (999, 2, 3):
         assert router.send(ether() / labels((label, 30)) / ip()) == []
     assert router.count("unknown_label") == 3
@@ -282,7 +286,8 @@ def test_events_from_outside_are_dropped(router: Router) -> None:
     for port in (EDGE, CORE):
         assert router.send(ether(0x88B5) / Raw(b"\0\3\0\0"), port=port) == []
     assert router.send(ether(0x88B5) / Raw(b"\0\3\1\0"), port=EDGE) == []
-    assert router.count("malformed") == 3
+    assert router.count("malformed") == 1, "a router speaks of its own end of a link alone"
+    assert refused(router.client, EDGE) == 2
     assert router.client.registers("MplsIngress.remote_defect.remote_defect", EDGE) == {EDGE: 0}
 
 

@@ -9,6 +9,7 @@
 #include <core.p4>
 #include <v1model.p4>
 #include "../headers.p4"
+#include "../domain.p4"
 
 #define PORTS 512
 
@@ -36,6 +37,7 @@ struct headers_t {
 
 // The results of the route lookup.
 struct metadata_t {
+    bit<1>         to_router; // the outermost destination is one of the routers' own addresses
     ipv4_address_t dst_addr;  // the routed address: the outermost destination
     bit<1>         routed;
     port_t         port;
@@ -79,11 +81,19 @@ parser IpfrrParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         ipv4_t ip = packet.lookahead<ipv4_t>();
         transition select(ip.ihl, ip.flags & 1, ip.frag_offset, ip.protocol, ip.dst_addr) {
             (5, 0, 0, PROTOCOL_IPV4, LOOPBACKS): parse_tunnel;
+            (_, _, _, _, LOOPBACKS):             parse_to_router;
             default:                             parse_ipv4;
         }
     }
 
+    // In no tunnel.
+    state parse_to_router {
+        meta.to_router = 1;
+        transition parse_ipv4;
+    }
+
     state parse_tunnel {
+        meta.to_router = 1;
         packet.extract(hdr.tunnel);
         verify(hdr.tunnel.version == 4, error.ParserInvalidArgument);
         transition parse_ipv4;
@@ -128,10 +138,11 @@ control IpfrrIngress(inout headers_t hdr, inout metadata_t meta, inout standard_
     counter(1, CounterType.packets_and_bytes) decapsulated;
     counter(1, CounterType.packets) no_alternate;   // the port is down, and there is no alternate whose port is up
     counter(1, CounterType.packets) mtu_exceeded;
-    counter(1, CounterType.packets) foreign_tunnel;
     counter(1, CounterType.packets) congestion_unmarkable;
     direct_counter(CounterType.packets_and_bytes) route_counter;
 
+    LeadsToDomain() leads_to_domain;
+    CountRefused() count_refused;
     bool stop = false;
 
     action drop() {
@@ -190,18 +201,6 @@ control IpfrrIngress(inout headers_t hdr, inout metadata_t meta, inout standard_
         size = 65536;
     }
 
-    // Ports behind which there are routers of this network. Repair tunnels from elsewhere are not ours.
-    table interfaces {
-        key = {
-            standard_metadata.ingress_port: exact;
-        }
-        actions = {
-            NoAction;
-        }
-        const default_action = NoAction();
-        size = PORTS;
-    }
-
     // This router's own address.
     table loopbacks {
         key = {
@@ -247,9 +246,20 @@ control IpfrrIngress(inout headers_t hdr, inout metadata_t meta, inout standard_
     }
 
     apply {
+        bool is_foreign = false;
+        if (meta.to_router == 1) {
+            // Repair tunnels, and whatever else goes to routers, come from routers of this network.
+            bool leads;
+            leads_to_domain.apply(standard_metadata.ingress_port, leads);
+            is_foreign = !leads;
+        }
         if (hdr.packet_out.isValid()) {
             standard_metadata.egress_spec = hdr.packet_out.egress_port;
             hdr.packet_out.setInvalid();
+            stop = true;
+        } else if (is_foreign) {
+            count_refused.apply(standard_metadata.ingress_port);
+            drop();
             stop = true;
         } else if (standard_metadata.parser_error != error.NoError || standard_metadata.checksum_error == 1) {
             malformed.count(0);
@@ -268,11 +278,7 @@ control IpfrrIngress(inout headers_t hdr, inout metadata_t meta, inout standard_
         meta.dst_addr = hdr.ipv4.dst_addr;
         if (!stop && hdr.tunnel.isValid()) {
             meta.dst_addr = hdr.tunnel.dst_addr;
-            if (!interfaces.apply().hit) {
-                foreign_tunnel.count(0);
-                drop();
-                stop = true;
-            } else if (loopbacks.apply().hit) {
+            if (loopbacks.apply().hit) {
                 if (hdr.tunnel.diffserv[1:0] == ECN_CE && hdr.ipv4.diffserv[1:0] == ECN_NOT_ECT) {
                     congestion_unmarkable.count(0);
                     drop();

@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping
 from holdfast._core import Program
 from holdfast.apps.router.alternates import Alternate, Alternates, LinkCoverage, Protection, link_coverage
 from holdfast.apps.router.controller import HERE
+from holdfast.control.domain import DomainPorts
 from holdfast.control.link_state import LinkState
 from holdfast.control.next_hop import over_link
 from holdfast.control.routes import HopParams, Route, RouteTables, routes_to
@@ -146,20 +147,17 @@ class IpFrrController(Controller):
         """Prepares a writer for every switch."""
         super().attach(plane)
         self._links.attach(plane, self._install, self.reaction_delay_ps)
+        self._domain = DomainPorts(plane.clients, self._links)
         self._writers = {name: TableWriter(client) for name, client in plane.clients.items()}
 
     def on_start(self) -> None:
-        """Interfaces and loopback addresses, then routes and alternates."""
+        """Ports with routers and loopback addresses, then routes and alternates."""
         for host in self.topology.hosts.values():
             if host.address.network.overlaps(LOOPBACKS):
                 raise NetworkError(f"host {host.name!r}: {host.address} is in {LOOPBACKS}, which is the switches'")
         for name, client in self.clients.items():
-            with client.batch():
-                client.insert("IpfrrIngress.loopbacks", {"hdr.tunnel.dst_addr": self.loopback(name)}, "NoAction", {})
-                for _, (switch, port) in self._links.ends():
-                    if switch == name:
-                        match = {"standard_metadata.ingress_port": port}
-                        client.insert("IpfrrIngress.interfaces", match, "NoAction", {})
+            client.insert("IpfrrIngress.loopbacks", {"hdr.tunnel.dst_addr": self.loopback(name)}, "NoAction", {})
+        self._domain.start()
         self._install()
 
     def loopback(self, switch: str) -> str:

@@ -27,6 +27,7 @@ from holdfast.apps.telemetry.instructions import Instructions
 from holdfast.apps.telemetry.program import compile_telemetry
 from holdfast.apps.telemetry.watchlist import Watch
 from holdfast.apps.telemetry.writer import ConfigurationWriter
+from holdfast.control.domain import refused
 from holdfast.control.next_hop import NextHop
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
@@ -142,6 +143,7 @@ class Node:
         """The counters that have counted, by short name."""
         known = {c.preamble.name for c in self.client.p4info.message.counters}
         counts = {name: self.client.counter(full, 0)[0] for name, full in program.COUNTERS.items() if full in known}
+        counts["refused"] = refused(self.client, HOST)
         return {name: count for name, count in counts.items() if count}
 
 

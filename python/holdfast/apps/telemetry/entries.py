@@ -100,7 +100,8 @@ def transit_configuration(node_id: int, ports: Mapping[int, PortRole], *, load: 
             params["rate_code"] = program.rate_code(port.rate_bps)
         entries.append(TableEntry(program.PORT_SETTINGS, match, program.CONFIGURE, params))
         entries += _interface_entries(number, port)
-    return Configuration(tuple(entries), {program.NODE: Default(program.IDENTIFY, {"node_id": node_id})}, (), None)
+    domain = tuple(number for number, port in sorted(ports.items()) if not port.edge)
+    return Configuration(tuple(entries), {program.NODE: Default(program.IDENTIFY, {"node_id": node_id})}, domain, None)
 
 
 def _port_entries(number: int, port: PortRole) -> Iterable[TableEntry]:

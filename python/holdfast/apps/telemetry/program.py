@@ -40,6 +40,7 @@ WATCHLISTS = {4: "TelemetryIngress.watchlist", 6: "TelemetryIngress.watchlist_v6
 """By version of IP."""
 WATCH = "TelemetryIngress.watch"
 DOMAIN_PORTS = "TelemetryParser.domain_ports"
+"""The value set of programs with edges. One for transit alone has the register of :mod:`holdfast.control.domain`."""
 NODE = "TelemetryEgress.node"
 IDENTIFY = "TelemetryEgress.identify"
 PORT_SETTINGS = "TelemetryEgress.port_settings"
@@ -59,7 +60,6 @@ SENT_BYTES = "TelemetryEgress.sent_bytes"
 COUNTERS = {
     "malformed": "TelemetryIngress.malformed",
     "ttl_expired": "TelemetryIngress.routing.ttl_expired",
-    "foreign_indicator": "TelemetryIngress.foreign_indicator",
     "sourced": "TelemetryEgress.source.sourced",
     "not_sourced": "TelemetryEgress.source.not_sourced",
     "hops_exceeded": "TelemetryEgress.push_hop.hops_exceeded",

@@ -10,6 +10,7 @@
 #include <core.p4>
 #include <v1model.p4>
 #include "packet.p4"
+#include "../domain.p4"
 #include "routing.p4"
 #include "hop.p4"
 
@@ -49,10 +50,11 @@ const bit<16> DROP_INSTRUCTIONS = 0x4800;
 control TelemetryIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     counter(1, CounterType.packets) malformed;
     Routing() routing;
+    CountRefused() count_refused;
 
-#ifndef INT_TRANSIT_ONLY
-    // Packets from outside the domain that looked like INT.
-    counter(1, CounterType.packets) foreign_indicator;
+#ifdef INT_TRANSIT_ONLY
+    LeadsToDomain() leads_to_domain;
+#else
     direct_counter(CounterType.packets) watched;
     direct_counter(CounterType.packets) watched_v6;
 
@@ -116,9 +118,21 @@ control TelemetryIngress(inout headers_t hdr, inout metadata_t meta, inout stand
     }
 
     apply {
+        bool is_foreign = false;
+#ifdef INT_TRANSIT_ONLY
+        // INT headers come from nodes of the domain. (A node with edges does not even parse them there.)
+        if (hdr.int_shim.isValid()) {
+            bool leads;
+            leads_to_domain.apply(standard_metadata.ingress_port, leads);
+            is_foreign = !leads;
+        }
+#endif
         if (hdr.packet_out.isValid()) {
             standard_metadata.egress_spec = hdr.packet_out.egress_port;
             hdr.packet_out.setInvalid();
+        } else if (is_foreign) {
+            count_refused.apply(standard_metadata.ingress_port);
+            mark_to_drop(standard_metadata);
         } else if (standard_metadata.parser_error != error.NoError || standard_metadata.checksum_error == 1) {
             malformed.count(0);
             mark_to_drop(standard_metadata);
@@ -165,12 +179,12 @@ control TelemetryIngress(inout headers_t hdr, inout metadata_t meta, inout stand
                 if (meta.from_domain == 0) {
 #ifdef INT_UDP_PORT
                     if (hdr.udp.isValid() && hdr.udp.dst_port == INDICATOR_PORT) {
-                        foreign_indicator.count(0);
+                        count_refused.apply(standard_metadata.ingress_port);
                         mark_to_drop(standard_metadata);
                     }
 #else
                     if ((meta.dscp & DSCP_MASK) == (DSCP_VALUE & DSCP_MASK)) {
-                        foreign_indicator.count(0);
+                        count_refused.apply(standard_metadata.ingress_port);
                         if (hdr.ipv4.isValid()) {
                             hdr.ipv4.diffserv[7:2] = meta.dscp & ~DSCP_MASK;
                         } else {

@@ -239,13 +239,13 @@ def test_the_indicator_of_strangers_is_cleared(compiled: Compile, executor: str,
     node = Node(compiled(), executor)
     body = shim(1, 0, 5, 0) + md_header(NODE_AND_PORTS, 2, 7) + OWN_HOP
     assert of(node, l4(kind, body, v6=v6, dscp=DSCP)) == [frame_out(l4(kind, body, v6=v6, ttl=63), RIGHT)]
-    assert node.counted() == {"foreign_indicator": 1}
+    assert node.counted() == {"refused": 1}
 
 
 def test_the_port_of_strangers_is_dropped(compiled: Compile, executor: str) -> None:
     node = Node(compiled(udp_port=INT_UDP_PORT), executor)
     assert of(node, l4("udp", b"x" * 20, dport=INT_UDP_PORT)) == []
-    assert node.counted() == {"foreign_indicator": 1}
+    assert node.counted() == {"refused": 1}
 
 
 STACKS = pytest.mark.parametrize("hops", [0, 1, 5, 126])

@@ -23,6 +23,7 @@ from holdfast.apps.telemetry.thesis import (
     compile_thesis,
     decode_thesis_report,
 )
+from holdfast.control.domain import refused, set_domain_ports
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
 
@@ -41,6 +42,8 @@ class Node:
         self.switch = Switch(thesis(), executor=executor)  # type: ignore[arg-type]
         client = LocalClient(Device(1, self.switch, executor=executor))  # type: ignore[arg-type]
         client.set_pipeline(thesis())
+        set_domain_ports(client, frozenset((LEFT, RIGHT)))
+        self.client = client
         client.set_default("node", "identify", {"id": SWITCH_ID})
         for prefix, port in (("10.0.1.0/24", HOST), ("10.0.2.0/24", RIGHT)):
             client.insert("ipv4_lpm", {"hdr.ipv4.dst_addr": prefix}, "forward", hop(port).params())
@@ -66,6 +69,16 @@ def own(port: int, tx_bytes: int = 0) -> bytes:
 
 
 OLD = struct.pack(">IIHBB", 11, 22, 33, 44, 55)
+
+
+def test_data_and_reports_of_hosts_are_refused(executor: str) -> None:
+    """A sink would take what follows for headers, and a sender a report for its own."""
+    node = Node(executor)
+    data = udp(struct.pack(">BH", 1, 2000) + OLD + b"payload", port=DATA_PORT)
+    for packet in (data, udp(b"x", port=DATA_PORT), udp(b"x" * 40, port=REPORT_PORT)):
+        assert node.send(packet, HOST) == []
+    assert refused(node.client, HOST) == 3
+    assert len(node.send(data, LEFT)) == 1
 
 
 def test_a_source(executor: str) -> None:

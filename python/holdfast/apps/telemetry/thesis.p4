@@ -10,6 +10,7 @@
 #include <core.p4>
 #include <v1model.p4>
 #include "int.p4"
+#include "../domain.p4"
 
 #define PORTS 512
 
@@ -142,11 +143,23 @@ control ThesisVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
 control TelemetryIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     counter(1, CounterType.packets) malformed;
     Routing() routing;
+    LeadsToDomain() leads_to_domain;
+    CountRefused() count_refused;
 
     apply {
+        // Both ports belong to the switches: hosts have neither data nor reports to send.
+        bool is_foreign = false;
+        if (hdr.udp.isValid() && (hdr.udp.dst_port == DATA_PORT || hdr.udp.dst_port == REPORT_PORT)) {
+            bool leads;
+            leads_to_domain.apply(standard_metadata.ingress_port, leads);
+            is_foreign = !leads;
+        }
         if (hdr.packet_out.isValid()) {
             standard_metadata.egress_spec = hdr.packet_out.egress_port;
             hdr.packet_out.setInvalid();
+        } else if (is_foreign) {
+            count_refused.apply(standard_metadata.ingress_port);
+            mark_to_drop(standard_metadata);
         } else if (standard_metadata.parser_error != error.NoError || standard_metadata.checksum_error == 1) {
             malformed.count(0);
             mark_to_drop(standard_metadata);

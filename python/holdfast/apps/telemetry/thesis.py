@@ -8,6 +8,7 @@ from holdfast import _core
 from holdfast.apps.telemetry import program
 from holdfast.apps.telemetry.planning import port_roles
 from holdfast.apps.telemetry.reports import MalformedReport
+from holdfast.control.domain import DomainPorts
 from holdfast.control.link_state import LinkState
 from holdfast.control.routes import Routing
 from holdfast.control.tables import TableEntry
@@ -64,10 +65,12 @@ class ThesisController(Controller):
         """Prepares the routes."""
         super().attach(plane)
         self._links.attach(plane, self._install, self.reaction_delay_ps)
+        self._domain = DomainPorts(plane.clients, self._links)
         self._routing = Routing(program.ROUTES, plane.clients, lambda topology, route: program.FORWARD)
 
     def on_start(self) -> None:
         """Configures all switches. Raises :class:`NetworkError` if there are more than switch ids and ports can tell."""
+        self._domain.start()
         self._settings: dict[str, list[TableEntry]] = {}
         roles = port_roles(self.topology, mtu=self._mtu, queue_threshold=0, queue_quota=0)
         for name, ports in roles.items():

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from holdfast.apps.telemetry import program
 from holdfast.apps.telemetry.entries import Configuration
-from holdfast.control.tables import EntryKey, TableEntry
+from holdfast.control.domain import REGISTER, set_domain_ports
+from holdfast.control.tables import EntryKey, TableEntry, has_register
 from holdfast.p4runtime.client import Client
 
 
@@ -35,7 +36,10 @@ class ConfigurationWriter:
                 if before.defaults.get(table) != default:
                     client.set_default(table, default.action, default.params)
             if wanted.domain_ports != before.domain_ports:
-                client.set_value_set(program.DOMAIN_PORTS, wanted.domain_ports)
+                if has_register(client, REGISTER):
+                    set_domain_ports(client, frozenset(wanted.domain_ports), frozenset(before.domain_ports))
+                else:
+                    client.set_value_set(program.DOMAIN_PORTS, wanted.domain_ports)
             for key, entry in entries.items():
                 if self._entries.get(key) != entry:
                     (entry.modify if key in self._entries else entry.insert)(client)
