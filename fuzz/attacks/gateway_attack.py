@@ -45,7 +45,7 @@ MOST_SENDS, MOST_TIMERS, MOST_QUESTIONS, MOST_CALLS = 12, 8, 1, 6000
 """Of one received frame: frames sent (and two of each one just before), timers set, questions asked, calls of functions."""
 MOST_TIMERS_OF_A_SESSION = 10
 MOST_REQUESTS = 600
-"""RADIUS requests that have an identifier at two servers, with answers that are under way."""
+"""RADIUS requests that have an identifier, of logins and of accounting."""
 
 
 def users() -> dict[bytes, tuple[bytes, Verdict, float | None]]:
@@ -153,9 +153,11 @@ class GatewayUnderAttack(World):
     def boot(self) -> None:
         """Starts a gateway on the plane and the store that there are, as a new process does."""
         self.clock = Epoch(self.time)
-        self.judge: Judge | RadiusWorld = Judge(users(), self.clock)
+        self.others = Epoch(self.time)
+        """The clock of what is not the gateway's own, and ends with it."""
+        self.judge: Judge | RadiusWorld = Judge(users(), self.others)
         if self.radius is not None:
-            self.radius.boot(self.clock, self.wall, self.books)
+            self.radius.boot(self.clock, self.others, self.wall, self.books)
             self.judge = self.radius
         seed = self.random.randrange(1 << 32)
         self.gateway = self.make(
@@ -180,6 +182,7 @@ class GatewayUnderAttack(World):
     def crash(self) -> None:
         """Kills the gateway and starts another. What it had not stored is over: Accounting-On (RFC 2866, section 5.1)."""
         self.clock.end()
+        self.others.end()
         self.half_open = {}
         self.boot()
         for key, number in [(key, number) for number, key in self.books.sessions.items()]:

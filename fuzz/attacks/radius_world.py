@@ -71,9 +71,9 @@ class RadiusWorld:
         """Packets up and down, by Acct-Session-Id."""
         self.wrong: list[str] = []
 
-    def boot(self, clock: Epoch, wall: Callable[[], float], books: Any) -> None:
-        """Makes the client of a new process."""
-        self._clock, self._books = clock, books
+    def boot(self, clock: Epoch, own: Epoch, wall: Callable[[], float], books: Any) -> None:
+        """Makes the client of a new process. ``own``: the clock of the servers."""
+        self._clock, self._books = own, books
         self.client = RadiusClient(
             self._settings, clock, self._transmit, random=self._random.randbytes, wall=wall, queue=self.queue
         )
