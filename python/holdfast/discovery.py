@@ -28,13 +28,17 @@ if TYPE_CHECKING:
 Port: TypeAlias = tuple[str, int]
 """A switch and one of its ports."""
 
-IncidentKind: TypeAlias = Literal["malformed", "foreign", "forged", "replayed", "misplaced", "elsewhere", "loop"]
+IncidentKind: TypeAlias = Literal[
+    "malformed", "foreign", "forged", "replayed", "late", "misplaced", "unexpected", "elsewhere", "loop"
+]
 
 _TEXTS: dict[str, str] = {
     "malformed": "what should be LLDP is not",
     "foreign": "LLDP of somebody else",
     "forged": "a frame of this controller's kind, with a wrong signature",
     "replayed": "a frame that was made long ago",
+    "late": "a frame that took longer than a link may",
+    "unexpected": "a frame of a port that no expected link leads to",
     "misplaced": "a frame of a switch, where a host is declared or no switch's port should be",
     "elsewhere": "a frame that was heard at another port first",
     "loop": "a frame of the same switch",
@@ -70,8 +74,11 @@ class LinkDiscovery:
     without anything new before it is acted on; it should exceed the slowest link's delay. A lost link is acted on at once.
 
     ``ports``: those that may have links, by switch, or 1 to so many of each; without it, those with links in the declared map.
-    Ports of declared hosts are left out. ``default_cost``: of links at ports that the map has no cost of. ``on_incident`` is
-    called with the first of each kind and port.
+    Ports of declared hosts are left out. ``expected``: the links that there may be, by their two ports; without it, any between
+    these ports. ``longest_ms``: the time that a frame may take from the controller to the controller, its reaction delay left
+    out; a relay adds its own to that of the cable. What is not as it should be makes no link, and is an incident.
+
+    ``default_cost``: of links at ports that the map has no cost of. ``on_incident`` is called with the first of each kind and port.
     """
 
     interval_ms: float = 1000.0
@@ -79,6 +86,8 @@ class LinkDiscovery:
     settle_ms: float = 200.0
     frames_per_s: float = 1000.0
     ports: int | Mapping[str, Collection[int]] | None = None
+    expected: Collection[tuple[Port, Port]] | None = None
+    longest_ms: float | None = None
     default_cost: int = 1
     on_incident: Callable[[Incident], None] | None = None
 
@@ -90,6 +99,8 @@ class LinkDiscovery:
             raise NetworkError(f"frames_per_s is {self.frames_per_s:g}; it can be 1000000 at most")
         if not 0 <= self.settle_ms < math.inf:
             raise NetworkError(f"settle_ms is {self.settle_ms}; it cannot be negative")
+        if self.longest_ms is not None and not 0 < self.longest_ms < math.inf:
+            raise NetworkError(f"longest_ms is {self.longest_ms}; it must be above zero")
         if self.hold_ms is not None and not self.interval_ms < self.hold_ms < math.inf:
             raise NetworkError(f"hold_ms ({self.hold_ms}) must be above interval_ms ({self.interval_ms})")
 
@@ -231,6 +242,10 @@ class Discovery:
         self.ports = _ports(declared, settings.ports)
         """That may have links between switches, in the order in which they are sent frames."""
         self._known = frozenset(self.ports)
+        self._expected = None if settings.expected is None else frozenset(map(frozenset, settings.expected))
+        for port in frozenset().union(*self._expected or ()) - self._known:
+            raise NetworkError(f"an expected link is at {port[0]}:{port[1]}, which is not a port that may have links")
+        self._longest_ps = None if settings.longest_ms is None else round(settings.longest_ms * PS_PER_MS)
         self._gap_ps = round(PS_PER_S / settings.frames_per_s)
         self._interval_ps = max(round(settings.interval_ms * PS_PER_MS), self._gap_ps * len(self.ports))
         self.hold_ps = round(3.5 * self._interval_ps)
@@ -363,10 +378,15 @@ class Discovery:
 
     def _hear_genuine(self, source: Port, here: Port, made_at_ps: int) -> None:
         """The signature says that it is this controller's, of this port; not where it has been since."""
-        if self._plane.now_ps - made_at_ps > self.hold_ps + self._reaction_delay_ps:
+        age_ps = self._plane.now_ps - made_at_ps
+        if age_ps > self.hold_ps + self._reaction_delay_ps:
             self._note("replayed", here, source)
         elif here not in self._known:
             self._note("misplaced", here, source)
+        elif self._expected is not None and frozenset((source, here)) not in self._expected:
+            self._note("unexpected", here, source)
+        elif self._longest_ps is not None and age_ps - self._reaction_delay_ps > self._longest_ps:
+            self._note("late", here, source)
         elif source[0] == here[0]:
             self._note("loop", here, source)
         elif source in self._down or here in self._down:
