@@ -1,8 +1,13 @@
-"""A P4Info and a device config of different programs are refused with their first difference."""
+"""A P4Info and a device config of different programs are refused with their first difference.
+
+The device config holds the compiler's P4Info, so whatever has a meaning is compared: every field of every message is changed
+here, one at a time, by the descriptors of the official definitions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -159,3 +164,167 @@ def test_a_digest_of_another_width() -> None:
     info.digests[0].type_spec.bitstring.bit.bitwidth = 3
     with pytest.raises(P4RuntimeError, match=r"digest '.*' has \d+ bits, in the P4Info 3"):
         verify(program, info)
+
+
+MEANINGLESS = {
+    "doc",
+    "annotation_locations",
+    "action_profiles.sum_of_weights",  # the default
+    "type_info.error",  # says nothing unless it has members
+    "pkg_info.name",
+    "pkg_info.version",
+    "pkg_info.annotations",
+    "pkg_info.structured_annotations",
+    "pkg_info.organization",
+    "pkg_info.contact",
+    "pkg_info.url",
+    "pkg_info.platform_properties",
+}
+"""Fields that are for people, or about the device, and may be what they want: of any message, or of the one before the dot."""
+
+Path_ = tuple[str, ...]
+
+
+def mutations(whole: Any, part: Any, path: Path_ = ()) -> Iterator[tuple[Path_, Any]]:
+    """Copies of a message with one change each: a scalar that differs, a part that is missing, one that is there twice or new.
+
+    ``part`` is a message within ``whole``, which is changed and changed back.
+    """
+    for field in part.DESCRIPTOR.fields:
+        here = (*path, field.name)
+        if field.message_type is not None and field.message_type.full_name == "google.protobuf.Any":
+            continue
+        is_repeated = field.is_repeated
+        if is_repeated and field.message_type is not None and field.message_type.GetOptions().map_entry:
+            yield from changed_maps(whole, part, field, here)
+        elif is_repeated:
+            yield from changed_lists(whole, part, field, here)
+        elif field.message_type is None:
+            yield from changed_scalars(whole, part, field, here)
+        elif part.HasField(field.name):
+            yield from mutations(whole, getattr(part, field.name), here)
+            yield from changed(whole, part, here, lambda it, name=field.name: it.ClearField(name))
+        elif len(here) < 6:
+            yield from changed(whole, part, here, lambda it, name=field.name: say_something(getattr(it, name)))
+
+
+def changed(whole: Any, part: Any, path: Path_, change: Callable[[Any], object]) -> Iterator[tuple[Path_, Any]]:
+    """The copy after a change of the part, which is undone; nothing if it says the same."""
+    saved = type(part)()
+    saved.CopyFrom(part)
+    change(part)
+    copy = type(whole)()
+    copy.CopyFrom(whole)
+    differs = part.SerializeToString(deterministic=True) != saved.SerializeToString(deterministic=True)
+    part.CopyFrom(saved)
+    if differs:
+        yield path, copy
+
+
+def other_value(field: Any, value: Any) -> Any:
+    if field.enum_type is not None:
+        numbers = [each.number for each in field.enum_type.values]
+        return numbers[(numbers.index(value) + 1) % len(numbers)]
+    if isinstance(value, bool):
+        return not value
+    return value + (1 if isinstance(value, int) else type(value)(b"x" if isinstance(value, bytes) else "x"))
+
+
+def changed_scalars(whole: Any, part: Any, field: Any, path: Path_) -> Iterator[tuple[Path_, Any]]:
+    value = getattr(part, field.name)
+    yield from changed(whole, part, path, lambda it: setattr(it, field.name, other_value(field, value)))
+
+
+def changed_lists(whole: Any, part: Any, field: Any, path: Path_) -> Iterator[tuple[Path_, Any]]:
+    values = getattr(part, field.name)
+    for at, value in enumerate(list(values)):
+        label = f"{field.name}[{at}]"
+        if field.message_type is not None:
+            yield from mutations(whole, getattr(part, field.name)[at], (*path[:-1], label))
+        yield from changed(whole, part, (*path[:-1], label), lambda it, at=at: getattr(it, field.name).pop(at))
+        if field.message_type is None:
+            yield from changed(
+                whole,
+                part,
+                (*path[:-1], label),
+                lambda it, at=at, value=value: getattr(it, field.name).__setitem__(at, other_value(field, value)),
+            )
+    if field.message_type is not None:
+        yield from changed(whole, part, path, lambda it: say_something(getattr(it, field.name).add()))
+    else:
+        new = {str: "x", bytes: b"x"}.get(str if field.type == field.TYPE_STRING else int, 1)
+        yield from changed(whole, part, path, lambda it: getattr(it, field.name).append(new))
+
+
+def changed_maps(whole: Any, part: Any, field: Any, path: Path_) -> Iterator[tuple[Path_, Any]]:
+    for key in list(getattr(part, field.name)):
+        yield from mutations(whole, getattr(part, field.name)[key], (*path, key))
+        yield from changed(whole, part, (*path, key), lambda it, key=key: getattr(it, field.name).pop(key))
+    yield from changed(whole, part, path, lambda it: say_something(getattr(it, field.name)["new"]))
+
+
+def say_something(message: Any) -> None:
+    """Sets the first scalar that there is, so that the message differs from one that is not there."""
+    for field in message.DESCRIPTOR.fields:
+        if field.is_repeated:
+            continue
+        if field.message_type is not None:
+            say_something(getattr(message, field.name))
+        else:
+            setattr(message, field.name, other_value(field, getattr(message, field.name)))
+        return
+    message.SetInParent()
+
+
+def is_meaningless(path: Path_) -> bool:
+    if path in (("pkg_info",), ("type_info",)):
+        return True  # the first may be left out; the second, added, says nothing
+    names = [name.partition("[")[0] for name in path]
+    pairs = {f"{a}.{b}" for a, b in pairwise(names)}
+    return bool(MEANINGLESS & ({*names} | pairs))
+
+
+@pytest.mark.parametrize(
+    "source", ["stateful.p4", "basic.p4", "translated.p4", "translated_matches.p4", "profile_rules.p4"]
+)
+def test_every_field_that_means_something_is_compared(source: str) -> None:
+    program = _core.Program.compile(str(HERE / source))
+    info = p4info_pb2.P4Info.FromString(program.p4info_message)
+    accepted, refused, wrong = 0, 0, []
+    for path, given in mutations(info, info):
+        try:
+            _core.Pipeline(program, given.SerializeToString())
+        except _core.ControlError as e:
+            refused += 1
+            if (is_meaningless(path) and path[0] != "type_info") or e.code != "INVALID_ARGUMENT" or not str(e):
+                wrong.append((path, e.code, str(e)))
+        else:
+            accepted += 1
+            if not is_meaningless(path):
+                wrong.append((path, "accepted", ""))
+    assert not wrong, f"{len(wrong)} of {accepted + refused}: {wrong[:20]}"
+    assert refused > 200
+    assert accepted > 20
+
+
+def test_a_device_config_without_its_p4info_is_taken() -> None:
+    """As one that another compiler wrote: what the program itself tells is compared."""
+    program = _core.Program.compile(str(HERE / "stateful.p4"))
+    bare = _core.Program.from_artifact(program.ir_text.encode())
+    assert bare.p4info == ""
+    assert bare.artifact() == program.ir_text.encode()
+    info = parse_text(program.p4info)
+    verify(bare, info)
+    more_cells(info)
+    with pytest.raises(P4RuntimeError, match="has 32 cells, in the P4Info 33"):
+        verify(bare, info)
+
+
+def test_the_order_of_objects_means_nothing(program: _core.Program) -> None:
+    info = parse_text(program.p4info)
+    for objects in (info.tables, info.actions, info.registers, info.tables[0].action_refs, info.tables[0].match_fields):
+        turned = list(objects)[::-1]
+        del objects[:]
+        objects.extend(turned)
+    info.ClearField("pkg_info")
+    verify(program, info)

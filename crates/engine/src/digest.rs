@@ -115,6 +115,14 @@ impl DigestQueue {
         }
     }
 
+    /// Exchanges the queues of these types, of which each pair has the numbers there and here.
+    pub(crate) fn exchange(&mut self, former: &mut DigestQueue, pairs: &[(usize, usize)]) {
+        for &(old, new) in pairs {
+            mem::swap(&mut self.queues[new], &mut former.queues[old]);
+        }
+        self.announced = former.announced;
+    }
+
     /// A message from a program: the limbs of each member in turn.
     pub fn push(&mut self, digest: DigestId, values: &[u64], now_ps: Time) {
         let queue = &mut self.queues[digest.index()];

@@ -11,7 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The least timeout of an entry. Shorter ones would have the timers take the time of packets.
 pub const MIN_IDLE_TIMEOUT_NS: u64 = 1_000_000;
 
-/// An entry: its table, and its place in the table's order of insertion, which no other entry will have.
+/// An entry: the P4Runtime id of its table, which stays when another program takes the table over, and its place in the table's order of
+/// insertion, which no other entry will have.
 pub(crate) type EntryKey = (u32, u64);
 
 /// The place of an entry.
@@ -87,6 +88,37 @@ impl IdleTimers {
         };
         self.timers.insert(key, Timer { entry, place });
         self.deadlines.insert((deadline_ps, key));
+    }
+
+    /// Takes over the timers of the entries of these tables.
+    pub(crate) fn take_over(&mut self, former: &mut IdleTimers, tables: &BTreeSet<u32>) {
+        let mut all = std::mem::take(former);
+        let gone = |key: &&EntryKey| !tables.contains(&key.0);
+        let gone: Vec<EntryKey> = match all.timers.first_key_value() {
+            None => Vec::new(),
+            Some(_) if all.tables_with_timers().all(|id| tables.contains(&id)) => Vec::new(),
+            Some(_) => all.timers.keys().filter(gone).copied().collect(),
+        };
+        for key in gone {
+            all.remove(key);
+        }
+        let own = std::mem::replace(self, all);
+        for ((table, sequence), timer) in own.timers {
+            if let Place::Timed { deadline_ps, .. } = timer.place {
+                self.deadlines.insert((deadline_ps, (table, sequence)));
+                self.timers.insert((table, sequence), timer);
+            }
+        }
+    }
+
+    /// The ids of the tables whose entries have timers; it skips from table to table.
+    fn tables_with_timers(&self) -> impl Iterator<Item = u32> {
+        let mut next = Some(0);
+        std::iter::from_fn(move || {
+            let ((id, _), _) = self.timers.range((next?, 0)..).next()?;
+            next = id.checked_add(1);
+            Some(*id)
+        })
     }
 
     /// When the next timer will be over.

@@ -40,6 +40,7 @@ pub mod runtime;
 mod snapshots;
 pub mod switch;
 pub mod table;
+pub mod takeover;
 #[cfg(test)]
 mod test_programs;
 mod time;

@@ -4,8 +4,11 @@
 //! Both executors call this, machine code through thin shims. Nothing on the packet path allocates (but a digest) or fails: an index out of
 //! range gives zero or does nothing, and is counted in [`OutOfRange`]. It does not know packets' headers, ports or copies.
 
+mod takeover;
+
 use crate::Time;
 pub use crate::cells::{Cells, CounterData};
+use crate::control::ids;
 use crate::digest::DigestQueue;
 use crate::entry::Note;
 use crate::idle::{Activity, EntryKey, IdleTimers};
@@ -13,7 +16,7 @@ use crate::meter::{Meter, MeterArray};
 use crate::port_state::PortStates;
 use crate::profile::{Binding, GroupContents, Profile, Selection, Target};
 use crate::random::Random;
-use crate::table::{Installed, Lookup, Table, forget_last};
+use crate::table::{Lookup, Table, forget_last};
 use crate::value_set::ValueSet;
 use ir::{
     ActionCall, ActionProfileId, Bits, CounterId, DigestId, MatchKind, MeterId, Program,
@@ -652,7 +655,7 @@ impl Runtime {
                 last_hit_ps,
                 timeout_ns: installed.idle_timeout_ns,
             };
-            let key = (table.0, installed.sequence);
+            let key = (self.program.tables[table.index()].id, installed.sequence);
             self.idle_timers.set(key, entry, activity);
         }
     }
@@ -664,24 +667,27 @@ impl Runtime {
             && let Some(installed) = contents.entry(entry)
             && installed.idle_timeout_ns != 0
         {
-            self.idle_timers.remove((table.0, installed.sequence));
+            let id = self.program.tables[table.index()].id;
+            self.idle_timers.remove((id, installed.sequence));
         }
     }
 
     /// Follows the idle timers up to the time last set, so many at most; whether entries wait for [`Runtime::take_idle`].
     pub fn run_idle_timers(&mut self, most: usize) -> bool {
-        let tables = &self.tables;
-        self.idle_timers
-            .run(self.now_ps, most, |key, entry| activity(tables, key, entry));
+        let (program, tables) = (&self.program, &self.tables);
+        let of = |key, entry| activity(program, tables, key, entry);
+        self.idle_timers.run(self.now_ps, most, of);
         self.idle_timers.has_idle()
     }
 
     /// Takes entries that became idle and are still there, so many at most, in the order in which they did. Their timeouts start again.
     pub fn take_idle(&mut self, most: usize) -> Vec<(TableId, u32)> {
-        let tables = &self.tables;
-        let of = |key, entry| activity(tables, key, entry);
+        let (program, tables) = (&self.program, &self.tables);
+        let of = |key, entry| activity(program, tables, key, entry);
         let taken = self.idle_timers.take(self.now_ps, most, of).into_iter();
-        taken.map(|(key, entry)| (TableId(key.0), entry)).collect()
+        taken
+            .filter_map(|(key, entry)| Some((ids::table(program, key.0)?, entry)))
+            .collect()
     }
 
     /// Whether idle entries wait that [`Runtime::announce_idle`] was not called for since the last were taken.
@@ -735,19 +741,14 @@ fn write_port_state(cells: &mut Cells, width: u32, port: u32, up: bool) {
 }
 
 /// The activity of an entry, for its idle timer, if it is still the same one.
-fn activity(tables: &[Table], key: EntryKey, entry: u32) -> Option<Activity> {
-    let timeout_ns = installed(tables, key, entry)?.idle_timeout_ns;
-    let last_hit_ps = tables[key.0 as usize].last_hit_ps(entry)?;
-    Some(Activity {
+fn activity(program: &Program, tables: &[Table], key: EntryKey, entry: u32) -> Option<Activity> {
+    let table = &tables[ids::table(program, key.0)?.index()];
+    let installed = table.entry(entry)?;
+    let last_hit_ps = table.last_hit_ps(entry)?;
+    (installed.sequence == key.1).then_some(Activity {
         last_hit_ps,
-        timeout_ns,
+        timeout_ns: installed.idle_timeout_ns,
     })
-}
-
-/// The entry of this number, if it is still the same one.
-fn installed(tables: &[Table], key: EntryKey, entry: u32) -> Option<Installed> {
-    let installed = tables.get(key.0 as usize)?.entry(entry)?;
-    (installed.sequence == key.1).then_some(installed)
 }
 
 fn attachment(program: &Program, table: &ir::Table) -> Option<Box<Attachment>> {

@@ -9,6 +9,7 @@
 
 mod copies;
 mod fast_path;
+mod takeover;
 
 use crate::Time;
 use crate::architecture::{AfterEgress, AfterIngress, EgressStart, PacketPath};

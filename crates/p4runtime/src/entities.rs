@@ -11,7 +11,7 @@ pub(crate) mod profile;
 mod register;
 mod replication;
 mod selection;
-mod table;
+pub(crate) mod table;
 mod value_set;
 
 use crate::messages::{self as m, messages, oneofs};
@@ -72,11 +72,8 @@ entities! {
 }
 
 /// The updates that bring a switch to the state of another one, in this order: entries refer to groups and members.
-pub(crate) const TRANSFERS: [Keep; 9] = [
-    table::clear,
-    replication::transfer,
+pub(crate) const TRANSFERS: [Keep; 6] = [
     profile::transfer,
-    table::transfer,
     register::transfer,
     counter::transfer,
     meter::transfer,

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod contradiction;
+mod details;
 mod encode;
 mod entities;
 mod entries;
@@ -24,11 +25,13 @@ mod translation;
 mod values;
 mod write;
 
+pub use details::{Details, FailedElement, error_details};
 pub use extent::extent;
 pub use pipeline::Pipeline;
+pub use proto::text::p4info as p4info_text;
 pub use read::{ReadRequest, Reading, Slice};
 pub use request::{ActionShape, EntryBytes, EntryEncoder, Given, Match, Named, Number, Slot};
-pub use state::initial_entries;
+pub use state::Reconciliation;
 pub use translation::Mappings;
 pub use write::{Batch, Failure, WriteRequest};
 

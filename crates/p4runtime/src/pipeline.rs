@@ -10,6 +10,7 @@ use engine::Switch;
 use engine::control::{ControlError, ControlErrorCode, Operation};
 use engine::digest::DigestList;
 use engine::refuse;
+use engine::takeover::Takeover;
 use ir::{Bits, DigestId, Program};
 use prost::Message;
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,16 +43,18 @@ pub(crate) struct ObjectNote {
 
 impl Pipeline {
     /// A program with a serialized `p4.config.v1.P4Info`. INVALID_ARGUMENT or UNIMPLEMENTED if the P4Info contradicts itself, or the
-    /// program, or has types that cannot be dealt with.
+    /// program, or has types that cannot be dealt with. `own` is the compiler's, empty if nobody has it.
     pub fn new(
         program: Arc<Program>,
+        own: &[u8],
         p4info: &[u8],
         mappings: &Mappings,
     ) -> Result<Pipeline, ControlError> {
         let message = proto::p4info::P4Info::decode(p4info);
         let message = message.map_err(|why| invalid(format!("P4Info: {why}")))?;
         let info = Info::new(&message, &program, mappings)?;
-        if let Some(what) = contradiction(&program, &info) {
+        let differs = || (!own.is_empty()).then(|| proto::difference::of_p4info(own, p4info));
+        if let Some(what) = contradiction(&program, &info).or_else(|| differs().flatten()) {
             return Err(invalid(format!(
                 "the P4Info and the device config are not of one program: {what}"
             )));
@@ -83,6 +86,19 @@ impl Pipeline {
         } else {
             notes.insert(of, note);
         }
+    }
+
+    /// Takes over the notes of the objects that move.
+    pub(crate) fn inherit_notes(&self, old: &Pipeline, moves: &Takeover) {
+        let stays = |of: &Noted| match of {
+            Noted::Multicast(_) | Noted::Session(_) => true,
+            Noted::Group(id, _) => {
+                let profile = old.info.profiles.get(*id);
+                profile.is_some_and(|it| moves.has_profile(it.profile_id()))
+            }
+        };
+        let inherited: Vec<_> = old.notes().extract_if(.., |of, _| stays(of)).collect();
+        self.notes().extend(inherited);
     }
 
     /// Whether a role may deal with an object.

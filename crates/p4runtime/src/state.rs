@@ -1,59 +1,157 @@
-//! From one pipeline to another: the updates that bring a switch whose program has just been loaded to the state of another switch.
+//! From one pipeline to another: what a switch whose program has just been loaded takes over from the one whose place it will take.
+//!
+//! Most of it moves ([`engine::takeover`]). The entities of what does not, because its shape changed, are written to the new switch, by P4Runtime
+//! ids, before it takes its place. So all that is done to the old switch is to copy slices of it.
 
-use crate::entities::{self, EntityKind, TRANSFERS};
+use crate::entities::{self, EntityKind, TRANSFERS, table};
+use crate::errors::invalid;
 use crate::messages as m;
 use crate::pipeline::Pipeline;
 use crate::write::{Batch, Plan};
 use engine::Switch;
-use engine::control::{ControlError, Entity, Entry, InstalledEntry, Operation};
+use engine::control::{ControlError, ControlErrorCode, Entity, Entry, InstalledEntry, Operation};
+use engine::table::RecordSlice;
+use engine::takeover::{TableFacts, Takeover};
 use ir::TableId;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// One kind of entity's part of it.
-pub(crate) type Keep = fn(&mut Transfer<'_>) -> Result<(), ControlError>;
+/// One kind of object's part of it: updates for those that do not move.
+pub(crate) type Keep = fn(&mut Transfer<'_>, &Switch) -> Result<(), ControlError>;
 
 /// Updates by P4Runtime ids, planned for the new pipeline.
 pub(crate) struct Transfer<'a> {
     pub old: &'a Pipeline,
     pub new: &'a Pipeline,
-    /// With the old pipeline.
-    pub switch: &'a Switch,
-    /// The entries of the new switch.
-    pub initial: Vec<(TableId, Entry)>,
+    pub moves: &'a Takeover,
     plans: Vec<Option<Result<Plan, ControlError>>>,
 }
 
-impl Batch {
-    /// The updates that bring a switch whose program has just been loaded, with these entries ([`initial_entries`]), to the state of the old one.
-    /// INVALID_ARGUMENT if a table with entries changed its shape. The meaning of strings is taken over.
-    pub fn to_reach(
+/// The change of a switch from one pipeline to another that keeps its state, being prepared. No update of the old switch may come in
+/// between.
+#[derive(Debug)]
+pub struct Reconciliation {
+    old: Arc<Pipeline>,
+    new: Arc<Pipeline>,
+    moves: Takeover,
+    facts: Vec<TableFacts>,
+    /// Of the tables of the old pipeline that do not move.
+    entries: BTreeMap<TableId, Vec<InstalledEntry>>,
+    plans: Vec<Option<Result<Plan, ControlError>>>,
+}
+
+impl Reconciliation {
+    /// Begins it. `facts` are those of the old switch; `prepared` has the new pipeline's program, which has just been loaded. The
+    /// meaning of strings is taken over.
+    pub fn new(
         new: Arc<Pipeline>,
-        initial: Vec<(TableId, Entry)>,
-        old: &Pipeline,
-        old_switch: &Switch,
-    ) -> Result<Batch, ControlError> {
+        old: Arc<Pipeline>,
+        facts: Vec<TableFacts>,
+        prepared: &Switch,
+    ) -> Reconciliation {
         for (uri, translation) in &new.info.translations {
             if let Some(other) = old.info.translations.get(uri) {
                 translation.inherit(other);
             }
         }
-        let mut transfer = Transfer {
+        let alike = |a, b| table::alike(&old, a, &new, b);
+        let moves = Takeover::between(&old.program, &facts, prepared, alike);
+        Reconciliation {
+            moves,
+            facts,
             old,
-            new: &new,
-            switch: old_switch,
-            initial,
+            new,
+            entries: BTreeMap::new(),
             plans: Vec::new(),
-        };
-        for keep in TRANSFERS {
-            keep(&mut transfer)?;
         }
-        let plans = transfer.plans;
-        Ok(Batch::of(new, plans))
+    }
+
+    /// As [`Takeover::next_slice`].
+    pub fn next_slice(&self) -> Option<(TableId, u32)> {
+        self.moves.next_slice()
+    }
+
+    /// Takes in the slice. INVALID_ARGUMENT if an entry runs an action that it cannot run in the new program.
+    pub fn convert(&mut self, slice: (RecordSlice, Option<u32>)) -> Result<(), ControlError> {
+        let Some((table, _)) = self.moves.next_slice() else {
+            return Ok(());
+        };
+        self.moves.convert(slice).map_err(|position| {
+            let table = &self.old.program.tables[table.index()];
+            let action = table.actions.get(position as usize);
+            let name = action.map_or("", |it| &self.old.program.actions[it.action.index()].name);
+            invalid(format!(
+                "the existing state cannot be preserved: table '{}': entries run '{name}', which is not one of its actions any more, or has \
+                 other parameters or uses",
+                table.name
+            ))
+        })
+    }
+
+    /// The tables whose entries are to be copied, for [`Reconciliation::take_entries`].
+    pub fn tables_to_copy(&self) -> Vec<TableId> {
+        let tables = self.old.info.tables.list.iter().map(|it| it.table_id());
+        tables.filter(|it| !self.moves.has_table(*it)).collect()
+    }
+
+    /// Takes in entries of a table, in the order in which they were inserted.
+    pub fn take_entries(&mut self, table: TableId, entries: Vec<InstalledEntry>) {
+        self.entries.entry(table).or_default().extend(entries);
+    }
+
+    /// Reads the objects that do not move, but for tables.
+    pub fn read_objects(&mut self, old_switch: &Switch) -> Result<(), ControlError> {
+        let mut transfer = self.transfer();
+        for keep in TRANSFERS {
+            keep(&mut transfer, old_switch)?;
+        }
+        self.plans = transfer.plans;
+        Ok(())
+    }
+
+    fn transfer(&self) -> Transfer<'_> {
+        Transfer {
+            old: &self.old,
+            new: &self.new,
+            moves: &self.moves,
+            plans: Vec::new(),
+        }
+    }
+
+    /// Writes what was read. INVALID_ARGUMENT if a table with entries changed its shape, or something is refused.
+    pub fn write(&mut self, prepared: &mut Switch) -> Result<(), ControlError> {
+        let initial = initial_entries(prepared)?;
+        let mut transfer = self.transfer();
+        table::clear(&mut transfer, &self.entries, initial)?;
+        let cleared = std::mem::take(&mut transfer.plans);
+        for (id, entries) in &self.entries {
+            let default = self.facts[id.index()].default.as_ref();
+            table::transfer(&mut transfer, *id, default, entries)?;
+        }
+        let tables = transfer.plans;
+        let objects = std::mem::take(&mut self.plans);
+        self.entries.clear();
+        let plans = cleared.into_iter().chain(objects).chain(tables);
+        let mut batch = Batch::of(self.new.clone(), plans.collect());
+        batch.apply_atomic(prepared);
+        let mut failures = batch.take_failures().into_iter();
+        match failures.find(|(_, error)| error.code != ControlErrorCode::Aborted) {
+            None => Ok(()),
+            Some((_, error)) => Err(invalid(format!(
+                "the existing state cannot be preserved: {error}"
+            ))),
+        }
+    }
+
+    /// What moves when the prepared switch takes the place of the old one. To be called when it does.
+    pub fn finish(self) -> Takeover {
+        self.new.inherit_notes(&self.old, &self.moves);
+        self.moves
     }
 }
 
 /// The entries of a switch that can be deleted.
-pub fn initial_entries(switch: &Switch) -> Result<Vec<(TableId, Entry)>, ControlError> {
+fn initial_entries(switch: &Switch) -> Result<Vec<(TableId, Entry)>, ControlError> {
     let mut found = Vec::new();
     for table in (0..switch.program().tables.len() as u32).map(TableId) {
         let entries = switch.read_entries(table)?.into_iter();

@@ -49,7 +49,7 @@ fn program() -> Arc<Program> {
 
 fn pipeline() -> Arc<Pipeline> {
     let info = &compiled().1;
-    Arc::new(Pipeline::new(program(), info, &Mappings::new()).unwrap())
+    Arc::new(Pipeline::new(program(), &[], info, &Mappings::new()).unwrap())
 }
 
 fn switch() -> Switch {
@@ -107,7 +107,7 @@ fn codes(switch: &mut Switch, data: Vec<u8>, atomic: bool) -> Vec<(usize, Contro
 
 fn pipeline_of(switch: &Switch) -> Arc<Pipeline> {
     let info = &compiled().1;
-    Arc::new(Pipeline::new(switch.program().clone(), info, &Mappings::new()).unwrap())
+    Arc::new(Pipeline::new(switch.program().clone(), &[], info, &Mappings::new()).unwrap())
 }
 
 fn responses(switch: &mut Switch, request: &[u8]) -> Vec<Vec<u8>> {

@@ -159,11 +159,6 @@ impl Batch {
         }
     }
 
-    /// The failures that there would be, without those that another one causes.
-    pub fn would_fail(&self, switch: &mut Switch) -> Vec<Failure> {
-        self.outcome(switch, Atomicity::Undo)
-    }
-
     fn outcome(&self, switch: &mut Switch, atomicity: Atomicity) -> Vec<Failure> {
         if !Arc::ptr_eq(switch.program(), &self.pipeline.program) {
             return (0..self.len()).map(|at| (at, replaced("Write"))).collect();

@@ -2,8 +2,10 @@
 //!
 //! `crates/protogen` writes `src/generated` from the descriptors in the official Python stubs, so no field number is typed by hand.
 //! `tests/p4runtime/test_generated_messages.py` compares both, and writes the files with `UPDATE_EXPECT=1`. [`text`] prints P4Info
-//! as protobuf text.
+//! as protobuf text, [`difference`] compares two.
 
+pub mod difference;
+mod schema;
 pub mod text;
 
 /// The packages as prost arranges them: the messages refer to one another by these paths.

@@ -1,38 +1,14 @@
 //! P4Info in protobuf text format, from its serialized form and the names of the fields.
 
+use crate::schema::{self, Kind, Message};
 use bytes::Buf;
 use prost::encoding::{WireType, decode_key, decode_varint};
 use std::fmt::Write as _;
 
-/// A message's name, and its fields: number, name and kind.
-struct Message {
-    name: &'static str,
-    fields: &'static [(u32, &'static str, Kind)],
-}
-
-/// The type of a field, as far as its text depends on it.
-#[derive(Clone, Copy)]
-enum Kind {
-    /// A number with sign.
-    Signed,
-    /// A number without sign.
-    Unsigned,
-    Bool,
-    /// A string or byte string.
-    Bytes,
-    /// Numbers and words.
-    Enum(&'static [(i32, &'static str)]),
-    /// Its position in the list of messages.
-    Message(usize),
-}
-
-include!("generated/fields.rs");
-
 /// Prints a serialized `p4.config.v1.P4Info`, a field on each line. What is not a P4Info ends where it can no longer be read.
 pub fn p4info(data: &[u8]) -> String {
     let mut out = String::new();
-    let root = MESSAGES.iter().find(|m| m.name == "p4.config.v1.P4Info");
-    if let Some(root) = root {
+    if let Some(root) = schema::message("p4.config.v1.P4Info") {
         let _ = fields(root, data, 0, &mut out);
     }
     out
@@ -58,7 +34,7 @@ fn fields(message: &Message, mut data: &[u8], depth: usize, out: &mut String) ->
         match kind {
             Kind::Message(at) => {
                 line(out, depth, format_args!("{name} {{"));
-                fields(&MESSAGES[*at], contents, depth + 1, out)?;
+                fields(schema::at(*at), contents, depth + 1, out)?;
                 line(out, depth, format_args!("}}"));
             }
             Kind::Bytes => line(
@@ -83,7 +59,7 @@ fn line(out: &mut String, depth: usize, text: std::fmt::Arguments<'_>) {
 }
 
 /// Returns the text of a number, truth value or enum.
-fn word(kind: Kind, value: u64) -> String {
+pub(crate) fn word(kind: Kind, value: u64) -> String {
     match kind {
         Kind::Bool => (value != 0).to_string(),
         Kind::Signed => (value as i64).to_string(),
@@ -99,7 +75,7 @@ fn word(kind: Kind, value: u64) -> String {
 }
 
 /// Returns the contents of a string literal, in ASCII.
-fn escaped(bytes: &[u8]) -> String {
+pub(crate) fn escaped(bytes: &[u8]) -> String {
     let mut text = String::new();
     for byte in bytes {
         match byte {

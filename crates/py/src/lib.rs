@@ -45,7 +45,9 @@ mod _core {
     #[pymodule_export]
     use crate::pcap::{read_pcap, write_pcap};
     #[pymodule_export]
-    use crate::pipeline::{Batch, Pipeline, Reading, WriteRequest, extent};
+    use crate::pipeline::{
+        Batch, Failures, Pipeline, Reading, Reconciliation, WriteRequest, extent,
+    };
     #[pymodule_export]
     use crate::program::{Diagnostic, Program};
     #[pymodule_export]

@@ -6,6 +6,8 @@ use crate::program::Program;
 use crate::switch::Switch;
 use bytes::Bytes;
 use engine::control::ControlError;
+use engine::takeover::Takeover;
+use ir::TableId;
 use p4runtime::Mappings;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -19,6 +21,11 @@ const STEP: Duration = Duration::from_micros(300);
 /// Updates between two looks at the clock. One that has a table grow takes a tenth of the step.
 const UPDATES_PER_LOOK: usize = 4;
 
+/// Numbers of entries of which one step copies the records; it takes a tenth of a millisecond.
+const RECORDS: u32 = 4096;
+/// Entries that one step copies.
+const ENTRIES: usize = 256;
+
 /// Does what updates have left to do, as long as the step lasts; whether all is done.
 fn tidy(switch: &mut engine::Switch, begin: Instant) -> bool {
     while switch.runtime_mut().tidy() {
@@ -28,9 +35,6 @@ fn tidy(switch: &mut engine::Switch, begin: Instant) -> bool {
     }
     true
 }
-
-/// Position, status name and message of what was refused.
-type Failure = (usize, &'static str, String);
 
 /// P4Runtime id of what a message is about, and the message.
 type Message = (u32, Vec<u8>);
@@ -43,13 +47,6 @@ fn undecodable(what: &str) -> PyErr {
     control_error("INVALID_ARGUMENT", &format!("this is no {what}"))
 }
 
-fn failures(failures: &[p4runtime::Failure]) -> Vec<Failure> {
-    let failures = failures.iter();
-    failures
-        .map(|(at, error)| (*at, error.code.name(), error.message.clone()))
-        .collect()
-}
-
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -59,6 +56,60 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) fn extent(data: &Bound<'_, PyBytes>, field: u32) -> (usize, usize) {
     let data = PyBackedBytes::from(data.clone());
     detached(|| p4runtime::extent(&data, field))
+}
+
+/// The elements of a batch that were refused: a batch may have hundreds of thousands, of which few are looked at.
+#[pyclass(module = "holdfast._core", frozen)]
+pub(crate) struct Failures {
+    inner: Mutex<Vec<p4runtime::FailedElement>>,
+}
+
+impl Failures {
+    fn of(failures: Vec<p4runtime::Failure>) -> Failures {
+        let failures = failures.into_iter().map(p4runtime::FailedElement::from);
+        Failures {
+            inner: Mutex::new(failures.collect()),
+        }
+    }
+}
+
+#[pymethods]
+impl Failures {
+    #[new]
+    fn new() -> Failures {
+        Failures::of(Vec::new())
+    }
+
+    fn __len__(&self) -> usize {
+        locked(&self.inner).len()
+    }
+
+    /// Says of the elements from ``first`` to before ``end``, which are behind all others, that they were refused for one reason.
+    fn add(&self, first: usize, end: usize, code: &str, number: i32, message: &str) {
+        let failed = |at| p4runtime::FailedElement {
+            at,
+            code: code.to_owned().into(),
+            number,
+            message: message.to_owned(),
+        };
+        locked(&self.inner).extend((first..end).map(failed));
+    }
+
+    /// Position, status name and message of the first of them.
+    fn first(&self, most: usize) -> Vec<(usize, String, String)> {
+        let failures = locked(&self.inner);
+        let shown = failures.iter().take(most);
+        shown
+            .map(|it| (it.at, it.code.to_string(), it.message.clone()))
+            .collect()
+    }
+
+    /// The details of an error in at most ``most`` bytes, for a batch of ``count`` elements: the fields ``details`` of a serialized
+    /// ``google.rpc.Status``, the number of elements in them, and whether they have messages.
+    fn details(&self, count: usize, most: usize) -> (Vec<u8>, usize, bool) {
+        let found = detached(|| p4runtime::error_details(&locked(&self.inner), count, most));
+        (found.encoded, found.elements, found.with_messages)
+    }
 }
 
 /// A serialized ``p4.v1.WriteRequest`` whose updates have not been looked at yet. Raises INVALID_ARGUMENT if it is none.
@@ -157,8 +208,8 @@ impl Pipeline {
                 )
             })
             .collect();
-        let program = program.ir().clone();
-        let pipeline = detached(|| p4runtime::Pipeline::new(program, &p4info, &mappings));
+        let (ir, own) = (program.ir().clone(), program.own_p4info());
+        let pipeline = detached(|| p4runtime::Pipeline::new(ir, own, &p4info, &mappings));
         let inner = Arc::new(pipeline.map_err(|error| refused(&error))?);
         Ok(Pipeline { inner })
     }
@@ -176,20 +227,45 @@ impl Pipeline {
         Ok(Batch::of(batch))
     }
 
-    /// The state that a switch lacks whose program has just been loaded, of that of another one with the pipeline ``old``. Raises
-    /// INVALID_ARGUMENT if that cannot be taken over.
-    fn plan_transfer(
+    /// Prepares a switch whose program has just been loaded to take the place of another one, which has the pipeline ``old``, and to
+    /// keep its state (:meth:`Switch.replace_with`). Packets pass meanwhile; updates must not. Raises INVALID_ARGUMENT if the state
+    /// cannot be kept.
+    fn reconcile(
         &self,
-        switch: &Switch,
+        prepared: &Switch,
         old: &Pipeline,
         old_switch: &Switch,
-    ) -> PyResult<Batch> {
-        let initial = switch.with(|switch| p4runtime::initial_entries(switch))?;
-        let initial = initial.map_err(|error| refused(&error))?;
+    ) -> PyResult<Reconciliation> {
         let (new, old) = (self.inner.clone(), old.inner.clone());
-        let batch = old_switch
-            .with(move |switch| p4runtime::Batch::to_reach(new, initial, &old, switch))?;
-        batch.map(Batch::of).map_err(|error| refused(&error))
+        let facts = old_switch.with(|switch| switch.facts())?;
+        let mut prepared_for = prepared
+            .with(move |prepared| p4runtime::Reconciliation::new(new, old, facts, prepared))?;
+        while let Some((table, from)) = prepared_for.next_slice() {
+            let slice = old_switch
+                .with(move |switch| switch.runtime().table(table).records_from(from, RECORDS))?;
+            let converted = detached(|| prepared_for.convert(slice));
+            converted.map_err(|error| refused(&error))?;
+        }
+        for table in prepared_for.tables_to_copy() {
+            for numbers in entry_order(old_switch, table)?.chunks(ENTRIES) {
+                let numbers = numbers.to_vec();
+                let entries = old_switch.with(move |switch| switch.entries_of(table, &numbers))?;
+                prepared_for.take_entries(table, entries);
+            }
+        }
+        let (mut prepared_for, result) = old_switch.with(move |switch| {
+            let result = prepared_for.read_objects(switch);
+            (prepared_for, result)
+        })?;
+        result.map_err(|error| refused(&error))?;
+        let (prepared_for, result) = prepared.with(move |prepared| {
+            let result = prepared_for.write(prepared);
+            (prepared_for, result)
+        })?;
+        result.map_err(|error| refused(&error))?;
+        Ok(Reconciliation {
+            inner: Mutex::new(Some(prepared_for)),
+        })
     }
 
     /// Begins to answer a serialized ``ReadRequest``: the state that is read is of this moment, but for counts.
@@ -241,6 +317,32 @@ impl Pipeline {
             }
             pipeline.take_idle(switch, now_ns, most)
         })
+    }
+}
+
+/// Numbers and places of a table's entries, in the order in which they were inserted.
+fn entry_order(switch: &Switch, table: TableId) -> PyResult<Vec<(u64, u32)>> {
+    let (mut order, mut from) = (Vec::new(), Some(0));
+    while let Some(next) = from {
+        let (slice, after) = switch.with(move |switch| switch.order_from(table, next, RECORDS))?;
+        order.extend(slice);
+        from = after;
+    }
+    detached(|| order.sort_unstable());
+    Ok(order)
+}
+
+/// What a prepared switch takes over from the one whose place it takes.
+#[pyclass(module = "holdfast._core", frozen)]
+pub(crate) struct Reconciliation {
+    inner: Mutex<Option<p4runtime::Reconciliation>>,
+}
+
+impl Reconciliation {
+    /// What moves, once.
+    pub(crate) fn take(&self) -> Option<Takeover> {
+        let taken = locked(&self.inner).take();
+        Some(taken?.finish())
     }
 }
 
@@ -296,16 +398,9 @@ impl Batch {
         switch.in_steps(|switch| tidy(switch, Instant::now()).then_some(()))
     }
 
-    /// The failures that :meth:`apply_atomic` would give, without the ABORTED ones. Nothing remains.
-    fn would_fail(&self, switch: &Switch) -> PyResult<Vec<Failure>> {
-        let batch = self.inner.clone();
-        let found = switch.with(move |switch| locked(&batch).would_fail(switch))?;
-        Ok(failures(&found))
-    }
-
-    /// Takes what was refused so far: position, status name, message.
-    fn take_failures(&self) -> Vec<Failure> {
-        failures(&locked(&self.inner).take_failures())
+    /// Takes what was refused so far.
+    fn take_failures(&self) -> Failures {
+        detached(|| Failures::of(locked(&self.inner).take_failures()))
     }
 }
 
@@ -331,10 +426,10 @@ impl Reading {
         }
     }
 
-    /// The number of entities that were asked for, and those refused so far: position, status name, message.
-    fn failures(&self) -> (usize, Vec<Failure>) {
+    /// The number of entities that were asked for, and those refused so far.
+    fn failures(&self) -> (usize, Failures) {
         let reading = locked(&self.inner);
         let (count, refused) = reading.failures();
-        (count, failures(refused))
+        (count, Failures::of(refused.to_vec()))
     }
 }

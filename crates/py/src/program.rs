@@ -5,6 +5,7 @@ use crate::handle::detached;
 use engine::{Executor, Interpreter};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
@@ -45,6 +46,8 @@ pub(crate) struct Program {
     p4info: String,
     // Serialized; empty for what was given as text.
     p4info_message: Vec<u8>,
+    // The compiler's, serialized; empty if it is not known.
+    own_p4info: Vec<u8>,
     warnings: Vec<Py<Diagnostic>>,
     // Made when first needed.
     machine_code: OnceLock<Result<Arc<dyn Executor>, String>>,
@@ -55,12 +58,14 @@ impl Program {
     fn new(
         ir: ir::Program,
         (p4info, p4info_message): (String, Vec<u8>),
+        own_p4info: Vec<u8>,
         warnings: Vec<Py<Diagnostic>>,
     ) -> Program {
         Program {
             ir: Arc::new(ir),
             p4info,
             p4info_message,
+            own_p4info,
             warnings,
             machine_code: OnceLock::new(),
             interpreter: OnceLock::new(),
@@ -72,8 +77,13 @@ impl Program {
         &self.ir
     }
 
+    /// The compiler's P4Info, serialized; empty if it is not known.
+    pub(crate) fn own_p4info(&self) -> &[u8] {
+        &self.own_p4info
+    }
+
     /// The executor of the program; the same for all switches.
-    fn executor(&self, kind: ExecutorKind) -> Result<Arc<dyn Executor>, String> {
+    pub(crate) fn executor(&self, kind: ExecutorKind) -> Result<Arc<dyn Executor>, String> {
         match kind {
             ExecutorKind::Jit => self
                 .machine_code
@@ -98,6 +108,21 @@ impl Program {
         let executor = self.executor(kind)?;
         Ok(engine::Switch::new(self.ir.clone(), executor, config))
     }
+}
+
+/// What begins the line of an artifact with the serialized P4Info in hexadecimal digits: a comment, so that the rest is the program alone.
+const P4INFO_LINE: &str = "; p4info ";
+
+/// The P4Info that an artifact holds, empty if it holds none.
+fn p4info_in(text: &str) -> Result<Vec<u8>, String> {
+    let last = text.lines().next_back().unwrap_or_default();
+    let digits = last.strip_prefix(P4INFO_LINE).unwrap_or_default();
+    let pairs = digits.as_bytes().chunks(2).map(|pair| {
+        let pair = std::str::from_utf8(pair).ok().filter(|it| it.len() == 2);
+        let byte = pair.and_then(|pair| u8::from_str_radix(pair, 16).ok());
+        byte.ok_or_else(|| "its P4Info is damaged".to_owned())
+    });
+    pairs.collect()
 }
 
 /// The outcome of a compilation, in pieces that do not depend on each other.
@@ -139,6 +164,7 @@ fn finish(compilation: Compilation) -> PyResult<Program> {
         Some(compiled) => Ok(Program::new(
             compiled.program,
             (compiled.p4info.to_text(), compiled.p4info.to_bytes()),
+            compiled.p4info.to_bytes(),
             diagnostics,
         )),
         None => Err(compile_error(&compilation.rendered, diagnostics)),
@@ -211,22 +237,27 @@ impl Program {
         detached(|| compiled(compile::examine_file(&path, &options)).diagnostics)
     }
 
-    /// Loads what :meth:`artifact` gave (verified first). Raises :class:`ControlError` INVALID_ARGUMENT. An artifact does not hold
-    /// the program's P4Info, which can be given beside it.
+    /// Loads what :meth:`artifact` gave (verified first). Raises :class:`ControlError` INVALID_ARGUMENT. ``p4info`` takes the place of
+    /// the P4Info that the artifact holds.
     #[staticmethod]
     #[pyo3(signature = (data, p4info=String::new()), text_signature = "(data, p4info='')")]
     fn from_artifact(data: &[u8], p4info: String) -> PyResult<Program> {
         let loaded: Result<_, String> = detached(|| {
             let text = std::str::from_utf8(data).map_err(|e| e.to_string())?;
+            let own_p4info = p4info_in(text)?;
             let program = ir::text::parse(text).map_err(|e| e.to_string())?;
             ir::verify::verify(&program).map_err(|errors| {
                 let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
                 texts.join("; ")
             })?;
-            Ok(program)
+            Ok((program, own_p4info))
         });
         match loaded {
-            Ok(program) => Ok(Program::new(program, (p4info, Vec::new()), Vec::new())),
+            Ok((program, own)) if p4info.is_empty() => {
+                let text = detached(|| p4runtime::p4info_text(&own));
+                Ok(Program::new(program, (text, own.clone()), own, Vec::new()))
+            }
+            Ok((program, own)) => Ok(Program::new(program, (p4info, Vec::new()), own, Vec::new())),
             Err(why) => {
                 let message = format!("not a compiled program: {why}");
                 Err(control_error("INVALID_ARGUMENT", &message))
@@ -234,9 +265,25 @@ impl Program {
         }
     }
 
-    /// The compiled program, as it travels in P4Runtime's device config.
+    /// The compiled program with its P4Info, as it travels in P4Runtime's device config.
     fn artifact(&self) -> Vec<u8> {
-        detached(|| ir::text::print(&self.ir)).into_bytes()
+        detached(|| {
+            let mut text = ir::text::print(&self.ir);
+            if !self.own_p4info.is_empty() {
+                text.push_str(P4INFO_LINE);
+                for byte in &self.own_p4info {
+                    let _ = write!(text, "{byte:02x}");
+                }
+                text.push('\n');
+            }
+            text.into_bytes()
+        })
+    }
+
+    /// The intermediate representation as text.
+    #[getter]
+    fn ir_text(&self) -> String {
+        detached(|| ir::text::print(&self.ir))
     }
 
     /// Name, usually the stem of the source file.

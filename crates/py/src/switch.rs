@@ -2,6 +2,7 @@
 
 use crate::errors::{control_error, failed};
 use crate::handle::{NetworkHandle, detached};
+use crate::pipeline::Reconciliation;
 use crate::program::{ExecutorKind, Program};
 use crate::time::Ps;
 use engine::{Packet, SwitchConfig};
@@ -12,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The place of a switch.
 enum Home {
     /// By itself.
-    Alone(Box<Mutex<engine::Switch>>),
+    Alone(Arc<Mutex<engine::Switch>>),
     /// In a network, under this name.
     Node(Arc<NetworkHandle>, String),
 }
@@ -157,7 +158,7 @@ impl Switch {
         let config = switch_config(compiled.ir(), cpu_port, seed)?;
         let switch = detached(|| compiled.make_switch(executor, config)).map_err(failed)?;
         Ok(Switch {
-            home: Home::Alone(Box::new(Mutex::new(switch))),
+            home: Home::Alone(Arc::new(Mutex::new(switch))),
             executor,
             config,
             program: Mutex::new(program),
@@ -174,12 +175,60 @@ impl Switch {
     fn set_program(&self, program: Py<Program>) -> PyResult<()> {
         let compiled = program.get();
         let new = detached(|| compiled.make_switch(self.executor, self.config)).map_err(failed)?;
-        self.with(move |switch| {
+        let former = self.with(move |switch| {
             let mut new = new;
             new.take_over_agent(switch);
-            *switch = new;
+            std::mem::replace(switch, new)
         })?;
+        // The thread that owns the switch has packets to move.
+        detached(|| drop(former));
         *self.program.lock().unwrap_or_else(PoisonError::into_inner) = program;
+        Ok(())
+    }
+
+    /// Takes program, entries and all other state of ``prepared``, which stands alone and is left with what was here; between two
+    /// packets. With ``reconciliation``, what moves stays here.
+    #[pyo3(signature = (prepared, reconciliation=None))]
+    fn replace_with(
+        &self,
+        py: Python<'_>,
+        prepared: &Switch,
+        reconciliation: Option<&Reconciliation>,
+    ) -> PyResult<()> {
+        let Home::Alone(other) = &prepared.home else {
+            return Err(failed("the prepared switch is in a network"));
+        };
+        if let Home::Alone(own) = &self.home
+            && Arc::ptr_eq(own, other)
+        {
+            return Err(failed("a switch cannot take its own place"));
+        }
+        let program = prepared.program(py);
+        let executor = detached(|| program.get().executor(self.executor)).map_err(failed)?;
+        let now_ps = self.with(|switch| switch.runtime().now_ps())?;
+        let config = self.config;
+        prepared.with(move |prepared| prepared.settle(executor, config, now_ps))?;
+        let takeover = match reconciliation {
+            None => None,
+            Some(it) => Some(it.take().ok_or_else(|| failed("it was used already"))?),
+        };
+        let other = other.clone();
+        self.with(move |switch| {
+            let mut prepared = other.lock().unwrap_or_else(PoisonError::into_inner);
+            match takeover {
+                Some(takeover) => prepared.take_over(switch, takeover),
+                None => prepared.take_over_agent(switch),
+            }
+            std::mem::swap(switch, &mut *prepared);
+        })?;
+        let own = std::mem::replace(
+            &mut *self.program.lock().unwrap_or_else(PoisonError::into_inner),
+            program,
+        );
+        *prepared
+            .program
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = own;
         Ok(())
     }
 

@@ -164,7 +164,7 @@ def compile_command(
     program = compile_or_fail(source, define, include, library=True)
     artifact = program.artifact()
     if emit_ir:
-        sys.stdout.write(artifact.decode())
+        sys.stdout.write(program.ir_text)
         return
     output = output or Path(f"{source.stem}.holdfast")
     p4info = p4info or Path(f"{source.stem}.p4info.txtpb")

@@ -12,14 +12,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from google.protobuf.message import DecodeError
 
 from holdfast import _core
-from holdfast._core import HoldfastError, Program, Switch, WriteRequest
+from holdfast._core import HoldfastError, Program, Reconciliation, Switch, WriteRequest
 from holdfast.p4runtime import limits
 from holdfast.p4runtime.arbitration import Arbitration, Session, election_id_of
 from holdfast.p4runtime.errors import (
@@ -66,6 +66,11 @@ class _Pipeline:
     core: _core.Pipeline
     switch: Switch
 
+    def is_same(self, other: _Pipeline) -> bool:
+        """Whether program and P4Info are the same, whatever the cookie is."""
+        config = other.config
+        return bool(self.config.p4_device_config == config.p4_device_config and self.config.p4info == config.p4info)
+
 
 class Device:
     """A switch as P4Runtime sees it, without a pipeline until a client pushes one or :meth:`load` is called.
@@ -111,7 +116,10 @@ class Device:
         config.p4info.CopyFrom(message_of(program))
         config.p4_device_config = program.artifact()
         with self._lock:
-            self._realize(config, program, self._core_pipeline(config, program))
+            core = self._core_pipeline(config, program)
+            self.switch.set_program(program)
+            self._saved = None
+            self._running = _Pipeline(config, program, core, self.switch)
 
     def _core_pipeline(self, config: Proto, program: Program) -> _core.Pipeline:
         with refusals():
@@ -254,15 +262,16 @@ class Device:
             pipeline = self._target()
         with refusals():
             batch = pipeline.core.plan(request)
-        unapplied: list[tuple[int, str, str]] = []
+        refused: P4RuntimeError | None = None
         while batch.applied < len(batch):
             with self._lock:
                 try:
                     self._check_writer(request)
-                    if self._target() is not pipeline:
+                    target = self._target()
+                    if target.core is not pipeline.core or target.switch is not pipeline.switch:
                         raise P4RuntimeError("ABORTED", "the pipeline was replaced during the write")
                 except P4RuntimeError as e:
-                    unapplied = [(position, e.code, e.message) for position in range(batch.applied, len(batch))]
+                    refused = e
                     break
                 if atomic:
                     batch.apply_atomic(pipeline.switch)
@@ -271,7 +280,10 @@ class Device:
             if batch.applied < len(batch):
                 # The lock would nearly always come back to this thread at once.
                 time.sleep(_TURN_S)
-        if failures := batch.take_failures() + unapplied:
+        failures = batch.take_failures()
+        if refused is not None:
+            failures.add(batch.applied, len(batch), refused.code, code_number(refused.code), refused.message)
+        if failures:
             raise batch_error("write", failures, len(batch))
 
     @staticmethod
@@ -325,26 +337,40 @@ class Device:
         """``SetForwardingPipelineConfigRequest`` to its response."""
         actions = p4runtime_pb2.SetForwardingPipelineConfigRequest
         with self._lock:
-            self._check_client(request)
-            if request.role and request.role not in self._pipeline_roles:
-                # A client can make up a role, and the pipeline is everybody's.
-                raise P4RuntimeError("PERMISSION_DENIED", f"role '{request.role}' may not set the pipeline")
-            if request.action == actions.COMMIT:
-                self._commit_saved(request)
-            elif request.action == actions.VERIFY:
-                self._verified(request)
+            self._check_pipeline_client(request)
+        if request.action == actions.COMMIT:
+            if request.HasField("config"):
+                raise invalid_argument("COMMIT realizes the saved config; it takes none")
+            verified = None
+        elif request.action in (
+            actions.VERIFY,
+            actions.VERIFY_AND_SAVE,
+            actions.VERIFY_AND_COMMIT,
+            actions.RECONCILE_AND_COMMIT,
+        ):
+            # Other clients need not wait for a large program.
+            verified = self._verified(request)
+        else:
+            raise invalid_argument(
+                f"there is no action {request.action}" if request.action else "the action is not set"
+            )
+        with self._lock:
+            self._check_pipeline_client(request)
+            if verified is None:
+                self._commit_saved()
             elif request.action == actions.VERIFY_AND_SAVE:
-                self._saved = self._verified(request)
+                self._saved = verified
             elif request.action == actions.VERIFY_AND_COMMIT:
-                verified = self._verified(request)
-                self._realize(verified.config, verified.program, verified.core)
+                self._realize(verified)
             elif request.action == actions.RECONCILE_AND_COMMIT:
-                self._reconcile(self._verified(request))
-            else:
-                raise invalid_argument(
-                    f"there is no action {request.action}" if request.action else "the action is not set"
-                )
-            return p4runtime_pb2.SetForwardingPipelineConfigResponse()
+                self._reconcile(verified)
+        return p4runtime_pb2.SetForwardingPipelineConfigResponse()
+
+    def _check_pipeline_client(self, request: Proto) -> None:
+        self._check_client(request)
+        if request.role and request.role not in self._pipeline_roles:
+            # A client can make up a role, and the pipeline is everybody's.
+            raise P4RuntimeError("PERMISSION_DENIED", f"role '{request.role}' may not set the pipeline")
 
     def get_forwarding_pipeline_config(self, request: Proto) -> Proto:
         """``GetForwardingPipelineConfigRequest`` to its response: the config that reads and writes refer to."""
@@ -385,37 +411,31 @@ class Device:
         core = self._core_pipeline(config, program)
         return _Pipeline(config, program, core, scratch)
 
-    def _realize(self, config: Proto, program: Program, core: _core.Pipeline) -> None:
-        """Runs a program on the device's own switch, which clears it."""
-        self.switch.set_program(program)
-        self._saved = None
-        self._running = _Pipeline(config, program, core, self.switch)
-
-    def _commit_saved(self, request: Proto) -> None:
-        if request.HasField("config"):
-            raise invalid_argument("COMMIT realizes the saved config; it takes none")
-        saved = self._saved
-        if saved is None:
-            raise P4RuntimeError("NOT_FOUND", "no config has been saved")
-        self._realize(saved.config, saved.program, saved.core)
+    def _realize(self, prepared: _Pipeline, reconciliation: Reconciliation | None = None) -> None:
+        """Puts a prepared switch into the place of the device's own, between two packets."""
         with refusals():
-            batch = saved.core.plan_transfer(self.switch, saved.core, saved.switch)
-        batch.apply(self.switch, len(batch))
-        if failures := batch.take_failures():
-            raise P4RuntimeError("INTERNAL", f"{len(failures)} saved writes failed on commit, first: {failures[0][2]}")
+            self.switch.replace_with(prepared.switch, reconciliation)
+        self._saved = None
+        self._running = replace(prepared, switch=self.switch)
+
+    def _commit_saved(self) -> None:
+        if self._saved is None:
+            raise P4RuntimeError("NOT_FOUND", "no config has been saved")
+        # The writes since it was saved are in its switch.
+        self._realize(self._saved)
 
     def _reconcile(self, verified: _Pipeline) -> None:
+        """Realizes a config and keeps the state: the switch goes on if only the cookie is new."""
         old = self._running
         if old is None:
-            self._realize(verified.config, verified.program, verified.core)
-            return
-        with refusals():
-            batch = verified.core.plan_transfer(verified.switch, old.core, old.switch)
-        if refused := batch.would_fail(verified.switch):
-            _, code, message = refused[0]
-            raise invalid_argument(f"the existing state cannot be preserved: {code}: {message}")
-        self._realize(verified.config, verified.program, verified.core)
-        batch.apply_atomic(self.switch)
+            self._realize(verified)
+        elif old.is_same(verified):
+            self._saved = None
+            self._running = replace(old, config=verified.config)
+        else:
+            with refusals():
+                kept = verified.core.reconcile(verified.switch, old.core, old.switch)
+            self._realize(verified, kept)
 
     def _target(self) -> _Pipeline:
         """The pipeline that reads and writes refer to: the saved config if there is one, else the running one."""

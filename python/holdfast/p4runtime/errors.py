@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from functools import cache
+from typing import NamedTuple
 
-from holdfast._core import ControlError, HoldfastError
+from holdfast._core import ControlError, Failures, HoldfastError
 from holdfast.p4runtime.stubs import Proto, code_pb2, p4runtime_pb2, status_pb2
 
 _FAILURES_SHOWN = 20
 """Of a batch, in the text of an error."""
 
 
-@dataclass(frozen=True)
-class UpdateFailure:
-    """One element of a batch that was refused."""
+class UpdateFailure(NamedTuple):
+    """One element of a batch that was refused: a tuple, because a batch may have hundreds of thousands."""
 
     index: int
     """Position in the request, from 0."""
@@ -41,24 +41,53 @@ class P4RuntimeError(HoldfastError):
     """
 
     def __init__(
-        self, code: str, message: str, failures: Sequence[UpdateFailure] = (), batch_size: int | None = None
+        self,
+        code: str,
+        message: str,
+        failures: Sequence[UpdateFailure] | Failures = (),
+        batch_size: int | None = None,
     ) -> None:
         self.code = code
         self.message = message
-        self.failures = tuple(failures)
-        self.batch_size = len(self.failures) if batch_size is None else batch_size
+        self._failures = failures if isinstance(failures, Failures) else tuple(failures)
+        self.batch_size = len(self._failures) if batch_size is None else batch_size
         super().__init__(code, message)
 
+    @property
+    def failures(self) -> tuple[UpdateFailure, ...]:
+        """The elements of a batch that failed, in ascending order."""
+        return self.first_failures(len(self._failures))
+
+    @property
+    def failed(self) -> int:
+        """Their number."""
+        return len(self._failures)
+
+    def first_failures(self, most: int) -> tuple[UpdateFailure, ...]:
+        """The first of them."""
+        if isinstance(self._failures, Failures):
+            return tuple(UpdateFailure(*failure) for failure in self._failures.first(most))
+        return self._failures[:most]
+
+    def details(self, most_bytes: int) -> tuple[bytes, int, bool]:
+        """As :meth:`Failures.details`, for all elements of the batch."""
+        if isinstance(self._failures, Failures):
+            return self._failures.details(self.batch_size, most_bytes)
+        failures = Failures()
+        for failure in self._failures:
+            failures.add(failure.index, failure.index + 1, failure.code, code_number(failure.code), failure.message)
+        return failures.details(self.batch_size, most_bytes)
+
     def __str__(self) -> str:
-        if not self.failures:
+        if not self.failed:
             return f"{self.code}: {self.message}"
-        more = len(self.failures) - _FAILURES_SHOWN
+        more = self.failed - _FAILURES_SHOWN
         rest = [f"... and {more} more"] if more > 0 else []
-        return "\n  ".join([self.message, *map(str, self.failures[:_FAILURES_SHOWN]), *rest])
+        return "\n  ".join([self.message, *map(str, self.first_failures(_FAILURES_SHOWN)), *rest])
 
     def with_descriptions(self, descriptions: Sequence[str]) -> P4RuntimeError:
         """The same error with each failure naming the element that it belongs to."""
-        failures = [replace(f, what=descriptions[f.index]) if f.index < len(descriptions) else f for f in self.failures]
+        failures = [f._replace(what=descriptions[f.index]) if f.index < len(descriptions) else f for f in self.failures]
         return P4RuntimeError(self.code, self.message, failures, self.batch_size)
 
 
@@ -72,24 +101,25 @@ def unimplemented(message: str) -> P4RuntimeError:
     return P4RuntimeError("UNIMPLEMENTED", message)
 
 
+@cache
 def code_number(name: str) -> int:
     """The number of a canonical status; that of ``UNKNOWN`` for a name that is none."""
     codes: dict[str, int] = dict(code_pb2.Code.items())
     return codes.get(name, codes["UNKNOWN"])
 
 
+@cache
 def code_name(number: int) -> str:
     """The name of a canonical status number."""
     return next((name for name, value in code_pb2.Code.items() if value == number), "UNKNOWN")
 
 
-def batch_error(call: str, failures: Sequence[tuple[int, str, str]], count: int) -> P4RuntimeError:
-    """The error of a batch of so many elements, of which some failed: position, status name and message of each.
+def batch_error(call: str, failures: Failures, count: int) -> P4RuntimeError:
+    """The error of a batch of so many elements, of which some failed.
 
     Specification: "Write RPC", "Error Reporting".
     """
-    failed = [UpdateFailure(*failure) for failure in failures]
-    return P4RuntimeError("UNKNOWN", f"{len(failed)} of {count} elements of the {call} failed", failed, count)
+    return P4RuntimeError("UNKNOWN", f"{len(failures)} of {count} elements of the {call} failed", failures, count)
 
 
 @contextmanager
@@ -101,45 +131,31 @@ def refusals() -> Iterator[None]:
         raise P4RuntimeError(e.code, str(e)) from None
 
 
-def to_status(error: P4RuntimeError) -> Proto:
-    """``google.rpc.Status``; for a batch with one ``p4.v1.Error`` per element, in order, OK ones included."""
-    status = status_pb2.Status(code=code_number(error.code), message=error.message)
-    if error.failures:
-        by_index = {f.index: f for f in error.failures}
-        for index in range(error.batch_size):
-            item = p4runtime_pb2.Error()
-            if failure := by_index.get(index):
-                item.canonical_code = code_number(failure.code)
-                item.message = failure.message
-                item.space = "holdfast"
-            status.details.add().Pack(item)
-    return status
-
-
 DETAILS_BYTES_KEY = "holdfast-error-details-bytes"
 """Metadata of a call: the number of bytes of error details that the client takes."""
 
 
-def fitting_status(error: P4RuntimeError, most_bytes: int) -> tuple[P4RuntimeError, Proto]:
-    """:func:`to_status` in at most so many bytes, and the error as it then is.
+def to_status(error: P4RuntimeError, most_bytes: int) -> Proto:
+    """``google.rpc.Status``; for a batch with one ``p4.v1.Error`` per element, in order, OK ones included, as far as they fit.
 
-    Messages go first, then the OK elements and failures at the end of the batch; the error's message says so. A position in the
-    details is always one in the batch.
+    If they need more than ``most_bytes``, messages go first, then the elements at the end of the batch; the status' message
+    says so. A position in the details is always one in the batch. The work is that for what fits.
     """
-    status = to_status(error)
-    if status.ByteSize() <= most_bytes:
-        return error, status
-    bare = [replace(failure, message="") for failure in error.failures]
-    short = P4RuntimeError(error.code, f"{error.message}; details without messages", bare, error.batch_size)
-    status = to_status(short)
-    while status.ByteSize() > most_bytes and status.details:
-        # An element has at least its type's name.
-        kept = len(status.details) * most_bytes // status.ByteSize()
-        del status.details[min(kept, len(status.details) - 1) :]
-        short.message = status.message = (
-            f"{error.message}; details of the first {len(status.details)} without messages: more would not fit into metadata"
-        )
-    return short, status
+    status = status_pb2.Status(code=code_number(error.code), message=error.message)
+    if not error.failed:
+        return status
+    room = most_bytes - status.ByteSize() - _SHORTER_BYTES
+    details, count, with_messages = error.details(max(room, 0))
+    if count < error.batch_size:
+        status.message += f"; details of the first {count} without messages: more would not fit into metadata"
+    elif not with_messages:
+        status.message += "; details without messages"
+    status.MergeFromString(details)
+    return status
+
+
+_SHORTER_BYTES = 100
+"""What :func:`to_status` adds to a message at most, with a number of elements."""
 
 
 def from_status(status: Proto) -> P4RuntimeError:
@@ -149,8 +165,10 @@ def from_status(status: Proto) -> P4RuntimeError:
     """
     failures = []
     for index, detail in enumerate(status.details):
-        item = p4runtime_pb2.Error()
-        if detail.Unpack(item) and item.canonical_code != 0:
+        if not detail.value or not detail.Is(p4runtime_pb2.Error.DESCRIPTOR):
+            continue
+        item = p4runtime_pb2.Error.FromString(detail.value)
+        if item.canonical_code != 0:
             failures.append(UpdateFailure(index, code_name(item.canonical_code), item.message))
     return P4RuntimeError(code_name(status.code), status.message, failures, len(status.details))
 

@@ -11,12 +11,15 @@ import queue
 import ssl
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent import futures
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self, TypeAlias
+from urllib.parse import unquote
 
 import grpc
 from google.protobuf.message import DecodeError
@@ -37,8 +40,8 @@ from holdfast.p4runtime.errors import (
     DETAILS_BYTES_KEY,
     P4RuntimeError,
     code_number,
-    fitting_status,
     invalid_argument,
+    to_status,
 )
 from holdfast.p4runtime.rights import Client, Rights, Trust
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
@@ -251,6 +254,67 @@ class _Stream:
             self._bytes = 0
 
 
+class _Streams:
+    """Those that are open. One that has not spoken yet never keeps another one out."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._silent: dict[_Stream, str] = {}
+        """With their clients, the oldest first."""
+        self._speaking: dict[_Stream, str] = {}
+        self._dropped = 0
+        """Notifications on streams that are over."""
+        self._closing = False
+
+    def admit(self, stream: _Stream, client: str) -> None:
+        """One more, of this client; the oldest silent one of the client that has most makes room if there are too many."""
+        with self._lock:
+            if self._closing:
+                raise P4RuntimeError("UNAVAILABLE", "the server is shutting down")
+            victim = None
+            if len(self._silent) >= limits.MAX_SILENT_STREAMS:
+                counts = Counter(self._silent.values())
+                most = max(counts.values())
+                victim = next(each for each, owner in self._silent.items() if counts[owner] == most)
+                del self._silent[victim]
+            self._silent[stream] = client
+        if victim is not None:
+            victim.end(P4RuntimeError("RESOURCE_EXHAUSTED", "newer streams came before an arbitration update did"))
+
+    def speaks(self, stream: _Stream) -> None:
+        """Its client is about to send its first arbitration update. RESOURCE_EXHAUSTED if others have all places."""
+        with self._lock:
+            if (client := self._silent.get(stream)) is None:
+                return
+            if len(self._speaking) >= limits.MAX_STREAMS:
+                raise P4RuntimeError("RESOURCE_EXHAUSTED", f"the server takes {limits.MAX_STREAMS} streams")
+            own = sum(owner == client for owner in self._speaking.values())
+            if client and own >= limits.MAX_STREAMS_PER_CLIENT:
+                raise P4RuntimeError(
+                    "RESOURCE_EXHAUSTED", f"the server takes {limits.MAX_STREAMS_PER_CLIENT} streams of one client"
+                )
+            del self._silent[stream]
+            self._speaking[stream] = client
+
+    def leave(self, stream: _Stream) -> None:
+        """It is over."""
+        with self._lock:
+            self._silent.pop(stream, None)
+            self._speaking.pop(stream, None)
+            self._dropped += stream.dropped
+
+    def dropped(self) -> int:
+        """Notifications so far, on all streams."""
+        with self._lock:
+            return self._dropped + sum(stream.dropped for stream in (*self._silent, *self._speaking))
+
+    def close(self) -> list[_Stream]:
+        """Takes no more; those that are open."""
+        with self._lock:
+            self._closing = True
+            return [*self._silent, *self._speaking]
+
+
 @dataclass(eq=False)
 class _Read:
     """One in progress."""
@@ -302,13 +366,9 @@ class _Servicer:
         self._devices = devices
         self._trust = trust
         self._reads = _Reads()
-        self._streams: set[_Stream] = set()
-        self._dropped = 0
-        """On streams that are over."""
+        self._streams = _Streams()
         self._backlog = _Backlog()
         self._handled = _Handled()
-        self._lock = threading.Lock()
-        self._closing = False
 
     # The names of the following methods are gRPC's.
 
@@ -383,12 +443,7 @@ class _Servicer:
     def StreamChannel(self, requests: Iterator[_Sized], context: grpc.ServicerContext) -> Iterator[Proto]:
         client: Client = _answer(context, lambda: self._client(context))
         stream = _Stream(self._backlog)
-        with self._lock:
-            refused = self._closing or len(self._streams) >= limits.MAX_STREAMS
-            if not refused:
-                self._streams.add(stream)
-        if refused:
-            _abort(context, P4RuntimeError("RESOURCE_EXHAUSTED", f"the server takes {limits.MAX_STREAMS} streams"))
+        _answer(context, lambda: self._streams.admit(stream, _owner(context, client)))
         if not context.add_callback(stream.end):
             stream.end()  # over before it began
         reader = threading.Thread(
@@ -407,9 +462,7 @@ class _Servicer:
                 _abort(context, item.error)
         finally:
             stream.discard()
-            with self._lock:
-                self._streams.discard(stream)
-                self._dropped += stream.dropped
+            self._streams.leave(stream)
 
     def _read_stream(self, requests: Iterator[_Sized], stream: _Stream, client: Client) -> None:
         device: Device | None = None
@@ -429,6 +482,7 @@ class _Servicer:
                         )
                     device = self._device(message.arbitration, client)
                     client.check_role(message.arbitration.role.name)
+                    self._streams.speaks(stream)
                     session = device.open(stream.send)
                 if stream_batches.is_batch(message):
                     _handle_batch(device, session, stream, message)
@@ -457,15 +511,11 @@ class _Servicer:
 
     def notifications_dropped(self) -> int:
         """So far, on all streams."""
-        with self._lock:
-            return self._dropped + sum(stream.dropped for stream in self._streams)
+        return self._streams.dropped()
 
     def end_streams(self) -> None:
         """Ends all streams and takes no more."""
-        with self._lock:
-            self._closing = True
-            streams = list(self._streams)
-        for stream in streams:
+        for stream in self._streams.close():
             stream.end(P4RuntimeError("UNAVAILABLE", "the server is shutting down"))
 
     def _client(self, context: grpc.ServicerContext) -> Client:
@@ -508,7 +558,8 @@ class Server:
         set_up_allocator()  # before gRPC has threads; ``holdfast switch`` does so before the compiler has
         self._servicer = _Servicer(self._devices, _trust(tls, address))
         self._executor = futures.ThreadPoolExecutor(
-            limits.MAX_STREAMS + limits.MAX_READS + _OTHER_WORKERS, thread_name_prefix="p4runtime"
+            limits.MAX_STREAMS + limits.MAX_SILENT_STREAMS + limits.MAX_READS + _OTHER_WORKERS,
+            thread_name_prefix="p4runtime",
         )
         options = [
             ("grpc.max_receive_message_length", limits.MAX_MESSAGE_BYTES),
@@ -677,6 +728,17 @@ def _answer(context: grpc.ServicerContext, call: Callable[[], Any]) -> Any:
         _abort(context, P4RuntimeError("INTERNAL", "the server failed; its log says how"))
 
 
+def _owner(context: grpc.ServicerContext, client: Client) -> str:
+    """Whose a stream is: a certificate's, or an address of another machine; "" on this one, where everybody may do everything."""
+    if client.name:
+        return client.name
+    kind, _, address = context.peer().partition(":")
+    host = unquote(address).rpartition(":")[0].strip("[]")
+    if kind not in ("ipv4", "ipv6"):
+        return ""
+    return "" if ip_address(host.partition("%")[0]).is_loopback else host
+
+
 def _details_bytes(context: grpc.ServicerContext) -> int:
     """The number of bytes that the details of an error may have."""
     given = dict(context.invocation_metadata()).get(DETAILS_BYTES_KEY, "")
@@ -685,10 +747,12 @@ def _details_bytes(context: grpc.ServicerContext) -> int:
 
 
 def _abort(context: grpc.ServicerContext, error: P4RuntimeError) -> NoReturn:
-    if error.failures:
-        error, status = fitting_status(error, _details_bytes(context))
+    message = error.message
+    if error.failed:
+        status = to_status(error, _details_bytes(context))
+        message = status.message
         context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
     number = code_number(error.code)
     code = next(c for c in grpc.StatusCode if c.value[0] == number)
-    context.abort(code, error.message)
+    context.abort(code, message)
     raise AssertionError("abort raises")

@@ -55,6 +55,29 @@ impl Switch {
             .collect())
     }
 
+    /// Places in the order of insertion and numbers of the entries of a table that have numbers from `from` on, so many numbers at most, and
+    /// the number that follows, `None` at the end.
+    pub fn order_from(
+        &self,
+        table: TableId,
+        from: u32,
+        most: u32,
+    ) -> (Vec<(u64, u32)>, Option<u32>) {
+        let contents = self.runtime().table(table);
+        let numbers = contents.numbers();
+        let end = numbers.min(from.saturating_add(most.max(1)));
+        let found = (from..end).filter_map(|number| Some((contents.sequence(number)?, number)));
+        (found.collect(), (end < numbers).then_some(end))
+    }
+
+    /// The entries of a table with these numbers.
+    pub fn entries_of(&self, table: TableId, numbers: &[(u64, u32)]) -> Vec<InstalledEntry> {
+        let numbers = numbers.iter();
+        numbers
+            .map(|(_, number)| self.installed_entry(table, *number))
+            .collect()
+    }
+
     /// The action of a miss.
     pub fn default_action(&self, table: TableId) -> Result<ActionCall, ControlError> {
         self.declared_table(table)?;
@@ -286,7 +309,7 @@ impl Switch {
         }
     }
 
-    fn action_call(&self, table: TableId, number: u32) -> ActionCall {
+    pub(crate) fn action_call(&self, table: TableId, number: u32) -> ActionCall {
         let (position, args) = self.runtime().table(table).action(number);
         let actions = &self.program().tables[table.index()].actions;
         ActionCall {
@@ -459,7 +482,7 @@ fn not_found() -> ControlError {
     ControlError::new(NotFound, "there is no such entry")
 }
 
-fn capacity(declared: &ir::Table) -> u64 {
+pub(crate) fn capacity(declared: &ir::Table) -> u64 {
     match declared.size {
         0 => DEFAULT_TABLE_SIZE,
         size => size,

@@ -12,6 +12,8 @@ mod objects;
 mod profiles;
 mod snapshot;
 
+pub(crate) use entries::capacity;
+
 pub use crate::entry::{Entry, EntryAction, InstalledEntry, Note};
 pub use crate::profile::{GroupContents, GroupMember, Target, WeightedAction};
 pub use crate::replication::{CloneSession, MulticastGroup, Replica};
@@ -65,6 +67,23 @@ impl ControlErrorCode {
             ControlErrorCode::Aborted => "ABORTED",
             ControlErrorCode::OutOfRange => "OUT_OF_RANGE",
             ControlErrorCode::Unimplemented => "UNIMPLEMENTED",
+        }
+    }
+}
+
+impl ControlErrorCode {
+    /// The number of the canonical gRPC status.
+    pub fn number(self) -> i32 {
+        match self {
+            ControlErrorCode::InvalidArgument => 3,
+            ControlErrorCode::NotFound => 5,
+            ControlErrorCode::AlreadyExists => 6,
+            ControlErrorCode::PermissionDenied => 7,
+            ControlErrorCode::ResourceExhausted => 8,
+            ControlErrorCode::FailedPrecondition => 9,
+            ControlErrorCode::Aborted => 10,
+            ControlErrorCode::OutOfRange => 11,
+            ControlErrorCode::Unimplemented => 12,
         }
     }
 }

@@ -14,6 +14,7 @@
 //!
 //! This room knows matches and entries; the operations of the control plane on them are [`crate::control`]'s.
 
+mod conversion;
 mod direct;
 mod entries;
 mod free_numbers;
@@ -28,6 +29,7 @@ mod shape;
 mod sieve;
 pub mod ternary;
 
+pub use conversion::{Conversion, RecordSlice};
 pub use direct::is_direct;
 pub use entries::Installed;
 pub use in_place::{InPlace, InPlaceMatcher};
@@ -182,20 +184,8 @@ impl Table {
     /// The table as the program starts it: with its constant and initial entries.
     pub fn new(program: &ir::Program, table: &ir::Table) -> Table {
         let shape = KeyShape::new(&table.keys);
-        let parameter_widths: Vec<Vec<u32>> = table
-            .actions
-            .iter()
-            .map(|a| {
-                let params = &program.actions[a.action.index()].params;
-                params
-                    .iter()
-                    .map(|p| program.slots[p.slot.index()].width)
-                    .collect()
-            })
-            .collect();
-        let arg_limbs = (parameter_widths.iter())
-            .map(|widths| widths.iter().map(|w| w.div_ceil(64)).sum::<u32>());
-        let stride = 1 + arg_limbs.max().unwrap_or(0) as usize;
+        let parameter_widths = parameter_widths(program, table);
+        let stride = record_limbs(program, table);
         let mut result = Table {
             matcher: Matcher::new(&shape, direct::is_direct(table)),
             entries: Entries::new(&shape),
@@ -604,6 +594,25 @@ impl Table {
             + self.counters.capacity() * size_of::<CounterData>()
             + self.last_hit_ps.capacity() * size_of::<Time>()
     }
+}
+
+/// Widths of the parameters of each of a table's actions.
+fn parameter_widths(program: &ir::Program, table: &ir::Table) -> Vec<Vec<u32>> {
+    let widths = table.actions.iter().map(|action| {
+        let params = program.actions[action.action.index()].params.iter();
+        let widths = params.map(|param| program.slots[param.slot.index()].width);
+        widths.collect()
+    });
+    widths.collect()
+}
+
+/// The limbs of a record of a table: the action, and the arguments of the one that has most of them.
+pub(crate) fn record_limbs(program: &ir::Program, table: &ir::Table) -> usize {
+    let limbs = parameter_widths(program, table);
+    let limbs = limbs
+        .iter()
+        .map(|widths| widths.iter().map(|w| w.div_ceil(64)).sum::<u32>());
+    1 + limbs.max().unwrap_or(0) as usize
 }
 
 /// An entry to be inserted.

@@ -69,9 +69,10 @@ fn cell_entity(id: u32, index: u64, data: CounterData) -> EntityKind {
     })
 }
 
-pub(super) fn transfer(transfer: &mut Transfer<'_>) -> Result<(), ControlError> {
-    let switch = transfer.switch;
-    for counter in &transfer.old.info.counters.list {
+pub(super) fn transfer(transfer: &mut Transfer<'_>, switch: &Switch) -> Result<(), ControlError> {
+    let (old, moves) = (transfer.old, transfer.moves);
+    let counters = old.info.counters.list.iter();
+    for counter in counters.filter(|it| !moves.has_counter(it.number)) {
         let id = CounterId(counter.number as u32);
         let listed = switch.nonzero_counters(id)?;
         for at in listed.unwrap_or_else(|| (0..counter.size).collect()) {

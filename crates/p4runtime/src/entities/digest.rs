@@ -7,6 +7,7 @@ use crate::pipeline::Pipeline;
 use crate::read::{Answer, Source};
 use crate::state::Transfer;
 use crate::write::Plan;
+use engine::Switch;
 use engine::control::{ControlError, Entity, Operation};
 use engine::digest;
 use ir::DigestId;
@@ -67,11 +68,11 @@ impl Served for DigestEntry {
     }
 }
 
-pub(super) fn transfer(transfer: &mut Transfer<'_>) -> Result<(), ControlError> {
-    for digest in &transfer.old.info.digests.list {
-        let config = transfer
-            .switch
-            .digest_config(DigestId(digest.number as u32))?;
+pub(super) fn transfer(transfer: &mut Transfer<'_>, switch: &Switch) -> Result<(), ControlError> {
+    let (old, moves) = (transfer.old, transfer.moves);
+    let digests = old.info.digests.list.iter();
+    for digest in digests.filter(|it| !moves.has_digest(it.number)) {
+        let config = switch.digest_config(DigestId(digest.number as u32))?;
         if let (Some(config), Some(target)) = (config, transfer.new.info.digests.get(digest.id)) {
             let digest = DigestId(target.number as u32);
             transfer.update(Operation::Insert, Entity::Digest { digest, config });

@@ -84,9 +84,10 @@ impl array::Array for MeterEntry {
     }
 }
 
-pub(super) fn transfer(transfer: &mut Transfer<'_>) -> Result<(), ControlError> {
-    let switch = transfer.switch;
-    for meter in &transfer.old.info.meters.list {
+pub(super) fn transfer(transfer: &mut Transfer<'_>, switch: &Switch) -> Result<(), ControlError> {
+    let (old, moves) = (transfer.old, transfer.moves);
+    let meters = old.info.meters.list.iter();
+    for meter in meters.filter(|it| !moves.has_meter(it.number)) {
         let id = MeterId(meter.number as u32);
         for at in switch.configured_meters(id)? {
             let config = switch.read_meter(id, at)?;

@@ -13,6 +13,7 @@ use crate::state::Transfer;
 use crate::values;
 use crate::write::Plan;
 use bytes::Bytes;
+use engine::Switch;
 use engine::control::{
     ControlError, Entity, GroupContents, GroupMember as Member, Operation, Target, WeightedAction,
 };
@@ -165,10 +166,11 @@ impl Served for ActionProfileGroup {
     }
 }
 
-pub(super) fn transfer(transfer: &mut Transfer<'_>) -> Result<(), ControlError> {
-    let old = transfer.old;
-    for profile in &old.info.profiles.list {
-        let contents = transfer.switch.action_profile(profile.profile_id())?;
+pub(super) fn transfer(transfer: &mut Transfer<'_>, switch: &Switch) -> Result<(), ControlError> {
+    let (old, moves) = (transfer.old, transfer.moves);
+    let profiles = old.info.profiles.list.iter();
+    for profile in profiles.filter(|it| !moves.has_profile(it.profile_id())) {
+        let contents = switch.action_profile(profile.profile_id())?;
         for id in contents.member_ids() {
             if let Some(call) = contents.member(id) {
                 transfer.insert(old.member_message(profile, id, call));

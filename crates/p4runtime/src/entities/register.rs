@@ -85,9 +85,10 @@ fn cell_entity(id: u32, index: u64, ty: Option<&Type>, value: &Bits) -> EntityKi
     })
 }
 
-pub(super) fn transfer(transfer: &mut Transfer<'_>) -> Result<(), ControlError> {
-    let switch = transfer.switch;
-    for register in &transfer.old.info.registers.list {
+pub(super) fn transfer(transfer: &mut Transfer<'_>, switch: &Switch) -> Result<(), ControlError> {
+    let (old, moves) = (transfer.old, transfer.moves);
+    let registers = old.info.registers.list.iter();
+    for register in registers.filter(|it| !moves.has_register(it.number)) {
         let id = RegisterId(register.number as u32);
         let listed = switch.nonzero_registers(id)?;
         for at in listed.unwrap_or_else(|| (0..register.size).collect()) {

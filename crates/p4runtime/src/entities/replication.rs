@@ -7,7 +7,6 @@ use crate::errors::{invalid, out_of_range};
 use crate::messages::{messages, oneofs};
 use crate::pipeline::{Noted, ObjectNote, Pipeline, missing};
 use crate::read::{Answer, Source};
-use crate::state::Transfer;
 use crate::values;
 use crate::write::Plan;
 use bytes::Bytes;
@@ -95,16 +94,6 @@ impl Served for ReplicationEntry {
             ReplicationKind::Session(session) => (1, session.session_id),
         })
     }
-}
-
-pub(super) fn transfer(transfer: &mut Transfer<'_>) -> Result<(), ControlError> {
-    for group in transfer.switch.multicast_groups() {
-        transfer.insert(multicast_message(transfer.old, group));
-    }
-    for session in transfer.switch.clone_sessions() {
-        transfer.insert(session_message(transfer.old, session));
-    }
-    Ok(())
 }
 
 fn no_type() -> ControlError {

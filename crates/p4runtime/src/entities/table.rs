@@ -13,11 +13,14 @@ use crate::pipeline::Pipeline;
 use crate::read::{Answer, Source};
 use crate::state::Transfer;
 use crate::write::{Plan, modify};
-use engine::control::{ControlError, Entity, Entry, EntryAction, Operation, Update};
+use engine::control::{
+    ControlError, Entity, Entry, EntryAction, InstalledEntry, Note, Operation, Update,
+};
 use engine::meter::MeterConfig;
 use engine::refuse;
+use ir::{ActionCall, TableId};
 use smallvec::SmallVec;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Served for m::TableEntry {
     fn object_id(&self) -> u32 {
@@ -173,22 +176,63 @@ pub(super) fn check_default_key(label: &str, message: &m::TableEntry) -> Result<
     Ok(())
 }
 
-/// Deletes initial entries of tables that both programs have.
-pub(super) fn clear(transfer: &mut Transfer<'_>) -> Result<(), ControlError> {
+/// Whether entries of a table of the old pipeline mean the same in one of the new pipeline, as far as P4Info says.
+pub(crate) fn alike(old: &Pipeline, a: TableId, new: &Pipeline, b: TableId) -> bool {
+    let of = |pipeline: &Pipeline, table: TableId| {
+        let id = pipeline.program.tables.get(table.index())?.id;
+        pipeline.info.tables.position(id)
+    };
+    let (Some(a), Some(b)) = (of(old, a), of(new, b)) else {
+        return false;
+    };
+    let (a, b) = (&old.info.tables.list[a], &new.info.tables.list[b]);
+    let params = |pipeline: &Pipeline, id: u32| {
+        let action = pipeline.info.actions.get(id)?;
+        let params = action.params.list.iter();
+        Some(params.map(translated).collect::<Vec<_>>())
+    };
+    // An action that is there no longer is found when entries are converted.
+    let mut actions = a
+        .actions
+        .iter()
+        .filter_map(|(id, _)| Some((params(old, *id)?, params(new, *id)?)));
+    same(&a.fields, &b.fields)
+        && a.fields
+            .list
+            .iter()
+            .map(translated)
+            .eq(b.fields.list.iter().map(translated))
+        && actions.all(|(a, b)| a == b)
+}
+
+/// How a value of a field or parameter is written.
+fn translated(field: &Field) -> (u32, u32, Option<String>) {
+    let uri = field.translation.as_ref().map(|it| it.uri.clone());
+    (field.id, field.width, uri)
+}
+
+/// Deletes initial entries of tables that both programs have and that do not move.
+pub(crate) fn clear(
+    transfer: &mut Transfer<'_>,
+    entries: &BTreeMap<TableId, Vec<InstalledEntry>>,
+    initial: Vec<(TableId, Entry)>,
+) -> Result<(), ControlError> {
     let mut both = BTreeSet::new();
-    for table in &transfer.old.info.tables.list {
+    let (old, moves) = (transfer.old, transfer.moves);
+    let tables = old.info.tables.list.iter();
+    for table in tables.filter(|it| !moves.has_table(it.table_id())) {
         let counterpart = transfer.new.info.tables.get(table.id);
         let Some(counterpart) = counterpart.filter(|new| same(&new.fields, &table.fields)) else {
-            let entries = transfer.switch.read_entries(table.table_id())?;
+            let mut entries = entries.get(&table.table_id()).into_iter().flatten();
             refuse!(
-                entries.iter().any(|entry| !entry.is_const) => InvalidArgument,
+                entries.any(|entry| !entry.is_const) => InvalidArgument,
                 "the entries of {} cannot be preserved: it is gone or its key changed", table.label
             );
             continue;
         };
         both.insert(counterpart.table_id());
     }
-    for (table, entry) in std::mem::take(&mut transfer.initial) {
+    for (table, entry) in initial {
         if both.contains(&table) {
             transfer.update(Operation::Delete, Entity::TableEntry { table, entry });
         }
@@ -202,64 +246,71 @@ fn same(a: &Names<Field>, b: &Names<Field>) -> bool {
     of(a) == of(b)
 }
 
-pub(super) fn transfer(transfer: &mut Transfer<'_>) -> Result<(), ControlError> {
+/// Writes the entries of a table of the old switch, and the default action if it was changed.
+pub(crate) fn transfer(
+    transfer: &mut Transfer<'_>,
+    id: TableId,
+    default: Option<&(ActionCall, Option<Note>)>,
+    entries: &[InstalledEntry],
+) -> Result<(), ControlError> {
     let old = transfer.old;
-    old.info
-        .tables
-        .list
-        .iter()
-        .try_for_each(|table| transfer_table(transfer, table))
-}
-
-fn transfer_table(transfer: &mut Transfer<'_>, table: &Table) -> Result<(), ControlError> {
-    let (old, switch) = (transfer.old, transfer.switch);
-    let id = table.table_id();
-    let (call, note) = (switch.default_action(id)?, switch.default_note(id)?);
-    let initial = &old.program.tables[table.number].default_action;
-    if !table.has_const_default && (call != *initial || note.is_some()) {
-        let message = old.default_message(table, &call, note.as_ref());
+    let mut tables = old.info.tables.list.iter();
+    let Some(table) = tables.find(|it| it.table_id() == id) else {
+        return Ok(());
+    };
+    if let Some((call, note)) = default.filter(|_| !table.has_const_default) {
+        let message = old.default_message(table, call, note.as_ref());
         transfer.modify(EntityKind::Table(message));
     }
-    for read in switch.read_entries(id)? {
-        let counter = read
-            .counter
-            .filter(|count| count.packets | count.bytes != 0);
-        let mut message = old.entry_message(table, &read);
-        message.is_const = false;
-        let config = read.entry.meter.map(config_message);
-        let counter_data = counter.map(count_message);
-        if !read.is_const {
-            (message.meter_config, message.counter_data) = (config.map(Box::new), counter_data);
-            transfer.insert(EntityKind::Table(message));
-            continue;
-        }
-        message.action = None;
-        (message.metadata, message.controller_metadata) = Default::default();
-        if config.is_some() {
-            transfer.modify(EntityKind::DirectMeter(Box::new(DirectMeterEntry {
-                table_entry: Some(message.clone()),
-                config,
-                counter_data: None,
-            })));
-        }
-        if counter_data.is_some() {
-            let direct = DirectCounterEntry {
-                table_entry: Some(message.clone()),
-                data: counter_data,
-            };
-            transfer.modify(EntityKind::DirectCounter(Box::new(direct)));
-        }
-        let counterpart = transfer.new.info.tables.get(table.id);
-        if let (Some(note), Some(table)) = (read.entry.note, counterpart) {
-            let (table, matches, priority) = table.key(&message)?;
-            let entity = Entity::Note {
-                table,
-                matches,
-                priority,
-                note: Some(note),
-            };
-            transfer.update(Operation::Modify, entity);
-        }
+    for read in entries {
+        transfer_entry(transfer, table, read)?;
+    }
+    Ok(())
+}
+
+fn transfer_entry(
+    transfer: &mut Transfer<'_>,
+    table: &Table,
+    read: &InstalledEntry,
+) -> Result<(), ControlError> {
+    let counter = read
+        .counter
+        .filter(|count| count.packets | count.bytes != 0);
+    let mut message = transfer.old.entry_message(table, read);
+    message.is_const = false;
+    let config = read.entry.meter.map(config_message);
+    let counter_data = counter.map(count_message);
+    if !read.is_const {
+        (message.meter_config, message.counter_data) = (config.map(Box::new), counter_data);
+        transfer.insert(EntityKind::Table(message));
+        return Ok(());
+    }
+    message.action = None;
+    (message.metadata, message.controller_metadata) = Default::default();
+    if config.is_some() {
+        transfer.modify(EntityKind::DirectMeter(Box::new(DirectMeterEntry {
+            table_entry: Some(message.clone()),
+            config,
+            counter_data: None,
+        })));
+    }
+    if counter_data.is_some() {
+        let direct = DirectCounterEntry {
+            table_entry: Some(message.clone()),
+            data: counter_data,
+        };
+        transfer.modify(EntityKind::DirectCounter(Box::new(direct)));
+    }
+    let counterpart = transfer.new.info.tables.get(table.id);
+    if let (Some(note), Some(table)) = (read.entry.note.clone(), counterpart) {
+        let (table, matches, priority) = table.key(&message)?;
+        let entity = Entity::Note {
+            table,
+            matches,
+            priority,
+            note: Some(note),
+        };
+        transfer.update(Operation::Modify, entity);
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use crate::pipeline::Pipeline;
 use crate::read::{Answer, Source};
 use crate::state::Transfer;
 use crate::write::Plan;
+use engine::Switch;
 use engine::control::{ControlError, Entity, Operation};
 use engine::refuse;
 use ir::{Bits, KeyMatch, ValueSetId};
@@ -99,11 +100,11 @@ fn matches(
     Ok(matches)
 }
 
-pub(super) fn transfer(transfer: &mut Transfer<'_>) -> Result<(), ControlError> {
-    for set in &transfer.old.info.value_sets.list {
-        let members = transfer
-            .switch
-            .value_set_members(ValueSetId(set.number as u32))?;
+pub(super) fn transfer(transfer: &mut Transfer<'_>, switch: &Switch) -> Result<(), ControlError> {
+    let (old, moves) = (transfer.old, transfer.moves);
+    let sets = old.info.value_sets.list.iter();
+    for set in sets.filter(|it| !moves.has_value_set(it.number)) {
+        let members = switch.value_set_members(ValueSetId(set.number as u32))?;
         if !members.is_empty() {
             let target = transfer.new.info.value_sets.by_id(set.id)?;
             let entity = Entity::ValueSet {

@@ -1,0 +1,45 @@
+//! A switch that takes the place of another one ([`crate::takeover`]).
+
+use super::{Switch, SwitchConfig};
+use crate::exec::Executor;
+use crate::takeover::{TableFacts, Takeover};
+use ir::TableId;
+use std::mem::swap;
+use std::sync::Arc;
+
+impl Switch {
+    /// By table, what a [`Takeover`] asks.
+    pub fn facts(&self) -> Vec<TableFacts> {
+        let tables = self.program.tables.iter().zip(0..);
+        let tables = tables.map(|(declared, number)| {
+            let table = TableId(number);
+            let note = self.runtime.attached(table, 0).note;
+            let call = self.action_call(table, 0);
+            let changed = call != declared.default_action || note.is_some();
+            TableFacts {
+                entries: self.runtime.table(table).len() as u64,
+                default: changed.then_some((call, note)),
+            }
+        });
+        tables.collect()
+    }
+
+    /// Runs from now on with this executor, which is of its program, and as if it had been made with this configuration. Its entries are
+    /// there since this moment.
+    pub fn settle(&mut self, executor: Arc<dyn Executor>, config: SwitchConfig, now_ps: u64) {
+        self.executor = executor;
+        self.config = config;
+        self.runtime.seed(config.seed);
+        self.runtime.set_now_ps(now_ps);
+        self.runtime.restart_idle_timers();
+    }
+
+    /// Takes over from another switch, whose place it takes, what its agent knows, and what moves. That one is left with what this one
+    /// had, to be dropped by whoever has time for it.
+    pub fn take_over(&mut self, former: &mut Switch, takeover: Takeover) {
+        self.take_over_agent(former);
+        self.drops = former.drops;
+        swap(&mut self.replication, &mut former.replication);
+        self.runtime.take_over(&mut former.runtime, takeover);
+    }
+}

@@ -1,0 +1,100 @@
+//! Records of a table's entries for a table with other actions: made beside the table, a slice of entries at a time.
+
+use super::Table;
+use super::records::Records;
+use super::shape::Limbs;
+use smallvec::smallvec;
+
+/// Entries' numbers and records, as [`Table::records_from`] copies them.
+pub type RecordSlice = Vec<(u32, Limbs)>;
+
+/// The records of one table's entries in the form of another one.
+#[derive(Clone, Debug)]
+pub struct Conversion {
+    /// By position in the former table's actions, that in the new one's.
+    positions: Vec<Option<u32>>,
+    /// Whether the default action comes along.
+    with_default: bool,
+    stride: usize,
+    records: Records,
+}
+
+impl Conversion {
+    /// For the entries of a table whose actions have these positions in the table `target`; there they have the same parameters.
+    pub fn new(positions: Vec<Option<u32>>, with_default: bool, target: &Table) -> Conversion {
+        Conversion {
+            positions,
+            with_default,
+            stride: target.stride,
+            records: Records::new(target.stride),
+        }
+    }
+
+    /// Whether records of so many limbs are of the same form as they are: no action moved, and none needs more room.
+    pub fn changes_nothing(&self, limbs: usize) -> bool {
+        let mut positions = (0..).zip(&self.positions);
+        self.stride == limbs && positions.all(|(at, new)| *new == Some(at))
+    }
+
+    /// Takes entries in. An error is the position of an action that the new table does not have.
+    pub fn add(&mut self, slice: &RecordSlice) -> Result<(), u32> {
+        for (entry, former) in slice {
+            match entry {
+                0 if !self.with_default => {}
+                0 => self.records.set_default(&self.converted(former)?),
+                _ => self.records.assign(*entry, &self.converted(former)?),
+            }
+        }
+        Ok(())
+    }
+
+    fn converted(&self, former: &[u64]) -> Result<Limbs, u32> {
+        let (head, args) = former.split_first().unwrap_or((&0, &[]));
+        let (action, limbs) = (*head as u32, (head >> 32) as usize);
+        let position = self.positions.get(action as usize).copied().flatten();
+        let mut record: Limbs = smallvec![0; self.stride];
+        record[0] = u64::from(position.ok_or(action)?) | (limbs as u64) << 32;
+        record[1..=limbs].copy_from_slice(&args[..limbs]);
+        Ok(record)
+    }
+}
+
+impl Table {
+    /// Says that all entries were last hit at this moment, if the table has idle timeouts.
+    pub fn hit_all(&mut self, now_ps: u64) {
+        self.last_hit_ps.fill(now_ps);
+    }
+
+    /// Copies the records of entries from a number on (0 is the default action), so many at most, and the number that follows, `None`
+    /// at the end.
+    pub fn records_from(&self, from: u32, most: u32) -> (RecordSlice, Option<u32>) {
+        let numbers = self.numbers();
+        let end = numbers.min(from.saturating_add(most.max(1)));
+        let present = (from..end).filter(|&entry| entry == 0 || self.entries.contains(entry));
+        let copied = present.map(|entry| (entry, Limbs::from_slice(self.records.get(entry))));
+        (copied.collect(), (end < numbers).then_some(end))
+    }
+
+    /// Exchanges entries, counts and times of hits with a table of the same key and the same resources. The records of the entries
+    /// that come are those of the conversion, if there is one. The default action stays here unless `with_default`.
+    pub fn exchange(
+        &mut self,
+        former: &mut Table,
+        conversion: Option<Conversion>,
+        with_default: bool,
+    ) {
+        let own = Limbs::from_slice(self.records.get(0));
+        match conversion {
+            Some(conversion) => self.records = conversion.records,
+            None => std::mem::swap(&mut self.records, &mut former.records),
+        }
+        if !with_default {
+            self.records.set_default(&own);
+        }
+        std::mem::swap(&mut self.matcher, &mut former.matcher);
+        std::mem::swap(&mut self.entries, &mut former.entries);
+        std::mem::swap(&mut self.next_sequence, &mut former.next_sequence);
+        std::mem::swap(&mut self.counters, &mut former.counters);
+        std::mem::swap(&mut self.last_hit_ps, &mut former.last_hit_ps);
+    }
+}

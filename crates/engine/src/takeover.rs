@@ -1,0 +1,297 @@
+//! What a switch takes over, object by object, from the one whose place it takes between two packets.
+//!
+//! Objects that both programs have (with the same P4Runtime id) in the same shape are moved whole, so the exchange takes no time however
+//! much they hold, and counts, buckets, times of hits and idle timers go on. A table whose actions changed needs other records: they are
+//! made beforehand, slice by slice, while packets pass ([`Takeover::next_slice`]). What is left has to be written anew.
+//!
+//! No update may come between [`Switch::facts`] and the exchange.
+
+use crate::Switch;
+use crate::entry::Note;
+use crate::table::{Conversion, RecordSlice, record_limbs};
+use ir::{ActionCall, ActionProfileId, Program, TableId};
+use std::collections::BTreeMap;
+
+/// What is asked of a table before it is known whether it can be taken over.
+#[derive(Clone, Debug)]
+pub struct TableFacts {
+    /// Number of entries.
+    pub entries: u64,
+    /// Its default action and the note of it, unless they are as the program starts them.
+    pub default: Option<(ActionCall, Option<Note>)>,
+}
+
+/// A table that moves.
+#[derive(Debug)]
+pub(crate) struct MovedTable {
+    pub old: TableId,
+    pub new: TableId,
+    /// Whether the default action, which the control plane changed, comes along.
+    pub with_default: bool,
+    pub conversion: Option<Conversion>,
+    /// The first number that was not converted yet; `None` if all are.
+    next: Option<u32>,
+}
+
+/// Numbers of an object in the old program and in the new one.
+pub(crate) type Pair = (usize, usize);
+
+/// The objects that a switch takes over whole.
+#[derive(Debug, Default)]
+pub struct Takeover {
+    pub(crate) tables: Vec<MovedTable>,
+    pub(crate) profiles: Vec<Pair>,
+    pub(crate) registers: Vec<Pair>,
+    pub(crate) counters: Vec<Pair>,
+    pub(crate) meters: Vec<Pair>,
+    pub(crate) value_sets: Vec<Pair>,
+    pub(crate) digests: Vec<Pair>,
+}
+
+/// Objects of two programs with the same id.
+fn pairs<T>(
+    old: &[T],
+    new: &[T],
+    id: impl Fn(&T) -> u32,
+    same: impl Fn(&T, &T) -> bool,
+) -> Vec<Pair> {
+    let by_id: BTreeMap<u32, usize> = new
+        .iter()
+        .enumerate()
+        .map(|(at, it)| (id(it), at))
+        .collect();
+    let old_ones = old.iter().enumerate();
+    let found = old_ones.filter_map(|(at, it)| Some((at, *by_id.get(&id(it))?)));
+    found.filter(|&(a, b)| same(&old[a], &new[b])).collect()
+}
+
+impl Takeover {
+    /// What `new`, a switch whose program has just been loaded, can take over from one with the program `old` and these facts. `alike`
+    /// says of a table whether entries mean the same in both, as far as only the control plane knows.
+    pub fn between(
+        old: &Program,
+        facts: &[TableFacts],
+        new: &Switch,
+        alike: impl Fn(TableId, TableId) -> bool,
+    ) -> Takeover {
+        let program = new.program();
+        let mut tables = pairs(&old.tables, &program.tables, |t| t.id, |_, _| true);
+        tables.retain(|&(a, b)| {
+            same_table(old, &old.tables[a], program, &program.tables[b])
+                && facts[a].entries <= crate::control::capacity(&program.tables[b])
+                && !(facts[a].default.is_some() && program.tables[b].const_default_action)
+                && alike(TableId(a as u32), TableId(b as u32))
+        });
+        let same_profile = |a: &ir::ActionProfile, b: &ir::ActionProfile| {
+            (a.size, a.selector) == (b.size, b.selector)
+        };
+        let mut profiles = pairs(
+            &old.action_profiles,
+            &program.action_profiles,
+            |p| p.id,
+            same_profile,
+        );
+        profiles.retain(|&(a, b)| profile_stays(old, a, program, b, &tables));
+        tables.retain(|&(a, b)| {
+            let own = |table: &ir::Table| table.implementation.map(|it| it.index());
+            match (own(&old.tables[a]), own(&program.tables[b])) {
+                (None, None) => true,
+                (Some(a), Some(b)) => profiles.contains(&(a, b)),
+                _ => false,
+            }
+        });
+        let moved = tables.into_iter().map(|(a, b)| {
+            let with_default = facts[a].default.is_some();
+            moved_table(old, a, new, b, with_default)
+        });
+        Takeover {
+            tables: moved.collect(),
+            profiles,
+            registers: pairs(
+                &old.registers,
+                &program.registers,
+                |r| r.id,
+                |a, b| (a.width, a.size, a.port_state) == (b.width, b.size, b.port_state),
+            ),
+            counters: pairs(
+                &old.counters,
+                &program.counters,
+                |c| c.id,
+                |a, b| a.size.is_some() && a.size == b.size,
+            ),
+            meters: pairs(
+                &old.meters,
+                &program.meters,
+                |m| m.id,
+                |a, b| a.size.is_some() && (a.size, a.bytes) == (b.size, b.bytes),
+            ),
+            value_sets: pairs(
+                &old.value_sets,
+                &program.value_sets,
+                |v| v.id,
+                |a, b| (&a.widths, a.size) == (&b.widths, b.size),
+            ),
+            digests: pairs(
+                &old.digests,
+                &program.digests,
+                |d| d.id,
+                |a, b| a.widths == b.widths,
+            ),
+        }
+    }
+
+    /// Whether a table of the old program moves.
+    pub fn has_table(&self, table: TableId) -> bool {
+        self.tables.iter().any(|moved| moved.old == table)
+    }
+
+    /// Whether an action profile of the old program moves.
+    pub fn has_profile(&self, profile: ActionProfileId) -> bool {
+        has(&self.profiles, profile.index())
+    }
+
+    /// Whether a register of the old program moves.
+    pub fn has_register(&self, number: usize) -> bool {
+        has(&self.registers, number)
+    }
+
+    /// Whether an indexed counter of the old program moves.
+    pub fn has_counter(&self, number: usize) -> bool {
+        has(&self.counters, number)
+    }
+
+    /// Whether an indexed meter of the old program moves.
+    pub fn has_meter(&self, number: usize) -> bool {
+        has(&self.meters, number)
+    }
+
+    /// Whether a value set of the old program moves.
+    pub fn has_value_set(&self, number: usize) -> bool {
+        has(&self.value_sets, number)
+    }
+
+    /// Whether a digest of the old program moves.
+    pub fn has_digest(&self, number: usize) -> bool {
+        has(&self.digests, number)
+    }
+
+    /// The next entries whose records are to be converted: the old switch's table, and their first number. Give them to
+    /// [`Takeover::convert`].
+    pub fn next_slice(&self) -> Option<(TableId, u32)> {
+        let moved = self.tables.iter().find(|moved| moved.next.is_some())?;
+        Some((moved.old, moved.next?))
+    }
+
+    /// Takes in what [`Table::records_from`](crate::table::Table::records_from) gives for [`Takeover::next_slice`]. An error is the position of an action
+    /// that entries run and that the new table does not have.
+    pub fn convert(&mut self, (slice, next): (RecordSlice, Option<u32>)) -> Result<(), u32> {
+        let Some(moved) = self.tables.iter_mut().find(|moved| moved.next.is_some()) else {
+            return Ok(());
+        };
+        moved.next = next;
+        match &mut moved.conversion {
+            Some(conversion) => conversion.add(&slice),
+            None => Ok(()),
+        }
+    }
+}
+
+fn has(pairs: &[Pair], old: usize) -> bool {
+    pairs.iter().any(|(at, _)| *at == old)
+}
+
+/// Whether two tables have the same key, the same constant entries, and resources of the same kind.
+fn same_table(old: &Program, a: &ir::Table, new: &Program, b: &ir::Table) -> bool {
+    let key = |key: &ir::Key| (key.id, key.width, key.kind);
+    let by_bytes = |program: &Program, table: &ir::Table| {
+        Some(program.meters[table.direct_meter?.index()].bytes)
+    };
+    a.keys.iter().map(key).eq(b.keys.iter().map(key))
+        && a.support_timeout == b.support_timeout
+        && a.direct_counter.is_some() == b.direct_counter.is_some()
+        && a.direct_meter.is_some() == b.direct_meter.is_some()
+        && by_bytes(old, a) == by_bytes(new, b)
+        && a.const_entries == b.const_entries
+        && constant(old, a).eq(constant(new, b))
+}
+
+/// The constant entries of a table, with their actions by id.
+fn constant<'a>(
+    program: &'a Program,
+    table: &'a ir::Table,
+) -> impl Iterator<Item = (&'a [ir::KeyMatch], i32, u32, &'a [ir::Bits])> {
+    let entries = table.entries.iter();
+    let entries = entries.filter(|entry| entry.is_const || table.const_entries);
+    entries.map(|entry| {
+        let action = &program.actions[entry.action.action.index()];
+        (
+            &*entry.matches,
+            entry.priority,
+            action.id,
+            &*entry.action.args,
+        )
+    })
+}
+
+/// Whether the members of a profile mean the same in both programs, and all its tables move.
+fn profile_stays(old: &Program, a: usize, new: &Program, b: usize, tables: &[Pair]) -> bool {
+    let of = |table: &ir::Table, profile: usize| {
+        table.implementation.is_some_and(|it| it.index() == profile)
+    };
+    let mut users = (0..old.tables.len()).filter(|&at| of(&old.tables[at], a));
+    users.all(|at| {
+        let Some(&(_, to)) = tables.iter().find(|(from, _)| *from == at) else {
+            return false;
+        };
+        let (from, to) = (&old.tables[at], &new.tables[to]);
+        let number = |action: &ir::TableAction| action.action;
+        of(to, b)
+            && from
+                .actions
+                .iter()
+                .map(number)
+                .eq(to.actions.iter().map(number))
+            && (0..)
+                .zip(positions(old, from, new, to))
+                .all(|(at, to)| to == Some(at))
+    })
+}
+
+/// By position in the actions of a table, that of the same action in the other one's: with the same parameters and scope.
+fn positions(old: &Program, a: &ir::Table, new: &Program, b: &ir::Table) -> Vec<Option<u32>> {
+    fn shape(program: &Program, action: &ir::TableAction) -> (u32, Vec<(u32, u32)>) {
+        let declared = &program.actions[action.action.index()];
+        let params = declared.params.iter();
+        let params = params.map(|it| (it.id, program.slots[it.slot.index()].width));
+        (declared.id, params.collect())
+    }
+    let targets: Vec<_> = b
+        .actions
+        .iter()
+        .map(|it| (shape(new, it), it.scope))
+        .collect();
+    let counterpart = |action: &ir::TableAction| {
+        let wanted = (shape(old, action), action.scope);
+        targets
+            .iter()
+            .position(|it| *it == wanted)
+            .map(|at| at as u32)
+    };
+    a.actions.iter().map(counterpart).collect()
+}
+
+fn moved_table(old: &Program, a: usize, new: &Switch, b: usize, with_default: bool) -> MovedTable {
+    let (from, to) = (&old.tables[a], &new.program().tables[b]);
+    let target = new.runtime().table(TableId(b as u32));
+    let positions = positions(old, from, new.program(), to);
+    let conversion = Conversion::new(positions, with_default, target);
+    let stride = record_limbs(old, from);
+    let conversion = Some(conversion).filter(|it| !it.changes_nothing(stride));
+    MovedTable {
+        old: TableId(a as u32),
+        new: TableId(b as u32),
+        with_default,
+        next: conversion.is_some().then_some(0),
+        conversion,
+    }
+}
