@@ -1,4 +1,4 @@
-"""Output to a terminal. No printed name, path or program can control the terminal.
+"""Output to a terminal. No printed name, path or program can control the terminal, and no message is longer than a screen.
 
 Control characters would move the cursor, set the title or change colours. They are shown as U+FFFD, as the compiler does. Nothing
 here knows what is printed.
@@ -13,6 +13,25 @@ from rich.console import ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 _CONTROLS = {code: "\ufffd" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
+
+
+MOST_LINES = 60
+MOST_COLUMNS = 400
+"""Lines of a message, and characters of a line: what is longer is cut, with a word of how much is left out."""
+
+
+def excerpt(text: str, most: int = MOST_COLUMNS) -> str:
+    """The beginning of a text that may have been made to fill a disk, with the number of characters that are left out."""
+    return text if len(text) <= most else f"{text[:most]}... ({len(text) - most} more characters)"
+
+
+def screenful(text: str, most_lines: int = MOST_LINES) -> str:
+    """The text in at most so many lines, each at most :data:`MOST_COLUMNS` long, and a line with the number of those left out."""
+    lines = text.split("\n")
+    shown = [excerpt(line) for line in lines[:most_lines]]
+    if len(lines) > most_lines:
+        shown.append(f"... and {len(lines) - most_lines} more lines")
+    return "\n".join(shown)
 
 
 def printable(text: str) -> str:

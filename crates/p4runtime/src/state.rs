@@ -1,4 +1,4 @@
-//! From one pipeline to another: what a switch whose program has just been loaded takes over from the one whose place it will take.
+//! From one pipeline to another: a switch whose program has just been loaded takes over the state of the one whose place it will take.
 //!
 //! Most of it moves ([`engine::takeover`]). The entities of what does not, because its shape changed, are written to the new switch, by P4Runtime
 //! ids, before it takes its place. So all that is done to the old switch is to copy slices of it.

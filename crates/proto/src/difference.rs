@@ -14,11 +14,15 @@ use std::fmt::Write as _;
 pub const MEANINGLESS: &[(&str, &str, &str)] = &[
     ("*", "doc", "for people"),
     ("*", "annotation_locations", "for people"),
+    (
+        "*",
+        "annotations",
+        "for control planes, which may add some (`@p4runtime_role`)",
+    ),
+    ("*", "structured_annotations", "as annotations"),
     ("ActionProfile", "sum_of_weights", "the default"),
     ("PkgInfo", "name", "for people"),
     ("PkgInfo", "version", "for people"),
-    ("PkgInfo", "annotations", "for people"),
-    ("PkgInfo", "structured_annotations", "for people"),
     ("PkgInfo", "organization", "for people"),
     ("PkgInfo", "contact", "for people"),
     ("PkgInfo", "url", "for people"),

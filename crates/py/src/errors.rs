@@ -1,6 +1,7 @@
 //! The exceptions of the native core, and their constructors. The callers give the messages.
 
 use crate::program::Diagnostic;
+use engine::control::excerpt;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -27,7 +28,8 @@ create_exception!(
 
 /// A [`ControlError`] with its code.
 pub(crate) fn control_error(code: &str, message: &str) -> PyErr {
-    let error = ControlError::new_err(message.to_owned());
+    // A message may hold a name of megabytes.
+    let error = ControlError::new_err(excerpt(message.to_owned()));
     match Python::attach(|py| error.value(py).setattr("code", code)) {
         Ok(()) => error,
         Err(other) => other,
@@ -45,7 +47,7 @@ pub(crate) fn compile_error(rendered: &str, diagnostics: Vec<Py<Diagnostic>>) ->
 
 /// A [`HoldfastError`] with the text of another error.
 pub(crate) fn failed(error: impl std::fmt::Display) -> PyErr {
-    HoldfastError::new_err(error.to_string())
+    HoldfastError::new_err(excerpt(error.to_string()))
 }
 
 /// The meaning of a name. `what` begins the text of a refusal, as in "queueing is".

@@ -4,6 +4,7 @@
 //! (here `errors.rs`) and its own range of codes: `syntax` has E0001 to E0999 (and W0001 to W0999 for warnings),
 //! `compile` has E1000 and up. Nothing here knows any particular error.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use crate::source::{SourceMap, Span};
@@ -155,10 +156,10 @@ impl Diagnostic {
             let _ = writeln!(out, "{margin} = hint: {hint}");
         }
         // Control characters of a program, or of a file's name, could command a terminal.
-        out.replace(
-            |c: char| c.is_control() && !matches!(c, '\t' | '\n'),
-            "\u{fffd}",
-        )
+        let lines = out.lines().map(|line| {
+            excerpt(line).replace(|c: char| c.is_control() && c != '\t', "\u{fffd}") + "\n"
+        });
+        lines.collect()
     }
 }
 
@@ -237,6 +238,20 @@ pub fn render_all(diagnostics: &[Diagnostic], sources: &SourceMap) -> String {
 
 /// Longer lines are shown in part: machine-made programs have lines of megabytes.
 const MAX_LINE: usize = 140;
+
+/// Longer lines of a diagnostic are cut: a name can have megabytes.
+const MOST_CHARACTERS: usize = 500;
+
+/// The beginning of a line, with the number of characters that are left out if it is too long.
+fn excerpt(line: &str) -> Cow<'_, str> {
+    match line.char_indices().nth(MOST_CHARACTERS) {
+        None => line.into(),
+        Some((end, _)) => {
+            let more = line[end..].chars().count();
+            format!("{}... ({more} more characters)", &line[..end]).into()
+        }
+    }
+}
 
 /// Writes place, source line and carets; returns the blank margin that lines under it start with.
 fn snippet(out: &mut String, sources: &SourceMap, span: Span) -> String {

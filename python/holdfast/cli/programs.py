@@ -6,6 +6,7 @@ import json
 import sys
 from enum import StrEnum
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,10 +26,11 @@ from holdfast.cli.shared import (
     console,
     errors,
     fail,
+    say,
     writing,
 )
 from holdfast.regular_files import MOST_TEXT_BYTES, read_regular
-from holdfast.terminal import printable
+from holdfast.terminal import printable, screenful
 
 if TYPE_CHECKING:
     from holdfast.stf import Report
@@ -42,6 +44,9 @@ TEXT_BYTES = 1 << 16
 ARTIFACT_BEGINS = b"holdfast_ir "
 
 MAX_ARTIFACT_BYTES = 1 << 30
+
+TRACE_LINES = 2000
+"""Of the trace of one packet, which a program can resubmit thousands of times; JSON has all of it."""
 
 
 def macros(defines: list[str]) -> dict[str, str]:
@@ -89,10 +94,11 @@ def compile_or_fail(source: Path, defines: list[str], includes: list[Path], libr
     try:
         program = Program.compile(str(source), include_dirs=[str(i) for i in includes], defines=macros(defines))
     except CompileError as error:
-        sys.stderr.write(f"{error}\n")
+        sys.stderr.write(f"{screenful(str(error))}\n")
         raise typer.Exit(0 if library and all(d.severity == "warning" for d in error.diagnostics) else 1) from None
-    for warning in program.warnings:
-        sys.stderr.write(f"{warning.rendered}\n")
+    if program.warnings:
+        rendered = "\n".join(warning.rendered for warning in program.warnings)
+        sys.stderr.write(f"{screenful(rendered)}\n")
     return program
 
 
@@ -189,6 +195,7 @@ def trace(
         bool, typer.Option("--assignments", help="Also show every assignment to a variable.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    most: Annotated[int, typer.Option("--packets", min=1, help="Packets of a capture that run and are shown.")] = 100,
     p4info: P4Info = None,
     define: Defines = [],  # noqa: B006
     include: Includes = [],  # noqa: B006
@@ -198,13 +205,17 @@ def trace(
 
     program = load_or_fail(source, define, include, p4info, needs_p4info=entries is not None)
     packets = tracing.read_packets(packet)
+    left_out = max(len(packets) - most, 0)
     traces = tracing.trace(program, entries, packets, port, text=not as_json, assignments=assignments)
     if as_json:
-        sys.stdout.write(json.dumps([json.loads(trace) for trace in traces], indent=2) + "\n")
+        sys.stdout.write(json.dumps([json.loads(trace) for trace in islice(traces, most)], indent=2) + "\n")
     else:
         # One by one: the traces of a large capture do not fit into memory.
-        for number, text in enumerate(traces):
-            sys.stdout.write(printable(f"\n{text}" if number else text))
+        for number, text in enumerate(islice(traces, most)):
+            shown = screenful(text, TRACE_LINES)
+            sys.stdout.write(printable(f"\n{shown}" if number else shown))
+    if left_out:
+        say("note", f"{left_out} more packets are not shown: --packets {len(packets)} shows them")
 
 
 class Executors(StrEnum):

@@ -12,7 +12,7 @@ import typer
 from rich.text import Text
 
 from holdfast import interrupts
-from holdfast.terminal import Console
+from holdfast.terminal import Console, screenful
 
 # Names and addresses may contain emoji codes, as in "ring:x:".
 console = Console(emoji=False)
@@ -53,7 +53,7 @@ Includes = Annotated[list[Path], typer.Option("--include", "-I", help="Directory
 
 def say(kind: str, message: object) -> None:
     """One line on standard error, never wrapped, so that programs can search it."""
-    errors.print(f"{kind}: {message}", markup=False, highlight=False, soft_wrap=True)
+    errors.print(screenful(f"{kind}: {message}"), markup=False, highlight=False, soft_wrap=True)
 
 
 def fail(message: str) -> NoReturn:

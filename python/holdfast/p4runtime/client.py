@@ -42,8 +42,8 @@ from holdfast.p4runtime.stubs import Proto, p4runtime_pb2, p4runtime_pb2_grpc, s
 __all__ = ["Atomicity", "Client", "GrpcClient", "LocalClient", "PipelineAction"]
 
 _HANDSHAKE_S = 10.0
-_DETAILS_BYTES = 1 << 20  # errors of large batches travel as metadata ("gRPC Metadata Maximum Size"), which is slow
-_METADATA_BYTES = 4 * _DETAILS_BYTES  # as text, with room for the rest
+_DETAILS_BYTES = 3 << 19  # errors of large batches travel as metadata ("gRPC Metadata Maximum Size"), which is slow
+_METADATA_BYTES = 2 * _DETAILS_BYTES  # as text, with room for the rest
 _CALL_METADATA = ((DETAILS_BYTES_KEY, str(_DETAILS_BYTES)),)
 _MESSAGE_BYTES = 128 << 20
 

@@ -13,9 +13,13 @@ from typing import NamedTuple
 
 from holdfast._core import ControlError, Failures, HoldfastError
 from holdfast.p4runtime.stubs import Proto, code_pb2, p4runtime_pb2, status_pb2
+from holdfast.terminal import excerpt
 
 _FAILURES_SHOWN = 20
 """Of a batch, in the text of an error."""
+
+_MOST_CHARACTERS = 2000
+"""Of a message: names and values of a program or a request may have megabytes."""
 
 
 class UpdateFailure(NamedTuple):
@@ -48,10 +52,10 @@ class P4RuntimeError(HoldfastError):
         batch_size: int | None = None,
     ) -> None:
         self.code = code
-        self.message = message
+        self.message = excerpt(message, _MOST_CHARACTERS)
         self._failures = failures if isinstance(failures, Failures) else tuple(failures)
         self.batch_size = len(self._failures) if batch_size is None else batch_size
-        super().__init__(code, message)
+        super().__init__(code, self.message)
 
     @property
     def failures(self) -> tuple[UpdateFailure, ...]:

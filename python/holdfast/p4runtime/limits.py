@@ -66,6 +66,10 @@ MAX_CALLS_PER_CONNECTION = 128
 CONNECTION_IDLE_S = 300.0
 """A connection without calls is closed after so long; gRPC clients open another one when they need it."""
 
+CONNECTION_HANDSHAKE_S = 3.0
+"""A connection is closed that has not finished the handshake of TLS, or said that it is HTTP/2, after so long. Those that wait
+for it take descriptors of files, of which a process has a limited number: with too many, nobody else can connect."""
+
 KEEPALIVE_S = 30.0
 """A client that was not heard for so long is asked for a sign of life."""
 

@@ -565,6 +565,7 @@ class Server:
             ("grpc.max_receive_message_length", limits.MAX_MESSAGE_BYTES),
             ("grpc.so_reuseport", 0),
             ("grpc.max_concurrent_streams", limits.MAX_CALLS_PER_CONNECTION),
+            ("grpc.server_handshake_timeout_ms", int(limits.CONNECTION_HANDSHAKE_S * 1000)),
             ("grpc.max_connection_idle_ms", int(limits.CONNECTION_IDLE_S * 1000)),
             ("grpc.keepalive_time_ms", int(limits.KEEPALIVE_S * 1000)),
             ("grpc.keepalive_timeout_ms", int(limits.KEEPALIVE_TIMEOUT_S * 1000)),

@@ -45,6 +45,9 @@ KEYS = ("name", "include", "hosts", "switches", "link_defaults", "links", "packe
 MOST_FILES, DEEPEST = 1000, 50
 """So many files are read for a topology, and are within each other; and in all as much as :mod:`holdfast.regular_files` says."""
 
+MOST_VALUES = 1_200_000
+"""Keys and values in all of them: the links of the largest fat tree that is generated, ``fat-tree:48``, written out."""
+
 _FOUND = {type(None): "nothing", dict: "a mapping", list: "a list", str: "a text"}
 
 
@@ -106,6 +109,7 @@ class _Files:
 
     def __init__(self) -> None:
         self._left, self._left_bytes = MOST_FILES, MOST_TEXT_BYTES
+        self._left_values = MOST_VALUES
 
     def parse(self, path: Path) -> dict[str, Node]:
         """A file, by key."""
@@ -117,7 +121,8 @@ class _Files:
             self._left_bytes -= len(content)
             if self._left_bytes < 0:
                 raise TopologyError(f"{path}: with it the topology's files have more than {MOST_TEXT_BYTES >> 20} MiB")
-            _, composed = compose(content.decode())
+            loader, composed = compose(content.decode(), self._left_values)
+            self._left_values = loader.values_left
         return _document(path, composed)
 
 

@@ -15,8 +15,9 @@ from holdfast.p4runtime import GrpcClient, P4RuntimeError, limits
 from holdfast.p4runtime.errors import to_status
 
 UPDATES = 200_000
-ROOM = 1.5
-"""The work of a failing batch may be that of a successful one, so many times: time is measured, and other processes run too."""
+ROOM = {"default": 1.5, "own": 2.5}
+"""The work of a failing batch may be that of a successful one, so many times: time is measured, and other processes run too. Our own
+client asks for 1.5 MiB of details, which it decodes in this process."""
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ def test_a_failing_batch_costs_no_more_than_a_successful_one(switch: Steady, kin
                 message = call(data)
                 took_s[fails] += time.process_time() - begin
                 assert message.startswith(f"{UPDATES} of {UPDATES} elements of the write failed") == fails
-        assert took_s[True] <= ROOM * took_s[False], took_s
+        assert took_s[True] <= ROOM[kind] * took_s[False], took_s
 
 
 def test_an_error_is_cut_before_it_is_made() -> None:

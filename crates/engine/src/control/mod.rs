@@ -97,12 +97,26 @@ pub struct ControlError {
     pub message: String,
 }
 
+/// The most characters of an error's message. Names and values of a program or a request may have megabytes.
+const MOST_CHARACTERS: usize = 2000;
+
+/// The beginning of a message, with the number of characters that are left out if it is too long.
+pub fn excerpt(message: String) -> String {
+    match message.char_indices().nth(MOST_CHARACTERS) {
+        None => message,
+        Some((end, _)) => {
+            let more = message[end..].chars().count();
+            format!("{}... ({more} more characters)", &message[..end])
+        }
+    }
+}
+
 impl ControlError {
-    /// An error.
+    /// An error. A message that is too long is cut.
     pub fn new(code: ControlErrorCode, message: impl Into<String>) -> ControlError {
         ControlError {
             code,
-            message: message.into(),
+            message: excerpt(message.into()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a switch's objects take over from those of the one whose place it takes ([`crate::takeover`]).
+//! The exchange of objects with the switch whose place another one takes ([`crate::takeover`]).
 
 use super::Runtime;
 use crate::random::Random;

@@ -1,0 +1,173 @@
+"""Huge inputs to every command that takes a file: an answer comes soon, and is at most a screen or two."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from holdfast import HoldfastError, yaml_model
+from holdfast.errors import ScenarioError
+from holdfast.p4runtime.errors import P4RuntimeError
+from holdfast.terminal import MOST_COLUMNS, MOST_LINES, excerpt, screenful
+from holdfast.topologies import load
+
+ROOT = Path(__file__).parents[2]
+MOST_OUTPUT_BYTES = 48_000
+"""Sixty lines of up to 400 characters, with what they are printed in, on both streams."""
+MOST_CPU_S = 20.0
+"""With Python's start, on a machine that is busy."""
+
+NAME = "n" * 2_000_000
+EXAMPLE = str(ROOT / "tests/p4runtime/basic.p4")
+
+
+def yaml_texts() -> Iterator[tuple[str, str]]:
+    """Kinds of YAML documents, as large as files may be."""
+    yield "a name", f"{NAME}: 1\n"
+    yield "a text", f"tables: {NAME}\n"
+    yield "a comment", f"# {NAME}\ntables: 1\n"
+    yield "many keys", "".join(f"k{i}: {i}\n" for i in range(150_000))
+    yield "a list", "tables: [" + "1, " * 1_000_000 + "]\n"
+    yield "many mistakes", "rules: [" + "{x: 1}, " * 20_000 + "]\n"
+    yield "open brackets", "[" * 1_000_000
+    yield "aliases", "a: &a [1, 2]\nb: [" + "*a, " * 200_000 + "]\n"
+    yield "a doubled name", f"{NAME}: 1\n{NAME}: 2\n"
+    yield "no YAML", f"a: b: {NAME}\n"
+    yield "an unknown alias", f"a: *{NAME}\n"
+    yield "tabs", "\t" * 2_000_000
+    yield "a tag", f"a: !{NAME} 1\n"
+    yield "a large number", "a: " + "9" * 1_000_000 + "\n"
+
+
+def p4_texts() -> Iterator[tuple[str, str]]:
+    yield "a name", f"const bit<8> x = {NAME};\n"
+    yield "a long line", "const bit<8> x = " + "1+" * 400_000 + "y;\n"
+    yield "many errors", "".join(f"const bit<8> x{i} = y{i};\n" for i in range(50_000))
+    yield "brackets", "const bit<8> x = " + "(" * 500_000 + ";\n"
+    yield "a string", f'@brief("{NAME}") const bit<8> x = y;\n'
+    yield "a macro", f"#define A {NAME}\nconst bit<8> x = A;\n"
+    yield "an include", f'#include "{NAME}"\n'
+    yield "a directive", f"#error {NAME}\n"
+    yield "an artifact", f"holdfast_ir {NAME}\n"
+    yield "an artifact of many lines", "holdfast_ir 1\n" + "x y z\n" * 300_000
+
+
+def commands(folder: Path) -> Iterator[tuple[str, list[str], Path, str]]:
+    """Name, arguments, the file that they read, and its contents."""
+    for what, text in yaml_texts():
+        file = folder / "file.yaml"
+        yield f"topology: {what}", ["topology", str(file)], file, text
+        yield f"firewall: {what}", ["firewall", "check", str(file)], file, text
+        yield f"entries: {what}", ["trace", EXAMPLE, "--packet", "00", "--entries", str(file)], file, text
+        yield f"traffic: {what}", ["compare", "ring:3", "--traffic", str(file)], file, text
+    for what, text in p4_texts():
+        file = folder / "file.p4"
+        yield f"compile: {what}", ["compile", str(file)], file, text
+        yield f"check: {what}", ["compile", "--check", str(file)], file, text
+    graphml = folder / "file.graphml"
+    yield "graphml: a name", ["topology", str(graphml)], graphml, f"<graphml><{NAME}/></graphml>"
+    yield "graphml: deep", ["topology", str(graphml)], graphml, "<a>" * 500_000
+    p4info = folder / "p4info.txtpb"
+    given = ["trace", str(folder / "basic.holdfast"), "--packet", "00", "--p4info", str(p4info), "--entries", "none"]
+    yield "P4Info: a name", given, p4info, NAME
+    stf = folder / "script.stf"
+    yield "stf: a name", ["stf", EXAMPLE, str(stf)], stf, f"{NAME}\n"
+    yield "stf: lines", ["stf", EXAMPLE, str(stf)], stf, "packet 0 zz\n" * 300_000
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("huge")
+    subprocess.run(
+        [sys.executable, "-P", "-m", "holdfast", "compile", EXAMPLE, "-o", str(found / "basic.holdfast")],
+        check=True,
+        capture_output=True,
+        cwd=found,
+    )
+    return found
+
+
+NAMES = [name for name, *_ in commands(Path())]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_huge_file_has_a_short_answer(folder: Path, name: str) -> None:
+    arguments, file, text = next(rest for of, *rest in commands(folder) if of == name)
+    file.write_text(text)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "holdfast", *arguments],
+        capture_output=True,
+        cwd=folder,
+        timeout=300,
+        check=False,
+        env={**os.environ, "COLUMNS": "80"},
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    answer = done.stdout + done.stderr
+    assert len(answer) <= MOST_OUTPUT_BYTES, answer[:1000]
+    assert cpu_s <= MOST_CPU_S
+    assert b"Traceback" not in answer
+    assert done.returncode in (0, 1, 2)
+
+
+def test_a_trace_of_a_huge_packet(folder: Path) -> None:
+    capture = folder / "many.pcap"
+    from holdfast._core import write_pcap
+
+    write_pcap(str(capture), [(at, bytes(9000)) for at in range(5000)])
+    for arguments in (["--packet", str(capture)], ["--packet", "00" * 60_000]):
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "holdfast", "trace", EXAMPLE, *arguments],
+            capture_output=True,
+            cwd=folder,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert len(done.stdout) < 200_000
+    assert b"4900 more packets are not shown: --packets 5000 shows them" in run_trace(folder, str(capture)).stderr
+
+
+def run_trace(folder: Path, packet: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-P", "-m", "holdfast", "trace", EXAMPLE, "--packet", packet]
+    return subprocess.run(command, capture_output=True, cwd=folder, timeout=300, check=False)
+
+
+def test_a_screen() -> None:
+    assert screenful("a\nb") == "a\nb"
+    lines = [str(at) for at in range(MOST_LINES + 5)]
+    assert screenful("\n".join(lines)).split("\n") == [*lines[:MOST_LINES], "... and 5 more lines"]
+    assert excerpt("x" * MOST_COLUMNS) == "x" * MOST_COLUMNS
+    assert excerpt("x" * (MOST_COLUMNS + 7)) == "x" * MOST_COLUMNS + "... (7 more characters)"
+
+
+@pytest.mark.parametrize("make", [lambda text: P4RuntimeError("UNKNOWN", text)], ids=["P4Runtime"])
+def test_an_error_is_cut(make: Callable[[str], HoldfastError]) -> None:
+    assert len(str(make(NAME))) < 3000
+
+
+def test_a_file_with_too_many_values_says_what_to_do(tmp_path: Path) -> None:
+    file = tmp_path / "many.yaml"
+    file.write_text("[" + "1, " * (yaml_model.MOST_VALUES + 1) + "]")
+    with pytest.raises(ScenarioError, match="it has more than 100000 keys and values: divide it into several files"):
+        yaml_model.read(file, yaml_model.BaseModel)
+    file.write_bytes(b"# " + b"x" * yaml_model.MOST_BYTES)
+    with pytest.raises(ScenarioError, match="longer than 4 MiB"):
+        yaml_model.read(file, yaml_model.BaseModel)
+
+
+def test_a_large_topology_loads(tmp_path: Path) -> None:
+    """The control: what is generated can be written and read again."""
+    file = tmp_path / "large.yaml"
+    topology = load("fat-tree:24")
+    file.write_text(topology.to_yaml())
+    again = load(str(file))
+    assert len(again.links) == len(topology.links) > 10_000
