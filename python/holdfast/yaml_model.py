@@ -61,6 +61,8 @@ def reading(path: Path, kind: type[HoldfastError]) -> Iterator[None]:
 class _Bounded(Composer, SafeConstructor, Resolver):
     """A loader's part that stops where it becomes too deep or too much, before it has read the rest."""
 
+    peek_event: Any  # the parser's, which is the other part
+
     def __init__(self, most_values: int) -> None:
         Composer.__init__(self)
         SafeConstructor.__init__(self)

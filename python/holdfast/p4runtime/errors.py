@@ -25,7 +25,7 @@ _MOST_CHARACTERS = 2000
 class UpdateFailure(NamedTuple):
     """One element of a batch that was refused: a tuple, because a batch may have hundreds of thousands."""
 
-    index: int
+    index: int  # type: ignore[assignment]
     """Position in the request, from 0."""
     code: str
     message: str
