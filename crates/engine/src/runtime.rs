@@ -217,8 +217,8 @@ impl Runtime {
             .iter_mut()
             .for_each(|t| t.clock_set_back(now_ps));
         self.digests.clock_set_back(now_ps);
-        let tables = &self.tables;
-        let of = |key, entry| activity(tables, key, entry);
+        let (program, tables) = (&self.program, &self.tables);
+        let of = |key, entry| activity(program, tables, key, entry);
         self.idle_timers.clock_set_back(now_ps, of);
     }
 

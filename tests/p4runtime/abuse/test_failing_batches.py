@@ -16,7 +16,7 @@ from holdfast.p4runtime.errors import to_status
 
 UPDATES = 200_000
 ROOM = {"default": 1.5, "own": 2.5}
-"""The work of a failing batch may be that of a successful one, so many times: time is measured, and other processes run too. Our own
+"""The work of a failing batch may be that of a successful one, so many times: other processes run too. Our own
 client asks for 1.5 MiB of details, which it decodes in this process."""
 
 

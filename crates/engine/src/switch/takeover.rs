@@ -1,6 +1,7 @@
 //! A switch that takes the place of another one ([`crate::takeover`]).
 
 use super::{Switch, SwitchConfig};
+use crate::Time;
 use crate::exec::Executor;
 use crate::takeover::{TableFacts, Takeover};
 use ir::TableId;
@@ -26,7 +27,7 @@ impl Switch {
 
     /// Runs from now on with this executor, which is of its program, and as if it had been made with this configuration. Its entries are
     /// there since this moment.
-    pub fn settle(&mut self, executor: Arc<dyn Executor>, config: SwitchConfig, now_ps: u64) {
+    pub fn settle(&mut self, executor: Arc<dyn Executor>, config: SwitchConfig, now_ps: Time) {
         self.executor = executor;
         self.config = config;
         self.runtime.seed(config.seed);

@@ -3,6 +3,7 @@
 use super::Table;
 use super::records::Records;
 use super::shape::Limbs;
+use crate::Time;
 use smallvec::smallvec;
 
 /// Entries' numbers and records, as [`Table::records_from`] copies them.
@@ -61,7 +62,7 @@ impl Conversion {
 
 impl Table {
     /// Says that all entries were last hit at this moment, if the table has idle timeouts.
-    pub fn hit_all(&mut self, now_ps: u64) {
+    pub fn hit_all(&mut self, now_ps: Time) {
         self.last_hit_ps.fill(now_ps);
     }
 
