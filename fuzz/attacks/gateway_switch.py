@@ -1,4 +1,4 @@
-"""A gateway's user plane that is the real one: a switch with the real program, whose table is read back after each write."""
+"""A gateway's user plane that is the real one: a switch with the real program, whose table is read back after a write that it refuses."""
 
 from __future__ import annotations
 
@@ -43,24 +43,27 @@ class SwitchPlane(CountingPlane):
         wanted = list(sessions)
         if self.fault == REFUSE:
             self._fail()
+        wanted = wanted[: len(wanted) // 2] if self.fault == HALF else wanted
         try:
-            self._real.install(wanted[: len(wanted) // 2] if self.fault == HALF else wanted)
+            self._real.install(wanted)
         except HoldfastError:
             self.failures += 1
+            wanted = list(self._real.installed().values())
             raise
         finally:
-            for number, session in self._real.installed().items():
-                if self.table.get(number) != session:
+            for session in wanted:
+                if self.table.get(session.session_id) != session:
                     self._put(session)
         if self.fault is not None:
             self._fail()
 
     def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:
         """See UserPlane."""
+        before = set(self.table)
         try:
             return super().remove(session_ids)
         finally:
-            self._real.remove(set(self._real.installed()) - set(self.table))
+            self._real.remove(before - set(self.table))
 
     def installed(self) -> dict[int, Session]:
         """See UserPlane."""
