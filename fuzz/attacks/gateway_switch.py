@@ -1,4 +1,4 @@
-"""A gateway's user plane that is the real one: a switch with the real program, whose table is read back after a write that it refuses."""
+"""The real user plane of a gateway: a switch with the real program, whose table is read back after a write that it refuses."""
 
 from __future__ import annotations
 
