@@ -146,6 +146,8 @@ def other_name(world: Any, host: Host, random: Random) -> str:
         return "own"
     if kind < 7:
         world.rename(host, random.choice(world.attackers).mac)
+        if any(host.mac == each.host.mac for each in world.customers):
+            host.user = b"nobody"
         return "another attacker's"
     absent = [each for each in world.customers if not each.host.session]
     if not absent:
