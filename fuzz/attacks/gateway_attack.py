@@ -43,6 +43,8 @@ LEAVING_S = 900.0
 """The time after which nothing may be left of anybody: timeouts, echoes without answer, deadlines."""
 MOST_SENDS, MOST_TIMERS, MOST_QUESTIONS, MOST_CALLS = 12, 8, 1, 6000
 """Of one received frame: frames sent (and two of each one just before), timers set, questions asked, calls of functions."""
+MOST_HELD = 100
+"""Answers to one host that wait for the user plane."""
 MOST_TIMERS_OF_A_SESSION = 10
 MOST_REQUESTS = 600
 """RADIUS requests that have an identifier, of logins and of accounting."""
@@ -288,7 +290,8 @@ class GatewayUnderAttack(World):
             handler(line, frame)
         now = self.time.now()
         self.batch = [at for at in self.batch if now - at < GRACE_S] + [now]  # answers may wait for an installation
-        if self.plane.sends - sends > MOST_SENDS + 2 * len(self.batch):
+        late = 0 if self.plane_is_well else MOST_HELD  # answers that waited for a plane that did not answer
+        if self.plane.sends - sends > MOST_SENDS + 2 * len(self.batch) + late:
             self.broken("amplification", f"{self.plane.sends - sends} frames are sent for {frame.hex()}")
         if self.clock.waiting - timers > MOST_TIMERS or self.judge.asked - asked > MOST_QUESTIONS:
             self.broken("work of one packet", f"timers or questions for {frame.hex()}")
