@@ -38,6 +38,12 @@ def step(weight: float) -> Callable[[Act], Act]:
     return register
 
 
+def session_of(world: Any, host: Host) -> Any:
+    """Returns a host's session in the gateway; None if there is none, or if its number is another's by now."""
+    session = world.gateway.sessions.get(host.session)
+    return None if session is None or session.mac != host.mac else session
+
+
 def settle(world: Any, host: Host, most: int = 60) -> int:
     """Has an attacker answer all that it hears, until it hears no more; returns how many frames it heard."""
     heard = 0
@@ -479,7 +485,8 @@ def drain(world: Any, host: Host, random: Random) -> str:
 @step(2)
 def kick(world: Any, host: Host, random: Random) -> str:
     """An operator ends an attacker's session."""
-    number = world.gateway.kick([host.session])
+    session = session_of(world, host)
+    number = world.gateway.kick([] if session is None else [session.id])
     return f"ends {number}"
 
 
@@ -495,7 +502,7 @@ def change_rates(world: Any, host: Host, random: Random) -> str:
     """A server changes a session's rates (RFC 5176): an attacker's or an honest one's, in what is possible and beyond."""
     honest = [each.host for each in world.customers if each.online_as is not None]
     chosen = random.choice([*honest, host, host, host])
-    session = world.gateway.sessions.get(chosen.session)
+    session = session_of(world, chosen)
     if session is None:
         return "nobody"
     up, down = random.choice((0, 1, 7, 8, 10_000_000, 2**32 - 1)), random.choice((8, 50_000_000))
@@ -511,7 +518,7 @@ def change_rates(world: Any, host: Host, random: Random) -> str:
 @step(2)
 def disconnect(world: Any, host: Host, random: Random) -> str:
     """A server ends an attacker's session (RFC 5176)."""
-    session = world.gateway.sessions.get(host.session)
+    session = session_of(world, host)
     if session is None:
         return "nobody"
     said = _ask(world, coa.DISCONNECT, [(coa.ACCT_SESSION_ID, session.accounting_id.encode())])
