@@ -35,6 +35,7 @@ from yaml.constructor import SafeConstructor
 
 from holdfast.errors import TopologyError, TopologyWarning
 from holdfast.regular_files import MOST_TEXT_BYTES, read_regular
+from holdfast.terminal import excerpt
 from holdfast.topology import Link, Topology
 from holdfast.yaml_model import compose, reading
 
@@ -61,7 +62,7 @@ class Node:
 
     def error(self, message: str) -> TopologyError:
         """The error to raise for this value."""
-        return TopologyError(f"{self.file}:{self.line}: {message}")
+        return TopologyError(f"{self.file}:{self.line}: {excerpt(message)}")
 
     def expect(self, kind: type[R], what: str) -> R:
         """The value, if it is of that kind."""
@@ -144,7 +145,7 @@ def _node(path: Path, node: yaml.Node) -> Node:
         try:
             return Node(path, line, SafeConstructor().construct_document(node))
         except (ValueError, yaml.YAMLError):
-            raise TopologyError(f"{path}:{line}: {node.value!r} is not a value") from None
+            raise TopologyError(f"{path}:{line}: {excerpt(repr(node.value))} is not a value") from None
     mapping: dict[str, Node] = {}
     for key_node, value_node in node.value:
         key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import resource
+import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -111,3 +116,54 @@ def test_the_client_with_most_silent_streams_makes_room() -> None:
         streams.speaks(new(f"other {at}").stream)
     with pytest.raises(P4RuntimeError, match=f"the server takes {limits.MAX_STREAMS} streams"):
         streams.speaks(new("late").stream)
+
+
+FLOOD = """
+import socket, sys
+host, port, number = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+sys.stdin.readline()
+held = [socket.create_connection((host, port)) for _ in range(number)]
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_connection_that_says_nothing_is_closed(switch: Steady) -> None:
+    """It was kept for two minutes."""
+    host, _, port = switch.server.address.rpartition(":")
+    with GrpcClient(switch.server.address) as client, socket.create_connection((host, int(port))) as silent:
+        silent.settimeout(limits.CONNECTION_HANDSHAKE_S + 5)
+        begin = time.monotonic()
+        while silent.recv(1 << 16):
+            pass  # the server's settings, and its farewell
+        took_s = time.monotonic() - begin
+        assert took_s >= limits.CONNECTION_HANDSHAKE_S - 0.5
+        assert client.is_primary, "one that has spoken stays"
+
+
+def test_silent_connections_keep_nobody_out_for_long(switch: Steady) -> None:
+    """They take all descriptors that the process may have: 22,000 kept a client out for as long as it tried."""
+    host, _, port = switch.server.address.rpartition(":")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    used = len(list(Path("/proc/self/fd").iterdir()))
+    command = [sys.executable, "-P", "-c", FLOOD, host, port, "800"]
+    try:
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as flood:
+            assert flood.stdin is not None
+            assert flood.stdout is not None
+            resource.setrlimit(resource.RLIMIT_NOFILE, (used + 400, hard))
+            flood.stdin.write(b"go\n")
+            flood.stdin.flush()
+            assert flood.stdout.readline() == b"open\n"
+            begin = time.monotonic()
+            while True:
+                try:
+                    with GrpcClient(switch.server.address, timeout_s=2) as client:
+                        assert client.is_primary
+                        break
+                except (P4RuntimeError, OSError):
+                    assert time.monotonic() - begin < 30
+            flood.communicate()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert time.monotonic() - begin < 4 * limits.CONNECTION_HANDSHAKE_S
