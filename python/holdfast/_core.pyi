@@ -450,6 +450,10 @@ class ReportSocket:
     def port(self) -> int: ...
     def drops(self) -> int:
         """Packets that the kernel had no room for."""
+    def refuse_more(self) -> None:
+        """Lets no more packets in; those that wait can still be taken."""
+    def discard(self) -> int:
+        """Takes the packets that wait, without looking at them; how many there were."""
 
 @final
 class ReportCollector:
@@ -465,17 +469,20 @@ class ReportCollector:
         dscp_mask: int,
         udp_port: int,
         with_rows: bool,
+        most_rows: int | None = None,
     ) -> Self:
-        """``with_rows``: somebody takes the rows."""
+        """``with_rows``: somebody takes the rows. Beyond ``most_rows`` that nobody has taken, rows are counted and not kept."""
     def take(self, now_ns: int, payload: bytes) -> None:
         """A UDP packet's payload."""
-    def receive(self, socket: ReportSocket, timeout_s: float, most_rows: int) -> int:
-        """Takes a batch of packets, waiting for the first, as long as there are fewer rows than that; how many there were."""
+    def receive(self, socket: ReportSocket, timeout_s: float, for_s: float = 0.0) -> int:
+        """Waits for a packet for ``timeout_s``, and takes packets until ``for_s`` have passed since the call; how many there were."""
     def counts(self) -> dict[str, int]: ...
     def malformed(self) -> dict[str, int]: ...
     def flows(self, busiest: int | None = None) -> list[tuple[_Flow, _FlowState]]: ...
-    def hops(self) -> list[tuple[tuple[int, int | None], _HopState]]: ...
-    def drops(self) -> dict[tuple[int, int], int]: ...
+    def hops(
+        self, *, first: int | None = None, slowest: int | None = None
+    ) -> list[tuple[tuple[int, int | None], _HopState]]: ...
+    def drops(self, *, first: int | None = None) -> dict[tuple[int, int], int]: ...
     def reporters(self) -> dict[tuple[int, int], tuple[int, int]]: ...
     @property
     def rows(self) -> int: ...

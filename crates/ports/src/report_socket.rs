@@ -125,6 +125,17 @@ impl ReportSocket {
         Ok(count)
     }
 
+    /// Lets no more packets in; those that wait in the kernel can still be taken.
+    pub fn refuse_more(&self) -> Result<(), PortError> {
+        // A connected socket takes packets of its peer alone, and nobody can send from this socket's own address (connect(2), udp(7)).
+        let socket = self
+            .fd
+            .try_clone()
+            .map(UdpSocket::from)
+            .and_then(|socket| socket.connect(self.address));
+        socket.map_err(|e| PortError::io(format!("UDP socket at {}", self.address), &e))
+    }
+
     /// The next packet's payload of the batch.
     pub fn next_payload(&mut self) -> Option<&[u8]> {
         let length = *self.lengths[..self.filled].get(self.next)?;
@@ -176,6 +187,24 @@ mod tests {
         }
         assert_eq!(received, sent);
         assert_eq!(receiver.drops(), 0);
+    }
+
+    #[test]
+    fn no_packet_comes_in_after_the_end() {
+        let (mut receiver, sender) = open(1 << 20);
+        for number in 0..10u8 {
+            sender.send(&[number]).unwrap();
+        }
+        receiver.refuse_more().unwrap();
+        for number in 10..20u8 {
+            // A destination that refuses may be noticed.
+            let _ = sender.send(&[number]);
+        }
+        receiver.wait(Duration::from_millis(200)).unwrap();
+        let taken = std::iter::from_fn(|| receiver.next_payload().map(|it| it[0]));
+        assert_eq!(taken.collect::<Vec<u8>>(), (0..10).collect::<Vec<u8>>());
+        receiver.wait(Duration::from_millis(50)).unwrap();
+        assert_eq!(receiver.next_payload(), None);
     }
 
     #[test]

@@ -7,7 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use wire::report::{self, Embedded, FlowKey, Hop, Indicators, Malformed, Mode, Report};
 
 /// Source, destination, protocol and ports.
@@ -95,34 +96,86 @@ pub(crate) fn rules() -> Vec<String> {
     Malformed::ALL.map(|rule| rule.to_string()).into()
 }
 
-/// A UDP socket for reports.
-#[pyclass(module = "holdfast._core")]
-pub(crate) struct ReportSocket(::ports::ReportSocket);
+/// A UDP socket for reports. One thread at a time takes packets.
+#[pyclass(module = "holdfast._core", frozen)]
+pub(crate) struct ReportSocket {
+    socket: Mutex<::ports::ReportSocket>,
+    port: u16,
+}
+
+impl ReportSocket {
+    fn lock(&self) -> MutexGuard<'_, ::ports::ReportSocket> {
+        self.socket.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 #[pymethods]
 impl ReportSocket {
     #[new]
     fn new(address: IpAddr, port: u16, buffer_bytes: u32) -> PyResult<ReportSocket> {
-        ::ports::ReportSocket::open(SocketAddr::new(address, port), buffer_bytes)
-            .map(ReportSocket)
-            .map_err(failed)
+        let socket = ::ports::ReportSocket::open(SocketAddr::new(address, port), buffer_bytes);
+        let socket = socket.map_err(failed)?;
+        Ok(ReportSocket {
+            port: socket.address().port(),
+            socket: Mutex::new(socket),
+        })
     }
 
     /// The port at which it listens.
     #[getter]
     fn port(&self) -> u16 {
-        self.0.address().port()
+        self.port
     }
 
     /// Packets that the kernel had no room for.
-    fn drops(&mut self) -> u64 {
-        self.0.drops()
+    fn drops(&self, py: Python<'_>) -> u64 {
+        py.detach(|| self.lock().drops())
+    }
+
+    /// Lets no more packets in.
+    fn refuse_more(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.lock().refuse_more()).map_err(failed)
+    }
+
+    /// Takes the packets that wait, without looking at them; how many there were.
+    fn discard(&self, py: Python<'_>) -> PyResult<u64> {
+        py.detach(|| {
+            let (mut socket, mut count) = (self.lock(), 0);
+            loop {
+                socket.wait(Duration::ZERO).map_err(|e| e.to_string())?;
+                let mut batch = 0;
+                while socket.next_payload().is_some() {
+                    batch += 1;
+                }
+                if batch == 0 {
+                    return Ok(count);
+                }
+                count += batch;
+            }
+        })
+        .map_err(|e: String| failed(e))
     }
 }
 
-/// The tables of a collector.
-#[pyclass(module = "holdfast._core")]
-pub(crate) struct ReportCollector(Collector);
+/// A batch of fewer packets than that gives the processor away for [`PAUSE`], so that the next one is of some size.
+const FEW: u64 = 32;
+
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// The tables of a collector. One thread receives while others read: each call holds the tables for a batch, or for one copy.
+#[pyclass(module = "holdfast._core", frozen)]
+pub(crate) struct ReportCollector(Mutex<Collector>);
+
+impl ReportCollector {
+    /// Calls `read` with the tables, while other Python threads run.
+    fn with<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&mut Collector) -> T + Send) -> T {
+        py.detach(|| read(&mut self.lock()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Collector> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 type FlowTuple = (
     u64,
@@ -151,12 +204,31 @@ type HopTuple = (
     u64,
 );
 
+fn hop_row(
+    (key, it): (&::telemetry::HopKey, &::telemetry::HopState),
+) -> ((u32, Option<u16>), HopTuple) {
+    let state = (
+        it.packets,
+        it.latency_count,
+        it.latency_sum,
+        it.latency_max,
+        it.latency_last,
+        it.latency_buckets.into(),
+        it.queue_last,
+        it.queue_max,
+        it.tx_utilisation,
+        it.congested,
+    );
+    ((key.node_id, key.egress_port), state)
+}
+
 type Columns<'py> = Vec<(&'static str, Bound<'py, PyBytes>)>;
 
 #[pymethods]
 impl ReportCollector {
     #[new]
-    #[pyo3(signature = (flows, hops, reporters, *, dscp, dscp_mask, udp_port, with_rows))]
+    #[pyo3(signature = (flows, hops, reporters, *, dscp, dscp_mask, udp_port, with_rows, most_rows=None))]
+    #[allow(clippy::too_many_arguments)]
     fn new(
         flows: usize,
         hops: usize,
@@ -165,148 +237,177 @@ impl ReportCollector {
         dscp_mask: u8,
         udp_port: u16,
         with_rows: bool,
+        most_rows: Option<usize>,
     ) -> ReportCollector {
         let limits = Limits {
             flows,
             hops,
             reporters,
+            rows: most_rows.unwrap_or(usize::MAX),
         };
         let indicators = Indicators {
             dscp,
             dscp_mask,
             udp_port,
         };
-        ReportCollector(Collector::new(limits, indicators, with_rows))
+        ReportCollector(Mutex::new(Collector::new(limits, indicators, with_rows)))
     }
 
     /// A UDP packet's payload, with the time of its arrival in nanoseconds.
-    fn take(&mut self, now_ns: u64, payload: &[u8]) {
-        self.0.take(now_ns, payload);
+    fn take(&self, now_ns: u64, payload: &[u8]) {
+        self.lock().take(now_ns, payload);
     }
 
-    /// Takes a batch of packets from a socket, waiting for the first, as long as there are fewer rows than `most_rows`.
+    /// Takes packets from a socket: waits for the first for `timeout_s`, and goes on until `for_s` have passed since the call.
+    #[pyo3(signature = (socket, timeout_s, for_s=0.0))]
     fn receive(
-        &mut self,
+        &self,
         py: Python<'_>,
-        socket: &mut ReportSocket,
+        socket: &ReportSocket,
         timeout_s: f64,
-        most_rows: usize,
+        for_s: f64,
     ) -> PyResult<u64> {
         let timeout = Duration::try_from_secs_f64(timeout_s).map_err(failed)?;
-        let before = self.0.packets;
+        let time = Duration::try_from_secs_f64(for_s).map_err(failed)?;
         py.detach(|| {
-            socket.0.wait(timeout).map_err(|e| e.to_string())?;
-            let now = SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .unwrap_or_default();
-            while self.0.rows() < most_rows
-                && let Some(payload) = socket.0.next_payload()
-            {
-                self.0.take(now.as_nanos() as u64, payload);
+            let mut socket = socket.lock();
+            let (start, mut count) = (Instant::now(), 0);
+            let mut wait = timeout;
+            loop {
+                socket.wait(wait).map_err(|e| e.to_string())?;
+                let now = SystemTime::now().duration_since(UNIX_EPOCH);
+                let now_ns = now.unwrap_or_default().as_nanos() as u64;
+                let batch = {
+                    let mut collector = self.lock();
+                    let before = collector.packets;
+                    while let Some(payload) = socket.next_payload() {
+                        collector.take(now_ns, payload);
+                    }
+                    collector.packets - before
+                };
+                count += batch;
+                let passed = start.elapsed();
+                if batch == 0 || passed >= time {
+                    return Ok(count);
+                }
+                if batch < FEW {
+                    std::thread::sleep(PAUSE);
+                }
+                wait = time - passed.min(time);
             }
-            Ok(self.0.packets - before)
         })
         .map_err(|e: String| failed(e))
     }
 
     /// Counts by name.
-    fn counts(&self) -> BTreeMap<&'static str, u64> {
-        let it = &self.0;
-        BTreeMap::from([
-            ("packets", it.packets),
-            ("bytes", it.bytes),
-            ("reports", it.reports),
-            (
-                "reports_lost",
-                it.reporters().values().map(|it| it.lost).sum(),
-            ),
-            ("flows", it.flows().len() as u64),
-            ("flows_evicted", it.flows().evicted()),
-            ("hops_refused", it.hops_refused),
-            ("reporters_refused", it.reporters_refused),
-        ])
+    fn counts(&self, py: Python<'_>) -> BTreeMap<&'static str, u64> {
+        self.with(py, |it| {
+            let lost = it.reporters().values().map(|it| it.lost).sum();
+            BTreeMap::from([
+                ("packets", it.packets),
+                ("bytes", it.bytes),
+                ("reports", it.reports),
+                ("reports_lost", lost),
+                ("flows", it.flows().len() as u64),
+                ("flows_evicted", it.flows().evicted()),
+                ("hops", it.hops().len() as u64),
+                ("hops_refused", it.hops_refused),
+                ("drops", it.drops().values().sum()),
+                ("drop_reasons", it.drops().len() as u64),
+                ("reporters_refused", it.reporters_refused),
+                ("rows_refused", it.rows_refused),
+            ])
+        })
     }
 
     /// Payloads by the rule that they break.
     fn malformed(&self) -> BTreeMap<String, u64> {
-        let counts = Malformed::ALL.map(|rule| (rule.to_string(), self.0.malformed(rule)));
+        let collector = self.lock();
+        let counts = Malformed::ALL.map(|rule| (rule.to_string(), collector.malformed(rule)));
         counts.into()
     }
 
     /// The flows with most reports, or all of them, that of the last report last.
     #[pyo3(signature = (busiest=None))]
-    fn flows(&self, busiest: Option<usize>) -> Vec<(Flow, FlowTuple)> {
-        let mut flows: Vec<_> = self.0.flows().iter().collect();
-        if let Some(most) = busiest {
-            flows.sort_by_key(|(_, state)| std::cmp::Reverse(state.reports));
-            flows.truncate(most);
-        }
-        let row = |(key, it): (&FlowKey, &::telemetry::FlowState)| {
-            let state = (
-                it.reports,
-                it.first_ns,
-                it.last_ns,
-                it.path.clone(),
-                it.path_changes,
-                it.latency_last,
-                it.latency_max,
-                it.drops,
-                it.drop_reason,
-                it.hops_exceeded,
-                it.mtu_exceeded,
-            );
-            (flow(key), state)
-        };
-        flows.into_iter().map(row).collect()
+    fn flows(&self, py: Python<'_>, busiest: Option<usize>) -> Vec<(Flow, FlowTuple)> {
+        self.with(py, |collector| {
+            let mut flows: Vec<_> = collector.flows().iter().collect();
+            if let Some(most) = busiest {
+                flows.sort_by_key(|(_, state)| std::cmp::Reverse(state.reports));
+                flows.truncate(most);
+            }
+            let row = |(key, it): (&FlowKey, &::telemetry::FlowState)| {
+                let state = (
+                    it.reports,
+                    it.first_ns,
+                    it.last_ns,
+                    it.path.clone(),
+                    it.path_changes,
+                    it.latency_last,
+                    it.latency_max,
+                    it.drops,
+                    it.drop_reason,
+                    it.hops_exceeded,
+                    it.mtu_exceeded,
+                );
+                (flow(key), state)
+            };
+            flows.into_iter().map(row).collect()
+        })
     }
 
-    /// Output ports by node and port.
-    fn hops(&self) -> Vec<((u32, Option<u16>), HopTuple)> {
-        let row = |(key, it): (&::telemetry::HopKey, &::telemetry::HopState)| {
-            let state = (
-                it.packets,
-                it.latency_count,
-                it.latency_sum,
-                it.latency_max,
-                it.latency_last,
-                it.latency_buckets.into(),
-                it.queue_last,
-                it.queue_max,
-                it.tx_utilisation,
-                it.congested,
-            );
-            ((key.node_id, key.egress_port), state)
-        };
-        self.0.hops().iter().map(row).collect()
+    /// Output ports by node and port: all of them, or the first ones that were reported, or those with the highest latency.
+    #[pyo3(signature = (*, first=None, slowest=None))]
+    fn hops(
+        &self,
+        py: Python<'_>,
+        first: Option<usize>,
+        slowest: Option<usize>,
+    ) -> Vec<((u32, Option<u16>), HopTuple)> {
+        self.with(py, |it| match (first, slowest) {
+            (_, Some(most)) => {
+                let mut hops: Vec<_> = it.hops().iter().collect();
+                hops.sort_by_key(|(_, it)| std::cmp::Reverse((it.latency_max, it.packets)));
+                hops.into_iter().take(most).map(hop_row).collect()
+            }
+            (Some(most), None) => it.first_hops(most).map(hop_row).collect(),
+            (None, None) => it.hops().iter().map(hop_row).collect(),
+        })
     }
 
-    /// Reported drops by node and reason.
-    fn drops(&self) -> BTreeMap<(u32, u8), u64> {
-        self.0.drops().clone()
+    /// Reported drops by node and reason: all of them, or the first ones that were reported.
+    #[pyo3(signature = (*, first=None))]
+    fn drops(&self, py: Python<'_>, first: Option<usize>) -> BTreeMap<(u32, u8), u64> {
+        self.with(py, |it| match first {
+            None => it.drops().clone(),
+            Some(most) => it.first_drops(most).map(|(key, it)| (*key, *it)).collect(),
+        })
     }
 
     /// Reports and lost ones by node and hardware subsystem.
-    fn reporters(&self) -> BTreeMap<(u32, u8), (u64, u64)> {
-        let reporters = self.0.reporters().iter();
-        reporters
-            .map(|(key, it)| (*key, (it.reports, it.lost)))
-            .collect()
+    fn reporters(&self, py: Python<'_>) -> BTreeMap<(u32, u8), (u64, u64)> {
+        self.with(py, |it| {
+            let reporters = it.reporters().iter();
+            reporters
+                .map(|(key, it)| (*key, (it.reports, it.lost)))
+                .collect()
+        })
     }
 
     /// Rows that nobody has taken.
     #[getter]
     fn rows(&self) -> usize {
-        self.0.rows()
+        self.lock().rows()
     }
 
     /// Gives the rows away: columns of little-endian 64-bit integers, ones for what is not known; and the flows of the column `flow`,
     /// with addresses as text.
     #[allow(clippy::type_complexity)]
     fn take_rows<'py>(
-        &mut self,
+        &self,
         py: Python<'py>,
     ) -> (Columns<'py>, Vec<(String, String, u8, u16, u16)>) {
-        let rows = py.detach(|| self.0.take_rows());
+        let rows = self.with(py, Collector::take_rows);
         let bytes = |column: &Column| PyBytes::new(py, column);
         let columns = rows.columns().iter().map(bytes);
         let flows = rows.flows().iter().map(|key| {

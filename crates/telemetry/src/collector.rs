@@ -25,6 +25,8 @@ pub struct Limits {
     pub hops: usize,
     /// Hardware subsystems of nodes.
     pub reporters: usize,
+    /// Rows that nobody has taken yet. The last report of them may have more hops.
+    pub rows: usize,
 }
 
 /// An output port of a node; none if the reports do not say which.
@@ -102,10 +104,15 @@ pub struct Collector {
     pub hops_refused: u64,
     /// Payloads of reporters beyond the limit.
     pub reporters_refused: u64,
+    /// Rows that were not kept, because nobody had taken the earlier ones.
+    pub rows_refused: u64,
     malformed: [u64; Malformed::ALL.len()],
     flows: Flows,
     hops: BTreeMap<HopKey, HopState>,
     drops: BTreeMap<(u32, u8), u64>,
+    // Keys in the order of their first report.
+    hop_order: Vec<HopKey>,
+    drop_order: Vec<(u32, u8)>,
     reporters: BTreeMap<(u32, u8), ReporterState>,
     rows: Option<Rows>,
     limits: Limits,
@@ -121,10 +128,13 @@ impl Collector {
             reports: 0,
             hops_refused: 0,
             reporters_refused: 0,
+            rows_refused: 0,
             malformed: [0; Malformed::ALL.len()],
             flows: Flows::new(limits.flows),
             hops: BTreeMap::new(),
             drops: BTreeMap::new(),
+            hop_order: Vec::new(),
+            drop_order: Vec::new(),
             reporters: BTreeMap::new(),
             rows: with_rows.then(Rows::default),
             limits,
@@ -140,6 +150,18 @@ impl Collector {
     /// Output ports.
     pub fn hops(&self) -> &BTreeMap<HopKey, HopState> {
         &self.hops
+    }
+
+    /// Returns up to `most` output ports: those that were reported first, so that later ones take nobody's place.
+    pub fn first_hops(&self, most: usize) -> impl Iterator<Item = (&HopKey, &HopState)> {
+        let keys = self.hop_order.iter().take(most);
+        keys.filter_map(|key| self.hops.get_key_value(key))
+    }
+
+    /// Returns up to `most` pairs of node and reason with their drops: those that were reported first.
+    pub fn first_drops(&self, most: usize) -> impl Iterator<Item = (&(u32, u8), &u64)> {
+        let keys = self.drop_order.iter().take(most);
+        keys.filter_map(|key| self.drops.get_key_value(key))
     }
 
     /// Reported drops by node and reason.
@@ -210,7 +232,11 @@ impl Collector {
     fn take_report(&mut self, now_ns: u64, report: &Report) {
         self.reports += 1;
         if let Some(rows) = &mut self.rows {
-            rows.take(now_ns, report);
+            if rows.len() < self.limits.rows {
+                rows.take(now_ns, report);
+            } else {
+                self.rows_refused += report.path().count() as u64;
+            }
         }
         let mut path = report.path().peekable();
         while let Some(hop) = path.next() {
@@ -224,9 +250,13 @@ impl Collector {
         }
         if report.dropped {
             let key = (report.node_id, report.drop_reason.unwrap_or(0));
-            match self.drops.len() < self.limits.hops || self.drops.contains_key(&key) {
-                true => *self.drops.entry(key).or_default() += 1,
-                false => self.hops_refused += 1,
+            if let Some(count) = self.drops.get_mut(&key) {
+                *count += 1;
+            } else if self.drops.len() < self.limits.hops {
+                self.drops.insert(key, 1);
+                self.drop_order.push(key);
+            } else {
+                self.hops_refused += 1;
             }
         }
         if let Some(key) = report.packet.flow {
@@ -246,6 +276,7 @@ impl Collector {
             update(state);
         } else if self.hops.len() < self.limits.hops {
             update(self.hops.entry(key).or_default());
+            self.hop_order.push(key);
         } else {
             self.hops_refused += 1;
         }
@@ -278,7 +309,7 @@ mod tests {
         fn memory_is_bounded_and_everything_counted(
             payloads in proptest::collection::vec(prop_oneof![any_payload(), any::<Vec<u8>>()], 0..60),
         ) {
-            let limits = Limits { flows: 2, hops: 3, reporters: 2 };
+            let limits = Limits { flows: 2, hops: 3, reporters: 2, rows: 5 };
             let indicators = Indicators { dscp: 0x17, dscp_mask: 0x3F, udp_port: 54321 };
             let mut collector = Collector::new(limits, indicators, true);
             for payload in &payloads {
@@ -291,8 +322,13 @@ mod tests {
             prop_assert_eq!((groups + malformed, reports as u64), (collector.packets, collector.reports));
             prop_assert!(collector.hops().len() <= 3 && collector.drops().len() <= 3);
             prop_assert!(collector.reporters().len() <= 2 && collector.flows().len() <= 2);
-            prop_assert_eq!(collector.rows() as u64, collector.reports);
-            prop_assert_eq!(collector.take_rows().len() as u64, collector.reports);
+            // Each of these reports has one hop.
+            prop_assert!(collector.rows() <= 5);
+            prop_assert_eq!(collector.rows() as u64 + collector.rows_refused, collector.reports);
+            prop_assert_eq!(collector.first_hops(2).count(), collector.hops().len().min(2));
+            prop_assert!(collector.first_hops(9).all(|(key, state)| collector.hops().get(key) == Some(state)));
+            prop_assert_eq!(collector.first_drops(9).map(|it| *it.1).sum::<u64>(), collector.drops().values().sum::<u64>());
+            prop_assert!(collector.take_rows().len() <= 5);
             prop_assert_eq!(collector.rows(), 0);
         }
     }

@@ -1,11 +1,13 @@
 """``holdfast collect``: feeds a collector from a UDP socket while a network runs, or from a capture of one.
 
-The socket has a large buffer, and the kernel counts what it had no room for. Packets are taken in batches, in ``crates/ports``.
+The socket has a large buffer, and the kernel counts what it had no room for. A thread of its own takes packets, in batches, in
+``crates/ports``; what is shown, served and written to files is made beside it. Each packet is taken, or counted as lost.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -17,17 +19,18 @@ from rich.live import Live
 from holdfast import _core, interrupts
 from holdfast.apps.telemetry import metrics, showing
 from holdfast.apps.telemetry.collector import Collector, Limits
-from holdfast.apps.telemetry.rows import ROWS, RowWriter
+from holdfast.apps.telemetry.rows import MOST_ROWS, RowWriter
 from holdfast.errors import LiveError
 from holdfast.terminal import Console
 
 RECEIVE_BUFFER_BYTES = 64 << 20
 """Some 100,000 reports, a second's worth. Without privileges the kernel gives less (``net.core.rmem_max``)."""
 
-PAUSE_S = 0.001
-"""After few packets: so the next batch is of some size, and the processor is not busy with waking up."""
+TURN_S = 0.25
+"""The longest time for which packets are taken in one call."""
 
-FEW = 32
+ROWS_S = 0.02
+"""The time between looks whether rows are enough for a file."""
 
 REFRESH_S = 1.0
 
@@ -41,6 +44,7 @@ class Receiver:
     def __init__(self, collector: Collector, host: str, port: int, rows: RowWriter | None = None) -> None:
         """Raises :class:`LiveError` if it cannot listen there; ``port`` 0 takes a free one. ``rows`` writes the collector's."""
         self._collector, self._rows = collector, rows
+        self._ended, self._failure = threading.Event(), ""
         try:
             address = ipaddress.ip_address(host)
         except ValueError:
@@ -55,35 +59,58 @@ class Receiver:
         """The UDP port it listens on."""
         return self._socket.port
 
-    def receive(self, timeout_s: float) -> int:
-        """Takes a batch of packets; waits for the first. Returns how many there were. Other threads run meanwhile."""
-        taken = self._collector.core.receive(self._socket, timeout_s, ROWS)
-        if self._rows is not None:
-            self._rows.write_full()
-        return taken
+    def receive(self, timeout_s: float, for_s: float = 0.0) -> int:
+        """Takes packets; waits for the first. Returns how many there were. Other threads run meanwhile."""
+        return self._collector.core.receive(self._socket, timeout_s, for_s)
 
     def count_drops(self) -> None:
         """Notes what the kernel has dropped."""
         self._collector.receive_drops = self._socket.drops()
 
     def run(self, until_s: float | None, refresh: Callable[[], None]) -> None:
-        """Receives until a time on the monotonic clock (None: for ever), and calls ``refresh`` once a second and at the end."""
-        next_s = time.monotonic()
-        while True:
-            now_s = time.monotonic()
-            if now_s >= next_s:
+        """Receives until a time on the monotonic clock (None: for ever), and calls ``refresh`` once a second and at the end.
+
+        Whatever ends it, packets that have arrived by then are taken, for ``DRAIN_S`` at most, or counted as left. Raises
+        :class:`LiveError` if the socket fails.
+        """
+        thread = threading.Thread(target=self._take, name="reports")
+        thread.start()
+        try:
+            next_s = time.monotonic()
+            while not self._failure and (until_s is None or time.monotonic() < until_s):
+                if time.monotonic() >= next_s:
+                    refresh()
+                    next_s = time.monotonic() + REFRESH_S
+                if self._rows is not None:
+                    self._rows.write_full()
+                end_s = next_s if until_s is None else min(next_s, until_s)
+                rest_s = max(0.0, end_s - time.monotonic())
+                self._ended.wait(rest_s if self._rows is None else min(rest_s, ROWS_S))
+        finally:
+            self._ended.set()
+            while thread.is_alive():
+                thread.join(ROWS_S)
+                if self._rows is not None:
+                    self._rows.write_full()
+            refresh()
+        if self._failure:
+            raise LiveError(self._failure)
+
+    def _take(self) -> None:
+        """Takes packets until it has ended, then those that wait."""
+        try:
+            while not self._ended.is_set():
+                self.receive(TURN_S, TURN_S)
                 self.count_drops()
-                refresh()
-                next_s = now_s + REFRESH_S
-            if until_s is not None and now_s >= until_s:
-                while self.receive(0.001) and time.monotonic() < until_s + DRAIN_S:
-                    pass
-                self.count_drops()
-                refresh()
-                return
-            wait_s = next_s - now_s if until_s is None else min(next_s, until_s) - now_s
-            if 0 < self.receive(max(wait_s, 0.001)) < FEW:
-                time.sleep(PAUSE_S)
+            self._socket.refuse_more()
+            end_s = time.monotonic() + DRAIN_S
+            while self.receive(0) and time.monotonic() < end_s:
+                pass
+            self._collector.left += self._socket.discard()
+            self.count_drops()
+        except _core.HoldfastError as error:
+            self._failure = f"cannot receive reports: {error}"
+            self._ended.set()
 
 
 def read_capture(collector: Collector, path: Path, port: int, rows: RowWriter | None = None) -> int:
@@ -146,7 +173,7 @@ class Settings:
 def run(settings: Settings, console: Console) -> None:
     """Collects until the time is over, the capture ends, or somebody interrupts; then shows what there is.
 
-    Raises :class:`LiveError` if it cannot listen, read or write where it is told to.
+    Raises :class:`LiveError` if it cannot listen, read or write where it is told to; what it could not write, at the end.
     """
     host, port = _endpoint("--listen", settings.listen)
     if settings.capture is not None and (settings.metrics is not None or settings.seconds is not None):
@@ -157,14 +184,15 @@ def run(settings: Settings, console: Console) -> None:
             dscp=settings.dscp,
             udp_port=settings.udp_port,
             with_rows=settings.parquet is not None,
+            most_rows=MOST_ROWS if settings.capture is None else None,
         )
         rows = None
         if settings.parquet is not None:
             rows = RowWriter(settings.parquet, collector)
             stack.callback(rows.close)
-        server = None
         if settings.metrics is not None:
-            server = stack.enter_context(metrics.MetricsServer(*_endpoint("--metrics", settings.metrics)))
+            endpoint = _endpoint("--metrics", settings.metrics)
+            stack.enter_context(metrics.MetricsServer(*endpoint, lambda: metrics.text(collector)))
         if settings.capture is not None:
             try:
                 found = read_capture(collector, settings.capture, port, rows)
@@ -179,8 +207,6 @@ def run(settings: Settings, console: Console) -> None:
             console.print(f"listening at {host}, port {receiver.port}", markup=False, highlight=False, soft_wrap=True)
 
             def refresh() -> None:
-                if server is not None:
-                    server.page = metrics.text(collector)
                 if shown is not None:
                     shown.update(showing.view(collector), refresh=True)
 
@@ -189,9 +215,11 @@ def run(settings: Settings, console: Console) -> None:
                 with interrupts.raised():
                     receiver.run(until_s, refresh)
             except KeyboardInterrupt:
-                receiver.count_drops()
+                pass
     if not settings.live or settings.capture is not None:
         console.print(showing.view(collector))
+    if rows is not None and rows.failure is not None:
+        raise LiveError(f"{collector.rows_lost:,} rows are in no file: {rows.failure}")
 
 
 def _endpoint(option: str, text: str) -> tuple[str, int]:

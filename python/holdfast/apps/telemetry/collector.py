@@ -1,7 +1,8 @@
 """The state of a collector of reports: flows with their paths and latencies, hops with their queues and drops, and counts.
 
 ``crates/telemetry`` decodes and keeps; here are its values. Memory is bounded by :class:`Limits`: of flows, the one that was
-reported longest ago goes; of hops and reporters, what comes beyond the limit is counted and not kept.
+reported longest ago goes; of hops and reporters, what comes beyond the limit is counted and not kept. One thread may receive while
+others read.
 """
 
 from __future__ import annotations
@@ -87,8 +88,15 @@ class Counts(NamedTuple):
     flows: int
     """In memory."""
     flows_evicted: int
+    hops: int
+    """In memory."""
     hops_refused: int
+    drops: int
+    """Reported ones."""
+    drop_reasons: int
+    """Pairs of a node and a reason, in memory."""
     reporters_refused: int
+    rows_refused: int
 
 
 class Collector:
@@ -102,14 +110,29 @@ class Collector:
         dscp_mask: int = 0x3F,
         udp_port: int = INT_UDP_PORT,
         with_rows: bool = False,
+        most_rows: int | None = None,
     ) -> None:
-        """``dscp``, ``udp_port``: the domain's indicators. ``with_rows``: keep the hops of all reports for :mod:`.rows` to take."""
+        """``dscp``, ``udp_port``: the domain's indicators. ``with_rows``: keep the hops of all reports for :mod:`.rows` to take.
+
+        Beyond ``most_rows`` that nobody has taken yet, hops are counted and not kept as rows.
+        """
         it = limits or Limits()
         self.core = _core.ReportCollector(
-            it.flows, it.hops, it.reporters, dscp=dscp, dscp_mask=dscp_mask, udp_port=udp_port, with_rows=with_rows
+            it.flows,
+            it.hops,
+            it.reporters,
+            dscp=dscp,
+            dscp_mask=dscp_mask,
+            udp_port=udp_port,
+            with_rows=with_rows,
+            most_rows=most_rows,
         )
         self.receive_drops = 0
         """Packets that the kernel had no room for."""
+        self.left = 0
+        """Packets that were still in the kernel when the time for the last ones was over."""
+        self.rows_lost = 0
+        """Rows that could not be written."""
 
     def take(self, now_ns: int, payload: bytes) -> None:
         """A UDP packet's payload, with the time of its arrival."""
@@ -127,13 +150,14 @@ class Collector:
         """All flows, the one that was reported last at the end; or those with most reports."""
         return {FlowKey._make(key): FlowState._make(state) for key, state in self.core.flows(busiest)}
 
-    def hops(self) -> dict[HopKey, HopState]:
-        """All hops, by node and port."""
-        return {HopKey._make(key): HopState._make(state) for key, state in self.core.hops()}
+    def hops(self, *, first: int | None = None, slowest: int | None = None) -> dict[HopKey, HopState]:
+        """Returns hops by node and port: all of them, or the ``first`` ones that were reported, or the ``slowest`` ones."""
+        hops = self.core.hops(first=first, slowest=slowest)
+        return {HopKey._make(key): HopState._make(state) for key, state in hops}
 
-    def drops(self) -> dict[tuple[int, int], int]:
-        """Reported drops by node and reason."""
-        return self.core.drops()
+    def drops(self, *, first: int | None = None) -> dict[tuple[int, int], int]:
+        """Returns reported drops by node and reason: all of them, or the ``first`` pairs that were reported."""
+        return self.core.drops(first=first)
 
     def reporters(self) -> dict[tuple[int, int], ReporterState]:
         """Reporters by node and hardware subsystem."""

@@ -1,20 +1,37 @@
 """A collector's counts in Prometheus' text format (version 0.0.4), and an HTTP server that answers ``/metrics`` with them.
 
-Flows have no series of their own: there may be too many. The collector's owner writes the text; the server only reads it.
+Flows have no series of their own: there may be too many. Of output ports and of reasons of drops those have some that were reported
+first, up to ``MOST_SERIES``: whoever makes up nodes makes no page longer, and takes nobody's series away.
 """
 
 from __future__ import annotations
 
+import socket
 import threading
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from holdfast.apps.telemetry.collector import LATENCY_BUCKETS_US, Collector
 from holdfast.apps.telemetry.reports import REASONS
 from holdfast.errors import LiveError
 
 _US_PER_S = 1_000_000
+
+MOST_SERIES = 1000
+"""Output ports, and pairs of a node and a reason, with series of their own."""
+
+MOST_CLIENTS = 16
+"""At a time; the one that has been there longest goes for a new one."""
+
+CLIENT_S = 10.0
+"""The time that a client has for its request and for taking the page."""
+
+FRESH_S = 1.0
+"""The age to which a page is given again."""
 
 
 def text(collector: Collector) -> str:
@@ -40,6 +57,8 @@ def _totals(collector: Collector) -> Iterator[str]:
         ("flows_evicted_total", "Flows that had to go for others.", counts.flows_evicted),
         ("hops_refused_total", "Metadata of output ports beyond the limit.", counts.hops_refused),
         ("reporters_refused_total", "Packets of reporters beyond the limit.", counts.reporters_refused),
+        ("rows_refused_total", "Rows beyond the memory for those that wait for a file.", counts.rows_refused),
+        ("rows_lost_total", "Rows that could not be written.", collector.rows_lost),
     )
     for name, about, value in counters:
         yield from _family(name, "counter", about, [("", value)])
@@ -49,12 +68,23 @@ def _totals(collector: Collector) -> Iterator[str]:
         "UDP packets that are no reports, by the rule that they break.",
         ((f'{{reason="{reason}"}}', malformed.get(reason, 0)) for reason in REASONS),
     )
-    yield from _family("flows", "gauge", "Flows in memory.", [("", counts.flows)])
+    gauges = (
+        ("flows", "Flows in memory.", counts.flows),
+        ("hops", "Output ports in memory.", counts.hops),
+        ("hops_without_series", "Output ports without series of their own.", max(0, counts.hops - MOST_SERIES)),
+        (
+            "drop_reasons_without_series",
+            "Pairs of a node and a reason without series of their own.",
+            max(0, counts.drop_reasons - MOST_SERIES),
+        ),
+    )
+    for name, about, value in gauges:
+        yield from _family(name, "gauge", about, [("", value)])
 
 
 def _of_hops(collector: Collector) -> Iterator[str]:
     hops = []
-    for key, state in collector.hops().items():
+    for key, state in collector.hops(first=MOST_SERIES).items():
         port = "unknown" if key.egress_port is None else str(key.egress_port)
         hops.append((f'node="{key.node_id}",port="{port}"', state))
     yield from _family(
@@ -94,30 +124,35 @@ def _of_hops(collector: Collector) -> Iterator[str]:
 
 
 def _drops(collector: Collector) -> Iterator[str]:
+    drops = collector.drops(first=MOST_SERIES)
     yield from _family(
         "dropped_total",
         "counter",
         "Reported drops, by reason (numbers of p4lang/switch).",
-        ((f'{{node="{node}",reason="{reason}"}}', count) for (node, reason), count in collector.drops().items()),
+        ((f'{{node="{node}",reason="{reason}"}}', count) for (node, reason), count in drops.items()),
     )
 
 
 class MetricsServer:
-    """Answers ``GET /metrics`` with :attr:`page`, until closed. A context manager."""
+    """Answers ``GET /metrics`` with what ``write`` returns, in threads of its own, until closed. A context manager.
 
-    def __init__(self, host: str, port: int) -> None:
+    A page is made when somebody asks, at most once in ``FRESH_S``.
+    """
+
+    def __init__(self, host: str, port: int, write: Callable[[], str]) -> None:
         """Raises :class:`LiveError` if it cannot listen there; ``port`` 0 takes a free one."""
-        self.page = ""
+        self._write, self._page, self._made_s = write, b"", -FRESH_S
+        self._writing = threading.Lock()
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
-            timeout = 10
+            timeout = CLIENT_S
 
             def do_GET(self) -> None:
                 if self.path.partition("?")[0] != "/metrics":
                     self.send_error(HTTPStatus.NOT_FOUND)
                     return
-                body = outer.page.encode()
+                body = outer._fresh()
                 self.send_response(HTTPStatus.OK)
                 self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
                 self.send_header("Content-Length", str(len(body)))
@@ -128,12 +163,18 @@ class MetricsServer:
                 """Requests are no news."""
 
         try:
-            self._server = ThreadingHTTPServer((host, port), Handler)
+            self._server = _BoundedServer((host, port), Handler)
         except (OSError, OverflowError) as error:
             raise LiveError(f"cannot serve metrics at {host}:{port}: {error}") from None
-        self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
         self._thread.start()
+
+    def _fresh(self) -> bytes:
+        with self._writing:
+            if time.monotonic() - self._made_s >= FRESH_S:
+                self._page = self._write().encode()
+                self._made_s = time.monotonic()
+            return self._page
 
     @property
     def port(self) -> int:
@@ -147,3 +188,45 @@ class MetricsServer:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+
+class _BoundedServer(ThreadingHTTPServer):
+    """Serves few clients at a time, each for a bounded time. So slow ones keep nobody out: the slowest of them goes first."""
+
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        if ":" in address[0]:
+            self.address_family = socket.AF_INET6
+        self._clients: dict[socket.socket, threading.Timer] = {}
+        self._changing = threading.Lock()
+        super().__init__(address, handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        timer = threading.Timer(CLIENT_S, _cut, (request,))
+        timer.daemon = True
+        with self._changing:
+            oldest = next(iter(self._clients)) if len(self._clients) >= MOST_CLIENTS else None
+            if oldest is not None:
+                self._clients.pop(oldest).cancel()
+            self._clients[request] = timer
+        if oldest is not None:
+            _cut(oldest)
+        timer.start()
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._changing:
+            timer = self._clients.pop(request, None)
+        if timer is not None:
+            timer.cancel()
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Clients that go are no news."""
+
+
+def _cut(connection: socket.socket) -> None:
+    """Ends a connection: its thread, which waits for it, ends too."""
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)

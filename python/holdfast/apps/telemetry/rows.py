@@ -1,18 +1,29 @@
-"""Reports as rows: one for each hop of each report. In Parquet files a file holds some ``ROWS`` of them, so memory is bounded."""
+"""Reports as rows: one for each hop of each report. In Parquet files a file holds some ``ROWS`` of them, so memory is bounded.
+
+A file that cannot be written ends nothing: its rows are counted as lost, and the next one is tried.
+"""
 
 from __future__ import annotations
 
+import logging
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from holdfast import whole_files
 from holdfast.apps.telemetry.collector import Collector
 from holdfast.errors import LiveError
 
+log = logging.getLogger(__name__)
+
 ROWS = 100_000
 """After so many they are to be taken: some tens of megabytes. The packet that makes them so many may have more."""
+
+MOST_ROWS = 4 * ROWS
+"""That wait for a file, while somebody listens: beyond, they are counted and not kept."""
 
 SCHEMA: dict[str, Any] = {
     "time_ns": pl.Int64,
@@ -79,21 +90,29 @@ class RowWriter:
             raise LiveError(f"there are reports in {str(directory)!r} already; give another directory")
         self._directory, self._collector, self._rows_per_file = directory, collector, rows_per_file
         self._files = 0
+        self.failure: str | None = None
+        """The last one."""
 
     def write_full(self) -> None:
-        """Writes a file, if there are rows for one. Raises :class:`LiveError` if it cannot."""
+        """Writes a file, if there are rows for one."""
         if self._collector.core.rows >= self._rows_per_file:
             self._write()
 
     def close(self) -> None:
         """Writes what is left; of no reports at all, a file without rows."""
-        if self._collector.core.rows or not self._files:
+        if self._collector.core.rows or not (self._files or self.failure):
             self._write()
 
     def _write(self) -> None:
         file = self._directory / f"reports-{self._files:05}.parquet"
+        frame, content = take(self._collector), BytesIO()
+        frame.write_parquet(content)
         try:
-            take(self._collector).write_parquet(file)
+            whole_files.write_bytes(file, content.getvalue())
         except OSError as error:
-            raise LiveError(f"cannot write {str(file)!r}: {error}") from None
-        self._files += 1
+            self._collector.rows_lost += frame.height
+            if self.failure is None:
+                log.warning("rows are lost: cannot write %r: %s", str(file), error.strerror or error)
+            self.failure = f"cannot write {str(file)!r}: {error.strerror or error}"
+        else:
+            self._files += 1

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from heapq import nlargest
-
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.apps.telemetry.collector import Collector, HopState
+from holdfast.apps.telemetry.collector import Collector
 from holdfast.terminal import printable
 
 ROWS = 10
@@ -39,15 +37,11 @@ def flow_table(collector: Collector) -> Table:
 
 def hop_table(collector: Collector) -> Table:
     """The hops with the highest latency."""
-    hops = collector.hops()
-    table = Table(title=f"hops ({len(hops):,})", title_justify="left")
+    table = Table(title=f"hops ({collector.counts().hops:,})", title_justify="left")
     for name in ("node", "port", "packets", "latency (us)", "mean", "max", "queue", "max", "congested"):
         table.add_column(name, justify="right")
 
-    def slowest(item: tuple[object, HopState]) -> tuple[int, int]:
-        return item[1].latency_max, item[1].packets
-
-    for key, state in nlargest(ROWS, hops.items(), key=slowest):
+    for key, state in collector.hops(slowest=ROWS).items():
         mean = state.latency_sum / state.latency_count if state.latency_count else None
         table.add_row(
             str(key.node_id),
@@ -64,12 +58,17 @@ def hop_table(collector: Collector) -> Table:
 
 
 def summary(collector: Collector) -> str:
-    """Counts in a line."""
+    """Returns the counts in a line. Losses that are rare are named if there are any."""
     counts, malformed = collector.counts(), sum(collector.malformed().values())
+    rare = (
+        (collector.left, "not taken at the end"),
+        (counts.rows_refused, "rows beyond memory"),
+        (collector.rows_lost, "rows in no file"),
+    )
     return (
         f"{counts.reports:,} reports in {counts.packets:,} packets; {counts.reports_lost:,} lost on the way, "
-        f"{collector.receive_drops:,} beyond capacity, {malformed:,} malformed; {sum(collector.drops().values()):,} drops reported"
-    )
+        f"{collector.receive_drops:,} beyond capacity, {malformed:,} malformed; {counts.drops:,} drops reported"
+    ) + "".join(f"; {count:,} {what}" for count, what in rare if count)
 
 
 def view(collector: Collector) -> Group:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import socket
 import threading
 import time
 import urllib.error
 import urllib.request
+from contextlib import ExitStack, suppress
 from itertools import zip_longest
 from pathlib import Path
 
@@ -15,12 +18,12 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from holdfast import SimulatedNetwork, UdpStream, _core, cli
-from holdfast.apps.telemetry import TelemetryController, Watch, collect, metrics
+from holdfast import SimulatedNetwork, UdpStream, _core, cli, whole_files
+from holdfast.apps.telemetry import TelemetryController, Watch, collect, metrics, showing
 from holdfast.apps.telemetry.collector import Collector
 from holdfast.apps.telemetry.conftest import Compile
 from holdfast.apps.telemetry.program import COLLECTOR_PORT
-from holdfast.apps.telemetry.rows import RowWriter
+from holdfast.apps.telemetry.rows import MOST_ROWS, RowWriter, take
 from holdfast.apps.telemetry.test_collector import GOOD, md, report
 from holdfast.apps.telemetry.test_network import line
 from holdfast.errors import LiveError
@@ -56,6 +59,126 @@ def test_what_is_beyond_capacity_is_counted(monkeypatch: pytest.MonkeyPatch) -> 
     assert collector.counts().packets + collector.receive_drops == sent
 
 
+def numbered(number: int) -> bytes:
+    """Returns a report with a number of its own, of a node of its own."""
+    return report(number, node=number, bits=0x2000, metadata=number.to_bytes(4, "big"))
+
+
+def test_made_up_ports_make_no_page_longer_and_take_no_series_away() -> None:
+    collector = Collector()
+    collector.take(0, md(1, (2, 20), (1, 10), own=(3, 30)))
+    for number in range(30_000):
+        collector.take(0, numbered(1000 + number))
+    page = metrics.text(collector)
+    assert len(page) < 3 << 20
+    series = [line for line in page.splitlines() if line.startswith("holdfast_int_hop_packets_total")]
+    assert len(series) == metrics.MOST_SERIES
+    assert series[:3] == [f'holdfast_int_hop_packets_total{{node="{node}",port="unknown"}} 1' for node in (1, 2, 3)]
+    kept = collector.counts().hops
+    assert f"holdfast_int_hops {kept}" in page
+    assert f"holdfast_int_hops_without_series {kept - metrics.MOST_SERIES}" in page
+
+
+@pytest.mark.parametrize("with_rows", [False, True])
+def test_what_is_made_of_reports_does_not_hold_up_their_receiving(tmp_path: Path, with_rows: bool) -> None:
+    """Packets arrive while the view is made, for long: all are taken meanwhile."""
+    collector = Collector(with_rows=with_rows, most_rows=MOST_ROWS)
+    rows = RowWriter(tmp_path / "rows", collector) if with_rows else None
+    receiver = collect.Receiver(collector, "127.0.0.1", 0, rows)
+    taken: list[int] = []
+
+    def slow() -> None:
+        if taken:
+            return
+        send(receiver.port, *(md(number, own=(3, 7)) for number in range(500)))
+        end_s = time.monotonic() + 30
+        while collector.counts().packets < 500 and time.monotonic() < end_s:
+            time.sleep(0.01)
+        taken.append(collector.counts().packets)
+
+    receiver.run(time.monotonic() + 0.1, slow)
+    assert taken == [500]
+    if rows is not None:
+        rows.close()
+        written = sum(pl.read_parquet(file).height for file in (tmp_path / "rows").glob("*.parquet"))
+        assert written + collector.counts().rows_refused == collector.counts().reports
+
+
+def test_packets_that_wait_at_the_end_are_taken_or_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    for drain_s, everything in ((10.0, True), (0.0, False)):
+        monkeypatch.setattr(collect, "DRAIN_S", drain_s)
+        collector = Collector()
+        receiver = collect.Receiver(collector, "127.0.0.1", 0)
+        send(receiver.port, *(md(number, own=(3, 7)) for number in range(1000)))
+        receiver._ended.set()
+        receiver._take()
+        packets = collector.counts().packets
+        assert packets + collector.left + collector.receive_drops == 1000
+        assert (collector.left == 0) is everything
+        send(receiver.port, md(1, own=(3, 7)))
+        assert receiver.receive(0.05) == 0
+        assert collector.receive_drops == 0
+
+
+def test_a_failure_of_the_socket_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    receiver = collect.Receiver(Collector(), "127.0.0.1", 0)
+
+    def fail(timeout_s: float, for_s: float = 0.0) -> int:
+        raise _core.HoldfastError("no network")
+
+    monkeypatch.setattr(receiver, "receive", fail)
+    with pytest.raises(LiveError, match="cannot receive reports: no network"):
+        receiver.run(None, lambda: None)
+
+
+def test_slow_clients_of_the_metrics_keep_nobody_out() -> None:
+    with metrics.MetricsServer("127.0.0.1", 0, lambda: "page\n") as server, ExitStack() as stack:
+        before = threading.active_count()
+        slow = [stack.enter_context(socket.create_connection(("127.0.0.1", server.port), 5)) for _ in range(60)]
+        for each in slow:
+            with suppress(OSError):
+                each.send(b"GET /metrics HTTP/1.1\r\nX: ")
+        for _ in range(3):
+            with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/metrics", timeout=30) as answer:
+                assert answer.read() == b"page\n"
+        end_s = time.monotonic() + 30
+        # A thread and a timer each.
+        while threading.active_count() - before > 2 * metrics.MOST_CLIENTS and time.monotonic() < end_s:
+            time.sleep(0.01)
+        assert threading.active_count() - before <= 2 * metrics.MOST_CLIENTS
+
+
+def test_rows_that_cannot_be_written_are_counted_and_the_next_file_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collector = Collector(with_rows=True)
+    rows = RowWriter(tmp_path / "out", collector, rows_per_file=3)
+    write_bytes = whole_files.write_bytes
+
+    def full(path: Path, content: bytes) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    for number, write in enumerate((full, write_bytes, full, write_bytes)):
+        monkeypatch.setattr(whole_files, "write_bytes", write)
+        collector.take(number, md(number, (2, 20), (1, 10), own=(3, 30)))
+        rows.write_full()
+    rows.close()
+    files = sorted((tmp_path / "out").iterdir())
+    assert [pl.read_parquet(file).height for file in files] == [3, 3]
+    assert collector.rows_lost == 6
+    assert rows.failure is not None
+    assert "No space left on device" in rows.failure
+    assert "6 rows in no file" in showing.summary(collector)
+
+
+def test_rows_beyond_memory_are_counted() -> None:
+    collector = Collector(with_rows=True, most_rows=4)
+    for number in range(5):
+        collector.take(number, md(number, (2, 20), (1, 10), own=(3, 30)))
+    assert (collector.core.rows, collector.counts().rows_refused) == (6, 9)
+    assert take(collector).height == 6
+
+
 def test_it_listens_until_its_time_is_over() -> None:
     refreshed = []
     receiver = collect.Receiver(Collector(), "::1" if socket.has_ipv6 else "127.0.0.1", 0)
@@ -75,8 +198,7 @@ def test_metrics() -> None:
     collector = Collector()
     for payload in (GOOD, md(3, (2, 25), (1, 10), own=(3, 30)), b"x"):
         collector.take(0, payload)
-    with metrics.MetricsServer("127.0.0.1", 0) as server:
-        server.page = metrics.text(collector)
+    with metrics.MetricsServer("127.0.0.1", 0, lambda: metrics.text(collector)) as server:
         url = f"http://127.0.0.1:{server.port}"
         with urllib.request.urlopen(f"{url}/metrics", timeout=60) as answer:
             assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
@@ -84,7 +206,7 @@ def test_metrics() -> None:
         with pytest.raises(urllib.error.HTTPError, match="404"):
             urllib.request.urlopen(f"{url}/", timeout=60)
         with pytest.raises(LiveError, match="cannot serve metrics"):
-            metrics.MetricsServer("127.0.0.1", server.port)
+            metrics.MetricsServer("127.0.0.1", server.port, str)
     lines = page.splitlines()
     for expected in (
         "holdfast_int_reports_total 2",
