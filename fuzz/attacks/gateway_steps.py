@@ -104,6 +104,29 @@ def log_on(world: Any, host: Host, random: Random) -> str:
     return f"{'online' if host.online else 'not-online'} as {host.user.decode()} without {sorted(host.withheld)}"
 
 
+@step(5)
+def log_on_together(world: Any, host: Host, random: Random) -> str:
+    """Several log in at the same time, beside an honest host: what is written for them is one batch."""
+    others = random.sample(world.attackers, random.choice((2, 2, 3)))
+    if random.random() < 0.5:  # who has the same address, or one that another has
+        name = random.choice((b"static", b"first", b"pooled", b"routed"))
+        for each in others:
+            if not any(each.mac == customer.host.mac for customer in world.customers):
+                each.user = name
+    world.dial(random.choice(world.customers[:-1]))
+    for each in others:
+        each.withheld = frozenset()
+        each.forget()
+        each.inbox.clear()
+        each.padi()
+    for _ in range(30):
+        world.run(_ROUND_TRIP_S)
+        for each in others:
+            while each.inbox:
+                each.hear(each.inbox.popleft())
+    return f"{sum(each.online for each in others)} of {len(others)} as {others[0].user.decode()}"
+
+
 @step(2)
 def padi(world: Any, host: Host, random: Random) -> str:
     """Sends a PADI with tags of any kind."""
