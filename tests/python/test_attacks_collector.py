@@ -71,8 +71,8 @@ class Fragile(Collector):
 class Forgetful(Collector):
     """Forgets a hop when there are many."""
 
-    def hops(self) -> Any:
-        found = super().hops()
+    def hops(self, **which: Any) -> Any:
+        found = super().hops(**which)
         return dict(list(found.items())[3:]) if len(found) > 100 else found
 
 
@@ -126,12 +126,8 @@ def test_rows_that_are_lost_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found(Collector, "rows are complete", monkeypatch).sequence < 40
 
 
-LAWS = ["packets", "well-formed", "memory", "hops", "losses", "an honest", "rows", "what is shown", "exception"]
-
-
 def test_the_short_run_of_the_attackers_of_a_collector_finds_nothing() -> None:
-    laws = [word for law in LAWS for word in ("--law", law)]
-    command = [sys.executable, FUZZ / "attack_collector.py", "6", "--seed", "1", *laws]
+    command = [sys.executable, FUZZ / "attack_collector.py", "6", "--seed", "1"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "nothing found" in done.stdout
