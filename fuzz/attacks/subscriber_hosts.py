@@ -29,6 +29,9 @@ WITHHELD = (
 )
 """Answers that an attacker may not give."""
 
+MAX_CONFIGURE = 10
+"""Requests without an answer, after which a host begins anew."""
+
 
 class Host:
     """One host of a line. ``line`` is the world's name of the line; ``send`` puts a frame on it."""
@@ -50,6 +53,7 @@ class Host:
     def forget(self) -> None:
         """Begins anew: no session, and nothing agreed."""
         self.session = 0
+        self.tries = 0
         self.acked: set[int] = set()
         self.acknowledged: set[int] = set()
         self.asked: set[int] = set()
@@ -240,7 +244,11 @@ class Host:
                 self.delegated = inner[8], inner[9:25]
 
     def tick(self) -> None:
-        """Asks again for what it has no answer to, as after a Restart timer (RFC 1661, section 4.6)."""
+        """Asks again for what it has no answer to, as after a Restart timer; ten times at most (RFC 1661, section 4.6)."""
+        self.tries += 1
+        if self.session and self.tries > MAX_CONFIGURE:
+            self.padt()
+            self.forget()
         if not self.session:
             self.padi()
         elif LCP not in self.acked:
