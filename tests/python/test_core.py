@@ -133,11 +133,18 @@ def test_an_artifact_is_the_program(program: Program) -> None:
     loaded = Program.from_artifact(program.artifact())
     assert loaded.name == program.name == "core"
     assert loaded.artifact() == program.artifact()
-    assert (loaded.p4info, loaded.warnings) == ("", [])
+    assert (loaded.p4info, loaded.p4info_message) == (program.p4info, program.p4info_message)
+    assert loaded.warnings == []
+    bare = Program.from_artifact(program.ir_text.encode())
+    assert (bare.p4info, bare.p4info_message, bare.artifact()) == ("", b"", program.ir_text.encode())
     switch = Switch(Program.from_artifact(program.artifact(), program.p4info))
     l2(controlled(switch), 1, "forward", 5)
     assert switch.process(0, frame(1)) == [(5, frame(1))]
-    for garbage in (b"", b"\xff", b"holdfast_ir 1", program.artifact()[:-20]):
+    whole = program.artifact()
+    cut = [whole[:-more] for more in (2, 3, 20, 21, 100, 101)]
+    other = [whole.replace(b" end\n", more + b" end\n") for more in (b"0", b"+f", b"ff", b"zz")]
+    assert all(each != whole for each in cut + other)
+    for garbage in (b"", b"\xff", b"holdfast_ir 1", *cut, *other):
         with pytest.raises(ControlError) as caught:
             Program.from_artifact(garbage)
         assert caught.value.code == "INVALID_ARGUMENT"

@@ -27,8 +27,7 @@ mod write;
 
 pub use details::{Details, FailedElement, error_details};
 pub use extent::extent;
-pub use pipeline::Pipeline;
-pub use proto::text::p4info as p4info_text;
+pub use pipeline::{Pipeline, p4info_text};
 pub use read::{ReadRequest, Reading, Slice};
 pub use request::{ActionShape, EntryBytes, EntryEncoder, Given, Match, Named, Number, Slot};
 pub use state::Reconciliation;

@@ -12,7 +12,7 @@ use engine::digest::DigestList;
 use engine::refuse;
 use engine::takeover::Takeover;
 use ir::{Bits, DigestId, Program};
-use prost::Message;
+use prost::{DecodeError, Message};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -254,6 +254,12 @@ impl Pipeline {
 fn header_bits(header: &Header) -> u32 {
     let widths = header.parts().map(|(_, width)| width);
     widths.fold(0, u32::saturating_add)
+}
+
+/// Prints a serialized `p4.config.v1.P4Info` as text. An error if it is none.
+pub fn p4info_text(message: &[u8]) -> Result<String, DecodeError> {
+    proto::p4info::P4Info::decode(message)?;
+    Ok(proto::text::p4info(message))
 }
 
 /// The object that an index of the program's refers to is gone.

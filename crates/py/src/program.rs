@@ -110,19 +110,30 @@ impl Program {
     }
 }
 
-/// What begins the line of an artifact with the serialized P4Info in hexadecimal digits: a comment, so that the rest is the program alone.
-const P4INFO_LINE: &str = "; p4info ";
+/// What is around the serialized P4Info in hexadecimal digits in the last line of an artifact: a comment, so that the rest is the program
+/// alone. Without its end it was cut off.
+const P4INFO_LINE: (&str, &str) = ("; p4info ", " end\n");
 
-/// The P4Info that an artifact holds, empty if it holds none.
-fn p4info_in(text: &str) -> Result<Vec<u8>, String> {
+/// The P4Info that an artifact holds, serialized and as text; both empty if it holds none.
+fn p4info_in(text: &str) -> Result<(Vec<u8>, String), String> {
+    let damaged = || "its P4Info is damaged".to_owned();
+    let (begin, end) = P4INFO_LINE;
     let last = text.lines().next_back().unwrap_or_default();
-    let digits = last.strip_prefix(P4INFO_LINE).unwrap_or_default();
+    let Some(digits) = last.strip_prefix(begin) else {
+        return Ok((Vec::new(), String::new()));
+    };
+    let digits = digits.strip_suffix(end.trim_end()).ok_or_else(damaged)?;
     let pairs = digits.as_bytes().chunks(2).map(|pair| {
-        let pair = std::str::from_utf8(pair).ok().filter(|it| it.len() == 2);
-        let byte = pair.and_then(|pair| u8::from_str_radix(pair, 16).ok());
-        byte.ok_or_else(|| "its P4Info is damaged".to_owned())
+        let digits = pair.iter().map(|digit| char::from(*digit).to_digit(16));
+        let digits: Option<Vec<u32>> = digits.collect();
+        match digits?[..] {
+            [high, low] => Some((high << 4 | low) as u8),
+            _ => None,
+        }
     });
-    pairs.collect()
+    let message: Vec<u8> = pairs.collect::<Option<_>>().ok_or_else(damaged)?;
+    let text = p4runtime::p4info_text(&message).map_err(|_| damaged())?;
+    Ok((message, text))
 }
 
 /// The outcome of a compilation, in pieces that do not depend on each other.
@@ -253,11 +264,12 @@ impl Program {
             Ok((program, own_p4info))
         });
         match loaded {
-            Ok((program, own)) if p4info.is_empty() => {
-                let text = detached(|| p4runtime::p4info_text(&own));
+            Ok((program, (own, text))) if p4info.is_empty() => {
                 Ok(Program::new(program, (text, own.clone()), own, Vec::new()))
             }
-            Ok((program, own)) => Ok(Program::new(program, (p4info, Vec::new()), own, Vec::new())),
+            Ok((program, (own, _))) => {
+                Ok(Program::new(program, (p4info, Vec::new()), own, Vec::new()))
+            }
             Err(why) => {
                 let message = format!("not a compiled program: {why}");
                 Err(control_error("INVALID_ARGUMENT", &message))
@@ -270,11 +282,11 @@ impl Program {
         detached(|| {
             let mut text = ir::text::print(&self.ir);
             if !self.own_p4info.is_empty() {
-                text.push_str(P4INFO_LINE);
+                text.push_str(P4INFO_LINE.0);
                 for byte in &self.own_p4info {
                     let _ = write!(text, "{byte:02x}");
                 }
-                text.push('\n');
+                text.push_str(P4INFO_LINE.1);
             }
             text.into_bytes()
         })
