@@ -105,9 +105,9 @@ impl Network {
 #[pymethods]
 impl Network {
     #[new]
-    #[pyo3(signature = (*, seed=0, detection_delay_ps=0, begin_ps=Ps::ZERO))]
-    fn new(seed: u64, detection_delay_ps: u64, begin_ps: Ps) -> Network {
-        let network = net::Network::begin_at(begin_ps.0, seed, detection_delay_ps);
+    #[pyo3(signature = (*, seed=0, detection_delay_ps=0, begin_ps=0))]
+    fn new(seed: u64, detection_delay_ps: u64, begin_ps: u128) -> Network {
+        let network = net::Network::begin_at(Time::from_ps(begin_ps), seed, detection_delay_ps);
         Network {
             handle: Arc::new(NetworkHandle::new(network)),
         }
@@ -139,7 +139,7 @@ impl Network {
     /// Packets that enter a switch by themselves, at one of its ports, like packets from outside: every ``period_ps`` (``count``
     /// times; 0 is without end), or when the switch notices that a port went down, or that one came up, then with the number of
     /// that port in the two bytes at ``port_offset``. Returns the generator's id.
-    #[pyo3(signature = (switch, port, packet, *, period_ps=0, count=0, start_ps=Ps::ZERO, on_port_down=false, on_port_up=false, port_offset=None))]
+    #[pyo3(signature = (switch, port, packet, *, period_ps=0, count=0, start_ps=0, on_port_down=false, on_port_up=false, port_offset=None))]
     fn add_packet_generator(
         &self,
         switch: String,
@@ -147,18 +147,18 @@ impl Network {
         packet: Vec<u8>,
         period_ps: u64,
         count: u64,
-        start_ps: Ps,
+        start_ps: u128,
         on_port_down: bool,
         on_port_up: bool,
         port_offset: Option<usize>,
     ) -> PyResult<u32> {
-        let periodic = (period_ps, count) != (0, 0) || start_ps != Ps::ZERO;
+        let periodic = (period_ps, count, start_ps) != (0, 0, 0);
         let trigger = match (on_port_down, on_port_up, periodic, port_offset) {
             (down, up, false, port_offset) if down != up => {
                 GeneratorTrigger::PortChange { up, port_offset }
             }
             (false, false, _, None) => GeneratorTrigger::Periodic {
-                start_ps: start_ps.0,
+                start_ps: Time::from_ps(start_ps),
                 period_ps,
                 count,
             },
@@ -371,7 +371,7 @@ impl Network {
     /// Lets a link (or one direction of it) or a node fail and be repaired at random, from a stream of its own. The times are
     /// ("exponential", mean_ps) or ("fixed", time_ps). No failure begins before ``start_ps``, none at ``end_ps`` or later.
     #[pyo3(signature = (
-        *, time_to_failure, time_to_repair, link=None, direction=None, node=None, start_ps=Ps::ZERO, end_ps=None
+        *, time_to_failure, time_to_repair, link=None, direction=None, node=None, start_ps=0, end_ps=None
     ))]
     fn fail_randomly(
         &self,
@@ -380,7 +380,7 @@ impl Network {
         link: Option<u32>,
         direction: Option<&str>,
         node: Option<String>,
-        start_ps: Ps,
+        start_ps: u128,
         end_ps: Option<Ps>,
     ) -> PyResult<()> {
         let direction = direction.map(links::direction).transpose()?;
@@ -396,7 +396,7 @@ impl Network {
             target,
             time_to_failure: links::duration(&time_to_failure)?,
             time_to_repair: links::duration(&time_to_repair)?,
-            start_ps: start_ps.0,
+            start_ps: Time::from_ps(start_ps),
             end_ps: end_ps.map(|Ps(end_ps)| end_ps),
         };
         self.call(move |n| n.fail_randomly(&failures))

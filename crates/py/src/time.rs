@@ -9,11 +9,6 @@ use std::convert::Infallible;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ps(pub(crate) Time);
 
-impl Ps {
-    /// The beginning of the clock.
-    pub(crate) const ZERO: Ps = Ps(Time::ZERO);
-}
-
 impl<'py> FromPyObject<'_, 'py> for Ps {
     type Error = PyErr;
 

@@ -51,6 +51,20 @@ def test_random_packets_are_judged_as_the_model_judges_them(
     assert len(never) <= 10, never
 
 
+@pytest.mark.parametrize(
+    "end_us", [2**48, 2**47, 2**64 // 10**6, 2**64], ids=["2^48 us", "2^47 us", "2^64 ps", "2^64 us"]
+)
+@pytest.mark.parametrize("lead_us", [20_000, 55_000, 90_000])
+def test_flows_end_in_time_past_the_end_of_a_clock(
+    roomy: dict[names.Variant, Program], end_us: int, lead_us: int
+) -> None:
+    """The clock passes a number at which a representation of times ends, beside the model, whose times have no end.
+
+    The packets take 110 ms: there are flows of every state when it does.
+    """
+    differential.compare("routed", 2_000, 3, "jit", roomy["routed"], end_us - lead_us)
+
+
 def test_a_wrong_model_is_noticed(roomy: dict[names.Variant, Program], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(differential.Model, "_check_addresses", lambda self, packet: None)
     with pytest.raises(AssertionError, match="model: "):
