@@ -23,6 +23,9 @@ impl CounterData {
 /// Arrays of up to this many limbs are allocated whole; larger ones keep only the cells that were written.
 const DENSE_LIMBS: u64 = 1 << 22;
 
+/// Cells with their indices, and the index that follows those that were looked at.
+pub(crate) type CellSlice<'a> = (Vec<(u64, &'a [u64])>, Option<u64>);
+
 /// Cells of a fixed number of limbs, zero at first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cells {
@@ -58,17 +61,34 @@ impl Cells {
         }
     }
 
-    /// The cells that are not zero, by index; `None` if they are too many to list.
-    pub(crate) fn nonzero(&self) -> Option<Vec<u64>> {
+    /// The cells that are not zero, from an index on, by index: so many at most, of [`LOOKED_AT`] times as many that it looks at. And the
+    /// index that follows, `None` at the end. `None` if they are too many to look at: all of a large array were set.
+    pub(crate) fn nonzero_from(&self, from: u64, most: usize) -> Option<CellSlice<'_>> {
+        let most = most.max(1);
+        let window = most.saturating_mul(LOOKED_AT);
         let is_nonzero = |cell: &[u64]| cell.iter().any(|&limb| limb != 0);
-        if self.dense.is_empty() && is_nonzero(&self.rest) {
+        if !self.dense.is_empty() {
+            let count = self.dense.len() / self.stride;
+            let first = usize::try_from(from).map_or(count, |from| from.min(count));
+            let end = count.min(first.saturating_add(window));
+            let cells =
+                self.dense[first * self.stride..end * self.stride].chunks_exact(self.stride);
+            let cells = (first as u64..).zip(cells);
+            let found = cells.filter(|(_, cell)| is_nonzero(cell));
+            return Some(first_of(found, most, (end < count).then_some(end as u64)));
+        }
+        if is_nonzero(&self.rest) {
             return None;
         }
-        let dense = self.dense.chunks_exact(self.stride).enumerate();
-        let dense = dense.filter(|(_, cell)| is_nonzero(cell));
-        let sparse = self.sparse.iter().filter(|(_, cell)| is_nonzero(cell));
-        let indices = dense.map(|(i, _)| i as u64);
-        Some(indices.chain(sparse.map(|(&i, _)| i)).collect())
+        let next = self
+            .sparse
+            .range(from..)
+            .nth(window)
+            .map(|(&index, _)| index);
+        let cells = self.sparse.range(from..).take(window);
+        let cells = cells.map(|(&index, cell)| (index, &**cell));
+        let found = cells.filter(|(_, cell)| is_nonzero(cell));
+        Some(first_of(found, most, next))
     }
 
     /// The limbs of all cells, one cell behind the other, if they lie so; else none. And the limbs of a cell.
@@ -113,6 +133,25 @@ impl Cells {
     }
 }
 
+/// Cells that [`Cells::nonzero_from`] looks at for each that it gives at most.
+const LOOKED_AT: usize = 16;
+
+/// So many of the cells at most; then the next one follows, else `next`.
+fn first_of<'a>(
+    cells: impl Iterator<Item = (u64, &'a [u64])>,
+    most: usize,
+    next: Option<u64>,
+) -> CellSlice<'a> {
+    let mut found: Vec<_> = cells.take(most + 1).collect();
+    match found.len() > most {
+        true => {
+            let more = found.pop().map(|(index, _)| index);
+            (found, more)
+        }
+        false => (found, next),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,7 +162,11 @@ mod tests {
         assert!(sparse.dense.is_empty() && !dense.dense.is_empty());
         for cells in [&mut dense, &mut sparse] {
             cells.get_mut(3).expect("in range")[1] = 5;
-            assert_eq!(cells.nonzero(), Some(vec![3]));
+            assert_eq!(
+                cells.nonzero_from(0, 100),
+                Some((vec![(3, &[0, 5][..])], None))
+            );
+            assert_eq!(cells.nonzero_from(4, 100), Some((vec![], None)));
             assert_eq!(cells.get(3), Some(&[0, 5][..]));
             cells.fill(&[1, 2]);
             assert_eq!(
@@ -133,8 +176,15 @@ mod tests {
             cells.get_mut(7).expect("in range")[0] = 0;
             assert_eq!(cells.get(7), Some(&[0, 2][..]));
         }
-        assert_eq!(sparse.nonzero(), None, "too many to list");
-        assert_eq!(dense.nonzero().map(|n| n.len()), Some(8));
+        assert_eq!(sparse.nonzero_from(0, 1), None, "too many to look at");
+        let slice = |from| {
+            dense
+                .nonzero_from(from, 3)
+                .map(|(cells, next)| (cells.len(), next))
+        };
+        assert_eq!(slice(0), Some((3, Some(3))));
+        assert_eq!(slice(6), Some((2, None)));
+        assert_eq!(slice(u64::MAX), Some((0, None)));
         assert_eq!((dense.get(8), sparse.get(1 << 40)), (None, None));
     }
 }

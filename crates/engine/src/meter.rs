@@ -232,6 +232,18 @@ impl MeterArray {
         })
     }
 
+    /// The configurations of those from an index on. It looks at so many cells at most, and gives the index that follows, `None` at the end.
+    pub(crate) fn configured_from(
+        &self,
+        from: u64,
+        most: usize,
+    ) -> (Vec<(u64, MeterConfig)>, Option<u64>) {
+        let cells = (self.chunks.len() * CHUNK) as u64;
+        let end = cells.min(from.saturating_add(most.max(1) as u64));
+        let found = (from..end).filter_map(|index| Some((index, self.cell(index)?.config())));
+        (found.collect(), (end < cells).then_some(end))
+    }
+
     /// Takes all out, by index.
     pub(crate) fn clear(&mut self) -> Vec<(u64, Meter)> {
         let former = self.configured();

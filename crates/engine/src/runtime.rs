@@ -7,12 +7,13 @@
 mod takeover;
 
 use crate::Time;
+use crate::cells::CellSlice;
 pub use crate::cells::{Cells, CounterData};
 use crate::control::ids;
 use crate::digest::DigestQueue;
 use crate::entry::Note;
 use crate::idle::{Activity, EntryKey, IdleTimers};
-use crate::meter::{Meter, MeterArray};
+use crate::meter::{Meter, MeterArray, MeterConfig};
 use crate::port_state::PortStates;
 use crate::profile::{Binding, GroupContents, Profile, Selection, Target};
 use crate::random::Random;
@@ -529,9 +530,24 @@ impl Runtime {
         self.registers[register.index()] = cells;
     }
 
-    /// The cells of a register that are not zero, by index; `None` if they are too many to list.
-    pub fn nonzero_registers(&self, register: RegisterId) -> Option<Vec<u64>> {
-        self.registers[register.index()].nonzero()
+    /// The cells of a register that are not zero, as [`Cells::nonzero_from`].
+    pub(crate) fn registers_from(
+        &self,
+        register: RegisterId,
+        from: u64,
+        most: usize,
+    ) -> Option<CellSlice<'_>> {
+        self.registers[register.index()].nonzero_from(from, most)
+    }
+
+    /// The cells of a counter that are not zero, as [`Cells::nonzero_from`].
+    pub(crate) fn counters_from(
+        &self,
+        counter: CounterId,
+        from: u64,
+        most: usize,
+    ) -> Option<CellSlice<'_>> {
+        self.counters[counter.index()].nonzero_from(from, most)
     }
 
     /// Sets all cells of a counter; gives the former ones.
@@ -545,11 +561,6 @@ impl Runtime {
     /// Puts the cells of a counter back.
     pub fn replace_counter_cells(&mut self, counter: CounterId, cells: Cells) {
         self.counters[counter.index()] = cells;
-    }
-
-    /// The cells of a counter that are not zero, by index; `None` if they are too many to list.
-    pub fn nonzero_counters(&self, counter: CounterId) -> Option<Vec<u64>> {
-        self.counters[counter.index()].nonzero()
     }
 
     /// A counter cell; `None` beyond the end.
@@ -602,6 +613,16 @@ impl Runtime {
     /// A meter cell, `None` when it has no configuration.
     pub fn meter_cell(&self, meter: MeterId, index: u64) -> Option<&Meter> {
         self.meters[meter.index()].cell(index)
+    }
+
+    /// The configurations of a meter's cells, as [`MeterArray::configured_from`].
+    pub(crate) fn meters_from(
+        &self,
+        meter: MeterId,
+        from: u64,
+        most: usize,
+    ) -> (Vec<(u64, MeterConfig)>, Option<u64>) {
+        self.meters[meter.index()].configured_from(from, most)
     }
 
     /// The cells of a meter that are configured, by index.

@@ -16,8 +16,17 @@ use ir::TableId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// One kind of object's part of it: updates for those that do not move.
-pub(crate) type Keep = fn(&mut Transfer<'_>, &Switch) -> Result<(), ControlError>;
+/// A position in the list of objects of a kind, and a place in the object.
+pub(crate) type Place = (usize, u64);
+
+/// One kind of object's part of it: updates for some of what does not move, from a place on. It gives the place that follows, `None` behind
+/// the last object.
+pub(crate) type Keep = fn(&mut Transfer<'_>, &Switch, Place) -> Result<Option<Place>, ControlError>;
+
+/// Cells that one step copies.
+pub(crate) const CELLS: usize = 512;
+/// Members or groups that one step copies.
+pub(crate) const OBJECTS: usize = 128;
 
 /// Updates by P4Runtime ids, planned for the new pipeline.
 pub(crate) struct Transfer<'a> {
@@ -37,8 +46,12 @@ pub struct Reconciliation {
     facts: Vec<TableFacts>,
     /// Of the tables of the old pipeline that do not move.
     entries: BTreeMap<TableId, Vec<InstalledEntry>>,
-    plans: Vec<Option<Result<Plan, ControlError>>>,
+    /// How far the other objects were read: the kind, and the place.
+    at: (usize, Place),
+    plans: Plans,
 }
+
+type Plans = Vec<Option<Result<Plan, ControlError>>>;
 
 impl Reconciliation {
     /// Begins it. `facts` are those of the old switch; `prepared` has the new pipeline's program, which has just been loaded. The
@@ -62,6 +75,7 @@ impl Reconciliation {
             old,
             new,
             entries: BTreeMap::new(),
+            at: (0, (0, 0)),
             plans: Vec::new(),
         }
     }
@@ -99,14 +113,18 @@ impl Reconciliation {
         self.entries.entry(table).or_default().extend(entries);
     }
 
-    /// Reads the objects that do not move, but for tables.
-    pub fn read_objects(&mut self, old_switch: &Switch) -> Result<(), ControlError> {
+    /// Reads some of the objects that do not move, but for tables; whether there are more. Each step is followed by
+    /// [`Reconciliation::write`].
+    pub fn read_some(&mut self, old_switch: &Switch) -> Result<bool, ControlError> {
+        let (kind, place) = self.at;
+        let Some(keep) = TRANSFERS.get(kind) else {
+            return Ok(false);
+        };
         let mut transfer = self.transfer();
-        for keep in TRANSFERS {
-            keep(&mut transfer, old_switch)?;
-        }
+        let next = keep(&mut transfer, old_switch, place)?;
         self.plans = transfer.plans;
-        Ok(())
+        self.at = next.map_or((kind + 1, (0, 0)), |place| (kind, place));
+        Ok(true)
     }
 
     fn transfer(&self) -> Transfer<'_> {
@@ -118,21 +136,31 @@ impl Reconciliation {
         }
     }
 
-    /// Writes what was read. INVALID_ARGUMENT if a table with entries changed its shape, or something is refused.
-    pub fn write(&mut self, prepared: &mut Switch) -> Result<(), ControlError> {
+    /// Takes away the initial entries of the tables that do not move. INVALID_ARGUMENT if one with entries changed its shape. To be called
+    /// when all entries were taken in.
+    pub fn clear(&mut self, prepared: &mut Switch) -> Result<(), ControlError> {
         let initial = initial_entries(prepared)?;
         let mut transfer = self.transfer();
         table::clear(&mut transfer, &self.entries, initial)?;
-        let cleared = std::mem::take(&mut transfer.plans);
-        for (id, entries) in &self.entries {
+        self.plans = transfer.plans;
+        self.write(prepared)
+    }
+
+    /// Writes the entries of the tables that do not move, which come last: they name members.
+    pub fn write_entries(&mut self, prepared: &mut Switch) -> Result<(), ControlError> {
+        for (id, entries) in std::mem::take(&mut self.entries) {
+            let mut transfer = self.transfer();
             let default = self.facts[id.index()].default.as_ref();
-            table::transfer(&mut transfer, *id, default, entries)?;
+            table::transfer(&mut transfer, id, default, &entries)?;
+            self.plans = transfer.plans;
+            self.write(prepared)?;
         }
-        let tables = transfer.plans;
-        let objects = std::mem::take(&mut self.plans);
-        self.entries.clear();
-        let plans = cleared.into_iter().chain(objects).chain(tables);
-        let mut batch = Batch::of(self.new.clone(), plans.collect());
+        Ok(())
+    }
+
+    /// Writes what was read. INVALID_ARGUMENT if something is refused.
+    pub fn write(&mut self, prepared: &mut Switch) -> Result<(), ControlError> {
+        let mut batch = Batch::of(self.new.clone(), std::mem::take(&mut self.plans));
         batch.apply_atomic(prepared);
         let mut failures = batch.take_failures().into_iter();
         match failures.find(|(_, error)| error.code != ControlErrorCode::Aborted) {

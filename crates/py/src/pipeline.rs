@@ -253,16 +253,25 @@ impl Pipeline {
                 prepared_for.take_entries(table, entries);
             }
         }
-        let (mut prepared_for, result) = old_switch.with(move |switch| {
-            let result = prepared_for.read_objects(switch);
-            (prepared_for, result)
+        type Step = fn(&mut p4runtime::Reconciliation, &mut engine::Switch) -> Stepped;
+        type Stepped = Result<bool, ControlError>;
+        let on = |switch: &Switch, mut of: p4runtime::Reconciliation, step: Step| {
+            let (of, result) = switch.with(move |switch| {
+                let result = step(&mut of, switch);
+                (of, result)
+            })?;
+            let more = result.map_err(|error| refused(&error))?;
+            Ok::<_, PyErr>((of, more))
+        };
+        let mut more = true;
+        (prepared_for, _) = on(prepared, prepared_for, |of, it| of.clear(it).map(|()| true))?;
+        while more {
+            (prepared_for, more) = on(old_switch, prepared_for, |of, it| of.read_some(it))?;
+            (prepared_for, _) = on(prepared, prepared_for, |of, it| of.write(it).map(|()| true))?;
+        }
+        (prepared_for, _) = on(prepared, prepared_for, |of, it| {
+            of.write_entries(it).map(|()| true)
         })?;
-        result.map_err(|error| refused(&error))?;
-        let (prepared_for, result) = prepared.with(move |prepared| {
-            let result = prepared_for.write(prepared);
-            (prepared_for, result)
-        })?;
-        result.map_err(|error| refused(&error))?;
         Ok(Reconciliation {
             inner: Mutex::new(Some(prepared_for)),
         })

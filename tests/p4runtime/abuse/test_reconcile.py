@@ -169,3 +169,28 @@ def test_what_cannot_be_kept_leaves_the_switch_as_it_was() -> None:
                 set_pipeline(switch, ACTIONS.RECONCILE_AND_COMMIT, config(program))
             assert raised.value.code == "INVALID_ARGUMENT"
             assert count(switch, table_entry=p4.TableEntry()) == 10_000
+
+
+@pytest.mark.parametrize("all_cells", [False, True])
+def test_cells_of_another_size_are_copied_beside(all_cells: bool) -> None:
+    """A million cells, looked at between packets, took three milliseconds and more."""
+    with filled(1000) as switch:
+        device = switch.device
+        (register,) = switch.index.registers
+        written = p4.WriteRequest(device_id=1)
+        written.election_id.low = 1
+        cell = written.updates.add(type=p4.Update.MODIFY).entity.register_entry
+        cell.register_id = register.id
+        if not all_cells:
+            cell.index.index = 1_000_000
+        cell.data.bitstring = b"\7"
+        device.write(written)
+        before = switch.longest_command_ms()
+        set_pipeline(switch, ACTIONS.RECONCILE_AND_COMMIT, larger_register(switch))
+        wanted = p4.ReadRequest(device_id=1)
+        for index in (999_999, 1_000_000):
+            wanted.entities.add().register_entry.register_id = register.id
+            wanted.entities[-1].register_entry.index.index = index
+        found = [e.register_entry.data.bitstring for r in device.read(wanted) for e in r.entities]
+        assert found == [b"\7" if all_cells else b"\0", b"\7"]
+        assert switch.longest_command_ms() <= max(before, LONGEST_STEP_MS)

@@ -13,6 +13,7 @@ mod profiles;
 mod snapshot;
 
 pub(crate) use entries::capacity;
+pub use objects::Part;
 
 pub use crate::entry::{Entry, EntryAction, InstalledEntry, Note};
 pub use crate::profile::{GroupContents, GroupMember, Target, WeightedAction};

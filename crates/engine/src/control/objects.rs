@@ -13,6 +13,9 @@ use crate::switch::Switch;
 use ir::{Bits, CounterId, DigestId, KeyMatch, MeterId, RegisterId, TableId, ValueSetId};
 use std::collections::BTreeSet;
 
+/// Cells with their indices, and the index that follows those that were looked at, `None` at the end.
+pub type Part<T> = (Vec<(u64, T)>, Option<u64>);
+
 fn no_such(what: &str, id: u32) -> ControlError {
     ControlError::new(NotFound, format!("there is no {what} {id}"))
 }
@@ -119,19 +122,53 @@ impl Switch {
         self.apply_meter(meter, Some(index), config).map(|_| ())
     }
 
-    /// The cells of a register that are not zero, by index; `None` if they are too many to list.
-    pub fn nonzero_registers(
+    /// The cells of a register that are not zero, from an index on: so many at most, in bounded time. And the index that follows, `None` at
+    /// the end. INVALID_ARGUMENT if they are too many.
+    pub fn registers_from(
         &self,
         register: RegisterId,
-    ) -> Result<Option<Vec<u64>>, ControlError> {
-        declared(&self.program().registers, "register", register.0)?;
-        Ok(self.runtime().nonzero_registers(register))
+        from: u64,
+        most: usize,
+    ) -> Result<Part<Bits>, ControlError> {
+        let object = declared(&self.program().registers, "register", register.0)?;
+        let found = self.runtime().registers_from(register, from, most);
+        let (cells, next) = found.ok_or_else(|| too_many(&object.name))?;
+        let cells = cells.into_iter();
+        let cells = cells.map(|(index, limbs)| (index, Bits::from_limbs(object.width, limbs)));
+        Ok((cells.collect(), next))
     }
 
-    /// The cells of a counter that are not zero, by index; `None` if they are too many to list.
-    pub fn nonzero_counters(&self, counter: CounterId) -> Result<Option<Vec<u64>>, ControlError> {
-        declared(&self.program().counters, "counter", counter.0)?;
-        Ok(self.runtime().nonzero_counters(counter))
+    /// The same of a counter.
+    pub fn counters_from(
+        &self,
+        counter: CounterId,
+        from: u64,
+        most: usize,
+    ) -> Result<Part<CounterData>, ControlError> {
+        let object = declared(&self.program().counters, "counter", counter.0)?;
+        let found = self.runtime().counters_from(counter, from, most);
+        let (cells, next) = found.ok_or_else(|| too_many(&object.name))?;
+        let data = |limbs: &[u64]| CounterData {
+            packets: limbs[0],
+            bytes: limbs[1],
+        };
+        let cells = cells.into_iter();
+        Ok((
+            cells.map(|(index, limbs)| (index, data(limbs))).collect(),
+            next,
+        ))
+    }
+
+    /// The configurations of a meter's cells from an index on. It looks at so many cells at most, and gives the index that follows, `None`
+    /// at the end.
+    pub fn meters_from(
+        &self,
+        meter: MeterId,
+        from: u64,
+        most: usize,
+    ) -> Result<Part<MeterConfig>, ControlError> {
+        self.indexed_meter(meter)?;
+        Ok(self.runtime().meters_from(meter, from, most))
     }
 
     /// The cells of a meter that are configured, by index.
@@ -500,4 +537,10 @@ fn check_existence(
         (Operation::Modify | Operation::Delete, false) => Err(no_such(what, id)),
         _ => Ok(()),
     }
+}
+
+fn too_many(name: &str) -> ControlError {
+    super::invalid(format!(
+        "all cells of {name} were set, and they are too many to be copied"
+    ))
 }

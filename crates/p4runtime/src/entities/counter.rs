@@ -6,7 +6,7 @@ use crate::errors::invalid;
 use crate::messages::{self as m, messages};
 use crate::pipeline::Pipeline;
 use crate::read::{Answer, Source};
-use crate::state::Transfer;
+use crate::state::{CELLS, Place, Transfer};
 use crate::write::Plan;
 use engine::Switch;
 use engine::control::{ControlError, Entity, Operation};
@@ -69,20 +69,25 @@ fn cell_entity(id: u32, index: u64, data: CounterData) -> EntityKind {
     })
 }
 
-pub(super) fn transfer(transfer: &mut Transfer<'_>, switch: &Switch) -> Result<(), ControlError> {
+/// Copies some cells of a counter that does not move.
+pub(super) fn transfer(
+    transfer: &mut Transfer<'_>,
+    switch: &Switch,
+    (at, from): Place,
+) -> Result<Option<Place>, ControlError> {
     let (old, moves) = (transfer.old, transfer.moves);
-    let counters = old.info.counters.list.iter();
-    for counter in counters.filter(|it| !moves.has_counter(it.number)) {
-        let id = CounterId(counter.number as u32);
-        let listed = switch.nonzero_counters(id)?;
-        for at in listed.unwrap_or_else(|| (0..counter.size).collect()) {
-            let data = switch.read_counter(id, at)?;
-            if data.packets | data.bytes != 0 {
-                transfer.modify(cell_entity(counter.id, at, data));
-            }
-        }
+    let Some(counter) = old.info.counters.list.get(at) else {
+        return Ok(None);
+    };
+    if moves.has_counter(counter.number) {
+        return Ok(Some((at + 1, 0)));
     }
-    Ok(())
+    let id = CounterId(counter.number as u32);
+    let (cells, next) = switch.counters_from(id, from, CELLS)?;
+    for (index, data) in cells {
+        transfer.modify(cell_entity(counter.id, index, data));
+    }
+    Ok(Some(next.map_or((at + 1, 0), |next| (at, next))))
 }
 
 pub(super) fn counts(data: &m::CounterData) -> Result<CounterData, ControlError> {

@@ -5,7 +5,7 @@ use crate::errors::{invalid, not_found};
 use crate::messages::messages;
 use crate::pipeline::Pipeline;
 use crate::read::{Answer, Source};
-use crate::state::Transfer;
+use crate::state::{Place, Transfer};
 use crate::write::Plan;
 use engine::Switch;
 use engine::control::{ControlError, Entity, Operation};
@@ -68,15 +68,21 @@ impl Served for DigestEntry {
     }
 }
 
-pub(super) fn transfer(transfer: &mut Transfer<'_>, switch: &Switch) -> Result<(), ControlError> {
+/// Copies the configuration of a digest that does not move.
+pub(super) fn transfer(
+    transfer: &mut Transfer<'_>,
+    switch: &Switch,
+    (at, _): Place,
+) -> Result<Option<Place>, ControlError> {
     let (old, moves) = (transfer.old, transfer.moves);
-    let digests = old.info.digests.list.iter();
-    for digest in digests.filter(|it| !moves.has_digest(it.number)) {
-        let config = switch.digest_config(DigestId(digest.number as u32))?;
-        if let (Some(config), Some(target)) = (config, transfer.new.info.digests.get(digest.id)) {
-            let digest = DigestId(target.number as u32);
-            transfer.update(Operation::Insert, Entity::Digest { digest, config });
-        }
+    let Some(digest) = old.info.digests.list.get(at) else {
+        return Ok(None);
+    };
+    let config = switch.digest_config(DigestId(digest.number as u32))?;
+    let config = config.filter(|_| !moves.has_digest(digest.number));
+    if let (Some(config), Some(target)) = (config, transfer.new.info.digests.get(digest.id)) {
+        let digest = DigestId(target.number as u32);
+        transfer.update(Operation::Insert, Entity::Digest { digest, config });
     }
-    Ok(())
+    Ok(Some((at + 1, 0)))
 }

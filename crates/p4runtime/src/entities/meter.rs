@@ -8,7 +8,7 @@ use crate::info::MeterType;
 use crate::messages::{self as m, messages};
 use crate::pipeline::Pipeline;
 use crate::read::{Answer, Source};
-use crate::state::Transfer;
+use crate::state::{CELLS, Place, Transfer};
 use crate::write::{Plan, modify};
 use engine::Switch;
 use engine::control::{ControlError, Entity, Operation};
@@ -84,22 +84,30 @@ impl array::Array for MeterEntry {
     }
 }
 
-pub(super) fn transfer(transfer: &mut Transfer<'_>, switch: &Switch) -> Result<(), ControlError> {
+/// Copies the configurations of some cells of a meter that does not move.
+pub(super) fn transfer(
+    transfer: &mut Transfer<'_>,
+    switch: &Switch,
+    (at, from): Place,
+) -> Result<Option<Place>, ControlError> {
     let (old, moves) = (transfer.old, transfer.moves);
-    let meters = old.info.meters.list.iter();
-    for meter in meters.filter(|it| !moves.has_meter(it.number)) {
-        let id = MeterId(meter.number as u32);
-        for at in switch.configured_meters(id)? {
-            let config = switch.read_meter(id, at)?;
-            transfer.modify(EntityKind::Meter(MeterEntry {
-                id: meter.id,
-                index: index_message(at),
-                config: config.map(config_message),
-                counter_data: None,
-            }));
-        }
+    let Some(meter) = old.info.meters.list.get(at) else {
+        return Ok(None);
+    };
+    if moves.has_meter(meter.number) {
+        return Ok(Some((at + 1, 0)));
     }
-    Ok(())
+    let id = MeterId(meter.number as u32);
+    let (cells, next) = switch.meters_from(id, from, CELLS)?;
+    for (index, config) in cells {
+        transfer.modify(EntityKind::Meter(MeterEntry {
+            id: meter.id,
+            index: index_message(index),
+            config: Some(config_message(config)),
+            counter_data: None,
+        }));
+    }
+    Ok(Some(next.map_or((at + 1, 0), |next| (at, next))))
 }
 
 /// A configuration, if wanted with new counters: those of a meter without configuration are gone.

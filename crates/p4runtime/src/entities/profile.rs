@@ -9,7 +9,7 @@ use crate::info::{Profile, Table};
 use crate::messages::{self as m, Watch, messages};
 use crate::pipeline::{Noted, ObjectNote, Pipeline, missing};
 use crate::read::{Answer, Source};
-use crate::state::Transfer;
+use crate::state::{OBJECTS, Place, Transfer};
 use crate::values;
 use crate::write::Plan;
 use bytes::Bytes;
@@ -166,24 +166,45 @@ impl Served for ActionProfileGroup {
     }
 }
 
-pub(super) fn transfer(transfer: &mut Transfer<'_>, switch: &Switch) -> Result<(), ControlError> {
+/// Copies some members, then groups, of a profile that does not move.
+pub(super) fn transfer(
+    transfer: &mut Transfer<'_>,
+    switch: &Switch,
+    (at, from): Place,
+) -> Result<Option<Place>, ControlError> {
     let (old, moves) = (transfer.old, transfer.moves);
-    let profiles = old.info.profiles.list.iter();
-    for profile in profiles.filter(|it| !moves.has_profile(it.profile_id())) {
-        let contents = switch.action_profile(profile.profile_id())?;
-        for id in contents.member_ids() {
-            if let Some(call) = contents.member(id) {
+    let Some(profile) = old.info.profiles.list.get(at) else {
+        return Ok(None);
+    };
+    if moves.has_profile(profile.profile_id()) {
+        return Ok(Some((at + 1, 0)));
+    }
+    let contents = switch.action_profile(profile.profile_id())?;
+    let Some(first) = from.checked_sub(GROUPS) else {
+        let mut ids = contents.member_ids_from(from as u32);
+        for id in ids.by_ref().take(OBJECTS) {
+            let call = contents.member(id);
+            if let Some(call) = call {
                 transfer.insert(old.member_message(profile, id, call));
             }
         }
-        for id in contents.group_ids() {
-            if let Some(group) = contents.group(id) {
-                transfer.insert(old.group_message(profile, id, &group));
-            }
+        return Ok(Some((at, ids.next().map_or(GROUPS, u64::from))));
+    };
+    let mut ids = contents.group_ids_from(first as u32);
+    for id in ids.by_ref().take(OBJECTS) {
+        let group = contents.group(id);
+        if let Some(group) = group {
+            transfer.insert(old.group_message(profile, id, &group));
         }
     }
-    Ok(())
+    Ok(Some(
+        ids.next()
+            .map_or((at + 1, 0), |id| (at, GROUPS + u64::from(id))),
+    ))
 }
+
+/// Where the groups of a profile begin, behind all ids of members.
+const GROUPS: u64 = 1 << 32;
 
 impl Profile {
     pub fn profile_id(&self) -> ActionProfileId {

@@ -5,7 +5,7 @@ use super::{EntityKind, Served};
 use crate::messages::{self as m, messages};
 use crate::pipeline::Pipeline;
 use crate::read::{Answer, Source};
-use crate::state::Transfer;
+use crate::state::{CELLS, Place, Transfer};
 use crate::values::Type;
 use crate::write::Plan;
 use engine::Switch;
@@ -85,31 +85,35 @@ fn cell_entity(id: u32, index: u64, ty: Option<&Type>, value: &Bits) -> EntityKi
     })
 }
 
-pub(super) fn transfer(transfer: &mut Transfer<'_>, switch: &Switch) -> Result<(), ControlError> {
+/// Copies some cells of a register that does not move.
+pub(super) fn transfer(
+    transfer: &mut Transfer<'_>,
+    switch: &Switch,
+    (at, from): Place,
+) -> Result<Option<Place>, ControlError> {
     let (old, moves) = (transfer.old, transfer.moves);
-    let registers = old.info.registers.list.iter();
-    for register in registers.filter(|it| !moves.has_register(it.number)) {
-        let id = RegisterId(register.number as u32);
-        let listed = switch.nonzero_registers(id)?;
-        for at in listed.unwrap_or_else(|| (0..register.size).collect()) {
-            let value = switch.read_register(id, at)?;
-            if value.is_zero() {
-                continue;
-            }
-            let target = transfer.new.info.registers.by_id(register.id)?;
-            let declared = transfer.new.program.registers.get(target.number);
-            if declared.map_or(0, |declared| declared.width) != value.width() {
-                let ty = register.ty.as_ref().ok();
-                transfer.modify(cell_entity(register.id, at, ty, &value));
-                continue;
-            }
-            let entity = Entity::Register {
-                register: RegisterId(target.number as u32),
-                index: Some(at),
-                value,
-            };
-            transfer.update(Operation::Modify, entity);
-        }
+    let Some(register) = old.info.registers.list.get(at) else {
+        return Ok(None);
+    };
+    if moves.has_register(register.number) {
+        return Ok(Some((at + 1, 0)));
     }
-    Ok(())
+    let id = RegisterId(register.number as u32);
+    let (cells, next) = switch.registers_from(id, from, CELLS)?;
+    for (index, value) in cells {
+        let target = transfer.new.info.registers.by_id(register.id)?;
+        let declared = transfer.new.program.registers.get(target.number);
+        if declared.map_or(0, |declared| declared.width) != value.width() {
+            let ty = register.ty.as_ref().ok();
+            transfer.modify(cell_entity(register.id, index, ty, &value));
+            continue;
+        }
+        let entity = Entity::Register {
+            register: RegisterId(target.number as u32),
+            index: Some(index),
+            value,
+        };
+        transfer.update(Operation::Modify, entity);
+    }
+    Ok(Some(next.map_or((at + 1, 0), |next| (at, next))))
 }

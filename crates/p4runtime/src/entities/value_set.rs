@@ -8,7 +8,7 @@ use crate::info::ValueSet;
 use crate::messages::{self as m, messages};
 use crate::pipeline::Pipeline;
 use crate::read::{Answer, Source};
-use crate::state::Transfer;
+use crate::state::{Place, Transfer};
 use crate::write::Plan;
 use engine::Switch;
 use engine::control::{ControlError, Entity, Operation};
@@ -100,19 +100,24 @@ fn matches(
     Ok(matches)
 }
 
-pub(super) fn transfer(transfer: &mut Transfer<'_>, switch: &Switch) -> Result<(), ControlError> {
+/// Copies the members of a value set that does not move.
+pub(super) fn transfer(
+    transfer: &mut Transfer<'_>,
+    switch: &Switch,
+    (at, _): Place,
+) -> Result<Option<Place>, ControlError> {
     let (old, moves) = (transfer.old, transfer.moves);
-    let sets = old.info.value_sets.list.iter();
-    for set in sets.filter(|it| !moves.has_value_set(it.number)) {
-        let members = switch.value_set_members(ValueSetId(set.number as u32))?;
-        if !members.is_empty() {
-            let target = transfer.new.info.value_sets.by_id(set.id)?;
-            let entity = Entity::ValueSet {
-                value_set: ValueSetId(target.number as u32),
-                members: members.to_vec(),
-            };
-            transfer.update(Operation::Modify, entity);
-        }
+    let Some(set) = old.info.value_sets.list.get(at) else {
+        return Ok(None);
+    };
+    let members = switch.value_set_members(ValueSetId(set.number as u32))?;
+    if !moves.has_value_set(set.number) && !members.is_empty() {
+        let target = transfer.new.info.value_sets.by_id(set.id)?;
+        let entity = Entity::ValueSet {
+            value_set: ValueSetId(target.number as u32),
+            members: members.to_vec(),
+        };
+        transfer.update(Operation::Modify, entity);
     }
-    Ok(())
+    Ok(Some((at + 1, 0)))
 }

@@ -395,18 +395,29 @@ fn arrays_are_written_and_listed_as_a_whole() {
     switch
         .write_register(RegisterId(0), 2, bits(32, 5))
         .expect("fits");
-    assert_eq!(switch.nonzero_registers(RegisterId(0)), Ok(Some(vec![2])));
+    assert_eq!(
+        switch.registers_from(RegisterId(0), 0, 9),
+        Ok((vec![(2, bits(32, 5))], None))
+    );
     let results = switch.write_batch(
         vec![fill(0, 32, 9), fill(1, 99, 9)],
         Atomicity::RollbackOnError,
     );
     assert!(results.iter().all(Result::is_err), "the width is wrong");
-    assert_eq!(switch.nonzero_registers(RegisterId(0)), Ok(Some(vec![2])));
-    switch.write(fill(0, 32, 9)).expect("fits");
     assert_eq!(
-        switch.nonzero_registers(RegisterId(0)),
-        Ok(Some(vec![0, 1, 2, 3]))
+        switch.registers_from(RegisterId(0), 0, 9),
+        Ok((vec![(2, bits(32, 5))], None))
     );
+    switch.write(fill(0, 32, 9)).expect("fits");
+    let all = (0..4).map(|index| (index, bits(32, 9)));
+    assert_eq!(
+        switch.registers_from(RegisterId(0), 0, 9),
+        Ok((all.collect(), None))
+    );
+    let (first, next) = switch
+        .registers_from(RegisterId(0), 1, 2)
+        .expect("there is");
+    assert_eq!((first.len(), next), (2, Some(3)));
     assert_eq!(switch.read_register(RegisterId(0), 1), Ok(bits(32, 9)));
     let config = MeterConfig {
         cir: 1,
@@ -444,10 +455,8 @@ fn arrays_are_written_and_listed_as_a_whole() {
         },
     };
     switch.write(counts).expect("fits");
-    assert_eq!(
-        switch.nonzero_counters(CounterId(0)),
-        Ok(Some(vec![0, 1, 2, 3]))
-    );
+    let (counted, next) = switch.counters_from(CounterId(0), 0, 9).expect("there is");
+    assert_eq!((counted.len(), counted[3].1.bytes, next), (4, 7, None));
 }
 
 #[test]
