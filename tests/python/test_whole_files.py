@@ -156,5 +156,5 @@ def test_a_hundred_thousand_errors_are_found_at_once(tmp_path: Path) -> None:
         check=False,
     )
     assert result.returncode == 1
-    assert "too many errors" in result.stderr
+    assert "more lines" in result.stderr
     assert len(result.stderr) < 50_000

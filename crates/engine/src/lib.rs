@@ -26,6 +26,7 @@ mod entry;
 pub mod exec;
 pub mod hash;
 mod idle;
+pub mod ids;
 pub mod interpreter;
 pub mod meter;
 pub mod observed;

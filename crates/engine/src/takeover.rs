@@ -6,9 +6,8 @@
 //!
 //! No update may come between [`Switch::facts`] and the exchange.
 
-use crate::Switch;
 use crate::entry::Note;
-use crate::table::{Conversion, RecordSlice, record_limbs};
+use crate::table::{Conversion, RecordSlice, Table, capacity, record_limbs};
 use ir::{ActionCall, ActionProfileId, Program, TableId};
 use std::collections::BTreeMap;
 
@@ -66,19 +65,19 @@ fn pairs<T>(
 }
 
 impl Takeover {
-    /// What `new`, a switch whose program has just been loaded, can take over from one with the program `old` and these facts. `alike`
-    /// says of a table whether entries mean the same in both, as far as only the control plane knows.
-    pub fn between(
+    /// Returns what a switch whose program `program` has just been loaded, with these empty tables, can take over from one with the program
+    /// `old` and these facts. `alike` says of a table whether entries mean the same in both, as far as only the control plane knows.
+    pub fn between<'t>(
         old: &Program,
         facts: &[TableFacts],
-        new: &Switch,
+        program: &Program,
+        target: impl Fn(TableId) -> &'t Table,
         alike: impl Fn(TableId, TableId) -> bool,
     ) -> Takeover {
-        let program = new.program();
         let mut tables = pairs(&old.tables, &program.tables, |t| t.id, |_, _| true);
         tables.retain(|&(a, b)| {
             same_table(old, &old.tables[a], program, &program.tables[b])
-                && facts[a].entries <= crate::control::capacity(&program.tables[b])
+                && facts[a].entries <= capacity(&program.tables[b])
                 && !(facts[a].default.is_some() && program.tables[b].const_default_action)
                 && alike(TableId(a as u32), TableId(b as u32))
         });
@@ -102,7 +101,12 @@ impl Takeover {
         });
         let moved = tables.into_iter().map(|(a, b)| {
             let with_default = facts[a].default.is_some();
-            moved_table(old, a, new, b, with_default)
+            moved_table(
+                (old, a),
+                (program, b),
+                target(TableId(b as u32)),
+                with_default,
+            )
         });
         Takeover {
             tables: moved.collect(),
@@ -280,10 +284,14 @@ fn positions(old: &Program, a: &ir::Table, new: &Program, b: &ir::Table) -> Vec<
     a.actions.iter().map(counterpart).collect()
 }
 
-fn moved_table(old: &Program, a: usize, new: &Switch, b: usize, with_default: bool) -> MovedTable {
-    let (from, to) = (&old.tables[a], &new.program().tables[b]);
-    let target = new.runtime().table(TableId(b as u32));
-    let positions = positions(old, from, new.program(), to);
+fn moved_table(
+    (old, a): (&Program, usize),
+    (new, b): (&Program, usize),
+    target: &Table,
+    with_default: bool,
+) -> MovedTable {
+    let (from, to) = (&old.tables[a], &new.tables[b]);
+    let positions = positions(old, from, new, to);
     let conversion = Conversion::new(positions, with_default, target);
     let stride = record_limbs(old, from);
     let conversion = Some(conversion).filter(|it| !it.changes_nothing(stride));

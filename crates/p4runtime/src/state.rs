@@ -68,7 +68,8 @@ impl Reconciliation {
             }
         }
         let alike = |a, b| table::alike(&old, a, &new, b);
-        let moves = Takeover::between(&old.program, &facts, prepared, alike);
+        let target = |table| prepared.runtime().table(table);
+        let moves = Takeover::between(&old.program, &facts, prepared.program(), target, alike);
         Reconciliation {
             moves,
             facts,

@@ -10,12 +10,9 @@ use crate::profile::Target;
 use crate::refuse;
 use crate::runtime::Attached;
 use crate::switch::Switch;
-use crate::table::NewEntry;
+use crate::table::{NewEntry, capacity};
 use ir::{ActionCall, ActionId, ActionScope, Bits, KeyMatch, MatchKind, Program, TableId};
 use std::borrow::Cow;
-
-/// A table without a stated size holds this many entries.
-pub const DEFAULT_TABLE_SIZE: u64 = 1024;
 
 impl Switch {
     /// Inserts an entry.
@@ -480,13 +477,6 @@ pub(super) fn attached_meter(
 
 fn not_found() -> ControlError {
     ControlError::new(NotFound, "there is no such entry")
-}
-
-pub(crate) fn capacity(declared: &ir::Table) -> u64 {
-    match declared.size {
-        0 => DEFAULT_TABLE_SIZE,
-        size => size,
-    }
 }
 
 pub(super) fn action_name(program: &Program, action: ActionId) -> String {

@@ -7,15 +7,14 @@
 //! Reads are in a stable order: entries as they were inserted, everything else by id or index.
 
 mod entries;
-pub mod ids;
 mod objects;
 mod profiles;
 mod snapshot;
 
-pub(crate) use entries::capacity;
 pub use objects::Part;
 
 pub use crate::entry::{Entry, EntryAction, InstalledEntry, Note};
+pub use crate::ids;
 pub use crate::profile::{GroupContents, GroupMember, Target, WeightedAction};
 pub use crate::replication::{CloneSession, MulticastGroup, Replica};
 pub use crate::snapshots::TableSnapshot;

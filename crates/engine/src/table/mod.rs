@@ -606,6 +606,17 @@ fn parameter_widths(program: &ir::Program, table: &ir::Table) -> Vec<Vec<u32>> {
     widths.collect()
 }
 
+/// A table without a stated size holds this many entries.
+pub(crate) const DEFAULT_TABLE_SIZE: u64 = 1024;
+
+/// Returns the number of entries that a table holds.
+pub(crate) fn capacity(declared: &ir::Table) -> u64 {
+    match declared.size {
+        0 => DEFAULT_TABLE_SIZE,
+        size => size,
+    }
+}
+
 /// The limbs of a record of a table: the action, and the arguments of the one that has most of them.
 pub(crate) fn record_limbs(program: &ir::Program, table: &ir::Table) -> usize {
     let limbs = parameter_widths(program, table);

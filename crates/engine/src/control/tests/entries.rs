@@ -56,7 +56,7 @@ fn a_full_table_refuses() {
         "in order of insertion"
     );
     // A size of zero is the default size; one entry is from the source.
-    for i in 1..crate::control::entries::DEFAULT_TABLE_SIZE {
+    for i in 1..crate::table::DEFAULT_TABLE_SIZE {
         switch
             .insert_entry(TERNARY, forward(ternary(i, 0xffff), 1, 1))
             .expect("fits");
