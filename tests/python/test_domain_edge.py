@@ -25,9 +25,9 @@ OTHERWISE = {
     "router/router.p4": "owns none",
     "ipmc/ipmc.p4": "owns none",
     "firewall/firewall.p4": "owns none",
-    "shorternet/shorternet.p4": "the header is at ports of the value set `short_ports`, and nothing is parsed as one elsewhere",
+    "shorternet/shorternet.p4": "the header is at ports of the value set `short_ports` alone, where a host has one name",
     "bng/bng.p4": "the role of a port decides whether a port tag is there; other frames are counted drops",
-    "bng/balancer.p4": "likewise",
+    "bng/balancer.p4": "port tags come from planes' ports alone; at others they are refused, and counted by port",
     "bng/access.p4": "a model of subscribers' equipment",
 }
 

@@ -7,6 +7,7 @@
 #include <core.p4>
 #include <v1model.p4>
 #include "../headers.p4"
+#include "../domain.p4"
 #include "wire.p4"
 
 // A power of two.
@@ -171,6 +172,7 @@ control BalancerVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
 control BalancerIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     counter(REASONS, CounterType.packets_and_bytes) drops;
     meter(1, MeterType.packets) core_rate;
+    CountRefused() count_refused;
 
     bit<8> role = ROLE_NONE;
     bool has_plane = false;
@@ -312,6 +314,8 @@ control BalancerIngress(inout headers_t hdr, inout metadata_t meta, inout standa
                 hdr.ethernet.ether_type = hdr.port_tag.ether_type;
                 hdr.port_tag.setInvalid();
             }
+        } else if (hdr.port_tag.isValid()) {
+            reason = ETHERTYPE;
         } else if (role == ROLE_PLANE_CORE) {
             if (uplinks.apply().miss) {
                 reason = NO_UPLINK;
@@ -368,6 +372,10 @@ control BalancerIngress(inout headers_t hdr, inout metadata_t meta, inout standa
         if (reason != PASSES) {
             mark_to_drop(standard_metadata);
             drops.count((bit<32>)reason);
+            if (hdr.port_tag.isValid() && role != ROLE_PLANE) {
+                // The tag is between the balancer and its planes alone.
+                count_refused.apply(standard_metadata.ingress_port);
+            }
         }
     }
 }

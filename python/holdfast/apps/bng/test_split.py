@@ -18,14 +18,17 @@ from scapy.packet import Raw
 from scapy.utils import rdpcap
 
 from holdfast import SimulatedNetwork
-from holdfast._core import Program
+from holdfast._core import Program, Switch
 from holdfast.apps.bng.balancing import assigned, bucket_of
 from holdfast.apps.bng.conftest import discovery, lcp, on_line, session
 from holdfast.apps.bng.controller import SplitCables, SplitGateway
 from holdfast.apps.bng.edges import AccessPort, CorePort, Edges, Route
 from holdfast.apps.bng.program import BUCKETS, Variant
 from holdfast.apps.bng.split import SplitPlane
+from holdfast.control.domain import refused
 from holdfast.errors import NetworkError
+from holdfast.p4runtime.client import LocalClient
+from holdfast.p4runtime.device import Device
 from holdfast.subscribers.plane import Clock, Line, Rates, Session, UserPlane
 from holdfast.topology import PacketGenerator, Topology
 from holdfast.traffic import UdpStream
@@ -667,3 +670,26 @@ def test_what_a_line_may_not_send_ends_at_the_balancer(gateway: Callable[..., Ga
         send_up(at, bytes(frame), number + 1)
     at.network.run(0.05)
     assert at.plane.drops()["balancer"] == {"ethertype": 2}
+
+
+ACCESS_AT, PLANE_AT, PLANE_CORE_AT, CORE_AT, UNKNOWN_AT = 1, 2, 3, 4, 5
+
+
+@pytest.mark.parametrize("kind", ["discovery", "session", "ipv4", "neighbour"])
+def test_port_tags_come_from_planes_alone(balancer: Program, executor: Any, kind: str) -> None:
+    """From lines, the core, the core's side of a plane and a port without a role they are refused, and counted there."""
+    switch = Switch(balancer, executor=executor)
+    client = LocalClient(Device(1, switch, executor=executor))
+    client.set_pipeline(balancer)
+    for role, port in enumerate((ACCESS_AT, PLANE_AT, PLANE_CORE_AT, CORE_AT), start=1):
+        client.insert("ports", {"port": port}, "set_role", {"number": role})
+    client.insert("uplinks", {"mac": GATEWAY}, "to_uplink", {"port": CORE_AT})
+    client.set_default("authentication", "to_plane", {"port": PLANE_AT})
+    inner = {"discovery": b"\x88\x63", "session": b"\x88\x64", "ipv4": b"\x08\0", "neighbour": b"\x08\x06"}[kind]
+    tagged = bytes(Ether(src="02:44:00:00:00:01", dst=GATEWAY, type=0x9100) / Raw(b"\0\7" + inner + bytes(50)))
+    edges = (ACCESS_AT, PLANE_CORE_AT, CORE_AT, UNKNOWN_AT)
+    for number, port in enumerate(edges, start=1):
+        assert [switch.process(port, tagged) for _ in range(number)] == [[]] * number
+    assert switch.process(PLANE_AT, tagged) == [(7, tagged[:12] + inner + bytes(50))]
+    counted = {port: refused(client, port) for port in (*edges, PLANE_AT)}
+    assert counted == {**dict(zip(edges, (1, 2, 3, 4), strict=True)), PLANE_AT: 0}

@@ -56,7 +56,7 @@ COUNTERS = {
 """Full names of the program's counters of one cell, by short name. All but ``whole`` count packets that are dropped."""
 
 LEARNING = f"{INGRESS}.shorten.learning"
-_STATIC = tuple(f"{INGRESS}.{table}" for table in ("stations", "edges", "ipv4_hosts", "ipv6_hosts"))
+_STATIC = tuple(f"{INGRESS}.{table}" for table in ("stations", "speakers", "edges", "ipv4_hosts", "ipv6_hosts"))
 _ACK_TIMEOUT_NS = 1_000_000_000
 
 

@@ -65,6 +65,10 @@ def plan(topology: Topology, paths: ShortestPaths, hosts: Mapping[str, int]) -> 
                 way = place.port if switch == place.switch else _port(topology, paths, switch, place.switch)
                 if way is not None:
                     entries.append(_station(hosts[name], "forward", {"port": way}))
+            speak = TableEntry(
+                f"{INGRESS}.speakers", {"port": place.port}, f"{INGRESS}.speak", {"station": hosts[name]}
+            )
+            wanted[place.switch].append(speak)
             continue
         networks: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = [place.host.address.network]
         if place.host.ipv6 is not None:

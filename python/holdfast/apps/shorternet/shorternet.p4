@@ -9,6 +9,7 @@
 #include <core.p4>
 #include <v1model.p4>
 #include "../headers.p4"
+#include "../domain.p4"
 
 typedef bit<8> station_t;
 
@@ -540,6 +541,7 @@ control ShorternetIngress(inout headers_t hdr, inout metadata_t meta, inout stan
 
     Shorten() shorten;
     Restore() restore;
+    CountRefused() count_refused;
 
     action drop() {
         mark_to_drop(standard_metadata);
@@ -551,6 +553,22 @@ control ShorternetIngress(inout headers_t hdr, inout metadata_t meta, inout stan
 
     action receive() {
         meta.is_here = 1;
+    }
+
+    bool is_forged = false;
+
+    action speak(station_t station) {
+        is_forged = hdr.short.src_addr != station;
+    }
+
+    // The ports that lead to a host that is a station: it speaks for no other one. A switch sends on what others have sent.
+    table speakers {
+        key = {
+            standard_metadata.ingress_port: exact @name("port");
+        }
+        actions = { speak; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = 512;
     }
 
     // The outputs towards stations: a station is an edge, or a host that speaks Shorternet.
@@ -621,8 +639,12 @@ control ShorternetIngress(inout headers_t hdr, inout metadata_t meta, inout stan
             standard_metadata.egress_spec = hdr.packet_out.egress_port;
             hdr.packet_out.setInvalid();
         } else if (is_short) {
+            speakers.apply();
             // The data behind the header is the receiving station's business.
-            if (!stations.apply().hit) {
+            if (is_forged) {
+                count_refused.apply(standard_metadata.ingress_port);
+                drop();
+            } else if (!stations.apply().hit) {
                 no_station.count(0);
                 drop();
             } else if (meta.is_here == 1) {

@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scapy.layers.inet import IP, UDP
+from scapy.packet import Raw
 
 from holdfast import Ping, SimulatedNetwork, TcpTransfer, UdpStream, topologies
 from holdfast._core import Program
 from holdfast.apps.shorternet import ShorternetController
 from holdfast.apps.shorternet.contexts import context_table, flow_table
 from holdfast.apps.shorternet.planning import stations
+from holdfast.control.domain import refused
 from holdfast.control.tables import read_entries
 from holdfast.errors import NetworkError
 from holdfast.topology import Topology
@@ -196,3 +199,46 @@ def test_the_readmes_example_prints_what_it_says(capsys: pytest.CaptureFixture[s
     (example,) = re.findall(r"```python\n(from holdfast.*?)```", text, re.DOTALL)
     exec(compile(example, "README.md", "exec"), {})
     assert capsys.readouterr().out.strip() == example.rpartition("# ")[2].strip()
+
+
+def test_a_host_that_is_a_station_speaks_for_no_other_one(program: Program) -> None:
+    """It sends another station's frame again, with the context of a flow, whole, and to a station: all refused and counted."""
+    topology = Topology("stations")
+    for name in ("s1", "s2"):
+        topology.add_switch(name)
+    for host, switch in (("h1", "s1"), ("h2", "s2"), ("h3", "s2"), ("h4", "s2")):
+        topology.add_host(host)
+        topology.add_link(host, switch)
+    topology.add_link("s1", "s2", delay_ms=0.1)
+    network = network_of(program, topology, controller_of(host_stations={"h3": 200, "h4": 201}))
+    flow = network.add(UdpStream(source="h1", destination="h2", packets_per_s=500, stop_s=0.4, payload_bytes=28))
+    heard: list[bytes] = []
+    network.add_frame_listener("h4", lambda _, frame: heard.append(frame))
+    got: list[bytes] = []
+    network.add_frame_listener("h2", lambda _, frame: got.append(frame))
+    network.run(0.2)
+    [context] = read_entries(network.clients["s2"], "ShorternetIngress.restore.ipv4_contexts")
+    source, number = context.match["station"], context.match["context"]
+    assert source == topology.switches["s1"].index and isinstance(number, int)
+    receiver = topology.switches["s2"].index
+    ip = bytes(IP(src="10.0.1.1", dst=str(topology.hosts["h2"].address.ip)) / UDP(dport=9) / Raw(bytes(40)))
+    forged = [
+        bytes((receiver, source, 253, 64)) + number.to_bytes(2, "big") + bytes((0x40, *check)) + bytes(60)
+        for check in ((0, 0), (255, 255))
+    ]
+    forged += [bytes((receiver, other, 4, 64)) + ip for other in (0, source, receiver, 201)]
+    forged.append(bytes((201, source, 99, 64)) + bytes(60))
+    for frame in forged:
+        network.send_frame("h3", frame)
+    network.run(0.3)
+    port = topology.attachment("h3").port
+    assert refused(network.clients["s2"], port) == len(forged)
+    assert network.clients["s2"].counter("ShorternetIngress.restore.wrong_context", 0)[0] == 0
+    assert heard == [] and all(ip not in frame for frame in got)
+    own = bytes((201, 200, 99, 64)) + bytes(60)
+    network.send_frame("h3", own)
+    network.run(1.0)
+    assert [frame[4:] for frame in heard] == [own[4:]], "in its own name it may speak"
+    assert refused(network.clients["s2"], port) == len(forged)
+    found = network.statistics(flow)
+    assert (found.sent, found.lost, found.duplicated) == (200, 0, 0)
