@@ -11,7 +11,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from attacks.sequences import Room, Step, World
+from attacks.sequences import Room, Step, Steps, World
 from holdfast.apps.telemetry import metrics, showing
 from holdfast.apps.telemetry.collector import Collector, HopKey, Limits
 from holdfast.apps.telemetry.rows import take
@@ -117,7 +117,7 @@ class CollectorUnderAttack(World):
         """Does a step and checks the laws."""
         counts = self.collector.counts()
         state = f"hops {'full' if counts.hops_refused else 'free'}, reporters {'full' if counts.reporters_refused else 'free'}"
-        done = STEPS[step.name](self, Random(step.seed))
+        done = STEPS.acts[step.name](self, Random(step.seed))
         self.log.append(f"{step.name} {done}")
         self.states[state, f"{step.name} {done.partition(' ')[0]}"] += 1
         for each in self.reporters:
@@ -181,18 +181,8 @@ class CollectorUnderAttack(World):
 # What attackers do.
 
 Act = Callable[[CollectorUnderAttack, Random], str]
-STEPS: dict[str, Act] = {}
-WEIGHTS: dict[str, float] = {}
-
-
-def step(weight: float) -> Callable[[Act], Act]:
-    """Registers a step under its function's name."""
-
-    def register(act: Act) -> Act:
-        STEPS[act.__name__.replace("_", "-")], WEIGHTS[act.__name__.replace("_", "-")] = act, weight
-        return act
-
-    return register
+STEPS: Steps[Act] = Steps()
+step = STEPS.step
 
 
 @step(5)
@@ -269,4 +259,4 @@ def scrape(world: CollectorUnderAttack, random: Random) -> str:
     return f"{len(page) >> 20} MB"
 
 
-ROOM = Room("attack-collector", CollectorUnderAttack, WEIGHTS, longest=40)
+ROOM = Room("attack-collector", CollectorUnderAttack, STEPS.weights, longest=40)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
-from attacks.sequences import Room, Step, World
+from attacks.sequences import Room, Step, Steps, World
 from attacks.stored import stored
 from holdfast.discovery import Discovery, LinkDiscovery
 from holdfast.parameters import PS_PER_S
@@ -172,7 +172,7 @@ class DiscoveryUnderAttack(World):
         """Does a step and checks the laws."""
         port = self.attackers[step.actor % len(self.attackers)]
         state = f"{len(self.links())} links, {len(self.discovery.incidents)} incidents"
-        done = STEPS[step.name](self, port, Random(step.seed))
+        done = STEPS.acts[step.name](self, port, Random(step.seed))
         self.log.append(f"{self.now_s:8.3f} {port[0]}:{port[1]} {step.name} {done}")
         self.states[state, f"{step.name} {done.partition(' ')[0]}"] += 1
         self.run(Random(step.seed).choice((0.0, 0.1, 0.1, 1.0)))
@@ -227,18 +227,8 @@ class DiscoveryUnderAttack(World):
 # What attackers, cables and time do.
 
 Act = Callable[[DiscoveryUnderAttack, Port, Random], str]
-STEPS: dict[str, Act] = {}
-WEIGHTS: dict[str, float] = {}
-
-
-def step(weight: float) -> Callable[[Act], Act]:
-    """Registers a step under its function's name."""
-
-    def register(act: Act) -> Act:
-        STEPS[act.__name__.replace("_", "-")], WEIGHTS[act.__name__.replace("_", "-")] = act, weight
-        return act
-
-    return register
+STEPS: Steps[Act] = Steps()
+step = STEPS.step
 
 
 def tlv(kind: int, value: bytes) -> bytes:
@@ -368,4 +358,4 @@ def wait(world: DiscoveryUnderAttack, port: Port, random: Random) -> str:
     return f"{duration_s} s"
 
 
-ROOM = Room("attack-discovery", DiscoveryUnderAttack, WEIGHTS)
+ROOM = Room("attack-discovery", DiscoveryUnderAttack, STEPS.weights)

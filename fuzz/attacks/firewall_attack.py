@@ -14,7 +14,7 @@ from random import Random
 
 from attacks import ip_frames as wire
 from attacks.ip_frames import ACK, FIN, ICMP, ICMPV6, RST, SYN, TCP, UDP, Address
-from attacks.sequences import Room, Step, World
+from attacks.sequences import Room, Step, Steps, World
 from holdfast._core import Program, Switch
 from holdfast.apps.firewall import program as firewall_program
 from holdfast.apps.firewall.controller import FirewallController
@@ -307,7 +307,7 @@ class FirewallUnderAttack(World):
         """Does a step and checks the laws."""
         random = Random(step.seed)
         state = f"{len(self.connections)} connections, {min(len(self.begun), 200) // 20}x20 flows"
-        done = STEPS[step.name](self, random)
+        done = STEPS.acts[step.name](self, random)
         self.log.append(f"{self.now_us / 1e6:12.6f} {step.name} {done}")
         self.states[state, f"{step.name} {done.partition(' ')[0]}"] += 1
         for connection in self.connections:
@@ -339,18 +339,8 @@ class FirewallUnderAttack(World):
 # What attackers do.
 
 Act = Callable[[FirewallUnderAttack, Random], str]
-STEPS: dict[str, Act] = {}
-WEIGHTS: dict[str, float] = {}
-
-
-def step(weight: float) -> Callable[[Act], Act]:
-    """Registers a step under its function's name."""
-
-    def register(act: Act) -> Act:
-        STEPS[act.__name__.replace("_", "-")], WEIGHTS[act.__name__.replace("_", "-")] = act, weight
-        return act
-
-    return register
+STEPS: Steps[Act] = Steps()
+step = STEPS.step
 
 
 def outsider(random: Random, version: int) -> Address:
@@ -544,4 +534,4 @@ def collect(world: FirewallUnderAttack, random: Random) -> str:
     return f"{min(len(world.controller.log), 1000) // 100}x100"
 
 
-ROOM = Room("attack-firewall", FirewallUnderAttack, WEIGHTS)
+ROOM = Room("attack-firewall", FirewallUnderAttack, STEPS.weights)

@@ -397,7 +397,7 @@ class GatewayUnderAttack(World):
             state += " plane fails"
         if self.disk.full:
             state += " disk full"
-        done = gateway_steps.STEPS[step.name](self, host, Random(step.seed))
+        done = gateway_steps.STEPS.acts[step.name](self, host, Random(step.seed))
         self.log.append(
             f"{self.time.now():10.4f} attacker {step.actor % len(self.attackers)} {step.name} {done or ''}".rstrip()
         )
@@ -595,4 +595,4 @@ class GatewayUnderAttack(World):
                 self.broken("a stop is not delivered", f"{key}: {radius.stops.get(key.encode())} in place of {usage}")
 
 
-ROOM = Room("attack-gateway", GatewayUnderAttack, gateway_steps.WEIGHTS)
+ROOM = Room("attack-gateway", GatewayUnderAttack, gateway_steps.STEPS.weights)

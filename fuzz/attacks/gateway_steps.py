@@ -14,6 +14,7 @@ from attacks import authorization_frames as coa
 from attacks import pppoe_frames as wire
 from attacks.gateway_world import HALF, LOST, REFUSE
 from attacks.pppoe_frames import ACK, CHAP, CONTROL, IPCP, IPV6CP, LCP, NAK, PAP, REJECT, REQUEST
+from attacks.sequences import Steps
 from attacks.subscriber_hosts import WITHHELD, Host
 
 UNIX_S = 1.7e9
@@ -23,19 +24,8 @@ _BATCH_S = 0.003
 _LONGEST_STEP_S = 10 * 86_400
 
 Act = Callable[[Any, Host, Random], "str | None"]
-STEPS: dict[str, Act] = {}
-WEIGHTS: dict[str, float] = {}
-
-
-def step(weight: float) -> Callable[[Act], Act]:
-    """Registers a step under its function's name."""
-
-    def register(act: Act) -> Act:
-        name = act.__name__.strip("_").replace("_", "-")
-        STEPS[name], WEIGHTS[name] = act, weight
-        return act
-
-    return register
+STEPS: Steps[Act] = Steps()
+step = STEPS.step
 
 
 def session_of(world: Any, host: Host) -> Any:

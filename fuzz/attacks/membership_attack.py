@@ -17,7 +17,7 @@ from typing import Any
 
 from attacks import membership_frames as wire
 from attacks.membership_frames import Record, Sender
-from attacks.sequences import Room, Step, World
+from attacks.sequences import Room, Step, Steps, World
 from attacks.stored import stored
 from holdfast._core import Program
 from holdfast.apps.bier import program as bier_program
@@ -222,7 +222,7 @@ class MembershipUnderAttack(World):
         overlay = self.controller.overlay
         assert overlay is not None
         state = f"{min(9, len(overlay.channels) // 6)}x6 channels, {self._owned(host) // 10}x10 of the port"
-        done = STEPS[step.name](self, host, Random(step.seed))
+        done = STEPS.acts[step.name](self, host, Random(step.seed))
         self.run(Random(step.seed).choice((0.0001, 0.01, 0.01, 0.1)))
         self.log.append(f"{self.now_s:10.4f} {host} {step.name} {done}")
         self.states[state, f"{step.name} {done.partition(' ')[0]}"] += 1
@@ -293,18 +293,8 @@ class MembershipUnderAttack(World):
 # What attackers do.
 
 Act = Callable[[MembershipUnderAttack, str, Random], str]
-STEPS: dict[str, Act] = {}
-WEIGHTS: dict[str, float] = {}
-
-
-def step(weight: float) -> Callable[[Act], Act]:
-    """Registers a step under its function's name."""
-
-    def register(act: Act) -> Act:
-        STEPS[act.__name__.replace("_", "-")], WEIGHTS[act.__name__.replace("_", "-")] = act, weight
-        return act
-
-    return register
+STEPS: Steps[Act] = Steps()
+step = STEPS.step
 
 
 def sender(world: MembershipUnderAttack, host: str, random: Random, version: int) -> Sender:
@@ -474,4 +464,4 @@ def wait(world: MembershipUnderAttack, host: str, random: Random) -> str:
     return f"{duration_s} s"
 
 
-ROOM = Room("attack-membership", MembershipUnderAttack, WEIGHTS)
+ROOM = Room("attack-membership", MembershipUnderAttack, STEPS.weights)

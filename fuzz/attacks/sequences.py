@@ -18,7 +18,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
+
+A = TypeVar("A", bound=Callable[..., Any])
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 30.0
@@ -66,6 +68,24 @@ class World:
     def end(self) -> None:
         """Has everybody leave, lets the timeouts pass, and checks that nothing is left. Raises :class:`Violated`."""
         raise TypeError
+
+
+class Steps(Generic[A]):
+    """The kinds of steps of a room by name: what each does, and how often it is drawn."""
+
+    def __init__(self) -> None:
+        self.acts: dict[str, A] = {}
+        self.weights: dict[str, float] = {}
+
+    def step(self, weight: float) -> Callable[[A], A]:
+        """Registers a step under its function's name."""
+
+        def register(act: A) -> A:
+            name = act.__name__.strip("_").replace("_", "-")
+            self.acts[name], self.weights[name] = act, weight
+            return act
+
+        return register
 
 
 @dataclass(frozen=True)
