@@ -21,11 +21,11 @@ NODE_AND_PORTS_AND_LATENCY = 0xE000
 DROP_BIT = 0x0001
 TRACKED, CONGESTED, DROPPED = 0x2, 0x4, 0x8
 HONEST = (1, 2, 3)
-"""Node numbers."""
+"""Numbers of honest nodes."""
 LONGEST_PAGE = 4 << 20
 """Bytes of the page of metrics, however many hops attackers make up."""
 LONGEST_VIEW = 200
-"""Lines that are shown."""
+"""Lines of the view that an operator is shown."""
 
 
 def packet(port: int, length: int = 60) -> bytes:

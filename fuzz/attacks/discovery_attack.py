@@ -22,7 +22,7 @@ from holdfast.topology import Topology
 Port = tuple[str, int]
 SWITCHES, PORTS = ("s1", "s2", "s3", "s4"), range(1, 7)
 HOST_PORT = 1
-"""Of each switch: a declared host's, from which no link can come."""
+"""The port of each switch that a declared host is at, from which no link can come."""
 INTERVAL_S, HOLD_S, SETTLE_S = 1.0, 3.5, 0.2
 SLACK_S = 0.5
 LLDP = b"\x01\x80\xc2\x00\x00\x0e"
@@ -66,9 +66,9 @@ class DiscoveryUnderAttack(World):
         self.free = free
         self.captured: dict[Port, list[bytes]] = {port: [] for port in self.attackers}
         self.relayed_s: dict[tuple[Port, Port], float] = {}
-        """When a frame of one attacker's port last went in at another's."""
+        """The time at which a frame of one attacker's port (first) last went in at another's (second)."""
         self.moved_s: dict[frozenset[Port], float] = {}
-        """When a cable was last plugged, or a port of it came up."""
+        """The time at which a cable was last plugged, or a port of it came up."""
         self.gone_s: dict[frozenset[Port], float] = {}
         self.caused_s = 0.0
         self.frames = 0
@@ -87,15 +87,15 @@ class DiscoveryUnderAttack(World):
 
     @property
     def clients(self) -> Mapping[str, Any]:
-        """By switch."""
+        """The switches' clients, by switch."""
         return {switch: Sender(self, switch) for switch in SWITCHES}
 
     def port_is_up(self, switch: str, port: int) -> bool:
-        """Whether nobody has taken it down."""
+        """Returns whether nobody has taken the port down."""
         return (switch, port) not in self.down
 
     def secret(self) -> bytes:
-        """Of the seed."""
+        """Returns a secret that follows from the seed."""
         return self.random.randbytes(32)
 
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
@@ -119,7 +119,7 @@ class DiscoveryUnderAttack(World):
                 return
 
     def sent(self, port: Port, frame: bytes) -> None:
-        """A frame that discovery sends out of a port."""
+        """Carries a frame that discovery sends out of a port."""
         self.frames += 1
         if port in self.captured:
             self.captured[port] = [*self.captured[port][-9:], frame]
@@ -132,7 +132,7 @@ class DiscoveryUnderAttack(World):
             self.discovery.hear(peer[0], frame, peer[1])
 
     def inject(self, port: Port, frame: bytes) -> None:
-        """An attacker's frame at its port."""
+        """Has discovery hear an attacker's frame at its port."""
         self.packets += 1
         if not self.profiled:
             self.discovery.hear(port[0], frame, port[1])
@@ -178,7 +178,7 @@ class DiscoveryUnderAttack(World):
         self.run(Random(step.seed).choice((0.0, 0.1, 0.1, 1.0)))
 
     def links(self) -> set[frozenset[Port]]:
-        """The links that are on the map."""
+        """Returns the links that are on the map."""
         found = self.discovery.topology.present()
         return {
             frozenset(((it.a, it.a_port), (it.b, it.b_port)))

@@ -39,7 +39,7 @@ FAR = 1 << 28
 
 
 def station(port: int, number: int) -> tuple[bytes, tuple[Address, Address]]:
-    """The MAC address and the addresses of a bound host."""
+    """Returns the MAC address and the addresses of a bound host."""
     mac = bytes((2, 0, 0, 0, port - 1, number))
     return mac, (IPv4Address(f"10.0.{port}.{number}"), IPv6Address(f"2001:db8:{port}::{number}"))
 
@@ -47,7 +47,7 @@ def station(port: int, number: int) -> tuple[bytes, tuple[Address, Address]]:
 STATIONS = {port: [station(port, number) for number in (1, 2, 3)] for port in (INSIDE, SERVERS)}
 """The third inside host is an attacker's, and so is the third server."""
 PEERS: list[Address] = [IPv4Address("198.51.100.1"), IPv6Address("2001:db8:9::1")]
-"""Honest ones outside."""
+"""Addresses of honest hosts outside."""
 
 RULES = RuleSet.model_validate(
     {
@@ -115,12 +115,12 @@ class Connection:
         return frozenset((end[2], port) for end, port in zip(self.ends, self.ports, strict=True))
 
     def frame(self, who: int, body: bytes) -> bytes:
-        """A frame from one end (0 began) to the other."""
+        """Makes a frame from one end (0 began) to the other."""
         (_, mac, source), (_, _, to) = self.ends[who], self.ends[1 - who]
         return wire.frame(mac, ROUTER, source, to, self.protocol, body)
 
     def segment(self, who: int, flags: int, data: bytes = b"") -> bytes:
-        """A segment with the numbers that both ends agree on; it moves them on."""
+        """Makes a segment with the numbers that both ends agree on, and moves them on."""
         ports = self.ports if who == 0 else self.ports[::-1]
         body = wire.tcp(ports, self.next[who], self.next[1 - who] if flags & ACK else 0, flags, data)
         self.next[who] += len(data) + bool(flags & SYN) + bool(flags & FIN)
@@ -150,7 +150,7 @@ class FirewallUnderAttack(World):
         self._route()
         self.connections: list[Connection] = []
         self.begun: dict[Key, int] = {}
-        """When a flow was last used from where it may begin."""
+        """The time at which a flow was last used from an end that may begin it."""
         self.passed = 0
         self.isn = 0
         self.last_begun_us = 0
@@ -162,24 +162,24 @@ class FirewallUnderAttack(World):
 
     @property
     def clients(self) -> Mapping[str, Client]:
-        """The switch's."""
+        """The client of the one switch, by its name."""
         return {"s1": self.client}
 
     @property
     def now_ps(self) -> int:
-        """The world's clock."""
+        """The time of the world's clock."""
         return self.now_us * 1_000_000
 
     def port_is_up(self, switch: str, port: int) -> bool:
-        """Always."""
+        """Returns True: no port of this world goes down."""
         return True
 
     def secret(self) -> bytes:
-        """Of the seed."""
+        """Returns the same secret in every world."""
         return bytes(range(32))
 
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
-        """For :meth:`elapse`."""
+        """Has a handler called when :meth:`elapse` reaches its time."""
         heapq.heappush(self._timers, (self.now_us + round(delay_ms * 1000), next(self._numbers), handler))
 
     def process(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
@@ -250,7 +250,7 @@ class FirewallUnderAttack(World):
     # Honest flows.
 
     def begin(self, random: Random) -> None:
-        """An honest host begins a flow; it must pass, for honest ones are few."""
+        """Has an honest host begin a flow, which must pass, for honest ones are few."""
         version = random.randrange(2)
         inside = (INSIDE, STATIONS[INSIDE][random.randrange(2)])
         kind = random.choice(("tcp", "tcp", "udp", "echo", "web", "web"))
@@ -283,7 +283,7 @@ class FirewallUnderAttack(World):
             self.broken(law, f"{what}, end {who} of {connection.ends}, {connection.ports}; drops {reasons}")
 
     def exchange(self, connection: Connection) -> None:
-        """Both ends send something, and acknowledge it."""
+        """Has both ends send something, and acknowledge it."""
         if connection.protocol == TCP:
             for who, data in ((0, b"x" * 100), (1, b"y" * 300), (0, b"")):
                 self.honest(connection, who, connection.segment(who, ACK, data), "goes on")
@@ -296,7 +296,7 @@ class FirewallUnderAttack(World):
             self.honest(connection, who, connection.frame(who, body), "begins")
 
     def close(self, connection: Connection) -> None:
-        """Both ends close."""
+        """Has both ends close."""
         self.connections.remove(connection)
         for who, flags in ((0, FIN | ACK), (1, FIN | ACK), (0, ACK)):
             self.honest(connection, who, connection.segment(who, flags), "closes")
@@ -315,7 +315,7 @@ class FirewallUnderAttack(World):
         self.check()
 
     def check(self) -> None:
-        """Each packet is counted once, as passed or as dropped."""
+        """Checks that each packet is counted once, as passed or as dropped."""
         dropped = sum(count for count, _ in self.controller.drops("s1").values())
         if dropped + self.passed != self.packets:
             self.broken(

@@ -42,7 +42,7 @@ PATIENCE_S = 80.0
 LEAVING_S = 900.0
 """The time after which nothing may be left of anybody: timeouts, echoes without answer, deadlines."""
 MOST_SENDS, MOST_TIMERS, MOST_QUESTIONS, MOST_CALLS = 12, 8, 1, 6000
-"""Of one received frame: frames sent (and two of each one just before), timers set, questions asked, calls of functions."""
+"""The most that one received frame may cause: frames sent (besides two for each just before), timers, questions, function calls."""
 MOST_HELD = 100
 """Answers to one host that wait for the user plane."""
 MOST_TIMERS_OF_A_SESSION = 10
@@ -51,7 +51,7 @@ MOST_REQUESTS = 600
 
 
 def users() -> dict[bytes, tuple[bytes, Verdict, float | None]]:
-    """The users by name: password, verdict, and the time that the authenticator takes. Honest ones have a long Session-Timeout."""
+    """Returns the users by name: password, verdict, and the authenticator's time. Honest ones have a long Session-Timeout."""
     honest = Verdict(True, session_timeout_s=2_000_000)
     found: dict[bytes, tuple[bytes, Verdict, float | None]] = {b"honest": (b"right", honest, 0.0)}
     attackers = {
@@ -178,7 +178,7 @@ class GatewayUnderAttack(World):
         self.gateway.start()
 
     def wall(self) -> float:
-        """The time of the day, which may jump."""
+        """Returns the time of the day, which may jump."""
         return gateway_steps.UNIX_S + self.time.now() + self.wall_jump_s
 
     def crash(self) -> None:
@@ -217,7 +217,7 @@ class GatewayUnderAttack(World):
         return host
 
     def rename(self, host: Host, mac: bytes) -> None:
-        """An attacker uses another MAC address; a session of the old one is abandoned."""
+        """Has an attacker use another MAC address; a session of the old one is abandoned."""
         if self.hosts.get((host.line, host.mac)) is host:
             del self.hosts[host.line, host.mac]
         host.mac = mac
@@ -226,7 +226,7 @@ class GatewayUnderAttack(World):
         self.hosts[host.line, mac] = host
 
     def dial(self, customer: Customer) -> None:
-        """An honest host begins to dial, and goes on until it is online."""
+        """Has an honest host begin to dial, and go on until it is online."""
         if customer.dials:
             return
         customer.dials, customer.waited_s = True, 0.0
@@ -239,7 +239,7 @@ class GatewayUnderAttack(World):
             self.time.later(3.0, lambda: self._tick(customer), self)
 
     def hang_up(self, customer: Customer, politely: bool) -> None:
-        """An honest host leaves."""
+        """Has an honest host leave."""
         if not customer.dials:
             return
         customer.dials, customer.online_as, host = False, None, customer.host
@@ -327,17 +327,17 @@ class GatewayUnderAttack(World):
 
     @property
     def plane_is_well(self) -> bool:
-        """Whether the plane has worked for long enough."""
+        """True if the plane has worked for long enough."""
         return self.plane.fault is None and self.time.now() - self.plane_well_s >= RECOVERY_S
 
     @property
     def disk_is_well(self) -> bool:
-        """Whether the store has worked for long enough."""
+        """True if the store has worked for long enough."""
         return not self.disk.full and self.time.now() - self.disk_well_s >= RECOVERY_S
 
     @property
     def radius_is_well(self) -> bool:
-        """Whether the servers have answered for long enough: one that was away is tried again after ``dead_s``."""
+        """True if the servers have answered for long enough: one that was away is tried again after ``dead_s``."""
         return self.radius is None or (not self.radius.silent and self.time.now() - self.radius_well_s >= 2 * DEAD_S)
 
     def silence_radius(self, silent: bool) -> None:
@@ -417,7 +417,7 @@ class GatewayUnderAttack(World):
         return None if said is None else said[0]
 
     def expect_rates(self, number: int, acknowledged: bool, up: int, down: int) -> None:
-        """An acknowledged change is in the plane (RFC 5176, section 2.2: the ACK says that it was done)."""
+        """Checks that an acknowledged change is in the plane (RFC 5176, section 2.2: the ACK says that it was done)."""
         installed = self.plane.table.get(number)
         if not acknowledged or installed is None:
             return
@@ -587,7 +587,7 @@ class GatewayUnderAttack(World):
             )
 
     def _check_delivery(self, radius: RadiusWorld) -> None:
-        """All records have come to a server, with the usage."""
+        """Checks that all records have come to a server, with the usage."""
         if len(radius.queue):
             self.broken("records left when all have left", f"{len(radius.queue)}")
         for key, usage in self.books.usages.items():

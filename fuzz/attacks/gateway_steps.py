@@ -178,7 +178,7 @@ def other_name(world: Any, host: Host, random: Random) -> str:
 
 @step(3)
 def other_user(world: Any, host: Host, random: Random) -> str:
-    """Will log in by another name."""
+    """Has the host log in by another name from now on."""
     if any(host.mac == each.host.mac for each in world.customers):
         return "none"
     host.user = random.choice(world.user_names)
@@ -202,7 +202,7 @@ def answer(world: Any, host: Host, random: Random) -> str:
 
 @step(4)
 def withhold(world: Any, host: Host, random: Random) -> str:
-    """Will leave some of its answers out from now on."""
+    """Has the host leave some of its answers out from now on."""
     host.withheld = frozenset(random.sample(WITHHELD, random.choice((0, 1, 1, 2, 4))))
     return " ".join(["sets", *sorted(host.withheld)])
 
@@ -404,7 +404,7 @@ def flood(world: Any, host: Host, random: Random) -> str:
 
 @step(2)
 def keep_silent(world: Any, host: Host, random: Random) -> str:
-    """Neither sends nor hears from now on, or does so again."""
+    """Has the host neither send nor hear from now on, or do so again."""
     if host in world.silent:
         world.silent.discard(host)
         return "ends"

@@ -95,7 +95,7 @@ class Episode:
     session: Session
     since_s: float
     sure: bool
-    """Whether the gateway was told that it is installed."""
+    """True if the gateway was told that it is installed."""
     accounted: bool
     usage: Usage = NO_USAGE
 

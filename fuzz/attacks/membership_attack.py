@@ -31,7 +31,7 @@ TABLE = 64
 """Entries of each table of channels."""
 GROUPS, SOURCES = 8, 24
 LIMITS = {"group_limit": GROUPS, "source_limit": SOURCES, "channels_per_port": 40, "channels": 64}
-"""Those of them that the parameters have."""
+"""The limits that the controller is told, as far as its parameters have fields of these names."""
 PER_S = 20.0
 MOST_CALLS, MOST_CALLS_OF_A_SOURCE = 6000, 120
 """Function calls of the controller for one frame, and besides for each of its sources."""
@@ -234,7 +234,7 @@ class MembershipUnderAttack(World):
         return sum(max(1, len(it.sources)) for it in overlay.filters((place.switch, place.port)).values())
 
     def _check_members(self, before_s: float) -> None:
-        """Every honest member has all packets of its streams, but for those of the moments after its join.
+        """Checks that each honest member has all packets of its streams, but for those of the moments after its join.
 
         Tables that are smaller than what the controller was told may be full when it joins.
         """

@@ -111,7 +111,7 @@ class Room:
 
 @dataclass
 class Outcome:
-    """What became of a sequence: the world as it was at the end, and the law that was broken, after how many steps."""
+    """The outcome of a sequence: the world at its end, and the law that was broken, after how many steps."""
 
     world: World | None
     violated: Violated | None

@@ -68,7 +68,7 @@ class Host:
 
     @property
     def online(self) -> bool:
-        """Whether the host may send IPv4: both sides have acknowledged IPCP's options (RFC 1332, section 2)."""
+        """True if the host may send IPv4: both sides have acknowledged IPCP's options (RFC 1332, section 2)."""
         return bool(self.session) and IPCP in self.acked and IPCP in self.acknowledged
 
     # What it sends.

@@ -9,7 +9,7 @@ from pathlib import Path
 from holdfast.errors import LiveError
 
 DIRECTORY = Path("/run/holdfast")
-"""Beside the sockets are the locks of live networks (``crates/ports``)."""
+"""The directory of sockets. Beside these are the locks of live networks (``crates/ports``)."""
 
 
 def made(directory: Path = DIRECTORY) -> Path:

@@ -26,7 +26,7 @@ DEPTH = 100
 TOO_DEEP = f"it is nested too deeply, more than {DEPTH} deep"
 
 MOST_BYTES = 4 << 20
-"""Of a file that people write."""
+"""Bytes of a file that people write, at most."""
 
 MOST_VALUES = 100_000
 """Keys, lists, mappings and what they hold in such a file: each takes some 20 microseconds, whatever its length is."""
@@ -72,7 +72,7 @@ class _Bounded(Composer, SafeConstructor, Resolver):
 
     @property
     def values_left(self) -> int:
-        """How many more there might have been."""
+        """The number of values that the document might have had besides."""
         return self._left
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
@@ -92,7 +92,7 @@ class _Bounded(Composer, SafeConstructor, Resolver):
 
 
 class _PythonLoader(_Bounded, yaml.SafeLoader):
-    """With PyYAML's own parser."""
+    """A bounded loader with PyYAML's own parser."""
 
     def __init__(self, text: str, most_values: int) -> None:
         yaml.SafeLoader.__init__(self, text)
@@ -102,7 +102,7 @@ class _PythonLoader(_Bounded, yaml.SafeLoader):
 if yaml.__with_libyaml__:
 
     class _Loader(_Bounded, yaml.CSafeLoader):
-        """With libyaml's: a long text or comment takes no time to speak of."""
+        """A bounded loader with libyaml's parser: a long text or comment takes no time to speak of."""
 
         def __init__(self, text: str, most_values: int) -> None:
             yaml.CSafeLoader.__init__(self, text)
@@ -124,7 +124,7 @@ def _root(loader: Any) -> yaml.Node | None:
 
 
 def compose(text: str, most_values: int = MOST_VALUES) -> tuple[_Bounded, yaml.Node | None]:
-    """The nodes of a document with so many values at most, and what constructs values from them.
+    """Returns the nodes of a document with ``most_values`` at most, and what constructs values from them.
 
     It is refused if it is nested too deeply, or stands for much more than what is written. Every reader of YAML begins here; errors
     are :mod:`yaml`'s, for :func:`reading`.

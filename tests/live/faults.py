@@ -125,7 +125,7 @@ class Clock:
         self.environment = {"LD_PRELOAD": str(library), "STEPPED_CLOCK": str(self._file)}
 
     def step(self, seconds: int) -> None:
-        """From now on it is so many seconds later than it is."""
+        """Sets the time of day so many seconds later than it is."""
         with self._file.open("r+b" if self._file.exists() else "wb") as file:
             file.write(seconds.to_bytes(8, sys.byteorder, signed=True))
 
@@ -141,7 +141,7 @@ def missing() -> str | None:
 
 @contextmanager
 def small_disk(folder: Path, size: str) -> Iterator[Path]:
-    """A file system of its own."""
+    """Mounts a file system of its own."""
     folder.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(folder)], check=True)
     try:
@@ -176,7 +176,7 @@ def losses(found: dict[str, float]) -> str:
 
 
 def worse(measured: Row, said: Row) -> bool:
-    """Whether a measured row is worse than what the table says: other words, or a time that is more than one step longer."""
+    """Returns whether a measured row is worse than the table says: other words, or a time that is more than one step longer."""
     pairs = zip(astuple(measured)[2:], astuple(said)[2:], strict=True)
     return any(STEPS.index(a) > STEPS.index(b) + 1 if a in STEPS and b in STEPS else a != b for a, b in pairs)
 
@@ -219,7 +219,7 @@ class Gateway:
         return self.site.crowd(number, 100, patience_s, first)
 
     def online(self) -> set[tuple[int, str]]:
-        """The sessions of the crowd: number and address."""
+        """Returns the sessions of the crowd: number and address."""
         return {(row["session"], row["ipv4"]) for row in self.site.sessions() if row["phase"] == "network"}
 
     def row(
@@ -257,7 +257,7 @@ class Gateway:
         return []
 
     def _left_behind(self) -> str:
-        """What is there and should not be: sessions nobody has, sessions that forward and are not accounted, processes."""
+        """Tells what should not be there: sessions of nobody, sessions that forward and are not accounted, processes."""
         found = []
         rows = self.site.sessions()
         if (ghosts := len(rows) - SUBSCRIBERS) > 0:
@@ -277,7 +277,7 @@ class Gateway:
         return ", ".join(found) or "nothing"
 
     def faults(self, wanted: Callable[[str, str], bool]) -> Iterator[Row]:
-        """Each fault of each process, one after the other."""
+        """Makes each fault of each process, one after the other."""
         site = self.site
 
         def nothing() -> None:
@@ -324,7 +324,7 @@ class Gateway:
         (self.disk / "ballast").unlink()
 
     def replug(self, name: str) -> None:
-        """An operator makes the cable again, and has the plane start again, which opens it."""
+        """Makes the cable again as an operator does, and starts the plane again, which opens it."""
         other = f"{name[:-1]}b"
         size = sites.CABLE_MTU
         ip("link", "add", name, "mtu", size, "type", "veth", "peer", "name", other, "mtu", size)
@@ -414,7 +414,7 @@ class Collector:
         return f"{len(broken)} unfinished files" if broken else "nothing"
 
     def faults(self, wanted: Callable[[str, str], bool]) -> Iterator[Row]:
-        """Each fault, one after the other."""
+        """Makes each fault, one after the other."""
 
         def again() -> None:
             self.process = self.start()
@@ -553,7 +553,7 @@ class Firewall:
         )
 
     def faults(self, wanted: Callable[[str, str], bool]) -> Iterator[Row]:
-        """Each fault, one after the other."""
+        """Makes each fault, one after the other."""
         for name, process in (
             ("firewall's controller", lambda: self.controller),
             ("firewall's switch", lambda: self.switch),
@@ -575,7 +575,7 @@ class Firewall:
         self.controller = self._start_controller()
 
     def _restart(self) -> None:
-        """An operator starts the switch again, and the controller, which ends with its switch."""
+        """Starts the switch again as an operator does, and the controller, which ends with its switch."""
         self.switch.wait()
         self.controller.wait(20)
         self.switch = self._start_switch()

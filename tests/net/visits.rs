@@ -350,7 +350,7 @@ fn visits_change_nothing() {
     assert!(packets > 100, "{packets} packets to nobody");
 }
 
-/// Everything that a run shows of a network that begins at a time, without times since the beginning of the clock.
+/// Writes everything that a run shows of a network that begins at a time, without times since the beginning of the clock.
 fn shown(seed: u64, begin_ps: Time) -> String {
     let mut scenario = scenario(seed, Families::Both, begin_ps);
     let network = &mut scenario.network;
@@ -394,7 +394,7 @@ fn shown(seed: u64, begin_ps: Time) -> String {
     text
 }
 
-/// A run is the same whenever it begins: in the middle of it, the time passes each number at which a representation of times ends.
+/// Checks that a run is the same whenever it begins: in its middle, the time passes each number at which a representation of times ends.
 #[test]
 fn runs_do_not_depend_on_the_epoch() {
     let us = |us: u128| us * u128::from(US);

@@ -184,7 +184,7 @@ Path_ = tuple[str, ...]
 
 
 def mutations(whole: Any, part: Any, path: Path_ = ()) -> Iterator[tuple[Path_, Any]]:
-    """Copies of a message with one change each: a scalar that differs, a part that is missing, one that is there twice or new.
+    """Yields a message with one change each: a scalar that differs, a part that is missing, one that is there twice or new.
 
     ``part`` is a message within ``whole``, which is changed and changed back.
     """
@@ -207,7 +207,7 @@ def mutations(whole: Any, part: Any, path: Path_ = ()) -> Iterator[tuple[Path_, 
 
 
 def changed(whole: Any, part: Any, path: Path_, change: Callable[[Any], object]) -> Iterator[tuple[Path_, Any]]:
-    """The copy after a change of the part, which is undone; nothing if it says the same."""
+    """Yields the copy after a change of the part, which is undone; nothing if it says the same."""
     saved = type(part)()
     saved.CopyFrom(part)
     change(part)
@@ -308,7 +308,7 @@ def test_every_field_that_means_something_is_compared(source: str) -> None:
 
 
 def test_a_device_config_without_its_p4info_is_taken() -> None:
-    """As one that another compiler wrote: what the program itself tells is compared."""
+    """Checks one that another compiler wrote: what the program itself tells is compared."""
     program = _core.Program.compile(str(HERE / "stateful.p4"))
     bare = _core.Program.from_artifact(program.ir_text.encode())
     assert bare.p4info == ""

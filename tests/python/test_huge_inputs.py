@@ -20,16 +20,16 @@ from holdfast.topologies import load
 
 ROOT = Path(__file__).parents[2]
 MOST_OUTPUT = 48_000
-"""Sixty lines of up to 400 characters, with what they are printed in, on both streams."""
+"""Characters of an answer at most: sixty lines of up to 400, with what they are printed in, on both streams."""
 MOST_CPU_S = 15.0
-"""On a machine that is busy."""
+"""The most processor time of a command on a machine that is busy."""
 
 NAME = "n" * 2_000_000
 EXAMPLE = str(ROOT / "tests/p4runtime/basic.p4")
 
 
 def yaml_texts() -> Iterator[tuple[str, str]]:
-    """Kinds of YAML documents, as large as files may be."""
+    """Yields kinds of YAML documents, as large as files may be."""
     yield "a name", f"{NAME}: 1\n"
     yield "a text", f"tables: {NAME}\n"
     yield "a comment", f"# {NAME}\ntables: 1\n"
@@ -60,7 +60,7 @@ def p4_texts() -> Iterator[tuple[str, str]]:
 
 
 def commands(folder: Path) -> Iterator[tuple[str, list[str], Path, str]]:
-    """Name, arguments, the file that they read, and its contents."""
+    """Yields name, arguments, the file that they read, and its contents."""
     for what, text in yaml_texts():
         file = folder / "file.yaml"
         yield f"topology: {what}", ["topology", str(file)], file, text
@@ -93,7 +93,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def invoke(*arguments: str) -> Any:
-    """The command, in this process: so many would take long to start."""
+    """Runs the command in this process: so many would take long to start."""
     return CliRunner().invoke(app, arguments, env={"COLUMNS": "80"})
 
 
@@ -151,7 +151,7 @@ def test_a_file_with_too_many_values_says_what_to_do(tmp_path: Path) -> None:
 
 
 def test_a_large_topology_loads(tmp_path: Path) -> None:
-    """The control: what is generated can be written and read again."""
+    """Checks that what is generated can be written and read again."""
     file = tmp_path / "large.yaml"
     topology = load("fat-tree:24")
     file.write_text(topology.to_yaml())

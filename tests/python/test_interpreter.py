@@ -160,7 +160,7 @@ STARTED_ELSEWHERE = re.compile(
 
 
 def test_interpreters_are_started_in_one_place() -> None:
-    """The product, and what is run as root beside it."""
+    """Checks the product, and what is run as root beside it."""
     found = [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
         for folder in ("python/holdfast", "tests/live")

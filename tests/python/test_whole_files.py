@@ -80,7 +80,7 @@ def test_a_link_of_another_user_in_a_directory_for_all_is_not_followed(tmp_path:
 
 
 def test_a_link_beside_the_file_is_not_followed(tmp_path: Path) -> None:
-    """Whatever name somebody may have guessed of the unfinished file."""
+    """Checks links of any name that somebody may have guessed of the unfinished file."""
     file, victim = tmp_path / "rows.json", tmp_path / "victim"
     victim.write_text("untouched")
     names: set[str] = set()

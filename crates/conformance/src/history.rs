@@ -27,7 +27,7 @@ const WRITTEN_CELLS: u64 = 8;
 /// Ports, the controller's among them.
 pub(crate) const PORTS: [u32; 6] = [0, 1, 2, 3, 7, 510];
 
-/// Those that lead to the domain of a program that has one, until the control plane says otherwise, as it does at random.
+/// Ports that lead to the domain of a program that has one, until the control plane says otherwise, as it does at random.
 const DOMAIN_PORTS: [u32; 4] = [1, 2, 3, 7];
 
 /// The counts of a history.
@@ -97,7 +97,7 @@ pub fn run_with(subject: &Subject, bytes: &[u8], dialect: &Dialect) -> Result<St
     run_at(subject, bytes, dialect, None)
 }
 
-/// Like [`run_with`], from a time on, and without what would make that time matter: nobody writes times to registers.
+/// Runs a history as [`run_with`] does, from `begin_ps` on. Nobody writes times to registers, where `begin_ps` would matter.
 pub fn run_from(
     subject: &Subject,
     bytes: &[u8],
@@ -337,7 +337,7 @@ fn first_members(choices: &mut Choices<'_>, program: &Program) -> Vec<Update> {
     updates.into_iter().map(insert).collect()
 }
 
-/// Ports that lead to the domain, where a program has a register of them: at the others it refuses packets.
+/// Returns updates that set the ports that lead to the domain, where a program has a register of them: at the others it refuses packets.
 fn domain_ports(program: &Program) -> Vec<Update> {
     let mut registers = program.registers.iter();
     let Some(at) = registers.position(|r| r.name == "domain_ports") else {

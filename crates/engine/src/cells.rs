@@ -61,8 +61,8 @@ impl Cells {
         }
     }
 
-    /// The cells that are not zero, from an index on, by index: so many at most, of [`LOOKED_AT`] times as many that it looks at. And the
-    /// index that follows, `None` at the end. `None` if they are too many to look at: all of a large array were set.
+    /// Returns the cells that are not zero, from an index on, by index: at most `most`, of [`LOOKED_AT`] times as many that it looks at. And
+    /// the index that follows, `None` at the end. `None` if they are too many to look at: all of a large array were set.
     pub(crate) fn nonzero_from(&self, from: u64, most: usize) -> Option<CellSlice<'_>> {
         let most = most.max(1);
         let window = most.saturating_mul(LOOKED_AT);
@@ -136,7 +136,7 @@ impl Cells {
 /// Cells that [`Cells::nonzero_from`] looks at for each that it gives at most.
 const LOOKED_AT: usize = 16;
 
-/// So many of the cells at most; then the next one follows, else `next`.
+/// Returns the first `most` of the cells, and the index of the one that follows; `next` if none follows.
 fn first_of<'a>(
     cells: impl Iterator<Item = (u64, &'a [u64])>,
     most: usize,

@@ -111,7 +111,7 @@ impl IdleTimers {
         }
     }
 
-    /// The ids of the tables whose entries have timers; it skips from table to table.
+    /// Returns the ids of the tables whose entries have timers; it skips from table to table.
     fn tables_with_timers(&self) -> impl Iterator<Item = u32> {
         let mut next = Some(0);
         std::iter::from_fn(move || {

@@ -232,7 +232,7 @@ impl MeterArray {
         })
     }
 
-    /// The configurations of those from an index on. It looks at so many cells at most, and gives the index that follows, `None` at the end.
+    /// Returns the configurations of cells from an index on. It looks at `most` cells, and gives the index that follows, `None` at the end.
     pub(crate) fn configured_from(
         &self,
         from: u64,

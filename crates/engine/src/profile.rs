@@ -215,12 +215,12 @@ impl Profile {
         self.group_places.keys().copied()
     }
 
-    /// Ids of the members from one on, in order.
+    /// Returns the ids of the members from one on, in order.
     pub fn member_ids_from(&self, from: u32) -> impl Iterator<Item = u32> {
         self.member_places.range(from..).map(|(id, _)| *id)
     }
 
-    /// Ids of the groups from one on, in order.
+    /// Returns the ids of the groups from one on, in order.
     pub fn group_ids_from(&self, from: u32) -> impl Iterator<Item = u32> {
         self.group_places.range(from..).map(|(id, _)| *id)
     }

@@ -530,7 +530,7 @@ impl Runtime {
         self.registers[register.index()] = cells;
     }
 
-    /// The cells of a register that are not zero, as [`Cells::nonzero_from`].
+    /// Returns the cells of a register that are not zero, as [`Cells::nonzero_from`].
     pub(crate) fn registers_from(
         &self,
         register: RegisterId,
@@ -540,7 +540,7 @@ impl Runtime {
         self.registers[register.index()].nonzero_from(from, most)
     }
 
-    /// The cells of a counter that are not zero, as [`Cells::nonzero_from`].
+    /// Returns the cells of a counter that are not zero, as [`Cells::nonzero_from`].
     pub(crate) fn counters_from(
         &self,
         counter: CounterId,
@@ -615,7 +615,7 @@ impl Runtime {
         self.meters[meter.index()].cell(index)
     }
 
-    /// The configurations of a meter's cells, as [`MeterArray::configured_from`].
+    /// Returns the configurations of a meter's cells, as [`MeterArray::configured_from`].
     pub(crate) fn meters_from(
         &self,
         meter: MeterId,

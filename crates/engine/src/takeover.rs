@@ -11,7 +11,7 @@ use crate::table::{Conversion, RecordSlice, Table, capacity, record_limbs};
 use ir::{ActionCall, ActionProfileId, Program, TableId};
 use std::collections::BTreeMap;
 
-/// What is asked of a table before it is known whether it can be taken over.
+/// The facts about a table that decide whether it can be taken over.
 #[derive(Clone, Debug)]
 pub struct TableFacts {
     /// Number of entries.
@@ -25,7 +25,7 @@ pub struct TableFacts {
 pub(crate) struct MovedTable {
     pub old: TableId,
     pub new: TableId,
-    /// Whether the default action, which the control plane changed, comes along.
+    /// True if the default action, which the control plane changed, is taken over too.
     pub with_default: bool,
     pub conversion: Option<Conversion>,
     /// The first number that was not converted yet; `None` if all are.
@@ -47,7 +47,7 @@ pub struct Takeover {
     pub(crate) digests: Vec<Pair>,
 }
 
-/// Objects of two programs with the same id.
+/// Returns the pairs of objects of two programs that have the same id, and are the same as far as `same` says.
 fn pairs<T>(
     old: &[T],
     new: &[T],
@@ -144,42 +144,42 @@ impl Takeover {
         }
     }
 
-    /// Whether a table of the old program moves.
+    /// Returns whether a table of the old program moves.
     pub fn has_table(&self, table: TableId) -> bool {
         self.tables.iter().any(|moved| moved.old == table)
     }
 
-    /// Whether an action profile of the old program moves.
+    /// Returns whether an action profile of the old program moves.
     pub fn has_profile(&self, profile: ActionProfileId) -> bool {
         has(&self.profiles, profile.index())
     }
 
-    /// Whether a register of the old program moves.
+    /// Returns whether a register of the old program moves.
     pub fn has_register(&self, number: usize) -> bool {
         has(&self.registers, number)
     }
 
-    /// Whether an indexed counter of the old program moves.
+    /// Returns whether an indexed counter of the old program moves.
     pub fn has_counter(&self, number: usize) -> bool {
         has(&self.counters, number)
     }
 
-    /// Whether an indexed meter of the old program moves.
+    /// Returns whether an indexed meter of the old program moves.
     pub fn has_meter(&self, number: usize) -> bool {
         has(&self.meters, number)
     }
 
-    /// Whether a value set of the old program moves.
+    /// Returns whether a value set of the old program moves.
     pub fn has_value_set(&self, number: usize) -> bool {
         has(&self.value_sets, number)
     }
 
-    /// Whether a digest of the old program moves.
+    /// Returns whether a digest of the old program moves.
     pub fn has_digest(&self, number: usize) -> bool {
         has(&self.digests, number)
     }
 
-    /// The next entries whose records are to be converted: the old switch's table, and their first number. Give them to
+    /// Returns the next entries whose records are to be converted: the old switch's table, and their first number. Give them to
     /// [`Takeover::convert`].
     pub fn next_slice(&self) -> Option<(TableId, u32)> {
         let moved = self.tables.iter().find(|moved| moved.next.is_some())?;
@@ -204,7 +204,7 @@ fn has(pairs: &[Pair], old: usize) -> bool {
     pairs.iter().any(|(at, _)| *at == old)
 }
 
-/// Whether two tables have the same key, the same constant entries, and resources of the same kind.
+/// Returns whether two tables have the same key, the same constant entries, and resources of the same kind.
 fn same_table(old: &Program, a: &ir::Table, new: &Program, b: &ir::Table) -> bool {
     let key = |key: &ir::Key| (key.id, key.width, key.kind);
     let by_bytes = |program: &Program, table: &ir::Table| {
@@ -219,7 +219,7 @@ fn same_table(old: &Program, a: &ir::Table, new: &Program, b: &ir::Table) -> boo
         && constant(old, a).eq(constant(new, b))
 }
 
-/// The constant entries of a table, with their actions by id.
+/// Returns the constant entries of a table, with their actions by id.
 fn constant<'a>(
     program: &'a Program,
     table: &'a ir::Table,
@@ -237,7 +237,7 @@ fn constant<'a>(
     })
 }
 
-/// Whether the members of a profile mean the same in both programs, and all its tables move.
+/// Returns whether the members of a profile mean the same in both programs, and all its tables move.
 fn profile_stays(old: &Program, a: usize, new: &Program, b: usize, tables: &[Pair]) -> bool {
     let of = |table: &ir::Table, profile: usize| {
         table.implementation.is_some_and(|it| it.index() == profile)
@@ -261,7 +261,7 @@ fn profile_stays(old: &Program, a: usize, new: &Program, b: usize, tables: &[Pai
     })
 }
 
-/// By position in the actions of a table, that of the same action in the other one's: with the same parameters and scope.
+/// Returns, for each action of table `a`, the position in `b` of the same action: one with the same parameters and scope.
 fn positions(old: &Program, a: &ir::Table, new: &Program, b: &ir::Table) -> Vec<Option<u32>> {
     fn shape(program: &Program, action: &ir::TableAction) -> (u32, Vec<(u32, u32)>) {
         let declared = &program.actions[action.action.index()];

@@ -155,7 +155,7 @@ impl fmt::Debug for Time {
 mod tests {
     use super::*;
 
-    /// Around every border of a representation.
+    /// Returns instants around every border of a representation.
     fn instants() -> Vec<u128> {
         let borders = [
             0,

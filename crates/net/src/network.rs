@@ -61,7 +61,7 @@ impl Network {
         Network::begin_at(Time::ZERO, seed, detection_delay_ps)
     }
 
-    /// An empty network whose clock begins at a time.
+    /// Makes an empty network whose clock begins at a time.
     pub fn begin_at(now_ps: Time, seed: u64, detection_delay_ps: u64) -> Network {
         let mut medium = Medium::new(seed);
         medium.scheduler.now_ps = now_ps;

@@ -66,7 +66,7 @@ pub struct TcpTransfer {
     pub start_ps: Time,
     /// The pattern of its writes.
     pub application: Application,
-    /// When the application stops: data not sent by then are never sent, and the connection closes. [`Time::NEVER`] for never.
+    /// The time at which the application stops: data not sent by then are never sent, and the connection closes. [`Time::NEVER`] if never.
     pub stop_ps: Time,
     /// Choices of both ends.
     pub config: tcp::Config,
@@ -164,7 +164,7 @@ pub(crate) struct Endpoint {
     peer_port: u16,
     traffic_class: u8,
     pub(crate) connection: Connection,
-    /// When the next event for its timers is; [`Time::NEVER`] if there is none.
+    /// The time of the next event for its timers; [`Time::NEVER`] if there is none.
     pub(crate) wake_ps: Time,
     /// The beginning of the connection's clock.
     origin_ps: Time,
@@ -224,7 +224,7 @@ impl Endpoint {
         Ok(out.len() + payload_bytes)
     }
 
-    /// When its timers are due.
+    /// Returns the time at which its timers are due; `None` if none runs.
     pub(crate) fn due_ps(&self) -> Option<Time> {
         Some(self.origin_ps + self.connection.due_ps()?)
     }

@@ -13,7 +13,7 @@ pub struct FailedElement {
     pub code: Cow<'static, str>,
     /// The number of the status.
     pub number: i32,
-    /// Why.
+    /// The reason in words.
     pub message: String,
 }
 
@@ -31,19 +31,19 @@ impl From<Failure> for FailedElement {
 const TYPE_URL: &str = "type.googleapis.com/p4.v1.Error";
 const SPACE: &str = "holdfast";
 
-/// What fits of the details of an error.
+/// The details of an error as far as they fit into the answer.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Details {
     /// The fields `details` of a serialized `google.rpc.Status`.
     pub encoded: Vec<u8>,
     /// The elements that are in it, from the first one on.
     pub elements: usize,
-    /// Whether the refused ones have their messages.
+    /// True if the refused elements have their messages.
     pub with_messages: bool,
 }
 
-/// The details of `count` elements of which some failed, in at most so many bytes. Messages go first, then elements at the end. It does no
-/// more work than what fits needs.
+/// Returns the details of `count` elements of which some failed, in at most `most_bytes` bytes. Messages go first, then elements at the
+/// end. It does no more work than what fits needs.
 pub fn error_details(failures: &[FailedElement], count: usize, most_bytes: usize) -> Details {
     [true, false]
         .into_iter()

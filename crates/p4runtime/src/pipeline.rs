@@ -42,8 +42,8 @@ pub(crate) struct ObjectNote {
 }
 
 impl Pipeline {
-    /// A program with a serialized `p4.config.v1.P4Info`. INVALID_ARGUMENT or UNIMPLEMENTED if the P4Info contradicts itself, or the
-    /// program, or has types that cannot be dealt with. `own` is the compiler's, empty if nobody has it.
+    /// Makes a pipeline of a program and a serialized `p4.config.v1.P4Info`. INVALID_ARGUMENT or UNIMPLEMENTED if the P4Info contradicts
+    /// itself, or the program, or has types that cannot be dealt with. `own` is the compiler's, empty if nobody has it.
     pub fn new(
         program: Arc<Program>,
         own: &[u8],

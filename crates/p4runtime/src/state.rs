@@ -1,4 +1,4 @@
-//! From one pipeline to another: a switch whose program has just been loaded takes over the state of the one whose place it will take.
+//! The way from one pipeline to another: a switch whose program has just been loaded takes over the state of the one that it replaces.
 //!
 //! Most of it moves ([`engine::takeover`]). The entities of what does not, because its shape changed, are written to the new switch, by P4Runtime
 //! ids, before it takes its place. So all that is done to the old switch is to copy slices of it.
@@ -44,9 +44,9 @@ pub struct Reconciliation {
     new: Arc<Pipeline>,
     moves: Takeover,
     facts: Vec<TableFacts>,
-    /// Of the tables of the old pipeline that do not move.
+    /// The entries of those tables of the old pipeline that do not move.
     entries: BTreeMap<TableId, Vec<InstalledEntry>>,
-    /// How far the other objects were read: the kind, and the place.
+    /// The position up to which the other objects were read: the kind, and the place.
     at: (usize, Place),
     plans: Plans,
 }
@@ -81,7 +81,7 @@ impl Reconciliation {
         }
     }
 
-    /// As [`Takeover::next_slice`].
+    /// Returns the next entries to be converted, as [`Takeover::next_slice`] does.
     pub fn next_slice(&self) -> Option<(TableId, u32)> {
         self.moves.next_slice()
     }
@@ -103,7 +103,7 @@ impl Reconciliation {
         })
     }
 
-    /// The tables whose entries are to be copied, for [`Reconciliation::take_entries`].
+    /// Returns the tables whose entries are to be copied, for [`Reconciliation::take_entries`].
     pub fn tables_to_copy(&self) -> Vec<TableId> {
         let tables = self.old.info.tables.list.iter().map(|it| it.table_id());
         tables.filter(|it| !self.moves.has_table(*it)).collect()
@@ -172,7 +172,7 @@ impl Reconciliation {
         }
     }
 
-    /// What moves when the prepared switch takes the place of the old one. To be called when it does.
+    /// Returns what moves when the prepared switch takes the place of the old one. Call it at that moment.
     pub fn finish(self) -> Takeover {
         self.new.inherit_notes(&self.old, &self.moves);
         self.moves

@@ -46,8 +46,8 @@ enum Value<'a> {
 /// The values of a message's fields by number, defaults left out.
 type Fields<'a> = BTreeMap<u32, Vec<Value<'a>>>;
 
-/// The first difference between the serialized P4Info of a program and another one, as a sentence. Objects are compared with those of the
-/// same id, in whatever order they are. What cannot be decoded is compared as far as it can.
+/// Returns the first difference between the serialized P4Info of a program and another one, as a sentence. Objects are compared with those
+/// of the same id, in whatever order they are. What cannot be decoded is compared as far as it can.
 pub fn of_p4info(program: &[u8], given: &[u8]) -> Option<String> {
     let root = schema::message("p4.config.v1.P4Info")?;
     if program == given {
@@ -182,7 +182,7 @@ fn keyed<'a>(of: &Message, values: &[Value<'a>]) -> BTreeMap<Vec<u8>, &'a [u8]> 
     keyed.collect()
 }
 
-/// What tells a message apart from others of a repeated field: its id, or the key of a map; None of one that has nothing of the kind.
+/// Returns what tells a message apart from others of a repeated field: its id, or the key of a map; `None` if it has nothing of the kind.
 fn key(of: &Message, data: &[u8]) -> Option<Vec<u8>> {
     let field = |wanted: &str| of.fields.iter().find(|(_, name, _)| *name == wanted);
     if let Some((number, _, Kind::Message(at))) = field("preamble") {
@@ -204,7 +204,7 @@ fn key(of: &Message, data: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// The name of an object, or its key.
+/// Returns the name of an object, or its key.
 fn label(of: &Message, data: &[u8]) -> String {
     let found = fields(of, data);
     let value = |wanted: &str| {
@@ -222,7 +222,7 @@ fn label(of: &Message, data: &[u8]) -> String {
     }
 }
 
-/// The fields of a message as far as it can be decoded.
+/// Returns the fields of a message as far as it can be decoded.
 fn fields<'a>(of: &Message, mut data: &'a [u8]) -> Fields<'a> {
     let mut found = Fields::new();
     while let Some((number, values)) = next_field(of, &mut data) {
@@ -266,7 +266,7 @@ fn next_field<'a>(of: &Message, data: &mut &'a [u8]) -> Option<(u32, Vec<Value<'
     }
 }
 
-/// Plain values as text. Their order means nothing.
+/// Writes plain values as texts, which it sorts: their order means nothing.
 fn values(kind: Kind, values: &[Value<'_>]) -> Vec<String> {
     let texts = values.iter().map(|value| match value {
         Value::Number(number) => word(kind, *number),

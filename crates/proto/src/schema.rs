@@ -24,12 +24,12 @@ pub(crate) enum Kind {
 
 include!("generated/fields.rs");
 
-/// The message with this name.
+/// Returns the message with this name.
 pub(crate) fn message(name: &str) -> Option<&'static Message> {
     MESSAGES.iter().find(|message| message.name == name)
 }
 
-/// The message at a position that [`Kind::Message`] tells.
+/// Returns the message at a position that [`Kind::Message`] tells.
 pub(crate) fn at(position: usize) -> &'static Message {
     &MESSAGES[position]
 }

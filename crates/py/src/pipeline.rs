@@ -95,7 +95,7 @@ impl Failures {
         locked(&self.inner).extend((first..end).map(failed));
     }
 
-    /// Position, status name and message of the first of them.
+    /// Returns position, status name and message of the first ``most`` failures.
     fn first(&self, most: usize) -> Vec<(usize, String, String)> {
         let failures = locked(&self.inner);
         let shown = failures.iter().take(most);
@@ -104,7 +104,7 @@ impl Failures {
             .collect()
     }
 
-    /// The details of an error in at most ``most`` bytes, for a batch of ``count`` elements: the fields ``details`` of a serialized
+    /// Returns the details of an error in at most ``most`` bytes, for a batch of ``count`` elements: the fields ``details`` of a serialized
     /// ``google.rpc.Status``, the number of elements in them, and whether they have messages.
     fn details(&self, count: usize, most: usize) -> (Vec<u8>, usize, bool) {
         let found = detached(|| p4runtime::error_details(&locked(&self.inner), count, most));
@@ -329,7 +329,7 @@ impl Pipeline {
     }
 }
 
-/// Numbers and places of a table's entries, in the order in which they were inserted.
+/// Returns numbers and places of a table's entries, in the order in which they were inserted.
 fn entry_order(switch: &Switch, table: TableId) -> PyResult<Vec<(u64, u32)>> {
     let (mut order, mut from) = (Vec::new(), Some(0));
     while let Some(next) = from {
@@ -341,14 +341,14 @@ fn entry_order(switch: &Switch, table: TableId) -> PyResult<Vec<(u64, u32)>> {
     Ok(order)
 }
 
-/// What a prepared switch takes over from the one whose place it takes.
+/// The change of a prepared switch to the state of the one whose place it takes.
 #[pyclass(module = "holdfast._core", frozen)]
 pub(crate) struct Reconciliation {
     inner: Mutex<Option<p4runtime::Reconciliation>>,
 }
 
 impl Reconciliation {
-    /// What moves, once.
+    /// Gives away what moves; `None` if it was given away before.
     pub(crate) fn take(&self) -> Option<Takeover> {
         let taken = locked(&self.inner).take();
         Some(taken?.finish())
@@ -435,7 +435,7 @@ impl Reading {
         }
     }
 
-    /// The number of entities that were asked for, and those refused so far.
+    /// Returns the number of entities that were asked for, and those refused so far.
     fn failures(&self) -> (usize, Failures) {
         let reading = locked(&self.inner);
         let (count, refused) = reading.failures();

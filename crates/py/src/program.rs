@@ -77,7 +77,7 @@ impl Program {
         &self.ir
     }
 
-    /// The compiler's P4Info, serialized; empty if it is not known.
+    /// Returns the compiler's P4Info, serialized; empty if it is not known.
     pub(crate) fn own_p4info(&self) -> &[u8] {
         &self.own_p4info
     }
@@ -110,11 +110,11 @@ impl Program {
     }
 }
 
-/// What is around the serialized P4Info in hexadecimal digits in the last line of an artifact: a comment, so that the rest is the program
+/// The frame of the serialized P4Info, in hexadecimal digits, in the last line of an artifact: a comment, so that the rest is the program
 /// alone. Without its end it was cut off.
 const P4INFO_LINE: (&str, &str) = ("; p4info ", " end\n");
 
-/// The P4Info that an artifact holds, serialized and as text; both empty if it holds none.
+/// Returns the P4Info that an artifact holds, serialized and as text; both empty if it holds none.
 fn p4info_in(text: &str) -> Result<(Vec<u8>, String), String> {
     let damaged = || "its P4Info is damaged".to_owned();
     let (begin, end) = P4INFO_LINE;
@@ -277,7 +277,7 @@ impl Program {
         }
     }
 
-    /// The compiled program with its P4Info, as it travels in P4Runtime's device config.
+    /// Returns the compiled program with its P4Info, as it travels in P4Runtime's device config.
     fn artifact(&self) -> Vec<u8> {
         detached(|| {
             let mut text = ir::text::print(&self.ir);
@@ -292,7 +292,7 @@ impl Program {
         })
     }
 
-    /// The intermediate representation as text.
+    /// Returns the intermediate representation as text.
     #[getter]
     fn ir_text(&self) -> String {
         detached(|| ir::text::print(&self.ir))

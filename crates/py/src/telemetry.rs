@@ -356,7 +356,7 @@ impl ReportCollector {
         })
     }
 
-    /// Output ports by node and port: all of them, or the first ones that were reported, or those with the highest latency.
+    /// Returns output ports by node and port: all of them, or the first ones that were reported, or those with the highest latency.
     #[pyo3(signature = (*, first=None, slowest=None))]
     fn hops(
         &self,
@@ -375,7 +375,7 @@ impl ReportCollector {
         })
     }
 
-    /// Reported drops by node and reason: all of them, or the first ones that were reported.
+    /// Returns reported drops by node and reason: all of them, or the first ones that were reported.
     #[pyo3(signature = (*, first=None))]
     fn drops(&self, py: Python<'_>, first: Option<usize>) -> BTreeMap<(u32, u8), u64> {
         self.with(py, |it| match first {

@@ -242,7 +242,7 @@ const MAX_LINE: usize = 140;
 /// Longer lines of a diagnostic are cut: a name can have megabytes.
 const MOST_CHARACTERS: usize = 500;
 
-/// The beginning of a line, with the number of characters that are left out if it is too long.
+/// Returns the beginning of a line, with the number of characters that are left out if it is too long.
 fn excerpt(line: &str) -> Cow<'_, str> {
     match line.char_indices().nth(MOST_CHARACTERS) {
         None => line.into(),

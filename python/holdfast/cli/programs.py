@@ -46,7 +46,7 @@ ARTIFACT_BEGINS = b"holdfast_ir "
 MAX_ARTIFACT_BYTES = 1 << 30
 
 TRACE_LINES = 2000
-"""Of the trace of one packet, which a program can resubmit thousands of times; JSON has all of it."""
+"""Lines that are printed of the trace of one packet, which a program can resubmit thousands of times; JSON has all of it."""
 
 
 def macros(defines: list[str]) -> dict[str, str]:

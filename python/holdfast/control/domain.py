@@ -13,7 +13,7 @@ from holdfast.control.tables import has_register
 from holdfast.p4runtime.client import Client
 
 REGISTER = "domain_ports"
-"""1 at each port that leads to the domain."""
+"""The register with 1 at each port that leads to the domain."""
 REFUSED = "refused"
 """The counter of refused packets, by port."""
 
@@ -51,7 +51,7 @@ class DomainPorts:
 
 
 def domain_ports(client: Client) -> frozenset[int]:
-    """The ports of a switch that lead to the domain."""
+    """Returns the ports of a switch that lead to the domain."""
     return frozenset(port for port, leads in client.registers(REGISTER).items() if leads)
 
 
@@ -62,5 +62,5 @@ def set_domain_ports(client: Client, ports: frozenset[int], before: frozenset[in
 
 
 def refused(client: Client, port: int) -> int:
-    """The packets that a switch has refused at a port."""
+    """Returns the number of packets that a switch has refused at a port."""
     return client.counter(REFUSED, port)[0]

@@ -110,7 +110,7 @@ class LinkState:
                 yield index, (link.b, link.b_port)
 
     def domain_ports(self) -> dict[str, frozenset[int]]:
-        """The ports of each switch that lead to other switches: of all declared links, or of those discovered that are there."""
+        """Returns each switch's ports that lead to other switches: of all declared links, or of those discovered that are there."""
         absent: frozenset[int] = frozenset() if self._discovery is None else self._discovery.topology.absent
         found: dict[str, set[int]] = {}
         for index, (switch, port) in self.ends():
@@ -119,7 +119,7 @@ class LinkState:
         return {switch: frozenset(ports) for switch, ports in found.items()}
 
     def host_ports(self) -> frozenset[Port]:
-        """The ports of declared hosts."""
+        """Returns the ports of declared hosts."""
         topology = self.topology
         return frozenset((place.switch, place.port) for place in map(topology.attachment, topology.hosts))
 

@@ -67,7 +67,7 @@ class _Pipeline:
     switch: Switch
 
     def is_same(self, other: _Pipeline) -> bool:
-        """Whether program and P4Info are the same, whatever the cookie is."""
+        """Returns whether program and P4Info are the same, whatever the cookie is."""
         config = other.config
         return bool(self.config.p4_device_config == config.p4_device_config and self.config.p4info == config.p4info)
 

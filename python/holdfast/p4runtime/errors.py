@@ -16,10 +16,10 @@ from holdfast.p4runtime.stubs import Proto, code_pb2, p4runtime_pb2, status_pb2
 from holdfast.terminal import excerpt
 
 _FAILURES_SHOWN = 20
-"""Of a batch, in the text of an error."""
+"""Failures of a batch that the text of an error shows, at most."""
 
 _MOST_CHARACTERS = 2000
-"""Of a message: names and values of a program or a request may have megabytes."""
+"""Characters of a message at most: names and values of a program or a request may have megabytes."""
 
 
 class UpdateFailure(NamedTuple):
@@ -64,17 +64,17 @@ class P4RuntimeError(HoldfastError):
 
     @property
     def failed(self) -> int:
-        """Their number."""
+        """The number of elements that failed."""
         return len(self._failures)
 
     def first_failures(self, most: int) -> tuple[UpdateFailure, ...]:
-        """The first of them."""
+        """Returns the first ``most`` failures."""
         if isinstance(self._failures, Failures):
             return tuple(UpdateFailure(*failure) for failure in self._failures.first(most))
         return self._failures[:most]
 
     def details(self, most_bytes: int) -> tuple[bytes, int, bool]:
-        """As :meth:`Failures.details`, for all elements of the batch."""
+        """Returns the details of all elements of the batch, as :meth:`Failures.details` does."""
         if isinstance(self._failures, Failures):
             return self._failures.details(self.batch_size, most_bytes)
         failures = Failures()
@@ -119,7 +119,7 @@ def code_name(number: int) -> str:
 
 
 def batch_error(call: str, failures: Failures, count: int) -> P4RuntimeError:
-    """The error of a batch of so many elements, of which some failed.
+    """Returns the error of a batch of so many elements, of which some failed.
 
     Specification: "Write RPC", "Error Reporting".
     """
@@ -140,7 +140,7 @@ DETAILS_BYTES_KEY = "holdfast-error-details-bytes"
 
 
 def to_status(error: P4RuntimeError, most_bytes: int) -> Proto:
-    """``google.rpc.Status``; for a batch with one ``p4.v1.Error`` per element, in order, OK ones included, as far as they fit.
+    """Returns ``google.rpc.Status``; for a batch with one ``p4.v1.Error`` per element, in order, OK ones included, if they fit.
 
     If they need more than ``most_bytes``, messages go first, then the elements at the end of the batch; the status' message
     says so. A position in the details is always one in the batch. The work is that for what fits.
@@ -159,7 +159,7 @@ def to_status(error: P4RuntimeError, most_bytes: int) -> Proto:
 
 
 _SHORTER_BYTES = 100
-"""What :func:`to_status` adds to a message at most, with a number of elements."""
+"""The most bytes that :func:`to_status` adds to a message: words, and a number of elements."""
 
 
 def from_status(status: Proto) -> P4RuntimeError:

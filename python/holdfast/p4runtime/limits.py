@@ -12,13 +12,13 @@ from collections.abc import Iterable
 from holdfast._core import HoldfastError
 
 MAX_STREAMS = 48
-"""Open at one time whose clients have sent an arbitration update; each occupies a worker thread."""
+"""Open streams whose clients have sent an arbitration update; each occupies a worker thread."""
 
 MAX_STREAMS_PER_CLIENT = 24
-"""Of them, those of one certificate, or of one address of another machine: so that a client cannot keep all others out."""
+"""Streams of ``MAX_STREAMS`` for one certificate, or one address of another machine: no client can keep all others out."""
 
 MAX_SILENT_STREAMS = 16
-"""Beside them, streams without an arbitration update. A newer one takes the place of an older one of the client that has most."""
+"""Open streams without an arbitration update. A newer one takes the place of an older one of the client that has most."""
 
 MAX_STREAMS_PER_ROLE = 16
 

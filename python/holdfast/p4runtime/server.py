@@ -255,19 +255,19 @@ class _Stream:
 
 
 class _Streams:
-    """Those that are open. One that has not spoken yet never keeps another one out."""
+    """The streams that are open. One that has not spoken yet never keeps another one out."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._silent: dict[_Stream, str] = {}
-        """With their clients, the oldest first."""
+        """The streams without an arbitration update, with their clients, the oldest first."""
         self._speaking: dict[_Stream, str] = {}
         self._dropped = 0
         """Notifications on streams that are over."""
         self._closing = False
 
     def admit(self, stream: _Stream, client: str) -> None:
-        """One more, of this client; the oldest silent one of the client that has most makes room if there are too many."""
+        """Takes one more, of this client; if there are too many, the oldest silent one of the client that has most makes room."""
         with self._lock:
             if self._closing:
                 raise P4RuntimeError("UNAVAILABLE", "the server is shutting down")
@@ -282,7 +282,7 @@ class _Streams:
             victim.end(P4RuntimeError("RESOURCE_EXHAUSTED", "newer streams came before an arbitration update did"))
 
     def speaks(self, stream: _Stream) -> None:
-        """Its client is about to send its first arbitration update. RESOURCE_EXHAUSTED if others have all places."""
+        """Gives a place to a stream whose client is about to send its first arbitration update; RESOURCE_EXHAUSTED without one."""
         with self._lock:
             if (client := self._silent.get(stream)) is None:
                 return
@@ -297,19 +297,19 @@ class _Streams:
             self._speaking[stream] = client
 
     def leave(self, stream: _Stream) -> None:
-        """It is over."""
+        """Forgets a stream that is over."""
         with self._lock:
             self._silent.pop(stream, None)
             self._speaking.pop(stream, None)
             self._dropped += stream.dropped
 
     def dropped(self) -> int:
-        """Notifications so far, on all streams."""
+        """Returns the number of notifications dropped so far, on all streams."""
         with self._lock:
             return self._dropped + sum(stream.dropped for stream in (*self._silent, *self._speaking))
 
     def close(self) -> list[_Stream]:
-        """Takes no more; those that are open."""
+        """Takes no more streams, and returns those that are open."""
         with self._lock:
             self._closing = True
             return [*self._silent, *self._speaking]
@@ -730,7 +730,7 @@ def _answer(context: grpc.ServicerContext, call: Callable[[], Any]) -> Any:
 
 
 def _owner(context: grpc.ServicerContext, client: Client) -> str:
-    """Whose a stream is: a certificate's, or an address of another machine; "" on this one, where everybody may do everything."""
+    """Returns a stream's owner: a certificate's name or another machine's address; "" here, where everybody may do everything."""
     if client.name:
         return client.name
     kind, _, address = context.peer().partition(":")

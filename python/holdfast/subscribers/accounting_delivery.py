@@ -16,7 +16,7 @@ WINDOW = 256
 """Records under way at once; the others wait in the queue."""
 
 _AGAIN = WINDOW // 4
-"""Of these, records that were sent in vain before: new ones do not wait for a realm whose server is away."""
+"""Records under way that were sent in vain before: new ones do not wait for a realm whose server is away."""
 
 _TRIALS = 4
 """Records under way at once while no server answers."""
@@ -89,9 +89,9 @@ class Delivery:
         self._again: list[tuple[float, int]] = []
         """A heap of times and numbers of records that were sent in vain."""
         self._failures: dict[int, int] = {}
-        """Of each, how often."""
+        """The number of failures of each record that was sent in vain."""
         self._holders: set[int] = set()
-        """Of these, those that hold up the gateway's own records."""
+        """The records sent in vain that hold up the gateway's own records."""
         self._repeated: set[int] = set()
         self._alone: int | None = None
         self._paused_until_s = 0.0
@@ -168,7 +168,7 @@ class Delivery:
         self.pump()
 
     def _over(self, number: int) -> None:
-        """A record is not under way any more."""
+        """Notes that a record is not under way any more."""
         self._under_way.discard(number)
         self._repeated.discard(number)
         if self._alone == number:

@@ -41,16 +41,16 @@ class Owner(Protocol):
     drops: Counter[str]
 
     def wall(self) -> float:
-        """Unix time."""
+        """Returns Unix time."""
 
     def record(self, kind: Kind, session: PppSession) -> None:
         """Accounts a session."""
 
     def forwards(self, session: PppSession) -> None:
-        """The user plane has a session as it is to be."""
+        """Hears that the user plane has a session as it is to be."""
 
     def free(self, number: int) -> None:
-        """Nothing is left of an ended session: its number and addresses may be another's."""
+        """Hears that nothing is left of an ended session: its number and addresses may be another's."""
 
     def send_frame(self, session: PppSession, frame: bytes) -> None:
         """Sends a frame to a session's subscriber."""
@@ -66,12 +66,12 @@ class Changes:
         """None: a session of which only the user plane knows."""
         self._postponed: dict[int, PppSession | None] = {}
         self._altered: dict[int, tuple[Grant, list[Callable[[str | None], None]]]] = {}
-        """What was granted before, and who wants to know whether the user plane takes what is granted now."""
+        """The former grant of each session, and the functions that are told whether the user plane takes what is granted now."""
         self._held: dict[int, list[bytes]] = {}
         self._timer: Callable[[], None] | None = None
         self._retry: Callable[[], None] | None = None
         self._away = False
-        """Whether the user plane did not answer last: then it is asked once in a while, however much there is to change."""
+        """True if the user plane did not answer last: then it is asked once in a while, however much there is to change."""
         self._warned: set[tuple[int, str]] = set()
 
     def changed(self, session: PppSession) -> None:
@@ -107,7 +107,7 @@ class Changes:
         self._soon()
 
     def hold(self, session: PppSession, frame: bytes) -> bool:
-        """Whether a frame waits, and is sent when the session's state is carried out."""
+        """Returns whether a frame has to wait; then it is kept, and sent when the session's state is carried out."""
         number = session.id
         away = number in self._postponed and not session.counted
         if not away and number not in self._changed and number not in self._held:
@@ -183,7 +183,7 @@ class Changes:
             self._retry_later()
 
     def _settle(self, session: PppSession, now: float) -> None:
-        """The user plane has a session as it is to be."""
+        """Notes that the user plane has a session as it is to be."""
         if not session.counted:
             session.counted = True
             session.started_s = now
@@ -194,7 +194,7 @@ class Changes:
         self._say(session)
 
     def _close(self, session: PppSession | None, usage: Usage | None) -> None:
-        """The user plane does not have a session any more."""
+        """Notes that the user plane does not have a session any more."""
         if session is None or not session.counted:
             return
         session.last_usage = session.last_usage if usage is None else usage

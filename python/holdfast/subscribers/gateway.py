@@ -403,7 +403,7 @@ class Gateway:
         return len(found)
 
     def may_forward(self, session: PppSession) -> bool:
-        """Whether the user plane has a session, or nobody knows whether it has."""
+        """Returns whether the user plane has a session, or nobody knows whether it has."""
         return session.id in self._installation
 
     def drain(self) -> None:

@@ -32,7 +32,7 @@ class Refusal(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """What a session has. ``user`` is its name in accounting."""
+    """The grants of one session. ``user`` is its name in accounting."""
 
     user: bytes
     ipv4: IPv4Address | None
@@ -41,7 +41,7 @@ class _Held(NamedTuple):
 
     @property
     def prefixes(self) -> list[IPv6Network]:
-        """Its prefixes; of two of which one has the other in it, that one."""
+        """The session's prefixes; of two of which one has the other in it, that one."""
         both = [each for each in dict.fromkeys((self.ipv6_prefix, self.delegated)) if each is not None]
         return [each for each in both if not any(each is not other and each.subnet_of(other) for other in both)]
 
@@ -165,7 +165,7 @@ class Grants:
         return frozenset(self._held)
 
     def use(self) -> Counter[str]:
-        """The number of taken entries of each pool."""
+        """Returns the number of taken entries of each pool."""
         use = Counter({name: pool.used for name, pool in self._pools.items()})
         for name, prefixes in (("ipv6-prefixes", self._prefixes), ("ipv6-delegated", self._delegations)):
             if prefixes is not None:

@@ -26,7 +26,7 @@ class Outcome:
     unreached: dict[int, str] = field(default_factory=dict)
 
     def __contains__(self, number: int) -> bool:
-        """Whether a session's write failed."""
+        """Returns whether a session's write failed."""
         return number in self.refused or number in self.unreached
 
     def why(self, number: int) -> str:
@@ -40,10 +40,10 @@ class Installation:
     def __init__(self, plane: UserPlane, events: Counter[str]) -> None:
         self._plane, self._events = plane, events
         self._known: dict[int, Session | None] = {}
-        """By number; None of one of which nobody knows what the user plane has."""
+        """The sessions by number; None for one of which nobody knows what the user plane has."""
 
     def __contains__(self, number: int) -> bool:
-        """Whether the user plane has a session, or may have it."""
+        """Returns whether the user plane has a session, or may have it."""
         return number in self._known
 
     @property

@@ -49,11 +49,11 @@ class Ipv6cp(ppp.Automaton):
         return reject, ((_INTERFACE_IDENTIFIER, self._suggestion),) if bad else ()
 
     def accepted(self, options: ppp.Options) -> None:
-        """The subscriber's identifier holds."""
+        """Takes the subscriber's identifier."""
         self.theirs = dict(options)[_INTERFACE_IDENTIFIER]
 
     def acknowledging(self) -> None:
-        """The subscriber may use its identifier as soon as it hears so."""
+        """Tells what is agreed: the subscriber may use its identifier as soon as it hears so."""
         self._agreed()
 
     def layer_up(self) -> None:

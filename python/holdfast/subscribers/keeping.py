@@ -59,12 +59,12 @@ class Keeping:
         """Sessions that the store has, or may have, and is to forget."""
 
     def __contains__(self, number: int) -> bool:
-        """Whether the store has a session, as it is or as it was before."""
+        """Returns whether the store has a session, as it is or as it was before."""
         return number in self._kept
 
     @property
     def behind(self) -> bool:
-        """Whether the store may have a session that has ended."""
+        """True if the store may have a session that has ended."""
         return bool(self._stale)
 
     def load(self) -> list[Stored]:

@@ -40,7 +40,7 @@ class LoginQueue:
         self._new: OrderedDict[Hashable, None] = OrderedDict()
         """Lines with a login that waits and none under way, in the order of their turns."""
         self._ready: OrderedDict[Hashable, None] = OrderedDict()
-        """Likewise lines with logins under way, and room for more."""
+        """Lines with logins under way, and room for more, in the order of their turns."""
         self._next: dict[tuple[Hashable, Hashable], Login] = {}
         self.under_way = 0
         self.waiting = 0
@@ -98,7 +98,7 @@ class LoginQueue:
         return login, loser
 
     def done(self, login: Login) -> None:
-        """The login is under way no more; the next one of its session waits in line."""
+        """Notes that a login is under way no more; the next one of its session waits in line."""
         line = self._lines.get(login.line)
         if line is None or line.under_way.get(login.session) is not login:
             return

@@ -68,7 +68,7 @@ OUT_OF_REACH = frozenset(("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "DATA
 
 
 def is_out_of_reach(error: HoldfastError) -> bool:
-    """Whether a user plane's error says that it did not answer, and not that it refuses something."""
+    """Returns whether a user plane's error says that it did not answer, and not that it refuses something."""
     return getattr(error, "code", None) in OUT_OF_REACH
 
 
@@ -134,7 +134,7 @@ class Behind:
 
     @property
     def addresses(self) -> tuple[Address, ...]:
-        """The addresses of the other one."""
+        """The addresses of the user plane behind this one."""
         return plane_addresses(self._plane)
 
     def install(self, sessions: Iterable[Session]) -> None:

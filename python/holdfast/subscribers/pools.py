@@ -30,12 +30,12 @@ class Pool(Generic[T]):
         return len(self._used)
 
     def has(self, value: T) -> bool:
-        """Whether a value is one of the pool's, free or taken."""
+        """Returns whether a value is one of the pool's, free or taken."""
         return self._index(value) is not None
 
     @property
     def taken(self) -> set[T]:
-        """Those that are taken."""
+        """The values that are taken."""
         return {self._value(index) for index in self._used}
 
     def take(self, obstacle: Callable[[T], T | None] | None = None) -> T | None:

@@ -200,7 +200,7 @@ class Automaton:
         self._unwanted: set[int] = set()
         self._answer: tuple[int, bytes] = (0, b"")
         self.acknowledged = False
-        """Whether an option list of the peer was ever acknowledged."""
+        """True if an option list of the peer was ever acknowledged."""
         self._received = b""
 
     # Methods that subclasses define.
@@ -220,7 +220,7 @@ class Automaton:
         """We acknowledge these options of the peer."""
 
     def acknowledging(self) -> None:
-        """The acknowledgment is sent next; the state is the one that follows. The peer may rely on it as soon as it hears so."""
+        """Hears that the acknowledgment is sent next, in the state that follows. The peer may rely on it as soon as it hears so."""
 
     def naked(self, options: Options) -> None:
         """The peer would rather have these values."""

@@ -95,7 +95,7 @@ class RadiusClient:
 
     @property
     def dead_until(self) -> list[float | None]:
-        """For each server: None while it answers logins, else the time at which it is tried again."""
+        """The state of each server: None while it answers logins, else the time at which it is tried again."""
         return self.servers.dead_until(False)
 
     # Authenticator

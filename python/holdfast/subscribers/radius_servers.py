@@ -252,7 +252,7 @@ class Servers:
         self._begin(path.watchdog, path, slot, min(tries, self._settings.tries - 1))
 
     def _bury(self, path: _Path) -> None:
-        """The server is dead; requests that wait for it go to another one, if there is one that is not."""
+        """Declares a server dead; requests that wait for it go to another one, if there is one that is not."""
         self._events["dead"] += path.dead_until is None
         path.dead_until = self._clock.now() + self._settings.dead_s
         for each in list(path.under_way.values()):

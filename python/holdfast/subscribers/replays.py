@@ -37,7 +37,7 @@ class Replays:
     """Requests, by what identifies them: their bytes up to the authenticator, which covers all others."""
 
     def __init__(self, window_s: float, since_s: float, path: Path | None) -> None:
-        """``since_s``: the Unix time of the start. ``path``: where the latest timestamp is kept, if it is kept."""
+        """Begins at the Unix time ``since_s``. ``path``: where the latest timestamp is kept, if it is kept."""
         self._window_s, self._path = window_s, path
         self._kept = -1 if path is None else _read(path)
         self._since = int(since_s)

@@ -90,13 +90,13 @@ class Owner(Protocol):
         """Addresses for an accepted subscriber, or why it gets none."""
 
     def changed(self, session: PppSession) -> None:
-        """The session's phase, ``session.wanted``, or something else that outlives the process may be other than before."""
+        """Hears that the session's phase, ``session.wanted``, or something else that outlives the process may have changed."""
 
     def ended(self, session: PppSession) -> None:
         """The session is over: ``session.cause`` says why."""
 
     def failed(self, session: PppSession, error: Exception) -> None:
-        """A mistake of this program showed in the session: it must end, and no other."""
+        """Hears that a mistake of this program showed in the session: it must end, and no other."""
 
 
 class _Timers:
@@ -196,7 +196,7 @@ class PppSession:
             self._owner.failed(self, error)
 
     def _receive(self, protocol: int, payload: bytes) -> None:
-        """Before its phase, a protocol is silently discarded (section 3.4)."""
+        """Takes a packet; before its phase, a protocol is silently discarded (section 3.4)."""
         # An answered echo is not a reason to ask less often.
         self.heard = self.heard or protocol != ppp.Protocol.LCP or payload[:1] != _ECHO_REPLY
         if protocol == ppp.Protocol.LCP:
@@ -495,7 +495,7 @@ class PppSession:
 
     @property
     def ends_by_itself(self) -> bool:
-        """Whether there is a time at which the session is over, whatever the subscriber does."""
+        """True if there is a time at which the session is over, whatever the subscriber does."""
         return self._deadline is not None
 
     def _end_in(self, delay_s: float, action: Callable[[], None]) -> None:

@@ -39,7 +39,7 @@ _CHUNK = 1024
 _MOST_IDS = 0xFFFF
 """The largest number of a session (RFC 2516, section 4)."""
 _LONGEST = 1 << 32
-"""Of a file that was cut."""
+"""Bytes of a whole file at most, as its head says; one that says more is not made longer when it was cut."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS session (id INTEGER PRIMARY KEY, state TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS accounting (number INTEGER PRIMARY KEY AUTOINCREMENT, record TEXT NOT NULL) STRICT;
@@ -190,7 +190,7 @@ class SqliteStore:
 
     @property
     def _open(self) -> bool:
-        """Whether something waits to be written."""
+        """True if something waits to be written."""
         return bool(self._unwritten or self._done or self._aside)
 
     def _write(self, gone: Sequence[tuple[int]], rows: Sequence[tuple[int, str]]) -> None:

@@ -27,7 +27,7 @@ def switch() -> Iterator[Steady]:
 
 
 def default_client(switch: Steady) -> Callable[[bytes], str]:
-    """One that takes 8 KiB of metadata, and says nothing of it."""
+    """Returns a client's call that takes 8 KiB of metadata, and says nothing of it."""
     channel = grpc.insecure_channel(switch.server.address, options=[("grpc.max_send_message_length", -1)])
     write = channel.unary_unary("/p4.v1.P4Runtime/Write")
 
@@ -57,7 +57,7 @@ def own_client(switch: Steady, client: GrpcClient) -> Callable[[bytes], str]:
 
 @pytest.mark.parametrize("kind", ["default", "own"])
 def test_a_failing_batch_costs_no_more_than_a_successful_one(switch: Steady, kind: str) -> None:
-    """Each update has an error, of which few fit into the answer: 14 s, 5.7 times a successful batch."""
+    """Checks a batch whose errors do not fit into the answer: it took 14 s, 5.7 times a successful batch."""
     with GrpcClient(switch.server.address, timeout_s=60) as client:
         call = default_client(switch) if kind == "default" else own_client(switch, client)
         numbers = range(1, UPDATES + 1)
@@ -74,7 +74,7 @@ def test_a_failing_batch_costs_no_more_than_a_successful_one(switch: Steady, kin
 
 
 def test_an_error_is_cut_before_it_is_made() -> None:
-    """Whatever the number of failures and the length of their messages."""
+    """Checks the cost and the size, whatever the number of failures and the length of their messages."""
     failures = Failures()
     failures.add(0, limits.MAX_WRITE_UPDATES, "NOT_FOUND", 5, "m" * 1000)
     error = P4RuntimeError("UNKNOWN", "all of them failed", failures, limits.MAX_WRITE_UPDATES)

@@ -31,7 +31,7 @@ def switch() -> Iterator[Steady]:
 
 @contextmanager
 def silent_streams(address: str, number: int) -> Iterator[list[Any]]:
-    """So many that have said nothing; each connection has a hundred."""
+    """Opens ``number`` streams that say nothing; each connection has a hundred."""
     over = threading.Event()
 
     def says_nothing() -> Iterator[p4.StreamMessageRequest]:
@@ -51,7 +51,7 @@ def silent_streams(address: str, number: int) -> Iterator[list[Any]]:
 
 @pytest.mark.parametrize("number", [48, 200])
 def test_silent_streams_keep_no_controller_out(switch: Steady, number: int) -> None:
-    """48 did, as long as they were opened anew every ten seconds."""
+    """Opens silent streams, of which 48 kept controllers out as long as they were opened anew every ten seconds."""
     with silent_streams(switch.server.address, number) as calls:
         deadline = time.monotonic() + 5
         while sum(not call.done() for call in calls) > limits.MAX_SILENT_STREAMS and time.monotonic() < deadline:
@@ -68,7 +68,7 @@ def test_silent_streams_keep_no_controller_out(switch: Steady, number: int) -> N
 
 
 def test_streams_that_speak_have_their_own_places(switch: Steady) -> None:
-    """The control: with all of them taken, a further one is told so, and takes the place of one that leaves."""
+    """Checks that all places of such streams can be taken; a further stream is told so, and takes one that is left."""
     free = limits.MAX_STREAMS - 1  # one is the primary's that writes throughout
     address = switch.server.address
     per_role = limits.MAX_STREAMS_PER_ROLE
@@ -91,7 +91,7 @@ def test_streams_that_speak_have_their_own_places(switch: Steady) -> None:
 
 
 def test_the_client_with_most_silent_streams_makes_room() -> None:
-    """However many one client opens, another one's is not the victim; and of one that speaks, others keep their share."""
+    """Checks that another client's is not the victim of many, and that many that speak leave others their share."""
     streams, backlog = _Streams(), _Backlog()
 
     def new(client: str) -> Any:
@@ -118,7 +118,7 @@ def test_the_client_with_most_silent_streams_makes_room() -> None:
 
 
 def test_a_connection_that_says_nothing_is_closed(switch: Steady) -> None:
-    """It was kept for two minutes."""
+    """Checks that it is closed after the handshake's time; it was kept for two minutes."""
     host, _, port = switch.server.address.rpartition(":")
     with GrpcClient(switch.server.address) as client, socket.create_connection((host, int(port))) as silent:
         silent.settimeout(limits.CONNECTION_HANDSHAKE_S + 5)
@@ -131,7 +131,7 @@ def test_a_connection_that_says_nothing_is_closed(switch: Steady) -> None:
 
 
 def test_silent_connections_keep_nobody_out_for_long() -> None:
-    """They take all descriptors that the server may have: 22,000 kept a client out for as long as it tried."""
+    """Takes all descriptors that the server may have: 22,000 kept a client out for as long as it tried."""
     with soak.server("steady.p4") as process:
         assert process.stdout is not None
         address = process.stdout.readline().strip()

@@ -21,7 +21,7 @@ struct Adjacency {
 
 /// The node.
 pub struct BierNode {
-    /// By port, whether a node of the network is there.
+    /// True at the index of each port that leads to a node of the network.
     domain_ports: [bool; PORTS],
     refused: Count,
     /// Multicast that a node of the network should have sent as BIER.
@@ -66,7 +66,7 @@ fn lowest(bits: &BitString) -> u32 {
 }
 
 impl BierNode {
-    /// With one BIFT and no channels. BIER packets may arrive at `domain_port`.
+    /// Makes a node with one BIFT and no channels. BIER packets may arrive at `domain_port`.
     pub fn new(
         bift_id: u32,
         neighbours: &[Neighbour],

@@ -47,7 +47,7 @@ pub struct ProtectNode {
     judge: Judge,
     now_us: u64,
     routes: Routes,
-    /// By port, whether a node of the network is there.
+    /// True at the index of each port that leads to a node of the network.
     domain_ports: [bool; PORTS],
     refused: Count,
     malformed: u64,
@@ -65,7 +65,7 @@ fn flow_key(source: u32, destination: u32, protocol: u8, ports: u32) -> [u64; 2]
 }
 
 impl ProtectNode {
-    /// Without connections or routes; tunnels may arrive at these ports.
+    /// Makes a node without connections or routes; tunnels may arrive at `domain_ports`.
     pub fn new(
         tunnel_begin: u32,
         mtu: u16,

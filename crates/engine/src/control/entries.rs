@@ -52,8 +52,8 @@ impl Switch {
             .collect())
     }
 
-    /// Places in the order of insertion and numbers of the entries of a table that have numbers from `from` on, so many numbers at most, and
-    /// the number that follows, `None` at the end.
+    /// Returns the place in the order of insertion and the number of each entry of a table whose number is among the `most` from `from` on.
+    /// And the number that follows, `None` at the end.
     pub fn order_from(
         &self,
         table: TableId,
@@ -67,7 +67,7 @@ impl Switch {
         (found.collect(), (end < numbers).then_some(end))
     }
 
-    /// The entries of a table with these numbers.
+    /// Returns the entries of a table with these numbers.
     pub fn entries_of(&self, table: TableId, numbers: &[(u64, u32)]) -> Vec<InstalledEntry> {
         let numbers = numbers.iter();
         numbers

@@ -72,7 +72,7 @@ impl ControlErrorCode {
 }
 
 impl ControlErrorCode {
-    /// The number of the canonical gRPC status.
+    /// Returns the number of the canonical gRPC status.
     pub fn number(self) -> i32 {
         match self {
             ControlErrorCode::InvalidArgument => 3,
@@ -100,7 +100,7 @@ pub struct ControlError {
 /// The most characters of an error's message. Names and values of a program or a request may have megabytes.
 const MOST_CHARACTERS: usize = 2000;
 
-/// The beginning of a message, with the number of characters that are left out if it is too long.
+/// Returns the beginning of a message, with the number of characters that are left out if it is too long.
 pub fn excerpt(message: String) -> String {
     match message.char_indices().nth(MOST_CHARACTERS) {
         None => message,
@@ -112,7 +112,7 @@ pub fn excerpt(message: String) -> String {
 }
 
 impl ControlError {
-    /// An error. A message that is too long is cut.
+    /// Makes an error. A message that is too long is cut.
     pub fn new(code: ControlErrorCode, message: impl Into<String>) -> ControlError {
         ControlError {
             code,

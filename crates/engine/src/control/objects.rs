@@ -122,8 +122,8 @@ impl Switch {
         self.apply_meter(meter, Some(index), config).map(|_| ())
     }
 
-    /// The cells of a register that are not zero, from an index on: so many at most, in bounded time. And the index that follows, `None` at
-    /// the end. INVALID_ARGUMENT if they are too many.
+    /// Returns the cells of a register that are not zero, from an index on: at most `most`, in bounded time. And the index that follows,
+    /// `None` at the end. INVALID_ARGUMENT if they are too many.
     pub fn registers_from(
         &self,
         register: RegisterId,
@@ -138,7 +138,7 @@ impl Switch {
         Ok((cells.collect(), next))
     }
 
-    /// The same of a counter.
+    /// Returns the cells of a counter that are not zero, with the same limits as `registers_from`.
     pub fn counters_from(
         &self,
         counter: CounterId,
@@ -159,7 +159,7 @@ impl Switch {
         ))
     }
 
-    /// The configurations of a meter's cells from an index on. It looks at so many cells at most, and gives the index that follows, `None`
+    /// Returns the configurations of a meter's cells from an index on. It looks at `most` cells, and gives the index that follows, `None`
     /// at the end.
     pub fn meters_from(
         &self,

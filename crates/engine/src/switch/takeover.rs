@@ -9,7 +9,7 @@ use std::mem::swap;
 use std::sync::Arc;
 
 impl Switch {
-    /// By table, what a [`Takeover`] asks.
+    /// Returns what a [`Takeover`] asks about each table, in the order of the program's tables.
     pub fn facts(&self) -> Vec<TableFacts> {
         let tables = self.program.tables.iter().zip(0..);
         let tables = tables.map(|(declared, number)| {

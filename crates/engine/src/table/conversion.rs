@@ -12,16 +12,16 @@ pub type RecordSlice = Vec<(u32, Limbs)>;
 /// The records of one table's entries in the form of another one.
 #[derive(Clone, Debug)]
 pub struct Conversion {
-    /// By position in the former table's actions, that in the new one's.
+    /// The position of each action of the former table among the new table's actions; `None` if the new table does not have it.
     positions: Vec<Option<u32>>,
-    /// Whether the default action comes along.
+    /// True if the default action is converted too.
     with_default: bool,
     stride: usize,
     records: Records,
 }
 
 impl Conversion {
-    /// For the entries of a table whose actions have these positions in the table `target`; there they have the same parameters.
+    /// Begins to convert the entries of a table whose actions have these positions in the table `target`, with the same parameters there.
     pub fn new(positions: Vec<Option<u32>>, with_default: bool, target: &Table) -> Conversion {
         Conversion {
             positions,
@@ -31,7 +31,7 @@ impl Conversion {
         }
     }
 
-    /// Whether records of so many limbs are of the same form as they are: no action moved, and none needs more room.
+    /// Returns whether records of `limbs` limbs stay as they are: no action moves, and none needs more room.
     pub fn changes_nothing(&self, limbs: usize) -> bool {
         let mut positions = (0..).zip(&self.positions);
         self.stride == limbs && positions.all(|(at, new)| *new == Some(at))

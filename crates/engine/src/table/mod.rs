@@ -596,7 +596,7 @@ impl Table {
     }
 }
 
-/// Widths of the parameters of each of a table's actions.
+/// Returns the widths of the parameters of each of a table's actions.
 fn parameter_widths(program: &ir::Program, table: &ir::Table) -> Vec<Vec<u32>> {
     let widths = table.actions.iter().map(|action| {
         let params = program.actions[action.action.index()].params.iter();
@@ -617,7 +617,7 @@ pub(crate) fn capacity(declared: &ir::Table) -> u64 {
     }
 }
 
-/// The limbs of a record of a table: the action, and the arguments of the one that has most of them.
+/// Returns the limbs of a record of a table: the action, and the arguments of the one that has most of them.
 pub(crate) fn record_limbs(program: &ir::Program, table: &ir::Table) -> usize {
     let limbs = parameter_widths(program, table);
     let limbs = limbs

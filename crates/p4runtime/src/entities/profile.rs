@@ -203,7 +203,7 @@ pub(super) fn transfer(
     ))
 }
 
-/// Where the groups of a profile begin, behind all ids of members.
+/// The place at which the groups of a profile begin, behind all ids of members.
 const GROUPS: u64 = 1 << 32;
 
 impl Profile {

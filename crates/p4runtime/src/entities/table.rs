@@ -176,7 +176,7 @@ pub(super) fn check_default_key(label: &str, message: &m::TableEntry) -> Result<
     Ok(())
 }
 
-/// Whether entries of a table of the old pipeline mean the same in one of the new pipeline, as far as P4Info says.
+/// Returns whether entries of a table of the old pipeline mean the same in one of the new pipeline, as far as P4Info says.
 pub(crate) fn alike(old: &Pipeline, a: TableId, new: &Pipeline, b: TableId) -> bool {
     let of = |pipeline: &Pipeline, table: TableId| {
         let id = pipeline.program.tables.get(table.index())?.id;
@@ -205,7 +205,7 @@ pub(crate) fn alike(old: &Pipeline, a: TableId, new: &Pipeline, b: TableId) -> b
         && actions.all(|(a, b)| a == b)
 }
 
-/// How a value of a field or parameter is written.
+/// Returns what decides how a value of a field or parameter is written: its id, its width and the URI of its translation.
 fn translated(field: &Field) -> (u32, u32, Option<String>) {
     let uri = field.translation.as_ref().map(|it| it.uri.clone());
     (field.id, field.width, uri)

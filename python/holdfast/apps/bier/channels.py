@@ -50,7 +50,7 @@ _BFIR_TABLES = {
 
 
 class _Step:
-    """What a change has taken and replaced, until the switch has taken the change."""
+    """The numbers that a change has taken and the state that it has replaced, until the switch has taken the change."""
 
     def __init__(self) -> None:
         self.taken: list[tuple[Numbers, int]] = []

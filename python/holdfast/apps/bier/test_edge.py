@@ -43,7 +43,7 @@ def bfr(compiled: Compile, variant: Replication, executor: str) -> Bfr:
 
 @pytest.mark.parametrize("port", [HOST, UNCONNECTED])
 def test_bier_of_hosts_is_refused(bfr: Bfr, port: int) -> None:
-    """To receivers here and further on, of any version and length, whole and cut off."""
+    """Checks BIER to receivers here and further on, of any version and length, whole and cut off."""
     other_version = bytearray(bier_frame(header(0b11110), payload()))
     other_version[19] |= 0x10
     other_length = bytearray(bier_frame(header(0b11110), payload()))
@@ -63,7 +63,7 @@ def test_bier_of_hosts_is_refused(bfr: Bfr, port: int) -> None:
 
 @pytest.mark.parametrize("address", [str(OWN), OTHER_SWITCH, NOT_VIA])
 def test_packets_of_hosts_to_switches_are_refused(bfr: Bfr, address: str) -> None:
-    """In tunnels that end here or elsewhere, in what looks like one, and in none; fragments, and with options."""
+    """Checks tunnels that end here or elsewhere, what looks like one, and none; fragments, and packets with options."""
     bier = bier_frame(header(0b11111), payload())[14:]
     gre = GRE(proto=ETHERTYPE_BIER) / Raw(bier)
     packets: list[Packet] = [
@@ -93,7 +93,7 @@ def test_tagged_frames_are_nothing(bfr: Bfr, tags: list[int]) -> None:
 
 
 def test_labels_of_hosts_are_refused(compiled: Compile) -> None:
-    """In an MPLS network all labels are the domain's."""
+    """Checks a network of MPLS, whose labels are all the domain's."""
     bfr = Bfr(compiled(encapsulation="mpls"))
     frame = bier_frame(header(0b10, nibble=5), payload(), mpls=True)
     other = bytes(Ether(type=ETHERTYPE_MPLS) / MPLS(label=16, s=0) / MPLS(label=17, s=1) / IP())
@@ -104,7 +104,7 @@ def test_labels_of_hosts_are_refused(compiled: Compile) -> None:
 
 @pytest.mark.parametrize("one_plus_one", [False, True])
 def test_forged_bier_costs_receivers_nothing(one_plus_one: bool) -> None:
-    """Genuine packets of the domain, again and with other numbers, from each host and at a port of nobody."""
+    """Sends genuine packets of the domain again and with other numbers, from each host and at a port of nobody."""
     t = Topology("square")
     for name in ("s1", "s2", "s3", "s4"):
         t.add_switch(name)

@@ -677,7 +677,7 @@ ACCESS_AT, PLANE_AT, PLANE_CORE_AT, CORE_AT, UNKNOWN_AT = 1, 2, 3, 4, 5
 
 @pytest.mark.parametrize("kind", ["discovery", "session", "ipv4", "neighbour"])
 def test_port_tags_come_from_planes_alone(balancer: Program, executor: Any, kind: str) -> None:
-    """From lines, the core, the core's side of a plane and a port without a role they are refused, and counted there."""
+    """Checks that they are refused, and counted there, from lines, the core, a plane's core side and a port without a role."""
     switch = Switch(balancer, executor=executor)
     client = LocalClient(Device(1, switch, executor=executor))
     client.set_pipeline(balancer)

@@ -20,7 +20,7 @@ Holders: TypeAlias = dict[tuple[int, int], frozenset[int]]
 """The ports of a prefix, by its first address as tables have it and its length of 128 bits."""
 
 NOWHERE = 511
-"""In place of a port: that of the prefix is at another switch. No packet comes in by it."""
+"""The number in place of a port for a prefix that is at another switch. No packet comes in by it."""
 
 FIRST_SET = 512
 

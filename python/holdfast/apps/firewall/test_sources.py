@@ -63,13 +63,13 @@ def bridge(standalone: Any, programs: dict[Variant, Program], executor: str) -> 
 
 
 def frame(port: int, src: str, dst: str, payload: bytes, protocol: int = make.TCP, to: int = SERVERS) -> bytes:
-    """A packet with the MAC address that is bound at its port."""
+    """Makes a packet with the MAC address that is bound at its port."""
     packet = make.ip(src, dst, protocol, payload)
     return make.ethernet(make.mac(MACS[to]), make.mac(MACS[port]), 0x86DD if ":" in src else 0x0800, packet)
 
 
 def state(bridge: Any) -> object:
-    """All registers of flows."""
+    """Returns all registers of flows."""
     registers = ("flow_keys", "flow_states")
     return [bridge.client.registers(f"FirewallIngress.judge_flow.{name}") for name in registers]
 
@@ -223,7 +223,7 @@ def test_fragments_with_an_address_of_elsewhere_make_no_state(bridge: Any) -> No
 
 
 def test_a_bridge_takes_a_station_from_its_port_alone(bridge: Any) -> None:
-    """Where anybody may send, too: behind the port that a frame goes to, bridges would look for the station at this one."""
+    """Checks a port where anybody may send, too: bridges behind others would look for the station at this one."""
     for station in (INSIDE, SERVERS, OUTSIDE, BRANCH):
         packet = make.ip(PEER, SERVER, make.UDP, make.udp(1, 53))
         sent = make.ethernet(make.mac(2), make.mac(MACS[station]), 0x0800, packet)
@@ -256,7 +256,7 @@ def test_nobody_answers_or_claims_for_another_port(bridge: Any, port: int) -> No
 
 
 def test_the_rates_of_zones_are_apart(standalone: Any, programs: dict[Variant, Program], executor: str) -> None:
-    """Even an address that nobody has reserved: the flows that one zone begins with it leave those of another alone."""
+    """Checks that the flows that one zone begins with an address that nobody has reserved leave those of another alone."""
     loose = rules(rules=[{"name": "all", "action": "allow"}], bindings=[])
     ports = [{"port": port, "zone": zone, "senders": "any"} for port, zone in ((1, "inside"), (3, "outside"))]
     ports.append({"port": 2, "zone": "servers", "senders": "any"})
@@ -270,7 +270,7 @@ def test_the_rates_of_zones_are_apart(standalone: Any, programs: dict[Variant, P
 
 
 def test_hosts_of_other_switches_come_from_links_alone() -> None:
-    """Two switches: an outside host of the second sends with the address of an inside host of the first."""
+    """Checks two switches: an outside host of the second sends with the address of an inside host of the first."""
     topology = Topology("two")
     for switch in ("s1", "s2"):
         topology.add_switch(switch)

@@ -67,7 +67,7 @@ class MplsController(Controller):
         self._domain = DomainPorts(plane.clients, links)
 
     def on_start(self) -> None:
-        """Ports with label switching routers, routes to the hosts at each switch, and the connections."""
+        """Sets ports with label switching routers, routes to the hosts at each switch, and the connections."""
         for link in self.topology.links:
             if EVENT_PORT in (link.a_port, link.b_port):
                 raise NetworkError(f"link {link.name}: port {EVENT_PORT} belongs to the switches' agents")

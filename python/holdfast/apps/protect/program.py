@@ -42,7 +42,7 @@ R_TAG = SequenceHeader(ethertype=0xF1C1, bytes=6, sequence=(16, 16), following=(
 _FORWARDING = "ProtectIngress.protect_and_forward"
 FORWARD = f"{_FORWARDING}.forward"
 FORWARD_TUNNEL = f"{_FORWARDING}.forward_tunnel"
-"""Towards the end of a tunnel: refuses what is in none."""
+"""The action towards the end of a tunnel, which refuses what is in none."""
 FORWARD_IN_ORDER = f"{_FORWARDING}.forward_in_order"
 """Leaves an accepted packet's number in front of it, for the ordering function behind the port."""
 

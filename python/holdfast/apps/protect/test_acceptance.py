@@ -25,7 +25,7 @@ RESET_US = 1000
 @pytest.mark.parametrize("executor", ["jit", "interpreter"])
 @pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=str)
 def test_random_arrivals(configuration: Configuration, executor: Executor) -> None:
-    """The small form of ``python -P -m holdfast.apps.protect.tests.differential``."""
+    """Runs the small form of ``python -P -m holdfast.apps.protect.tests.differential``."""
     counts = compare(configuration, EVENTS, seed=1, executor=executor)
     assert counts["passed0"] > 0 and counts["discarded0"] > 0
 

@@ -53,7 +53,7 @@ INNER = v4("10.0.2.1", udp(53))
     "kind", ["whole", "options", "first fragment", "last fragment", "no payload", "unknown payload"]
 )
 def test_tunnels_of_hosts_are_refused(executor: str, kind: str, destination: str) -> None:
-    """Wherever they are addressed to, and whether or not a node could take them apart."""
+    """Checks tunnels to every address, whether or not a node could take them apart."""
     node = Node(compile_protect({"CONNECTIONS": "16"}), executor)
     whole = protected(INNER, destination, 77)
     packet = {
@@ -97,7 +97,7 @@ def test_other_tunnels_bring_nothing_past_the_edge(executor: str) -> None:
 
 
 def test_numbers_in_front_of_packets_are_refused(executor: str) -> None:
-    """They are for the ordering function behind a port, and never come in."""
+    """Checks numbers that are for the ordering function behind a port, and never come in."""
     node = Node(compile_protect({"CONNECTIONS": "16"}), executor)
     frame = bytes(12) + b"\x88\xb5" + bytes(8) + INNER
     assert node.switch.process(EDGE, frame) == []
@@ -108,7 +108,7 @@ def test_numbers_in_front_of_packets_are_refused(executor: str) -> None:
 
 
 def square() -> Topology:
-    """h1 - s1, over s2 or s3, s4 - h2; h3 is at s2."""
+    """Makes the network h1 - s1, over s2 or s3, s4 - h2; h3 is at s2."""
     t = Topology("square")
     for name in ("s1", "s2", "s3", "s4"):
         t.add_switch(name)
@@ -130,7 +130,7 @@ def of_links(t: Topology) -> set[tuple[str, int]]:
 
 
 def copies(tmp_path: Path) -> list[Packet]:
-    """Copies that an attacker has seen, in the same network."""
+    """Returns copies that an attacker has seen, in the same network."""
     t = square()
     controller = ProtectController(protect=[("h1", "h2")], reaction_delay_ms=10, mtu=MTU)
     network = SimulatedNetwork(t, compile_protect(), [controller], seed=1)
@@ -152,7 +152,7 @@ ALGORITHMS = [Acceptance("window"), Acceptance("window", reset_ms=0), Acceptance
 @pytest.mark.parametrize("tags", [[], [0x8100], [0x88A8], [0x88A8, 0x8100]], ids=lambda tags: "+".join(map(hex, tags)))
 @pytest.mark.parametrize("acceptance", ALGORITHMS, ids=str)
 def test_forged_copies_cost_a_connection_nothing(tmp_path: Path, acceptance: Acceptance, tags: list[int]) -> None:
-    """From each host and from a port that nothing is declared at; with numbers far ahead, next, and again."""
+    """Forges copies from each host and from a port that nothing is declared at; with numbers far ahead, next, and again."""
     seen = copies(tmp_path)
     forged = []
     for copy in (seen[-1], seen[0]):

@@ -117,7 +117,7 @@ def test_elimination(program: Program, executor: str, vid: int | None, untag: bo
 
 @pytest.mark.parametrize("vid", [None, VID])
 def test_numbers_of_stations_are_refused(program: Program, executor: str, vid: int | None) -> None:
-    """A number far ahead from a port without a bridge behind it: no copy of the stream is taken for an old one."""
+    """Sends a number far ahead from a port without a bridge behind it: no copy of the stream is taken for an old one."""
     bridge = alone(program, executor)
     bridge.eliminate(vid or 0, Acceptance("window", 16, 100))
     bridge.bridge(STREAM, vid or 0, 9)

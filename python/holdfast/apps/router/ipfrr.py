@@ -151,7 +151,7 @@ class IpFrrController(Controller):
         self._writers = {name: TableWriter(client) for name, client in plane.clients.items()}
 
     def on_start(self) -> None:
-        """Ports with routers and loopback addresses, then routes and alternates."""
+        """Sets ports with routers and loopback addresses, then routes and alternates."""
         for host in self.topology.hosts.values():
             if host.address.network.overlaps(LOOPBACKS):
                 raise NetworkError(f"host {host.name!r}: {host.address} is in {LOOPBACKS}, which is the switches'")

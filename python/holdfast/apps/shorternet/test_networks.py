@@ -202,7 +202,7 @@ def test_the_readmes_example_prints_what_it_says(capsys: pytest.CaptureFixture[s
 
 
 def test_a_host_that_is_a_station_speaks_for_no_other_one(program: Program) -> None:
-    """It sends another station's frame again, with the context of a flow, whole, and to a station: all refused and counted."""
+    """Has it send another station's frame again, with a flow's context, whole, and to a station: all are refused and counted."""
     topology = Topology("stations")
     for name in ("s1", "s2"):
         topology.add_switch(name)

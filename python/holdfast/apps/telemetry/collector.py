@@ -86,13 +86,13 @@ class Counts(NamedTuple):
     reports_lost: int
     """By the sequence numbers of all reporters."""
     flows: int
-    """In memory."""
+    """The number of flows in memory."""
     flows_evicted: int
     hops: int
-    """In memory."""
+    """The number of hops in memory."""
     hops_refused: int
     drops: int
-    """Reported ones."""
+    """The number of reported drops."""
     drop_reasons: int
     """Pairs of a node and a reason, in memory."""
     reporters_refused: int

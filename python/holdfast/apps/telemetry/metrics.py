@@ -25,7 +25,7 @@ MOST_SERIES = 1000
 """Output ports, and pairs of a node and a reason, with series of their own."""
 
 MOST_CLIENTS = 16
-"""At a time; the one that has been there longest goes for a new one."""
+"""Clients that are served at a time; the one that has been there longest goes for a new one."""
 
 CLIENT_S = 10.0
 """The time that a client has for its request and for taking the page."""
@@ -223,7 +223,7 @@ class _BoundedServer(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients that go are no news."""
+        """Says nothing: clients that go are no news."""
 
 
 def _cut(connection: socket.socket) -> None:

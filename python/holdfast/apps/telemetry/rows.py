@@ -23,7 +23,7 @@ ROWS = 100_000
 """After so many they are to be taken: some tens of megabytes. The packet that makes them so many may have more."""
 
 MOST_ROWS = 4 * ROWS
-"""That wait for a file, while somebody listens: beyond, they are counted and not kept."""
+"""Rows that wait for a file, while somebody listens: beyond, they are counted and not kept."""
 
 SCHEMA: dict[str, Any] = {
     "time_ns": pl.Int64,
@@ -91,7 +91,7 @@ class RowWriter:
         self._directory, self._collector, self._rows_per_file = directory, collector, rows_per_file
         self._files = 0
         self.failure: str | None = None
-        """The last one."""
+        """The last failure to write a file; None if there was none."""
 
     def write_full(self) -> None:
         """Writes a file, if there are rows for one."""

@@ -81,7 +81,7 @@ def test_made_up_ports_make_no_page_longer_and_take_no_series_away() -> None:
 
 @pytest.mark.parametrize("with_rows", [False, True])
 def test_what_is_made_of_reports_does_not_hold_up_their_receiving(tmp_path: Path, with_rows: bool) -> None:
-    """Packets arrive while the view is made, for long: all are taken meanwhile."""
+    """Checks that all packets are taken that arrive while the view is made, for long."""
     collector = Collector(with_rows=with_rows, most_rows=MOST_ROWS)
     rows = RowWriter(tmp_path / "rows", collector) if with_rows else None
     receiver = collect.Receiver(collector, "127.0.0.1", 0, rows)

@@ -95,18 +95,18 @@ class _Group:
         self.excluded: dict[Address, _Places] = {}
 
     def names(self, source: Address) -> bool:
-        """Whether a port's filter names the source."""
+        """Returns whether a port's filter names the source."""
         return source in self.included or source in self.excluded
 
     def switches(self, source: Address | None) -> set[str]:
-        """The switches at which the channel is."""
+        """Returns the switches at which the channel is."""
         found = set(self.takers)
         if source is not None:
             found.update(_switches(self.included.get(source)))
         return found
 
     def ports(self, source: Address | None, switch: str) -> frozenset[int] | None:
-        """The ports of a switch that want the channel; None if the switch has nothing to do with it."""
+        """Returns the ports of a switch that want the channel; None if the switch has nothing to do with it."""
         takers = self.takers.get(switch, _NO_PORTS)
         if source is None:
             return frozenset(takers) or None
@@ -251,7 +251,7 @@ def _ports_at(places: _Places | None, switch: str) -> AbstractSet[int]:
 
 
 def _is_alone(*named: _Places | None) -> bool:
-    """Whether at most one port names a source."""
+    """Returns whether at most one port names a source."""
     found = [places for places in named if places is not None]
     if len(found) != 1 or isinstance(found[0], tuple):
         return len(found) < 2

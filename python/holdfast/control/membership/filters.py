@@ -69,7 +69,7 @@ class FilterChange:
 
     @property
     def is_none(self) -> bool:
-        """Whether nothing changes."""
+        """True if nothing changes."""
         return self.excluded == self.excludes and not self.removed and not self.added
 
 
@@ -97,9 +97,9 @@ class GroupFilter:
         self.older: dict[int, int] | None = None
         """By older version, until when a host that speaks it is present."""
         self.reporter: Address | None = None
-        """Who has reported the group, if only one has."""
+        """The host that reported the group last; the only one that has, unless :attr:`several` is set."""
         self.several = False
-        """Whether several hosts have reported the group, or one without an address."""
+        """True if several hosts have reported the group, or one without an address."""
         self.earliest_ps = NEVER_PS
         """No timer expires before."""
         self.counted = (0, 0)
@@ -144,7 +144,7 @@ class GroupFilter:
         self.reporter = host
 
     def is_alone(self, host: Address) -> bool:
-        """Whether nobody but this host has reported the group."""
+        """Returns whether nobody but this host has reported the group."""
         return not self.several and self.reporter in (None, host)
 
     def adopt(self, wanted: Filter, fresh_ps: int) -> None:
@@ -189,7 +189,7 @@ class GroupFilter:
 
     @property
     def excludes(self) -> bool:
-        """Whether the mode is ``EXCLUDE``."""
+        """True if the mode is ``EXCLUDE``."""
         return self.group_due_ps is not None
 
     def _block(self, sources: dict[Address, None]) -> Asked:

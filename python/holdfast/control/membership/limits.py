@@ -9,7 +9,7 @@ from holdfast.parameters import PS_PER_S
 
 
 class Allowance:
-    """So many events per second, with a burst: the leaky bucket as a meter (ITU-T I.371, A.2). Events may overdraw it once."""
+    """A limit of events per second, with a burst: the leaky bucket as a meter (ITU-T I.371, A.2). Events may overdraw it once."""
 
     def __init__(self, per_s: int, burst: int) -> None:
         self._step_ps = PS_PER_S // per_s
@@ -35,8 +35,8 @@ class Room:
     def __init__(self, channels: int, ports: int) -> None:
         self.channels = channels
         self.share = channels // (2 * max(1, ports))
-        """Of one port, in any case."""
+        """The channels that one port may have in any case."""
 
     def has(self, used: int, own: int, new: int) -> bool:
-        """Whether a port may have ``new`` channels, if all ports together have ``used``, and it then has ``own``."""
+        """Returns whether a port may have ``new`` channels, if all ports together have ``used``, and it then has ``own``."""
         return used + new <= self.channels // 2 or own <= self.share

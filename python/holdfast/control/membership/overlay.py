@@ -76,7 +76,7 @@ def link_local(mac: bytes) -> IPv6Address:
 def edge_ports(
     topology: Topology, *, fast_leave: bool | Iterable[str] = False, routers: Iterable[str] = ()
 ) -> dict[PortKey, EdgePort]:
-    """The ports that hosts of a map are attached to, with the hosts' gateways as sources of queries.
+    """Returns the ports that hosts of a map are attached to, with the hosts' gateways as sources of queries.
 
     MLD is spoken with all hosts, as each has a link-local address if it speaks IPv6 at all. ``fast_leave``: for all hosts,
     or for those of these names. ``routers``: the hosts that are multicast routers, and may query in place of the switch.
@@ -96,7 +96,7 @@ def edge_ports(
 
 
 class OverlayParameters(QuerierParameters):
-    """Of the queriers of all ports, and what these may take of the switches and the controller together.
+    """Parameters of the queriers of all ports, and what these may take of the switches and the controller together.
 
     ``channels``: (S,G) and (*,G) of all ports; half of them are kept for ports within their equal share (:class:`~.limits.Room`).
     ``changes_per_s``, ``changes_burst``: changes of channels that reports of a port may cause; reports beyond are refused whole.
@@ -156,7 +156,7 @@ class Overlay:
 
     @property
     def refused(self) -> Counter[str]:
-        """What was refused, by why, over all ports: see :attr:`refused_by_port`."""
+        """Counts of what was refused, by reason, over all ports: see :attr:`refused_by_port`."""
         return sum(self.refused_by_port.values(), Counter())
 
     @property
@@ -242,7 +242,7 @@ class Overlay:
         return True
 
     def _has_room(self, own: int, new: int) -> bool:
-        """Whether a port may have new channels. Those that the message has added before are not in the table yet."""
+        """Returns whether a port may have new channels. Those that the message has added before are not in the table yet."""
         used = self._table.count + self._hidden + max(0, own - new - self._own_before)
         return self._room.has(used, own, new)
 

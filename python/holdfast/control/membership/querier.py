@@ -151,7 +151,7 @@ class Querier:
         self.channels = 0
         """(S,G) and (*,G) that the port's records stand for."""
         self.hidden = 0
-        """Those of them that are none now, and become channels when timers expire."""
+        """The number of sources of the port's records that are no channels now, and become channels when timers expire."""
         self._has_room = has_room
         self._oldest = parameters.oldest_igmp if address.version == 4 else parameters.oldest_mld
         self._questions = Allowance(parameters.questions_per_s, BURST_S * parameters.questions_per_s)

@@ -122,7 +122,7 @@ class World:
         assert self.overlay.on_packet_in(place[0], frame, place[1])
 
     def member_step(self) -> None:
-        """A member joins, changes its mind, or answers as if it had been asked."""
+        """Has a member join, change its mind, or answer as if it had been asked."""
         random, place = self.random, self.random.choice(HONEST)
         group = random.choice(GROUPS)
         sources = random.sample(SOURCES, random.randrange(1, 3))
@@ -137,7 +137,7 @@ class World:
         self.say(place, report(_state(group, wanted, TO_EX if before is None else IS_EX)))
 
     def refresh(self) -> None:
-        """All members answer a general query."""
+        """Has all members answer a general query."""
         for (place, group), wanted in self.wanted.items():
             self.say(place, report(_state(group, wanted, IS_EX)))
 
@@ -221,7 +221,7 @@ def test_two_ports_that_attack_take_nothing_from_the_others(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_no_sequence_of_requests_takes_a_port_its_share(seed: int) -> None:
-    """The rule alone, with ports that come, share channels, pass them on and go: the whole is never exceeded."""
+    """Checks the rule alone, with ports that come, share channels, pass them on and go: the whole is never exceeded."""
     random, room = Random(seed), Room(channels=40, ports=4)
     held: list[set[int]] = [set() for _ in range(4)]
     for _ in range(3000):
@@ -328,7 +328,7 @@ def test_leaves_beyond_the_rate_are_asked_about_later() -> None:
 
 
 def test_a_record_costs_what_it_names() -> None:
-    """Of a group with thousands of sources a report of one costs about as much as of a group with few."""
+    """Checks that a report of one source costs about as much in a group with thousands of sources as in one with few."""
 
     def seconds(sources: int) -> float:
         parameters = OverlayParameters(source_limit=10_000, channels_per_port=10_000, changes_burst=10**6)

@@ -60,7 +60,7 @@ def authorization_request(
     sign: bool = True,
     secret: bytes = SECRET.encode(),
 ) -> bytes:
-    """A CoA (43) or Disconnect (40) request (RFC 5176, section 2.3), with a Message-Authenticator in front.
+    """Makes a CoA (43) or Disconnect (40) request (RFC 5176, section 2.3), with a Message-Authenticator in front.
 
     ``stamp_s``: its Event-Timestamp, at its end; None for none.
     """

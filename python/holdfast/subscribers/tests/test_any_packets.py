@@ -32,7 +32,7 @@ from holdfast.subscribers.tests.worlds import MAC, MemoryPlane, VirtualClock, co
 
 IPV6, IPV4, UNKNOWN = 0x57, 0x21, 0x80FD
 DISCOVERY = 0
-"""In place of a protocol: frames of discovery."""
+"""The number in place of a protocol for frames of discovery."""
 
 ALICE = IPv6Address("fe80::200:0:0:1")
 SERVERS = IPv6Address("ff02::1:2")
@@ -161,7 +161,7 @@ def _packet(
 
 
 def _control(protocol: int) -> st.SearchStrategy[tuple[int | None, bytes]]:
-    """Packets of the common form; without an Identifier of its own, one has that of the last one heard."""
+    """Makes packets of the common form; without an Identifier of its own, one has that of the last one heard."""
     codes, bodies = st.sampled_from([1] * 8 + [*range(13), 255]), BODIES.get(protocol, st.binary(max_size=20))
     wrong = st.sampled_from([None] * 40 + [*range(13), 70])  # few of many, or whole packets would be rare
     return st.builds(_packet, codes, st.none() | st.integers(0, 255), st.just(b"") | bodies, wrong, wrong)
@@ -232,7 +232,7 @@ TAGS = st.lists(
 def _discovery(
     code: int, version: int, number: int | None, tags: bytes, cookie: bool, length: int | None
 ) -> tuple[int | None, bytes]:
-    """Without a number, that of the session; with ``cookie``, what a PADO offered last comes first."""
+    """Returns a frame of discovery. No ``number``: the session's; with ``cookie``, what a PADO offered last comes first."""
     size = len(tags) if length is None else length
     return number, bytes((version, code, cookie)) + struct.pack("!H", size) + tags
 
@@ -250,7 +250,7 @@ PACKETS: dict[int, st.SearchStrategy[tuple[int | None, bytes]]] = {
     DISCOVERY: FRAMES,
 }  # fmt: skip
 TIMES = st.sampled_from([1, 1, 1, 2, 11])
-"""So often in a row: more than the gateway bears of Naks, Rejects and requests (RFC 1661, section 4.6)."""
+"""The times that a packet is sent in a row: up to more than the gateway bears of Naks and Rejects (RFC 1661, section 4.6)."""
 NAMES = {
     LCP: "lcp", IPCP: "ipcp", IPV6CP: "ipv6cp", PAP: "pap", CHAP: "chap", UNKNOWN: "unknown", IPV6: "dhcpv6", IPV4: "ipv4",
     DISCOVERY: "discovery",
@@ -312,7 +312,7 @@ def test_any_sequence_of_packets_of_one_protocol(protocol: int, phase: str, data
 def test_any_sequence_of_packets_of_all_protocols(
     phase: str, steps: list[tuple[int, tuple[int | None, bytes]]], frames: list[bytes]
 ) -> None:
-    """A cooperative peer that says other things, too; and frames that are none of these protocols'."""
+    """Has a cooperative peer say other things, too; and sends frames that are none of these protocols'."""
     world = World()
     peer = Peer(world)  # type: ignore[arg-type]
     PHASES[phase](world, peer)
@@ -333,7 +333,7 @@ def test_any_sequence_of_packets_of_all_protocols(
 
 @pytest.mark.parametrize("protocol", CONTROL)
 def test_options_that_are_listed_twice_are_rejected(protocol: int) -> None:
-    """RFC 1661, section 6: no option of these protocols may be listed more than once."""
+    """Checks that no option of these protocols may be listed more than once (RFC 1661, section 6)."""
     value = {LCP: b"\1\4\x05\xd4", IPCP: b"\3\6\x64\x40\0\2", IPV6CP: b"\1\x0a\2\0\0\0\0\0\0\1"}[protocol]
     world = World()
     peer = Peer(world)  # type: ignore[arg-type]

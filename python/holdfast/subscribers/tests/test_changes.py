@@ -67,7 +67,7 @@ class World:
         self.records.append(record)
 
     def kinds(self, number: int | None = None) -> list[Kind]:
-        """The kinds of records of a session, or of all."""
+        """Returns the kinds of records of a session, or of all."""
         return [each.kind for each in self.records if number in (None, each.session and each.session.session_id)]
 
     def host(self, number: int, **account: object) -> Subscriber:
@@ -349,7 +349,7 @@ class Rows:
 
 
 def started_again(world: World, rows: Rows, **changes: object) -> Gateway:
-    """A new gateway takes over the plane and the store of a world's, whose process is gone with its timers."""
+    """Starts a gateway on the plane and the store of a world's, whose process is gone with its timers."""
     world.gateway.stop()
     world.clock = world.plane.clock = VirtualClock()
     settings = configuration(**changes)

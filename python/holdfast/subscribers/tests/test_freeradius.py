@@ -189,7 +189,7 @@ def test_servers_hear_when_a_gateway_begins_and_ends_without_sessions(
 
 
 def test_a_user_whom_freeradius_never_answers_does_not_make_it_dead(tmp_path: Path) -> None:
-    """As a proxy does if the server of a realm is away. FreeRADIUS answers Status-Server meanwhile, on both ports."""
+    """Has FreeRADIUS answer nothing, as a proxy does if a realm's server is away, but Status-Server on both ports."""
     eve = 'eve@away Cleartext-Password := "x", Response-Packet-Type := Do-Not-Respond\n\n'
     first, second = (freeradius.FreeRadius(tmp_path / name, eve + USERS) for name in ("first", "second"))
 

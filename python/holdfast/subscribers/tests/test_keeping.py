@@ -65,7 +65,7 @@ class World:
         self.seed = 0
         self.start()
         self.empty = self.gateway.pool_use()
-        """What is taken when there is nobody: the gateway's own addresses."""
+        """The use of pools when there is nobody: the gateway's own addresses."""
 
     def start(self) -> None:
         self.seed += 1
@@ -78,7 +78,7 @@ class World:
         self.gateway.start()
 
     def kill(self) -> None:
-        """As by kill -9: nothing is written any more, and the user plane forwards on."""
+        """Ends the process as kill -9 does: nothing is written any more, and the user plane forwards on."""
         self.gateway.receive = lambda line, frame: None  # type: ignore[method-assign]
         self.gateway.upkeep.stop()
         old, self.plane = self.plane, MemoryPlane(self.clock)
@@ -105,7 +105,7 @@ class World:
         return host
 
     def open(self) -> set[str]:
-        """The accounting sessions that began and did not end."""
+        """Returns the accounting sessions that began and did not end."""
         begun: list[str] = []
         for each in self.records:
             if each.kind is Kind.START:
@@ -117,7 +117,7 @@ class World:
         return set(begun)
 
     def check(self) -> None:
-        """What holds at any moment."""
+        """Checks what holds at any moment."""
         assert self.gateway.violations() == []
         accounted = {each.id for each in self.gateway.sessions.values() if each.accounting_id in self.open()}
         forwarding, waiting = self.plane.table.keys(), self.gateway._changes.waiting
@@ -131,7 +131,7 @@ class World:
             self.check()
 
     def check_healed(self) -> None:
-        """What holds once the disk takes writes: disk, user plane, accounting and books have the same sessions."""
+        """Checks what holds once the disk takes writes: disk, user plane, accounting and books have the same sessions."""
         live = self.gateway.sessions
         assert self.plane.table.keys() == live.keys() == self.store.rows.keys()
         assert {number: each.wanted for number, each in live.items()} == self.plane.table
@@ -140,7 +140,7 @@ class World:
         assert use["default"] == use["session-ids"] == len(live)
 
     def check_left(self) -> None:
-        """When everybody has left, nothing is left of anybody."""
+        """Checks that nothing is left of anybody when everybody has left."""
         for each in self.hosts.values():
             each.hang_up()
         self.run(3)
@@ -149,7 +149,7 @@ class World:
 
 
 def story(world: World) -> None:
-    """Some come, some go, one has other rates, some come back."""
+    """Has some come and some go; one gets other rates, and some come back."""
     for number in range(1, 5):
         world.host(number, redial_s=0.5, ipv6=number != 3).dial()
     world.run(1.5)
@@ -174,7 +174,7 @@ def calls_of_the_story() -> int:
 @pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize("length", [1, 4, 40])
 def test_whichever_call_fails_the_books_are_right(how: str, error: str, length: int) -> None:
-    """Of the calls of a story, each in turn is the first that fails; the disk takes writes again after so many."""
+    """Has each call of a story in turn be the first that fails; the disk takes writes again after ``length`` calls."""
     calls = calls_of_the_story()
     assert calls >= 6
     for first in range(calls):
@@ -284,7 +284,7 @@ def test_a_store_that_cannot_be_read_is_a_message(tmp_path: Path) -> None:
     os.geteuid() != 0 or shutil.which("unshare") is None, reason="a file system is mounted as root only"
 )
 def test_on_a_disk_that_is_really_full(tmp_path: Path) -> None:
-    """A file system of 400 KB that something else fills: see :mod:`full_disk`."""
+    """Fills a file system of 400 KB: see :mod:`full_disk`."""
     command = interpreter.module("holdfast.subscribers.tests.full_disk", str(tmp_path))
     script = f'mount -t tmpfs -o size=400k none {tmp_path} && exec "$@"'
     done = subprocess.run(

@@ -58,7 +58,7 @@ class World:
         self.clock.call_later(self.delay_s, lambda: self.client.received(server, accounting, channel, answer))
 
     def ask(self, user: bytes = b"alice", session: int = 1, line: int = 1) -> int:
-        """A login of a session; returns its number among ``verdicts``."""
+        """Asks for a login of a session; returns its number among ``verdicts``."""
         self.questions += 1
         number = self.questions
         self.verdicts[number] = []
@@ -71,7 +71,7 @@ class World:
         self.client.account(Record(Kind.INTERIM, user.decode(), user, session, int(1000 + self.clock.now())))
 
     def sent(self, user: bytes) -> list[tuple[float, int]]:
-        """The times at which a user was asked for, each with the server."""
+        """Returns the times at which a user was asked for, each with the server."""
         return [(at, server) for at, server, data in self.seen if user in values(data, 1)]
 
 
@@ -130,7 +130,7 @@ def test_a_session_that_ends_leaves_nothing_behind() -> None:
 
 @pytest.mark.parametrize("changes_user", [False, True])
 def test_a_subscriber_gets_in_at_once_while_another_renegotiates(changes_user: bool) -> None:
-    """Through the whole gateway: LCP anew after each login, which no server answers."""
+    """Checks the whole gateway: LCP begins anew after each login, which no server answers."""
     online = Online()
     server = online.server
     answer = server.reply
@@ -367,7 +367,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def honest_login(self) -> None:
-        """A line that has asked for nothing is asked for at this moment, whatever others have under way."""
+        """Checks that a line that has asked for nothing is asked for at this moment, whatever others have under way."""
         self.honest += 1
         user = b"honest%d" % self.honest
         self.world.ask(user, self.honest, self.honest)
@@ -395,14 +395,14 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def a_server_that_lives_is_not_dead(self) -> None:
-        """Whatever realms it is silent about, if there is another one, and it answers Status-Server."""
+        """Checks a server that answers Status-Server, whatever realms it is silent about, if there is another one."""
         if not hasattr(self, "world") or not self.world.knows_status or len(self.world.client.dead_until) < 2:
             return
         alive = [until for server, until in enumerate(self.world.client.dead_until) if server not in self.ever_dead]
         assert alive == [None] * len(alive)
 
     def teardown(self) -> None:
-        """When all is quiet nothing is left, and every record has been delivered."""
+        """Checks that nothing is left when all is quiet, and that every record has been delivered."""
         if not hasattr(self, "world"):
             return
         self.world.silent, self.world.dead = set(), set()
@@ -494,7 +494,7 @@ TestLogins.settings = settings(max_examples=60, stateful_step_count=20, deadline
 
 
 def test_status_server_is_signed_and_names_no_user() -> None:
-    """RFC 5997, section 3: Message-Authenticator, and no attribute of a user or a password."""
+    """Checks RFC 5997, section 3: Message-Authenticator, and no attribute of a user or a password."""
     world = World(servers=2)
     world.silent = {b"away"}
     world.ask(b"eve@away")

@@ -64,7 +64,7 @@ class World:
             self.clock.call_later(0.001, lambda: self.client.received(server, accounting, channel, answer))
 
     def ask(self, credentials: Credentials | None = None) -> None:
-        """A login of a session of its own."""
+        """Asks for a login of a session of its own."""
         credentials = credentials or Credentials(b"nemo", password=b"arctangent")
         question = Question(credentials, 7 + self.asked, "abc", LINE, MAC, b"dsl-1", b"home", b"internet")
         self.asked += 1
@@ -389,7 +389,7 @@ def test_a_coa_changes_a_rate_in_the_data_plane_before_it_is_acknowledged() -> N
 
 
 def test_the_answer_to_a_coa_and_to_a_disconnect_is_the_result_of_the_write() -> None:
-    """A NAK (Error-Cause 506), and the session is as it was; or it ends, as soon as that is possible."""
+    """Checks a NAK (Error-Cause 506), after which the session is as it was, or ends as soon as that is possible."""
     online = Online()
     number = online.host.session
     before = online.plane.table[number]

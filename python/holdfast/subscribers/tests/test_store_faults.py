@@ -56,7 +56,7 @@ class Faulty(SqliteStore):
 
 
 class Timers:
-    """What :class:`SqliteStore` wants to be called later."""
+    """The functions that :class:`SqliteStore` wants to be called later."""
 
     def __init__(self) -> None:
         self.waiting: list[tuple[float, Callable[[], None]]] = []
@@ -227,7 +227,7 @@ def filled(path: Path, sessions: int = 60, records: int = 80) -> tuple[dict[int,
 
 
 def read(path: Path) -> tuple[list[Stored], list[Record], list[str]]:
-    """What a start makes of a file, and what it says; then that it works."""
+    """Returns what a start makes of a file, and what it says; then checks that the store works."""
     said: list[str] = []
     store = SqliteStore(path, say=said.append)
     sessions = store.load()
@@ -277,7 +277,7 @@ def noise(content: bytes, draw: random.Random) -> bytes:
 def test_of_a_damaged_file_what_is_whole_is_used_and_nothing_else(
     damage: Callable[[bytes, random.Random], bytes], tmp_path: Path
 ) -> None:
-    """Whatever is wrong with it. What comes out was put in, unchanged, and the damaged file is kept for people to look at."""
+    """Checks that what comes out was put in, unchanged, whatever the damage, and that the damaged file is kept for people."""
     whole = tmp_path / "whole.db"
     kept, waiting = filled(whole)
     content = whole.read_bytes()

@@ -128,7 +128,7 @@ class Site:
         return found
 
     def _cable(self) -> tuple[str, str]:
-        """A veth pair between two switches. Other gateways of this process have their own."""
+        """Makes a veth pair between two switches. Other gateways of this process have their own."""
         pair = f"hb{os.getpid()}.{next(_NUMBERS)}"
         ends = f"{pair}p", f"{pair}b"
         words = [
@@ -215,7 +215,7 @@ class Site:
         return home, core
 
     def in_home(self, *words: str, password: str = "") -> subprocess.Popen[str]:
-        """A program in the home network, which ends with the site; with the password of subscribers that dial."""
+        """Starts a program in the home network, which ends with the site; with the password of subscribers that dial."""
         return self._popen(self.home, *words, password=password)
 
     def in_core(self, *words: str) -> subprocess.Popen[str]:
