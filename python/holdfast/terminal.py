@@ -26,7 +26,7 @@ def excerpt(text: str, most: int = MOST_COLUMNS) -> str:
 
 
 def screenful(text: str, most_lines: int = MOST_LINES) -> str:
-    """Returns ``most_lines`` of the text at most, each of :data:`MOST_COLUMNS` at most, and a line with the number of the others."""
+    """Returns ``most_lines`` of the text at most, each of :data:`MOST_COLUMNS` at most, and a line with the number left out."""
     lines = text.split("\n")
     shown = [excerpt(line) for line in lines[:most_lines]]
     if len(lines) > most_lines:
