@@ -55,13 +55,31 @@ MAX_READ_ENTITIES = 1024
 MAX_READS = 8
 """In progress at one time; each occupies a worker thread."""
 
+MAX_READS_PER_CLIENT = 4
+"""Of them, those of one certificate, or of one address of another machine."""
+
 READ_STALL_S = 10.0
 """A Read is cancelled when its client has not taken a message for so long."""
 
-MAX_CALLS = 256
-"""In progress or waiting for a worker thread; later ones are refused (RESOURCE_EXHAUSTED)."""
+MAX_CALLS = 384
+"""In progress; later ones are refused (RESOURCE_EXHAUSTED). Each, streams too, occupies a worker thread from its headers on."""
+
+MAX_CALLS_PER_CLIENT = 128
+"""Of them, calls of one certificate, or of one address of another machine, beside its streams: two clients do not take all."""
 
 MAX_CALLS_PER_CONNECTION = 128
+
+REQUEST_S = 30.0
+"""From a call's headers until its request is whole; then the call is cancelled."""
+
+MAX_WAITING_CALLS = 256
+"""Calls whose request is not whole. For a further one, the oldest of the client that has most is cancelled."""
+
+MAX_SLOW_CALLS = 64
+"""If more wait, those that have waited for ``CROWDED_REQUEST_S`` are cancelled likewise, until so many are left."""
+
+CROWDED_REQUEST_S = 0.5
+"""A request of megabytes takes milliseconds to arrive."""
 
 CONNECTION_IDLE_S = 300.0
 """A connection without calls is closed after so long; gRPC clients open another one when they need it."""

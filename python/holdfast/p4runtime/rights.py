@@ -49,6 +49,11 @@ class Client:
         if self.rights and not self.rights.read:
             raise self._denied("read")
 
+    def check_roles(self) -> None:
+        """PERMISSION_DENIED unless it may write as some role."""
+        if self.rights and not self.rights.roles:
+            raise self._denied("write")
+
     def check_role(self, role: str) -> None:
         """PERMISSION_DENIED unless it may write as this role, "" for the default one."""
         if self.rights and role not in self.rights.roles:

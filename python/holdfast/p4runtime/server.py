@@ -14,7 +14,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent import futures
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import ip_address
 from pathlib import Path
 from types import TracebackType
@@ -28,6 +30,7 @@ from holdfast._core import HoldfastError, give_back_freed, set_up_allocator
 from holdfast.p4runtime import limits, stream_batches
 from holdfast.p4runtime.addresses import Access, access_at, check
 from holdfast.p4runtime.arbitration import Session
+from holdfast.p4runtime.calls import Calls
 from holdfast.p4runtime.device import (
     API_VERSION,
     Device,
@@ -49,8 +52,6 @@ from holdfast.regular_files import read_regular
 
 log = logging.getLogger(__name__)
 
-_OTHER_WORKERS = 8
-"""Beside those that streams and Reads may occupy (see :mod:`.limits`)."""
 _STALL_CHECK_S = 0.05
 _STOP_S = 5.0
 
@@ -320,6 +321,8 @@ class _Read:
     """One in progress."""
 
     cancel: Callable[[], object]
+    client: str = ""
+    """Whose it is; "" for those of this machine, which have no share."""
     waits_since: float | None = None
     """When the client was given a message that it has not taken yet."""
 
@@ -332,12 +335,17 @@ class _Reads:
         self._lock = threading.Lock()
         self._computing = threading.Lock()
 
-    def begin(self, cancel: Callable[[], object]) -> _Read:
-        """One more. ``cancel`` ends it."""
+    def begin(self, cancel: Callable[[], object], client: str = "") -> _Read:
+        """Counts one more, which ``cancel`` ends. RESOURCE_EXHAUSTED if there are too many, or too many of its client."""
         with self._lock:
             if len(self._reads) >= limits.MAX_READS:
                 raise P4RuntimeError("RESOURCE_EXHAUSTED", f"the server answers {limits.MAX_READS} Reads at a time")
-            read = _Read(cancel)
+            if client and sum(read.client == client for read in self._reads) >= limits.MAX_READS_PER_CLIENT:
+                raise P4RuntimeError(
+                    "RESOURCE_EXHAUSTED",
+                    f"the server answers {limits.MAX_READS_PER_CLIENT} Reads of one client at a time",
+                )
+            read = _Read(cancel, client)
             self._reads.add(read)
             return read
 
@@ -365,19 +373,47 @@ class _Servicer:
     def __init__(self, devices: dict[int, Device], trust: Trust | None) -> None:
         self._devices = devices
         self._trust = trust
+        self._calls = Calls()
         self._reads = _Reads()
         self._streams = _Streams()
         self._backlog = _Backlog()
         self._handled = _Handled()
 
-    # The names of the following methods are gRPC's.
+    @contextmanager
+    def _call(
+        self, requests: Iterator[bytes], context: grpc.ServicerContext, check: Callable[[Client], object]
+    ) -> Iterator[tuple[bytes, Client]]:
+        """Receives the request of a call, from a client that passes the check; the call is in progress while inside.
 
-    def Write(self, data: bytes, context: grpc.ServicerContext) -> Proto:
+        The check and the client's share come first: a client could keep the request back.
+        """
+
+        def permitted() -> Client:
+            client = self._client(context)
+            check(client)
+            return client
+
+        client: Client = _answer(context, permitted)
+        call = _answer(context, lambda: self._calls.begin(_owner(context, client), context.cancel))
+        size = 0
         try:
-            _answer(context, lambda: self._write(data, self._client(context)))
+            data = next(requests, None)
+            self._calls.arrived(call)
+            if data is None:
+                _abort(context, P4RuntimeError("UNIMPLEMENTED", "the call requires exactly one request message"))
+            size = len(data)
+            yield data, client
         finally:
-            self._handled.add(len(data))
-        return p4runtime_pb2.WriteResponse()
+            self._calls.end(call)
+            self._handled.add(size)
+
+    # The names of the following methods are gRPC's. Each takes one request, as a stream: gRPC would itself wait for that of
+    # a call with one, without end.
+
+    def Write(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> Proto:
+        with self._call(requests, context, Client.check_roles) as (data, client):
+            _answer(context, lambda: self._write(data, client))
+            return p4runtime_pb2.WriteResponse()
 
     def _write(self, data: bytes, client: Client) -> None:
         request = write_request(data)
@@ -385,60 +421,57 @@ class _Servicer:
         client.check_role(request.role)
         device.write_request(request)
 
-    def Read(self, data: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
-        def read() -> Iterator[bytes]:
-            client = self._client(context)
-            request = small_request(p4runtime_pb2.ReadRequest, data)
-            device = self._device(request, client)
-            client.check_read()
-            return device.read_serialized(data)
+    def Read(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
+        with self._call(requests, context, Client.check_read) as (data, client):
 
-        size = len(data)
-        progress = _answer(context, lambda: self._reads.begin(context.cancel))
-        try:
-            responses = _answer(context, read)
-            while (response := _answer(context, lambda: self._reads.next_of(responses))) is not None:
-                size += len(response)
-                progress.waits_since = time.monotonic()
-                yield response
-                progress.waits_since = None
-        finally:
-            self._reads.end(progress)
-            self._handled.add(size)
+            def read() -> Iterator[bytes]:
+                request = small_request(p4runtime_pb2.ReadRequest, data)
+                return self._device(request, client).read_serialized(data)
 
-    def SetForwardingPipelineConfig(self, data: bytes, context: grpc.ServicerContext) -> Proto:
-        def set_config() -> Proto:
-            client = self._client(context)
-            client.check_pipeline()  # before a large program is decoded
-            check_bytes(len(data), limits.MAX_PIPELINE_BYTES, "the request")
-            request = decoded(p4runtime_pb2.SetForwardingPipelineConfigRequest, data)
-            device = self._device(request, client)
-            client.check_role(request.role)
-            return device.set_forwarding_pipeline_config(request)
+            size = 0
+            progress = _answer(context, lambda: self._reads.begin(context.cancel, _owner(context, client)))
+            try:
+                responses = _answer(context, read)
+                while (response := _answer(context, lambda: self._reads.next_of(responses))) is not None:
+                    size += len(response)
+                    progress.waits_since = time.monotonic()
+                    yield response
+                    progress.waits_since = None
+            finally:
+                self._reads.end(progress)
+                self._handled.add(size)
 
-        try:
+    def SetForwardingPipelineConfig(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> Proto:
+        with self._call(requests, context, Client.check_pipeline) as (data, client):
+
+            def set_config() -> Proto:
+                check_bytes(len(data), limits.MAX_PIPELINE_BYTES, "the request")
+                request = decoded(p4runtime_pb2.SetForwardingPipelineConfigRequest, data)
+                device = self._device(request, client)
+                client.check_role(request.role)
+                return device.set_forwarding_pipeline_config(request)
+
             return _answer(context, set_config)
-        finally:
-            self._handled.add(len(data))
 
-    def GetForwardingPipelineConfig(self, data: bytes, context: grpc.ServicerContext) -> Proto:
-        def get_config() -> Proto:
-            client = self._client(context)
-            client.check_read()
-            request = small_request(p4runtime_pb2.GetForwardingPipelineConfigRequest, data)
-            return self._device(request, client).get_forwarding_pipeline_config(request)
+    def GetForwardingPipelineConfig(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> Proto:
+        with self._call(requests, context, Client.check_read) as (data, client):
 
-        return _answer(context, get_config)
+            def get_config() -> Proto:
+                request = small_request(p4runtime_pb2.GetForwardingPipelineConfigRequest, data)
+                return self._device(request, client).get_forwarding_pipeline_config(request)
 
-    def Capabilities(self, data: bytes, context: grpc.ServicerContext) -> Proto:
-        def capabilities() -> Proto:
-            client = self._client(context)
-            request = small_request(p4runtime_pb2.CapabilitiesRequest, data)
-            if not request.device_id:
-                return p4runtime_pb2.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
-            return self._device(request, client).capabilities(request)
+            return _answer(context, get_config)
 
-        return _answer(context, capabilities)
+    def Capabilities(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> Proto:
+        with self._call(requests, context, lambda _: None) as (data, client):
+
+            def capabilities() -> Proto:
+                request = small_request(p4runtime_pb2.CapabilitiesRequest, data)
+                if not request.device_id:
+                    return p4runtime_pb2.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
+                return self._device(request, client).capabilities(request)
+
+            return _answer(context, capabilities)
 
     def StreamChannel(self, requests: Iterator[_Sized], context: grpc.ServicerContext) -> Iterator[Proto]:
         client: Client = _answer(context, lambda: self._client(context))
@@ -504,8 +537,9 @@ class _Servicer:
             self._handled.add(handled)
 
     def look_after(self) -> None:
-        """To be called now and then: ends Reads that stall, and gives memory back."""
+        """Ends calls whose request is late and Reads that stall, and gives memory back. To be called now and then."""
         now_s = time.monotonic()
+        self._calls.cancel_late(now_s)
         self._reads.cancel_stalled(now_s)
         self._handled.give_back(now_s)
 
@@ -557,10 +591,8 @@ class Server:
             log.warning("whoever reaches %s can write to the switches here", address)
         set_up_allocator()  # before gRPC has threads; ``holdfast switch`` does so before the compiler has
         self._servicer = _Servicer(self._devices, _trust(tls, address))
-        self._executor = futures.ThreadPoolExecutor(
-            limits.MAX_STREAMS + limits.MAX_SILENT_STREAMS + limits.MAX_READS + _OTHER_WORKERS,
-            thread_name_prefix="p4runtime",
-        )
+        # None waits for a worker behind calls that keep theirs.
+        self._executor = futures.ThreadPoolExecutor(limits.MAX_CALLS, thread_name_prefix="p4runtime")
         options = [
             ("grpc.max_receive_message_length", limits.MAX_MESSAGE_BYTES),
             ("grpc.so_reuseport", 0),
@@ -675,17 +707,17 @@ def _handle_batch(device: Device, session: Session, stream: _Stream, batch: Prot
 def _handlers(servicer: _Servicer) -> grpc.GenericRpcHandler:
     """The service ``p4.v1.P4Runtime``, as the published ``add_P4RuntimeServicer_to_server`` has it, but requests come as bytes.
 
-    gRPC answers INTERNAL to a request that it cannot decode; the handlers answer INVALID_ARGUMENT. The answers of Read are
-    serialized already.
+    gRPC answers INTERNAL to a request that it cannot decode; the handlers answer INVALID_ARGUMENT. They receive the request
+    themselves, which gRPC does without a limit of time. The answers of Read are serialized already.
     """
     p4 = p4runtime_pb2
 
-    def unary(method: Callable[[bytes, grpc.ServicerContext], Any], response: Proto) -> Any:
-        return grpc.unary_unary_rpc_method_handler(method, None, response.SerializeToString)
+    def unary(method: Callable[[Iterator[bytes], grpc.ServicerContext], Any], response: Proto) -> Any:
+        return grpc.stream_unary_rpc_method_handler(method, None, response.SerializeToString)
 
     methods = {
         "Write": unary(servicer.Write, p4.WriteResponse),
-        "Read": grpc.unary_stream_rpc_method_handler(servicer.Read, None, None),
+        "Read": grpc.stream_stream_rpc_method_handler(servicer.Read, None, None),
         "SetForwardingPipelineConfig": unary(
             servicer.SetForwardingPipelineConfig, p4.SetForwardingPipelineConfigResponse
         ),
@@ -730,13 +762,17 @@ def _answer(context: grpc.ServicerContext, call: Callable[[], Any]) -> Any:
 
 
 def _owner(context: grpc.ServicerContext, client: Client) -> str:
-    """Returns a stream's owner: a certificate's name or another machine's address; "" here, where everybody may do everything."""
-    if client.name:
-        return client.name
-    kind, _, address = context.peer().partition(":")
-    host = unquote(address).rpartition(":")[0].strip("[]")
+    """Returns a call's owner: a certificate's name or another machine's address; "" here, where everybody may do everything."""
+    return client.name or _machine(context.peer())
+
+
+@lru_cache(maxsize=1024)
+def _machine(peer: str) -> str:
+    """Returns the address of another machine from gRPC's name of a connection's end; "" for this one."""
+    kind, _, address = peer.partition(":")
     if kind not in ("ipv4", "ipv6"):
         return ""
+    host = unquote(address).rpartition(":")[0].strip("[]")
     return "" if ip_address(host.partition("%")[0]).is_loopback else host
 
 

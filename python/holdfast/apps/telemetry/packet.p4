@@ -43,6 +43,9 @@ struct metadata_t {
     hop_values_t   values;
 #ifndef INT_TRANSIT_ONLY
     bit<1>         from_domain;
+#ifdef INT_UDP_PORT
+    bit<1>         indicated_fragment;  // the first one of a datagram to INT's port
+#endif
     bit<16>        src_port;
     bit<16>        dst_port;
     // The data of the watchlist's entry.
@@ -169,9 +172,31 @@ parser TelemetryParser(packet_in packet, out headers_t hdr, inout metadata_t met
         transition select(hdr.ipv4.flags[0:0], hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (0, 0, PROTOCOL_TCP): parse_tcp;
             (0, 0, PROTOCOL_UDP): parse_udp;
+#ifdef INT_UDP_PORT
+#ifndef INT_TRANSIT_ONLY
+            (1, 0, PROTOCOL_UDP): parse_first_fragment;
+#endif
+#endif
             default:              accept;
         }
     }
+
+#ifdef INT_UDP_PORT
+#ifndef INT_TRANSIT_ONLY
+    // Other devices may look at the ports of a first fragment.
+    state parse_first_fragment {
+        transition select(packet.lookahead<bit<32>>()[15:0]) {
+            INT_UDP_PORT: parse_indicated_fragment;
+            default:      accept;
+        }
+    }
+
+    state parse_indicated_fragment {
+        meta.indicated_fragment = 1;
+        transition accept;
+    }
+#endif
+#endif
 
 #ifdef INT_UDP_PORT
     state parse_tcp {

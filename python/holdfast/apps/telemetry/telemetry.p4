@@ -178,7 +178,7 @@ control TelemetryIngress(inout headers_t hdr, inout metadata_t meta, inout stand
                 // Nodes outside the domain cannot send INT.
                 if (meta.from_domain == 0) {
 #ifdef INT_UDP_PORT
-                    if (hdr.udp.isValid() && hdr.udp.dst_port == INDICATOR_PORT) {
+                    if (meta.indicated_fragment == 1 || (hdr.udp.isValid() && hdr.udp.dst_port == INDICATOR_PORT)) {
                         count_refused.apply(standard_metadata.ingress_port);
                         mark_to_drop(standard_metadata);
                     }

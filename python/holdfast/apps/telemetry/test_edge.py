@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from scapy.layers.inet import ICMP, IP, TCP, UDP
+from scapy.layers.inet import ICMP, IP, TCP, UDP, IPOption
 from scapy.layers.inet6 import ICMPv6EchoRequest, IPv6
 from scapy.packet import Packet, Raw
 
@@ -246,6 +248,26 @@ def test_the_port_of_strangers_is_dropped(compiled: Compile, executor: str) -> N
     node = Node(compiled(udp_port=INT_UDP_PORT), executor)
     assert of(node, l4("udp", b"x" * 20, dport=INT_UDP_PORT)) == []
     assert node.counted() == {"refused": 1}
+
+
+@pytest.mark.parametrize("options", [[], [IPOption(b"\x01\x01\x01\x01")]], ids=["", "options"])
+def test_first_fragments_to_the_port_are_dropped_too(compiled: Compile, executor: str, options: list[object]) -> None:
+    """They passed, with shim and stack. Bytes of later ones are no port, and those from the domain are as they were."""
+    node = Node(compiled(udp_port=INT_UDP_PORT), executor)
+
+    def fragment(offset: int, port: int, flags: str = "MF", **fields: object) -> Any:
+        packet = l4("udp", b"x" * 24, dport=port, **fields)
+        packet.flags, packet.frag, packet.options = flags, offset, options
+        return packet
+
+    for flags in ("MF", "MF+DF", "MF+evil"):
+        assert of(node, fragment(0, INT_UDP_PORT, flags)) == []
+    assert node.counted() == {"refused": 3}
+    for offset, port in ((5, INT_UDP_PORT), (0, INT_UDP_PORT - 1)):
+        assert of(node, fragment(offset, port)) == [frame_out(fragment(offset, port, ttl=63), RIGHT)]
+    from_domain = fragment(0, INT_UDP_PORT, back=True)
+    assert of(node, from_domain, RIGHT) == [frame_out(fragment(0, INT_UDP_PORT, back=True, ttl=63), HOST)]
+    assert node.counted()["refused"] == 3
 
 
 STACKS = pytest.mark.parametrize("hops", [0, 1, 5, 126])
