@@ -6,7 +6,8 @@ It knows neither packets nor servers: a function sends a record, and says what h
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Protocol
 
 from holdfast.subscribers.accounting import OF_THE_GATEWAY, Record
@@ -37,6 +38,9 @@ class Queue(Protocol):
     def done(self, number: int) -> None:
         """Forgets a record: a server has it."""
 
+    def together(self) -> AbstractContextManager[None]:
+        """Has records that are put within be kept with what else is written within, or not at all."""
+
     def __len__(self) -> int: ...
 
 
@@ -65,6 +69,10 @@ class MemoryQueue:
     def done(self, number: int) -> None:
         """See :class:`Queue`."""
         self._records.pop(number, None)
+
+    def together(self) -> AbstractContextManager[None]:
+        """See :class:`Queue`."""
+        return nullcontext()
 
     def __len__(self) -> int:
         return len(self._records)
@@ -95,7 +103,7 @@ class Delivery:
         self._repeated: set[int] = set()
         self._alone: int | None = None
         self._paused_until_s = 0.0
-        self._silent = False
+        self._silent = self._held = False
         self._wake: Callable[[], None] | None = None
 
     def put(self, record: Record) -> None:
@@ -103,8 +111,21 @@ class Delivery:
         self.queue.put(record)
         self.pump()
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Has records that are put within be sent after it: they are kept then, with what else is written within."""
+        self._held = True
+        try:
+            with self.queue.together():
+                yield
+        finally:
+            self._held = False
+        self.pump()
+
     def pump(self) -> None:
         """Sends what may be sent now."""
+        if self._held:
+            return
         self._send_new()
         self._send_again()
         self._wake_up_later()

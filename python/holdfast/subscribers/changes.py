@@ -1,21 +1,24 @@
 """Carries out what sessions' states demand: in the user plane, in the store and in accounting, many sessions at once.
 
-By their order, nothing is forwarded that is not kept and accounted: who leaves is removed and then accounted; who is to forward is
-kept, then installed, then accounted, and only then told so. One session's failure is that session's alone.
+By their order, nothing is forwarded that is not kept and accounted: who leaves is kept as ending, then removed, then accounted and
+forgotten; who is to forward is kept as being set up, then installed, then accounted and kept as forwarding, and only then told so.
+What is accounted and what is kept change in one transaction: whenever the process dies, the next one can tell what is missing. One
+session's failure is that session's alone.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from holdfast.subscribers import durations
 from holdfast.subscribers.accounting import Cause, Kind
 from holdfast.subscribers.installation import Installation
 from holdfast.subscribers.keeping import Keeping, Stored
-from holdfast.subscribers.plane import Clock, Usage
+from holdfast.subscribers.plane import Clock, Session, Usage
 from holdfast.subscribers.session import Grant, PppSession
 
 log = logging.getLogger(__name__)
@@ -46,6 +49,9 @@ class Owner(Protocol):
     def record(self, kind: Kind, session: PppSession) -> None:
         """Accounts a session."""
 
+    def together(self) -> AbstractContextManager[None]:
+        """Has what is accounted and kept within be written in one transaction, and sent after it."""
+
     def forwards(self, session: PppSession) -> None:
         """Hears that the user plane has a session as it is to be."""
 
@@ -70,6 +76,9 @@ class Changes:
         self._held: dict[int, list[bytes]] = {}
         self._timer: Callable[[], None] | None = None
         self._retry: Callable[[], None] | None = None
+        self._marking: Callable[[], None] | None = None
+        self._marked: set[int] = set()
+        """Those that leave, and that the store knows to be ending."""
         self._away = False
         """True if the user plane did not answer last: then it is asked once in a while, however much there is to change."""
         self._warned: set[tuple[int, str]] = set()
@@ -134,10 +143,10 @@ class Changes:
     def stop(self) -> None:
         """Carries out what waits, also what has failed before, and stops the timers."""
         self._again()
-        for cancel in (self._timer, self._retry):
+        for cancel in (self._timer, self._retry, self._marking):
             if cancel is not None:
                 cancel()
-        self._timer = self._retry = None
+        self._timer = self._retry = self._marking = None
 
     def flush(self) -> None:
         """Carries out what waits."""
@@ -149,25 +158,36 @@ class Changes:
         wanted = {number: each.wanted for number, each in changed.items()}
         staying = {number: whole for number, whole in wanted.items() if whole is not None}
         leaving = ended | {number: each for number, each in changed.items() if number not in staying}
+        self._mark(leaving)
         removed = self._installation.remove(leaving)
         gone = {number: each for number, each in leaving.items() if number not in removed}
-        now = self._owner.wall()
-        unkept = self._keeping.keep(
-            {number: _stored(changed[number], now, self._owner.clock) for number in staying}, gone
-        )
+        with self._owner.together():
+            for number, session in gone.items():
+                self._close(session, removed.usages.get(number))
+            unkept = self._keeping.keep({number: self._stored(changed[number]) for number in staying}, gone)
+        self._marked -= gone.keys()
         for number, session in leaving.items():
             if number in removed:
                 self._owner.events["removal-failures"] += 1
                 self._warn(number, "cannot be removed from the user plane", removed.why(number))
                 self._postpone(number, session)
-                continue
-            self._close(session, removed.usages.get(number))
-            if number in ended:
+            elif number in ended:
                 self._owner.free(number)
             elif session is not None:
                 self._tell(number, None)
                 self._say(session)
+        self._install(changed, staying, unkept)
+        self._away |= bool(removed.unreached)
+        if self._keeping.behind:
+            self._retry_later()
+
+    def _install(
+        self, changed: Mapping[int, PppSession], staying: Mapping[int, Session], unkept: Mapping[int, str]
+    ) -> None:
+        """Has the user plane forward sessions that are kept. ``unkept``: why, of those that are not."""
         installed = self._installation.install({key: each for key, each in staying.items() if key not in unkept})
+        there = [changed[number] for number in staying if number not in unkept and number not in installed]
+        unsaid = self._begin([each for each in there if not each.counted])
         for number in staying:
             if number in unkept:
                 self._fail(changed[number], "unkept", "cannot be kept", unkept[number])
@@ -177,18 +197,43 @@ class Changes:
             elif number in installed:
                 self._fail(changed[number], "install-failures", "is refused by the user plane", installed.why(number))
             else:
-                self._settle(changed[number], now)
-        self._away = bool(removed.unreached or installed.unreached)
-        if self._keeping.behind:
-            self._retry_later()
+                self._settle(changed[number])
+            if number in unsaid:
+                self._owner.events["unkept"] += 1
+                self._warn(number, "forwards, and is kept as one that is being set up", unsaid[number])
+                self._postpone(number, changed[number])
+        self._away = bool(installed.unreached)
 
-    def _settle(self, session: PppSession, now: float) -> None:
+    def _begin(self, sessions: Collection[PppSession]) -> dict[int, str]:
+        """Has sessions be accounted from now on; returns why, of those that are not kept as forwarding."""
+        if not sessions:
+            return {}
+        with self._owner.together():
+            for each in sessions:
+                each.counted = True
+                each.started_s = self._owner.wall()
+                each.began_s = each.idle_since_s = each.interim_at_s = self._owner.clock.now()
+                self._owner.record(Kind.START, each)
+            return self._keeping.keep({each.id: self._stored(each) for each in sessions})
+
+    def _mark(self, leaving: Mapping[int, PppSession | None]) -> None:
+        """Has the store know that sessions end, and what they have used: the next process does not take them up, whatever comes."""
+        if self._marking is not None:
+            self._marking()
+            self._marking = None
+        ending = {
+            number: each
+            for number, each in leaving.items()
+            if each is not None and each.counted and number in self._keeping and number not in self._marked
+        }
+        for number, usage in ({} if self._away else self._installation.usage(ending)).items():
+            ending[number].last_usage = usage
+        rows = {number: self._stored(each, each.cause or Cause.NAS_ERROR) for number, each in ending.items()}
+        refused = self._keeping.keep(rows) if rows else {}
+        self._marked |= rows.keys() - refused.keys()
+
+    def _settle(self, session: PppSession) -> None:
         """Notes that the user plane has a session as it is to be."""
-        if not session.counted:
-            session.counted = True
-            session.started_s = now
-            session.began_s = session.idle_since_s = session.interim_at_s = self._owner.clock.now()
-            self._owner.record(Kind.START, session)
         self._owner.forwards(session)
         self._tell(session.id, None)
         self._say(session)
@@ -255,6 +300,14 @@ class Changes:
     def _soon(self) -> None:
         if self._timer is None:
             self._timer = self._owner.clock.call_later(RETRY_S if self._away else BATCH_S, self._now)
+        if self._away and self._marking is None:
+            self._marking = self._owner.clock.call_later(BATCH_S, self._mark_now)
+
+    def _mark_now(self) -> None:
+        """Marks those that leave, though they cannot be removed yet: the user plane does not answer."""
+        self._marking = None
+        gone = {number: each for number, each in self._changed.items() if each.wanted is None}
+        self._mark(self._ended | gone)
 
     def _now(self) -> None:
         self._timer = None
@@ -265,26 +318,30 @@ class Changes:
             self._warned.add((number, what))
             log.warning("session %d %s: %s", number, what, why)
 
-
-def _stored(session: PppSession, now: float, clock: Clock) -> Stored:
-    assert session.grant is not None
-    clock_s = clock.now()
-    began_s = session.began_s if session.counted else clock_s
-    six = session.ipv6cp
-    return Stored(
-        session.grant,
-        session.accounting_id,
-        session.started_s or now,
-        session.ipcp is not None and session.ipcp.opened,
-        six.theirs if six is not None and six.opened else None,
-        session.delegation_bound,
-        session.delegation_released,
-        session.request.max_payload,
-        session.request.circuit_id,
-        session.request.remote_id,
-        session.request.service,
-        session.opened,
-        began_s,
-        durations.epoch(clock),
-        clock_s - began_s,
-    )
+    def _stored(self, session: PppSession, cause: Cause | None = None) -> Stored:
+        """Returns what is kept of a session; with a cause, as one that ends."""
+        assert session.grant is not None
+        clock = self._owner.clock
+        clock_s = clock.now()
+        six = session.ipv6cp
+        began_s = session.began_s if session.counted else clock_s
+        return Stored(
+            session.grant,
+            session.accounting_id,
+            session.started_s or self._owner.wall(),
+            session.ipcp is not None and session.ipcp.opened,
+            six.theirs if six is not None and six.opened else None,
+            session.delegation_bound,
+            session.delegation_released,
+            session.request.max_payload,
+            session.request.circuit_id,
+            session.request.remote_id,
+            session.request.service,
+            session.opened,
+            began_s,
+            durations.epoch(clock),
+            clock_s - began_s,
+            session.counted,
+            cause,
+            session.last_usage,
+        )

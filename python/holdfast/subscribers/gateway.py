@@ -9,11 +9,12 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
 from holdfast.errors import HoldfastError
 from holdfast.subscribers import dhcpv6_pd, durations, pools, pppoe
-from holdfast.subscribers.accounting import NO_USAGE, Accountant, Cause, Kind, Record
+from holdfast.subscribers.accounting import Accountant, Cause, Kind, Record
 from holdfast.subscribers.admission import Admission
 from holdfast.subscribers.authentication import Answer, Authenticator, Question, Verdict, unlimitable
 from holdfast.subscribers.changes import Changes
@@ -22,7 +23,7 @@ from holdfast.subscribers.grants import Grants, Refusal
 from holdfast.subscribers.installation import Installation
 from holdfast.subscribers.keeping import Keeping, Store, Stored
 from holdfast.subscribers.lcp import Authentication
-from holdfast.subscribers.plane import Clock, Line, Rates, Usage, UserPlane, plane_addresses
+from holdfast.subscribers.plane import Clock, Line, Rates, Session, UserPlane, plane_addresses
 from holdfast.subscribers.ppp import Protocol as PppProtocol
 from holdfast.subscribers.ppp import Restart
 from holdfast.subscribers.session import Grant, Phase, PppSession, Rules
@@ -84,6 +85,7 @@ class Gateway:
         self._plane, self._authenticator = plane, authenticator
         self._withdraw: Callable[[Line, int, str], None] | None = getattr(authenticator, "withdraw", None)
         self._accountant: Accountant = Nobody() if accountant is None else accountant
+        self._together: Callable[[], AbstractContextManager[None]] = getattr(accountant, "together", nullcontext)
         mac = configuration.mac_bytes
         limits, six = configuration.limits, configuration.ipv6
         self.rules = Rules(
@@ -141,29 +143,36 @@ class Gateway:
         """Takes up the sessions of an earlier process.
 
         One that both store and user plane have is kept without a packet lost. One that only the store has is installed again; one
-        that only the user plane has is removed, and its subscriber gets a PADT.
+        that only the user plane has is removed, and its subscriber gets a PADT. So is one that has ended, or that has not begun:
+        the first has its Stop, the second has none, as it has no Start.
         """
         there = self._installation.read()
         kept = reinstalled = 0
-        lost: list[Stored] = []
-        for stored in self._keeping.load():
-            session = self._restore(stored)
-            if session is None:
-                lost.append(stored)
+        over: dict[int, Session] = {}
+        for stored in sorted(self._keeping.load(), key=lambda each: not each.goes_on):  # what ends is in nobody's way
+            session = self._made_of(stored, stored.grant.session.session_id in there)
+            if not self._restore(stored, session):
+                over[session.id] = stored.grant.session
+                if stored.accounted:
+                    self._changes.ended(session)
+                else:
+                    self._changes.forget(session.id)
             elif there.get(session.id) == session.wanted:
                 kept += 1
             else:
                 reinstalled += 1
                 self.changed(session)
-        strangers = [each for each in there.values() if each.session_id not in self.sessions]
-        for stranger in strangers:
-            self._ids.reserve(stranger.session_id)
-            self._grants.restore(stranger, b"")  # until it is removed, nobody else has what it has
-            self._changes.forget(stranger.session_id)
-            self._send(stranger.line, self.concentrator.terminate(stranger.mac, stranger.session_id))
-        self._keeping.keep({}, [each.grant.session.session_id for each in lost])
+        strangers = {
+            number: each for number, each in there.items() if number not in self.sessions and number not in over
+        }
+        for number, each in strangers.items():
+            self._grants.restore(each, b"")  # until it is removed, nobody else has what it has
+            self._changes.forget(number)
+        for number, each in (over | strangers).items():
+            self._ids.reserve(number)
+            self._send(each.line, self.concentrator.terminate(each.mac, number))
         self.flush()
-        return Reconciled(kept, reinstalled, len(strangers))
+        return Reconciled(kept, reinstalled, sum(number in there for number in (*over, *strangers)))
 
     # Notifications of the user plane.
 
@@ -537,8 +546,8 @@ class Gateway:
             self._refused.add((user, refusal.reason))
             log.warning("user %r is refused: %s", user, refusal.reason)
 
-    def _restore(self, stored: Stored) -> PppSession | None:
-        """Takes up a session as it was; None, and accounted as ended, if something else has its place by now."""
+    def _made_of(self, stored: Stored, forwards: bool) -> PppSession:
+        """Returns a session of an earlier process, of which nobody knows yet. ``forwards``: the user plane has it."""
         whole = stored.grant.session
         request = pppoe.SetupRequest(
             whole.line, whole.mac, stored.service, stored.peer_mru, stored.circuit_id, stored.remote_id, b"", ()
@@ -549,18 +558,26 @@ class Gateway:
         if lasted_s is None:
             # The machine was started anew: the day's time is all that is left, and may have been set back.
             lasted_s = max(stored.lasted_s, self.wall() - stored.started_s)
+        if stored.cause is not None and not forwards:
+            lasted_s = stored.lasted_s
         session.began_s = self.clock.now() - lasted_s
         session.idle_since_s = session.interim_at_s = self.clock.now()
+        session.grant, session.cause, session.counted = stored.grant, stored.cause, stored.accounted
+        session.started_s, session.last_usage = stored.started_s, stored.usage
+        return session
+
+    def _restore(self, stored: Stored, session: PppSession) -> bool:
+        """Takes up a session as it was, and returns whether: not if it is over, or if something else has its place by now."""
+        whole = stored.grant.session
         why = self._grants.restore(whole, stored.grant.user)
+        if not stored.goes_on:
+            return False
         if why is not None:
             log.warning("session %d of an earlier process is not taken up: %s", session.id, why)
-            session.grant, session.cause = stored.grant, Cause.NAS_REBOOT
-            session.last_usage = self._last_usage(session.id)
-            self.record(Kind.STOP, session)
-            return None
+            session.cause = Cause.NAS_REBOOT
+            return False
         self._ids.reserve(session.id)
         self._enter(session)
-        session.counted = True
         session.restore(
             stored.grant,
             whole.magic,
@@ -575,13 +592,11 @@ class Gateway:
             self._setting_up.discard(session.id)
         self.upkeep.watch(session)
         self.events["restored"] += 1
-        return session
+        return True
 
-    def _last_usage(self, number: int) -> Usage:
-        try:
-            return self._plane.usage([number]).get(number, NO_USAGE)
-        except HoldfastError:
-            return NO_USAGE
+    def together(self) -> AbstractContextManager[None]:
+        """See :class:`holdfast.subscribers.changes.Owner`."""
+        return self._together()
 
     def record(self, kind: Kind, session: PppSession) -> None:
         """See :class:`holdfast.subscribers.changes.Owner`."""

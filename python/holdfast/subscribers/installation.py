@@ -57,6 +57,15 @@ class Installation:
         self._known = dict(there)
         return there
 
+    def usage(self, numbers: Iterable[int]) -> dict[int, Usage]:
+        """Returns the usage of those sessions that are there; of none if the user plane does not say."""
+        there = [each for each in numbers if each in self._known]
+        try:
+            return self._plane.usage(there) if there else {}
+        except HoldfastError:
+            self._events["plane-failures"] += 1
+            return {}
+
     def remove(self, numbers: Iterable[int]) -> Outcome:
         """Removes those sessions that are there, in one batch, or one by one if that is refused."""
         outcome = Outcome()

@@ -12,6 +12,8 @@ from typing import Protocol
 
 from holdfast.errors import HoldfastError, LiveError
 from holdfast.subscribers import dhcpv6_pd
+from holdfast.subscribers.accounting import NO_USAGE, Cause
+from holdfast.subscribers.plane import Usage
 from holdfast.subscribers.session import Grant
 
 
@@ -20,6 +22,10 @@ class Stored:
     """The state that outlives the process: a session with all that its next control plane must know.
 
     Its accounting began at ``started_s`` (Unix time), at ``began_s`` of the clock named ``epoch``, and had lasted ``lasted_s``.
+
+    A session is in one of three states. It is being set up until it is ``accounted``: it may be installed, and has no Start. Then
+    it forwards. From when its end is decided, it has a ``cause``: it may still be installed, and its Stop is missing. ``usage`` is
+    what was read of it last.
     """
 
     grant: Grant
@@ -37,6 +43,14 @@ class Stored:
     began_s: float | None = None
     epoch: str = ""
     lasted_s: float = 0.0
+    accounted: bool = True
+    cause: Cause | None = None
+    usage: Usage = NO_USAGE
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the next control plane takes the session up: it has begun, and its end is not decided."""
+        return self.accounted and self.cause is None
 
 
 class Store(Protocol):
@@ -85,11 +99,14 @@ class Keeping:
         """
         self._stale |= {each for each in drop if each in self._kept}
         self._kept -= self._stale
-        why = self._save(put, self._stale - put.keys())
+        gone = self._stale - put.keys()
+        why = self._save(put, gone)
         if why is None:
             self._stale.clear()
             return {}
-        if len(put) == 1:
+        if put and gone and self._save({}, gone) is None:
+            self._stale -= gone
+        if len(put) == 1 and not gone:
             refused = dict.fromkeys(put, why)
         else:
             alone = {number: self._save({number: each}, ()) for number, each in put.items()}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
 from typing import Any
 
@@ -219,6 +220,10 @@ class RadiusClient:
     def account(self, record: Record) -> None:
         """Keeps a record until a server has it."""
         self._delivery.put(record)
+
+    def together(self) -> AbstractContextManager[None]:
+        """Has records be kept with what the state file is told meanwhile, and sent then: see :meth:`Delivery.together`."""
+        return self._delivery.together()
 
     def account_gateway(self, kind: Kind) -> None:
         """Tells servers that the gateway begins without sessions, or ends (RFC 2866, section 5.1: Accounting-On and -Off)."""

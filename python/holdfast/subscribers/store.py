@@ -14,8 +14,8 @@ import os
 import sqlite3
 import stat
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from itertools import islice, takewhile
 from pathlib import Path
 
@@ -27,8 +27,8 @@ from holdfast.subscribers.store_rows import DamagedRowError
 
 log = logging.getLogger(__name__)
 
-_VERSION = 3
-"""Version 1 had identities as text, version 2 rows without checksums."""
+_VERSION = 4
+"""Version 1 had identities as text, version 2 rows without checksums; before 4, all sessions were forwarding ones."""
 _MOST_RECENT = 1024
 """Accounting records that are also kept in memory, so that those that are sent at once need not be read back."""
 _MOST_UNWRITTEN = 65_536
@@ -81,6 +81,9 @@ class SqliteStore:
         self._unwritten: dict[int, tuple[Kind, str]] = {}
         self._done: set[int] = set()
         """Numbers of records that the disk has and that are to go from it."""
+        self._together = False
+        self._gone: set[int] = set()
+        """Sessions that are to go from the disk in one transaction with records that wait."""
         self._aside: dict[tuple[str, int], bytes] = {}
         """Damaged rows, to be moved into the table of those."""
         self._recent: dict[int, Record] = {}
@@ -124,8 +127,13 @@ class SqliteStore:
         return found
 
     def save(self, put: Iterable[Stored], drop: Iterable[int]) -> None:
-        """Keeps and forgets sessions in one transaction. Raises :class:`LiveError` if the disk does not take it, or not that."""
-        gone = [(each,) for each in drop]
+        """Keeps and forgets sessions in one transaction. Raises :class:`LiveError` if the disk does not take it, or not that.
+
+        What waits to be written goes with it. See :meth:`together`.
+        """
+        gone = set(drop)
+        if self._together:
+            self._gone |= gone
         try:
             rows = [(each.grant.session.session_id, store_rows.row_of(each)) for each in put]
         except (ValueError, TypeError, AttributeError) as error:
@@ -134,6 +142,24 @@ class SqliteStore:
             self._write(gone, rows)
 
     # Queue
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Has records that are put within wait for the sessions that are kept and forgotten within: one transaction writes both.
+
+        If the disk fails, records and sessions to be forgotten wait, and go with the next transaction that it takes. A block that
+        ends with an exception puts nothing but what it has saved.
+        """
+        before, self._together = self._last, True
+        try:
+            yield
+        except BaseException:
+            for number in [each for each in self._unwritten if each > before]:
+                self.done(number)
+            raise
+        finally:
+            self._together = False
+        self._write_soon()
 
     def put(self, record: Record) -> None:
         """Keeps a record: in memory at once, on disk at once or soon."""
@@ -191,15 +217,25 @@ class SqliteStore:
     @property
     def _open(self) -> bool:
         """True if something waits to be written."""
-        return bool(self._unwritten or self._done or self._aside)
+        return bool(self._unwritten or self._done or self._aside or self._gone)
 
-    def _write(self, gone: Sequence[tuple[int]], rows: Sequence[tuple[int, str]]) -> None:
-        """Writes sessions, and some of what waits, in one transaction. Raises :class:`LiveError` if the disk does not take it."""
-        records = list(islice(self._unwritten.items(), _CHUNK))
+    def _write(self, gone: Collection[int], rows: Sequence[tuple[int, str]]) -> None:
+        """Writes sessions, and what waits, in one transaction. Raises :class:`LiveError` if the disk does not take it.
+
+        Without sessions, some of what waits: records that belong to sessions are not parted from them.
+        """
+        whole = bool(rows or gone or self._gone)
+        records = list(islice(self._unwritten.items(), None if whole else _CHUNK))
         done, aside = list(islice(self._done, _CHUNK)), list(self._aside.items())
         self._tried = max(self._tried, *(number for number, _ in records), 0)
         try:
-            self._transact(gone, rows, [(number, row) for number, (_, row) in records], done, aside)
+            self._transact(
+                [(each,) for each in sorted(self._gone.union(gone))],
+                rows,
+                [(number, row) for number, (_, row) in records],
+                done,
+                aside,
+            )
         except (sqlite3.Error, UnicodeDecodeError, OSError) as error:
             if _is_damage(error) and not self._replaced:
                 self._replaced = True
@@ -212,6 +248,7 @@ class SqliteStore:
             raise LiveError(f"{self._path}: {error}") from None
         for number, _ in records:
             self._unwritten.pop(number, None)
+        self._gone.clear()
         self._done.difference_update(done)
         for key, _ in aside:
             self._aside.pop(key, None)
@@ -267,7 +304,7 @@ class SqliteStore:
 
     def _write_soon(self) -> None:
         """Writes what is open, soon; a disk that fails is given time."""
-        if not self._open:
+        if not self._open or self._together:
             return
         if self._later is None:
             self.commit()
