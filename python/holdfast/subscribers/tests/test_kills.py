@@ -324,6 +324,26 @@ def test_a_new_control_plane_may_be_killed_too(fault: str | None, tmp_path: Path
             raise
 
 
+def test_an_end_is_kept_at_once_though_the_user_plane_is_asked_once_in_a_while(tmp_path: Path) -> None:
+    world = World(tmp_path, [], None, True)
+    for number in (1, 2):
+        world.host(number).dial()
+    world.run(1)
+    world.fault = "away"
+    for number in (1, 2):
+        world.hosts[number].account = Account("alice", "secret")
+        world.hosts[number].hang_up()
+        world.run(0.01)
+    assert len(world.plane.table) == 2
+    with pytest.raises(KilledError):
+        world.kill()
+    world.fault = None
+    world.begin()
+    assert not world.process.gateway.sessions and not world.plane.table
+    world.run(1)
+    world.check_accounted()
+
+
 def test_a_file_of_version_3_has_sessions_that_forward(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     store = SqliteStore(path)
