@@ -78,7 +78,7 @@ class Changes:
         self._retry: Callable[[], None] | None = None
         self._marking: Callable[[], None] | None = None
         self._marked: set[int] = set()
-        """Those that leave, and that the store knows to be ending."""
+        """The sessions that leave, and that the store knows to be ending."""
         self._away = False
         """True if the user plane did not answer last: then it is asked once in a while, however much there is to change."""
         self._warned: set[tuple[int, str]] = set()

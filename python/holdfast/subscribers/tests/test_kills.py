@@ -114,7 +114,7 @@ class Process:
 
 
 class World:
-    """What outlives control planes: time, the user plane, hosts, the state file, and what the accounting server has heard."""
+    """The things that outlive control planes: time, the user plane, hosts, the state file, and the accounting server's memory."""
 
     def __init__(self, folder: Path, kills: Iterable[int], fault: str | None, later: bool) -> None:
         self.folder, self.kills, self.later = folder, list(kills), later
@@ -215,7 +215,7 @@ class World:
         return made
 
     def served(self, data: bytes) -> None:
-        """What an accounting server remembers of a request: all but how often, and how late, it came."""
+        """Remembers a request as an accounting server does: all but how often, and how late, it came."""
         attributes = decode(data)
         values = dict(attributes)
         kind = Kind(int.from_bytes(values[40], "big"))
@@ -227,7 +227,7 @@ class World:
         return bool(self.heard[accounting_id][Kind.START]) or (accounting_id, Kind.START) in waiting
 
     def check_no_ghosts(self) -> None:
-        """What holds as soon as a new control plane is there, if the user plane does what it is told."""
+        """Checks what holds as soon as a new control plane is there, if the user plane does what it is told."""
         live = self.process.gateway.sessions
         assert self.process.gateway.violations() == []
         for number in self.plane.table:
@@ -236,7 +236,7 @@ class World:
             assert self.has_begun(live[number].accounting_id), "something forwards that is not accounted"
 
     def check_accounted(self) -> None:
-        """What holds when all have left: each accounting id has one Start and one Stop."""
+        """Checks what holds when all have left: each accounting id has one Start and one Stop."""
         assert not self.plane.table and not self.process.store.load() and not len(self.process.store)
         for accounting_id, kinds in self.heard.items():
             counts = len(kinds[Kind.START]), len(kinds[Kind.STOP])
