@@ -109,11 +109,11 @@ def field(number: int, content: bytes) -> bytes:
 def test_an_error_carries_back_little_of_the_packet(switch: Steady) -> None:
     answers: list[Any] = []
     device = switch.device
-    session = device.open(answers.append)
+    # Whoever left before may be noticed only now: what the others hear of that is not asked for here.
+    session = device.open(lambda answer: answers.append(answer) if answer.HasField("error") else None)
     arbitration = p4.StreamMessageRequest()
     arbitration.arbitration.device_id = 1
     device.handle(session, arbitration)
-    answers.clear()
     huge = p4.StreamMessageRequest(packet=p4.PacketOut(payload=bytes(8 << 20)))
     huge.packet.metadata.add(metadata_id=1, value=bytes(8 << 20))
     device.handle(session, huge)
@@ -121,7 +121,7 @@ def test_an_error_carries_back_little_of_the_packet(switch: Steady) -> None:
     huge.other.value = bytes(8 << 20)
     device.handle(session, huge)
     assert len(answers) == 2
-    assert all(answer.HasField("error") and answer.ByteSize() < 2 * limits.MAX_ECHOED_BYTES for answer in answers)
+    assert all(answer.ByteSize() < 2 * limits.MAX_ECHOED_BYTES for answer in answers)
     assert len(answers[0].error.packet_out.packet_out.payload) == limits.MAX_ECHOED_BYTES
     small = p4.StreamMessageRequest(packet=p4.PacketOut(payload=b"which"))
     device.handle(session, small)

@@ -36,9 +36,8 @@ def test_thousands_of_idle_entries_leave_packets_and_writes_their_time(switch: S
         time.sleep(0.5)
         before_mb, writes = memory_mb(), switch.writer.writes
         time.sleep(2)
-        begin = time.monotonic()
-        switch.device.write(request(switch.device, p4.Update.DELETE, entries))
-        deletion_s = time.monotonic() - begin
+        with switch.within(2):
+            switch.device.write(request(switch.device, p4.Update.DELETE, entries))
         grown_mb = memory_mb() - before_mb
         while (event := client.poll(0.5)) is not None:
             if isinstance(event, IdleEntries):
@@ -46,7 +45,6 @@ def test_thousands_of_idle_entries_leave_packets_and_writes_their_time(switch: S
     assert sum(named) > 2000, "each is named, and named again"
     assert max(named) <= limits.MAX_IDLE_ENTRIES
     assert switch.writer.writes - writes > 20
-    assert deletion_s < 2
     # It was 1.5 GB in 9 s.
     assert grown_mb < 32
 
@@ -63,13 +61,11 @@ def test_digests_with_a_huge_list_and_timeout_are_bounded(switch: Steady) -> Non
         before_mb = memory_mb()
         time.sleep(3)
         grown_mb = memory_mb() - before_mb
-        begin = time.monotonic()
         configured.updates[0].type = p4.Update.DELETE
-        switch.device.write(configured)
-        deletion_s = time.monotonic() - begin
+        with switch.within(2):
+            switch.device.write(configured)
     assert lists and set(lists) == {1024}
-    # It was 60 s, and 10 MB/s.
-    assert deletion_s < 2
+    # The deletion took 60 s, and memory grew by 10 MB/s.
     assert grown_mb < 16
 
 

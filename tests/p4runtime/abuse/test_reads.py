@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import grpc
 import pytest
-from abuse.steady import Steady, memory_mb, request, steady
+from abuse.steady import SlowError, Steady, memory_mb, request, steady
 from p4.v1 import p4runtime_pb2 as p4
 from p4.v1 import p4runtime_pb2_grpc as p4_grpc
 
@@ -95,8 +95,7 @@ def test_packets_and_writes_go_on_beside_reads(loaded: Steady) -> None:
     for reader in readers:
         reader.join()
     assert loaded.writer.writes - writes > 20
-    # Both clients compute in the interpreter of this process, so this is a bound for a busy machine.
-    assert loaded.longest_pause_ms() < 50
+    loaded.judge_steps(50)
 
 
 @pytest.mark.parametrize("kind", ["register", "counter"])
@@ -112,7 +111,7 @@ def test_packets_pass_while_a_million_cells_are_read(kind: str) -> None:
             wanted.entities.add().counter_entry.counter_id = counter.id
         cells = sum(len(response.entities) for response in client._stub.Read(wanted))
         assert cells == 1 << 20
-        assert found.longest_command_ms() < STEP_MS
+        found.judge_steps(STEP_MS)
 
 
 def test_control_of_a_large_table_takes_short_steps() -> None:
@@ -125,7 +124,7 @@ def test_control_of_a_large_table_takes_short_steps() -> None:
         for start in range(1, entries, 1 << 16):
             found.device.write(request(found.device, p4.Update.DELETE, range(start, start + (1 << 16))))
         assert not list(found.device.read(all_entries()))
-        assert found.longest_command_ms() < STEP_MS
+        found.judge_steps(STEP_MS)
 
 
 def test_a_batch_lets_packets_pass(loaded: Steady, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +139,8 @@ def test_a_batch_lets_packets_pass(loaded: Steady, monkeypatch: pytest.MonkeyPat
         # An atomic one of a third of the size, so that the primary's writes are in time.
         atomic = range(entries.start, entries.start + len(entries) // 3)
         loaded.device.write(request(loaded.device, p4.Update.DELETE, atomic, atomicity=1))
-        assert in_slices_ms < loaded.longest_command_ms() / 2
+        if in_slices_ms >= (at_once_ms := loaded.longest_command_ms()) / 2:
+            raise SlowError(f"a slice took {in_slices_ms} ms, the whole at most {at_once_ms} ms")
 
 
 def test_unread_reads_do_not_lock_others_out(loaded: Steady, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,5 +204,5 @@ def test_what_is_read_at_once_is_read_once() -> None:
         for _ in range(3):
             assert len(next(responses).entities) >= 100
         assert memory_mb() - before_mb < 100
-        assert found.longest_command_ms() < STEP_MS
+        found.judge_steps(STEP_MS)
         del responses

@@ -58,10 +58,11 @@ def test_silent_streams_keep_no_controller_out(switch: Steady, number: int) -> N
             time.sleep(0.02)
         left = sum(not call.done() for call in calls)
         for election_id in range(2, 6):
-            begin = time.monotonic()
-            with GrpcClient(switch.server.address, election_id=election_id, timeout_s=5) as client:
+            with (
+                switch.within(2),
+                GrpcClient(switch.server.address, election_id=election_id, timeout_s=30) as client,
+            ):
                 assert client.is_primary
-            assert time.monotonic() - begin < 2
         assert 0 < left <= limits.MAX_SILENT_STREAMS
         ended = [call.code().name for call in calls if call.done()]
         assert set(ended) == {"RESOURCE_EXHAUSTED"}

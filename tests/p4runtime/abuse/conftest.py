@@ -1,0 +1,19 @@
+"""Makes a test again whose time was exceeded.
+
+What the machine takes only ever adds to a time, and a fault of the switch is there each time.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+TIMES = 3
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Has each test of this directory be made up to ``TIMES`` times, unless it fails for another reason."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.flaky(reruns=TIMES - 1, only_rerun=["SlowError"]))
