@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from p4.v1 import p4runtime_pb2_grpc as p4_grpc
 from raw import DELETE, INSERT, Raw, request, update
 
 from holdfast.p4runtime import GrpcClient, P4RuntimeError, Server, TlsFiles, serve
+from holdfast.p4runtime.arbitration import Session
 
 
 class Peer:
@@ -173,6 +175,23 @@ def test_a_broken_stream_is_a_lost_primary(server: Server, peer: Peer, how: str)
     update = next(backup.stream).arbitration
     assert (update.status.code, update.election_id.low) == (5, 5)
     backup.close()
+
+
+def test_a_client_that_is_closed_has_left_its_election_id(
+    server: Server, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Checks it with a device that takes its time to let a session go."""
+    close = bench.device.close
+
+    def late(session: Session) -> None:
+        time.sleep(0.1)
+        close(session)
+
+    monkeypatch.setattr(bench.device, "close", late)
+    for _ in range(3):
+        client = GrpcClient(server.address)
+        assert client.is_primary
+        client.close()
 
 
 def test_several_devices(bench: Bench) -> None:

@@ -41,6 +41,8 @@ from holdfast.p4runtime.stubs import Proto, p4runtime_pb2, p4runtime_pb2_grpc, s
 
 __all__ = ["Atomicity", "Client", "GrpcClient", "LocalClient", "PipelineAction"]
 
+_FAREWELL_S = 1.0
+"""For how long a server may take to end a stream to which its client has said all."""
 _HANDSHAKE_S = 10.0
 _DETAILS_BYTES = 3 << 19  # errors of large batches travel as metadata ("gRPC Metadata Maximum Size"), which is slow
 _METADATA_BYTES = 2 * _DETAILS_BYTES  # as text, with room for the rest
@@ -647,11 +649,12 @@ class GrpcClient(Client):
         return event
 
     def close(self) -> None:
-        """Ends the session and closes the channel."""
+        """Ends the session and closes the channel; the election id is free when it returns, unless the server does not answer."""
         if self._closed:
             return
         self._closed = True
         self._requests.put(None)
+        self._reader.join(timeout=_FAREWELL_S)
         self._stream.cancel()
         self._reader.join(timeout=5.0)
         self._channel.close()
