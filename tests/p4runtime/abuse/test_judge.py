@@ -1,4 +1,4 @@
-"""What the judge of times refuses, and what it does not blame a switch for."""
+"""Tests of the judge of times: it refuses a switch that keeps writers waiting, and does not blame one for its machine."""
 
 from __future__ import annotations
 
