@@ -148,7 +148,7 @@ def simulated(case: Case) -> list[Observation]:
 
 
 def measure(case: Case, runs: int, progress: Callable[[str], None]) -> Outcome:
-    """Runs a case; at most three times as many live runs as are wanted."""
+    """Run a case; at most three times as many live runs as are wanted."""
     outcome = Outcome(case, simulated(case), [], 0)
     for seed in range(1, 3 * runs + 1):
         if len(outcome.live) == runs:
@@ -236,7 +236,7 @@ def _stem(case: Case) -> str:
 
 
 def keep(outcome: Outcome, folder: Path) -> None:
-    """Writes what was sampled in every run, and how late live ones were."""
+    """Write what was sampled in every run, and how late live ones were."""
     folder.mkdir(parents=True, exist_ok=True)
     stem = _stem(outcome.case)
     for clock, runs in (("live", outcome.live), ("simulated", outcome.simulated)):
@@ -408,7 +408,7 @@ def _cell(row: dict[str, Any]) -> str:
 
 
 def report(outcomes: Sequence[Outcome], links: pl.DataFrame, out: Path) -> int:
-    """Writes the table and the pictures, prints the tables; the exit status."""
+    """Write the table and the pictures, print the tables; the exit status."""
     rows = [row for outcome in outcomes for row in compare(outcome)]
     table = pl.DataFrame(rows, infer_schema_length=None)
     table.write_csv(out / "agreement.csv")
@@ -426,7 +426,7 @@ def report(outcomes: Sequence[Outcome], links: pl.DataFrame, out: Path) -> int:
 
 
 def main() -> int:
-    """Measures, writes, prints; the exit status."""
+    """Measure, write, print; the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="two short cases, once, with twice the bounds")
     parser.add_argument("--runs", type=int, default=3, help="undisturbed live runs of each case")

@@ -386,7 +386,7 @@ def measured(samples: pl.DataFrame, case: Case) -> dict[str, float]:
 
 
 def compare_dumbbells(samples: pl.DataFrame, cases: Sequence[Case]) -> Iterator[Compared]:
-    """Means over the seeds."""
+    """Mean over the seeds."""
     for case in cases:
         of_case = samples.filter(case=case.name)
         means: dict[str, dict[str, float]] = {}
@@ -478,7 +478,7 @@ def draw(samples: pl.DataFrame, case: Case, compared: Sequence[Compared], *paths
 
 
 def main() -> int:
-    """Simulates, compares and draws; the exit status."""
+    """Simulate, compares and draw; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="two small dumbbells and two seeds of the timing study")
     parser.add_argument("--jobs", type=int, default=2, help="simulations at a time")

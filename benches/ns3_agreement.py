@@ -406,7 +406,7 @@ nobody knows yet which side is wrong."""
 
 
 def comparison(runs: pl.DataFrame, cases: Sequence[Case]) -> pl.DataFrame:
-    """Means over the seeds, ours beside ns-3's, ratio and bounds."""
+    """Mean over the seeds, ours beside ns-3's, ratio and bounds."""
     by_name = {case.name: case for case in cases}
     rows = []
     for (name, algorithm, part), group in runs.group_by(["case", "algorithm", "part"], maintain_order=True):
@@ -557,7 +557,7 @@ def draw_windows(samples: pl.DataFrame, *paths: Path) -> None:
 
 
 def draw_start(samples: pl.DataFrame, *paths: Path) -> None:
-    """Drops and bytes that arrived in the first seconds, means over the seeds."""
+    """Drop and bytes that arrived in the first seconds, means over the seeds."""
     early = samples.filter((pl.col("time_s") <= 10) & (pl.col("algorithm") != "sack, RFC threshold"))
     means = early.group_by(["algorithm", "simulator", "time_s"], maintain_order=True).agg(
         pl.col("drops").mean(), (pl.col("received_bytes").mean() * 1e-6).alias("megabytes")
@@ -597,7 +597,7 @@ def simulate(
 
 
 def main() -> int:
-    """Simulates, compares and draws; the exit status."""
+    """Simulate, compares and draw; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="one small dumbbell, 20 s")
     parser.add_argument("--part", choices=[*PLANS], action="append", help="both, if not given")

@@ -232,7 +232,7 @@ def shown(results: list[Rates]) -> Table:
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--quick", action="store_true", help="few entries: shows that it works")
     parser.add_argument("--entries", type=int, default=50_000)

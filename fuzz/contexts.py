@@ -198,14 +198,14 @@ class Gateways:
         self.contexts.free(context)
 
     def check_numbers(self) -> None:
-        """Numbers and room."""
+        """Number and room."""
         for version in (4, 6):
             numbers = [context.number for context in self.contexts if context.flow.version == version]
             assert len(numbers) == len(set(numbers)) <= ROOM
 
 
 def main() -> int:
-    """Runs for the given seconds; 1 if something was found."""
+    """Run for the given seconds; 1 if something was found."""
     session = Session("contexts", "step")
     came = dropped = 0
     gateways = Gateways(session.random)

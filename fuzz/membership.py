@@ -168,7 +168,7 @@ def damaged(frame: bytes, random: Random) -> bytes:
 
 
 def main() -> int:
-    """Runs for the given seconds; 1 if something was found."""
+    """Run for the given seconds; 1 if something was found."""
     session = Session("membership", "frame")
     random, heard, malformed = session.random, 0, 0
     edge, history = Edge(random), list[bytes]()

@@ -301,7 +301,7 @@ def damaged(random: Random, data: bytes) -> bytes:
 
 
 def step(random: Random, twins: Twins, likely: Likely, ids: Ids, kept: list[str]) -> None:
-    """Sends one message of some kind."""
+    """Send one message of some kind."""
     what = random.random()
     if what < 0.75:
         request = write_request(random, likely, ids)
@@ -381,7 +381,7 @@ def run(seconds: float, seed: int) -> int:
 
 
 def main() -> None:
-    """Runs for the seconds of the first argument."""
+    """Run for the seconds of the first argument."""
     if len(sys.argv) != 2 or not sys.argv[1].isdecimal():
         sys.exit("usage: fuzz/p4runtime.py SECONDS")
     seed = int(os.environ.get("FUZZ_SEED", "1"))

@@ -171,7 +171,7 @@ def _fate(rules: RuleSet, index: int) -> tuple[str, str | None]:
 
 
 def main() -> int:
-    """Runs for the given seconds; 1 if something was found."""
+    """Run for the given seconds; 1 if something was found."""
     session = Session("rules", "file")
     good, said = 0, 0
     with tempfile.TemporaryDirectory() as folder:

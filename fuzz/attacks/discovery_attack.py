@@ -37,7 +37,7 @@ class Sender:
         self._world, self._switch = world, switch
 
     def packet_out(self, frame: bytes, *, egress_port: int) -> None:
-        """Puts a frame on the wire at a port."""
+        """Put a frame on the wire at a port."""
         self._world.sent((self._switch, egress_port), frame)
 
 
@@ -91,15 +91,15 @@ class DiscoveryUnderAttack(World):
         return {switch: Sender(self, switch) for switch in SWITCHES}
 
     def port_is_up(self, switch: str, port: int) -> bool:
-        """Returns whether nobody has taken the port down."""
+        """Return whether nobody has taken the port down."""
         return (switch, port) not in self.down
 
     def secret(self) -> bytes:
-        """Returns a secret that follows from the seed."""
+        """Return a secret that follows from the seed."""
         return self.random.randbytes(32)
 
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
-        """Calls the handler in virtual time."""
+        """Call the handler in virtual time."""
         heapq.heappush(self._timers, (self.now_ps + round(delay_ms * 1e9), next(self._numbers), handler))
 
     # Wires.
@@ -119,7 +119,7 @@ class DiscoveryUnderAttack(World):
                 return
 
     def sent(self, port: Port, frame: bytes) -> None:
-        """Carries a frame that discovery sends out of a port."""
+        """Carry a frame that discovery sends out of a port."""
         self.frames += 1
         if port in self.captured:
             self.captured[port] = [*self.captured[port][-9:], frame]
@@ -132,7 +132,7 @@ class DiscoveryUnderAttack(World):
             self.discovery.hear(peer[0], frame, peer[1])
 
     def inject(self, port: Port, frame: bytes) -> None:
-        """Has discovery hear an attacker's frame at its port."""
+        """Have discovery hear an attacker's frame at its port."""
         self.packets += 1
         if not self.profiled:
             self.discovery.hear(port[0], frame, port[1])
@@ -150,7 +150,7 @@ class DiscoveryUnderAttack(World):
         self.calls += event == "call"
 
     def run(self, duration_s: float) -> None:
-        """Lets time pass, and checks the laws each tenth of a second."""
+        """Let time pass, and checks the laws each tenth of a second."""
         until_ps = self.now_ps + round(duration_s * PS_PER_S)
         while self.now_ps < until_ps:
             piece_ps = min(until_ps, self.now_ps + PS_PER_S // 10)
@@ -169,7 +169,7 @@ class DiscoveryUnderAttack(World):
     # Steps and laws.
 
     def play(self, step: Step) -> None:
-        """Does a step and checks the laws."""
+        """Do a step and check the laws."""
         port = self.attackers[step.actor % len(self.attackers)]
         state = f"{len(self.links())} links, {len(self.discovery.incidents)} incidents"
         done = STEPS.acts[step.name](self, port, Random(step.seed))
@@ -178,7 +178,7 @@ class DiscoveryUnderAttack(World):
         self.run(Random(step.seed).choice((0.0, 0.1, 0.1, 1.0)))
 
     def links(self) -> set[frozenset[Port]]:
-        """Returns the links that are on the map."""
+        """Return the links that are on the map."""
         found = self.discovery.topology.present()
         return {
             frozenset(((it.a, it.a_port), (it.b, it.b_port)))
@@ -192,7 +192,7 @@ class DiscoveryUnderAttack(World):
         return self.now_s - oldest_s <= HOLD_S + INTERVAL_S + SLACK_S
 
     def check(self) -> None:
-        """Checks the map against the cables."""
+        """Check the map against the cables."""
         links = self.links()
         cabled = {frozenset(each) for each in self.cables.items() if not set(each) & self.down}
         for link in links - cabled:
@@ -217,7 +217,7 @@ class DiscoveryUnderAttack(World):
         return stored(kept, ("holdfast.discovery", "collections"))
 
     def end(self) -> None:
-        """Has the attackers fall silent; then the map is that of the cables."""
+        """Have the attackers fall silent; then the map is that of the cables."""
         self.run(HOLD_S + 3 * INTERVAL_S)
         cabled = {frozenset(each) for each in self.cables.items() if not set(each) & self.down}
         if self.links() != cabled:
@@ -232,13 +232,13 @@ step = STEPS.step
 
 
 def tlv(kind: int, value: bytes) -> bytes:
-    """Writes a TLV (IEEE 802.1AB, 8.4)."""
+    """Write a TLV (IEEE 802.1AB, 8.4)."""
     return struct.pack("!H", kind << 9 | len(value)) + value
 
 
 @step(6)
 def pass_on(world: DiscoveryUnderAttack, port: Port, random: Random) -> str:
-    """Sends frames in that it, or another attacker, has received: late or at once, once or often."""
+    """Send frames in that it, or another attacker, have received: late or at once, once or often."""
     source = random.choice(world.attackers)
     frames = world.captured[source]
     if not frames:
@@ -252,7 +252,7 @@ def pass_on(world: DiscoveryUnderAttack, port: Port, random: Random) -> str:
 
 @step(4)
 def relay(world: DiscoveryUnderAttack, port: Port, random: Random) -> str:
-    """Passes all frames on between two attackers, both ways, for a while: a cable, as it seems."""
+    """Pass all frames on between two attackers, both ways, for a while: a cable, as it seems."""
     other = random.choice(world.attackers)
     for _ in range(random.choice((2, 5))):
         for one, two in ((port, other), (other, port)):
@@ -265,7 +265,7 @@ def relay(world: DiscoveryUnderAttack, port: Port, random: Random) -> str:
 
 @step(5)
 def forge(world: DiscoveryUnderAttack, port: Port, random: Random) -> str:
-    """Makes frames that name any port: anew, with a signature of another frame, or by changing one that it has received."""
+    """Make frames that name any port: anew, with a signature of another frame, or by changing one that it has received."""
     kind = random.choice(("anew", "changed", "renamed"))
     victim = (random.choice(SWITCHES), random.choice(PORTS))
     source = random.choice(world.attackers)
@@ -293,7 +293,7 @@ def forge(world: DiscoveryUnderAttack, port: Port, random: Random) -> str:
 
 @step(3)
 def damage(world: DiscoveryUnderAttack, port: Port, random: Random) -> str:
-    """Sends what is no LLDP, or cut, or very long."""
+    """Send what is no LLDP, or cut, or very long."""
     for _ in range(random.choice((1, 10))):
         body = random.randbytes(random.choice((0, 1, 2, 40, 1480)))
         if random.random() < 0.5:

@@ -39,7 +39,7 @@ FAR = 1 << 28
 
 
 def station(port: int, number: int) -> tuple[bytes, tuple[Address, Address]]:
-    """Returns the MAC address and the addresses of a bound host."""
+    """Return the MAC address and the addresses of a bound host."""
     mac = bytes((2, 0, 0, 0, port - 1, number))
     return mac, (IPv4Address(f"10.0.{port}.{number}"), IPv6Address(f"2001:db8:{port}::{number}"))
 
@@ -87,7 +87,7 @@ Key = frozenset[tuple[Address, int]]
 
 
 def kept(frame: bytes) -> bytes:
-    """Returns what a router keeps: all but MAC addresses, TTL and its checksum, or the hop limit."""
+    """Return what a router keeps: all but MAC addresses, TTL and its checksum, or the hop limit."""
     if frame[12:14] == b"\x08\0":
         return frame[12:22] + frame[23:24] + frame[26:]
     return frame[12:21] + frame[22:]
@@ -95,7 +95,7 @@ def kept(frame: bytes) -> bytes:
 
 @cache
 def compiled() -> Program:
-    """Compiles the router with few cells."""
+    """Compile the router with few cells."""
     return compile_firewall("routed", SMALL)
 
 
@@ -115,12 +115,12 @@ class Connection:
         return frozenset((end[2], port) for end, port in zip(self.ends, self.ports, strict=True))
 
     def frame(self, who: int, body: bytes) -> bytes:
-        """Makes a frame from one end (0 began) to the other."""
+        """Make a frame from one end (0 began) to the other."""
         (_, mac, source), (_, _, to) = self.ends[who], self.ends[1 - who]
         return wire.frame(mac, ROUTER, source, to, self.protocol, body)
 
     def segment(self, who: int, flags: int, data: bytes = b"") -> bytes:
-        """Makes a segment with the numbers that both ends agree on, and moves them on."""
+        """Make a segment with the numbers that both ends agree on, and moves them on."""
         ports = self.ports if who == 0 else self.ports[::-1]
         body = wire.tcp(ports, self.next[who], self.next[1 - who] if flags & ACK else 0, flags, data)
         self.next[who] += len(data) + bool(flags & SYN) + bool(flags & FIN)
@@ -171,19 +171,19 @@ class FirewallUnderAttack(World):
         return self.now_us * 1_000_000
 
     def port_is_up(self, switch: str, port: int) -> bool:
-        """Returns True: no port of this world goes down."""
+        """Return True: no port of this world goes down."""
         return True
 
     def secret(self) -> bytes:
-        """Returns the same secret in every world."""
+        """Return the same secret in every world."""
         return bytes(range(32))
 
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
-        """Has a handler called when :meth:`elapse` reaches its time."""
+        """Have a handler called when :meth:`elapse` reaches its time."""
         heapq.heappush(self._timers, (self.now_us + round(delay_ms * 1000), next(self._numbers), handler))
 
     def process(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
-        """Sends a frame through the switch."""
+        """Send a frame through the switch."""
         return [(to, bytes(sent)) for to, sent in self.switch.process(port, frame, self.now_ps)]
 
     def _route(self) -> None:
@@ -205,7 +205,7 @@ class FirewallUnderAttack(World):
     # Packets and time.
 
     def elapse(self, time_us: int) -> None:
-        """Lets time pass, with the controller's timers."""
+        """Let time pass, with the controller's timers."""
         until = self.now_us + time_us
         while self._timers and self._timers[0][0] <= until:
             self.now_us, _, handler = heapq.heappop(self._timers)
@@ -213,7 +213,7 @@ class FirewallUnderAttack(World):
         self.now_us = until
 
     def receive(self, port: int, frame: bytes) -> int | None:
-        """Sends a frame; returns the port at which it leaves. Checks what holds of any frame."""
+        """Send a frame; return the port at which it leaves. Checks what holds of any frame."""
         self.packets += 1
         self.elapse(1)
         out = [(to, sent) for to, sent in self.process(port, frame) if to != CPU_PORT]
@@ -250,7 +250,7 @@ class FirewallUnderAttack(World):
     # Honest flows.
 
     def begin(self, random: Random) -> None:
-        """Has an honest host begin a flow, which must pass, for honest ones are few."""
+        """Have an honest host begin a flow, which must pass, for honest ones are few."""
         version = random.randrange(2)
         inside = (INSIDE, STATIONS[INSIDE][random.randrange(2)])
         kind = random.choice(("tcp", "tcp", "udp", "echo", "web", "web"))
@@ -276,14 +276,14 @@ class FirewallUnderAttack(World):
             self.exchange(connection)
 
     def honest(self, connection: Connection, who: int, frame: bytes, what: str) -> None:
-        """Sends a frame of an honest end, which must come to the other end."""
+        """Send a frame of an honest end, which must come to the other end."""
         if self.receive(connection.ends[who][0], frame) != connection.ends[1 - who][0]:
             law = "an honest flow cannot begin" if what == "begins" and who == 0 else "an honest packet is dropped"
             reasons = {name: count for name, (count, _) in self.controller.drops("s1").items() if count}
             self.broken(law, f"{what}, end {who} of {connection.ends}, {connection.ports}; drops {reasons}")
 
     def exchange(self, connection: Connection) -> None:
-        """Has both ends send something, and acknowledge it."""
+        """Have both ends send something, and acknowledge it."""
         if connection.protocol == TCP:
             for who, data in ((0, b"x" * 100), (1, b"y" * 300), (0, b"")):
                 self.honest(connection, who, connection.segment(who, ACK, data), "goes on")
@@ -296,7 +296,7 @@ class FirewallUnderAttack(World):
             self.honest(connection, who, connection.frame(who, body), "begins")
 
     def close(self, connection: Connection) -> None:
-        """Has both ends close."""
+        """Have both ends close."""
         self.connections.remove(connection)
         for who, flags in ((0, FIN | ACK), (1, FIN | ACK), (0, ACK)):
             self.honest(connection, who, connection.segment(who, flags), "closes")
@@ -304,7 +304,7 @@ class FirewallUnderAttack(World):
     # Steps and laws.
 
     def play(self, step: Step) -> None:
-        """Does a step and checks the laws."""
+        """Do a step and check the laws."""
         random = Random(step.seed)
         state = f"{len(self.connections)} connections, {min(len(self.begun), 200) // 20}x20 flows"
         done = STEPS.acts[step.name](self, random)
@@ -315,7 +315,7 @@ class FirewallUnderAttack(World):
         self.check()
 
     def check(self) -> None:
-        """Checks that each packet is counted once, as passed or as dropped."""
+        """Check that each packet is counted once, as passed or as dropped."""
         dropped = sum(count for count, _ in self.controller.drops("s1").values())
         if dropped + self.passed != self.packets:
             self.broken(
@@ -324,7 +324,7 @@ class FirewallUnderAttack(World):
             )
 
     def end(self) -> None:
-        """Has all flows time out; then nothing passes that does not begin one."""
+        """Have all flows time out; then nothing passes that does not begin one."""
         left = list(self.connections)
         self.elapse(round(LONGEST_S * 1e6) + 2_000_000)
         for connection in left:
@@ -344,7 +344,7 @@ step = STEPS.step
 
 
 def outsider(random: Random, version: int) -> Address:
-    """Returns an address of somebody outside: one of few, or any."""
+    """Return an address of somebody outside: one of few, or any."""
     number = random.choice((2, 3, random.randrange(2, 60_000)))
     return (
         IPv6Address((0x20010DB80009 << 80) + number)
@@ -355,7 +355,7 @@ def outsider(random: Random, version: int) -> Address:
 
 @step(5)
 def forge(world: FirewallUnderAttack, random: Random) -> str:
-    """Sends segments of an honest connection from outside, in the name of its end there or of another, with numbers far off."""
+    """Send segments of an honest connection from outside, in the name of its end there or of another, with numbers far off."""
     if not world.connections:
         return "nothing"
     connection = random.choice(world.connections)
@@ -378,7 +378,7 @@ def forge(world: FirewallUnderAttack, random: Random) -> str:
 
 @step(4)
 def take_address(world: FirewallUnderAttack, random: Random) -> str:
-    """Uses an inside host's or a server's address from outside, or from an inside attacker's station, to begin flows."""
+    """Use an inside host's or a server's address from outside, or from an inside attacker's station, to begin flows."""
     port = random.choice((OUTSIDE, OUTSIDE, INSIDE, SERVERS))
     version = random.randrange(2)
     mac = NEIGHBOUR if port == OUTSIDE else STATIONS[port][2][0]
@@ -426,7 +426,7 @@ def flood_from_inside(world: FirewallUnderAttack, random: Random) -> str:
 
 @step(3)
 def answer_unasked(world: FirewallUnderAttack, random: Random) -> str:
-    """Sends answers and beginnings to inside hosts that nobody asked for."""
+    """Send answers and beginnings to inside hosts that nobody asked for."""
     version = random.randrange(2)
     source = random.choice((outsider(random, version), PEERS[version]))
     to = STATIONS[INSIDE][random.randrange(3)][1][version]
@@ -452,7 +452,7 @@ def answer_unasked(world: FirewallUnderAttack, random: Random) -> str:
 
 @step(3)
 def error_about(world: FirewallUnderAttack, random: Random) -> str:
-    """Sends ICMP errors that quote an honest connection, with right ports and wrong numbers."""
+    """Send ICMP errors that quote an honest connection, with right ports and wrong numbers."""
     if not world.connections:
         return "nothing"
     connection = random.choice(world.connections)
@@ -472,7 +472,7 @@ def error_about(world: FirewallUnderAttack, random: Random) -> str:
 
 @step(3)
 def damage(world: FirewallUnderAttack, random: Random) -> str:
-    """Sends fragments, cut and changed frames, at any port."""
+    """Send fragments, cut and changed frames, at any port."""
     port = random.choice((INSIDE, SERVERS, OUTSIDE, 9))
     version = random.randrange(2)
     mac, addresses = (NEIGHBOUR, None) if port in (OUTSIDE, 9) else STATIONS[port][2]

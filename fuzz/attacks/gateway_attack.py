@@ -51,7 +51,7 @@ MOST_REQUESTS = 600
 
 
 def users() -> dict[bytes, tuple[bytes, Verdict, float | None]]:
-    """Returns the users by name: password, verdict, and the authenticator's time. Honest ones have a long Session-Timeout."""
+    """Return the users by name: password, verdict, and the authenticator's time. Honest ones have a long Session-Timeout."""
     honest = Verdict(True, session_timeout_s=2_000_000)
     found: dict[bytes, tuple[bytes, Verdict, float | None]] = {b"honest": (b"right", honest, 0.0)}
     attackers = {
@@ -153,7 +153,7 @@ class GatewayUnderAttack(World):
         return Configuration.model_validate(values)
 
     def boot(self) -> None:
-        """Starts a gateway on the plane and the store that there are, as a new process does."""
+        """Start a gateway on the plane and the store that there are, as a new process does."""
         self.clock = Epoch(self.time)
         self.others = Epoch(self.time)
         """The clock of what is not the gateway's own, and ends with it."""
@@ -178,11 +178,11 @@ class GatewayUnderAttack(World):
         self.gateway.start()
 
     def wall(self) -> float:
-        """Returns the time of the day, which may jump."""
+        """Return the time of the day, which may jump."""
         return gateway_steps.UNIX_S + self.time.now() + self.wall_jump_s
 
     def crash(self) -> None:
-        """Kills the gateway and starts another. What it had not stored is over: Accounting-On (RFC 2866, section 5.1)."""
+        """Kill the gateway and start another. What it had not stored is over: Accounting-On (RFC 2866, section 5.1)."""
         self.clock.end()
         self.others.end()
         self.half_open = {}
@@ -217,7 +217,7 @@ class GatewayUnderAttack(World):
         return host
 
     def rename(self, host: Host, mac: bytes) -> None:
-        """Has an attacker use another MAC address; a session of the old one is abandoned."""
+        """Have an attacker use another MAC address; a session of the old one is abandoned."""
         if self.hosts.get((host.line, host.mac)) is host:
             del self.hosts[host.line, host.mac]
         host.mac = mac
@@ -226,7 +226,7 @@ class GatewayUnderAttack(World):
         self.hosts[host.line, mac] = host
 
     def dial(self, customer: Customer) -> None:
-        """Has an honest host begin to dial, and go on until it is online."""
+        """Have an honest host begin to dial, and go on until it is online."""
         if customer.dials:
             return
         customer.dials, customer.waited_s = True, 0.0
@@ -239,7 +239,7 @@ class GatewayUnderAttack(World):
             self.time.later(3.0, lambda: self._tick(customer), self)
 
     def hang_up(self, customer: Customer, politely: bool) -> None:
-        """Has an honest host leave."""
+        """Have an honest host leave."""
         if not customer.dials:
             return
         customer.dials, customer.online_as, host = False, None, customer.host
@@ -270,7 +270,7 @@ class GatewayUnderAttack(World):
         self.send(host.line, frame)
 
     def send(self, line: Any, frame: bytes) -> None:
-        """Puts a frame on a line, and checks what the gateway spends on it."""
+        """Put a frame on a line, and checks what the gateway spends on it."""
         self.packets += 1
         if len(self.captured) < 400:
             self.captured.append(frame)
@@ -311,7 +311,7 @@ class GatewayUnderAttack(World):
             self.time.later(0.0003, lambda: host.hear(frame), self)
 
     def _note_word(self, frame: bytes) -> None:
-        """Keeps the gateway's last word of each session: a network protocol is agreed, or the link is not up (any more)."""
+        """Keep the gateway's last word of each session: a network protocol is agreed, or the link is not up (any more)."""
         number = int.from_bytes(frame[16:18], "big")
         if frame[12:14] == b"\x88\x63":
             if frame[15] == wire.PADT:
@@ -341,26 +341,26 @@ class GatewayUnderAttack(World):
         return self.radius is None or (not self.radius.silent and self.time.now() - self.radius_well_s >= 2 * DEAD_S)
 
     def silence_radius(self, silent: bool) -> None:
-        """Has the servers answer nothing, or ends that."""
+        """Have the servers answer nothing, or ends that."""
         if self.radius is not None:
             if self.radius.silent and not silent:
                 self.radius_well_s = self.time.now()
             self.radius.silent = silent
 
     def fail_plane(self, how: str | None) -> None:
-        """Has writes to the plane fail, or ends that."""
+        """Have writes to the plane fail, or ends that."""
         if self.plane.fault is not None and how is None:
             self.plane_well_s = self.time.now()
         self.plane.fault = how
 
     def fill_disk(self, full: bool) -> None:
-        """Has writes to the store fail, or ends that."""
+        """Have writes to the store fail, or ends that."""
         if self.disk.full and not full:
             self.disk_well_s = self.time.now()
         self.disk.full = full
 
     def run(self, duration_s: float) -> None:
-        """Lets time pass in pieces, with traffic, and checks the laws in each."""
+        """Let time pass in pieces, with traffic, and checks the laws in each."""
         left = duration_s
         while left > 0:
             piece = min(left, 10.0)
@@ -387,7 +387,7 @@ class GatewayUnderAttack(World):
     # Steps.
 
     def play(self, step: Step) -> None:
-        """Does a step and checks the laws."""
+        """Do a step and check the laws."""
         host = self.attackers[step.actor % len(self.attackers)]
         session = self.gateway.sessions.get(host.session)
         state = "none" if session is None or session.mac != host.mac else str(session.phase.value)
@@ -412,12 +412,12 @@ class GatewayUnderAttack(World):
         return NAMES
 
     def authorize(self, datagram: bytes, wall_s: float) -> int | None:
-        """Hands a request to the dynamic authorization server; returns the code of its answer."""
+        """Hand a request to the dynamic authorization server; return the code of its answer."""
         said = self.authorization.received(IPv4Address("192.0.2.9"), 4000, datagram, wall_s)
         return None if said is None else said[0]
 
     def expect_rates(self, number: int, acknowledged: bool, up: int, down: int) -> None:
-        """Checks that an acknowledged change is in the plane (RFC 5176, section 2.2: the ACK says that it was done)."""
+        """Check that an acknowledged change is in the plane (RFC 5176, section 2.2: the ACK says that it was done)."""
         installed = self.plane.table.get(number)
         if not acknowledged or installed is None:
             return
@@ -430,7 +430,7 @@ class GatewayUnderAttack(World):
     # Laws.
 
     def check(self) -> None:
-        """Raises :class:`Violated` for an offence that has lasted for longer than its grace."""
+        """Raise :class:`Violated` for an offence that has lasted for longer than its grace."""
         now = self.time.now()
         for number, session in self.gateway.sessions.items():
             self.alive.add(session)
@@ -541,7 +541,7 @@ class GatewayUnderAttack(World):
     # The end.
 
     def end(self) -> None:
-        """Ends faults, has a fresh host dial, has everybody leave, and checks that nothing is left."""
+        """End faults, have a fresh host dial, have everybody leave, and checks that nothing is left."""
         self.fail_plane(None)
         self.fill_disk(False)
         self.silence_radius(False)
@@ -587,7 +587,7 @@ class GatewayUnderAttack(World):
             )
 
     def _check_delivery(self, radius: RadiusWorld) -> None:
-        """Checks that all records have come to a server, with the usage."""
+        """Check that all records have come to a server, with the usage."""
         if len(radius.queue):
             self.broken("records left when all have left", f"{len(radius.queue)}")
         for key, usage in self.books.usages.items():

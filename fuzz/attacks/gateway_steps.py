@@ -29,13 +29,13 @@ step = STEPS.step
 
 
 def session_of(world: Any, host: Host) -> Any:
-    """Returns a host's session in the gateway; None if there is none, or if its number is another's by now."""
+    """Return a host's session in the gateway; None if there is none, or if its number is another's by now."""
     session = world.gateway.sessions.get(host.session)
     return None if session is None or session.mac != host.mac else session
 
 
 def settle(world: Any, host: Host, most: int = 60) -> int:
-    """Has an attacker answer all that it hears, until it hears no more; returns how many frames it heard."""
+    """Have an attacker answer all that it hears, until it hears no more; return how many frames it heard."""
     heard = 0
     for wait_s in (_ROUND_TRIP_S, _BATCH_S):
         while heard < most:
@@ -49,7 +49,7 @@ def settle(world: Any, host: Host, most: int = 60) -> int:
 
 
 def some(random: Random, data: bytes) -> bytes:
-    """Returns the data with a few changes."""
+    """Return the data with a few changes."""
     changed = bytearray(data)
     for _ in range(random.choice((1, 1, 2, 4))):
         if not changed:
@@ -74,7 +74,7 @@ def some(random: Random, data: bytes) -> bytes:
 
 @step(4)
 def dial(world: Any, host: Host, random: Random) -> str:
-    """Asks for a session, and gets as far as the first Configure-Request."""
+    """Ask for a session, and gets as far as the first Configure-Request."""
     host.forget()
     host.inbox.clear()
     host.padi()
@@ -87,7 +87,7 @@ def dial(world: Any, host: Host, random: Random) -> str:
 
 @step(10)
 def log_on(world: Any, host: Host, random: Random) -> str:
-    """Dials and goes as far as what it withholds lets it."""
+    """Dial and go as far as what it withholds lets it."""
     host.withheld = frozenset(random.sample(WITHHELD, random.choice((0, 0, 0, 1, 1, 2, 3))))
     dial(world, host, random)
     settle(world, host)
@@ -119,7 +119,7 @@ def log_on_together(world: Any, host: Host, random: Random) -> str:
 
 @step(2)
 def padi(world: Any, host: Host, random: Random) -> str:
-    """Sends a PADI with tags of any kind."""
+    """Send a PADI with tags of any kind."""
     tags: wire.Tags = [(wire.SERVICE_NAME, random.choice((b"", b"internet", random.randbytes(200))))]
     if random.random() < 0.5:
         tags.append((wire.HOST_UNIQ, random.randbytes(random.choice((0, 4, 64, 1400)))))
@@ -136,7 +136,7 @@ def padi(world: Any, host: Host, random: Random) -> str:
 
 @step(3)
 def padr(world: Any, host: Host, random: Random) -> str:
-    """Sends a PADR with a cookie: its last, an older one, another host's, a changed one, or none."""
+    """Send a PADR with a cookie: its last, an older one, another host's, a changed one, or none."""
     kind = random.choice(("last", "last", "old", "other", "changed", "none"))
     cookies = list(random.choice(world.attackers).cookies if kind == "other" else host.cookies)
     cookie = {"last": cookies[-1:], "none": []}.get(kind, random.sample(cookies, min(1, len(cookies))))
@@ -149,7 +149,7 @@ def padr(world: Any, host: Host, random: Random) -> str:
 
 @step(2)
 def padt(world: Any, host: Host, random: Random) -> str:
-    """Ends its own session."""
+    """End its own session."""
     host.padt()
     if random.random() < 0.7:
         host.forget()
@@ -158,7 +158,7 @@ def padt(world: Any, host: Host, random: Random) -> str:
 
 @step(3)
 def other_name(world: Any, host: Host, random: Random) -> str:
-    """Takes another MAC address: one of its own, another attacker's, or that of an honest host that is not there yet."""
+    """Take another MAC address: one of its own, another attacker's, or that of an honest host that is not there yet."""
     kind = random.randrange(8)
     if kind < 5:
         world.rename(host, bytes.fromhex("060000000c") + bytes((random.randrange(12),)))
@@ -178,7 +178,7 @@ def other_name(world: Any, host: Host, random: Random) -> str:
 
 @step(3)
 def other_user(world: Any, host: Host, random: Random) -> str:
-    """Has the host log in by another name from now on."""
+    """Have the host log in by another name from now on."""
     if any(host.mac == each.host.mac for each in world.customers):
         return "none"
     host.user = random.choice(world.user_names)
@@ -191,7 +191,7 @@ def other_user(world: Any, host: Host, random: Random) -> str:
 
 @step(10)
 def answer(world: Any, host: Host, random: Random) -> str:
-    """Answers all that it has heard, or the oldest or newest of it."""
+    """Answer all that it has heard, or the oldest or newest of it."""
     kind = random.choice(("all", "all", "all", "one", "newest"))
     if kind == "all":
         settle(world, host)
@@ -202,14 +202,14 @@ def answer(world: Any, host: Host, random: Random) -> str:
 
 @step(4)
 def withhold(world: Any, host: Host, random: Random) -> str:
-    """Has the host leave some of its answers out from now on."""
+    """Have the host leave some of its answers out from now on."""
     host.withheld = frozenset(random.sample(WITHHELD, random.choice((0, 1, 1, 2, 4))))
     return " ".join(["sets", *sorted(host.withheld)])
 
 
 @step(1)
 def forget_frames(world: Any, host: Host, random: Random) -> None:
-    """Does not answer what it has heard."""
+    """Do not answer what it has heard."""
     host.inbox.clear()
 
 
@@ -235,7 +235,7 @@ def _pairs(protocol: int, random: Random) -> bytes:
 
 @step(6)
 def negotiate_anew(world: Any, host: Host, random: Random) -> str:
-    """Sends one Configure-Request of LCP, at whatever phase, and may answer what comes."""
+    """Send one Configure-Request of LCP, at whatever phase, and may answer what comes."""
     host.request(LCP)
     if random.random() < 0.5:
         settle(world, host)
@@ -244,7 +244,7 @@ def negotiate_anew(world: Any, host: Host, random: Random) -> str:
 
 @step(3)
 def negotiate_anew_often(world: Any, host: Host, random: Random) -> str:
-    """Negotiates the link again and again, through the login."""
+    """Negotiate the link again and again, through the login."""
     for _ in range(random.randrange(2, 12)):
         host.request(LCP)
         settle(world, host, 12)
@@ -253,7 +253,7 @@ def negotiate_anew_often(world: Any, host: Host, random: Random) -> str:
 
 @step(5)
 def configure(world: Any, host: Host, random: Random) -> str:
-    """Sends Configure-Requests: an honest one, one with any options, an empty one; once or many times."""
+    """Send Configure-Requests: an honest one, one with any options, an empty one; once or many times."""
     protocol = random.choice((LCP, IPCP, IPCP, IPV6CP, IPV6CP))
     kind = random.choice(("good", "good", "odd", "empty"))
     for _ in range(random.choice((1, 1, 1, 8, 30))):
@@ -267,7 +267,7 @@ def configure(world: Any, host: Host, random: Random) -> str:
 
 @step(5)
 def reply(world: Any, host: Host, random: Random) -> str:
-    """Answers the gateway's last Configure-Request of a protocol: right or wrong, in time or late, once or twice."""
+    """Answer the gateway's last Configure-Request of a protocol: right or wrong, in time or late, once or twice."""
     protocol = random.choice(CONTROL)
     asked = host.last.get((protocol, REQUEST))
     if asked is None:
@@ -291,7 +291,7 @@ def reply(world: Any, host: Host, random: Random) -> str:
 
 @step(4)
 def other_code(world: Any, host: Host, random: Random) -> str:
-    """Sends one of the other codes of a control protocol."""
+    """Send one of the other codes of a control protocol."""
     protocol = random.choice(CONTROL)
     code = random.choice((5, 5, 6, 7, 8, 8, 9, 10, 11, 12, 0, 255))
     data = b""
@@ -307,7 +307,7 @@ def other_code(world: Any, host: Host, random: Random) -> str:
 
 @step(4)
 def log_in(world: Any, host: Host, random: Random) -> str:
-    """Sends credentials: right or wrong, at any phase, once or often."""
+    """Send credentials: right or wrong, at any phase, once or often."""
     protocol = random.choice((PAP, CHAP, host.wanted_login or PAP))
     name, password = host.user, host.password
     if random.random() < 0.15:
@@ -321,7 +321,7 @@ def log_in(world: Any, host: Host, random: Random) -> str:
 
 @step(3)
 def address(world: Any, host: Host, random: Random) -> str:
-    """Sends DHCPv6 messages and router solicitations."""
+    """Send DHCPv6 messages and router solicitations."""
     kind = random.choice((0, 1, 3, 5, 6, 8, 4, 9, 11, 2, 255))
     if kind == 0:
         host.say(wire.IPV6, wire.router_solicitation(host.interface))
@@ -337,7 +337,7 @@ def address(world: Any, host: Host, random: Random) -> str:
 
 @step(4)
 def spoof(world: Any, host: Host, random: Random) -> str:
-    """Sends a frame of another's session, with its MAC address, from its own line."""
+    """Send a frame of another's session, with its MAC address, from its own line."""
     others = [each.host for each in world.customers if each.host.session] + world.attackers
     victim = random.choice(others)
     kind = random.choice(("padt", "terminate", "request", "ack", "padr", "login"))
@@ -368,7 +368,7 @@ def spoof(world: Any, host: Host, random: Random) -> str:
 
 @step(3)
 def replay(world: Any, host: Host, random: Random) -> str:
-    """Sends frames again that anybody has sent before, its own or honest ones."""
+    """Send frames again that anybody has sent before, its own or honest ones."""
     own = random.random() < 0.6
     frames = list(host.sent) if own else world.captured
     for _ in range(random.choice((1, 2, 6))):
@@ -379,7 +379,7 @@ def replay(world: Any, host: Host, random: Random) -> str:
 
 @step(3)
 def damage(world: Any, host: Host, random: Random) -> str:
-    """Sends changed frames of its own, or noise."""
+    """Send changed frames of its own, or noise."""
     for _ in range(random.choice((1, 4, 12))):
         if host.sent and random.random() < 0.85:
             frame = some(random, random.choice(list(host.sent)))
@@ -392,7 +392,7 @@ def damage(world: Any, host: Host, random: Random) -> str:
 
 @step(1)
 def flood(world: Any, host: Host, random: Random) -> str:
-    """Opens many sessions by many names and leaves them half-open."""
+    """Open many sessions by many names and leaves them half-open."""
     opened = 0
     for number in range(random.choice((3, 12))):
         world.rename(host, bytes.fromhex("060000000d") + bytes((number,)))
@@ -404,7 +404,7 @@ def flood(world: Any, host: Host, random: Random) -> str:
 
 @step(2)
 def keep_silent(world: Any, host: Host, random: Random) -> str:
-    """Has the host neither send nor hear from now on, or do so again."""
+    """Have the host neither send nor hear from now on, or do so again."""
     if host in world.silent:
         world.silent.discard(host)
         return "ends"
@@ -448,7 +448,7 @@ def day_changes(world: Any, host: Host, random: Random) -> str:
 
 @step(2)
 def plane_fails(world: Any, host: Host, random: Random) -> str:
-    """Writes to the user plane fail for some steps."""
+    """Write to the user plane fail for some steps."""
     how = random.choice((REFUSE, HALF, LOST))
     world.fail_plane(how)
     return how
@@ -462,7 +462,7 @@ def plane_works(world: Any, host: Host, random: Random) -> None:
 
 @step(1)
 def disk_fills(world: Any, host: Host, random: Random) -> None:
-    """Writes to the store fail for some steps."""
+    """Write to the store fail for some steps."""
     world.fill_disk(True)
 
 

@@ -25,7 +25,7 @@ EDGES = Edges(
 
 @cache
 def compiled() -> Program:
-    """Compiles the program once."""
+    """Compile the program once."""
     return compile_bng("single")
 
 

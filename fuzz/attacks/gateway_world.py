@@ -34,26 +34,26 @@ class Time:
         self._numbers = itertools.count()
 
     def now(self) -> float:
-        """Returns the seconds since the beginning."""
+        """Return the seconds since the beginning."""
         return self._now
 
     def later(self, delay_s: float, action: Action, epoch: object = None) -> Action:
-        """Calls ``action`` later; returns a function that cancels it."""
+        """Call ``action`` later; return a function that cancels it."""
         number = next(self._numbers)
         self._actions[number] = epoch, action
         heapq.heappush(self._queue, (self._now + delay_s, number))
         return lambda: self._actions.pop(number, None) and None
 
     def end(self, epoch: object) -> None:
-        """Cancels the timers of an epoch."""
+        """Cancel the timers of an epoch."""
         self._actions = {number: each for number, each in self._actions.items() if each[0] is not epoch}
 
     def waiting(self, epoch: object) -> int:
-        """Returns the number of timers of an epoch."""
+        """Return the number of timers of an epoch."""
         return sum(each[0] is epoch for each in self._actions.values())
 
     def run(self, duration_s: float) -> None:
-        """Lets time pass."""
+        """Let time pass."""
         until = self._now + duration_s
         while self._queue and self._queue[0][0] <= until:
             at, number = heapq.heappop(self._queue)
@@ -79,7 +79,7 @@ class Epoch:
         return self._time.later(delay_s, action, self)
 
     def end(self) -> None:
-        """Ends the process."""
+        """End the process."""
         self._time.end(self)
 
     @property
@@ -198,7 +198,7 @@ class CountingPlane:
         self.handler = handler
 
     def traffic(self, talks: Callable[[Session], bool]) -> None:
-        """Forwards a packet down every session, and one up if the host talks."""
+        """Forward a packet down every session, and one up if the host talks."""
         for number, session in self.table.items():
             episode = self.episodes[number]
             old, up = episode.usage, talks(session)

@@ -51,7 +51,7 @@ OTHER_GROUPS_V6 = ("ff1e::2", "ff3e::2", "ff02::5", "ff0e::9")
 
 @cache
 def compiled() -> Program:
-    """Compiles the program with small tables of channels."""
+    """Compile the program with small tables of channels."""
     here = bier_program.HERE
     with tempfile.TemporaryDirectory() as folder:
         apps = Path(folder) / "apps"
@@ -69,7 +69,7 @@ def compiled() -> Program:
 
 
 def topology() -> Topology:
-    """Makes three switches in a ring, with hosts of both versions of IP."""
+    """Make three switches in a ring, with hosts of both versions of IP."""
     made = Topology("attacked")
     for switch in PLACES:
         made.add_switch(switch)
@@ -178,12 +178,12 @@ class MembershipUnderAttack(World):
         self.calls += event == "call"
 
     def send(self, host: str, frame: bytes) -> None:
-        """Puts a frame on an attacker's wire."""
+        """Put a frame on an attacker's wire."""
         self.packets += 1
         self.network.send_frame(host, frame)
 
     def join(self, member: Member) -> None:
-        """Has an honest host join."""
+        """Have an honest host join."""
         group, named = CHANNELS[member.channel]
         interface = self.source.ipv6 if ":" in group else self.source.address
         assert interface is not None
@@ -191,7 +191,7 @@ class MembershipUnderAttack(World):
         member.since_s, member.delivered = self.now_s, self._delivered(member)
 
     def leave(self, member: Member) -> None:
-        """Has an honest host leave."""
+        """Have an honest host leave."""
         self.network.leave(member.host, CHANNELS[member.channel][0])
         member.since_s = None
 
@@ -199,7 +199,7 @@ class MembershipUnderAttack(World):
         return self.network.statistics(self.flows[member.channel], host=member.host).delivered
 
     def run(self, duration_s: float) -> None:
-        """Lets time pass in pieces, and checks the laws in each."""
+        """Let time pass in pieces, and checks the laws in each."""
         left = duration_s
         while left > 1e-9:
             piece = min(left, 50.0)
@@ -217,7 +217,7 @@ class MembershipUnderAttack(World):
     # Steps and laws.
 
     def play(self, step: Step) -> None:
-        """Does a step and checks the laws."""
+        """Do a step and check the laws."""
         host = ATTACKERS[step.actor % len(ATTACKERS)]
         overlay = self.controller.overlay
         assert overlay is not None
@@ -234,7 +234,7 @@ class MembershipUnderAttack(World):
         return sum(max(1, len(it.sources)) for it in overlay.filters((place.switch, place.port)).values())
 
     def _check_members(self, before_s: float) -> None:
-        """Checks that each honest member has all packets of its streams, but for those of the moments after its join.
+        """Check that each honest member has all packets of its streams, but for those of the moments after its join.
 
         Tables that are smaller than what the controller was told may be full when it joins.
         """
@@ -250,7 +250,7 @@ class MembershipUnderAttack(World):
                 )
 
     def check(self) -> None:
-        """Checks limits, queries and strangers."""
+        """Check limits, queries and strangers."""
         overlay = self.controller.overlay
         assert overlay is not None
         for host in (*ATTACKERS, *HONEST):
@@ -271,7 +271,7 @@ class MembershipUnderAttack(World):
         return stored(self.controller.overlay, ("holdfast.control.membership", "collections"))
 
     def end(self) -> None:
-        """Has all hosts fall silent or leave, and checks that nothing is left."""
+        """Have all hosts fall silent or leave, and checks that nothing is left."""
         for member in self.members:
             self.leave(member)
         self.run(MEMBERSHIP_S + 300.0)
@@ -298,7 +298,7 @@ step = STEPS.step
 
 
 def sender(world: MembershipUnderAttack, host: str, random: Random, version: int) -> Sender:
-    """Returns the attacker as a station: with its own address, another host's, the router's, or none."""
+    """Return the attacker as a station: with its own address, another host's, the router's, or none."""
     own = world.topology.hosts[host]
     other = world.topology.hosts[random.choice(HONEST)]
     if version == 6:
@@ -352,7 +352,7 @@ def _sources(world: MembershipUnderAttack, random: Random, version: int) -> tupl
 
 @step(10)
 def report(world: MembershipUnderAttack, host: str, random: Random) -> str:
-    """Reports records of any kind: of its groups, of the streams', and of those that no host may have."""
+    """Report records of any kind: of its groups, of the streams', and of those that no host may have."""
     version = random.choice((4, 4, 6))
     count = random.choice((1, 1, 1, 2, 8, 40))
     station = sender(world, host, random, version)
@@ -369,7 +369,7 @@ def report(world: MembershipUnderAttack, host: str, random: Random) -> str:
 
 @step(4)
 def report_many(world: MembershipUnderAttack, host: str, random: Random) -> str:
-    """Joins many channels, one report after another, as far as it is let."""
+    """Join many channels, one report after another, as far as it is let."""
     version = random.choice((4, 4, 6))
     station = sender(world, host, random, version)
     for _ in range(random.choice((5, 20, 60))):
@@ -386,7 +386,7 @@ def report_many(world: MembershipUnderAttack, host: str, random: Random) -> str:
 
 @step(3)
 def older_report(world: MembershipUnderAttack, host: str, random: Random) -> str:
-    """Speaks an older version, joins or leaves."""
+    """Speak an older version, joins or leaves."""
     version = random.choice((4, 6))
     kind = random.choice(
         (wire.MLD_REPORT, wire.MLD_DONE) if version == 6 else (wire.REPORT_V1, wire.REPORT_V2, wire.LEAVE)
@@ -398,7 +398,7 @@ def older_report(world: MembershipUnderAttack, host: str, random: Random) -> str
 
 @step(5)
 def query(world: MembershipUnderAttack, host: str, random: Random) -> str:
-    """Asks as if it were a router: of any version, for anything, with any interval, robustness and response time."""
+    """Ask as if it were a router: of any version, for anything, with any interval, robustness and response time."""
     version = random.choice((4, 4, 6))
     group = random.choice((None, None, _group(random, version)))
     sources = _sources(world, random, version)[:40] if group is not None and random.random() < 0.5 else ()
@@ -417,7 +417,7 @@ def query(world: MembershipUnderAttack, host: str, random: Random) -> str:
 
 @step(3)
 def damage(world: MembershipUnderAttack, host: str, random: Random) -> str:
-    """Sends damaged messages."""
+    """Send damaged messages."""
     version = random.choice((4, 6))
     for _ in range(random.choice((1, 5))):
         frame = bytearray(
@@ -434,7 +434,7 @@ def damage(world: MembershipUnderAttack, host: str, random: Random) -> str:
 
 @step(2)
 def flood(world: MembershipUnderAttack, host: str, random: Random) -> str:
-    """Sends the same report very often."""
+    """Send the same report very often."""
     version = random.choice((4, 6))
     frame = wire.report(
         sender(world, host, random, version),

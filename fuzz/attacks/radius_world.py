@@ -23,7 +23,7 @@ Users = Mapping[bytes, tuple[bytes, Verdict, float | None]]
 
 
 def attributes_of(data: bytes) -> dict[int, bytes]:
-    """Reads the attributes of a packet, the first of each kind."""
+    """Read the attributes of a packet, the first of each kind."""
     found: dict[int, bytes] = {}
     at = 20
     while at + 2 <= len(data) and data[at + 1] >= 2:
@@ -33,7 +33,7 @@ def attributes_of(data: bytes) -> dict[int, bytes]:
 
 
 def revealed(hidden: bytes, authenticator: bytes, secret: bytes) -> bytes:
-    """Reads a User-Password (RFC 2865, section 5.2)."""
+    """Read a User-Password (RFC 2865, section 5.2)."""
     clear, before = b"", authenticator
     for at in range(0, len(hidden), 16):
         mask = hashlib.md5(secret + before).digest()
@@ -43,7 +43,7 @@ def revealed(hidden: bytes, authenticator: bytes, secret: bytes) -> bytes:
 
 
 def answer(request: bytes, code: int, pairs: list[tuple[int, bytes]], secret: bytes) -> bytes:
-    """Writes an answer: a Message-Authenticator over the request's authenticator (RFC 2869, 5.14), and its own (RFC 2865, 3)."""
+    """Write an answer: a Message-Authenticator over the request's authenticator (RFC 2869, 5.14), and its own (RFC 2865, 3)."""
     rest = b"".join(attribute(kind, value) for kind, value in pairs)
     head = struct.pack("!BBH", code, request[1], 20 + 18 + len(rest))
     over = bytes(16) if code == ACCOUNTING_RESPONSE else request[4:20]
@@ -53,7 +53,7 @@ def answer(request: bytes, code: int, pairs: list[tuple[int, bytes]], secret: by
 
 
 def prefix(network: Any) -> bytes:
-    """Writes a prefix (RFC 3162, section 2.3)."""
+    """Write a prefix (RFC 3162, section 2.3)."""
     return bytes((0, network.prefixlen)) + network.network_address.packed
 
 
@@ -72,7 +72,7 @@ class RadiusWorld:
         self.wrong: list[str] = []
 
     def boot(self, clock: Epoch, own: Epoch, wall: Callable[[], float], books: Any) -> None:
-        """Makes the client of a new process. ``own``: the clock of the servers."""
+        """Make the client of a new process. ``own``: the clock of the servers."""
         self._clock, self._books = own, books
         self.client = RadiusClient(
             self._settings, clock, self._transmit, random=self._random.randbytes, wall=wall, queue=self.queue

@@ -57,16 +57,16 @@ class World:
         self.packets = 0
 
     def broken(self, law: str, text: str) -> None:
-        """Raises :class:`Violated` for a law that is looked for."""
+        """Raise :class:`Violated` for a law that is looked for."""
         if law.startswith(self.laws):
             raise Violated(law, text)
 
     def play(self, step: Step) -> None:
-        """Does a step and checks the laws. Raises :class:`Violated`."""
+        """Do a step and check the laws. Raises :class:`Violated`."""
         raise TypeError
 
     def end(self) -> None:
-        """Has everybody leave, lets the timeouts pass, and checks that nothing is left. Raises :class:`Violated`."""
+        """Have everybody leave, let the timeouts pass, and checks that nothing is left. Raises :class:`Violated`."""
         raise TypeError
 
 
@@ -78,7 +78,7 @@ class Steps(Generic[A]):
         self.weights: dict[str, float] = {}
 
     def step(self, weight: float) -> Callable[[A], A]:
-        """Registers a step under its function's name."""
+        """Register a step under its function's name."""
 
         def register(act: A) -> A:
             name = act.__name__.strip("_").replace("_", "-")
@@ -99,7 +99,7 @@ class Room:
     longest: int = 80
 
     def draw(self, random: Random) -> list[Step]:
-        """Returns a sequence. Each has some kinds of steps often and others not at all, so that rare ones meet."""
+        """Return a sequence. Each has some kinds of steps often and others not at all, so that rare ones meet."""
         weights = {name: weight * random.choice((0, 1, 1, 6)) for name, weight in self.weights.items()}
         names = [name for name, weight in weights.items() if weight]
         if not names:
@@ -119,7 +119,7 @@ class Outcome:
 
 
 def play(room: Room, seed: int, steps: Iterable[Step]) -> Outcome:
-    """Plays a sequence in a fresh world. An exception that is no :class:`Violated` breaks the law of exceptions."""
+    """Play a sequence in a fresh world. An exception that is no :class:`Violated` breaks the law of exceptions."""
     world, count = None, 0
     try:
         world = room.world(seed)
@@ -139,7 +139,7 @@ def play(room: Room, seed: int, steps: Iterable[Step]) -> Outcome:
 
 
 def shrunk(room: Room, seed: int, steps: list[Step], law: str) -> list[Step]:
-    """Removes steps, many at once and then fewer, as long as the same law is broken. Stops after :data:`PATIENCE_S`."""
+    """Remove steps, many at once and then fewer, as long as the same law is broken. Stops after :data:`PATIENCE_S`."""
     until = time.monotonic() + PATIENCE_S
     size = max(1, len(steps) // 2)
     while True:
@@ -185,7 +185,7 @@ class Run:
         self._began = time.monotonic()
 
     def one(self) -> Finding | None:
-        """Plays the next sequence; returns a finding of a law that was not broken before."""
+        """Play the next sequence; return a finding of a law that was not broken before."""
         seed = Random(f"{self.room.name} {self.seed} {self.sequences}").randrange(1 << 48)
         steps = self.room.draw(Random(seed))
         self.sequences += 1
@@ -210,7 +210,7 @@ class Run:
         return finding
 
     def counts(self) -> str:
-        """Says how much was played."""
+        """Say how much was played."""
         spent_s = time.monotonic() - self._began
         return (
             f"{self.sequences} sequences, {self.steps} steps, {self.packets} packets in {spent_s:.0f} s (seed {self.seed}), "
@@ -219,7 +219,7 @@ class Run:
 
 
 def written(room: Room, finding: Finding) -> str:
-    """Returns a finding as a file that can be replayed: the steps as JSON, and the rest as it reads."""
+    """Return a finding as a file that can be replayed: the steps as JSON, and the rest as it reads."""
     return json.dumps(
         {
             "room": room.name,
@@ -234,13 +234,13 @@ def written(room: Room, finding: Finding) -> str:
 
 
 def replay(room: Room, path: Path) -> Outcome:
-    """Plays the sequence of a file that :func:`written` made."""
+    """Play the sequence of a file that :func:`written` made."""
     kept = json.loads(path.read_text(encoding="utf-8"))
     return play(room, kept["seed"], [Step(*step) for step in kept["steps"]])
 
 
 def main(room: Room, description: str) -> int:
-    """Runs a room's attackers from the command line; 1 if a law was broken."""
+    """Run a room's attackers from the command line; 1 if a law was broken."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("seconds", type=float, nargs="?", default=10.0)
     parser.add_argument("--seed", type=int, default=int(os.environ.get("FUZZ_SEED", time.time_ns() % (1 << 32))))

@@ -9,7 +9,7 @@ _PLAIN = (str, bytes, int, float, bool, type(None), type)
 
 
 def stored(root: Any, rooms: tuple[str, ...]) -> int:
-    """Returns the number of entries of containers reachable from ``root``, through attributes of objects of these modules alone."""
+    """Return the number of entries of containers reachable from ``root``, through attributes of objects of these modules alone."""
     seen: set[int] = set()
     waiting, count = [root], 0
     while waiting:

@@ -74,37 +74,37 @@ class Host:
     # What it sends.
 
     def discovery(self, code: int, tags: wire.Tags, session: int = 0, to: bytes | None = None) -> None:
-        """Sends a frame of the discovery stage."""
+        """Send a frame of the discovery stage."""
         self.put(wire.discovery(self.gateway if to is None else to, self.mac, code, session, tags))
 
     def put(self, frame: bytes) -> None:
-        """Sends any frame."""
+        """Send any frame."""
         self.sent.append(frame)
         self._send(self, frame)
 
     def say(self, protocol: int, packet: bytes) -> None:
-        """Sends a PPP packet in the session."""
+        """Send a PPP packet in the session."""
         self.put(wire.session_frame(self.gateway, self.mac, self.session, protocol, packet))
 
     def identifier(self) -> int:
-        """Returns an Identifier that the last packet did not have."""
+        """Return an Identifier that the last packet did not have."""
         self._number = self._number % 255 + 1
         return self._number
 
     def padi(self) -> None:
-        """Looks for a gateway."""
+        """Look for a gateway."""
         self.discovery(wire.PADI, [(wire.SERVICE_NAME, b"")], to=wire.BROADCAST)
 
     def padr(self, cookie: bytes) -> None:
-        """Asks for a session."""
+        """Ask for a session."""
         self.discovery(wire.PADR, [(wire.SERVICE_NAME, b""), (wire.AC_COOKIE, cookie)])
 
     def padt(self) -> None:
-        """Ends the session (RFC 2516, section 5.5)."""
+        """End the session (RFC 2516, section 5.5)."""
         self.discovery(wire.PADT, [], self.session)
 
     def request(self, protocol: int) -> None:
-        """Sends the Configure-Request of an honest host."""
+        """Send the Configure-Request of an honest host."""
         self.asked.add(protocol)
         pairs = {
             LCP: [(1, struct.pack("!H", 1492)), (5, self.mac[2:])],
@@ -115,7 +115,7 @@ class Host:
         self.say(protocol, wire.control(REQUEST, self.identifier(), data))
 
     def log_in(self, protocol: int = 0) -> None:
-        """Sends an Authenticate-Request (RFC 1334), or the answer to the last challenge (RFC 1994)."""
+        """Send an Authenticate-Request (RFC 1334), or the answer to the last challenge (RFC 1994)."""
         if (protocol or self.wanted_login) == PAP:
             data = bytes((len(self.user),)) + self.user + bytes((len(self.password),)) + self.password
             self.say(PAP, wire.control(1, self.identifier(), data))
@@ -125,7 +125,7 @@ class Host:
         self.say(CHAP, wire.control(2, identifier, b"\x10" + digest + self.user))
 
     def dhcp(self, kind: int, prefix: tuple[int, bytes] | None = None, iaid: bytes = b"\0\0\0\1") -> None:
-        """Sends a DHCPv6 message with an IA_PD: 1 Solicit, 3 Request, 5 Renew, 6 Rebind, 8 Release."""
+        """Send a DHCPv6 message with an IA_PD: 1 Solicit, 3 Request, 5 Renew, 6 Rebind, 8 Release."""
         pairs = [(1, b"\0\3\0\1" + self.mac), (8, b"\0\0"), wire.delegation(iaid, prefix)]
         if kind not in (1, 6) and self.server:
             pairs.append((2, self.server))
@@ -135,7 +135,7 @@ class Host:
     # What it hears.
 
     def hear(self, frame: bytes) -> None:
-        """Takes note of a frame, and answers it unless that is withheld."""
+        """Take note of a frame, and answers it unless that is withheld."""
         if frame[12:14] == b"\x88\x63":
             self._hear_discovery(frame)
             return
@@ -244,7 +244,7 @@ class Host:
                 self.delegated = inner[8], inner[9:25]
 
     def tick(self) -> None:
-        """Asks again for what it has no answer to, as after a Restart timer; ten times at most (RFC 1661, section 4.6)."""
+        """Ask again for what it has no answer to, as after a Restart timer; ten times at most (RFC 1661, section 4.6)."""
         self.tries += 1
         if self.session and self.tries > MAX_CONFIGURE:
             self.padt()

@@ -30,7 +30,7 @@ def run(
     quick: bool,
     progress: Callable[[str], None],
 ) -> list[ProgramMeasurement]:
-    """Measures each program (all if none is named) with each size (the usual ones if none is)."""
+    """Measure each program (all if none is named) with each size (the usual ones if none is)."""
     results = []
     for program in _named(programs, _core.Benchmark.programs(), "benchmark"):
         progress(f"{program}: compiling and filling tables")
@@ -42,14 +42,14 @@ def run(
 
 
 def run_tables(tables: Sequence[str], *, quick: bool, progress: Callable[[str], None]) -> list[TableMeasurement]:
-    """Measures each table (all if none is named) on its own."""
+    """Measure each table (all if none is named) on its own."""
     return _each(_named(tables, _core.tables(), "table"), _core.measure_table, quick, progress)
 
 
 def run_simulations(
     scenarios: Sequence[str], *, quick: bool, progress: Callable[[str], None]
 ) -> list[SimulationMeasurement]:
-    """Measures each scenario (all if none is named): networks in virtual time."""
+    """Measure each scenario (all if none is named): networks in virtual time."""
     return _each(_named(scenarios, _core.simulations(), "simulation"), _core.measure_simulation, quick, progress)
 
 
@@ -99,7 +99,7 @@ def _per_s(count: int, result: SimulationMeasurement) -> float | None:
 
 
 def write_json(records: Sequence[dict[str, object]], file: Path) -> None:
-    """Writes a list with an object per result."""
+    """Write a list with an object per result."""
     whole_files.write_text(file, json.dumps(list(records), indent=2) + "\n")
 
 

@@ -41,7 +41,7 @@ class ControlPlane(Protocol):
         """32 bytes that nobody else can know, others each time; under the virtual clock those of the network's seed."""
 
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
-        """Calls the handler after a delay on the network's clock."""
+        """Call the handler after a delay on the network's clock."""
 
 
 class Controller:

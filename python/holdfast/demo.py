@@ -101,7 +101,7 @@ def scenario(
 
 
 def run(given: Scenario, out: Path, *, seed: int = 1, console: Console | None = None) -> Comparison:
-    """Compares the demo's mechanisms; the files of ``compare`` go to ``out``, and ``demo.png`` beside them."""
+    """Compare the demo's mechanisms; the files of ``compare`` go to ``out``, and ``demo.png`` beside them."""
     names = mechanisms.with_telemetry(None, mechanisms.STATIC) if given.telemetry else MECHANISMS
     comparison = results.run(given, mechanisms.find(names), [seed], out, console=console)
     draw(comparison, out / "demo.png")
@@ -109,7 +109,7 @@ def run(given: Scenario, out: Path, *, seed: int = 1, console: Console | None = 
 
 
 def draw(comparison: Comparison, path: Path) -> None:
-    """Probes and TCP's goodput over time, a row for each mechanism, the failed interval shaded."""
+    """Probe and TCP's goodput over time, a row for each mechanism, the failed interval shaded."""
     given = comparison.scenario
     factor = max(1, PICTURE_BIN_MS // given.bin_ms)
 

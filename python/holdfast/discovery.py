@@ -286,7 +286,7 @@ class Discovery:
         return sorted((a, b) for a, b in pairs if b not in self._heard or self._heard[b].at != a)
 
     def presume(self, one: Port, other: Port, *, is_there: bool) -> int:
-        """Takes a link into the map that somebody else knew of; one that is there until the hold time is over without a frame.
+        """Take a link into the map that somebody else knew of; one that is there until the hold time is over without a frame.
 
         Returns its index. Raises :class:`NetworkError` if it is between ports that cannot have links.
         """
@@ -308,7 +308,7 @@ class Discovery:
     # ---- Sending ----
 
     def prepare(self) -> None:
-        """Asks for the ports' states."""
+        """Ask for the ports' states."""
         self._down = {port for port in self.ports if not self._plane.port_is_up(*port)}
 
     def start(self) -> None:
@@ -359,7 +359,7 @@ class Discovery:
     # ---- Hearing ----
 
     def hear(self, switch: str, packet: bytes, port: int) -> bool:
-        """Takes note of a packet-in; false if it is no LLDP, and somebody else's business."""
+        """Take note of a packet-in; false if it is no LLDP, and somebody else's business."""
         if not lldp.is_lldp(packet):
             return False
         here = (switch, port)
@@ -457,7 +457,7 @@ class Discovery:
         return True
 
     def _expect(self, until_ps: int) -> None:
-        """Looks at the hold times then, unless that happens before anyway."""
+        """Look at the hold times then, unless that happens before anyway."""
         if self._expiry_ps is None:
             self._expiry_ps = until_ps
             self._plane.call_later(max(0, until_ps - self._plane.now_ps) / PS_PER_MS, self._expire)
@@ -475,7 +475,7 @@ class Discovery:
     # ---- Telling ----
 
     def _settle_later(self) -> None:
-        """Tells of what is new when there has been nothing newer for a while, and not before the first round is over."""
+        """Tell of what is new when there has been nothing newer for a while, and not before the first round is over."""
         if not self._round_is_over:
             return
         wait_ps = round(self._settings.settle_ms * PS_PER_MS)

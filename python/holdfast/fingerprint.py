@@ -292,7 +292,7 @@ def _captured(function: FunctionType) -> list[object]:
 
 
 def _note(module: str | None, modules: set[str]) -> bool:
-    """Adds a module if it is neither Holdfast's nor installed; whether it is one such."""
+    """Add a module if it is neither Holdfast's nor installed; whether it is one such."""
     if not module or module.partition(".")[0] == __name__.partition(".")[0]:
         return False
     file = _file_of(module)

@@ -20,17 +20,17 @@ _SAFE = "PYTHONSAFEPATH"
 
 
 def module(name: str, *arguments: str) -> list[str]:
-    """Returns the command line that runs an installed module as a program."""
+    """Return the command line that runs an installed module as a program."""
     return [sys.executable, *_inherited(), "-P", "-m", name, *arguments]
 
 
 def script(path: str | Path, *arguments: str) -> list[str]:
-    """Returns the command line of a program that needs the standard library alone: it reads no ``PYTHON`` variables."""
+    """Return the command line of a program that needs the standard library alone: it reads no ``PYTHON`` variables."""
     return [sys.executable, "-I", str(path), *arguments]
 
 
 def _inherited() -> list[str]:
-    """Returns the flags of this interpreter that say where modules come from."""
+    """Return the flags of this interpreter that say where modules come from."""
     if sys.flags.isolated:
         return ["-I"]
     chosen = {"-E": sys.flags.ignore_environment, "-s": sys.flags.no_user_site}
@@ -47,7 +47,7 @@ class _Process(SpawnProcess):
             super().start()
 
     def run(self) -> None:
-        """Runs the target; what that starts inherits the environment of the parent, and nothing of ours."""
+        """Run the target; what that starts inherits the environment of the parent, and nothing of ours."""
         if self._before is None:
             os.environ.pop(_SAFE, None)
         super().run()
@@ -58,7 +58,7 @@ class _Context(SpawnContext):
 
 
 def context() -> SpawnContext:
-    """Returns the context in which processes of :mod:`multiprocessing` are made. It starts its helper, the resource tracker."""
+    """Return the context in which processes of :mod:`multiprocessing` are made. It starts its helper, the resource tracker."""
     with _safe():
         resource_tracker.ensure_running()
     return _Context()
@@ -66,7 +66,7 @@ def context() -> SpawnContext:
 
 @contextmanager
 def _safe() -> Iterator[None]:
-    """Has the interpreters that are started meanwhile leave the working directory out."""
+    """Have the interpreters that are started meanwhile leave the working directory out."""
     before = os.environ.get(_SAFE)
     os.environ[_SAFE] = "1"
     try:

@@ -328,7 +328,7 @@ def whole_rate(rate: object) -> object:
 
 
 def loss_model(loss: object) -> object:
-    """Makes a mapping the model that it names, so that what is wrong is said about that one alone."""
+    """Make a mapping the model that it names, so that what is wrong is said about that one alone."""
     if isinstance(loss, int | float | str):
         try:
             loss = {"model": "bernoulli", "probability": float(loss)}

@@ -86,7 +86,7 @@ def is_lldp(packet: bytes) -> bool:
 
 
 def parse(packet: bytes) -> Lldpdu:
-    """Reads a frame, of whomever. Raises :class:`MalformedLldpError`.
+    """Read a frame, of whomever. Raises :class:`MalformedLldpError`.
 
     The three mandatory TLVs come first and once; later ones may be missing, unknown, or of other organisations.
     """

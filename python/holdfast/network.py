@@ -66,7 +66,7 @@ class Network(ABC):
         detection_delay_ms: float = 0.0,
         executor: Literal["jit", "interpreter"] = "jit",
     ) -> None:
-        """Builds the native network.
+        """Build the native network.
 
         ``programs``: one for all switches, or by switch name. ``detection_delay_ms``: from a port's change of state to
         the switch noticing it.
@@ -110,7 +110,7 @@ class Network(ABC):
 
     @abstractmethod
     def _add_hosts(self) -> None:
-        """Adds the nodes at the edge, whatever they are."""
+        """Add the nodes at the edge, whatever they are."""
 
     def _add_link(self, link: Link, traces: Traces) -> int:
         headers = self._sequence_headers
@@ -122,7 +122,7 @@ class Network(ABC):
         return core
 
     def add_packet_generator(self, generator: PacketGenerator) -> int:
-        """Adds one while the network runs; those of the topology are there from the start. Returns its number."""
+        """Add one while the network runs; those of the topology are there from the start. Returns its number."""
         if generator.period_ms is None:
             return self._core.add_packet_generator(
                 generator.switch,
@@ -160,7 +160,7 @@ class Network(ABC):
         """32 bytes that nobody else can know."""
 
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
-        """Calls the handler after a delay on the network's clock."""
+        """Call the handler after a delay on the network's clock."""
         self._scheduler.add(self._core.now_ps + ps_of_ms("delay_ms", delay_ms), handler)
 
     def _start_controllers(self) -> None:
@@ -170,7 +170,7 @@ class Network(ABC):
             controller.on_start()
 
     def _notify(self, notification: _core.Notification) -> None:
-        """Schedules what controllers do about one notification, after their reaction delays."""
+        """Schedule what controllers do about one notification, after their reaction delays."""
         if notification.kind == "port_change":
             self._scheduler.add_port_change(
                 self.controllers, notification.time_ps, notification.node, notification.port, notification.up
@@ -190,19 +190,19 @@ class Network(ABC):
         """The time that digests and idle notifications carry."""
 
     def _deliver_streams(self) -> None:
-        """Hands the controllers what has come in on the clients' streams."""
+        """Hand the controllers what has come in on the clients' streams."""
         for name, client in self._clients.items():
             while (event := client.poll()) is not None:
                 self._scheduler.add_event(self.controllers, self._core.now_ps, name, event)
 
     def add_frame_listener(self, host: str, take: Callable[[int, bytes], None]) -> None:
-        """Gives ``take`` each frame that reaches a host and belongs to none of its flows, with the time in picoseconds."""
+        """Give ``take`` each frame that reaches a host and belongs to none of its flows, with the time in picoseconds."""
         if host not in self.topology.hosts:
             raise NetworkError(f"there is no host {host!r}")
         self._frame_listeners.setdefault(host, []).append(take)
 
     def set_link(self, name: str, *, up: bool, at_s: float | None = None, one_way: bool = False) -> None:
-        """Fails or repairs the link ``a-b``, now or at a time; with ``one_way`` only the direction from ``a`` to ``b``."""
+        """Fail or repairs the link ``a-b``, now or at a time; with ``one_way`` only the direction from ``a`` to ``b``."""
         link, at_ps = self._link_id(name), self._time_ps("at_s", at_s)
         if one_way:
             self._core.set_link_state(link, up, at_ps, direction=self._direction(name))
@@ -212,7 +212,7 @@ class Network(ABC):
     def set_silent_loss(
         self, name: str, *, silent: bool = True, at_s: float | None = None, one_way: bool = False
     ) -> None:
-        """Lets the link ``a-b`` lose all packets without a change of its signal, now or at a time, or takes that back.
+        """Let the link ``a-b`` lose all packets without a change of its signal, now or at a time, or takes that back.
 
         With ``one_way`` only from ``a`` to ``b``. Only hellos (``bfd`` of a link) and controllers find such a failure.
         """
@@ -220,14 +220,14 @@ class Network(ABC):
         self._core.set_silent_loss(self._link_id(name), silent, self._time_ps("at_s", at_s), direction=direction)
 
     def declare_port(self, switch: str, port: int, *, down: bool = True) -> None:
-        """Declares that a switch's port with a link is down, whatever its signal says, or takes that back.
+        """Declare that a switch's port with a link is down, whatever its signal says, or takes that back.
 
         This is for controllers that know it from elsewhere, such as their programs' digests.
         """
         self._core.declare_port(switch, port, down)
 
     def set_node(self, name: str, *, up: bool, at_s: float | None = None) -> None:
-        """Fails or repairs a switch, now or at a time."""
+        """Fail or repairs a switch, now or at a time."""
         if name not in self.topology.switches:
             raise NetworkError(f"there is no switch {name!r} (known: {', '.join(self.topology.switches)})")
         self._core.set_node_state(name, up, self._time_ps("at_s", at_s))
@@ -253,7 +253,7 @@ class Network(ABC):
         time_to_repair: Literal["exponential", "fixed"] = "exponential",
         one_way: bool = False,
     ) -> None:
-        """Lets the link ``a-b`` or a switch fail and be repaired at random.
+        """Let the link ``a-b`` or a switch fail and be repaired at random.
 
         With ``one_way``, only the direction from ``a`` to ``b`` fails. ``mtbf_s`` is the mean time from the start, or a repair,
         to the next failure, ``mttr_s`` that from a failure to its repair. No failure begins before ``start_s`` (now), none
@@ -298,7 +298,7 @@ class Network(ABC):
         return [(time_ps / PS_PER_S, self._failing.get(what, what), up) for time_ps, what, up in drawn]
 
     def capture(self, node: str, port: int, path: str | Path) -> None:
-        """Writes what crosses a port from now on, in both directions, into a pcap file, which is replaced.
+        """Write what crosses a port from now on, in both directions, into a pcap file, which is replaced.
 
         A host's port is 0; those of a switch are those of its links and packet generators, and that of the controller. The file
         is complete when :meth:`SimulatedNetwork.run` returns, or the wall clock has stopped.
@@ -353,7 +353,7 @@ class Network(ABC):
         return self._core.bfd_statistics(switch, port)
 
     def count_drops(self) -> Callable[[], list[Drops]]:
-        """Starts to count drops outside programs; the returned function gives the counts. Runs are slower meanwhile."""
+        """Start to count drops outside programs; the returned function gives the counts. Runs are slower meanwhile."""
         counter = self._core.count_drops()
         return lambda: [Drops(*found) for found in self._core.drops(counter)]
 
@@ -386,11 +386,11 @@ class Network(ABC):
         return "a_to_b" if name.partition("#")[0] == link.name else "b_to_a"
 
     def end_flow(self, flow: int) -> None:
-        """Ends a stream or pings before their time: nothing more is sent."""
+        """End a stream or pings before their time: nothing more is sent."""
         self._core.end_flow(flow)
 
     def send_frame(self, node: str, frame: bytes) -> None:
-        """Sends a frame from a host, as it is, now."""
+        """Send a frame from a host, as it is, now."""
         self._core.send_frame(node, frame)
 
     def bytes_on_wire(self) -> int:
@@ -456,7 +456,7 @@ class SimulatedNetwork(Network):
         return hashlib.sha256(f"{self._seed} {self._secrets}".encode()).digest()
 
     def add(self, traffic: Traffic) -> int:
-        """Adds traffic between two hosts; returns its id, for :meth:`statistics`, :meth:`sent` and :meth:`received`."""
+        """Add traffic between two hosts; return its id, for :meth:`statistics`, :meth:`sent` and :meth:`received`."""
         self._check_hosts(traffic)
         self._time_ps("start_s", traffic.start_s)
         start_ps, stop_ps = round(traffic.start_s * PS_PER_S), round(traffic.stop_s * PS_PER_S)
@@ -496,7 +496,7 @@ class SimulatedNetwork(Network):
         version: MembershipVersion | None = None,
         at_s: float | None = None,
     ) -> None:
-        """Lets a host join a multicast group by IGMP or MLD, now or at a time; a later call replaces what it wanted.
+        """Let a host join a multicast group by IGMP or MLD, now or at a time; a later call replaces what it wanted.
 
         ``sources``: only these, or with ``excludes`` all but these; without any, all sources. ``version``: the latest one by
         default, and then for all groups of the host. From the first call on, a host takes only the groups that it has joined.
@@ -507,7 +507,7 @@ class SimulatedNetwork(Network):
         self._want(host, group, sources, excludes=wanted, version=version, at_s=at_s)
 
     def leave(self, host: str, group: str, *, at_s: float | None = None) -> None:
-        """Lets a host leave a multicast group, now or at a time."""
+        """Let a host leave a multicast group, now or at a time."""
         self._want(host, group, (), excludes=False, version=None, at_s=at_s)
 
     def _want(
@@ -528,7 +528,7 @@ class SimulatedNetwork(Network):
         return self._core.group_statistics(host, group)
 
     def add_tcp(self, transfer: TcpTransfer) -> int:
-        """Adds a TCP connection between two hosts; returns its id, for the ``tcp_*`` methods."""
+        """Add a TCP connection between two hosts; return its id, for the ``tcp_*`` methods."""
         self._check_hosts(transfer)
         self._time_ps("start_s", transfer.start_s)
         used = self._tcp_ports.setdefault(transfer.source, set())
@@ -565,7 +565,7 @@ class SimulatedNetwork(Network):
                 raise NetworkError(f"host {name!r} has no IPv6 address; give it one in the topology")
 
     def run(self, until_s: float) -> None:
-        """Runs the simulation up to a time, controllers included. Everything can be read and changed there, and it can run on."""
+        """Run the simulation up to a time, controllers included. Everything can be read and changed there, and it can run on."""
         until_ps = self._time_ps("until_s", until_s)
         assert until_ps is not None
         while True:
@@ -678,7 +678,7 @@ class LiveNetwork(Network):
         return self._server.address
 
     def wait_until(self, at_s: float) -> None:
-        """Sleeps until the network's clock shows a time; raises what a controller raised meanwhile."""
+        """Sleep until the network's clock shows a time; raise what a controller raised meanwhile."""
         while (remaining_s := at_s - self._core.now_ps / PS_PER_S) > 0:
             if self.failure is not None:
                 raise self.failure

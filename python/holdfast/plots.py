@@ -88,7 +88,7 @@ def style(name: str) -> Style:
 
 
 def save(figure: Figure, *paths: Path) -> None:
-    """Writes a figure as PNG or SVG, by the paths' suffixes; the same figure is the same bytes. Closes it."""
+    """Write a figure as PNG or SVG, by the paths' suffixes; the same figure is the same bytes. Closes it."""
     for path in paths:
         suffix = path.suffix.lower()
         if suffix not in (".png", ".svg"):
@@ -249,7 +249,7 @@ def intervals(
     xlabel: str,
     ylabel: str,
 ) -> Figure:
-    """Means with their intervals (:func:`holdfast.statistics.summary`) over the values of ``x``, at equal distances."""
+    """Mean with their intervals (:func:`holdfast.statistics.summary`) over the values of ``x``, at equal distances."""
     ticks, names = _distinct(frame, x), _distinct(frame, over)
     looks = _looks(names)
     panels = _panels(frame, panel)
@@ -345,7 +345,7 @@ def _set_ticks(axis: Any, ticks: Sequence[Any]) -> None:
 
 
 def draw_topology(topology: Topology, path: Path) -> None:
-    """Switches where their positions are, or laid out by forces; hosts beside their switches; delays where links differ."""
+    """Switch where their positions are, or laid out by forces; hosts beside their switches; delays where links differ."""
     places = places_of(topology)
     crowd = len(topology.switches)
     cores = [link for link in topology.links if link.a in topology.switches and link.b in topology.switches]

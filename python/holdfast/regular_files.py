@@ -45,7 +45,7 @@ def read_regular(path: Path, most_bytes: int, kind: type[HoldfastError], what: s
 
 
 def doubt(path: Path, *, secret: bool = False) -> str | None:
-    """Returns why a file that decides what this process does, or holds its secrets, is in other users' hands; None if it is not.
+    """Return why a file that decides what this process does, or holds its secrets, is in other users' hands; None if it is not.
 
     The user who called ``sudo`` is trusted with it: that user chose the file.
     """

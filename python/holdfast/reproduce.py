@@ -51,7 +51,7 @@ def run(
     progress: Console | None = None,
     quick: bool = False,
 ) -> dict[str, pl.DataFrame]:
-    """Runs the named parts, or all; returns the comparison of each that has numbers. ``seeds``: a number, from ``first_seed`` on.
+    """Run the named parts, or all; return the comparison of each that has numbers. ``seeds``: a number, from ``first_seed`` on.
 
     ``quick``: the experiment's quick version; it raises :class:`ExperimentError` if there is none. ``console`` gets the tables,
     ``progress`` the progress bars.
@@ -93,7 +93,7 @@ def run(
 
 
 def write(setting: Setting, part: Part, finding: Finding) -> pl.DataFrame | None:
-    """Writes a part's files to the setting's folder; returns the comparison, if it has numbers."""
+    """Write a part's files to the setting's folder; return the comparison, if it has numbers."""
     comparison = compare(part, finding, len(setting.seeds))
     _write(setting, part, finding, comparison)
     return comparison

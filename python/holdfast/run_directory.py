@@ -13,7 +13,7 @@ DIRECTORY = Path("/run/holdfast")
 
 
 def made(directory: Path = DIRECTORY) -> Path:
-    """Returns the directory, made if it is not there. Raises OSError if it cannot be made.
+    """Return the directory, made if it is not there. Raises OSError if it cannot be made.
 
     Raises :class:`LiveError` if another user could put a socket or a link into it: an answer from there would not be ours.
     """

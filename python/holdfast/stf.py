@@ -67,7 +67,7 @@ def run(
     defines: Mapping[str, str],
     progress: Callable[[str], None],
 ) -> Report:
-    """Runs scripts one after the other and says before each which one it is."""
+    """Run scripts one after the other and say before each which one it is."""
 
     def cases() -> Iterator[Case]:
         for name, path in chosen.items():

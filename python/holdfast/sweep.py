@@ -95,7 +95,7 @@ def run(
     together: Sequence[str] = (),
     code: Callable[[Point], str] | None = None,
 ) -> pl.DataFrame:
-    """Runs the function with every point and seed; returns the rows, which are in ``out/rows.parquet`` too.
+    """Run the function with every point and seed; return the rows, which are in ``out/rows.parquet`` too.
 
     ``jobs``: processes on this machine. ``together``: names in the points; a process goes on with runs that have the same values of
     them as its last one as long as there are any, for functions that keep what such runs have in common. ``ray``: address of a Ray
@@ -248,7 +248,7 @@ class _Journal:
             self.rows[entry["key"]] = entry["row"]
 
     def add(self, run: Run, row: str) -> None:
-        """Keeps the result of a run (as JSON), on disk first."""
+        """Keep the result of a run (as JSON), on disk first."""
         head = json.dumps({"key": run.key, "point": run.point, "seed": run.seed})
         body = f'{head[:-1]}, "row": {row}'
         self._file.write(f'{body}{_CHECKSUM}{_checksum(body)}"}}\n')
@@ -292,7 +292,7 @@ def _work(
     ray: str | None,
     together: Sequence[str],
 ) -> None:
-    """Runs what is left, and raises at the end if something failed."""
+    """Run what is left, and raises at the end if something failed."""
     from holdfast import sweep_workers
 
     if not todo:

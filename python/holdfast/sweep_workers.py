@@ -76,7 +76,7 @@ class _Worker:
         self.group: tuple[Any, ...] | None = None
 
     def give(self, index: int, run: Run) -> None:
-        """Hands it a run."""
+        """Hand it a run."""
         self.index = index
         self.connection.send((index, run))
 
@@ -92,7 +92,7 @@ class _Worker:
         return outcome
 
     def stop(self) -> None:
-        """Ends the process, whatever it does."""
+        """End the process, whatever it does."""
         self.connection.close()
         if self.index is not None:
             self.process.terminate()

@@ -21,12 +21,12 @@ MOST_COLUMNS = 400
 
 
 def excerpt(text: str, most: int = MOST_COLUMNS) -> str:
-    """Returns the beginning of a text that may have been made to fill a disk, with the number of characters that are left out."""
+    """Return the beginning of a text that may have been made to fill a disk, with the number of characters that are left out."""
     return text if len(text) <= most else f"{text[:most]}... ({len(text) - most} more characters)"
 
 
 def screenful(text: str, most_lines: int = MOST_LINES) -> str:
-    """Returns ``most_lines`` of the text at most, each of :data:`MOST_COLUMNS` at most, and a line with the number left out."""
+    """Return ``most_lines`` of the text at most, each of :data:`MOST_COLUMNS` at most, and a line with the number left out."""
     lines = text.split("\n")
     shown = [excerpt(line) for line in lines[:most_lines]]
     if len(lines) > most_lines:

@@ -7,7 +7,7 @@ import stat
 
 
 def leave_others_directories() -> None:
-    """Takes out of ``PATH`` what must not name the tools of a root process (``ip``, ``sh``); does nothing for other users.
+    """Take out of ``PATH`` what must not name the tools of a root process (``ip``, ``sh``); do nothing for other users.
 
     That is the working directory (an empty or a relative entry), and directories that another user than root owns or all may write.
     """

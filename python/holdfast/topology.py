@@ -207,7 +207,7 @@ class Topology:
     def add_host(
         self, name: str, address: str | None = None, *, ipv6: str | None = None, position: Position | None = None
     ) -> Host:
-        """Adds a host. Addresses are interface addresses with prefix, as in ``"10.0.1.1/24"`` and ``"2001:db8:0:1::1/64"``."""
+        """Add a host. Addresses are interface addresses with prefix, as in ``"10.0.1.1/24"`` and ``"2001:db8:0:1::1/64"``."""
         self._new_name(name)
         index = len(self.hosts) + 1
         host = _validated(
@@ -245,7 +245,7 @@ class Topology:
         return subnet
 
     def add_ipv6(self, prefix: str = "2001:db8::/32") -> None:
-        """Gives every host that has no IPv6 address one: with the default prefix ``2001:db8:0:<n>::1/64``, ``n`` its number.
+        """Give every host that has no IPv6 address one: with the default prefix ``2001:db8:0:<n>::1/64``, ``n`` its number.
 
         ``prefix`` has room for 2^16 subnets of 64 bits: it is not longer than 48 bits.
         """
@@ -273,7 +273,7 @@ class Topology:
         latency_ms: float = 0.0,
         processor: Processor | Mapping[str, Any] | None = None,
     ) -> SwitchNode:
-        """Adds a switch.
+        """Add a switch.
 
         ``queueing`` says where its packets wait, by the fields of :class:`holdfast.link.Queueing`, and ``processor`` for what they
         wait before that, by those of :class:`holdfast.link.Processor`.
@@ -309,7 +309,7 @@ class Topology:
         return port
 
     def add_link(self, a: str, b: str, *like: Direction, **parameters: Any) -> Link:
-        """Adds a link; ``parameters`` are the fields of :class:`Link`. Ports not given are the next free ones.
+        """Add a link; ``parameters`` are the fields of :class:`Link`. Ports not given are the next free ones.
 
         ``like``: directions whose given parameters count for both directions, where ``parameters`` do not say otherwise.
         """
@@ -346,7 +346,7 @@ class Topology:
         return ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "") or "none"
 
     def add_packet_generator(self, switch: str, port: int, packet: bytes | str, **parameters: Any) -> PacketGenerator:
-        """Adds a packet generator to a switch.
+        """Add a packet generator to a switch.
 
         ``packet`` is bytes or hexadecimal; ``parameters`` are the other fields of :class:`PacketGenerator`.
         """
@@ -426,7 +426,7 @@ class Topology:
         return sorted(groups, key=lambda group: (-len(group), order[group[0]]))
 
     def copy(self) -> Topology:
-        """Returns another one with the same hosts, switches and links, to add to."""
+        """Return another one with the same hosts, switches and links, to add to."""
         other = Topology(self.name)
         other.hosts, other.switches = dict(self.hosts), dict(self.switches)
         other.links, other.packet_generators = list(self.links), list(self.packet_generators)
@@ -435,7 +435,7 @@ class Topology:
         return other
 
     def largest_part(self) -> Topology:
-        """Returns the largest of :meth:`parts` with its hosts, by the same names, addresses and ports."""
+        """Return the largest of :meth:`parts` with its hosts, by the same names, addresses and ports."""
         kept = set(self.parts()[0]) if self.switches else set()
         part = Topology(self.name)
         for name, host in self.hosts.items():
@@ -453,7 +453,7 @@ class Topology:
         return part
 
     def check(self) -> None:
-        """Raises if a host has no link, or if there are two hosts that no path connects."""
+        """Raise if a host has no link, or if there are two hosts that no path connects."""
         part_of = {switch: i for i, part in enumerate(self.parts()) for switch in part}
         attached = {host: self.attachment(host).switch for host in self.hosts}
         for host, switch in attached.items():
@@ -465,7 +465,7 @@ class Topology:
 
     @classmethod
     def from_yaml(cls, path: str | Path) -> Topology:
-        """Reads a YAML file; :mod:`holdfast.topologies.yaml_file` says what can stand in it."""
+        """Read a YAML file; :mod:`holdfast.topologies.yaml_file` says what can stand in it."""
         from holdfast.topologies import yaml_file
 
         return yaml_file.read(Path(path))
@@ -487,7 +487,7 @@ class Topology:
         default_delay_ms: float = 1.0,
         **host_link: Any,
     ) -> Topology:
-        """Reads a GraphML file of the Internet Topology Zoo's kind; :mod:`holdfast.topologies.graphml` says how."""
+        """Read a GraphML file of the Internet Topology Zoo's kind; :mod:`holdfast.topologies.graphml` says how."""
         from holdfast.topologies import graphml
 
         return graphml.read(
@@ -501,7 +501,7 @@ class Topology:
 
 
 def _given(model: BaseModel, without: set[str] = frozenset()) -> dict[str, Any]:  # type: ignore[assignment]
-    """Returns the fields of a model that were given, but for some."""
+    """Return the fields of a model that were given, but for some."""
     return {name: getattr(model, name) for name in model.model_fields_set - without}
 
 

@@ -40,7 +40,7 @@ class Entries(BaseModel):
     registers: dict[str, dict[int, int]] = {}
 
     def install(self, client: Client) -> None:
-        """Writes everything through a P4Runtime client."""
+        """Write everything through a P4Runtime client."""
         for table, entries in self.tables.items():
             for entry in entries:
                 if entry.default:
@@ -92,7 +92,7 @@ def trace(
     text: bool,
     assignments: bool = False,
 ) -> Iterator[str]:
-    """Runs the packets in order through one switch; one trace each, as indented text or as JSON, with assignments if wanted."""
+    """Run the packets in order through one switch; one trace each, as indented text or as JSON, with assignments if wanted."""
     switch = _core.Switch(program, executor="interpreter")
     if entries is not None:
         client = LocalClient(Device(1, switch, executor="interpreter"))

@@ -16,17 +16,17 @@ from pathlib import Path
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes UTF-8."""
+    """Write UTF-8."""
     write(path, lambda unfinished: unfinished.write_text(text, encoding="utf-8"))
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Writes bytes."""
+    """Write bytes."""
     write(path, lambda unfinished: unfinished.write_bytes(content))
 
 
 def write(path: Path, fill: Callable[[Path], object]) -> None:
-    """Has a file filled beside its place, and puts it there.
+    """Have a file filled beside its place, and puts it there.
 
     An existing file that is not regular (a device, a pipe) is filled itself. Raises the errors of ``fill``, and OSError.
     """
@@ -52,7 +52,7 @@ def write(path: Path, fill: Callable[[Path], object]) -> None:
 
 
 def _check_links(path: Path) -> None:
-    """Raises PermissionError for a link that another user left in a directory for all, such as ``/tmp``.
+    """Raise PermissionError for a link that another user left in a directory for all, such as ``/tmp``.
 
     The kernel's rule (``fs.protected_symlinks``, proc(5)), which it applies when a link is followed, and not when it is read.
     """

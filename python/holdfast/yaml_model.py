@@ -124,7 +124,7 @@ def _root(loader: Any) -> yaml.Node | None:
 
 
 def compose(text: str, most_values: int = MOST_VALUES) -> tuple[_Bounded, yaml.Node | None]:
-    """Returns the nodes of a document with ``most_values`` at most, and what constructs values from them.
+    """Return the nodes of a document with ``most_values`` at most, and what constructs values from them.
 
     It is refused if it is nested too deeply, or stands for much more than what is written. Every reader of YAML begins here; errors
     are :mod:`yaml`'s, for :func:`reading`.
@@ -218,7 +218,7 @@ def _line(root: yaml.Node | None, place: str) -> int:
 
 
 def _parts(node: yaml.Node | None) -> list[tuple[str, int, yaml.Node]]:
-    """Names, lines and values within a node, longer names first: names may contain points."""
+    """Name, lines and values within a node, longer names first: names may contain points."""
     if isinstance(node, yaml.SequenceNode):
         return [(str(index), each.start_mark.line + 1, each) for index, each in enumerate(node.value)]
     if not isinstance(node, yaml.MappingNode):

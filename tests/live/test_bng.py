@@ -37,7 +37,7 @@ def until(condition: Callable[[], Any], what: str, timeout_s: float = 60.0) -> A
 
 
 def members(group: int) -> list[int]:
-    """Returns the processes of a group that have not ended."""
+    """Return the processes of a group that have not ended."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):

@@ -18,7 +18,7 @@ PORT, INTERVAL_S, PATIENCE_S = 7, 0.01, 60.0
 
 
 def newcomer(server: str) -> float:
-    """Returns the seconds until a new flow got an echo."""
+    """Return the seconds until a new flow got an echo."""
     began = time.monotonic()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
         one.connect((server, PORT))
@@ -35,7 +35,7 @@ def newcomer(server: str) -> float:
 
 
 def main() -> None:
-    """Sends and listens until the standard input ends, and then prints what was lost and late."""
+    """Send and listens until the standard input ends, and then prints what was lost and late."""
     server = sys.argv[1]
     flow = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     flow.connect((server, PORT))

@@ -62,12 +62,12 @@ class Outcome:
 
 
 def instantiates_main(text: str) -> bool:
-    """Returns whether P4 source instantiates the main package of v1model or PSA."""
+    """Return whether P4 source instantiates the main package of v1model or PSA."""
     return _MAIN.search(_COMMENT.sub(" ", text)) is not None
 
 
 def programs_of(root: Path) -> Iterator[tuple[Path, bool]]:
-    """Yields the programs under a directory, in order, each with whether it should compile."""
+    """Yield the programs under a directory, in order, each with whether it should compile."""
     texts = {path: path.read_text(errors="replace") for path in sorted(root.rglob("*.p4")) if path.is_file()}
     parts: set[Path] = set()
     included = {path: set(_included(path, text, root)) for path, text in texts.items()}
@@ -80,7 +80,7 @@ def programs_of(root: Path) -> Iterator[tuple[Path, bool]]:
 
 
 def _included(path: Path, text: str, root: Path) -> Iterator[Path]:
-    """Yields the files of the collection that a file includes."""
+    """Yield the files of the collection that a file includes."""
     above = [parent for parent in path.parents if parent == root or root in parent.parents]
     for name in _INCLUDE.findall(text):
         found = (Path(os.path.normpath(directory / name)) for directory in above)
@@ -88,7 +88,7 @@ def _included(path: Path, text: str, root: Path) -> Iterator[Path]:
 
 
 def _whole(path: Path, included: Mapping[Path, set[Path]]) -> Iterator[str]:
-    """Yields the texts of a file and of all that it includes."""
+    """Yield the texts of a file and of all that it includes."""
     seen, left = set(), [path]
     while left:
         if (file := left.pop()) not in seen:
@@ -98,7 +98,7 @@ def _whole(path: Path, included: Mapping[Path, set[Path]]) -> Iterator[str]:
 
 
 def include_directories(root: Path) -> list[Path]:
-    """Returns where the programs of a collection may look for included files: the directories for them, and those above."""
+    """Return where the programs of a collection may look for included files: the directories for them, and those above."""
     found = [path for path in root.rglob("*") if path.is_dir() and path.name in ("include", "includes")]
     return sorted({directory for path in found for directory in (path, path.parent)})
 
@@ -110,7 +110,7 @@ def examine(
     should_compile: bool = True,
     defines: Mapping[str, str] = MappingProxyType({}),
 ) -> Outcome:
-    """Compiles one program and loads it into a device of its own."""
+    """Compile one program and loads it into a device of its own."""
     outcome = Outcome(path, should_compile)
     # Not the directory itself: a program may have the name of an architecture that it includes.
     above = [parent for parent in path.parent.parents if parent == root or root in parent.parents]
@@ -131,7 +131,7 @@ def examine(
 
 
 def check_loads(program: _core.Program, outcome: Outcome) -> str:
-    """Returns the first thing that is wrong between a program's P4Info and a device, or nothing.
+    """Return the first thing that is wrong between a program's P4Info and a device, or nothing.
 
     Raises what the device refuses with.
     """
@@ -157,7 +157,7 @@ def check_loads(program: _core.Program, outcome: Outcome) -> str:
 
 
 def count_entities(client: LocalClient, request: Proto) -> int:
-    """Reads all that a request asks for and returns how many entities came."""
+    """Read all that a request asks for and return how many entities came."""
     return sum(len(response.entities) for response in client._call_read(request))
 
 
@@ -169,7 +169,7 @@ def sweep(root: Path, defines: Mapping[str, str] = MappingProxyType({})) -> Iter
 
 
 def row(name: str, outcomes: Sequence[Outcome]) -> str:
-    """Returns a line of the table, in Markdown."""
+    """Return a line of the table, in Markdown."""
     wanted = [outcome for outcome in outcomes if outcome.should_compile]
     compiled = [outcome for outcome in wanted if outcome.compiles]
     numbers = (
@@ -183,7 +183,7 @@ def row(name: str, outcomes: Sequence[Outcome]) -> str:
 
 
 def main() -> None:
-    """Prints the table of the directories that are given, and with ``--reasons`` a line per failure."""
+    """Print the table of the directories that are given, and with ``--reasons`` a line per failure."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--reasons", action="store_true", help="print the failures and warnings of each program")
     parser.add_argument("-D", dest="defines", action="append", default=[], metavar="MACRO=VALUE", help="define a macro")

@@ -19,7 +19,7 @@ P4INFO = (HERE / "basic.p4info.txtpb").read_text()
 
 
 def accept(p4info: str | Proto) -> None:
-    """Raises what a device refuses a P4Info with that is pushed with basic.p4."""
+    """Raise what a device refuses a P4Info with that is pushed with basic.p4."""
     bench = make_bench()
     client = LocalClient(bench.device)
     client.set_pipeline(p4info=p4info, artifact=bench.program.artifact(), action="verify")

@@ -14,7 +14,7 @@ def say(step, **what):
 
 
 def run(session: Callable[[], None]) -> None:
-    """Ends the process, with 0 if the session succeeded."""
+    """End the process, with 0 if the session succeeded."""
     code = 1
     try:
         session()

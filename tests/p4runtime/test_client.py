@@ -15,7 +15,7 @@ Connect = Callable[..., Client]
 
 @pytest.fixture(params=["local", "grpc"])
 def connect(request: pytest.FixtureRequest, bench: Bench) -> Iterator[Connect]:
-    """Makes clients of the bench's device."""
+    """Make clients of the bench's device."""
     made: list[Client] = []
     server = Server([bench.device], "127.0.0.1:0") if request.param == "grpc" else None
     if server:

@@ -184,7 +184,7 @@ Path_ = tuple[str, ...]
 
 
 def mutations(whole: Any, part: Any, path: Path_ = ()) -> Iterator[tuple[Path_, Any]]:
-    """Yields a message with one change each: a scalar that differs, a part that is missing, one that is there twice or new.
+    """Yield a message with one change each: a scalar that differs, a part that is missing, one that is there twice or new.
 
     ``part`` is a message within ``whole``, which is changed and changed back.
     """
@@ -207,7 +207,7 @@ def mutations(whole: Any, part: Any, path: Path_ = ()) -> Iterator[tuple[Path_, 
 
 
 def changed(whole: Any, part: Any, path: Path_, change: Callable[[Any], object]) -> Iterator[tuple[Path_, Any]]:
-    """Yields the copy after a change of the part, which is undone; nothing if it says the same."""
+    """Yield the copy after a change of the part, which is undone; nothing if it says the same."""
     saved = type(part)()
     saved.CopyFrom(part)
     change(part)
@@ -262,7 +262,7 @@ def changed_maps(whole: Any, part: Any, field: Any, path: Path_) -> Iterator[tup
 
 
 def say_something(message: Any) -> None:
-    """Sets the first scalar that there is, so that the message differs from one that is not there."""
+    """Set the first scalar that there is, so that the message differs from one that is not there."""
     for field in message.DESCRIPTOR.fields:
         if field.is_repeated:
             continue

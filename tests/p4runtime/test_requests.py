@@ -58,7 +58,7 @@ small = st.integers(min_value=0, max_value=3)
 
 
 def matches_of(table: str) -> st.SearchStrategy[list[Any]]:
-    """Matches, most of them right, drawn from so few that entries meet again."""
+    """Match, most of them right, drawn from so few that entries meet again."""
     few = st.sampled_from([b"\0", b"\1", b"\x0a\0\0\0", b"\0\x0a\0\0\0", b"\x0a\1\0\0", b"\xff"]) | values
     if table == "ipv4_lpm":
         one = st.builds(lpm, st.just(1), few, st.sampled_from([8, 16, 32, 0, 33]))

@@ -40,7 +40,7 @@ def packet() -> bytes:
 
 
 def provoke_packet_in(bench: Bench) -> bytes:
-    """Has the switch send a packet to the controller; returns what the controller should see."""
+    """Have the switch send a packet to the controller; return what the controller should see."""
     raw = Raw(bench.index)
     default = raw.entry("ipv4_lpm", action=raw.action("to_cpu", b"\x05"), is_default_action=True)
     write(bench.device, update(MODIFY, table_entry=default))
@@ -57,7 +57,7 @@ def server(bench: Bench) -> Iterator[Server]:
 
 
 def run_session(script: str, server: Server, program: Any, tmp_path: Path, listen: Callable[[str], None]) -> Any:
-    """Runs a session of the shell against a server; gives its steps. ``listen`` is told the name of each."""
+    """Run a session of the shell against a server; give its steps. ``listen`` is told the name of each."""
     (tmp_path / "p4info.txtpb").write_text(program.p4info)
     (tmp_path / "artifact").write_bytes(program.artifact())
     arguments = [server.address, str(tmp_path / "p4info.txtpb"), str(tmp_path / "artifact")]

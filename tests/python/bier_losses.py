@@ -105,7 +105,7 @@ def bound(plan: Plan, way: list[int], failure: Failure) -> int:
 
 
 def main(spec: str, frr: FastReroute = "tunnel", protect: Protect = "node") -> None:
-    """Prints the losses; ends with an error if there is any excess."""
+    """Print the losses; end with an error if there is any excess."""
     losses = run(spec, frr, protect)
     sys.stdout.write(
         f"{spec} {frr} {protect}: {losses.failures} failures, {losses.hits} hits, {losses.lost} packets lost, "

@@ -264,7 +264,7 @@ MUTANTS: dict[str, tuple[Make, str]] = {
 
 @pytest.fixture
 def only(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Looks for some laws."""
+    """Look for some laws."""
     return lambda *laws: monkeypatch.setattr(World, "laws", laws)
 
 

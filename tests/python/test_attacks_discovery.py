@@ -23,7 +23,7 @@ from attacks.sequences import Run, World  # noqa: E402
 
 
 def other(**changes: Any) -> Any:
-    """Returns what makes discovery with other settings than the world believes."""
+    """Return what makes discovery with other settings than the world believes."""
     return lambda plane, settings, told: Discovery(plane, dataclasses.replace(settings, **changes), told)
 
 

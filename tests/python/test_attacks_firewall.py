@@ -23,7 +23,7 @@ from attacks.sequences import Run, World  # noqa: E402
 
 
 def other(**fields: object) -> Any:
-    """Returns what makes a world whose controller has other rules."""
+    """Return what makes a world whose controller has other rules."""
     return partial(
         FirewallUnderAttack, make=lambda rules, **more: FirewallController(rules.model_copy(update=fields), **more)
     )

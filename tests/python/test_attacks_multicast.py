@@ -21,7 +21,7 @@ from attacks.sequences import Run, World  # noqa: E402
 
 
 def other(**limits: object) -> Any:
-    """Returns what makes a controller whose parameters are others than those that it was told."""
+    """Return what makes a controller whose parameters are others than those that it was told."""
     return lambda *, overlay, **more: Watched(overlay=overlay.model_copy(update=limits), **more)
 
 

@@ -49,7 +49,7 @@ def examples() -> Iterator[tuple[str, str]]:
 
 
 def blocks(text: str) -> Iterator[tuple[int, str]]:
-    """Blocks of YAML in Markdown, up to the fence, and in reStructuredText, while lines are indented; with their first lines."""
+    """Block of YAML in Markdown, up to the fence, and in reStructuredText, while lines are indented; with their first lines."""
     lines = text.splitlines()
     for i, line in enumerate(lines):
         if not (begin := re.fullmatch(r"( *)(```|\.\. code-block:: )ya?ml", line)):

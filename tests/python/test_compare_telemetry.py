@@ -53,7 +53,7 @@ def given(**more: object) -> Scenario:
 
 
 def captured(network: SimulatedNetwork, folder: Path) -> list[tuple[str, str, Path]]:
-    """Captures all ports of all switches from now on; each with the node behind it."""
+    """Capture all ports of all switches from now on; each with the node behind it."""
     found = []
     for link in network.topology.links:
         for end, port, other in ((link.a, link.a_port, link.b), (link.b, link.b_port, link.a)):

@@ -68,7 +68,7 @@ def run(
 
 
 def wires(t: Topology, indices: Iterable[int] | None = None) -> set[Wire]:
-    """Links between switches, by their ends."""
+    """Link between switches, by their ends."""
     links = [link for i, link in enumerate(t.links) if indices is None or i in indices]
     return {
         frozenset({(x.a, x.a_port), (x.b, x.b_port)}) for x in links if x.a in t.switches and x.b in t.switches

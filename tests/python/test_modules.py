@@ -93,7 +93,7 @@ def imports(source_root: Path) -> dict[str, set[str]]:
 
 
 def circles(graph: dict[str, set[str]]) -> set[frozenset[str]]:
-    """Sets of modules that reach each other."""
+    """Set of modules that reach each other."""
     reach = {module: set(named) for module, named in graph.items()}
     for middle in graph:
         for module in graph:

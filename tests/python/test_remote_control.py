@@ -34,7 +34,7 @@ def topology() -> Topology:
 
 @pytest.fixture
 def address(topology: Topology, program: Program) -> Iterator[str]:
-    """Switches with an empty program, behind a server."""
+    """Switch with an empty program, behind a server."""
     network = SimulatedNetwork(topology, program)
     server = Server(network.devices.values(), "127.0.0.1:0")
     server.start()

@@ -98,7 +98,7 @@ def demo(
 
 
 def _show_comparison(run: Callable[[], Comparison], out: Path) -> None:
-    """Runs it, and prints the ranking, the advice and the notes on them."""
+    """Run it, and prints the ranking, the advice and the notes on them."""
     from holdfast.compare import advice, terminal
 
     with resumable():

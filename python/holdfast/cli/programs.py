@@ -74,7 +74,7 @@ def _check_source(source: Path, includes: list[Path]) -> None:
 
 
 def examine(source: Path, defines: list[str], includes: list[Path], as_json: bool) -> None:
-    """Prints what a program reads that may not be there; ends the command with 1 if there is something."""
+    """Print what a program reads that may not be there; end the command with 1 if there is something."""
     _check_source(source, includes)
     found = Program.examine(str(source), include_dirs=[str(i) for i in includes], defines=macros(defines))
     if as_json:
@@ -86,7 +86,7 @@ def examine(source: Path, defines: list[str], includes: list[Path], as_json: boo
 
 
 def compile_or_fail(source: Path, defines: list[str], includes: list[Path], library: bool = False) -> Program:
-    """Compiles, printing warnings; diagnostics go to standard error as they are.
+    """Compile, printing warnings; diagnostics go to standard error as they are.
 
     A file without `main` ends the command: with success if ``library`` says that having checked it is enough.
     """

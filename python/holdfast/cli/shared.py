@@ -57,20 +57,20 @@ def say(kind: str, message: object) -> None:
 
 
 def fail(message: str) -> NoReturn:
-    """Ends the command with one clear message."""
+    """End the command with one clear message."""
     say("error", message)
     raise typer.Exit(1)
 
 
 def check_folder(file: Path | None) -> None:
-    """Ends the command before the work if it could not write its results."""
+    """End the command before the work if it could not write its results."""
     if file is not None and not file.absolute().parent.is_dir():
         fail(f"there is no directory for {str(file)!r}")
 
 
 @contextmanager
 def writing(file: Path) -> Iterator[None]:
-    """Reports a failure to write a requested file."""
+    """Report a failure to write a requested file."""
     try:
         yield
     except OSError as error:
@@ -78,13 +78,13 @@ def writing(file: Path) -> Iterator[None]:
 
 
 def progress(text: str) -> None:
-    """Shows progress on a terminal."""
+    """Show progress on a terminal."""
     errors.print(Text(text, style="dim"))
 
 
 @contextmanager
 def resumable() -> Iterator[None]:
-    """Ends the command, when it is interrupted, with the advice to run it once more."""
+    """End the command, when it is interrupted, with the advice to run it once more."""
     try:
         with interrupts.raised():
             yield
@@ -94,5 +94,5 @@ def resumable() -> Iterator[None]:
 
 
 def say_where(out: Path) -> None:
-    """Names a folder with a report."""
+    """Name a folder with a report."""
     console.print(f"results in {out}/; open {out}/report.html", markup=False, highlight=False, soft_wrap=True)

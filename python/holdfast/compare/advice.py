@@ -179,7 +179,7 @@ def _all_flows(comparison: Comparison) -> str:
 
 
 def _equals(comparison: Comparison, chosen: Summary) -> str:
-    """Names those of the same rank that no test tells from the chosen one: not by packets, outage or TCP's loss."""
+    """Name those of the same rank that no test tells from the chosen one: not by packets, outage or TCP's loss."""
     tests = (comparison.lost_less, comparison.back_sooner, comparison.delivers_more, comparison.seems_less)
     equal = [
         other.mechanism
@@ -411,7 +411,7 @@ def _between_switches(topology: Topology) -> nx.MultiGraph[str]:
 
 
 def _bridges(topology: Topology) -> int:
-    """Links between switches without which some could not reach each other."""
+    """Link between switches without which some could not reach each other."""
     graph = _between_switches(topology)
     return sum(graph.number_of_edges(edge[0], edge[1]) == 1 for edge in nx.bridges(nx.Graph(graph)))
 

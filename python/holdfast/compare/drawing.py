@@ -73,7 +73,7 @@ class Panel:
 
 
 def panel(spec: Panel, width: float, height: float, label: str) -> str:
-    """Draws one, with the scale of time below it: on a phone there is no other in sight."""
+    """Draw one, with the scale of time below it: on a phone there is no other in sight."""
     left, right, above, below = 36.0, 10.0, 8.0, 18.0
     inner_width, inner_height = width - left - right, height - above - below
     start, end = spec.span
@@ -242,7 +242,7 @@ def _labels(
     width: float,
     height: float,
 ) -> list[str]:
-    """Names beside their switches, on the side where they cover least. One that would cover another is left to the pointer."""
+    """Name beside their switches, on the side where they cover least. One that would cover another is left to the pointer."""
     written: list[Box] = []
     taken: list[Box] = [(x - 6, y - 6, x + 6, y + 6) for x, y in points.values()]
     dots = [

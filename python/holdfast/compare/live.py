@@ -63,7 +63,7 @@ UDP_PORT, TCP_PORT = 10_000, 30_000
 
 
 def check(scenario: Scenario, mechanisms: Sequence[Mechanism], seeds: Sequence[int]) -> None:
-    """Raises one sentence if the comparison cannot be live, or the machine cannot."""
+    """Raise one sentence if the comparison cannot be live, or the machine cannot."""
     topology, traffic = scenario.topology, scenario.traffic
     if len(topology.switches) > SWITCHES or len(topology.hosts) > HOSTS:
         raise ScenarioError(
@@ -352,7 +352,7 @@ class _Process:
             raise LiveError(f"host {self.name} did not start: {self._last_words()}")
 
     def begin(self, start_ns: int) -> None:
-        """Says when it starts."""
+        """Say when it starts."""
         self._say(str(start_ns))
 
     def result(self) -> Seen:

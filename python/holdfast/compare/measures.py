@@ -67,7 +67,7 @@ class Instrument(NamedTuple):
 
 
 def add_traffic(network: SimulatedNetwork, scenario: Scenario, *, multicast: bool) -> list[Instrument]:
-    """Adds the scenario's flows to a simulated network; in the order of :func:`holdfast.compare.flows.receptions_of`.
+    """Add the scenario's flows to a simulated network; in the order of :func:`holdfast.compare.flows.receptions_of`.
 
     ``multicast``: of a flow with several receivers one packet is sent, to the flow's group, and else one to each receiver.
     """

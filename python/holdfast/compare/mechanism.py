@@ -33,7 +33,7 @@ class Setting:
         return list(found.values())
 
     def mtu_for(self, overhead_bytes: int) -> int:
-        """Links between switches take what hosts send with a tunnel's headers, so that none is lost for its length."""
+        """Link between switches take what hosts send with a tunnel's headers, so that none is lost for its length."""
         return max(1600, self.largest_packet_bytes + overhead_bytes)
 
 
@@ -75,5 +75,5 @@ class Mechanism:
     files: tuple[Path, ...] = ()
 
     def code(self) -> str:
-        """Returns a hash of what it does that is not in Holdfast; empty if there is nothing."""
+        """Return a hash of what it does that is not in Holdfast; empty if there is nothing."""
         return of_code((self.build, self.core_state, self.with_telemetry, self.multicast), self.files)

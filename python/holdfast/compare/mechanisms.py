@@ -165,7 +165,7 @@ class _ProtectPairs(ProtectController):
         self._unprotected = unprotected
 
     def on_start(self) -> None:
-        """Routes, then connections."""
+        """Route, then connections."""
         super().on_start()
         with self.together():
             for a, b in self._pairs:

@@ -53,7 +53,7 @@ def _tree_bytes(scenario: Scenario, entry: UdpEntry, ends: Ends) -> float:
 
 
 def best_tree_links(topology: Topology, ends: Ends) -> int:
-    """Links between switches of the smaller one of the two trees."""
+    """Link between switches of the smaller one of the two trees."""
     root, *leaves = (topology.attachment(host).switch for host in ends.hosts)
     shortest = {hop for leaf in leaves for hop in pairwise(path_by_cost(topology, root, leaf))}
     graph = nx.Graph(topology.graph.subgraph(topology.switches))
@@ -88,7 +88,7 @@ def _core(states: Sequence[int], groups: int) -> CoreState:
 
 
 def join_cost(network: Network, built: Built, flows: Sequence[Ends]) -> tuple[float | None, float | None]:
-    """Updates, and switches that they go to, of a join; means. Members before are members again after."""
+    """Update, and switches that they go to, of a join; means. Members before are members again after."""
     pairs = [(ends, receiver) for ends in flows if ends.group is not None for receiver in ends.receivers]
     if built.membership is None or not pairs:
         return None, None

@@ -54,7 +54,7 @@ def cell(shown: str, heading: str, unit: str, *, best: bool) -> str:
 
 
 def choice_buttons(choices: Sequence[tuple[str, str]], pressed: str) -> str:
-    """Names and values; one is pressed."""
+    """Name and values; one is pressed."""
     found = []
     for name, value in choices:
         state = "true" if name == pressed else "false"

@@ -38,7 +38,7 @@ Column = tuple[str, str, Callable[[Summary], str], Less | None]
 
 
 def write(comparison: Comparison, path: Path) -> None:
-    """Writes the report; the same comparison gives the same bytes."""
+    """Write the report; the same comparison gives the same bytes."""
     scenario = comparison.scenario
     parts = [
         f"<h1>{escape(_title(comparison))}</h1>",

@@ -34,7 +34,7 @@ def run(
     jobs: int = 1,
     console: Console | None = None,
 ) -> Comparison:
-    """Runs every mechanism under every failure and writes the results to ``out``. ``console``: for the progress.
+    """Run every mechanism under every failure and write the results to ``out``. ``console``: for the progress.
 
     A live scenario runs one thing at a time, whatever ``jobs`` says; when all is done, another call measures again.
     """
@@ -71,7 +71,7 @@ def run(
 def _again(
     comparison: Comparison, points: Sequence[sweep.Point], rows: Sequence[Row], folder: Path, console: Console | None
 ) -> Comparison:
-    """Makes all runs of a mechanism and a seed again whose undisturbed one was disturbed, a few times."""
+    """Make all runs of a mechanism and a seed again whose undisturbed one was disturbed, a few times."""
     (folder / "journal.jsonl").unlink()
     kept = {(row["mechanism"], row["failure"], row["network_seed"]): row for row in rows}
     for attempt in range(1, live.ATTEMPTS):
@@ -94,7 +94,7 @@ def _again(
 
 
 def _code_of(mechanisms: Sequence[Mechanism]) -> Callable[[sweep.Point], str]:
-    """Returns the code of a point's mechanism, for :func:`holdfast.sweep.run`."""
+    """Return the code of a point's mechanism, for :func:`holdfast.sweep.run`."""
     codes = {mechanism.name: mechanism.code() for mechanism in mechanisms}
     return lambda point: codes[str(point["mechanism"])]
 

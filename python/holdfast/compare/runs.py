@@ -36,7 +36,7 @@ LEAD_S = 0.001
 
 
 def schedule(network: Network, failure: str, failure_s: float, repair_s: float) -> set[str]:
-    """Plans the failure and the repair; the hosts that have no other way, as they are at a switch that fails."""
+    """Plan the failure and the repair; the hosts that have no other way, as they are at a switch that fails."""
     topology = network.topology
     if failure == NO_FAILURE:
         return set()
@@ -86,7 +86,7 @@ class Prepared:
         self.network.run(max(0.0, scenario.times.failure_s - LEAD_S))
 
     def _build(self, path: str, scenario: Scenario, mechanism: str, seed: int) -> None:
-        """Builds the network and starts its controllers, which fill the tables."""
+        """Build the network and start its controllers, which fill the tables."""
         setting = setting_of(path, scenario)
         chosen = known()[mechanism]
         self.setting = setting

@@ -114,7 +114,7 @@ class Scenario:
         return 10 * max(1, -(-round(self.times.end_s * 100) // 1000))
 
     def write(self, folder: Path) -> Path:
-        """Writes what a run needs to know, under a name that is its hash."""
+        """Write what a run needs to know, under a name that is its hash."""
         needed: Written = {
             "topology": self.topology.to_yaml(),
             "traffic": self.traffic.model_dump(mode="json", exclude_defaults=True),
@@ -238,7 +238,7 @@ def build(
 
 
 def check_alone(scenario: str, others: Mapping[str, object]) -> None:
-    """Raises :class:`ScenarioError` if an option is given that a scenario has no use for."""
+    """Raise :class:`ScenarioError` if an option is given that a scenario has no use for."""
     for name, value in others.items():
         if value is not None:
             what = (
@@ -248,7 +248,7 @@ def check_alone(scenario: str, others: Mapping[str, object]) -> None:
 
 
 def check_telemetry(*, telemetry: bool, live: bool) -> None:
-    """Raises :class:`ScenarioError` for what cannot be together."""
+    """Raise :class:`ScenarioError` for what cannot be together."""
     if telemetry and live:
         raise ScenarioError(
             "--telemetry int is of simulated networks: leave out --live, or run holdfast switch and holdfast collect"
@@ -262,7 +262,7 @@ def link_names(topology: Topology) -> list[str]:
 
 
 def _sample(topology: Topology, fail: str) -> tuple[str, ...]:
-    """Draws the links of ``sample:N,seed=S``, in the order of the topology."""
+    """Draw the links of ``sample:N,seed=S``, in the order of the topology."""
     match = re.fullmatch(rf"{SAMPLE}:([0-9]{{1,9}})(?:,seed=([0-9]{{1,9}}))?", fail)
     if match is None:
         raise ScenarioError(f"--fail {fail}: write {SAMPLE}:N or {SAMPLE}:N,seed=S with whole numbers")

@@ -50,7 +50,7 @@ UDP_OFFSET = 14 + 20
 
 
 def add_collector(topology: Topology, flows: Sequence[Ends]) -> None:
-    """Adds the collector, at the switch with most receivers: so most reports go no further than their sink."""
+    """Add the collector, at the switch with most receivers: so most reports go no further than their sink."""
     if COLLECTOR in topology.hosts or COLLECTOR in topology.switches:
         raise ScenarioError(f"the topology has a node {COLLECTOR!r}, which is the name of the reports' collector")
     at = Counter(topology.attachment(receiver).switch for ends in flows for receiver in ends.receivers)
@@ -111,7 +111,7 @@ class Reports:
                 self._sum_up()
 
     def _sum_up(self) -> None:
-        """Adds the hops that came since the last time."""
+        """Add the hops that came since the last time."""
         data, _ = self.collector.core.take_rows()
         rows = {name: np.frombuffer(values, "<u8") for name, values in data}
         columns = [rows[name] for name in ("node_id", "egress_port", "egress_time", "latency", "queue_occupancy")]

@@ -234,7 +234,7 @@ class TcpEntry(Entry):
 
 
 def _try(options: TcpOptions) -> None:
-    """Raises what the core would say of them in a run."""
+    """Raise what the core would say of them in a run."""
     network = _core.Network()
     mac, gateway = bytes(5) + b"\1", bytes(5) + b"\2"
     for name, address in (("a", "10.0.0.1"), ("b", "10.0.0.2")):
@@ -286,7 +286,7 @@ class TrafficFile(Checked):
         return max(sizes, default=0)
 
     def check(self, topology: Topology, failure_s: float, end_s: float) -> None:
-        """Raises :class:`ScenarioError` if a host does not exist, or nothing would be sent."""
+        """Raise :class:`ScenarioError` if a host does not exist, or nothing would be sent."""
         if not any(self.ends(entry) for _, entry in self.entries()):
             raise ScenarioError(
                 "there is no traffic: give udp, tcp or ping, each with source and destination or with pairs"
@@ -358,7 +358,7 @@ def default(topology: Topology, through: Iterable[frozenset[str]] = (), *, live:
 
 
 def probes_per_s(topology: Topology) -> float:
-    """Probes of the default size that take ``PROBES_SHARE`` of the slowest link."""
+    """Probe of the default size that take ``PROBES_SHARE`` of the slowest link."""
     return min(_rate_bps(link) for link in topology.links) * PROBES_SHARE / PROBE_WIRE_BITS
 
 
@@ -439,7 +439,7 @@ def counted(count: int, what: str) -> str:
 
 
 def _default_pairs(topology: Topology, through: Sequence[frozenset[str]]) -> list[Pair]:
-    """Returns the pairs of :func:`default`; it looks at no more of all the pairs than it has to."""
+    """Return the pairs of :func:`default`; it looks at no more of all the pairs than it has to."""
     switch = {name: topology.attachment(name).switch for name in topology.hosts}
     wanted = min(PAIRS_MAX, max(PAIRS, len(switch) // 2))
     pairs = _far_pairs(list(switch), switch)
@@ -476,7 +476,7 @@ def _far_pairs(hosts: Sequence[str], switch: Mapping[str, str]) -> Iterator[Pair
 
 
 def _length(topology: Topology, source: str, destination: str, known: dict[str, dict[str, int]]) -> int:
-    """Returns the number of links on the routers' path between two switches. ``known``: as in :func:`_leads_through`."""
+    """Return the number of links on the routers' path between two switches. ``known``: as in :func:`_leads_through`."""
     lengths = known.setdefault(destination, {destination: 0})
     passed: list[str] = []
     node = source

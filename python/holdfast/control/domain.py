@@ -31,7 +31,7 @@ class DomainPorts:
         self._adopted: dict[str, frozenset[int]] = {}
 
     def start(self) -> None:
-        """Adopts what an earlier controller has left, and writes what is known now."""
+        """Adopt what an earlier controller has left, and writes what is known now."""
         hosts = self._links.host_ports()
         for name, client in self._clients.items():
             self._installed[name] = domain_ports(client)
@@ -39,7 +39,7 @@ class DomainPorts:
         self.install()
 
     def install(self) -> None:
-        """Writes what differs from the map, one batch for each switch. Call it before entries that send over new links."""
+        """Write what differs from the map, one batch for each switch. Call it before entries that send over new links."""
         wanted = self._links.domain_ports()
         if self._links.is_settled:
             self._adopted = {}
@@ -51,16 +51,16 @@ class DomainPorts:
 
 
 def domain_ports(client: Client) -> frozenset[int]:
-    """Returns the ports of a switch that lead to the domain."""
+    """Return the ports of a switch that lead to the domain."""
     return frozenset(port for port, leads in client.registers(REGISTER).items() if leads)
 
 
 def set_domain_ports(client: Client, ports: frozenset[int], before: frozenset[int] = frozenset()) -> None:
-    """Has these ports of a switch lead to the domain, and those before that are not among them do so no more."""
+    """Have these ports of a switch lead to the domain, and those before that are not among them do so no more."""
     for port in sorted(ports ^ before):
         client.write_register(REGISTER, port, int(port in ports))
 
 
 def refused(client: Client, port: int) -> int:
-    """Returns the number of packets that a switch has refused at a port."""
+    """Return the number of packets that a switch has refused at a port."""
     return client.counter(REFUSED, port)[0]

@@ -29,7 +29,7 @@ class LinkState:
         self._down: frozenset[int] = frozenset()
 
     def attach(self, plane: ControlPlane, on_change: Callable[[], None], reaction_delay_ps: int) -> None:
-        """Prepares the discovery, if there is one; it calls ``on_change`` when its map has changed."""
+        """Prepare the discovery, if there is one; it calls ``on_change`` when its map has changed."""
         self._plane = plane
         if self._settings is not None:
             for name, client in plane.clients.items():
@@ -76,13 +76,13 @@ class LinkState:
         return frozenset() if self._discovery is None else self._discovery.topology.replaced
 
     def ask_ports(self) -> None:
-        """Asks for the states of all ports: a controller that starts late was not told."""
+        """Ask for the states of all ports: a controller that starts late was not told."""
         if self._discovery is None and self._plane is not None:
             self._down_ports = {port for _, port in self.ends() if not self._plane.port_is_up(*port)}
             self._down = self._links_down()
 
     def port_changed(self, switch: str, port: int, up: bool) -> bool:
-        """Takes note of a port. Whether :attr:`down` has changed; discovery tells ``on_change`` instead."""
+        """Take note of a port. Whether :attr:`down` has changed; discovery tells ``on_change`` instead."""
         if self._discovery is not None:
             self._discovery.port_changed(switch, port, up)
             return False
@@ -110,7 +110,7 @@ class LinkState:
                 yield index, (link.b, link.b_port)
 
     def domain_ports(self) -> dict[str, frozenset[int]]:
-        """Returns each switch's ports that lead to other switches: of all declared links, or of those discovered that are there."""
+        """Return each switch's ports that lead to other switches: of all declared links, or of those discovered that are there."""
         absent: frozenset[int] = frozenset() if self._discovery is None else self._discovery.topology.absent
         found: dict[str, set[int]] = {}
         for index, (switch, port) in self.ends():
@@ -119,12 +119,12 @@ class LinkState:
         return {switch: frozenset(ports) for switch, ports in found.items()}
 
     def host_ports(self) -> frozenset[Port]:
-        """Returns the ports of declared hosts."""
+        """Return the ports of declared hosts."""
         topology = self.topology
         return frozenset((place.switch, place.port) for place in map(topology.attachment, topology.hosts))
 
     def hear(self, switch: str, packet: bytes, ingress_port: int) -> None:
-        """Takes a packet-in for a discovery frame, if links are discovered."""
+        """Take a packet-in for a discovery frame, if links are discovered."""
         if self._discovery is not None:
             self._discovery.hear(switch, packet, ingress_port)
 

@@ -40,7 +40,7 @@ class Numbers:
         return number
 
     def claim(self, number: int) -> bool:
-        """Takes this number; false if it is in use or out of range."""
+        """Take this number; false if it is in use or out of range."""
         if number in self._used or not self._first <= number <= self._last:
             return False
         self._used.add(number)

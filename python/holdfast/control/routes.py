@@ -39,7 +39,7 @@ class Route:
 
 
 def routes_to(paths: ShortestPaths, destination: Attachment) -> Iterator[Route]:
-    """Yields the route to a host of every switch that reaches it."""
+    """Yield the route to a host of every switch that reaches it."""
     yield Route(destination.switch, destination, None)
     hops = paths.next_hops_to(paths.number[destination.switch])
     for switch, hop in zip(paths.nodes, hops, strict=True):
@@ -165,7 +165,7 @@ class Routing:
         return cls(ROUTER_TABLES, clients, lambda topology, route: ROUTER_FORWARD)
 
     def install(self, topology: Topology, unusable: Collection[int]) -> None:
-        """Plans the routes without these links, by index, and writes what differs, one batch per switch.
+        """Plan the routes without these links, by index, and writes what differs, one batch per switch.
 
         All of them are planned once for a map. What other links are unusable later only moves those that lead over them.
         """
@@ -185,7 +185,7 @@ class Routing:
     def reroute(
         self, topology: Topology, before: ShortestPaths, after: ShortestPaths, moved: Mapping[int, Collection[int]]
     ) -> None:
-        """Writes the routes that are others after some links went, one batch for each switch that has one.
+        """Write the routes that are others after some links went, one batch for each switch that has one.
 
         ``moved``: by destination the nodes whose next hops may be others (:meth:`ShortestPaths.without`).
         """

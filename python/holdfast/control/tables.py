@@ -54,15 +54,15 @@ class TableEntry(NamedTuple):
         return entry_key(self.table, self.match, self.priority)
 
     def insert(self, client: Client) -> None:
-        """Adds the entry."""
+        """Add the entry."""
         client.insert(self.table, self.match, self.action, self.params, self.priority, metadata=self.metadata)
 
     def modify(self, client: Client) -> None:
-        """Gives the entry with this key this action."""
+        """Give the entry with this key this action."""
         client.modify(self.table, self.match, self.action, self.params, self.priority, metadata=self.metadata)
 
     def delete(self, client: Client) -> None:
-        """Removes the entry with this key."""
+        """Remove the entry with this key."""
         client.delete(self.table, self.match, self.priority)
 
 
@@ -111,7 +111,7 @@ class TableWriter:
         groups: Mapping[int, Replicas] | None = None,
         sessions: Mapping[int, Replicas] | None = None,
     ) -> None:
-        """Takes over what an earlier controller has left in the switch: the next write keeps, changes or removes it."""
+        """Take over what an earlier controller has left in the switch: the next write keeps, changes or remove it."""
         self._installed = {entry.key: entry for entry in entries}
         self._groups, self._sessions = dict(groups or {}), dict(sessions or {})
 
@@ -121,7 +121,7 @@ class TableWriter:
         groups: Mapping[int, Replicas] | None = None,
         sessions: Mapping[int, Replicas] | None = None,
     ) -> None:
-        """Writes the differences between what is installed and what is wanted in one batch.
+        """Write the differences between what is installed and what is wanted in one batch.
 
         ``groups``, ``sessions``: the wanted multicast groups and clone sessions by id; by default those that are there stay.
         """
@@ -140,7 +140,7 @@ class TableWriter:
         groups: Mapping[int, Replicas | None] | None = None,
         sessions: Mapping[int, Replicas | None] | None = None,
     ) -> None:
-        """Makes sure in one batch that these entries are there and others are not; the rest stays as it is.
+        """Make sure in one batch that these entries are there and others are not; the rest stays as it is.
 
         ``groups``, ``sessions``: multicast groups and clone sessions by id, None for those that are not to be there. No entry
         loses its group before it goes itself.

@@ -64,7 +64,7 @@ def receive(count: int, length: int, seconds: float) -> list[tuple[int, int, int
 
 
 def main() -> None:
-    """Runs the command line."""
+    """Run the command line."""
     what, count, number, last = sys.argv[1:]
     if what == "send":
         send(int(count), int(number), bytes.fromhex(last))

@@ -21,7 +21,7 @@ def exact(value: float) -> dict[str, float]:
 
 
 def summaries(frame: pl.DataFrame, by: Sequence[str], quantities: Sequence[str]) -> pl.DataFrame:
-    """Means over seeds of each quantity by these keys."""
+    """Mean over seeds of each quantity by these keys."""
     return pl.DataFrame(
         [
             row({name: each[name] for name in by}, quantity, each)

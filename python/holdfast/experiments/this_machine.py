@@ -107,7 +107,7 @@ def find(
 def send_frames(
     sender: Namespace, receiver: Namespace, frame: bytes, count: int, interval_ns: int, length: int
 ) -> list[tuple[int, int, int]]:
-    """Sends a frame so often at a constant rate, by ``packet_host.py``. Its last 18 bytes change.
+    """Send a frame so often at a constant rate, by ``packet_host.py``. Its last 18 bytes change.
 
     Of the frames that arrive with this length: number, time of sending and of arrival (ns). LiveError if fewer than two do.
     """
@@ -131,6 +131,6 @@ def send_frames(
 
 
 def check_arrived(arrivals: int, count: int) -> None:
-    """Raises :class:`LiveError` if fewer than two packets arrived."""
+    """Raise :class:`LiveError` if fewer than two packets arrived."""
     if arrivals < 2:
         raise LiveError(f"of {count} packets {arrivals} arrived")

@@ -153,7 +153,7 @@ class _Bench:
         client.close()
 
     def flood(self, size_bytes: int, duration_s: float, packets_per_s: float | None = None) -> Flood:
-        """Sends for a while, and counts at the other end."""
+        """Send for a while, and counts at the other end."""
         stride = max(1, ROUTES // FLOWS)
         frames = [ipv4_frame(size_bytes, 0x0B000001 + (i * stride % ROUTES << 8)) for i in range(FLOWS)]
         before = self._counts()
@@ -195,7 +195,7 @@ class _Bench:
         return low
 
     def close(self) -> None:
-        """Ends everything."""
+        """End everything."""
         if live := getattr(self, "live", None):
             live.stop()
         self.sink.close()
@@ -227,7 +227,7 @@ def _limit(
 def run(
     sizes_bytes: Sequence[int], *, io: Io = "auto", quick: bool = False, progress: Callable[[str], None]
 ) -> list[LiveResult]:
-    """Measures each size (the usual ones if none is named). Needs root; :func:`reason_against` says why not."""
+    """Measure each size (the usual ones if none is named). Needs root; :func:`reason_against` says why not."""
     for size in sizes_bytes:
         if not 60 <= size <= 1514:
             raise LiveError(f"frames of {size} bytes cannot be sent on these interfaces: from 60 to 1514")
@@ -286,7 +286,7 @@ def reason_against() -> str | None:
 
 
 def write_json(results: Sequence[LiveResult], file: Path) -> None:
-    """Writes a list with an object per result."""
+    """Write a list with an object per result."""
     whole_files.write_text(file, json.dumps([asdict(result) for result in results], indent=2) + "\n")
 
 

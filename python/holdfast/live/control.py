@@ -134,7 +134,7 @@ class ControlSocket:
 
 
 def request(device_id: int, **fields: object) -> list[dict[str, object]]:
-    """Asks the switch with this device id; the ports in its answer."""
+    """Ask the switch with this device id; the ports in its answer."""
     return cast("list[dict[str, object]]", _ask(device_id, fields)["ports"])
 
 
@@ -154,7 +154,7 @@ def running_switches() -> list[int]:
 
 
 def server_of(device_id: int) -> RunningServer:
-    """Asks the switch with this device id."""
+    """Ask the switch with this device id."""
     answer = _ask(device_id, {"verb": "server"})
     address, access = answer.get("address"), answer.get("access")
     if not isinstance(address, str) or access not in get_args(Access):

@@ -24,7 +24,7 @@ PACKAGES = {"ip": "iproute2", "ping": "iputils-ping", "iperf3": "iperf3"}
 
 
 def check_machine(tools: Sequence[str] = ("ip", "ping", "iperf3")) -> None:
-    """Raises :class:`LiveError` naming everything that is missing."""
+    """Raise :class:`LiveError` naming everything that is missing."""
     missing = [tool for tool in tools if shutil.which(tool) is None]
     if missing:
         packages = ", ".join(PACKAGES[tool] for tool in missing)
@@ -35,7 +35,7 @@ def check_machine(tools: Sequence[str] = ("ip", "ping", "iperf3")) -> None:
 
 @contextmanager
 def preferred() -> Iterator[None]:
-    """Puts the calling thread, and what it starts meanwhile, before all others where that is permitted.
+    """Put the calling thread, and what it starts meanwhile, before all others where that is permitted.
 
     Other work of the machine should hold the wall clock up as little as possible.
     """

@@ -77,7 +77,7 @@ class RemoteControl:
         return secrets.token_bytes(32)
 
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
-        """Calls the handler after a delay."""
+        """Call the handler after a delay."""
         self._scheduler.add(self.now_ps + ps_of_ms("delay_ms", delay_ms), handler)
 
     def __enter__(self) -> Self:
@@ -104,7 +104,7 @@ class RemoteControl:
         self._stack.close()
 
     def run(self, for_s: float | None = None) -> None:
-        """Runs the controllers' handlers as their events come; without a time until :meth:`stop`.
+        """Run the controllers' handlers as their events come; without a time until :meth:`stop`.
 
         Raises what ends a client's stream: a switch that is gone, or a controller that has taken over.
         """
@@ -116,7 +116,7 @@ class RemoteControl:
             self._stopping.wait(max(0, self._scheduler.next_ps_within(now_ps + _POLL_PS) - now_ps) / PS_PER_S)
 
     def stop(self) -> None:
-        """Ends :meth:`run`, from another thread or a signal's handler."""
+        """End :meth:`run`, from another thread or a signal's handler."""
         self._stopping.set()
 
     def _deliver(self) -> None:

@@ -102,7 +102,7 @@ class LiveSwitch:
         return dict(sorted(self._ports.items()))
 
     def add_port(self, port: int, interface: str, *, io: Io = "auto") -> None:
-        """Makes an interface a port, also while packets go through the others."""
+        """Make an interface a port, also while packets go through the others."""
         if port == self._cpu_port:
             raise LiveError(f"port {port} is the controller's; choose another one, or another CPU port")
         if not 0 <= port <= MAX_PORT:
@@ -116,7 +116,7 @@ class LiveSwitch:
         self._ports[port] = interface
 
     def remove_port(self, port: int) -> PortStatistics:
-        """Gives an interface back, also while packets go through; its :meth:`port_statistics` up to then."""
+        """Give an interface back, also while packets go through; its :meth:`port_statistics` up to then."""
         if port not in self._ports:
             raise LiveError(f"there is no port {port}")
         statistics = self._network.remove_port(_NODE, port)
@@ -143,15 +143,15 @@ class LiveSwitch:
         return dict(sorted(self.switch.drops().items())) | ({"no_such_port": unconnected} if unconnected else {})
 
     def start(self) -> None:
-        """Opens the interfaces and forwards from now on."""
+        """Open the interfaces and forwards from now on."""
         self._network.start(copies_per_s=self._copies_per_s)
 
     def stop(self) -> None:
-        """Stops forwarding and closes the interfaces. Counters can still be read."""
+        """Stop forwarding and close the interfaces. Counters can still be read."""
         self._network.stop()
 
     def poll(self, timeout_s: float) -> list[_core.Notification]:
-        """Waits for news from the data plane, hands packet-ins and digests to the device, and gives all of it."""
+        """Wait for news from the data plane, hand packet-ins and digests to the device, and gives all of it."""
         notifications = self._network.poll(timeout_s)
         for notification in notifications:
             if notification.kind == "packet_in":
@@ -203,7 +203,7 @@ def run(
     executor: Literal["jit", "interpreter"],
     console: Console,
 ) -> None:
-    """Runs until interrupted (SIGINT, SIGTERM), and then prints counters."""
+    """Run until interrupted (SIGINT, SIGTERM), and then prints counters."""
     # It knows this module.
     from holdfast.live.control import ControlSocket
 
@@ -248,7 +248,7 @@ def run(
 
 
 def _print_statistics(live: LiveSwitch, console: Console) -> None:
-    """Prints the statistics of the ports, and the drops by reason."""
+    """Print the statistics of the ports, and the drops by reason."""
     if live.ports:
         rows = [
             {"port": port, "interface": name, **asdict(live.port_statistics(port))} for port, name in live.ports.items()

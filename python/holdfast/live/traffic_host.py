@@ -191,12 +191,12 @@ class Host:
         return time.monotonic_ns() - self.start_ns
 
     def at(self, due_ns: int, action: Callable[[], None]) -> None:
-        """Does it then, or as soon as possible."""
+        """Do it then, or as soon as possible."""
         self.order += 1
         heapq.heappush(self.actions, (due_ns, self.order, action))
 
     def stream(self, stream: Stream, send: Callable[[int, int], None]) -> None:
-        """Sends a stream's packets when they are due; those that are late leave at once."""
+        """Send a stream's packets when they are due; those that are late leave at once."""
         times = schedule(stream)
         log = self.sent.setdefault(stream["flow"], [])
         due_ns = 0
@@ -268,7 +268,7 @@ class Host:
         self.selector.register(probe, selectors.EVENT_READ, read)
 
     def receive_udp(self, udp: UdpReceiver) -> None:
-        """Reads a stream of probes."""
+        """Read a stream of probes."""
         probe = self.probe_socket(socket.SOCK_DGRAM, 0)
         probe.bind(("", udp["port"]))
         if udp["group"] is not None:
@@ -278,7 +278,7 @@ class Host:
         self.read_probes(probe, udp["flow"], lambda _: 0)
 
     def udp_sender(self, udp: UdpStream) -> Callable[[int, int], None]:
-        """Sends the probe of a number, with the time."""
+        """Send the probe of a number, with the time."""
         probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         probe.setblocking(False)
         probe.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, MULTICAST_TTL)
@@ -310,7 +310,7 @@ class Host:
     # ---- TCP ----
 
     def listen(self, flow: TcpReceiver) -> None:
-        """Takes one connection, and counts what it brings, by time."""
+        """Take one connection, and counts what it brings, by time."""
         listener = socket.socket()
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if (window := flow["window_bytes"]) is not None:
@@ -353,7 +353,7 @@ class Host:
         self.selector.register(listener, selectors.EVENT_READ, accept)
 
     def connecting(self, flow: TcpSender) -> Callable[[], None]:
-        """Connects, and writes until the end or until all is written."""
+        """Connect, and writes until the end or until all is written."""
 
         def connect() -> None:
             connection = socket.socket()
@@ -396,11 +396,11 @@ class Host:
 
 
 def void(_: object) -> None:
-    """Forgets a result."""
+    """Forget a result."""
 
 
 def clamp(connection: socket.socket, window_bytes: int) -> None:
-    """Limits the window that is offered to the other end."""
+    """Limit the window that is offered to the other end."""
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, window_bytes)
 
 

@@ -42,7 +42,7 @@ def election_id_of(message: Proto) -> int | None:
 
 
 def set_election_id(message: Proto, election_id: int) -> None:
-    """Writes a 128-bit election id into a message that has such a field."""
+    """Write a 128-bit election id into a message that has such a field."""
     message.election_id.high = election_id >> 64
     message.election_id.low = election_id & 0xFFFF_FFFF_FFFF_FFFF
 
@@ -55,7 +55,7 @@ class Arbitration:
         self._roles: dict[str, _Role] = {"": _Role()}
 
     def update(self, session: Session, message: Proto) -> None:
-        """Handles a ``MasterArbitrationUpdate``; raises what the stream must be terminated with."""
+        """Handle a ``MasterArbitrationUpdate``; raise what the stream must be terminated with."""
         name, election_id = message.role.name, election_id_of(message)
         self._check(session, message, name, election_id)
         if name not in self._roles and len(self._roles) >= limits.MAX_ROLES:

@@ -35,7 +35,7 @@ class Calls:
         """Calls whose request has not arrived whole, the oldest first."""
 
     def begin(self, client: str, cancel: Callable[[], object]) -> Call:
-        """Counts one more, which ``cancel`` ends. RESOURCE_EXHAUSTED if its client has its share already."""
+        """Count one more, which ``cancel`` ends. RESOURCE_EXHAUSTED if its client has its share already."""
         with self._lock:
             if client and self._counts[client] >= limits.MAX_CALLS_PER_CLIENT:
                 raise P4RuntimeError(
@@ -52,12 +52,12 @@ class Calls:
         return call
 
     def arrived(self, call: Call) -> None:
-        """Notes that the request of the call is whole."""
+        """Note that the request of the call is whole."""
         with self._lock:
             self._waiting.pop(call, None)
 
     def end(self, call: Call) -> None:
-        """Forgets the call."""
+        """Forget the call."""
         with self._lock:
             self._waiting.pop(call, None)
             self._counts[call.client] -= 1
@@ -65,12 +65,12 @@ class Calls:
                 del self._counts[call.client]
 
     def waiting(self) -> int:
-        """Returns how many wait for their request."""
+        """Return how many wait for their request."""
         with self._lock:
             return len(self._waiting)
 
     def cancel_late(self, now_s: float) -> None:
-        """Ends calls whose request is late: after ``REQUEST_S``, or sooner if others wait too. To be called now and then."""
+        """End calls whose request is late: after ``REQUEST_S``, or sooner if others wait too. To be called now and then."""
         with self._lock:
             late = [call for call in self._waiting if now_s - call.since_s > limits.REQUEST_S]
             for call in late:
@@ -81,7 +81,7 @@ class Calls:
             call.cancel()
 
     def _take_oldest(self, number: int, before_s: float) -> list[Call]:
-        """Takes so many from those that wait since before then, each the oldest of the client that has most of all that wait."""
+        """Take so many from those that wait since before then, each the oldest of the client that has most of all that wait."""
         if number <= 0:
             return []
         counts = Counter(call.client for call in self._waiting)

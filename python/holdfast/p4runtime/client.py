@@ -70,7 +70,7 @@ class Client(ClientSession):
         metadata: bytes = b"",
         idle_timeout_ns: int = 0,
     ) -> None:
-        """Adds an entry. Fields left out of ``match`` (or given as None) are don't-care.
+        """Add an entry. Fields left out of ``match`` (or given as None) are don't-care.
 
         ``action``: in a table with an action profile or selector, a :class:`Member` or :class:`Group`. ``priority``: the
         highest wins; only for tables with ternary, range or optional fields, and there required.
@@ -88,22 +88,22 @@ class Client(ClientSession):
         metadata: bytes = b"",
         idle_timeout_ns: int = 0,
     ) -> None:
-        """Gives an existing entry another action."""
+        """Give an existing entry another action."""
         self._write_entry("modify", table, match, action, params, priority, metadata, idle_timeout_ns)
 
     def delete(self, table: str, match: Mapping[str, Value | Pair], priority: int | None = None) -> None:
-        """Removes an entry."""
+        """Remove an entry."""
         self._write_entry("delete", table, match, None, None, priority, b"")
 
     def set_default(self, table: str, action: str, params: Mapping[str, Value] | None = None) -> None:
-        """Sets what a miss runs."""
+        """Set what a miss runs."""
         info = self.p4info.tables[table]
         entity = p4runtime_pb2.Entity(table_entry={"table_id": info.id, "is_default_action": True})
         fill_action(entity.table_entry.action.action, info, action, params)
         self._update("modify", entity, f"default action of {info.name}")
 
     def reset_default(self, table: str) -> None:
-        """Sets what a miss runs to what the program says."""
+        """Set what a miss runs to what the program says."""
         info = self.p4info.tables[table]
         entity = p4runtime_pb2.Entity(table_entry={"table_id": info.id, "is_default_action": True})
         self._update("modify", entity, f"default action of {info.name}")
@@ -159,7 +159,7 @@ class Client(ClientSession):
         *,
         verb: Literal["insert", "modify"] = "insert",
     ) -> None:
-        """Makes (or changes) a member of an action profile or selector."""
+        """Make (or changes) a member of an action profile or selector."""
         info = self.p4info.action_profiles[profile]
         given = {"action_profile_id": info.id, "member_id": uint(member_id, 32, "member")}
         entity = p4runtime_pb2.Entity(action_profile_member=given)
@@ -171,7 +171,7 @@ class Client(ClientSession):
         self._update(verb, entity, f"member {member_id} of {info.name}")
 
     def delete_profile_member(self, profile: str, member_id: int) -> None:
-        """Removes a member that no group and no entry uses."""
+        """Remove a member that no group and no entry uses."""
         info = self.p4info.action_profiles[profile]
         given = {"action_profile_id": info.id, "member_id": uint(member_id, 32, "member")}
         entity = p4runtime_pb2.Entity(action_profile_member=given)
@@ -187,7 +187,7 @@ class Client(ClientSession):
         max_size: int = 0,
         verb: Literal["insert", "modify"] = "insert",
     ) -> None:
-        """Makes (or changes) a group of an action selector.
+        """Make (or changes) a group of an action selector.
 
         ``members``: ids, or weights by id. ``watch_ports``: by member, the port without which it is not chosen.
         """
@@ -204,14 +204,14 @@ class Client(ClientSession):
         self._update(verb, entity, f"group {group_id} of {info.name}")
 
     def delete_profile_group(self, profile: str, group_id: int) -> None:
-        """Removes a group that no entry uses."""
+        """Remove a group that no entry uses."""
         info = self.p4info.action_profiles[profile]
         given = {"action_profile_id": info.id, "group_id": uint(group_id, 32, "group")}
         entity = p4runtime_pb2.Entity(action_profile_group=given)
         self._update("delete", entity, f"group {group_id} of {info.name}")
 
     def configure_meter(self, name: str, index: int | None, rates: tuple[int, int, int, int] | None) -> None:
-        """Configures a cell of a meter (None: all cells) with cir, cburst, pir and pburst; None makes it all green again."""
+        """Configure a cell of a meter (None: all cells) with cir, cburst, pir and pburst; None makes it all green again."""
         meter = self.p4info.meters[name]
         entity = p4runtime_pb2.Entity(meter_entry={"meter_id": meter.id, "index": _cell(index)})
         if rates is not None:
@@ -220,7 +220,7 @@ class Client(ClientSession):
         self._update("modify", entity, f"meter {meter.name}[{'*' if index is None else index}]")
 
     def meter_rates(self, name: str, index: int | None = None) -> dict[int, tuple[int, int, int, int] | None]:
-        """Returns cir, cburst, pir and pburst of the cells of a meter, by index; None for a cell that is always green."""
+        """Return cir, cburst, pir and pburst of the cells of a meter, by index; None for a cell that is always green."""
         entity = p4runtime_pb2.Entity(meter_entry={"meter_id": self.p4info.meters[name].id, "index": _cell(index)})
         cells = [entry.meter_entry for entry in self._read(entity)]
         return {
@@ -237,7 +237,7 @@ class Client(ClientSession):
         *,
         verb: Literal["insert", "modify", "delete"] = "insert",
     ) -> None:
-        """Makes (or with ``verb="modify"`` changes) a multicast group: replicas are (egress port, instance)."""
+        """Make (or with ``verb="modify"`` changes) a multicast group: replicas are (egress port, instance)."""
         entity = p4runtime_pb2.Entity()
         group = entity.packet_replication_engine_entry.multicast_group_entry
         group.multicast_group_id = uint(group_id, 32, "multicast group id")
@@ -245,7 +245,7 @@ class Client(ClientSession):
         self._update(verb, entity, f"multicast group {group_id}")
 
     def delete_multicast_group(self, group_id: int) -> None:
-        """Removes a multicast group."""
+        """Remove a multicast group."""
         self.multicast_group(group_id, (), verb="delete")
 
     def clone_session(
@@ -257,7 +257,7 @@ class Client(ClientSession):
         *,
         verb: Literal["insert", "modify", "delete"] = "insert",
     ) -> None:
-        """Makes (or changes) a clone session: replicas are (egress port, instance); 0 bytes: not truncated."""
+        """Make (or changes) a clone session: replicas are (egress port, instance); 0 bytes: not truncated."""
         entity = p4runtime_pb2.Entity()
         session = entity.packet_replication_engine_entry.clone_session_entry
         session.session_id = uint(session_id, 32, "clone session id")
@@ -267,11 +267,11 @@ class Client(ClientSession):
         self._update(verb, entity, f"clone session {session_id}")
 
     def delete_clone_session(self, session_id: int) -> None:
-        """Removes a clone session."""
+        """Remove a clone session."""
         self.clone_session(session_id, (), verb="delete")
 
     def set_value_set(self, name: str, members: Iterable[Value]) -> None:
-        """Makes these the members of a parser value set of one exact field."""
+        """Make these the members of a parser value set of one exact field."""
         value_set = self.p4info.value_sets[name]
         message = next(it for it in self.p4info.message.value_sets if it.preamble.id == value_set.id)
         field, what = message.match[0], f"member of value set '{value_set.name}'"
@@ -283,7 +283,7 @@ class Client(ClientSession):
         self._update("modify", entity, f"value set {value_set.name}")
 
     def write_register(self, name: str, index: int | None, value: Value) -> None:
-        """Sets a cell of a register, or all of them (None).
+        """Set a cell of a register, or all of them (None).
 
         A struct is given as one number, its first member in the highest bits.
         """
@@ -295,7 +295,7 @@ class Client(ClientSession):
         self._update("modify", entity, f"register {register.name}[{'*' if index is None else index}]")
 
     def write_counter(self, name: str, index: int | None, packets: int = 0, bytes: int = 0) -> None:
-        """Sets a cell of a counter, or all of them (None); by default to zero."""
+        """Set a cell of a counter, or all of them (None); by default to zero."""
         counter = self.p4info.counters[name]
         cell = {"counter_id": counter.id, "index": _cell(index), "data": _counts(packets, bytes)}
         entity = p4runtime_pb2.Entity(counter_entry=cell)
@@ -309,7 +309,7 @@ class Client(ClientSession):
         packets: int = 0,
         bytes: int = 0,
     ) -> None:
-        """Sets the direct counter of an entry; by default to zero."""
+        """Set the direct counter of an entry; by default to zero."""
         info = self.p4info.tables[table]
         entity = p4runtime_pb2.Entity(direct_counter_entry={"data": _counts(packets, bytes)})
         fill_key(entity.direct_counter_entry.table_entry, info, match, priority)
@@ -318,7 +318,7 @@ class Client(ClientSession):
     def enable_digest(
         self, name: str, *, max_timeout_ns: int = 0, max_list_size: int = 1, ack_timeout_ns: int = 0
     ) -> None:
-        """Has the device send digests of this kind, by default each by itself and unacknowledged."""
+        """Have the device send digests of this kind, by default each by itself and unacknowledged."""
         digest = self.p4info.digests[name]
         config = {
             "max_timeout_ns": int64(max_timeout_ns, "max_timeout_ns"),
@@ -475,7 +475,7 @@ class LocalClient(Client):
         return self._events.popleft() if self._events else None
 
     def close(self) -> None:
-        """Ends the session."""
+        """End the session."""
         self._device.close(self._session)
         if self.arbitration is not None:
             self.arbitration = Arbitration(False, "NOT_FOUND", self.arbitration.election_id)
@@ -649,7 +649,7 @@ class GrpcClient(Client):
         return event
 
     def close(self) -> None:
-        """Ends the session and closes the channel; the election id is free when it returns, unless the server does not answer."""
+        """End the session and close the channel; the election id is free when it returns, unless the server does not answer."""
         if self._closed:
             return
         self._closed = True

@@ -109,7 +109,7 @@ class ClientSession(abc.ABC):
 
     @abc.abstractmethod
     def _call_write(self, request: bytes) -> None:
-        """Sends a serialized ``WriteRequest``."""
+        """Send a serialized ``WriteRequest``."""
 
     @abc.abstractmethod
     def _call_read(self, request: Proto) -> Iterable[Proto]: ...
@@ -121,7 +121,7 @@ class ClientSession(abc.ABC):
     def _call_capabilities(self, request: Proto) -> Proto: ...
     @abc.abstractmethod
     def _send(self, message: bytes) -> None:
-        """Sends a serialized ``StreamMessageRequest``."""
+        """Send a serialized ``StreamMessageRequest``."""
 
     @abc.abstractmethod
     def _put(self, event: Event) -> None: ...
@@ -131,7 +131,7 @@ class ClientSession(abc.ABC):
 
     @abc.abstractmethod
     def close(self) -> None:
-        """Ends the session. If this was the primary, the device has none afterwards."""
+        """End the session. If this was the primary, the device has none afterwards."""
 
     def __enter__(self) -> Self:
         return self
@@ -149,7 +149,7 @@ class ClientSession(abc.ABC):
         return self.arbitration is not None and self.arbitration.is_primary
 
     def arbitrate(self, election_id: int | None = None) -> None:
-        """Asks for the primary role, with a new election id if given. The answer is an :class:`Arbitration` event."""
+        """Ask for the primary role, with a new election id if given. The answer is an :class:`Arbitration` event."""
         if election_id is not None:
             self.election_id = election_id
         if not 0 <= self.election_id < 1 << 128:
@@ -211,7 +211,7 @@ class ClientSession(abc.ABC):
         action: PipelineAction = "verify_and_commit",
         cookie: int | None = None,
     ) -> None:
-        """Pushes a pipeline: a compiled program, or P4Info (text or message) and artifact. ``commit`` takes neither."""
+        """Push a pipeline: a compiled program, or P4Info (text or message) and artifact. ``commit`` takes neither."""
         if program is not None:
             if p4info is not None or artifact:
                 raise invalid_argument("give a program, or P4Info and artifact, not both")
@@ -243,7 +243,7 @@ class ClientSession(abc.ABC):
 
     @contextmanager
     def batch(self, atomicity: Atomicity = "rollback_on_error") -> Iterator[None]:
-        """Collects all writes inside and sends them as one request at the end; nothing is sent if the block raises."""
+        """Collect all writes inside and send them as one request at the end; nothing is sent if the block raises."""
         if self._batch is not None:
             raise invalid_argument("batches do not nest")
         batch = self._batch = _Batch()
@@ -282,7 +282,7 @@ class ClientSession(abc.ABC):
     # ---- Packets and digests ----
 
     def packet_out(self, payload: bytes, /, **metadata: Value) -> None:
-        """Sends a packet into the switch, with fields of the packet-out header (those left out are zero)."""
+        """Send a packet into the switch, with fields of the packet-out header (those left out are zero)."""
         key = tuple(metadata.items())
         packed = self._packet_out_metadata.get(key)
         if packed is None:
@@ -325,7 +325,7 @@ class ClientSession(abc.ABC):
         return DigestList(digest.name, message.list_id, values, message.timestamp)
 
     def acknowledge(self, digest_list: DigestList) -> None:
-        """Tells the device that a digest list was acted upon."""
+        """Tell the device that a digest list was acted upon."""
         message = p4runtime_pb2.StreamMessageRequest()
         message.digest_ack.digest_id = self.p4info.digests[digest_list.digest].id
         message.digest_ack.list_id = digest_list.list_id

@@ -67,7 +67,7 @@ class _Pipeline:
     switch: Switch
 
     def is_same(self, other: _Pipeline) -> bool:
-        """Returns whether program and P4Info are the same, whatever the cookie is."""
+        """Return whether program and P4Info are the same, whatever the cookie is."""
         config = other.config
         return bool(self.config.p4_device_config == config.p4_device_config and self.config.p4info == config.p4info)
 
@@ -106,7 +106,7 @@ class Device:
         self._saved: _Pipeline | None = None
 
     def load(self, program: Program) -> None:
-        """Makes a compiled program the pipeline without any client, as if the switch had come with it.
+        """Make a compiled program the pipeline without any client, as if the switch had come with it.
 
         Clears the switch.
         """
@@ -217,7 +217,7 @@ class Device:
             return True
 
     def collect_digests(self, now_ns: int) -> None:
-        """Sends the digest lists that are due; to be called whenever the network says that there are some.
+        """Send the digest lists that are due; to be called whenever the network says that there are some.
 
         If more are due than are taken at once, the network says so again.
         """
@@ -229,7 +229,7 @@ class Device:
                 self._send_to_primaries(p4runtime_pb2.StreamMessageResponse(digest=message), digest_id)
 
     def collect_idle(self, now_ns: int) -> None:
-        """Tells the primaries of entries that became idle; to be called whenever the network says that there are some.
+        """Tell the primaries of entries that became idle; to be called whenever the network says that there are some.
 
         If more wait than are taken at once, the network says so again.
         """
@@ -412,7 +412,7 @@ class Device:
         return _Pipeline(config, program, core, scratch)
 
     def _realize(self, prepared: _Pipeline, reconciliation: Reconciliation | None = None) -> None:
-        """Puts a prepared switch into the place of the device's own, between two packets."""
+        """Put a prepared switch into the place of the device's own, between two packets."""
         with refusals():
             self.switch.replace_with(prepared.switch, reconciliation)
         self._saved = None

@@ -17,7 +17,7 @@ from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
 
 
 def fill_key(message: Proto, table: Table, match: Mapping[str, Value | Pair], priority: int | None) -> None:
-    """Puts a table, a key and a priority into a ``TableEntry``."""
+    """Put a table, a key and a priority into a ``TableEntry``."""
     message.table_id = table.id
     message.priority = uint(priority or 0, 31, "priority")
     for name, value in match.items():
@@ -26,7 +26,7 @@ def fill_key(message: Proto, table: Table, match: Mapping[str, Value | Pair], pr
 
 
 def _fill_match(message: Proto, table: str, match_field: MatchField, value: Value | Pair) -> None:
-    """Adds a ``FieldMatch``; don't-care matches (prefix length 0, mask 0, full range) are left out."""
+    """Add a ``FieldMatch``; don't-care matches (prefix length 0, mask 0, full range) are left out."""
     width = match_field.width
     if match_field.kind == "exact" and _is_plain(value, match_field):
         message.match.add(field_id=match_field.id).exact.value = codec.encode(value)
@@ -58,7 +58,7 @@ def _fill_match(message: Proto, table: str, match_field: MatchField, value: Valu
 
 
 def _fill_string(message: Proto, match_field: MatchField, value: bytes) -> None:
-    """Fills the match of a string, which is exact whatever its kind (specification, "Translation of Match Fields")."""
+    """Fill the match of a string, which is exact whatever its kind (specification, "Translation of Match Fields")."""
     if match_field.kind == "lpm":
         message.lpm.MergeFrom(p4runtime_pb2.FieldMatch.LPM(value=value, prefix_len=8 * len(value)))
     elif match_field.kind == "ternary":
@@ -68,7 +68,7 @@ def _fill_string(message: Proto, match_field: MatchField, value: bytes) -> None:
 
 
 def fill_action(message: Proto, table: Table, action: str, params: Mapping[str, Value] | None) -> None:
-    """Puts an action of a table with its parameters into a message."""
+    """Put an action of a table with its parameters into a message."""
     info = table.actions[action]
     message.action_id = info.id
     for name, value in (params or {}).items():
@@ -86,7 +86,7 @@ def _is_plain(value: Value | Pair, owner: MatchField | Param) -> TypeGuard[int]:
 
 
 def encoded_value(owner: MatchField | Param, value: Value | Pair, what: str) -> bytes:
-    """Returns the bytes of a value: a number, or a string of a type that is translated to strings."""
+    """Return the bytes of a value: a number, or a string of a type that is translated to strings."""
     if owner.uri is None:
         return codec.encode(codec.to_int(value, owner.width, what))
     if not isinstance(value, str):
@@ -95,7 +95,7 @@ def encoded_value(owner: MatchField | Param, value: Value | Pair, what: str) -> 
 
 
 def decoded_value(owner: MatchField | Param, data: bytes) -> int | str:
-    """Returns the value of bytes: a number, or a string of a type that is translated to strings."""
+    """Return the value of bytes: a number, or a string of a type that is translated to strings."""
     return int.from_bytes(data, "big") if owner.uri is None else data.decode(errors="replace")
 
 
@@ -148,7 +148,7 @@ def _read_match(match_field: MatchField, message: Proto) -> int | str | tuple[in
 
 
 def fill_replicas(message: Proto, replicas: Sequence[tuple[int, int]]) -> None:
-    """Adds replicas, (egress port, instance), to a group or session."""
+    """Add replicas, (egress port, instance), to a group or session."""
     for port, instance in replicas:
         port_bytes = codec.encode(codec.to_int(port, 32, "replica port"))
         message.replicas.add(port=port_bytes, instance=uint(instance, 32, "replica instance"))

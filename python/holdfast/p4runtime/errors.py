@@ -68,13 +68,13 @@ class P4RuntimeError(HoldfastError):
         return len(self._failures)
 
     def first_failures(self, most: int) -> tuple[UpdateFailure, ...]:
-        """Returns the first ``most`` failures."""
+        """Return the first ``most`` failures."""
         if isinstance(self._failures, Failures):
             return tuple(UpdateFailure(*failure) for failure in self._failures.first(most))
         return self._failures[:most]
 
     def details(self, most_bytes: int) -> tuple[bytes, int, bool]:
-        """Returns the details of all elements of the batch, as :meth:`Failures.details` does."""
+        """Return the details of all elements of the batch, as :meth:`Failures.details` does."""
         if isinstance(self._failures, Failures):
             return self._failures.details(self.batch_size, most_bytes)
         failures = Failures()
@@ -119,7 +119,7 @@ def code_name(number: int) -> str:
 
 
 def batch_error(call: str, failures: Failures, count: int) -> P4RuntimeError:
-    """Returns the error of a batch of so many elements, of which some failed.
+    """Return the error of a batch of so many elements, of which some failed.
 
     Specification: "Write RPC", "Error Reporting".
     """
@@ -128,7 +128,7 @@ def batch_error(call: str, failures: Failures, count: int) -> P4RuntimeError:
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Raises what the native core refuses as :class:`P4RuntimeError`."""
+    """Raise what the native core refuses as :class:`P4RuntimeError`."""
     try:
         yield
     except ControlError as e:
@@ -140,7 +140,7 @@ DETAILS_BYTES_KEY = "holdfast-error-details-bytes"
 
 
 def to_status(error: P4RuntimeError, most_bytes: int) -> Proto:
-    """Returns ``google.rpc.Status``; for a batch with one ``p4.v1.Error`` per element, in order, OK ones included, if they fit.
+    """Return ``google.rpc.Status``; for a batch with one ``p4.v1.Error`` per element, in order, OK ones included, if they fit.
 
     If they need more than ``most_bytes``, messages go first, then the elements at the end of the batch; the status' message
     says so. A position in the details is always one in the batch. The work is that for what fits.
@@ -178,5 +178,5 @@ def from_status(status: Proto) -> P4RuntimeError:
 
 
 def quoted(names: Iterable[str]) -> str:
-    """Names for a message: ``'a', 'b'``."""
+    """Name for a message: ``'a', 'b'``."""
     return ", ".join(f"'{name}'" for name in names)

@@ -126,7 +126,7 @@ STREAM_HANDSHAKE_S = 10.0
 
 
 def change(assignments: Iterable[str]) -> None:
-    """Sets limits for servers and devices that are made from now on, each as ``NAME=VALUE``. HoldfastError on what is no limit."""
+    """Set limits for servers and devices that are made from now on, each as ``NAME=VALUE``. HoldfastError on what is no limit."""
     known = {name: value for name, value in globals().items() if name.isupper()}
     for text in assignments:
         name, separator, value = text.partition("=")

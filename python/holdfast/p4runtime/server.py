@@ -161,7 +161,7 @@ class _Handled:
             self._due_s = min(self._due_s, time.monotonic() + wait_s)
 
     def give_back(self, now_s: float) -> None:
-        """Gives memory back if that is due."""
+        """Give memory back if that is due."""
         with self._lock:
             if now_s < self._due_s:
                 return
@@ -184,7 +184,7 @@ class _Stream:
         """Whether the client takes several messages in one."""
 
     def send(self, message: Proto) -> None:
-        """Queues a message; notifications, but never arbitration, are dropped when the client does not keep up."""
+        """Queue a message; notifications, but never arbitration, are dropped when the client does not keep up."""
         if message.WhichOneof("update") == "arbitration":
             self._send_arbitration(message)
             return
@@ -268,7 +268,7 @@ class _Streams:
         self._closing = False
 
     def admit(self, stream: _Stream, client: str) -> None:
-        """Takes one more, of this client; if there are too many, the oldest silent one of the client that has most makes room."""
+        """Take one more, of this client; if there are too many, the oldest silent one of the client that has most makes room."""
         with self._lock:
             if self._closing:
                 raise P4RuntimeError("UNAVAILABLE", "the server is shutting down")
@@ -283,7 +283,7 @@ class _Streams:
             victim.end(P4RuntimeError("RESOURCE_EXHAUSTED", "newer streams came before an arbitration update did"))
 
     def speaks(self, stream: _Stream) -> None:
-        """Gives a place to a stream whose client is about to send its first arbitration update; RESOURCE_EXHAUSTED without one."""
+        """Give a place to a stream whose client is about to send its first arbitration update; RESOURCE_EXHAUSTED without one."""
         with self._lock:
             if (client := self._silent.get(stream)) is None:
                 return
@@ -298,19 +298,19 @@ class _Streams:
             self._speaking[stream] = client
 
     def leave(self, stream: _Stream) -> None:
-        """Forgets a stream that is over."""
+        """Forget a stream that is over."""
         with self._lock:
             self._silent.pop(stream, None)
             self._speaking.pop(stream, None)
             self._dropped += stream.dropped
 
     def dropped(self) -> int:
-        """Returns the number of notifications dropped so far, on all streams."""
+        """Return the number of notifications dropped so far, on all streams."""
         with self._lock:
             return self._dropped + sum(stream.dropped for stream in (*self._silent, *self._speaking))
 
     def close(self) -> list[_Stream]:
-        """Takes no more streams, and returns those that are open."""
+        """Take no more streams, and returns those that are open."""
         with self._lock:
             self._closing = True
             return [*self._silent, *self._speaking]
@@ -336,7 +336,7 @@ class _Reads:
         self._computing = threading.Lock()
 
     def begin(self, cancel: Callable[[], object], client: str = "") -> _Read:
-        """Counts one more, which ``cancel`` ends. RESOURCE_EXHAUSTED if there are too many, or too many of its client."""
+        """Count one more, which ``cancel`` ends. RESOURCE_EXHAUSTED if there are too many, or too many of its client."""
         with self._lock:
             if len(self._reads) >= limits.MAX_READS:
                 raise P4RuntimeError("RESOURCE_EXHAUSTED", f"the server answers {limits.MAX_READS} Reads at a time")
@@ -360,7 +360,7 @@ class _Reads:
             self._reads.discard(read)
 
     def cancel_stalled(self, now: float) -> None:
-        """Ends those whose client has not taken a message for too long."""
+        """End those whose client has not taken a message for too long."""
         with self._lock:
             reads = list(self._reads)
         for read in reads:
@@ -383,7 +383,7 @@ class _Servicer:
     def _call(
         self, requests: Iterator[bytes], context: grpc.ServicerContext, check: Callable[[Client], object]
     ) -> Iterator[tuple[bytes, Client]]:
-        """Receives the request of a call, from a client that passes the check; the call is in progress while inside.
+        """Receive the request of a call, from a client that passes the check; the call is in progress while inside.
 
         The check and the client's share come first: a client could keep the request back.
         """
@@ -537,7 +537,7 @@ class _Servicer:
             self._handled.add(handled)
 
     def look_after(self) -> None:
-        """Ends calls whose request is late and Reads that stall, and gives memory back. To be called now and then."""
+        """End calls whose request is late and Reads that stall, and gives memory back. To be called now and then."""
         now_s = time.monotonic()
         self._calls.cancel_late(now_s)
         self._reads.cancel_stalled(now_s)
@@ -548,7 +548,7 @@ class _Servicer:
         return self._streams.dropped()
 
     def end_streams(self) -> None:
-        """Ends all streams and takes no more."""
+        """End all streams and take no more."""
         for stream in self._streams.close():
             stream.end(P4RuntimeError("UNAVAILABLE", "the server is shutting down"))
 
@@ -635,12 +635,12 @@ class Server:
         return self._servicer.notifications_dropped()
 
     def start(self) -> None:
-        """Answers from now on."""
+        """Answer from now on."""
         self._server.start()
         self._timer.start()
 
     def stop(self, grace_s: float = 1.0) -> None:
-        """Ends all streams, lets calls in progress finish for so long, and returns when the server is gone.
+        """End all streams, let calls in progress finish for so long, and returns when the server is gone.
 
         A call that gRPC itself cannot end is left behind after a few more seconds.
         """
@@ -652,7 +652,7 @@ class Server:
         self._executor.shutdown(wait=gone)
 
     def wait(self) -> None:
-        """Blocks until another thread stops the server."""
+        """Block until another thread stops the server."""
         self._server.wait_for_termination()
 
     def __enter__(self) -> Self:
@@ -762,13 +762,13 @@ def _answer(context: grpc.ServicerContext, call: Callable[[], Any]) -> Any:
 
 
 def _owner(context: grpc.ServicerContext, client: Client) -> str:
-    """Returns a call's owner: a certificate's name or another machine's address; "" here, where everybody may do everything."""
+    """Return a call's owner: a certificate's name or another machine's address; "" here, where everybody may do everything."""
     return client.name or _machine(context.peer())
 
 
 @lru_cache(maxsize=1024)
 def _machine(peer: str) -> str:
-    """Returns the address of another machine from gRPC's name of a connection's end; "" for this one."""
+    """Return the address of another machine from gRPC's name of a connection's end; "" for this one."""
     kind, _, address = peer.partition(":")
     if kind not in ("ipv4", "ipv6"):
         return ""

@@ -193,7 +193,7 @@ class _Flow:
         self.arcs.append(_Arc(tail, -weight, 0, link))
 
     def augment(self) -> bool:
-        """Sends one more unit the cheapest way that the residual network has; false if it has none."""
+        """Send one more unit the cheapest way that the residual network has; false if it has none."""
         distance: list[int | None] = [None] * len(self.leaving)
         by: list[int] = [-1] * len(self.leaving)
         distance[self.source] = 0
@@ -225,7 +225,7 @@ class _Flow:
         return True
 
     def take_path(self) -> Path:
-        """Takes one unit's way out of the flow. The flow has no circles, so a way has none."""
+        """Take one unit's way out of the flow. The flow has no circles, so a way has none."""
         vertex, nodes, links = self.source, [self.names[self.source // 2]], []
         while vertex != self.target:
             index = next(i for i in self.leaving[vertex] if i % 2 == 0 and self.arcs[i ^ 1].capacity)

@@ -207,7 +207,7 @@ def _known(topology: Topology) -> ShortestPaths:
 
 
 def next_on_path(topology: Topology, node: str, egress: str) -> str:
-    """Returns the next switch on the routers' path, all links being up."""
+    """Return the next switch on the routers' path, all links being up."""
     paths = _known(topology)
     hop = paths.next_hop(paths.number[node], paths.number[egress])
     if hop is None:

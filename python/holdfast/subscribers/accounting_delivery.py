@@ -30,16 +30,16 @@ class Queue(Protocol):
     """Accounting records that no server has acknowledged yet, kept in order of their numbers."""
 
     def put(self, record: Record) -> None:
-        """Keeps a record."""
+        """Keep a record."""
 
     def after(self, number: int, most: int) -> list[tuple[int, Record]]:
-        """Returns the first records beyond a number."""
+        """Return the first records beyond a number."""
 
     def done(self, number: int) -> None:
-        """Forgets a record: a server has it."""
+        """Forget a record: a server has it."""
 
     def together(self) -> AbstractContextManager[None]:
-        """Has records that are put within be kept with what else is written within, or not at all."""
+        """Have records that are put within be kept with what else is written within, or not at all."""
 
     def __len__(self) -> int: ...
 
@@ -107,13 +107,13 @@ class Delivery:
         self._wake: Callable[[], None] | None = None
 
     def put(self, record: Record) -> None:
-        """Keeps a record until a server has it."""
+        """Keep a record until a server has it."""
         self.queue.put(record)
         self.pump()
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Has records that are put within be sent after it: they are kept then, with what else is written within."""
+        """Have records that are put within be sent after it: they are kept then, with what else is written within."""
         self._held = True
         try:
             with self.queue.together():
@@ -123,7 +123,7 @@ class Delivery:
         self.pump()
 
     def pump(self) -> None:
-        """Sends what may be sent now."""
+        """Send what may be sent now."""
         if self._held:
             return
         self._send_new()
@@ -189,7 +189,7 @@ class Delivery:
         self.pump()
 
     def _over(self, number: int) -> None:
-        """Notes that a record is not under way any more."""
+        """Note that a record is not under way any more."""
         self._under_way.discard(number)
         self._repeated.discard(number)
         if self._alone == number:

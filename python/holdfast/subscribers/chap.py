@@ -49,7 +49,7 @@ class Chap:
         self._verdict: tuple[int, bytes] | None = None
 
     def start(self) -> None:
-        """Sends the challenge, and again until it is answered."""
+        """Send the challenge, and again until it is answered."""
         self._cancel = None
         if self._count == 0:
             self._failed()

@@ -157,7 +157,7 @@ class _Asked:
 
 
 def respond(message: bytes, server_duid: bytes, lease: Lease, bound: Bound, *, unicast: bool = False) -> Outcome:
-    """Answers a client's message (section 18.3). An invalid one (section 16) gets no answer.
+    """Answer a client's message (section 18.3). An invalid one (section 16) gets no answer.
 
     ``unicast``: it came to an address of the server's own, which nobody was told to use (Server Unicast option).
     """
@@ -193,7 +193,7 @@ def respond(message: bytes, server_duid: bytes, lease: Lease, bound: Bound, *, u
 
 
 def _read(message: bytes) -> _Asked | None:
-    """Takes a message apart; None if a length or the type is wrong."""
+    """Take a message apart; None if a length or the type is wrong."""
     if len(message) < 4:
         return None
     try:
@@ -252,7 +252,7 @@ def _holder(asked: _Asked, lease: Lease, bound: Bound) -> _Association | None:
 
 
 def _assign(asked: _Asked, lease: Lease, bound: Bound) -> tuple[bytes, Bound | None]:
-    """Answers Solicit and Request (sections 18.3.1, 18.3.2): the prefix for the IA_PD that has it, else for the first one."""
+    """Answer Solicit and Request (sections 18.3.1, 18.3.2): the prefix for the IA_PD that has it, else for the first one."""
     taker = _holder(asked, lease, bound)
     if taker is None and bound is False and lease.prefix is not None:
         taker = next(iter(asked.delegations()), None)
@@ -268,7 +268,7 @@ def _assign(asked: _Asked, lease: Lease, bound: Bound) -> tuple[bytes, Bound | N
 
 
 def _extend(asked: _Asked, lease: Lease, bound: Bound) -> tuple[bytes | None, Bound | None]:
-    """Answers Renew and Rebind (sections 18.3.4, 18.3.5). No binding is made: for that a client has Request.
+    """Answer Renew and Rebind (sections 18.3.4, 18.3.5). No binding is made: for that a client has Request.
 
     What an IA names and is not of this link comes back with lifetimes of 0, so that it is not used any more: a session that is
     new has another prefix than the one before. An IA without a binding has NoBinding, too, upon which its client asks anew.
@@ -294,7 +294,7 @@ def _strange(association: _Association, lease: Lease) -> bytes:
 
 
 def _give_up(asked: _Asked, lease: Lease, bound: Bound) -> tuple[bytes, Bound | None]:
-    """Answers Release and Decline (sections 18.3.7, 18.3.8): only what an IA has, and names, is given back.
+    """Answer Release and Decline (sections 18.3.7, 18.3.8): only what an IA has, and names, is given back.
 
     A prefix is never declined: Decline is about addresses, of which we give none.
     """
@@ -308,7 +308,7 @@ def _give_up(asked: _Asked, lease: Lease, bound: Bound) -> tuple[bytes, Bound | 
 
 
 def _confirm(asked: _Asked, lease: Lease) -> bytes | None:
-    """Answers Confirm (section 18.3.3): whether addresses are of this link; None without any, or if that is not known."""
+    """Answer Confirm (section 18.3.3): whether addresses are of this link; None without any, or if that is not known."""
     named = [address for each in asked.associations if each.kind != Option.IA_PD for address in each.leases]
     if not named or lease.link is None:
         return None

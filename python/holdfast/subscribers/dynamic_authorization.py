@@ -86,7 +86,7 @@ class DynamicAuthorization:
         return self._answer(request, data[:20], (source, port), stamps[0] if stamps else None, wall_s)
 
     def _answer(self, request: Any, key: bytes, sender: Sender, stamp_s: int | None, wall_s: float) -> bytes | None:
-        """Obeys a request that is new and answers it. A repetition gets the same answer, if it is one of the client's own."""
+        """Obey a request that is new and answers it. A repetition gets the same answer, if it is one of the client's own."""
         now = self._gateway.clock.now()
         hindrance = self._replays.hindrance(key, stamp_s, wall_s)
         if hindrance is not None:
@@ -113,7 +113,7 @@ class DynamicAuthorization:
         return answer
 
     def _lacks(self, name: str, source: IPv4Address | IPv6Address, wanted: bool) -> bool:
-        """Returns whether a request may lack an attribute. Each client that sends such ones is logged once."""
+        """Return whether a request may lack an attribute. Each client that sends such ones is logged once."""
         setting = f"require_{name.lower().replace('-', '_')}"
         self.events["unsigned" if name == "Message-Authenticator" else "undated"] += 1
         if (name, source) not in self._warned:
@@ -128,7 +128,7 @@ class DynamicAuthorization:
         return not wanted
 
     def _obey(self, request: Any) -> int:
-        """Does what is asked for; the Error-Cause if it cannot, else 0."""
+        """Do what is asked for; the Error-Cause if it cannot, else 0."""
         if not self._is_ours(request):
             return NAS_MISMATCH
         if avp.SERVICE_TYPE in request:
@@ -174,7 +174,7 @@ class DynamicAuthorization:
         return all(value == mine for kind, mine in ours.items() for value in request.get(kind, []))
 
     def _change(self, session: PppSession, request: Any) -> int:
-        """Sets the limits that a CoA names; the others stay. Returns the Error-Cause if that cannot be done, else 0: it is done."""
+        """Set the limits that a CoA names; the others stay. Returns the Error-Cause if that cannot be done, else 0: it is done."""
         assert session.grant is not None
         grant, wanted = session.grant, radius.rates(request)
 

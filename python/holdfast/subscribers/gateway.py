@@ -135,12 +135,12 @@ class Gateway:
         self.upkeep.start()
 
     def stop(self) -> None:
-        """Stops timers; waiting changes are written. Sessions stay established in the user plane and in the store."""
+        """Stop timers; waiting changes are written. Sessions stay established in the user plane and in the store."""
         self._changes.stop()
         self.upkeep.stop()
 
     def reconcile(self) -> Reconciled:
-        """Takes up the sessions of an earlier process.
+        """Take up the sessions of an earlier process.
 
         One that both store and user plane have is kept without a packet lost. One that only the store has is installed again; one
         that only the user plane has is removed, and its subscriber gets a PADT. So is one that has ended, or that has not begun:
@@ -270,7 +270,7 @@ class Gateway:
         session.start()
 
     def _hindrance(self, request: pppoe.SetupRequest) -> tuple[pppoe.Tag, str] | None:
-        """Returns why a host cannot have a session now. A host at its limit loses its oldest session: it may have restarted.
+        """Return why a host cannot have a session now. A host at its limit loses its oldest session: it may have restarted.
 
         A host is a MAC address on a line: whoever has the address on another line has proved nothing before its login.
         """
@@ -290,7 +290,7 @@ class Gateway:
         return None
 
     def _refused_by(self, limit: str, line: Line, tag: pppoe.Tag, sentence: str) -> tuple[pppoe.Tag, str]:
-        """Counts a refusal by a limit, and logs the first one of each line: the limit may be too low for what the line is."""
+        """Count a refusal by a limit, and logs the first one of each line: the limit may be too low for what the line is."""
         self.refusals[limit] += 1
         if (limit, line) not in self._warned and len(self._warned) < _MOST_WARNINGS:
             self._warned.add((limit, line))
@@ -299,7 +299,7 @@ class Gateway:
         return tag, sentence
 
     def _crowded(self, session: PppSession, user: bytes) -> str | None:
-        """Returns why a host that has logged in is refused: its MAC address has its sessions on other lines, as another user.
+        """Return why a host that has logged in is refused: its MAC address has its sessions on other lines, as another user.
 
         Those of the same user are its own, from before it moved: the oldest one ends.
         """
@@ -405,22 +405,22 @@ class Gateway:
     # Requests of operators.
 
     def kick(self, session_ids: Iterable[int], cause: Cause = Cause.ADMIN_RESET) -> int:
-        """Terminates sessions; returns how many there were."""
+        """Terminate sessions; return how many there were."""
         found = [self.sessions[each] for each in session_ids if each in self.sessions]
         for each in found:
             each.terminate(cause)
         return len(found)
 
     def may_forward(self, session: PppSession) -> bool:
-        """Returns whether the user plane has a session, or nobody knows whether it has."""
+        """Return whether the user plane has a session, or nobody knows whether it has."""
         return session.id in self._installation
 
     def drain(self) -> None:
-        """Takes no new sessions from now on; those that are, stay."""
+        """Take no new sessions from now on; those that are, stay."""
         self.draining = True
 
     def undrain(self) -> None:
-        """Takes new sessions again."""
+        """Take new sessions again."""
         self.draining = False
 
     @property
@@ -431,7 +431,7 @@ class Gateway:
     def change_rates(
         self, session: PppSession, rates: Rates, done: Callable[[str | None], None] = lambda why: None
     ) -> None:
-        """Sets other limits for a session soon; traffic does not stop. ``done`` is told why not, or None when it is done."""
+        """Set other limits for a session soon; traffic does not stop. ``done`` is told why not, or None when it is done."""
         grant = session.grant
         if grant is None:
             done("the session has not logged in")
@@ -439,7 +439,7 @@ class Gateway:
             self._alter(session, replace(grant, session=replace(grant.session, rates=rates)), done)
 
     def change(self, session: PppSession, grant: Grant) -> str | None:
-        """Changes what a session was granted, at once; returns why not: then all is as before."""
+        """Change what a session was granted, at once; return why not: then all is as before."""
         found: list[str | None] = []
         self._alter(session, grant, found.append)
         self.flush()
@@ -461,11 +461,11 @@ class Gateway:
         return use
 
     def flush(self) -> None:
-        """Writes what waits: removals, then what is kept, then installations, then what subscribers may hear only afterwards."""
+        """Write what waits: removals, then what is kept, then installations, then what subscribers may hear only afterwards."""
         self._changes.flush()
 
     def violations(self) -> list[str]:
-        """Returns what is wrong with the gateway's books, in sentences. For tests, after each step.
+        """Return what is wrong with the gateway's books, in sentences. For tests, after each step.
 
         What forwards is accounted; what is taken is what sessions have; who is not established has a time at which it ends.
         """
@@ -512,7 +512,7 @@ class Gateway:
         self._by_line[session.line] += 1
 
     def _occupied(self, session: PppSession, user: bytes) -> str | None:
-        """Returns why a user that has a session is refused another one, by the setting ``single_session``."""
+        """Return why a user that has a session is refused another one, by the setting ``single_session``."""
         setting = self.configuration.single_session
         others = self._grants.of_user(user) - {session.id}
         if setting == "off" or not user or not others or self._replace(session, user, others):
@@ -521,7 +521,7 @@ class Gateway:
         return "this user has a session"
 
     def _replace(self, session: PppSession, user: bytes, holders: frozenset[int]) -> bool:
-        """Ends the sessions of the same user that are in the way, and whether that is all of them.
+        """End the sessions of the same user that are in the way, and whether that is all of them.
 
         Those on its line, or of its MAC address, are its own from before it began anew. Others end for it if the setting says so.
         """
@@ -547,7 +547,7 @@ class Gateway:
             log.warning("user %r is refused: %s", user, refusal.reason)
 
     def _made_of(self, stored: Stored, forwards: bool) -> PppSession:
-        """Returns a session of an earlier process, of which nobody knows yet. ``forwards``: the user plane has it."""
+        """Return a session of an earlier process, of which nobody knows yet. ``forwards``: the user plane has it."""
         whole = stored.grant.session
         request = pppoe.SetupRequest(
             whole.line, whole.mac, stored.service, stored.peer_mru, stored.circuit_id, stored.remote_id, b"", ()
@@ -567,7 +567,7 @@ class Gateway:
         return session
 
     def _restore(self, stored: Stored, session: PppSession) -> bool:
-        """Takes up a session as it was, and returns whether: not if it is over, or if something else has its place by now."""
+        """Take up a session as it was, and returns whether: not if it is over, or if something else has its place by now."""
         whole = stored.grant.session
         why = self._grants.restore(whole, stored.grant.user)
         if not stored.goes_on:

@@ -54,7 +54,7 @@ class _Ranges:
         self._at: dict[int, tuple[int, int]] = {}
 
     def overlapping(self, prefix: IPv6Network) -> Iterator[tuple[int, int]]:
-        """Yields last number and owner of each range that has an address of the prefix."""
+        """Yield last number and owner of each range that has an address of the prefix."""
         first, last = _numbers(prefix)
         at = max(0, bisect_right(self._firsts, first) - 1)
         for each in self._firsts[at : bisect_right(self._firsts, last)]:
@@ -62,13 +62,13 @@ class _Ranges:
                 yield self._at[each]
 
     def add(self, prefix: IPv6Network, owner: int) -> None:
-        """Adds a range that overlaps none."""
+        """Add a range that overlaps none."""
         first, last = _numbers(prefix)
         insort(self._firsts, first)
         self._at[first] = last, owner
 
     def remove(self, prefix: IPv6Network) -> None:
-        """Removes a range that was added."""
+        """Remove a range that was added."""
         first, _ = _numbers(prefix)
         del self._firsts[bisect_left(self._firsts, first)], self._at[first]
 
@@ -104,7 +104,7 @@ class Grants:
         )
 
     def take(self, session: PppSession, verdict: Verdict) -> Grant | Refusal:
-        """Gives a session what a verdict names and, where it names nothing, something of a pool; all of it, or nothing."""
+        """Give a session what a verdict names and, where it names nothing, something of a pool; all of it, or nothing."""
         why = self.hindrance(verdict)
         if why is not None:
             return Refusal("not-served", f"not served here: {why}")
@@ -124,11 +124,11 @@ class Grants:
         return self._grant(session, verdict, whole)
 
     def hindrance(self, verdict: Verdict) -> str | None:
-        """Returns why nobody can be given what a verdict says; None if somebody could."""
+        """Return why nobody can be given what a verdict says; None if somebody could."""
         return unservable(verdict) or self._lacks(verdict)
 
     def restore(self, whole: Session, user: bytes) -> str | None:
-        """Gives a session of an earlier process what it had; returns why not, if that is another one's by now."""
+        """Give a session of an earlier process what it had; return why not, if that is another one's by now."""
         named = _Held(user, whole.ipv4, whole.ipv6_prefix, whole.delegated)
         if whole.session_id in self._held or self._holders(named):
             return "its address or prefix is in use"
@@ -136,7 +136,7 @@ class Grants:
         return None
 
     def release(self, number: int) -> None:
-        """Takes back all that a session has; without effect if it has nothing."""
+        """Take back all that a session has; without effect if it has nothing."""
         held = self._held.pop(number, None)
         if held is None:
             return
@@ -156,7 +156,7 @@ class Grants:
             self._delegations.give_back(held.delegated)
 
     def of_user(self, user: bytes) -> frozenset[int]:
-        """Returns the sessions of a user that have a grant."""
+        """Return the sessions of a user that have a grant."""
         return frozenset(self._by_user.get(user, ()))
 
     @property
@@ -165,7 +165,7 @@ class Grants:
         return frozenset(self._held)
 
     def use(self) -> Counter[str]:
-        """Returns the number of taken entries of each pool."""
+        """Return the number of taken entries of each pool."""
         use = Counter({name: pool.used for name, pool in self._pools.items()})
         for name, prefixes in (("ipv6-prefixes", self._prefixes), ("ipv6-delegated", self._delegations)):
             if prefixes is not None:
@@ -173,7 +173,7 @@ class Grants:
         return use
 
     def violations(self) -> list[str]:
-        """Returns what is wrong with the books: the sum of what the owners have is what is taken. For tests, after each step."""
+        """Return what is wrong with the books: the sum of what the owners have is what is taken. For tests, after each step."""
         found = []
         four = {held.ipv4: number for number, held in self._held.items() if held.ipv4 is not None}
         if four != {each: owner for each, owner in self._four.items() if owner != _RESERVED}:
@@ -227,7 +227,7 @@ class Grants:
         )
 
     def _lacks(self, verdict: Verdict) -> str | None:
-        """Returns what a verdict names and this configuration has not: nothing of a verdict is left out in silence."""
+        """Return what a verdict names and this configuration has not: nothing of a verdict is left out in silence."""
         configuration = self._configuration
         if configuration.address is None and (verdict.ipv4 is not None or verdict.ipv4_pool or verdict.dns):
             return "this gateway has no IPv4"
@@ -246,12 +246,12 @@ class Grants:
         return None
 
     def _holders(self, named: _Held) -> set[int]:
-        """Returns the owners of what is named, or of a part of it."""
+        """Return the owners of what is named, or of a part of it."""
         found = {self._four[named.ipv4]} if named.ipv4 in self._four else set()
         return found | {owner for prefix in named.prefixes for _, owner in self._six.overlapping(prefix)}
 
     def _hold(self, number: int, named: _Held) -> None:
-        """Enters what nobody has, in the books and in the pools that have it."""
+        """Enter what nobody has, in the books and in the pools that have it."""
         self._held[number] = named
         self._by_user.setdefault(named.user, set()).add(number)
         if named.ipv4 is not None:
@@ -266,7 +266,7 @@ class Grants:
             self._delegations.reserve(named.delegated)
 
     def _complete(self, number: int, named: _Held, pool_name: str) -> _Held | None:
-        """Takes from the pools what is not named; None if one is empty."""
+        """Take from the pools what is not named; None if one is empty."""
         whole = named
         if named.ipv4 is None and self._pools:
             ipv4 = self._pools[pool_name or next(iter(self._pools))].take()
@@ -293,12 +293,12 @@ class Grants:
         return prefix
 
     def _obstacle(self, prefix: IPv6Network) -> IPv6Network | None:
-        """Returns the last prefix of this length in a range that has a part of this one; None if none has."""
+        """Return the last prefix of this length in a range that has a part of this one; None if none has."""
         last = max((last for last, _ in self._six.overlapping(prefix)), default=None)
         return None if last is None else IPv6Network((last << 64, prefix.prefixlen), strict=False)
 
 
 def _numbers(prefix: IPv6Network) -> tuple[int, int]:
-    """Returns the first and the last upper half of the addresses in a prefix of 64 bits at most."""
+    """Return the first and the last upper half of the addresses in a prefix of 64 bits at most."""
     first = int(prefix.network_address) >> 64
     return first, first + (1 << 64 - prefix.prefixlen) - 1

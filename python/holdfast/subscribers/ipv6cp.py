@@ -34,7 +34,7 @@ class Ipv6cp(ppp.Automaton):
         self._finished = finished
 
     def wishes(self) -> ppp.Options:
-        """Returns our own identifier, which is the same in all sessions.
+        """Return our own identifier, which is the same in all sessions.
 
         It stays the same if the subscriber would rather have another one: no subscriber gets an equal one, so there is no collision
         to resolve (section 4.1).
@@ -49,11 +49,11 @@ class Ipv6cp(ppp.Automaton):
         return reject, ((_INTERFACE_IDENTIFIER, self._suggestion),) if bad else ()
 
     def accepted(self, options: ppp.Options) -> None:
-        """Takes the subscriber's identifier."""
+        """Take the subscriber's identifier."""
         self.theirs = dict(options)[_INTERFACE_IDENTIFIER]
 
     def acknowledging(self) -> None:
-        """Tells what is agreed: the subscriber may use its identifier as soon as it hears so."""
+        """Tell what is agreed: the subscriber may use its identifier as soon as it hears so."""
         self._agreed()
 
     def layer_up(self) -> None:

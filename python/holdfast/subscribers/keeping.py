@@ -57,10 +57,10 @@ class Store(Protocol):
     """The store of sessions. Changes of one call are there together or not at all."""
 
     def load(self) -> list[Stored]:
-        """Returns all that is kept."""
+        """Return all that is kept."""
 
     def save(self, put: Iterable[Stored], drop: Iterable[int]) -> None:
-        """Keeps sessions, by session id, and forgets others. Raises an exception if it cannot: then nothing is changed."""
+        """Keep sessions, by session id, and forgets others. Raises an exception if it cannot: then nothing is changed."""
 
 
 class Keeping:
@@ -73,7 +73,7 @@ class Keeping:
         """Sessions that the store has, or may have, and is to forget."""
 
     def __contains__(self, number: int) -> bool:
-        """Returns whether the store has a session, as it is or as it was before."""
+        """Return whether the store has a session, as it is or as it was before."""
         return number in self._kept
 
     @property
@@ -82,7 +82,7 @@ class Keeping:
         return bool(self._stale)
 
     def load(self) -> list[Stored]:
-        """Returns what the store has, and takes it as known. Raises a :class:`HoldfastError` if it cannot be read."""
+        """Return what the store has, and takes it as known. Raises a :class:`HoldfastError` if it cannot be read."""
         try:
             found = self._store.load()
         except HoldfastError:
@@ -93,7 +93,7 @@ class Keeping:
         return found
 
     def keep(self, put: Mapping[int, Stored], drop: Iterable[int] = ()) -> dict[int, str]:
-        """Keeps sessions and forgets others; returns why, of those that are not kept as they are.
+        """Keep sessions and forget others; return why, of those that are not kept as they are.
 
         Of these the store has what it had before. What it cannot forget now is asked for again with the next call.
         """
@@ -116,7 +116,7 @@ class Keeping:
         return refused
 
     def _save(self, put: Mapping[int, Stored], drop: Iterable[int]) -> str | None:
-        """Writes in one transaction; returns why not, if it fails."""
+        """Write in one transaction; return why not, if it fails."""
         gone = sorted(drop)
         if not put and not gone:
             return None

@@ -90,7 +90,7 @@ class Lcp(ppp.Automaton):
         )
 
     def judge(self, options: ppp.Options) -> tuple[ppp.Options, ppp.Options]:
-        """Takes MRU and magic numbers. We do not authenticate ourselves, and compress no fields (RFC 2516, section 7)."""
+        """Take MRU and magic numbers. We do not authenticate ourselves, and compress no fields (RFC 2516, section 7)."""
         reject, nak = [], []
         for kind, data in options:
             if kind == _MRU and len(data) == 2:
@@ -170,7 +170,7 @@ class Lcp(ppp.Automaton):
         self._send(self.protocol, ppp.packet(ppp.Code.ECHO_REPLY, identifier, self.magic.to_bytes(4, "big") + data))
 
     def send_echo_request(self) -> None:
-        """Asks whether the subscriber is there."""
+        """Ask whether the subscriber is there."""
         self._send(
             self.protocol,
             ppp.packet(ppp.Code.ECHO_REQUEST, self.next_identifier(), self.magic.to_bytes(4, "big")),

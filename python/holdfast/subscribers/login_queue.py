@@ -49,12 +49,12 @@ class LoginQueue:
         return self.under_way + self.waiting + len(self._next)
 
     def of_session(self, line: Hashable, session: Hashable) -> Login | None:
-        """Returns the login of a session that is under way."""
+        """Return the login of a session that is under way."""
         found = self._lines.get(line)
         return None if found is None else found.under_way.get(session)
 
     def offer(self, login: Login) -> list[tuple[Login, str]]:
-        """Takes a login; returns those that have lost their place by it, each with the reason: it may be this one itself."""
+        """Take a login; return those that have lost their place by it, each with the reason: it may be this one itself."""
         line = self._lines.setdefault(login.line, _Line())
         if login.session in line.under_way:
             key = login.line, login.session
@@ -73,7 +73,7 @@ class LoginQueue:
         return lost
 
     def take(self) -> tuple[Login, Login | None] | None:
-        """Returns the next login, which is under way from now on, and one that gives way to it; None if none may be under way.
+        """Return the next login, which is under way from now on, and one that gives way to it; None if none may be under way.
 
         When all room is taken, a line without any part of it gets the place of the line with most, which loses its oldest.
         """
@@ -98,7 +98,7 @@ class LoginQueue:
         return login, loser
 
     def done(self, login: Login) -> None:
-        """Notes that a login is under way no more; the next one of its session waits in line."""
+        """Note that a login is under way no more; the next one of its session waits in line."""
         line = self._lines.get(login.line)
         if line is None or line.under_way.get(login.session) is not login:
             return
@@ -110,7 +110,7 @@ class LoginQueue:
         self._settle(login.line, line)
 
     def withdraw(self, line: Hashable, session: Hashable) -> Login | None:
-        """Forgets the logins of a session that wait, and returns the one under way, which goes on until it is done."""
+        """Forget the logins of a session that wait, and returns the one under way, which goes on until it is done."""
         found = self._lines.get(line)
         if found is None:
             return None
@@ -121,7 +121,7 @@ class LoginQueue:
         return found.under_way.get(session)
 
     def _make_room(self, line: _Line) -> list[tuple[Login, str]] | None:
-        """Returns the logins that lose their place for one more of a line, which may be none; None if it has to be refused."""
+        """Return the logins that lose their place for one more of a line, which may be none; None if it has to be refused."""
         if self.waiting < self._most_waiting:
             return []
         largest = max(self._lines.values(), key=lambda each: len(each.waiting))
@@ -137,7 +137,7 @@ class LoginQueue:
         self._settle(login.line, line)
 
     def _settle(self, name: Hashable, line: _Line) -> None:
-        """Has a line take part in the turns if it can, at the end if it did not; forgets one without logins."""
+        """Have a line take part in the turns if it can, at the end if it did not; forget one without logins."""
         turns = None
         if line.waiting and len(line.under_way) < self._most_of_a_line:
             turns = self._ready if line.under_way else self._new

@@ -25,5 +25,5 @@ class AsyncClock:
         return self._loop.time()
 
     def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
-        """Calls ``action`` after ``delay_s``; returns a function that cancels it."""
+        """Call ``action`` after ``delay_s``; return a function that cancels it."""
         return self._loop.call_later(delay_s, action).cancel

@@ -68,7 +68,7 @@ OUT_OF_REACH = frozenset(("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "DATA
 
 
 def is_out_of_reach(error: HoldfastError) -> bool:
-    """Returns whether a user plane's error says that it did not answer, and not that it refuses something."""
+    """Return whether a user plane's error says that it did not answer, and not that it refuses something."""
     return getattr(error, "code", None) in OUT_OF_REACH
 
 
@@ -79,13 +79,13 @@ class UserPlane(Protocol):
     """
 
     def install(self, sessions: Iterable[Session]) -> None:
-        """Adds sessions, or replaces those with the same `session_id`, in one batch. Counters of a replaced session continue.
+        """Add sessions, or replaces those with the same `session_id`, in one batch. Counters of a replaced session continue.
 
         If it fails for one session alone, that is as it was before.
         """
 
     def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """Removes sessions and returns their last usage, in the order given; one that is not there is absent."""
+        """Remove sessions and return their last usage, in the order given; one that is not there is absent."""
 
     def usage(self, session_ids: Iterable[int]) -> dict[int, Usage]:
         """Usage of sessions, in the order given; a session that is not installed is absent."""
@@ -94,17 +94,17 @@ class UserPlane(Protocol):
         """The sessions that the data plane forwards, read back from it: for reconciliation after a restart."""
 
     def send(self, line: Line, frame: bytes) -> None:
-        """Sends an Ethernet frame, written without VLAN tags, to a line; the user plane adds the line's tags."""
+        """Send an Ethernet frame, written without VLAN tags, to a line; the user plane adds the line's tags."""
 
     def receive(self, handler: Callable[[Line, bytes], None]) -> None:
-        """Has `handler` called with each discovery and PPP control frame, without its VLAN tags, and the line that it came from."""
+        """Have `handler` called with each discovery and PPP control frame, without VLAN tags, and its line."""
 
 
 Address = IPv4Address | IPv6Address
 
 
 def plane_addresses(plane: UserPlane) -> tuple[Address, ...]:
-    """Returns the addresses that are a user plane's own, towards the core, if it says so (``addresses``)."""
+    """Return the addresses that are a user plane's own, towards the core, if it says so (``addresses``)."""
     return tuple(getattr(plane, "addresses", ()))
 
 
@@ -120,10 +120,10 @@ class ForwardingPlanes(Protocol):
         """Those that serve no line."""
 
     def drain(self, name: str, done: Callable[[], None]) -> None:
-        """Hands all sessions of a plane over to the others, and gives it no more; `done` is called when it has none."""
+        """Hand all sessions of a plane over to the others, and gives it no more; `done` is called when it has none."""
 
     def undrain(self, name: str, done: Callable[[], None]) -> None:
-        """Gives it its share again; `done` is called when it has that alone."""
+        """Give it its share again; `done` is called when it has that alone."""
 
 
 class Behind:
@@ -169,4 +169,4 @@ class Clock(Protocol):
         """Seconds since an arbitrary start."""
 
     def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
-        """Calls `action` after `delay_s`; returns a function that cancels it."""
+        """Call `action` after `delay_s`; return a function that cancels it."""

@@ -30,7 +30,7 @@ class Pool(Generic[T]):
         return len(self._used)
 
     def has(self, value: T) -> bool:
-        """Returns whether a value is one of the pool's, free or taken."""
+        """Return whether a value is one of the pool's, free or taken."""
         return self._index(value) is not None
 
     @property
@@ -39,7 +39,7 @@ class Pool(Generic[T]):
         return {self._value(index) for index in self._used}
 
     def take(self, obstacle: Callable[[T], T | None] | None = None) -> T | None:
-        """Takes a free value; None if there is none.
+        """Take a free value; None if there is none.
 
         ``obstacle``: for a value that cannot be had for a reason of others, the last value of which the same is known; it is passed
         over with all up to that, and tried again when no other is left.
@@ -69,7 +69,7 @@ class Pool(Generic[T]):
         return None
 
     def _beyond(self, value: T, obstacle: Callable[[T], T | None] | None) -> int | None:
-        """Returns the index after what stands in the way of a value; None if nothing does."""
+        """Return the index after what stands in the way of a value; None if nothing does."""
         last = None if obstacle is None else obstacle(value)
         if last is None:
             return None
@@ -77,7 +77,7 @@ class Pool(Generic[T]):
         return self.size if end is None else end + 1
 
     def reserve(self, value: T) -> bool:
-        """Takes this value; False if it is taken already. A value from elsewhere is not the pool's business: True."""
+        """Take this value; False if it is taken already. A value from elsewhere is not the pool's business: True."""
         index = self._index(value)
         if index is None:
             return True

@@ -171,7 +171,7 @@ def packet(code: int, identifier: int, data: bytes = b"") -> bytes:
 
 
 def _repeated(options: Options) -> Options:
-    """Returns the options whose type an earlier one has: no option of the protocols here may be listed twice (section 6)."""
+    """Return the options whose type an earlier one has: no option of the protocols here may be listed twice (section 6)."""
     first = {kind: at for at, (kind, _) in reversed(list(enumerate(options)))}
     return tuple(each for at, each in enumerate(options) if first[each[0]] != at)
 
@@ -220,7 +220,7 @@ class Automaton:
         """We acknowledge these options of the peer."""
 
     def acknowledging(self) -> None:
-        """Hears that the acknowledgment is sent next, in the state that follows. The peer may rely on it as soon as it hears so."""
+        """Hear that the acknowledgment is sent next, in the state that follows. The peer may rely on it as soon as it hears so."""
 
     def naked(self, options: Options) -> None:
         """The peer would rather have these values."""
@@ -238,7 +238,7 @@ class Automaton:
         """It is not needed any more, or it failed (This-Layer-Finished)."""
 
     def other_code(self, code: int, identifier: int, data: bytes) -> bool:
-        """Handles a code above 7; False if there is none such."""
+        """Handle a code above 7; False if there is none such."""
         return False
 
     # Methods for owners.
@@ -271,7 +271,7 @@ class Automaton:
         self.state = State.OPENED
 
     def stop(self) -> None:
-        """Stops the timer for good, without a word to the peer."""
+        """Stop the timer for good, without a word to the peer."""
         self._stop_timer()
         self.state = State.INITIAL
 
@@ -374,7 +374,7 @@ class Automaton:
         self.handle(Event.NAK)
 
     def _change_wishes(self, options: Options, asked: set[int], *, rejected: bool) -> None:
-        """Takes the peer's values, or does without options; closes the protocol if one of these is indispensable."""
+        """Take the peer's values, or does without options; close the protocol if one of these is indispensable."""
         kinds = {kind for kind, _ in options}
         if not rejected:
             self._naked.update(kinds & asked)

@@ -102,7 +102,7 @@ class RadiusClient:
     # Authenticator
 
     def authenticate(self, question: Question, answer: Answer) -> None:
-        """Asks a server; without any answer the verdict is a refusal."""
+        """Ask a server; without any answer the verdict is a refusal."""
         hindrance = _too_long(question)
         if hindrance is not None:
             self.events["too-long"] += 1
@@ -117,14 +117,14 @@ class RadiusClient:
         self._advance()
 
     def withdraw(self, line: Line, session_id: int, accounting_id: str) -> None:
-        """Forgets the logins of a session that has ended. They are not answered."""
+        """Forget the logins of a session that has ended. They are not answered."""
         login = self.logins.withdraw(line, (session_id, accounting_id))
         if login is not None:
             self._let_go(login)
             self._advance()
 
     def _advance(self) -> None:
-        """Sends logins while there is room."""
+        """Send logins while there is room."""
         if self._advancing:  # an answer has led to another question
             return
         self._advancing = True
@@ -139,7 +139,7 @@ class RadiusClient:
             self._advancing = False
 
     def _supersede(self, login: Any) -> None:
-        """Gives up a login under way that is old enough; another one is at its first repetition."""
+        """Give up a login under way that is old enough; another one is at its first repetition."""
         request: Request = login.request
         request.obsolete = True
         if request.tries > 1 or len(request.tried) > 1:
@@ -147,7 +147,7 @@ class RadiusClient:
             self._refuse(login, "superseded")
 
     def _let_go(self, login: Any) -> None:
-        """Ends what a login has under way."""
+        """End what a login has under way."""
         self.logins.done(login)
         self.servers.release(login.request)
 
@@ -156,7 +156,7 @@ class RadiusClient:
         login.answer(Verdict(False, _LOST[why]))
 
     def _ask(self, login: Any) -> None:
-        """Sends a login to a server."""
+        """Send a login to a server."""
         question: Question = login.question
         credentials = question.credentials
 
@@ -210,7 +210,7 @@ class RadiusClient:
         return found
 
     def _warn(self, sentence: str) -> None:
-        """Logs a sentence once."""
+        """Log a sentence once."""
         if sentence not in self._warned and len(self._warned) < _MOST_WARNINGS:
             self._warned.add(sentence)
             log.warning("%s", sentence)
@@ -218,20 +218,20 @@ class RadiusClient:
     # Accountant
 
     def account(self, record: Record) -> None:
-        """Keeps a record until a server has it."""
+        """Keep a record until a server has it."""
         self._delivery.put(record)
 
     def together(self) -> AbstractContextManager[None]:
-        """Has records be kept with what the state file is told meanwhile, and sent then: see :meth:`Delivery.together`."""
+        """Have records be kept with what the state file is told meanwhile, and sent then: see :meth:`Delivery.together`."""
         return self._delivery.together()
 
     def account_gateway(self, kind: Kind) -> None:
-        """Tells servers that the gateway begins without sessions, or ends (RFC 2866, section 5.1: Accounting-On and -Off)."""
+        """Tell servers that the gateway begins without sessions, or ends (RFC 2866, section 5.1: Accounting-On and -Off)."""
         clock_s, epoch = self._clock.now(), durations.epoch(self._clock)
         self.account(Record(kind, self._random(8).hex(), b"", None, int(self._wall()), clock_s=clock_s, epoch=epoch))
 
     def received(self, server: int, accounting: bool, channel: int, data: bytes) -> None:
-        """Takes a datagram from a server, on a channel."""
+        """Take a datagram from a server, on a channel."""
         self.servers.received(server, accounting, channel, data)
 
     # The rest is the client's own.

@@ -113,16 +113,16 @@ class Servers:
             self.nas.append((avp.NAS_IP_ADDRESS, settings.nas_address.packed))
 
     def dead_until(self, accounting: bool) -> list[float | None]:
-        """Returns, for each server, the time of its next trial if it is dead."""
+        """Return, for each server, the time of its next trial if it is dead."""
         return [path.dead_until for path in self._paths.values() if path.accounting is accounting]
 
     def under_way(self) -> list[Request]:
-        """Returns the requests that wait for an answer, without those that ask for a server's health."""
+        """Return the requests that wait for an answer, without those that ask for a server's health."""
         requests = [each for path in self._paths.values() for each in path.under_way.values()]
         return [each for each in requests if each.code != pyrad.StatusServer]
 
     def send(self, request: Request) -> None:
-        """Sends a request to the best server that was not tried; it fails if there is none, or no identifier is free."""
+        """Send a request to the best server that was not tried; it fails if there is none, or no identifier is free."""
         path = self._choose(request)
         slot = None if path is None else _free_slot(path)
         if path is None or slot is None:
@@ -134,7 +134,7 @@ class Servers:
         self._begin(request, path, slot)
 
     def received(self, server: int, accounting: bool, channel: int, data: bytes) -> None:
-        """Takes a datagram from a server, on a channel."""
+        """Take a datagram from a server, on a channel."""
         if len(data) < 20:
             self._events["malformed"] += 1
             return
@@ -152,7 +152,7 @@ class Servers:
         request.answered(reply)
 
     def release(self, request: Request) -> None:
-        """Ends a request: its identifier is free, and an answer comes too late."""
+        """End a request: its identifier is free, and an answer comes too late."""
         if request.cancel is not None:
             request.cancel()
             request.cancel = None
@@ -190,7 +190,7 @@ class Servers:
         self._try(request)
 
     def _try(self, request: Request) -> None:
-        """Sends it, again and ever more seldom (RFC 5080, section 2.2.1)."""
+        """Send it, again and ever more seldom (RFC 5080, section 2.2.1)."""
         delay = self._settings.timeout_s * 2**request.tries
         request.tries += 1
         self._events["status-sent" if request.code == pyrad.StatusServer else "sent"] += 1
@@ -229,7 +229,7 @@ class Servers:
         self.send(request)
 
     def _watch(self, path: _Path, tries: int) -> None:
-        """Asks whether a silent server is alive, in step with the request that it does not answer.
+        """Ask whether a silent server is alive, in step with the request that it does not answer.
 
         The question names no user, so that no realm's server has to answer. A lone server is used whatever comes of it.
         """
@@ -252,7 +252,7 @@ class Servers:
         self._begin(path.watchdog, path, slot, min(tries, self._settings.tries - 1))
 
     def _bury(self, path: _Path) -> None:
-        """Declares a server dead; requests that wait for it go to another one, if there is one that is not."""
+        """Declare a server dead; requests that wait for it go to another one, if there is one that is not."""
         self._events["dead"] += path.dead_until is None
         path.dead_until = self._clock.now() + self._settings.dead_s
         for each in list(path.under_way.values()):
@@ -267,7 +267,7 @@ class Servers:
         )
 
     def _verified(self, request: Request, data: bytes) -> Any:
-        """Returns the answer in a datagram; None if it is none: then it is as if nothing had come (RFC 2865, section 3)."""
+        """Return the answer in a datagram; None if it is none: then it is as if nothing had come (RFC 2865, section 3)."""
         try:
             reply = request.packet.CreateReply(packet=data)
             good = reply.code in _ANSWERS[request.code] and whole(data) and request.packet.VerifyReply(reply, data)
@@ -308,13 +308,13 @@ def _free_slot(path: _Path) -> int | None:
 
 
 def _realm(user: bytes) -> bytes:
-    """Returns what a silence is about: the realm of a user that has one, else the user."""
+    """Return what a silence is about: the realm of a user that has one, else the user."""
     _, at, realm = user.rpartition(b"@")
     return at + realm if at else user
 
 
 def whole(data: bytes) -> bool:
-    """Returns whether the attributes of a packet fill its length, each at least a header long."""
+    """Return whether the attributes of a packet fill its length, each at least a header long."""
     at, end = 20, int.from_bytes(data[2:4], "big")
     while at + 2 <= end and data[at + 1] >= 2:
         at += data[at + 1]

@@ -53,12 +53,12 @@ class Replays:
         return len(self._known)
 
     def answer(self, request: bytes, sender: Sender, clock_s: float) -> bytes | None:
-        """Returns the answer that a request has just had, if its sender repeats it."""
+        """Return the answer that a request has just had, if its sender repeats it."""
         before, until_s, answer = self._answers.get(request, (sender, clock_s, None))
         return answer if before == sender and clock_s < until_s else None
 
     def hindrance(self, request: bytes, stamp_s: int | None, wall_s: float) -> str | None:
-        """Returns why a request is not to be obeyed, if it is not; ``stamp_s`` is its Event-Timestamp, None if it has none."""
+        """Return why a request is not to be obeyed, if it is not; ``stamp_s`` is its Event-Timestamp, None if it has none."""
         if stamp_s is not None and abs(wall_s - stamp_s) > self._window_s:
             return "stale"
         if request in self._known:
@@ -86,13 +86,13 @@ class Replays:
                 self._unkept = True
 
     def answered(self, request: bytes, sender: Sender, clock_s: float, answer: bytes) -> None:
-        """Keeps an answer for repetitions."""
+        """Keep an answer for repetitions."""
         self._answers[request] = sender, clock_s + _ANSWER_S, answer
         if len(self._answers) > _MOST_ANSWERS:
             self._answers.popitem(last=False)
 
     def _forget_before(self, stale_s: float) -> None:
-        """Forgets what is stale by now, and takes nothing as old again: the clock may be set back."""
+        """Forget what is stale by now, and takes nothing as old again: the clock may be set back."""
         for stamp_s, request in self._stale(stale_s):
             self._known.discard(request)
             self._answers.pop(request, None)
@@ -113,7 +113,7 @@ class Replays:
 
 
 def _read(path: Path) -> int:
-    """Returns the timestamp in a file; -1 if there is none."""
+    """Return the timestamp in a file; -1 if there is none."""
     with suppress(HoldfastError, ValueError):
         if path.exists():
             return int(read_regular(path, 64, LiveError))

@@ -140,7 +140,7 @@ class RadiusSockets:
         self.client: RadiusClient | None = None
 
     def transmit(self, server: int, accounting: bool, channel: int, data: bytes) -> None:
-        """Sends; a packet that the kernel does not take is lost, as on a network."""
+        """Send; a packet that the kernel does not take is lost, as on a network."""
         key = server, accounting, channel
         if key not in self._sockets:
             self._sockets[key] = self._open(*key)
@@ -168,7 +168,7 @@ class RadiusSockets:
                 self.client.received(server, accounting, channel, data)
 
     def close(self) -> None:
-        """Closes all."""
+        """Close all."""
         for each in self._sockets.values():
             self._loop.remove_reader(each)
             each.close()
@@ -305,7 +305,7 @@ class Service:
             self.store.close()
 
     async def _say_the_end(self, radius: RadiusClient) -> None:
-        """Tells servers that no session is taken up again, and waits for them a moment. What then remains is in the state file."""
+        """Tell servers that no session is taken up again, and waits for them a moment. What then remains is in the state file."""
         radius.account_gateway(Kind.OFF)
         loop = asyncio.get_running_loop()
         end_s = loop.time() + _FAREWELL_S
@@ -313,7 +313,7 @@ class Service:
             await asyncio.sleep(0.01)
 
     async def end_sessions(self, patience_s: float = _GOODBYE_S) -> int:
-        """Ends all sessions, because their user plane ends; returns how many there were. No new ones begin.
+        """End all sessions, because their user plane ends; return how many there were. No new ones begin.
 
         A subscriber gets a Terminate-Request and then a PADT; one that has not answered in ``patience_s`` gets the PADT alone.
         """
@@ -351,7 +351,7 @@ class Service:
         return _encoded(answer)
 
     async def _hand_over(self, verb: str, name: str) -> dict[str, Any]:
-        """Drains a plane, or ends that, and waits until sessions are where they belong."""
+        """Drain a plane, or ends that, and waits until sessions are where they belong."""
         if self._planes is None:
             raise LiveError("it has one plane, which hands nothing over")
         loop = asyncio.get_running_loop()
@@ -403,12 +403,12 @@ class Service:
 
 
 def _encoded(answer: Mapping[str, Any]) -> bytes:
-    """Returns an answer to an operator: a line of JSON."""
+    """Return an answer to an operator: a line of JSON."""
     return json.dumps(answer).encode() + b"\n"
 
 
 def _http(status: int, text: str) -> bytes:
-    """Returns an HTTP response of plain text, in the version that Prometheus' text format asks for."""
+    """Return an HTTP response of plain text, in the version that Prometheus' text format asks for."""
     body = text.encode()
     return (
         f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
@@ -426,7 +426,7 @@ async def _answers(path: Path) -> bool:
 
 
 def ask(name: str, **request: object) -> dict[str, Any]:
-    """Asks the running gateway of this name. Raises :class:`LiveError` if there is none, or with what it says."""
+    """Ask the running gateway of this name. Raises :class:`LiveError` if there is none, or with what it says."""
     path = operator_socket(name)
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:

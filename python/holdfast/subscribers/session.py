@@ -81,22 +81,22 @@ class Owner(Protocol):
         """Unpredictable bytes."""
 
     def send_ppp(self, session: PppSession, protocol: int, payload: bytes) -> None:
-        """Sends a PPP packet to the session's subscriber, after what is still to be installed for it."""
+        """Send a PPP packet to the session's subscriber, after what is still to be installed for it."""
 
     def judge(self, question: Question, answer: Answer) -> None:
-        """Has credentials judged."""
+        """Have credentials judged."""
 
     def grant(self, session: PppSession, verdict: Verdict) -> Grant | str:
         """Addresses for an accepted subscriber, or why it gets none."""
 
     def changed(self, session: PppSession) -> None:
-        """Hears that the session's phase, ``session.wanted``, or something else that outlives the process may have changed."""
+        """Hear that the session's phase, ``session.wanted``, or something else that outlives the process may have changed."""
 
     def ended(self, session: PppSession) -> None:
         """The session is over: ``session.cause`` says why."""
 
     def failed(self, session: PppSession, error: Exception) -> None:
-        """Hears that a mistake of this program showed in the session: it must end, and no other."""
+        """Hear that a mistake of this program showed in the session: it must end, and no other."""
 
 
 class _Timers:
@@ -185,18 +185,18 @@ class PppSession:
         )
 
     def receive(self, protocol: int, payload: bytes) -> None:
-        """Takes a PPP packet of the subscriber, whatever is in it. Raises nothing."""
+        """Take a PPP packet of the subscriber, whatever is in it. Raises nothing."""
         self.safely(lambda: self._receive(protocol, payload))
 
     def safely(self, action: Callable[[], None]) -> None:
-        """Does something of this session's; a mistake of this program that shows in it ends this session, and no other."""
+        """Do something of this session's; a mistake of this program that shows in it ends this session, and no other."""
         try:
             action()
         except Exception as error:  # noqa: BLE001 - reported, logged and counted by the owner
             self._owner.failed(self, error)
 
     def _receive(self, protocol: int, payload: bytes) -> None:
-        """Takes a packet; before its phase, a protocol is silently discarded (section 3.4)."""
+        """Take a packet; before its phase, a protocol is silently discarded (section 3.4)."""
         # An answered echo is not a reason to ask less often.
         self.heard = self.heard or protocol != ppp.Protocol.LCP or payload[:1] != _ECHO_REPLY
         if protocol == ppp.Protocol.LCP:
@@ -224,7 +224,7 @@ class PppSession:
                 each.up()
 
     def terminate(self, cause: Cause) -> None:
-        """Ends the session: asks the link to terminate, and is over when it has, or does not answer."""
+        """End the session: asks the link to terminate, and is over when it has, or does not answer."""
         if self.phase is Phase.TERMINATE:
             return
         self._give_up(cause)
@@ -232,17 +232,17 @@ class PppSession:
         self._end_if_closed()
 
     def vanish(self, cause: Cause) -> None:
-        """Ends the session without a word in PPP: the subscriber sent a PADT, or does not answer."""
+        """End the session without a word in PPP: the subscriber sent a PADT, or does not answer."""
         self._give_up(cause)
         self._finish()
 
     def establish(self) -> None:
-        """Ends the deadline: a network protocol is opened, and the user plane has the session."""
+        """End the deadline: a network protocol is opened, and the user plane has the session."""
         self.established = True
         self._stop_deadline()
 
     def advertise(self, lifetime_s: int = _ROUTER_LIFETIME_S) -> None:
-        """Sends a router advertisement, if IPv6 is up."""
+        """Send a router advertisement, if IPv6 is up."""
         if (
             self.ipv6cp is None
             or not self.ipv6cp.opened
@@ -274,7 +274,7 @@ class PppSession:
         started_s: float,
         established: bool = True,
     ) -> None:
-        """Takes up a session that an earlier process installed; if that has not established it, this one has its time for that."""
+        """Take up a session that an earlier process installed; if that has not established it, this one has its time for that."""
         self.grant, self.phase = grant, Phase.NETWORK
         if established:
             self.opened = self.established = True
@@ -348,7 +348,7 @@ class PppSession:
     # The rest is this session's own.
 
     def _enter(self, phase: Phase) -> None:
-        """Changes the phase: nothing else does, so that what is installed follows."""
+        """Change the phase: nothing else does, so that what is installed follows."""
         self.phase = phase
         self._owner.changed(self)
 
@@ -426,7 +426,7 @@ class PppSession:
         self._owner.changed(self)
 
     def _network_finished(self) -> None:
-        """Ends a session that has no network protocol any more."""
+        """End a session that has no network protocol any more."""
         if self.phase is Phase.NETWORK and all(
             each is None or each.state in _OVER for each in (self.ipcp, self.ipv6cp)
         ):
@@ -499,7 +499,7 @@ class PppSession:
         return self._deadline is not None
 
     def _end_in(self, delay_s: float, action: Callable[[], None]) -> None:
-        """Sets the session's one deadline."""
+        """Set the session's one deadline."""
         self._stop_deadline()
         self._deadline = self._clock.call_later(delay_s, action)
 

@@ -70,7 +70,7 @@ class SqliteStore:
         later: Later | None = None,
         say: Callable[[str], object] = log.warning,
     ) -> None:
-        """Opens or makes the file, with mode 0600. Raises :class:`LiveError` if it cannot, or if another version or process has it.
+        """Open or make the file, with mode 0600. Raises :class:`LiveError` if it cannot, or if another version or process has it.
 
         ``later`` lets many records share one write; without it, each is written at once. ``say`` is told what is wrong.
         """
@@ -98,7 +98,7 @@ class SqliteStore:
         self._last = self._tried = max(self._before, given[0] if given else 0)
 
     def close(self) -> None:
-        """Writes what is open and closes the file."""
+        """Write what is open and close the file."""
         with suppress(LiveError):
             while self._open:
                 self._write((), ())
@@ -106,7 +106,7 @@ class SqliteStore:
         self._closed = True
 
     def commit(self) -> None:
-        """Writes what is open, if the disk takes it; else it is tried again later. After the end, nothing."""
+        """Write what is open, if the disk takes it; else it is tried again later. After the end, nothing."""
         self._waiting = False
         if not self._closed and self._open:
             with suppress(LiveError):
@@ -116,7 +116,7 @@ class SqliteStore:
     # Store
 
     def load(self) -> list[Stored]:
-        """Returns all sessions, by number. A damaged row is put aside, and said."""
+        """Return all sessions, by number. A damaged row is put aside, and said."""
         found: list[Stored] = []
         rows = self._database.execute("SELECT id, CAST(state AS BLOB) FROM session ORDER BY id")
         for number, text in _all(rows):
@@ -127,7 +127,7 @@ class SqliteStore:
         return found
 
     def save(self, put: Iterable[Stored], drop: Iterable[int]) -> None:
-        """Keeps and forgets sessions in one transaction. Raises :class:`LiveError` if the disk does not take it, or not that.
+        """Keep and forget sessions in one transaction. Raises :class:`LiveError` if the disk does not take it, or not that.
 
         What waits to be written goes with it. See :meth:`together`.
         """
@@ -145,7 +145,7 @@ class SqliteStore:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Has records that are put within wait for the sessions that are kept and forgotten within: one transaction writes both.
+        """Have records that are put within wait for the sessions that are kept and forgotten within: one transaction writes both.
 
         If the disk fails, records and sessions to be forgotten wait, and go with the next transaction that it takes. A block that
         ends with an exception puts nothing but what it has saved.
@@ -162,7 +162,7 @@ class SqliteStore:
         self._write_soon()
 
     def put(self, record: Record) -> None:
-        """Keeps a record: in memory at once, on disk at once or soon."""
+        """Keep a record: in memory at once, on disk at once or soon."""
         full = self._length >= self._most_records or len(self._unwritten) >= _MOST_UNWRITTEN
         if full and record.kind is Kind.INTERIM:
             self.dropped += 1
@@ -179,7 +179,7 @@ class SqliteStore:
             del self._recent[oldest]
 
     def after(self, number: int, most: int) -> list[tuple[int, Record]]:
-        """Returns the first records beyond a number. A damaged row is put aside, and said."""
+        """Return the first records beyond a number. A damaged row is put aside, and said."""
         found: list[tuple[int, Record]] = []
         while number < self._before and not found:
             rows = self._rows_after(number, most)
@@ -199,7 +199,7 @@ class SqliteStore:
         return list(newest_first)[: -most - 1 : -1]
 
     def done(self, number: int) -> None:
-        """Forgets a record."""
+        """Forget a record."""
         known = self._unwritten.pop(number, None) is not None
         if number <= self._tried and number not in self._done:
             # A write that failed may have reached the disk.
@@ -220,7 +220,7 @@ class SqliteStore:
         return bool(self._unwritten or self._done or self._aside or self._gone)
 
     def _write(self, gone: Collection[int], rows: Sequence[tuple[int, str]]) -> None:
-        """Writes sessions, and what waits, in one transaction. Raises :class:`LiveError` if the disk does not take it.
+        """Write sessions, and what waits, in one transaction. Raises :class:`LiveError` if the disk does not take it.
 
         Without sessions, some of what waits: records that belong to sessions are not parted from them.
         """
@@ -257,7 +257,7 @@ class SqliteStore:
             self._say(f"{self._path}: the disk takes writes again")
 
     def _recall(self) -> None:
-        """Has what memory has of records written into a new file, which may lack some of them."""
+        """Have what memory has of records written into a new file, which may lack some of them."""
         for number, each in self._recent.items():
             self._unwritten.setdefault(number, (each.kind, store_rows.row_of(each)))
         self._unwritten = dict(sorted(self._unwritten.items()))
@@ -303,7 +303,7 @@ class SqliteStore:
             self._write_soon()
 
     def _write_soon(self) -> None:
-        """Writes what is open, soon; a disk that fails is given time."""
+        """Write what is open, soon; a disk that fails is given time."""
         if not self._open or self._together:
             return
         if self._later is None:
@@ -313,7 +313,7 @@ class SqliteStore:
             self._later(_RETRY_S if self._failing else 0.0, self.commit)
 
     def _make_room(self) -> None:
-        """Drops the oldest interim record that waits in memory, or the oldest record."""
+        """Drop the oldest interim record that waits in memory, or the oldest record."""
         oldest = next(iter(self._unwritten))
         interim = (number for number, (kind, _) in self._unwritten.items() if kind is Kind.INTERIM)
         self.done(next(interim, oldest))
@@ -339,7 +339,7 @@ class SqliteStore:
         self._write_soon()
 
     def _opened_or_replaced(self) -> sqlite3.Connection:
-        """Opens the file; one that is damaged is put aside, and what can be read of it is in the new one."""
+        """Open the file; one that is damaged is put aside, and what can be read of it is in the new one."""
         try:
             return _opened(self._path)
         except _DamagedError as damage:
@@ -361,7 +361,7 @@ class SqliteStore:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    """Opens or makes a file. Raises :class:`LiveError` and sqlite3.Error, and :class:`_DamagedError` for one that is damaged."""
+    """Open or make a file. Raises :class:`LiveError` and sqlite3.Error, and :class:`_DamagedError` for one that is damaged."""
     _make_private(path)
     database = sqlite3.connect(path, isolation_level=None, timeout=1)
     try:
@@ -388,7 +388,7 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def _code(error: BaseException) -> int:
-    """Returns SQLite's extended code of an error; 0 for others, such as those of Python's module."""
+    """Return SQLite's extended code of an error; 0 for others, such as those of Python's module."""
     if isinstance(error, UnicodeDecodeError):  # the text of SQLite's error has damaged names in it
         return sqlite3.SQLITE_CORRUPT
     return getattr(error, "sqlite_errorcode", None) or sqlite3.SQLITE_OK
@@ -399,7 +399,7 @@ def _is_damage(error: BaseException) -> bool:
 
 
 def _make_private(path: Path) -> None:
-    """Makes a file that its user alone may read, or lock. Raises :class:`LiveError` if the file is a link, or another user's."""
+    """Make a file that its user alone may read, or lock. Raises :class:`LiveError` if the file is a link, or another user's."""
     if str(path) == ":memory:":
         return
     try:
@@ -420,12 +420,12 @@ def _make_private(path: Path) -> None:
 
 
 def _parts(path: Path) -> list[Path]:
-    """Returns the file and what SQLite keeps beside it."""
+    """Return the file and what SQLite keeps beside it."""
     return [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal"))]
 
 
 def _bring_up(database: sqlite3.Connection, version: int) -> None:
-    """Makes the tables, and rewrites a file of version 1: all of it or nothing. Rows that cannot be read stay as they are."""
+    """Make the tables, and rewrites a file of version 1: all of it or nothing. Rows that cannot be read stay as they are."""
     database.execute("BEGIN IMMEDIATE")
     for statement in filter(str.strip, _SCHEMA.split(";")):
         database.execute(statement)
@@ -443,7 +443,7 @@ def _all(rows: sqlite3.Cursor) -> list[tuple[int, bytes]]:
 
 
 def _put_file_aside(path: Path) -> Path:
-    """Renames a file, with its journal, to a name that tells when; returns it. Raises :class:`LiveError`."""
+    """Rename a file, with its journal, to a name that tells when; return it. Raises :class:`LiveError`."""
     moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     names = (f"{path.name}.damaged-{moment}{suffix}" for suffix in ("", *(f".{i}" for i in range(2, 1000))))
     aside = next(found for name in names if not (found := path.with_name(name)).exists())
@@ -457,7 +457,7 @@ def _put_file_aside(path: Path) -> Path:
 
 
 def _salvage(aside: Path, database: sqlite3.Connection) -> dict[str, int]:
-    """Copies the rows of a damaged file that can be read and are whole into another; returns the number of each table."""
+    """Copy the rows of a damaged file that can be read and are whole into another; return the number of each table."""
     counts = dict.fromkeys(_COLUMNS, 0)
     _lengthen(aside)
     with closing(sqlite3.connect(aside, isolation_level=None, timeout=1)) as damaged:
@@ -473,7 +473,7 @@ def _salvage(aside: Path, database: sqlite3.Connection) -> dict[str, int]:
 
 
 def _lengthen(aside: Path) -> None:
-    """Gives a file that was cut the length that its header tells: SQLite reads nothing of one that is shorter."""
+    """Give a file that was cut the length that its header tells: SQLite reads nothing of one that is shorter."""
     with aside.open("rb+") as file:
         head = file.read(32)
         wanted = int.from_bytes(head[16:18], "big") * int.from_bytes(head[28:32], "big")
@@ -482,7 +482,7 @@ def _lengthen(aside: Path) -> None:
 
 
 def _readable(damaged: sqlite3.Connection, table: str) -> dict[int, bytes]:
-    """Returns the rows that can be read: from both ends up to what cannot be, and between. A damaged page hides its own alone."""
+    """Return the rows that can be read: from both ends up to what cannot be, and between. A damaged page hides its own alone."""
     key, column = _COLUMNS[table]
     select = f"SELECT {key}, CAST({column} AS BLOB) FROM {table}"
     found: dict[int, bytes] = {}

@@ -30,7 +30,7 @@ class DamagedRowError(HoldfastError):
 
 
 def of_version_1(text: bytes) -> str:
-    """Returns a row of version 1, which had identities as text, as one of today. Raises :class:`DamagedRowError`."""
+    """Return a row of version 1, which had identities as text, as one of today. Raises :class:`DamagedRowError`."""
 
     def bytes_of(values: dict[str, Any]) -> dict[str, Any]:
         found = {name: each.encode().hex() if name in _IDENTITIES else each for name, each in values.items()}
@@ -45,7 +45,7 @@ def of_version_1(text: bytes) -> str:
 
 
 def row_of(value: Stored | Record) -> str:
-    """Returns the row of a session or a record."""
+    """Return the row of a session or a record."""
     fields = _texts(value)
     if isinstance(value, Stored):
         grant = value.grant
@@ -67,7 +67,7 @@ def row_of(value: Stored | Record) -> str:
 
 
 def stored(number: int, text: bytes) -> Stored:
-    """Returns the session of a row. Raises :class:`DamagedRowError` if it is none, or another one's."""
+    """Return the session of a row. Raises :class:`DamagedRowError` if it is none, or another one's."""
     try:
         found = _stored(_checked(text))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -78,7 +78,7 @@ def stored(number: int, text: bytes) -> Stored:
 
 
 def record(text: bytes) -> Record:
-    """Returns the accounting record of a row. Raises :class:`DamagedRowError` if it is none."""
+    """Return the accounting record of a row. Raises :class:`DamagedRowError` if it is none."""
     try:
         return _record(_checked(text))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -94,7 +94,7 @@ def _whole(fields: dict[str, Any]) -> str:
 
 
 def _checked(text: bytes) -> dict[str, Any]:
-    """Returns the fields of a row. Raises ValueError if its checksum is another."""
+    """Return the fields of a row. Raises ValueError if its checksum is another."""
     values: dict[str, Any] = json.loads(text)
     if _SUM in values:
         said = values.pop(_SUM)
@@ -104,7 +104,7 @@ def _checked(text: bytes) -> dict[str, Any]:
 
 
 def _texts(value: Stored | Record | Grant) -> dict[str, Any]:
-    """Returns its fields, with identities as hexadecimal digits."""
+    """Return its fields, with identities as hexadecimal digits."""
     return {name: each.hex() if name in _IDENTITIES else each for name, each in vars(value).items()}
 
 
@@ -114,7 +114,7 @@ def _identities(values: dict[str, Any]) -> dict[str, bytes]:
 
 @lru_cache(maxsize=4096)
 def _plain(session: Session) -> dict[str, object]:
-    """Returns a session as plain values: written several times while it is set up, and then again with its records."""
+    """Return a session as plain values: written several times while it is set up, and then again with its records."""
     addresses = ("ipv4", "ipv6_interface", "ipv6_prefix", "delegated")
     texts = {name: None if (value := getattr(session, name)) is None else str(value) for name in addresses}
     return vars(session) | texts | {"line": vars(session.line), "mac": session.mac.hex(), "rates": vars(session.rates)}

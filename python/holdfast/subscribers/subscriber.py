@@ -26,7 +26,7 @@ class Timer(Protocol):
         """Seconds."""
 
     def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
-        """Returns what cancels it."""
+        """Return what cancels it."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Subscriber:
     # Actions of its user.
 
     def dial(self) -> None:
-        """Looks for a gateway."""
+        """Look for a gateway."""
         self._generation += 1
         self._forget()
         self.state, self.reason = "discovery", ""
@@ -139,7 +139,7 @@ class Subscriber:
         self._repeat("padi", self._padi, "no gateway answers")
 
     def hang_up(self) -> None:
-        """Terminates link and session."""
+        """Terminate link and session."""
         if self.session:
             self._control(_LCP, 5, self._next(_LCP), b"")
             self._discovery(0xA7, self.gateway, self.session, b"")
@@ -147,12 +147,12 @@ class Subscriber:
         self.state = "idle"
 
     def vanish(self) -> None:
-        """Loses power: says nothing more."""
+        """Lose power: says nothing more."""
         self._forget()
         self.state = "idle"
 
     def send(self, packet: bytes) -> None:
-        """Sends an IP packet through the session; before the session is up, drops it."""
+        """Send an IP packet through the session; before the session is up, drop it."""
         if self.session:
             self._ppp(_IPV4 if packet[0] >> 4 == 4 else _IPV6, packet)
 
@@ -325,7 +325,7 @@ class Subscriber:
             self.counts.sent["echo replies"] = self.counts.sent.get("echo replies", 0) + (code == 10)
 
     def echo(self) -> None:
-        """Asks the gateway whether it is there; ``counts.sent['echo replies']`` counts answers."""
+        """Ask the gateway whether it is there; ``counts.sent['echo replies']`` counts answers."""
         self._control(_LCP, 9, self._next(_LCP), struct.pack("!I", self.magic) + b"are you there")
 
     def _ask(self, protocol: int) -> None:
@@ -478,7 +478,7 @@ class Subscriber:
             self._up(self)
 
     def _keep_alive(self, missed: int) -> None:
-        """Asks the gateway whether it is there, as long as it answers often enough."""
+        """Ask the gateway whether it is there, as long as it answers often enough."""
         self._stop("keepalive")
         if self.account.keepalive_s is None:
             return
@@ -535,7 +535,7 @@ class Subscriber:
         self._dhcpv6(1, self._association(None) + rapid)
 
     def renew(self) -> None:
-        """Asks for its delegated prefix again, before its time is over."""
+        """Ask for its delegated prefix again, before its time is over."""
         self._transaction = self._unpredictable(f"renew {self._clock.now()}", 3)
 
         def ask() -> None:
@@ -545,7 +545,7 @@ class Subscriber:
         self._repeat("dhcpv6", ask, "the delegated prefix cannot be renewed")
 
     def release(self) -> None:
-        """Gives its delegated prefix back."""
+        """Give its delegated prefix back."""
         server = struct.pack("!HH", 2, len(self.server_duid)) + self.server_duid
         self._dhcpv6(8, server + self._association(self.delegated))
         self.delegated = None

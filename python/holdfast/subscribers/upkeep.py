@@ -61,13 +61,13 @@ class Upkeep:
         self._arm()
 
     def stop(self) -> None:
-        """Ends; sessions are as they were."""
+        """End; sessions are as they were."""
         for cancel in self._cancels.values():
             cancel()
         self._cancels = {}
 
     def watch(self, session: PppSession) -> None:
-        """Takes a session that is accounted from now on, or whose timeouts have changed."""
+        """Take a session that is accounted from now on, or whose timeouts have changed."""
         assert session.grant is not None
         if session.grant.idle_timeout_s:
             self._idling[session.id] = session
@@ -149,7 +149,7 @@ class Upkeep:
     # Usage.
 
     def _read(self, sessions: Iterable[PppSession]) -> Collection[int]:
-        """Reads the usage of sessions; returns the numbers of those whose usage is known now."""
+        """Read the usage of sessions; return the numbers of those whose usage is known now."""
         asked = {each.id: each for each in sessions}
         if not asked:
             return ()
@@ -167,7 +167,7 @@ class Upkeep:
         return usages.keys()
 
     def _poll(self) -> None:
-        """Reads the usage of sessions that must not be idle for too long."""
+        """Read the usage of sessions that must not be idle for too long."""
         self._idling = {number: each for number, each in self._idling.items() if self._is_there(each)}
         self._read(self._idling.values())
         self._later("poll", max(_POLL_S, len(self._idling) / _POLLED_PER_S), self._poll)
@@ -175,7 +175,7 @@ class Upkeep:
     # All in turn.
 
     def _sweep(self) -> None:
-        """Looks after a part of the sessions; all have been looked after once in an echo interval."""
+        """Look after a part of the sessions; all have been looked after once in an echo interval."""
         self._later("sweep", self._configuration.echo_interval_s / _SLICES, self._sweep)
         self._slice = (self._slice + 1) % _SLICES
         if self._slice == 0:  # usage is read at once for all: that is far cheaper than slice by slice
@@ -201,13 +201,13 @@ class Upkeep:
 
 
 def _is_over(session: PppSession, now: float) -> bool:
-    """Returns whether a session has reached its Session-Timeout."""
+    """Return whether a session has reached its Session-Timeout."""
     timeout_s = session.grant.session_timeout_s if session.grant is not None else 0
     return timeout_s > 0 and now - session.began_s >= timeout_s - _ROUNDING_S
 
 
 def _boundary(session: PppSession, at_s: float) -> float:
-    """Returns the last time, up to one, at which interim accounting was due: a whole number of intervals after the start."""
+    """Return the last time, up to one, at which interim accounting was due: a whole number of intervals after the start."""
     assert session.grant is not None
     interval_s = session.grant.interim_s
     return session.began_s + math.floor((at_s - session.began_s) / interval_s + _ROUNDING_S) * interval_s

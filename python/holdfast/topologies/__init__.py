@@ -115,7 +115,7 @@ _RIGHT = ("rate", "delay", "queue")
 
 
 def listing(topology: Topology, most: int | None = None) -> Iterator[str]:
-    """Counts of nodes and links, and a line for each link, those of hosts last; of more than ``most`` links only the first ones."""
+    """Count of nodes and links, and a line for each link, those of hosts last; of more than ``most`` links only the first ones."""
     links = list(zip(topology.link_names(), topology.links, strict=True))
     links.sort(key=lambda named: named[1].a in topology.hosts or named[1].b in topology.hosts)
     yield f"{topology.name}: {len(topology.switches)} switches, {len(topology.hosts)} hosts, {len(links)} links"

@@ -52,7 +52,7 @@ def read(
     default_delay_ms: float,
     host_link: Mapping[str, Any],
 ) -> Topology:
-    """Reads a file; see :meth:`holdfast.topology.Topology.from_graphml`."""
+    """Read a file; see :meth:`holdfast.topology.Topology.from_graphml`."""
     document = graphml_document.read(path)
     found = _Reading(_graph_name(document.graph, path), rate_bps, default_rate_bps, default_delay_ms)
     topology = found.topology
@@ -105,7 +105,7 @@ class _Reading:
         self.links = 0
 
     def add_switches(self, nodes: Sequence[Element]) -> None:
-        """Adds a switch for each node."""
+        """Add a switch for each node."""
         for node in nodes:
             label = node.data.get("label", "").strip()
             name = self._legal_name(label or node.id)
@@ -115,7 +115,7 @@ class _Reading:
             self.topology.add_switch(name, position=_position(name, node.data))
 
     def _legal_name(self, label: str) -> str:
-        """Returns ``São_Paulo_BR`` for ``São Paulo (BR)``; names that hosts get are not given away."""
+        """Return ``São_Paulo_BR`` for ``São Paulo (BR)``; names that hosts get are not given away."""
         plain = "".join(c for c in unicodedata.normalize("NFC", label) if unicodedata.category(c) != "Cf")
         words = "".join(c if is_letter(c) else " " for c in plain).split()
         name = "_".join(words) or f"s{len(self.topology.switches) + 1}"
@@ -131,7 +131,7 @@ class _Reading:
         return self.doubled[-1]
 
     def add_links(self, edges: Sequence[Edge]) -> None:
-        """Adds a link for each edge; a directed edge and the next one back share one."""
+        """Add a link for each edge; a directed edge and the next one back share one."""
         waiting: defaultdict[tuple[str, str], list[tuple[Edge, list[Edge]]]] = defaultdict(list)
         links: list[tuple[Edge, list[Edge]]] = []
         for edge in edges:
@@ -167,7 +167,7 @@ class _Reading:
         self.topology.add_link(a, b, rate_bps=rate, delay_ms=delay_ms, **reverse)
 
     def _rate_bps(self, edge: Edge, name: str, known: int | None = None) -> int:
-        """Returns the rate of the link that is added next. ``known``: what an edge back has if nothing is said of it."""
+        """Return the rate of the link that is added next. ``known``: what an edge back has if nothing is said of it."""
         if self.rate_bps:
             return self.rate_bps
         try:

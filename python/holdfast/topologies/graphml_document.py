@@ -116,7 +116,7 @@ class _Key:
 
 
 def read(path: Path) -> Document:
-    """Reads a file. Raises :class:`TopologyError`, with the line where there is one, if it is not one graph in GraphML."""
+    """Read a file. Raises :class:`TopologyError`, with the line where there is one, if it is not one graph in GraphML."""
     content: bytes | str = read_regular(path, MOST_TEXT_BYTES, TopologyError)
     assert isinstance(content, bytes)
     try:
@@ -207,14 +207,14 @@ class _Reader:
         self._begin(tag, attributes)
 
     def _skip(self, what: str, tag: str) -> None:
-        """Leaves out an element at a place where it does not belong."""
+        """Leave out an element at a place where it does not belong."""
         self._counts[f"<{what}> in <{self._open[-1]}>"] += 1
         self._skipped = 1
         if tag in ("node", "edge", "graph"):
             self._left_out[tag] += 1
 
     def _begin(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Enters an element of GraphML."""
+        """Enter an element of GraphML."""
         if tag == "graph" and not self._begin_graph(attributes):
             return
         if tag in ("data", "default"):
@@ -235,7 +235,7 @@ class _Reader:
         return attributes[name]
 
     def _begin_graph(self, attributes: Mapping[str, str]) -> bool:
-        """Enters a graph, unless it is a further one beside the first."""
+        """Enter a graph, unless it is a further one beside the first."""
         element = Element(attributes.get("id", ""), self._parser.CurrentLineNumber)
         if self._graph is None:
             self._graph = element
@@ -316,7 +316,7 @@ class _Reader:
                 self._directed.pop()
 
     def document(self) -> Document:
-        """Checks the ends of edges, gives the data their names, and says what was left out."""
+        """Check the ends of edges, give the data their names, and says what was left out."""
         if self._graph is None:
             raise TopologyError(f"{self._path}: not a graph in GraphML: there is no <graph>")
         if not self._nodes:
@@ -344,7 +344,7 @@ class _Reader:
         return Document(self._graph, list(self._nodes.values()), self._edges, remarks)
 
     def _name_data(self, element: Element, strange: Counter[str]) -> None:
-        """Fills ``data`` from what is given, and then from the defaults of keys for such elements."""
+        """Fill ``data`` from what is given, and then from the defaults of keys for such elements."""
         kind = "edge" if isinstance(element, Edge) else "graph" if element is self._graph else "node"
         for name, marked, line in element.given:
             key = self._keys.get(name)
@@ -361,7 +361,7 @@ class _Reader:
                 element.data.setdefault(key.name, self._plain(key, key.default))
 
     def _plain(self, key: _Key, marked: str) -> str:
-        """Returns the text of data without the marks; of data for yEd that of the first label."""
+        """Return the text of data without the marks; of data for yEd that of the first label."""
         if key.graphical:
             return marked.partition(LABEL)[2].partition(MARK)[0].strip()
         self._counts["elements"] += LABEL in marked or MARK in marked

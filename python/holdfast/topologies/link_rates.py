@@ -56,19 +56,19 @@ AGREE: Final = 0.02
 
 
 def number(text: str) -> float | None:
-    """Returns the number that a text is, as XML writes numbers; ``INF`` and ``NaN`` too. None if it is none."""
+    """Return the number that a text is, as XML writes numbers; ``INF`` and ``NaN`` too. None if it is none."""
     text = text.strip(" \t\r\n")
     return float(text) if _XML_NUMBER.fullmatch(text) else None
 
 
 def raw_bps(data: Mapping[str, str]) -> float | None:
-    """Returns ``LinkSpeedRaw`` in bits per second, None where there is none."""
+    """Return ``LinkSpeedRaw`` in bits per second, None where there is none."""
     text = data.get("LinkSpeedRaw", "").strip()
     return _checked("LinkSpeedRaw", text, number(text)) if text else None
 
 
 def speed_bps(data: Mapping[str, str]) -> float | None:
-    """Returns ``LinkSpeed`` in ``LinkSpeedUnits``, in bits per second; None where there is none, or no unit that is known."""
+    """Return ``LinkSpeed`` in ``LinkSpeedUnits``, in bits per second; None where there is none, or no unit that is known."""
     text, units = data.get("LinkSpeed", "").strip(), data.get("LinkSpeedUnits", "").strip()
     speed = number(text)
     if speed is None:
@@ -80,7 +80,7 @@ def speed_bps(data: Mapping[str, str]) -> float | None:
 
 
 def label_bps(label: str) -> float | None:
-    """Returns the rate that a label tells in bits per second; None if it tells none, several, a range or a bound."""
+    """Return the rate that a label tells in bits per second; None if it tells none, several, a range or a bound."""
     if len(label) > LONGEST_LABEL or _NOT_ONE.search(label):
         return None
     rates = [_rate_of(match) for match in _RATE.finditer(label)]
@@ -90,7 +90,7 @@ def label_bps(label: str) -> float | None:
 
 
 def _rate_of(match: re.Match[str]) -> float:
-    """Returns the rate of one place in a label."""
+    """Return the rate of one place in a label."""
     each = 0.0
     if match["number"]:
         each = float(match["number"]) * PREFIXES[match["prefix"].lower()]

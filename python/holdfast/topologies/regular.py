@@ -30,7 +30,7 @@ def _build(
     rate_bps: int,
     delay_ms: float,
 ) -> Topology:
-    """Switches at the positions, links between them by their numbers from 0, then the hosts."""
+    """Switch at the positions, links between them by their numbers from 0, then the hosts."""
     _at_least("hosts", hosts, 0)
     topology = Topology(name)
     for i, position in enumerate(positions):

@@ -84,7 +84,7 @@ class Node:
 
 
 def read(path: Path) -> Topology:
-    """Reads a topology file and those that it includes. Every host needs a link; it warns of hosts that cannot reach each other."""
+    """Read a topology file and those that it includes. Every host needs a link; it warns of hosts that cannot reach each other."""
     topology = Topology(path.stem)
     files = _Files()
     root = files.parse(path)
@@ -137,7 +137,7 @@ def _document(path: Path, composed: yaml.Node | None) -> dict[str, Node]:
 
 
 def _node(path: Path, node: yaml.Node) -> Node:
-    """Converts YAML's representation, refusing doubled keys, which YAML's own loader would let pass."""
+    """Convert YAML's representation, refusing doubled keys, which YAML's own loader would let pass."""
     line = node.start_mark.line + 1
     if isinstance(node, yaml.SequenceNode):
         return Node(path, line, [_node(path, item) for item in node.value])
@@ -161,7 +161,7 @@ def _node(path: Path, node: yaml.Node) -> Node:
 
 @contextmanager
 def _at(node: Node) -> Iterator[None]:
-    """Puts the place in the file before what the topology says about a value."""
+    """Put the place in the file before what the topology says about a value."""
     try:
         yield
     except TopologyError as error:
@@ -206,7 +206,7 @@ def _include(topology: Topology, node: Node, path: Path, chain: tuple[Path, ...]
 
 
 def _named(node: Node | None, what: str) -> Iterator[tuple[str, Node]]:
-    """Names with their options, from a list of names or a mapping of names to options."""
+    """Name with their options, from a list of names or a mapping of names to options."""
     if node is None or node.value is None:
         return
     if isinstance(node.value, list):

@@ -55,7 +55,7 @@ METHODS = ("Write", "Read", "SetForwardingPipelineConfig", "GetForwardingPipelin
 
 
 def serve(program: str = "events.p4") -> None:
-    """Runs until its input ends; then says what became of the packets. The first line is the address."""
+    """Run until its input ends; then says what became of the packets. The first line is the address."""
     with steady(program, judged=False) as switch:
         with served(switch):
             print(switch.server.address, flush=True)
@@ -173,7 +173,7 @@ class Clients:
         self._write(self._request(p4.Update.DELETE, batch), timed=False)
 
     def _read_slowly(self, random: Random) -> None:
-        """Takes some of a Read's messages, waits, and goes away or takes the rest."""
+        """Take some of a Read's messages, wait, and goes away or take the rest."""
         wanted = p4.ReadRequest(device_id=1)
         wanted.entities.add().table_entry.SetInParent()
         with grpc.insecure_channel(self.address) as channel:
@@ -285,7 +285,7 @@ def sample(pid: int, clients: Clients, at_s: float) -> Sample:
 
 
 def run(seconds: float, period_s: float, seed: int, log: Callable[[str], None]) -> Verdict:
-    """Raises what the primary's writes failed with."""
+    """Raise what the primary's writes failed with."""
     with server() as process:
         assert process.stdout is not None
         clients = Clients(process.stdout.readline().strip(), seed)

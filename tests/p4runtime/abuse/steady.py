@@ -80,19 +80,19 @@ class Steady:
 
     @contextmanager
     def within(self, limit_s: float) -> Iterator[None]:
-        """Asserts that what is done inside takes at most ``limit_s``, and what the control's writes were delayed meanwhile."""
+        """Assert that what is done inside takes at most ``limit_s``, and what the control's writes were delayed meanwhile."""
         begin = Moment.now()
         yield
         self.judge(begin.taken(), limit_s, "it")
 
     def judge(self, taken: Taken, limit_s: float, what: str) -> None:
-        """Asserts that something took at most ``limit_s``, and what the control's writes were delayed meanwhile."""
+        """Assert that something took at most ``limit_s``, and what the control's writes were delayed meanwhile."""
         beside_s = self.control.longest_during_s(taken)
         if taken.own_s > limit_s + beside_s:
             raise SlowError(f"{what} took {taken}; writes to the control {beside_s:.3f} s")
 
     def judge_steps(self, limit_ms: float) -> None:
-        """Asserts that no step of control took more processor time between two packets."""
+        """Assert that no step of control took more processor time between two packets."""
         if (longest_ms := self.longest_command_ms()) > limit_ms:
             raise SlowError(f"a step of control took {longest_ms} ms, and may take {limit_ms} ms")
 
@@ -108,7 +108,7 @@ class Steady:
         return self.core.wall_statistics().max_command_cpu_ps / 1e9
 
     def fill(self, entries: int, batch: int = 1 << 16) -> None:
-        """Puts entries 1 to ``entries`` into the table of addresses."""
+        """Put entries 1 to ``entries`` into the table of addresses."""
         for start in range(1, entries + 1, batch):
             numbers = range(start, min(start + batch, entries + 1))
             self.device.write(request(self.device, p4.Update.INSERT, numbers))
@@ -121,7 +121,7 @@ def index_of(p4info: bytes) -> P4InfoIndex:
 
 
 def largest_lists(index: P4InfoIndex) -> p4.WriteRequest:
-    """Configures the program's digest with lists as large and as late as P4Runtime lets a client ask for."""
+    """Configure the program's digest with lists as large and as late as P4Runtime lets a client ask for."""
     (digest,) = index.digests
     written = p4.WriteRequest(device_id=1)
     written.election_id.low = 1
@@ -217,7 +217,7 @@ def steady(
 
 @contextmanager
 def quiet(program: _core.Program) -> Iterator[Writer]:
-    """Runs a switch of its own, without packets, with a server; the primary writes to it inside."""
+    """Run a switch of its own, without packets, with a server; the primary writes to it inside."""
     core = _core.Network()
     device = Device(1, core.add_switch("quiet", program))
     device.load(program)
@@ -232,7 +232,7 @@ def quiet(program: _core.Program) -> Iterator[Writer]:
 
 @contextmanager
 def switch_interval(interval_s: float) -> Iterator[None]:
-    """Sets the interpreter's while inside."""
+    """Set the interpreter's while inside."""
     before_s = sys.getswitchinterval()
     sys.setswitchinterval(interval_s)
     try:
@@ -257,7 +257,7 @@ def settled_mb() -> float:
 
 
 def warm_up(running: Steady) -> None:
-    """Does each thing once, so that what modules and threads take when they are first used counts as before."""
+    """Do each thing once, so that what modules and threads take when they are first used counts as before."""
     with GrpcClient(running.server.address, credentials=running.credentials) as client:
         running.fill(WARM_UP_ENTRIES)
         wanted = p4.ReadRequest(device_id=1)
@@ -299,7 +299,7 @@ def write_log(
 
 
 def ended(core: _core.Network) -> FlowStatistics:
-    """Ends the stream and waits for its last packets; its statistics."""
+    """End the stream and wait for its last packets; its statistics."""
     core.end_flow(0)
     deadline = time.monotonic() + 60
     while (found := core.statistics(0)).lost and time.monotonic() < deadline:
@@ -309,7 +309,7 @@ def ended(core: _core.Network) -> FlowStatistics:
 
 @contextmanager
 def served(switch: Steady) -> Iterator[None]:
-    """Hands the device what the network says, as whoever runs a switch does."""
+    """Hand the device what the network says, as whoever runs a switch does."""
     over = threading.Event()
 
     def serve() -> None:
@@ -449,7 +449,7 @@ class Writer:
                 raise
 
     def longest_during_s(self, taken: Taken) -> float:
-        """Returns the longest time that one of its writes waited to begin and for its answer, within the time of something else."""
+        """Return the longest time that one of its writes waited to begin and for its answer, within the time of something else."""
         begin_s, end_s = taken.end_s - taken.wall_s, taken.end_s
         spans = [*self._spans, (self._due_s, math.inf)]
         return max(0.0, *(min(end, end_s) - max(due, begin_s) for due, end in spans))

@@ -82,7 +82,7 @@ class ChannelWriter:
         self._step = _Step()
 
     def adopt(self, found: Configuration) -> None:
-        """Takes over what an earlier controller has left in the switch, with its numbers, until :meth:`start`."""
+        """Take over what an earlier controller has left in the switch, with its numbers, until :meth:`start`."""
         self._writer.adopt(found)
         for number, replicas in found.groups.items():
             ports = frozenset(port for port, _ in replicas)
@@ -101,7 +101,7 @@ class ChannelWriter:
                 number = int(params["next_set"])
 
     def start(self, plan: SwitchPlan, sent: Sent, delivered: Delivered) -> None:
-        """Writes all channels, in place of what was adopted."""
+        """Write all channels, in place of what was adopted."""
         self._plan = plan
         self._step = _Step()
         put, _, groups = self._changes(sent, delivered)
@@ -114,7 +114,7 @@ class ChannelWriter:
                 self._free_sets.give_back(number)
 
     def change(self, sent: Sent, delivered: Delivered) -> None:
-        """Writes these channels, in one batch. Raises :class:`HoldfastError`, and then nothing has changed."""
+        """Write these channels, in one batch. Raises :class:`HoldfastError`, and then nothing has changed."""
         self._step = _Step()
         try:
             self._writer.change(*self._changes(sent, delivered))
@@ -124,7 +124,7 @@ class ChannelWriter:
         self._commit()
 
     def _commit(self) -> None:
-        """Gives numbers back that the switch does not have any more."""
+        """Give numbers back that the switch does not have any more."""
         for numbers, number in self._step.returned:
             numbers.give_back(number)
 

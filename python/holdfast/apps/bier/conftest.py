@@ -106,21 +106,21 @@ class Bfr:
         self.write(Configuration())
 
     def write(self, more: Configuration) -> Bfr:
-        """Adds to what the switch is told."""
+        """Add to what the switch is told."""
         self.wanted = self.wanted | more
         self.writer.write(self.wanted)
         return self
 
     def send_channels(self, channels: Mapping[Channel, Mapping[Bift, int]], *, mtu: int = 1500) -> Bfr:
-        """Writes the configuration of a BFIR."""
+        """Write the configuration of a BFIR."""
         return self.write(bfir_configuration(self.plan, channels, bsl=self.bsl, mtu=mtu))
 
     def receive_channels(self, channels: Mapping[Channel, Iterable[int]]) -> Bfr:
-        """Writes the configuration of a BFER."""
+        """Write the configuration of a BFER."""
         return self.write(bfer_configuration(channels))
 
     def down(self, *ports: int) -> Bfr:
-        """Takes ports down."""
+        """Take ports down."""
         for port in ports:
             self.switch.set_port_up(port, False)
         return self

@@ -173,7 +173,7 @@ class BierController(Controller):
     # ---- Events ----
 
     def attach(self, plane: ControlPlane) -> None:
-        """Prepares writers for every switch."""
+        """Prepare writers for every switch."""
         super().attach(plane)
         self._links.attach(plane, self._links_changed, self.reaction_delay_ps)
         self._domain = DomainPorts(plane.clients, self._links)
@@ -208,7 +208,7 @@ class BierController(Controller):
         self._changes: list[ChannelChange] = []
 
     def on_start(self) -> None:
-        """Adopts what an earlier controller has left, and writes everything that is missing."""
+        """Adopt what an earlier controller has left, and writes everything that is missing."""
         topology = self.topology
         for host in topology.hosts.values():
             for ours in (LOOPBACKS, NOT_VIA):
@@ -234,17 +234,17 @@ class BierController(Controller):
         self._start_channels()
 
     def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """Hears IGMP and MLD, if there is an overlay."""
+        """Hear IGMP and MLD, if there is an overlay."""
         if self.overlay is not None:
             self.overlay.on_packet_in(switch, packet, metadata["ingress_port"])
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """Lets IP converge now, and BIER after its delay."""
+        """Let IP converge now, and BIER after its delay."""
         if self._links.port_changed(switch, port, up):
             self._links_changed()
 
     def on_digest(self, switch: str, digest: DigestList) -> None:
-        """Learns clusters: the sets of neighbours that the latest samples were for, the most frequent ones."""
+        """Learn clusters: the sets of neighbours that the latest samples were for, the most frequent ones."""
         samples = self._samples[switch]
         for value in digest.values:
             assert isinstance(value, dict)
@@ -299,12 +299,12 @@ class BierController(Controller):
                 client.configure_meter(REPORT_RATE, None, rate + rate)
 
     def report_drops(self, switch: str) -> dict[int, int]:
-        """Returns the messages of IGMP and MLD beyond the rate of a port that a switch has dropped, by port."""
+        """Return the messages of IGMP and MLD beyond the rate of a port that a switch has dropped, by port."""
         cells = self.clients[switch].counters(REPORT_RATE_EXCEEDED)
         return {port: packets for port, (packets, _) in cells.items() if packets}
 
     def _collect(self, changes: list[ChannelChange]) -> None:
-        """Changes of one moment, whatever messages they come from, are one batch for each switch."""
+        """Change of one moment, whatever messages they come from, are one batch for each switch."""
         if not self._changes:
             self.plane.call_later(0, self._write_changes)
         self._changes += changes
@@ -314,7 +314,7 @@ class BierController(Controller):
         self.members_changed(changes)
 
     def join(self, channel: Channel, host: str) -> None:
-        """Adds a static member.
+        """Add a static member.
 
         Raises :class:`NetworkError` if there is no such host, an overlay has the memberships, or a switch refuses the channel.
         """
@@ -326,7 +326,7 @@ class BierController(Controller):
             raise NetworkError(f"{host!r} cannot join {channel[1]} from {channel[0] or 'any source'}: {why}")
 
     def leave(self, channel: Channel, host: str) -> None:
-        """Takes a static member out. Raises :class:`NetworkError` if it is none, or an overlay has the memberships."""
+        """Take a static member out. Raises :class:`NetworkError` if it is none, or an overlay has the memberships."""
         self._check_static()
         self.members_changed(self._static.leave(channel, host))
 
@@ -337,7 +337,7 @@ class BierController(Controller):
     # ---- Channels ----
 
     def members_changed(self, changes: Iterable[ChannelChange]) -> None:
-        """Writes what follows from changes of channels, and nothing else: one batch for each switch, BFERs first."""
+        """Write what follows from changes of channels, and nothing else: one batch for each switch, BFERs first."""
         delivered: dict[str, dict[Channel, frozenset[int] | None]] = {}
         for change in changes:
             delivered.setdefault(change.switch, {})[change.channel] = change.ports
@@ -379,7 +379,7 @@ class BierController(Controller):
         self._retry_later()
 
     def _start_channels(self) -> None:
-        """Writes all channels."""
+        """Write all channels."""
         delivered: dict[str, dict[Channel, frozenset[int] | None]] = {name: {} for name in self.clients}
         sent: dict[str, dict[Channel, dict[Bift, int] | None]] = {name: {} for name in self.clients}
         for channel, switches in self._channels.items():
@@ -466,7 +466,7 @@ class BierController(Controller):
         return port_configuration(sorted([*core, *edge]), macs)
 
     def _write_ip(self, unusable: frozenset[int]) -> Loss | None:
-        """Routes to hosts, and to the ends of the tunnels that BIFTs have now; the moved ones, if links went and none came back."""
+        """Route to hosts, and to the ends of the tunnels that BIFTs have now; the moved ones, if links went and none came back."""
         before, down = self._underlay, self._underlay_without
         self._underlay_without = unusable
         if before is not None and unusable >= down:
@@ -490,7 +490,7 @@ class BierController(Controller):
         return None
 
     def _reroute_tunnels(self) -> None:
-        """Tunnels over links that went take other ways."""
+        """Tunnel over links that went take other ways."""
         lost, self._lost = self._lost, set()
         assert self._underlay is not None
         self._tunnel_routes.reroute(self._underlay, lost)
@@ -589,7 +589,7 @@ class BierController(Controller):
         self._writers[name].write(wanted)
 
     def _forget_tunnels(self, generation: int) -> None:
-        """Removes the tunnels that only earlier plans have used, when no packet is in them any more."""
+        """Remove the tunnels that only earlier plans have used, when no packet is in them any more."""
         if generation != self._generation:
             return
         self._tunnel_routes.remove(self._tunnels.difference(self.plan.tunnels))
@@ -617,7 +617,7 @@ class BierController(Controller):
     # ---- Taking over ----
 
     def _adopt(self, found: Mapping[str, Found]) -> None:
-        """Takes the entries found for written; the next writes keep, change or remove them."""
+        """Take the entries found for written; the next writes keep, change or remove them."""
         self._inherited = {name: each.tunnels for name, each in found.items()}
         for name, each in found.items():
             self._routing.writers[name].adopt(each.host_routes)

@@ -46,7 +46,7 @@ class Configuration:
 def port_configuration(
     ports: Iterable[int], macs: Mapping[int, int], recirculation_ports: Iterable[int] = (0,)
 ) -> Configuration:
-    """Returns the configuration of a switch's ports, written once.
+    """Return the configuration of a switch's ports, written once.
 
     ``macs``: the addresses of ports that may have receivers.
     ``recirculation_ports``: those by which packets go round; unless they are looped outside, any port does, whose queue they then

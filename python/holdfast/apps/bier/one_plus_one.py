@@ -57,7 +57,7 @@ class Streams:
         }
 
     def adopt(self) -> None:
-        """Takes over what an earlier controller has left in the switch."""
+        """Take over what an earlier controller has left in the switch."""
         found = [entry for table in STREAM_TABLES for entry in read_entries(self._client, table)]
         self._writer.adopt(found)
         for entry in found:
@@ -66,7 +66,7 @@ class Streams:
                 self._indices[entry.key] = index
 
     def add(self, numbered: Iterable[Channel], eliminated: Iterable[tuple[int, Channel]]) -> list[EntryKey]:
-        """Makes sure that these are there: channels to number, and BFIR-ids and channels to eliminate.
+        """Make sure that these are there: channels to number, and BFIR-ids and channels to eliminate.
 
         Returns the new ones. Raises :class:`HoldfastError` if there is no place for all, and then there is none of these.
         """
@@ -86,18 +86,18 @@ class Streams:
         return new
 
     def remove(self, numbered: Iterable[Channel], eliminated: Iterable[tuple[int, Channel]]) -> None:
-        """Makes sure that these are not there."""
+        """Make sure that these are not there."""
         self.forget(_keys(numbered, eliminated))
 
     def forget(self, keys: Iterable[EntryKey]) -> None:
-        """Removes these streams, if they are there."""
+        """Remove these streams, if they are there."""
         gone = [key for key in keys if key in self._indices]
         self._writer.change((), gone)
         for key in gone:
             self._free[_eliminates(key)].give_back(self._indices.pop(key))
 
     def keep(self, numbered: Iterable[Channel], eliminated: Iterable[tuple[int, Channel]]) -> None:
-        """Removes all others."""
+        """Remove all others."""
         kept = set(_keys(numbered, eliminated))
         for key in [key for key in self._indices if key not in kept]:
             self._free[_eliminates(key)].give_back(self._indices.pop(key))

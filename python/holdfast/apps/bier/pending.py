@@ -56,18 +56,18 @@ class PendingChannels:
         return self._sent.values.keys() | self._delivered.values.keys()
 
     def change(self, sent: Sent, delivered: Delivered) -> None:
-        """Writes these channels, as one batch if the switch takes it; what it refuses waits."""
+        """Write these channels, as one batch if the switch takes it; what it refuses waits."""
         self._sent.forget(sent)
         self._delivered.forget(delivered)
         self._left = MOST_REFUSALS
         self._halve(sent, delivered)
 
     def retry(self) -> None:
-        """Tries again what waits."""
+        """Try again what waits."""
         self.change(dict(self._sent.values), dict(self._delivered.values))
 
     def _halve(self, sent: Sent, delivered: Delivered) -> None:
-        """Writes all, or halves until it is known which channels are refused."""
+        """Write all, or halves until it is known which channels are refused."""
         channels = list(dict.fromkeys((*delivered, *sent)))
         if not channels:
             return
@@ -98,7 +98,7 @@ class PendingChannels:
 
 
 def _cause(error: HoldfastError) -> tuple[str, str]:
-    """Returns the status of a refused write, and why; of a batch, those of the update that was not merely undone."""
+    """Return the status of a refused write, and why; of a batch, those of the update that was not merely undone."""
     if not isinstance(error, P4RuntimeError):
         return "NO_NUMBER", str(error)
     own = next((failure for failure in error.failures if failure.code != "ABORTED"), None)

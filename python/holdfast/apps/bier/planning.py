@@ -418,7 +418,7 @@ class Plan:
         return plan
 
     def _move(self, before: Plan, moved: Mapping[int, Collection[int]]) -> set[_Sending]:
-        """Takes over what nodes send, but for destinations whose next hops have changed; returns whose backups depend on them."""
+        """Take over what nodes send, but for destinations whose next hops have changed; return whose backups depend on them."""
         self._sent = dict(before._sent)
         stale: set[_Sending] = set()
         for destination, nodes in moved.items():
@@ -453,7 +453,7 @@ class Plan:
         return stale
 
     def _take_over(self, before: Plan, before_switches: Mapping[str, SwitchPlan], stale: set[_Sending]) -> None:
-        """Takes over repairs, entries, tunnels and switches, but for those that are stale."""
+        """Take over repairs, entries, tunnels and switches, but for those that are stale."""
         self._uses = uses = dict(before._uses)
         self._repairs, self._entries, self._next_hops = dict(before._repairs), dict(before._entries), before._next_hops
         for at in {sending[:2] for sending in stale}:

@@ -187,7 +187,7 @@ def compile_bier(
     one_plus_one: bool = False,
     defines: dict[str, str] | None = None,
 ) -> Program:
-    """Compiles ``bier.p4``.
+    """Compile ``bier.p4``.
 
     ``cluster_misses``: the way that ``clusters`` replicates BitStrings that no cluster is for. ``recirculation_ports``: clone
     sessions that packets take in turn to go round, from :data:`FIRST_RECIRCULATION_SESSION` on; with ``looped_recirculation`` their

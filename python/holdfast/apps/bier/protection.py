@@ -147,7 +147,7 @@ class Underlay:
         return len(self._tunnels), self.paths.known
 
     def _inherit(self) -> None:
-        """Takes over what is still good. There is much of it, so not before it is needed: failures are repaired first."""
+        """Take over what is still good. There is much of it, so not before it is needed: failures are repaired first."""
         if self._before is None:
             return
         (before, links), self._before = self._before, None

@@ -54,7 +54,7 @@ class Found:
 
 
 def find(client: Client, bsl: int) -> Found:
-    """Reads a switch."""
+    """Read a switch."""
     routes = read_entries(client, program.ROUTES.ipv4)
     to_hosts = [entry for entry in routes if not _leads_to_a_switch(entry)] + read_entries(client, program.ROUTES.ipv6)
     tunnels = [entry for entry in routes if _leads_to_a_switch(entry)]

@@ -45,7 +45,7 @@ RED_AND_BLUE: dict[int, TreesOf] = {
 
 @st.composite
 def networks(draw: st.DrawFn) -> Topology:
-    """Switches, some with hosts; a ring through all of them or not, and more links of any cost, some of them parallel."""
+    """Switch, some with hosts; a ring through all of them or not, and more links of any cost, some of them parallel."""
     size = draw(st.integers(3, 8))
     topology = Topology("random")
     for i in range(size):

@@ -238,7 +238,7 @@ def protected_plans(draw: st.DrawFn) -> SwitchPlan:
 
 
 def repaired(plan: SwitchPlan, down: set[int], bits: int) -> Counter[tuple[int, int, bool]]:
-    """Copies by port, BitString and whether in a tunnel: each neighbour whose port is down is replaced by its backups."""
+    """Copy by port, BitString and whether in a tunnel: each neighbour whose port is down is replaced by its backups."""
     copies: Counter[tuple[int, int, bool]] = Counter()
     for entry in plan.bifts[Bift(0, 0)][0]:
         if entry.next_hop.port not in down:

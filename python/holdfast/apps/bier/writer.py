@@ -24,16 +24,16 @@ class ConfigurationWriter:
         return Configuration(tuple(self._writer.installed), self._writer.groups, self._writer.sessions)
 
     def adopt(self, configuration: Configuration) -> None:
-        """Takes over what an earlier controller has left in the switch: the next write keeps, changes or removes it."""
+        """Take over what an earlier controller has left in the switch: the next write keeps, changes or remove it."""
         groups = configuration.groups
         self._writer.adopt(configuration.entries, groups, {**groups, **configuration.sessions})
 
     def write(self, wanted: Configuration) -> None:
-        """Writes the differences between what is installed and what is wanted."""
+        """Write the differences between what is installed and what is wanted."""
         self._writer.write(wanted.entries, wanted.groups, {**wanted.groups, **wanted.sessions})
 
     def change(
         self, put: Iterable[TableEntry], removed: Iterable[EntryKey], groups: Mapping[int, Replicas | None]
     ) -> None:
-        """Makes sure that these entries and groups are there, and others (groups: None) are not; the rest stays as it is."""
+        """Make sure that these entries and groups are there, and others (groups: None) are not; the rest stays as it is."""
         self._writer.change(put, removed, groups, groups)

@@ -38,7 +38,7 @@ class SingleGateway(Controller):
         return self._user_plane
 
     def on_start(self) -> None:
-        """Takes over the switch, and starts the control plane."""
+        """Take over the switch, and starts the control plane."""
         client = self.clients.get(self.switch)
         if client is None:
             raise NetworkError(f"there is no switch {self.switch!r} for the gateway")
@@ -83,7 +83,7 @@ class SplitGateway(Controller):
         return self._user_plane
 
     def on_start(self) -> None:
-        """Takes over the switches, and starts the control plane. Forwarding planes that are off come later, unless all are."""
+        """Take over the switches, and starts the control plane. Forwarding planes that are off come later, unless all are."""
         cables, clock = self._cables, NetworkClock(self.plane)
         name, trunk, port = cables.authentication
         there = [each for each in cables.planes if self._is_up(each)] or list(cables.planes)

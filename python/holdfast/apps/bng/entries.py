@@ -42,7 +42,7 @@ class Way:
 
 
 def check(session: Session) -> None:
-    """Raises :class:`NetworkError` for a session that no user plane can forward."""
+    """Raise :class:`NetworkError` for a session that no user plane can forward."""
     name = f"session {session.session_id}"
     if not 1 <= session.session_id <= 65534:
         raise NetworkError(f"{name}: identifiers are 1 to 65534")

@@ -18,7 +18,7 @@ _IPV6 = 0x86DD
 
 
 def check_line(line: Line) -> None:
-    """Raises :class:`NetworkError` for a line that cannot be: VLAN numbers are 1 to 4,094, and a C-tag has an S-tag in front."""
+    """Raise :class:`NetworkError` for a line that cannot be: VLAN numbers are 1 to 4,094, and a C-tag has an S-tag in front."""
     for name, tag in (("S", line.s_tag), ("C", line.c_tag)):
         if not 0 <= tag <= 4094:
             raise NetworkError(f"{line}: the {name}-tag is {tag}; it must be 1 to 4094, or 0 for none")

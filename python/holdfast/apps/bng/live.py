@@ -51,7 +51,7 @@ class SwitchSettings(Checked):
     interfaces: dict[PortNumber, str]
 
     def check_ports(self, name: str, ports: tuple[int, ...]) -> None:
-        """Raises ValueError for a port without an interface."""
+        """Raise ValueError for a port without an interface."""
         for port in ports:
             if port not in self.interfaces:
                 raise ValueError(f"{name}.interfaces has no interface for port {port}")
@@ -85,7 +85,7 @@ class SplitSettings(Checked):
     drain_s: Annotated[float, Field(ge=0, le=60)] = 0.2
 
     def check_distinct(self) -> None:
-        """Raises ValueError if two switches, or two of the balancer's cables, are the same."""
+        """Raise ValueError if two switches, or two of the balancer's cables, are the same."""
         switches = [self.balancer, self.authentication, *self.planes.values()]
         cables = [self.authentication.access_port, *self.balancer.uplinks.values()]
         cables += [port for plane in self.planes.values() for port in (plane.access_port, plane.core_port)]
@@ -215,7 +215,7 @@ class Switches:
         return next(found, None)
 
     def forget(self, name: str) -> None:
-        """Closes what there is to a switch that was lost or does not start; its process is ended if it was started here."""
+        """Close what there is to a switch that was lost or does not start; its process is ended if it was started here."""
         client = self._clients.pop(name, None)
         if client is not None:
             client.close()
@@ -248,7 +248,7 @@ class Switches:
 
 
 def run(configuration: LiveConfiguration, say: Say, *, keep_switch: bool) -> None:
-    """Runs the gateway until it is interrupted. Switches end with it if it started them and is not to keep them.
+    """Run the gateway until it is interrupted. Switches end with it if it started them and is not to keep them.
 
     Raises :class:`LiveError` if something that it needs is missing, or if a switch is lost that nothing can stand in for.
     """
@@ -367,7 +367,7 @@ class _Keeper:
         self._switches.client(name).on_end = ended
 
     def look(self) -> None:
-        """Starts lost switches again, and moves the sessions of lost forwarding planes, unless there is no other plane."""
+        """Start lost switches again, and moves the sessions of lost forwarding planes, unless there is no other plane."""
         gone = [name for name in self._switches.ended() if name not in self._starting]
         there = self._plane.planes
         moved = [plane for name in gone if (plane := self._forwarding.get(name, ("",))[0]) in there]
@@ -422,6 +422,6 @@ class _Keeper:
         back()
 
     def stop(self) -> None:
-        """Waits for no switch any more."""
+        """Wait for no switch any more."""
         for each in self._starting.values():
             each.cancel()

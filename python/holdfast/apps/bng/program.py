@@ -124,10 +124,10 @@ ROLES = {"access": 1, "plane": 2, "plane_core": 3, "core": 4}
 
 
 def compile_bng(variant: Variant = "single", defines: dict[str, str] | None = None) -> Program:
-    """Compiles a variant of ``bng.p4``. ``defines`` may set SESSIONS, LINE_CELLS and CPU_PORT; the README says what they are."""
+    """Compile a variant of ``bng.p4``. ``defines`` may set SESSIONS, LINE_CELLS and CPU_PORT; the README says what they are."""
     return Program.compile(str(HERE / "bng.p4"), defines={**VARIANTS[variant], **(defines or {})})
 
 
 def compile_balancer(defines: dict[str, str] | None = None) -> Program:
-    """Compiles ``balancer.p4``. ``defines`` may set BUCKETS, ADDRESSES and CPU_PORT."""
+    """Compile ``balancer.p4``. ``defines`` may set BUCKETS, ADDRESSES and CPU_PORT."""
     return Program.compile(str(HERE / "balancer.p4"), defines=defines or {})

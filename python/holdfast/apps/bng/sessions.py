@@ -95,7 +95,7 @@ class SessionTables:
         return {session.session_id: session for session, _ in entries}
 
     def install(self, sessions: Iterable[Session], earlier: Mapping[int, Usage] | None = None) -> None:
-        """Adds or replaces sessions in atomic batches. ``earlier``: usage on other planes; by default what it was, or none."""
+        """Add or replace sessions in atomic batches. ``earlier``: usage on other planes; by default what it was, or none."""
         given = list({session.session_id: session for session in sessions}.values())
         known = earlier or {}
         wanted = {
@@ -163,7 +163,7 @@ class SessionTables:
                     self._prefixes[int(prefix.network_address) >> (128 - length), length] = number
 
     def _forget(self, number: int) -> None:
-        """Removes the addresses of a session from the index, unless another session has got them."""
+        """Remove the addresses of a session from the index, unless another session has got them."""
         session = self._sessions.get(number)
         if session is None:
             return
@@ -176,7 +176,7 @@ class SessionTables:
                     del self._prefixes[key]
 
     def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """Removes sessions and returns their last usage; those that are not installed are left out.
+        """Remove sessions and return their last usage; those that are not installed are left out.
 
         If it fails, the next call does what was not done.
         """

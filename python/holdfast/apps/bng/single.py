@@ -26,7 +26,7 @@ def refuse(line: Line, frame: bytes) -> None:
 
 
 def configure_control(client: Client, edges: Edges) -> None:
-    """Sets the meters of packets for the controller."""
+    """Set the meters of packets for the controller."""
     line, cells = control_meters(edges.control)
     with client.batch():
         client.configure_meter(program.LINE_RATE, None, line)
@@ -43,7 +43,7 @@ def drops(client: Client, counter: str = program.DROPS, reasons: tuple[str, ...]
 def answer_neighbour(
     client: Client, core: CorePort, port: int, frame: bytes, has: Callable[[IPv4Address | IPv6Address], bool]
 ) -> None:
-    """Answers ARP and neighbour solicitations that came in on a port, for the gateway's addresses and those of sessions."""
+    """Answer ARP and neighbour solicitations that came in on a port, for the gateway's addresses and those of sessions."""
     mac = mac_bytes(core.mac)
 
     def owns(address: IPv4Address | IPv6Address) -> bool:
@@ -65,7 +65,7 @@ class SinglePlane:
         self.sessions = SessionTables(client, Way(edges))
 
     def listen(self) -> None:
-        """Takes the client's packet-ins. The handler is then called by the thread that receives for the client."""
+        """Take the client's packet-ins. The handler is then called by the thread that receives for the client."""
         self._client.on_packet_in = lambda packet: self.packet_in(packet.payload, packet.metadata)
 
     def packet_in(self, packet: bytes, metadata: Mapping[str, int]) -> None:
@@ -84,11 +84,11 @@ class SinglePlane:
     # UserPlane
 
     def install(self, sessions: Iterable[Session]) -> None:
-        """Adds or replaces sessions, in atomic batches of 50."""
+        """Add or replace sessions, in atomic batches of 50."""
         self.sessions.install(sessions)
 
     def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """Removes sessions and returns their last usage."""
+        """Remove sessions and return their last usage."""
         return self.sessions.remove(session_ids)
 
     def usage(self, session_ids: Iterable[int]) -> dict[int, Usage]:
@@ -100,14 +100,14 @@ class SinglePlane:
         return self.sessions.read()
 
     def send(self, line: Line, frame: bytes) -> None:
-        """Sends a frame to a line. Raises :class:`NetworkError` for a line that is at no access port."""
+        """Send a frame to a line. Raises :class:`NetworkError` for a line that is at no access port."""
         port = self._edges.access_port(line.port)
         if port is None:
             raise NetworkError(f"{line}: port {line.port} is no access port")
         self._client.packet_out(tagged(line, frame, port.s_tpid, port_tag=False), egress_port=line.port)
 
     def receive(self, handler: Handler) -> None:
-        """Has the handler called with frames for the control plane."""
+        """Have the handler called with frames for the control plane."""
         self._handler = handler
 
     # For operators.

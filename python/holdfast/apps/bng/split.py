@@ -124,7 +124,7 @@ class SplitPlane:
     # ---- Start ----
 
     def restore_authentication(self, client: Client | None = None) -> None:
-        """Writes to the authentication plane what it lacks. ``client``: a new one, if its process is another."""
+        """Write to the authentication plane what it lacks. ``client``: a new one, if its process is another."""
         if client is not None:
             self._authentication = dataclasses.replace(self._authentication, client=client)
         configure_control(self._authentication.client, self._edges)
@@ -180,14 +180,14 @@ class SplitPlane:
         return found
 
     def _write_balancer(self) -> None:
-        """Writes to the balancer what it lacks, and removes what it should not have."""
+        """Write to the balancer what it lacks, and removes what it should not have."""
         wanted = {entry.key: entry for entry in (*self._static(), *self._buckets(range(program.BUCKETS)))}
         for session in self._sessions():
             wanted |= {entry.key: entry for entry in destinations(session, bucket_of(session.line))}
         self._change(wanted.values(), [entry.key for entry in self._table.installed if entry.key not in wanted])
 
     def restore_balancer(self, client: Client | None = None) -> None:
-        """Writes to the balancer what it lacks: it has come back. ``client``: a new one, if its process is another."""
+        """Write to the balancer what it lacks: it has come back. ``client``: a new one, if its process is another."""
         if client is not None:
             self._balancer = dataclasses.replace(self._balancer, client=client)
             self._table = TableWriter(client)
@@ -241,7 +241,7 @@ class SplitPlane:
         return entries
 
     def _change(self, put: Iterable[TableEntry], removed: Iterable[EntryKey]) -> None:
-        """Changes the balancer's entries in atomic batches of bounded size; those that go, go first."""
+        """Change the balancer's entries in atomic batches of bounded size; those that go, go first."""
         gone, new = list(removed), list(put)
         for first in range(0, len(gone), 4 * CHUNK):
             self._table.change([], gone[first : first + 4 * CHUNK])
@@ -299,7 +299,7 @@ class SplitPlane:
     # ---- UserPlane ----
 
     def install(self, sessions: Iterable[Session]) -> None:
-        """Adds or replaces sessions on their planes, in atomic batches for each plane, and then in the balancer.
+        """Add or replace sessions on their planes, in atomic batches for each plane, and then in the balancer.
 
         If it fails, each session is as it was, or wholly as it is to be; one that was nowhere may be on its plane without a packet.
         """
@@ -362,7 +362,7 @@ class SplitPlane:
         return found
 
     def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """Removes sessions from all planes and from the balancer, and returns their last usage."""
+        """Remove sessions from all planes and from the balancer, and returns their last usage."""
         numbers = list(dict.fromkeys(session_ids))
         known = [number for number in numbers if self._holders(number)]
         keys = [key for number in known for key in self._keys.get(number, ())]
@@ -401,7 +401,7 @@ class SplitPlane:
         return found
 
     def send(self, line: Line, frame: bytes) -> None:
-        """Sends a frame to a line through the authentication plane."""
+        """Send a frame to a line through the authentication plane."""
         port = self._edges.access_port(line.port)
         if port is None:
             raise NetworkError(f"{line}: port {line.port} is no access port")
@@ -409,7 +409,7 @@ class SplitPlane:
         plane.client.packet_out(tagged(line, frame, port.s_tpid, port_tag=True), egress_port=plane.trunk)
 
     def receive(self, handler: Handler) -> None:
-        """Has the handler called with frames for the control plane."""
+        """Have the handler called with frames for the control plane."""
         self._handler = handler
 
     def packet_in(self, packet: bytes, metadata: Mapping[str, int]) -> None:
@@ -421,7 +421,7 @@ class SplitPlane:
             answer_neighbour(self._balancer.client, self._edges.core[0], port, packet, self.owns)
 
     def listen(self) -> None:
-        """Takes all clients' packet-ins. The handler is then called by the threads that receive for the clients."""
+        """Take all clients' packet-ins. The handler is then called by the threads that receive for the clients."""
         clients = [self._balancer.client, self._authentication.client]
         for client in clients + [plane.cables.client for plane in self._planes.values()]:
             client.on_packet_in = lambda packet: self.packet_in(packet.payload, packet.metadata)
@@ -429,7 +429,7 @@ class SplitPlane:
     # ---- Handover ----
 
     def drain(self, name: str, done: Callable[[], None] | None = None) -> None:
-        """Hands all sessions of a plane over to the others, make before break; it serves no line until :meth:`undrain`.
+        """Hand all sessions of a plane over to the others, make before break; it serves no line until :meth:`undrain`.
 
         ``done`` is called when none is left there. Raises :class:`NetworkError` if no other plane is left.
         """
@@ -447,14 +447,14 @@ class SplitPlane:
             raise
 
     def undrain(self, name: str, done: Callable[[], None] | None = None) -> None:
-        """Gives a drained plane its share of lines again, make before break; ``done`` is called when it has them alone."""
+        """Give a drained plane its share of lines again, make before break; ``done`` is called when it has them alone."""
         self._check(name)
         self._drained.discard(name)
         self._table.change(self._static())
         self._rebalance(done)
 
     def _rebalance(self, done: Callable[[], None] | None = None) -> None:
-        """Hands over what has to move for the planes to serve their shares of lines, make before break."""
+        """Hand over what has to move for the planes to serve their shares of lines, make before break."""
         wanted = assigned(self._takers())
         moving = [bucket for bucket, name in wanted.items() if self._serving[bucket] != name]
         leaving: dict[str, list[int]] = {}
@@ -489,7 +489,7 @@ class SplitPlane:
         self._clock.call_later(self._drain_s, finish)
 
     def _retire(self, plane: _Plane, numbers: list[int]) -> None:
-        """Removes sessions from a plane, and keeps their usage on the plane that has them too."""
+        """Remove sessions from a plane, and keeps their usage on the plane that has them too."""
         last = plane.sessions.remove(numbers)
         for other in self._planes.values():
             known = other.sessions.installed
@@ -518,7 +518,7 @@ class SplitPlane:
         self._change(self._buckets(moving), [])
 
     def _recover(self, sessions: Iterable[Session]) -> None:
-        """Makes sessions where their lines are served, with the usage that was asked for last.
+        """Make sessions where their lines are served, with the usage that was asked for last.
 
         One that was being handed over is there already, but without the usage that the old plane had.
         """

@@ -39,7 +39,7 @@ class Gateway:
         self.plane.receive(lambda _line, _frame: None)
 
     def punted(self, number: int, at_ps: int, gap_ps: int) -> int:
-        """Returns how many of so many PADIs with a gap between them are taken."""
+        """Return how many of so many PADIs with a gap between them are taken."""
         taken = 0
         for i in range(number):
             mac = bytes((2, 0, 0, 1, i >> 8, i & 255))
@@ -49,7 +49,7 @@ class Gateway:
 
 
 def history(begin_ps: int, *, later_ps: int | None = None) -> list[int]:
-    """Returns what is taken of a flood, and after pauses: from a time on, after the flood from another one."""
+    """Return what is taken of a flood, and after pauses: from a time on, after the flood from another one."""
     gateway = Gateway()
     found = [gateway.punted(6000, begin_ps, MS // 10)]
     begin_ps = begin_ps if later_ps is None else later_ps

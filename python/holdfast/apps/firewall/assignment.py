@@ -61,7 +61,7 @@ class Assignments:
         """The ports of MAC addresses that are bound anyway."""
 
     def expire(self, now_ps: int) -> bool:
-        """Forgets what is over. Whether there was such a thing."""
+        """Forget what is over. Whether there was such a thing."""
         over = [address for address, learnt in self.learnt.items() if learnt.until_ps <= now_ps]
         for address in over:
             del self.learnt[address]

@@ -75,7 +75,7 @@ class Standalone:
     # Actions of a test.
 
     def elapse(self, time_us: int) -> None:
-        """Lets time pass, with the timers that are due."""
+        """Let time pass, with the timers that are due."""
         self.now_us += time_us
         for timer in sorted(self.timers):
             if timer[0] <= self.now_us:
@@ -83,7 +83,7 @@ class Standalone:
                 timer[2]()
 
     def receive(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
-        """Sends a frame; returns those that leave at once and because of the controller."""
+        """Send a frame; return those that leave at once and because of the controller."""
         self.sent = []
         self.elapse(1)
         for out, packet in self.switch.process(port, frame, self.now_ps):
@@ -95,7 +95,7 @@ class Standalone:
         return self.sent
 
     def collect_log(self) -> None:
-        """Delivers the digests that wait, after the time that they may wait."""
+        """Deliver the digests that wait, after the time that they may wait."""
         self.elapse(1_000_000)
         self.switch.set_now_ps(self.now_ps)
         self.device.collect_digests(self.now_us * 1000)

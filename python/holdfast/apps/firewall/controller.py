@@ -83,7 +83,7 @@ class FirewallController(Controller):
         self._routing: Routing | None = None
 
     def attach(self, plane: ControlPlane) -> None:
-        """Prepares the routes and what is kept of each switch."""
+        """Prepare the routes and what is kept of each switch."""
         super().attach(plane)
         self._links.attach(plane, self._route, self.reaction_delay_ps)
         secret = plane.secret()
@@ -99,7 +99,7 @@ class FirewallController(Controller):
         return self._links.topology
 
     def on_start(self) -> None:
-        """Installs the rule set and the routes. Raises :class:`NetworkError` if a zone names hosts that are not there."""
+        """Install the rule set and the routes. Raises :class:`NetworkError` if a zone names hosts that are not there."""
         self._check_hosts(self.rules)
         for switch in self._switches.values():
             switch.writer.adopt()
@@ -117,7 +117,7 @@ class FirewallController(Controller):
                     raise NetworkError(f"zone {name!r} names host {host!r}, which is not there")
 
     def replace(self, rules: RuleSet) -> None:
-        """Replaces the rule set of every switch, each at one moment: no packet is judged by a mixture.
+        """Replace the rule set of every switch, each at one moment: no packet is judged by a mixture.
 
         Flows that were allowed before are judged by the new rules with their next packet, unless it says ``established: keep``.
         """
@@ -135,7 +135,7 @@ class FirewallController(Controller):
         switch.assignments.static_macs = {each.mac: each.port for each in switch.fixed}
 
     def _write_sources(self) -> None:
-        """Tells each switch whose addresses are: its own ports', and the other switches'."""
+        """Tell each switch whose addresses are: its own ports', and the other switches'."""
         stations = {name: switch.stations() for name, switch in self._switches.items()}
         for name, switch in self._switches.items():
             elsewhere = [station for other in stations if other != name for station in stations[other]]
@@ -178,14 +178,14 @@ class FirewallController(Controller):
             self._routing.install(self.topology, self._links.down if self.reroute else self._links.replaced)
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """Routes around ports that are down at either end."""
+        """Route around ports that are down at either end."""
         if self._links.port_changed(switch, port, up) and self.reroute:
             self._route()
 
     # ---- Notifications of switches ----
 
     def on_digest(self, switch: str, digest: DigestList) -> None:
-        """Logs dropped packets."""
+        """Log dropped packets."""
         for value in digest.values:
             if isinstance(value, Mapping):
                 numbers = {name: int(str(number)) for name, number in value.items()}
@@ -194,7 +194,7 @@ class FirewallController(Controller):
         self.clients[switch].acknowledge(digest)
 
     def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """Hears discovery frames, and address assignment at bridges."""
+        """Hear discovery frames, and address assignment at bridges."""
         port = metadata["ingress_port"]
         if packet[12:14] == b"\x88\xcc":
             if self._links.is_discovered:

@@ -25,7 +25,7 @@ class Numbering:
     limits: dict[str, int] = field(default_factory=dict)
 
     def follow(self, rules: RuleSet) -> None:
-        """Gives numbers to the names of a rule set.
+        """Give numbers to the names of a rule set.
 
         Names of the rule set before keep theirs. The numbers that it frees are taken last, because flows may still have them.
         """

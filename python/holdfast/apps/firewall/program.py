@@ -131,7 +131,7 @@ MAPPED = 0xFFFF << 32
 
 
 def compile_firewall(variant: Variant = "routed", defines: dict[str, str] | None = None) -> Program:
-    """Compiles a variant of ``firewall.p4``.
+    """Compile a variant of ``firewall.p4``.
 
     ``defines`` may set WAY_BITS (a quarter of the flows, as a power of two), RULES, LIMITS, SOURCE_BITS, BINDINGS and CPU_PORT; the
     README says what they are.

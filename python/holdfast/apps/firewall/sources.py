@@ -35,7 +35,7 @@ def holders(
     far: Iterable[Port],
     links: Iterable[int],
 ) -> Holders:
-    """Returns the holders of all addresses: of this switch's stations and ports, and of the other switches' behind its links."""
+    """Return the holders of all addresses: of this switch's stations and ports, and of the other switches' behind its links."""
     found: dict[tuple[int, int], set[int]] = {}
     towards_switches = set(links)
     for stations, is_here in ((here, True), (elsewhere, False)):
@@ -66,7 +66,7 @@ class SourceWriter:
         self._sets: dict[frozenset[int], int] = {}
 
     def adopt(self) -> None:
-        """Takes over what an earlier controller has left in the switch."""
+        """Take over what an earlier controller has left in the switch."""
         sources = read_entries(self._client, program.SOURCES)
         sets = read_entries(self._client, program.PORT_SETS)
         self._writer.adopt([*sources, *sets])
@@ -84,7 +84,7 @@ class SourceWriter:
                     self._written[first, length] = frozenset(ports)
 
     def write(self, wanted: Mapping[tuple[int, int], frozenset[int]]) -> None:
-        """Makes the holders these, in batches between which packets pass."""
+        """Make the holders these, in batches between which packets pass."""
         if not self._is_there:
             return
         new = {key: ports for key, ports in wanted.items() if self._written.get(key) != ports}

@@ -41,7 +41,7 @@ class FirewallWriter:
         self._flood: tuple[int, ...] | None = None
 
     def adopt(self) -> None:
-        """Takes over what an earlier controller has left in the switch, with its hash keys, so that flows survive."""
+        """Take over what an earlier controller has left in the switch, with its hash keys, so that flows survive."""
         tables = [program.PORTS, program.MAC_BINDINGS, program.ADDRESS_BINDINGS, program.STATIONS, program.RECEIVERS]
         tables.append(program.MAC_OWNERS)
         self._configuration.adopt(entry for table in tables for entry in read_entries(self._client, table))
@@ -70,7 +70,7 @@ class FirewallWriter:
         self._client.configure_meter(meter, None, (rate.per_s, rate.burst, rate.per_s, rate.burst))
 
     def write_stations(self, rules: RuleSet, ports: Iterable[Port], stations: Iterable[Station]) -> None:
-        """Makes ports and bindings these."""
+        """Make ports and bindings these."""
         self._configuration.write(self._wanted(rules, list(ports), stations))
 
     def _wanted(self, rules: RuleSet, ports: list[Port], stations: Iterable[Station]) -> list[TableEntry]:
@@ -78,7 +78,7 @@ class FirewallWriter:
         return entries.port_entries(rules, ports, self.numbers) + bindings
 
     def replace(self, rules: RuleSet, ports: Iterable[Port], stations: Iterable[Station]) -> None:
-        """Makes a rule set the active one, with the ports and bindings that belong to it."""
+        """Make a rule set the active one, with the ports and bindings that belong to it."""
         ports, client = list(ports), self._client
         self.numbers.follow(rules)
         generation = 1 - self._epoch % 2

@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 
 
 def compile_ipmc(defines: dict[str, str] | None = None) -> Program:
-    """Compiles ``ipmc.p4``."""
+    """Compile ``ipmc.p4``."""
     return Program.compile(str(HERE / "ipmc.p4"), defines=defines or {})
 
 
@@ -52,7 +52,7 @@ class IpmcController(Controller):
         self._roots = {ip_address(group): switch for group, switch in (roots or {}).items()}
 
     def attach(self, plane: ControlPlane) -> None:
-        """Prepares the routes, and checks who has joined. Raises :class:`NetworkError` for a host or a switch that is not there."""
+        """Prepare the routes, and checks who has joined. Raises :class:`NetworkError` for a host or a switch that is not there."""
         super().attach(plane)
         self._links.attach(plane, self._install, self.reaction_delay_ps)
         self._routing = Routing.of_router(plane.clients)
@@ -68,12 +68,12 @@ class IpmcController(Controller):
             self._root(channel)
 
     def on_start(self) -> None:
-        """Installs routes, and the trees of those who have joined."""
+        """Install routes, and the trees of those who have joined."""
         self._interfaces = interfaces(self.topology)
         self._install()
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """Plans again without the links whose ports are down at either end."""
+        """Plan again without the links whose ports are down at either end."""
         if self._links.port_changed(switch, port, up) and self.reroute:
             self._install()
 
@@ -82,16 +82,16 @@ class IpmcController(Controller):
         return self._static.members(channel)
 
     def join(self, channel: Channel, host: str) -> None:
-        """Adds a member. Raises :class:`NetworkError` if there is no such host, no such source, or no root of (*,G)."""
+        """Add a member. Raises :class:`NetworkError` if there is no such host, no such source, or no root of (*,G)."""
         self._root(channel)
         self.members_changed(self._static.join(channel, host))
 
     def leave(self, channel: Channel, host: str) -> None:
-        """Takes a member out. Raises :class:`NetworkError` if it is none."""
+        """Take a member out. Raises :class:`NetworkError` if it is none."""
         self.members_changed(self._static.leave(channel, host))
 
     def members_changed(self, changes: Iterable[ChannelChange]) -> None:
-        """Plans the trees of channels that changed, and writes what differs: one batch for each switch."""
+        """Plan the trees of channels that changed, and writes what differs: one batch for each switch."""
         put: dict[str, list[TableEntry]] = {}
         removed: dict[str, list[EntryKey]] = {}
         groups: dict[str, dict[int, Replicas | None]] = {}

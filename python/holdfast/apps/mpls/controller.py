@@ -59,7 +59,7 @@ class MplsController(Controller):
         self._routes: set[tuple[str, str]] = set()
 
     def attach(self, plane: ControlPlane) -> None:
-        """Prepares the planning on the network's map."""
+        """Prepare the planning on the network's map."""
         super().attach(plane)
         self._planner = PathPlanner(self.topology, self._explicit_null)
         links = LinkState()
@@ -67,7 +67,7 @@ class MplsController(Controller):
         self._domain = DomainPorts(plane.clients, links)
 
     def on_start(self) -> None:
-        """Sets ports with label switching routers, routes to the hosts at each switch, and the connections."""
+        """Set ports with label switching routers, routes to the hosts at each switch, and the connections."""
         for link in self.topology.links:
             if EVENT_PORT in (link.a_port, link.b_port):
                 raise NetworkError(f"link {link.name}: port {EVENT_PORT} belongs to the switches' agents")
@@ -118,7 +118,7 @@ class MplsController(Controller):
         return forth, back
 
     def _attach(self, lsp: Lsp, sources: Sequence[str], destinations: Sequence[str]) -> None:
-        """Sends what goes to these destinations into an LSP, and routes it to the ingress and from the egress."""
+        """Send what goes to these destinations into an LSP, and routes it to the ingress and from the egress."""
         for name in destinations:
             place = self.topology.attachment(name)
             prefix = str(place.host.address.network)
@@ -128,7 +128,7 @@ class MplsController(Controller):
                 self._route(prefix, self._planner.shortest_path(self.topology.attachment(source).switch, lsp.ingress))
 
     def _route(self, prefix: str, path: Sequence[str]) -> None:
-        """Routes a prefix along a path, but where that is done already."""
+        """Route a prefix along a path, but where that is done already."""
         for node, following in pairwise(path):
             if (node, prefix) not in self._routes:
                 self._routes.add((node, prefix))
@@ -145,7 +145,7 @@ class MplsController(Controller):
         last_hop: LastHop = LastHop.PHP,
         tunnels: Mapping[tuple[str, str], Lsp] | None = None,
     ) -> Lsp:
-        """Sets an LSP up along the nodes of ``path``, which are neighbours, or the ends of LSPs in ``tunnels``.
+        """Set an LSP up along the nodes of ``path``, which are neighbours, or the ends of LSPs in ``tunnels``.
 
         ``backup`` is the whole other path, by default the cheapest disjoint one; ``detours`` of *local* are given by link, by
         default the shortest ways around. Nothing enters an LSP before it has a class of packets (:meth:`add_fec`).
@@ -171,20 +171,20 @@ class MplsController(Controller):
             raise NetworkError(f"LSP {lsp.number} from {lsp.ingress} to {lsp.egress} is not set up")
 
     def add_fec(self, lsp: Lsp, fec: Fec) -> None:
-        """Sends a class of packets into an LSP."""
+        """Send a class of packets into an LSP."""
         self._check_set_up(lsp)
         self.lsrs[lsp.ingress].add_fec(fec, self._bindings[lsp.number])
         lsp.fecs.append(fec)
 
     def remove_fec(self, lsp: Lsp, fec: Fec) -> None:
-        """Takes that back; the packets are then looked up among the other classes."""
+        """Take that back; the packets are then looked up among the other classes."""
         if fec not in lsp.fecs:
             raise NetworkError(f"LSP {lsp.number} has no {fec}")
         self.lsrs[lsp.ingress].remove_fec(fec)
         lsp.fecs.remove(fec)
 
     def remove_lsp(self, lsp: Lsp) -> None:
-        """Takes an LSP down, its classes first, so that no packet enters what is going away."""
+        """Take an LSP down, its classes first, so that no packet enters what is going away."""
         self._check_set_up(lsp)
         users = [other.number for other in self.lsps.values() if lsp in other.tunnels.values()]
         if users:
@@ -197,7 +197,7 @@ class MplsController(Controller):
         del self.lsps[lsp.number]
 
     def resynchronise(self) -> None:
-        """Tells the ingresses of LSPs which links are down, as the nodes beside these know it.
+        """Tell the ingresses of LSPs which links are down, as the nodes beside these know it.
 
         A notice of a repair is lost if another link between was down. Then the LSP stays on its backup until it is told again.
         """

@@ -109,7 +109,7 @@ class Lsr:
         """By port that may change: by instance, the port that its copy leaves by."""
 
     def start(self, neighbours: Sequence[Hop], explicit_null_uniform: bool) -> None:
-        """Writes every router's entries: the reserved labels, and words for the neighbours about their signal."""
+        """Write every router's entries: the reserved labels, and words for the neighbours about their signal."""
         with self.client.batch():
             self.client.insert(
                 ILM, {"label": EXPLICIT_NULL}, "MplsIngress.pop", {"lsp": 0, "uniform": int(explicit_null_uniform)}
@@ -168,11 +168,11 @@ class Lsr:
         self._entries[lsp].append(entry)
 
     def add_fec(self, fec: Fec, params: Mapping[str, Value]) -> None:
-        """Binds a class of packets to an LSP."""
+        """Bind a class of packets to an LSP."""
         _fec_entry(fec, params).insert(self.client)
 
     def remove_fec(self, fec: Fec) -> None:
-        """Takes that back."""
+        """Take that back."""
         _fec_entry(fec, {}).delete(self.client)
 
     def add_route(self, prefix: str, hop: Hop) -> None:
@@ -200,7 +200,7 @@ class Lsr:
         return instance
 
     def _write_replicas(self, changed_port: int, verb: Literal["insert", "modify"]) -> None:
-        """Copies of events by multicast, copies of packets that make a notice by a clone session: to the same places."""
+        """Copy of events by multicast, copies of packets that make a notice by a clone session: to the same places."""
         replicas = [(port, instance) for instance, port in self._replicas[changed_port].items()]
         with self.client.batch():
             self.client.multicast_group(changed_port + 1, replicas, verb=verb)
@@ -216,7 +216,7 @@ class Lsr:
             self.client.write_register(WAIT_TO_RESTORE, lsp, wait_to_restore_us)
 
     def clear_counters(self, lsp: int) -> None:
-        """Sets an LSP's counters to zero."""
+        """Set an LSP's counters to zero."""
         with self.client.batch():
             for counter in LSP_COUNTERS:
                 self.client.write_counter(counter, lsp)
@@ -230,7 +230,7 @@ class Lsr:
         return self.client.counter(counter, lsp)[0]
 
     def remove(self, lsp: int) -> None:
-        """Removes what is installed for an LSP, its classes apart: labels first, so that nothing leads to what is missing."""
+        """Remove what is installed for an LSP, its classes apart: labels first, so that nothing leads to what is missing."""
         with self.client.batch():
             for entry in sorted(self._entries.pop(lsp, []), key=lambda entry: entry.table != ILM):
                 entry.delete(self.client)
@@ -247,7 +247,7 @@ class Lsr:
 
 
 def _fec_entry(fec: Fec, params: Mapping[str, Value]) -> TableEntry:
-    """Binds a class of packets to an LSP."""
+    """Bind a class of packets to an LSP."""
     match = fec.match()
     if fec.is_prefix and fec.destination is not None:
         return _ftn_lpm(prefix_of(fec.destination), "bind", params)

@@ -31,7 +31,7 @@ class OwnedNumbers:
         return number
 
     def release(self, owner: int) -> list[int]:
-        """Frees all numbers of an owner, and returns them in the order in which they were given out."""
+        """Free all numbers of an owner, and returns them in the order in which they were given out."""
         numbers = self._owned.pop(owner, [])
         self._used.difference_update(numbers)
         return numbers

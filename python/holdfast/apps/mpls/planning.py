@@ -25,7 +25,7 @@ class PathPlanner:
         backup: Sequence[str] | None,
         detours: Mapping[tuple[str, str], Sequence[str]] | None,
     ) -> None:
-        """Gives an LSP the paths that its mechanism needs, by default the cheapest; raises :class:`NetworkError` without any."""
+        """Give an LSP the paths that its mechanism needs, by default the cheapest; raise :class:`NetworkError` without any."""
         self._check(lsp)
         mechanism = lsp.recovery.mechanism
         if backup is not None and not mechanism.has_backup:

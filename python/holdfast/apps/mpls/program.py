@@ -20,12 +20,12 @@ _PORT_OFFSET = 14
 
 
 def compile_mpls(defines: dict[str, str] | None = None) -> Program:
-    """Compiles ``mpls.p4``. ``defines`` may set LSPS, EVENT_PORT and CPU_PORT."""
+    """Compile ``mpls.p4``. ``defines`` may set LSPS, EVENT_PORT and CPU_PORT."""
     return Program.compile(str(HERE / "mpls.p4"), defines=defines or {})
 
 
 def add_port_events(topology: Topology) -> None:
-    """Has every switch of the topology generate a packet when a port goes down, and when one comes up.
+    """Have every switch of the topology generate a packet when a port goes down, and when one comes up.
 
     Without them nobody further away than the neighbours of a failure learns of it: *path* and *loopbackvar* need them.
     """

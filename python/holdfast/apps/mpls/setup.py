@@ -56,7 +56,7 @@ class Setup:
         self.backups: dict[int, Nhlfe] = {}
 
     def run(self) -> dict[str, Value]:
-        """Installs the LSP, and gives the parameters that bind a class of packets to it."""
+        """Install the LSP, and gives the parameters that bind a class of packets to it."""
         lsp, recovery = self.lsp, self.lsp.recovery
         self._egress_label()
         for i in range(1, self.last):
@@ -144,7 +144,7 @@ class Setup:
         self.lsr(i).add_ilm(self.number, self.lsp.labels[self.lsp.path[i]] if label is None else label, action, params)
 
     def _way(self, way: Sequence[str]) -> int | None:
-        """Sets another way up to where it meets the path again, and gives its first label."""
+        """Set another way up to where it meets the path again, and gives its first label."""
         meets = self.lsp.path.index(way[-1])
         if meets < self.last:
             label: int | None = self.lsr(meets).allocate_label(self.number)

@@ -49,31 +49,31 @@ class Changes:
         self._afterwards: list[Callable[[], None]] = []
 
     def add(self, phase: Phase, switch: str, write: Write, undo: Write | None = None) -> None:
-        """Adds a write to a switch, and what takes it back."""
+        """Add a write to a switch, and what takes it back."""
         self._writes.setdefault((phase, switch), []).append((write, undo))
 
     def insert(self, phase: Phase, switch: str, entry: TableEntry) -> None:
-        """Adds an entry, or removes it if the changes are taken back."""
+        """Add an entry, or removes it if the changes are taken back."""
         self.add(phase, switch, entry.insert, entry.delete)
 
     def modify(self, phase: Phase, switch: str, entry: TableEntry, before: TableEntry) -> None:
-        """Changes an entry, or gives it back what it was."""
+        """Change an entry, or gives it back what it was."""
         self.add(phase, switch, entry.modify, before.modify)
 
     def delete(self, phase: Phase, switch: str, entry: TableEntry) -> None:
-        """Removes an entry. It is not taken back: entries removed last are not needed any more."""
+        """Remove an entry. It is not taken back: entries removed last are not needed any more."""
         self.add(phase, switch, entry.delete)
 
     def otherwise(self, call: Callable[[], None]) -> None:
-        """Calls this, the last one first, if the writes are not made: notes of them are taken back."""
+        """Call this, the last one first, if the writes are not made: notes of them are taken back."""
         self._otherwise.append(call)
 
     def afterwards(self, call: Callable[[], None]) -> None:
-        """Calls this when the writes are made."""
+        """Call this when the writes are made."""
         self._afterwards.append(call)
 
     def abandon(self) -> None:
-        """Makes none of the writes."""
+        """Make none of the writes."""
         for call in reversed(self._otherwise):
             call()
 
@@ -81,7 +81,7 @@ class Changes:
         return sum(map(len, self._writes.values()))
 
     def apply(self, clients: Mapping[str, Client], *, lenient: bool = False) -> None:
-        """Writes everything, in order. If a switch refuses a batch, what was written before is taken back, and the error raised.
+        """Write everything, in order. If a switch refuses a batch, what was written before is taken back, and the error raised.
 
         ``lenient`` is for removing: a switch that refuses, or is out of reach, keeps what it has, for a take-over to find, and the
         others go on.
@@ -116,7 +116,7 @@ class Transactions:
 
     @contextmanager
     def changes(self) -> Iterator[Changes]:
-        """Writes that are collected inside are made at the end of the outermost block, or not at all if a switch refuses."""
+        """Write that are collected inside are made at the end of the outermost block, or not at all if a switch refuses."""
         if self._open is not None:
             yield self._open
             return
@@ -131,7 +131,7 @@ class Transactions:
         changes.apply(self._plane.clients)
 
     def when_drained(self, remove: Callable[[Changes], None]) -> None:
-        """Takes down what was left behind, when nothing is under way on it any more."""
+        """Take down what was left behind, when nothing is under way on it any more."""
 
         def run() -> None:
             changes = Changes()

@@ -146,7 +146,7 @@ class ProtectController(Controller):
     # ---- Events ----
 
     def on_start(self) -> None:
-        """Takes over what the switches hold already; then the routes, and connections for the host pairs to protect.
+        """Take over what the switches hold already; then the routes, and connections for the host pairs to protect.
 
         A controller that starts beside switches that have just been loaded finds nothing there, and begins anew.
         """
@@ -173,12 +173,12 @@ class ProtectController(Controller):
             self._watch.run()
 
     def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """Hears discovery frames."""
+        """Hear discovery frames."""
         if self._links.is_discovered:
             self._links.hear(switch, packet, metadata["ingress_port"])
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """Takes note of it, lets routes follow if ``reroute`` is set, and copies if ``repair`` is."""
+        """Take note of it, let routes follow if ``reroute`` is set, and copies if ``repair`` is."""
         changed = self._links.port_changed(switch, port, up)
         self._note_down()
         if changed and self.reroute:
@@ -186,7 +186,7 @@ class ProtectController(Controller):
         self._repair_soon()
 
     def on_links_changed(self) -> None:
-        """Lets routes and copies follow what was discovered or is gone, and tries what has been waiting."""
+        """Let routes and copies follow what was discovered or is gone, and tries what has been waiting."""
         self._domain.install()
         self._note_down()
         if not self._keeps_routes:
@@ -239,7 +239,7 @@ class ProtectController(Controller):
         return dict(self._waiting)
 
     def protect_hosts(self, source: str, destination: str) -> Connection:
-        """Protects everything from one host to another, over a connection between their switches: IPv4, and IPv6 if both have it.
+        """Protect everything from one host to another, over a connection between their switches: IPv4, and IPv6 if both have it.
 
         The connection is shared with other hosts, unless packets are put in order behind the egress: then each destination
         there has its own, as numbers that went elsewhere would be waited for.
@@ -302,7 +302,7 @@ class ProtectController(Controller):
         cid: int | None = None,
         acceptance: Acceptance | None = None,
     ) -> Connection:
-        """Sets a connection up. Nothing enters it before it has a flow.
+        """Set a connection up. Nothing enters it before it has a flow.
 
         ``paths``: the nodes of each path; without them the cheapest ``count`` disjoint ones. ``cid``: the identifier in its
         packets, which no other connection to this PTE has; without it a free one.
@@ -336,7 +336,7 @@ class ProtectController(Controller):
         mtu: int | None = None,
         acceptance: Acceptance | None = None,
     ) -> None:
-        """Changes a connection that carries traffic, without losing a packet.
+        """Change a connection that carries traffic, without losing a packet.
 
         Values that are None stay. New paths are there before the first packet takes them, and the old ones until the last one has
         left them. Sequence numbers go on; another acceptance algorithm takes everything before the last number for seen.
@@ -383,7 +383,7 @@ class ProtectController(Controller):
         return acceptance
 
     def remove_connection(self, connection: Connection) -> None:
-        """Removes the flows at once, and the rest when the packets under way have arrived."""
+        """Remove the flows at once, and the rest when the packets under way have arrived."""
         self.registry.check(connection)
         with self._transactions.changes() as changes:
             for flow, _ in list(connection.flows):
@@ -403,7 +403,7 @@ class ProtectController(Controller):
     # ---- Flows ----
 
     def add_flow(self, connection: Connection, flow: Flow, priority: int = 1000) -> None:
-        """Protects the packets that the flow describes. Of overlapping flows the one with the highest priority counts."""
+        """Protect the packets that the flow describes. Of overlapping flows the one with the highest priority counts."""
         self.registry.check(connection)
         owner = self.registry.owner(connection.ingress, flow)
         if owner is not None:
@@ -415,7 +415,7 @@ class ProtectController(Controller):
             changes.otherwise(lambda: self.registry.forget_flow(connection, flow, priority))
 
     def remove_flow(self, connection: Connection, flow: Flow) -> None:
-        """Ends the protection of a flow; its packets are routed from then on."""
+        """End the protection of a flow; its packets are routed from then on."""
         priority = next((priority for known, priority in connection.flows if known == flow), None)
         if priority is None:
             raise NetworkError(f"connection {connection} has no {flow}")
@@ -426,7 +426,7 @@ class ProtectController(Controller):
             changes.otherwise(lambda: self.registry.adopt_flow(connection, flow, priority))
 
     def nest(self, inner: Connection, outer: Connection, priority: int = 1000) -> list[Flow]:
-        """Protects a connection's copies again, on the way from one node to another that they cross.
+        """Protect a connection's copies again, on the way from one node to another that they cross.
 
         The flows, which it returns, describe the inner tunnels, and so everything that goes through them. When the inner connection
         has moved to other paths, remove them and nest it again.
@@ -493,6 +493,6 @@ def _history_bits(client: Client) -> int:
 
 
 def _take_for_seen(connection: Connection, client: Client) -> None:
-    """Fills the history, unless there was no packet yet: second copies that are under way must not be taken for first ones."""
+    """Fill the history, unless there was no packet yet: second copies that are under way must not be taken for first ones."""
     if client.register(program.LAST_ACCEPTED, connection.egress_index):
         client.write_register(program.HISTORY, connection.egress_index, (1 << _history_bits(client)) - 1)

@@ -107,7 +107,7 @@ class HealthMonitor:
         return [(name, number) for name, watched in self._watched.items() for number in sorted(watched.in_alarm)]
 
     def keep(self, connections: Mapping[str, object]) -> None:
-        """Forgets all connections but these."""
+        """Forget all connections but these."""
         self._watched = {name: watched for name, watched in self._watched.items() if name in connections}
 
     def read(

@@ -83,7 +83,7 @@ SEND_COPY = "ProtectEgress.send_copy"
 
 
 def compile_protect(defines: dict[str, str] | None = None) -> Program:
-    """Compiles ``protect.p4``.
+    """Compile ``protect.p4``.
 
     ``defines`` may set PROTECTION_PROTOCOL, UDP_PORT, SN_BITS, HISTORY_BITS, CONNECTIONS, CPU_PORT and NESTED_ENDS; the README says
     what they are.

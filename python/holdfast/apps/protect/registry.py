@@ -35,17 +35,17 @@ class Registry:
         return self._by_ends.get((ingress, egress), [])
 
     def check(self, connection: Connection) -> None:
-        """Raises :class:`NetworkError` if the connection was removed."""
+        """Raise :class:`NetworkError` if the connection was removed."""
         if self._connections.get((connection.egress, connection.cid)) is not connection:
             raise NetworkError(f"connection {connection} is not there any more")
 
     def adopt(self, connection: Connection) -> None:
-        """Counts a connection, whose numbers are taken already, among those that there are."""
+        """Count a connection, whose numbers are taken already, among those that there are."""
         self._connections[connection.egress, connection.cid] = connection
         self._by_ends.setdefault((connection.ingress, connection.egress), []).append(connection)
 
     def forget(self, connection: Connection) -> None:
-        """Counts it no more; its numbers stay taken."""
+        """Count it no more; its numbers stay taken."""
         del self._connections[connection.egress, connection.cid]
         self._by_ends[connection.ingress, connection.egress].remove(connection)
 
@@ -56,12 +56,12 @@ class Registry:
         return self._owner.get((ingress, flow))
 
     def adopt_flow(self, connection: Connection, flow: Flow, priority: int) -> None:
-        """Counts a flow among its connection's."""
+        """Count a flow among its connection's."""
         connection.flows.append((flow, priority))
         self._owner[connection.ingress, flow] = connection
 
     def forget_flow(self, connection: Connection, flow: Flow, priority: int) -> None:
-        """Counts it no more."""
+        """Count it no more."""
         connection.flows.remove((flow, priority))
         del self._owner[connection.ingress, flow]
 
@@ -76,7 +76,7 @@ class Registry:
         )
 
     def claim(self, connection: Connection) -> bool:
-        """Takes the numbers of a connection that was found; false, and none taken, if one is another's."""
+        """Take the numbers of a connection that was found; false, and none taken, if one is another's."""
         taken: list[tuple[Numbers, int]] = []
         for numbers, number in self._numbers(connection):
             if not isinstance(number, int) or not numbers.claim(number):
@@ -92,7 +92,7 @@ class Registry:
             numbers.give_back(number)
 
     def reserve_egress(self, egress: str, cid: int, egress_index: int, reserve: Callable[[Numbers, int], None]) -> None:
-        """Reserves the PTE's numbers of a leftover."""
+        """Reserve the PTE's numbers of a leftover."""
         reserve(self.cids[egress], cid)
         reserve(self.egress_indices[egress], egress_index)
 

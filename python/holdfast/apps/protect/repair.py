@@ -64,19 +64,19 @@ class Repairer:
         self.repairs: list[Repair] = []
 
     def suspect(self, path_set: PathSet, path: Path) -> None:
-        """Lets a path set use a path no more, though no link of it is known to be down."""
+        """Let a path set use a path no more, though no link of it is known to be down."""
         suspects = self._suspects.setdefault(path_set, [])
         if path not in suspects:
             suspects.append(path)
 
     def run_soon(self) -> None:
-        """Runs once for everything that is told at this instant: a node that fails is told by all its neighbours."""
+        """Run once for everything that is told at this instant: a node that fails is told by all its neighbours."""
         if not self._is_due:
             self._is_due = True
             self._plane.call_later(0, self._run)
 
     def _run(self) -> None:
-        """Looks after every path set, with the links that are down now."""
+        """Look after every path set, with the links that are down now."""
         self._is_due = False
         down = self._links.down
         path_sets = list(self._tunnels.path_sets.values())

@@ -75,7 +75,7 @@ class State:
 
 
 def take_over(state: State) -> TakeOver | None:
-    """Adopts what the switches hold; None if they hold nothing."""
+    """Adopt what the switches hold; None if they hold nothing."""
     topology = state.links.topology
     found = {name: _read(topology, client) for name, client in state.clients.items()}
     return _Takeover(state, found).run() if any(f.is_filled for f in found.values()) else None
@@ -140,7 +140,7 @@ class _Takeover:
         self.reserved: list[Callable[[], None]] = []
 
     def run(self) -> TakeOver:
-        """Adopts, and writes what is missing or too much."""
+        """Adopt, and writes what is missing or too much."""
         for name, found in self.found.items():
             self._adopt_path_sets(name, found)
         for name, found in self.found.items():
@@ -165,7 +165,7 @@ class _Takeover:
         self.changes.add(phase, switch, write)
 
     def _remove_later(self, phase: Phase, switch: str, write: Write) -> None:
-        """Notes the removal of an entry that packets may still be under way on."""
+        """Note the removal of an entry that packets may still be under way on."""
         self.removed += 1
         self.leftovers.append((phase, switch, write))
 
@@ -231,7 +231,7 @@ class _Takeover:
         return path_over(self.topology, ingress, found)
 
     def _adopt_tunnel(self, path: Path, number: int, address: int) -> Tunnel:
-        """Raises :class:`NetworkError` where two tunnels would have an address, or one tunnel two."""
+        """Raise :class:`NetworkError` where two tunnels would have an address, or one tunnel two."""
         known = self.tunnels.find(path, number)
         text = str(ipaddress.IPv4Address(address))
         if known is not None:

@@ -69,12 +69,12 @@ class Tunnels:
         )
 
     def adopt(self, path_set: PathSet) -> None:
-        """Counts a path set among those that there are."""
+        """Count a path set among those that there are."""
         self.path_sets[path_set.ingress, path_set.group] = path_set
         self._shared.setdefault((path_set.ingress, path_set.disjoint, path_set.preferred), path_set)
 
     def forget(self, path_set: PathSet) -> None:
-        """Counts it no more."""
+        """Count it no more."""
         del self.path_sets[path_set.ingress, path_set.group]
         key = (path_set.ingress, path_set.disjoint, path_set.preferred)
         if self._shared.get(key) is path_set:
@@ -92,7 +92,7 @@ class Tunnels:
         changes.afterwards(lambda: self.groups[path_set.ingress].give_back(path_set.group))
 
     def move(self, changes: Changes, path_set: PathSet, paths: Sequence[Path]) -> list[Copy]:
-        """Sends the copies over these paths, by number, from one packet to the next.
+        """Send the copies over these paths, by number, from one packet to the next.
 
         The new tunnels are there before the group changes. The copies that it returns are what was left behind, for
         :meth:`drop_copy` when nothing is under way on them any more.
@@ -136,7 +136,7 @@ class Tunnels:
         return copy
 
     def drop_copy(self, changes: Changes, path_set: PathSet, copy: Copy) -> None:
-        """Removes a copy that its group does not make any more, and its tunnel if it was the last user."""
+        """Remove a copy that its group does not make any more, and its tunnel if it was the last user."""
         changes.delete(Phase.UNCOPY, path_set.ingress, copy_entry(self._topology, path_set, copy))
         if copy in path_set.leaving:
             path_set.leaving.remove(copy)
@@ -168,12 +168,12 @@ class Tunnels:
         return self.tunnels.get(_key(path, number))
 
     def adopt_tunnel(self, path: Path, number: int, address: str) -> Tunnel:
-        """Counts a tunnel, whose address is claimed already, among those that there are."""
+        """Count a tunnel, whose address is claimed already, among those that there are."""
         tunnel = self.tunnels[_key(path, number)] = Tunnel(path, number, address)
         return tunnel
 
     def forget_tunnel(self, tunnel: Tunnel) -> None:
-        """Counts it no more; its address is free again."""
+        """Count it no more; its address is free again."""
         del self.tunnels[_key(tunnel.path, tunnel.number)]
         self.numbers.give_back(self.number_of(tunnel.address))
 

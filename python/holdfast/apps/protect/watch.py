@@ -38,11 +38,11 @@ class LatentErrorWatch:
         return self._health.alarms
 
     def note_down(self) -> None:
-        """Takes note of the links that are down now: their paths' losses are no latent errors."""
+        """Take note of the links that are down now: their paths' losses are no latent errors."""
         self._lately_down |= self._links.down
 
     def run(self) -> None:
-        """Reads the counters, and comes back."""
+        """Read the counters, and comes back."""
         now_ps, down = self._plane.now_ps, self._links.down | self._lately_down
         self._lately_down = frozenset()
         connections = list(self._registry)

@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 
 
 def compile_router(defines: dict[str, str] | None = None) -> Program:
-    """Compiles ``router.p4``."""
+    """Compile ``router.p4``."""
     return Program.compile(str(HERE / "router.p4"), defines=defines or {})
 
 
@@ -37,7 +37,7 @@ class RouterController(Controller):
         self._links = LinkState(discovery)
 
     def attach(self, plane: ControlPlane) -> None:
-        """Prepares the discovery, if there is one."""
+        """Prepare the discovery, if there is one."""
         super().attach(plane)
         self._links.attach(plane, self.on_links_changed, self.reaction_delay_ps)
         self._routing = Routing.of_router(plane.clients)
@@ -53,7 +53,7 @@ class RouterController(Controller):
         return self._links.discovery
 
     def on_start(self) -> None:
-        """Installs all routes, or begins to discover links."""
+        """Install all routes, or begins to discover links."""
         if self._links.is_discovered:
             self._links.discovery.start()
         else:
@@ -64,12 +64,12 @@ class RouterController(Controller):
         self._install()
 
     def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """Hears discovery frames."""
+        """Hear discovery frames."""
         if self._links.is_discovered:
             self._links.hear(switch, packet, metadata["ingress_port"])
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """Routes around ports that are down at either end."""
+        """Route around ports that are down at either end."""
         if self._links.port_changed(switch, port, up) and self.reroute:
             self._install()
 

@@ -34,7 +34,7 @@ TABLES = RouteTables(ipv4="IpfrrIngress.ipv4_lpm", key="dst_addr")
 
 
 def compile_ipfrr(defines: dict[str, str] | None = None) -> Program:
-    """Compiles ``ipfrr.p4``. ``defines`` may set CPU_PORT."""
+    """Compile ``ipfrr.p4``. ``defines`` may set CPU_PORT."""
     return Program.compile(str(HERE / "ipfrr.p4"), defines=defines or {})
 
 
@@ -59,7 +59,7 @@ class FastRerouteEntries:
         self.alternates = Alternates(self._paths, attached, remote_lfa=remote_lfa)
 
     def routes(self) -> dict[str, list[TableEntry]]:
-        """Routes to hosts with their alternates, by switch."""
+        """Route to hosts with their alternates, by switch."""
         entries: dict[str, list[TableEntry]] = {name: [] for name in self._topology.switches}
         for host in self._topology.hosts:
             place = self._topology.attachment(host)
@@ -69,7 +69,7 @@ class FastRerouteEntries:
         return entries
 
     def _encode(self, route: Route) -> tuple[str, Mapping[str, int | str]]:
-        """Returns the action of a route and its parameters, which those of many destinations share."""
+        """Return the action of a route and its parameters, which those of many destinations share."""
         alternate = None if route.hop is None else self.alternates.alternate(route.switch, route.destination.switch)
         if alternate is None:
             return FORWARD, self._params.of(route)
@@ -144,14 +144,14 @@ class IpFrrController(Controller):
         """By PQ node, the nodes that its tunnels have ever passed: packets may still be on their way in them."""
 
     def attach(self, plane: ControlPlane) -> None:
-        """Prepares a writer for every switch."""
+        """Prepare a writer for every switch."""
         super().attach(plane)
         self._links.attach(plane, self._install, self.reaction_delay_ps)
         self._domain = DomainPorts(plane.clients, self._links)
         self._writers = {name: TableWriter(client) for name, client in plane.clients.items()}
 
     def on_start(self) -> None:
-        """Sets ports with routers and loopback addresses, then routes and alternates."""
+        """Set ports with routers and loopback addresses, then routes and alternates."""
         for host in self.topology.hosts.values():
             if host.address.network.overlaps(LOOPBACKS):
                 raise NetworkError(f"host {host.name!r}: {host.address} is in {LOOPBACKS}, which is the switches'")
@@ -180,12 +180,12 @@ class IpFrrController(Controller):
         return link_coverage(self.coverage())
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """Routes around ports that are down at either end."""
+        """Route around ports that are down at either end."""
         if self._links.port_changed(switch, port, up) and self.reroute:
             self._install()
 
     def _plan(self, unusable: frozenset[int]) -> FastRerouteEntries:
-        """Plans for what is left without these links; the plan without a failure is kept, as repairs lead back to it."""
+        """Plan for what is left without these links; the plan without a failure is kept, as repairs lead back to it."""
         if unusable:
             return FastRerouteEntries(self.topology, unusable, remote_lfa=self.remote_lfa, mtu=self.mtu)
         if self._whole is None:

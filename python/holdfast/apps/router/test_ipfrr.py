@@ -33,7 +33,7 @@ LINK: dict[str, Any] = {"rate_bps": 10_000_000_000, "delay_ms": 1}
 
 
 def network_of(*links: tuple[str, str, int], hosts: tuple[str, ...] = ("s1", "s4")) -> Topology:
-    """Switches in the order in which the links name them, hosts h1, h2... at some."""
+    """Switch in the order in which the links name them, hosts h1, h2... at some."""
     topology = Topology("test")
     for i in range(len(hosts)):
         topology.add_host(f"h{i + 1}")

@@ -61,7 +61,7 @@ class Edge:
         return [(out, bytes(sent)) for out, sent in self.switch.process(port, frame, 0)]
 
     def add(self, *entries: TableEntry) -> None:
-        """Installs entries."""
+        """Install entries."""
         for entry in entries:
             entry.insert(self.client)
 
@@ -80,7 +80,7 @@ class Edge:
         return found
 
     def learn(self, there: Edge, number: int) -> list[Context]:
-        """Gives each flow that the program has told of a context here and there, with numbers from this one on."""
+        """Give each flow that the program has told of a context here and there, with numbers from this one on."""
         learnt: list[Context] = []
         for value in self.digests():
             version = 4 if "ttl" in value else 6

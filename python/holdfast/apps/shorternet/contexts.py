@@ -138,12 +138,12 @@ class Contexts:
         return context
 
     def adopt(self, context: Context) -> None:
-        """Takes note of a context that is in the switches already."""
+        """Take note of a context that is in the switches already."""
         self._by_flow[context.sender, context.flow] = context
         self.reserve(context)
 
     def reserve(self, context: Context) -> None:
-        """Takes note of one that only the receiver has, until :meth:`free`."""
+        """Take note of one that only the receiver has, until :meth:`free`."""
         version = context.flow.version
         self._by_number[context.station, version, context.number] = context
         self._next[context.station, version] = (context.number + 1) % NUMBERS

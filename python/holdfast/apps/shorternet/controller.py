@@ -61,7 +61,7 @@ _ACK_TIMEOUT_NS = 1_000_000_000
 
 
 def compile_shorternet(*, contexts: int = CONTEXTS) -> Program:
-    """Compiles ``shorternet.p4``. ``contexts``: room for flows and for contexts in each switch, per version of IP."""
+    """Compile ``shorternet.p4``. ``contexts``: room for flows and for contexts in each switch, per version of IP."""
     if not 1 <= contexts <= 1 << 16:
         raise NetworkError(f"contexts is {contexts}; it must be from 1 to 65536")
     return Program.compile(str(HERE / "shorternet.p4"), defines={"CONTEXTS": str(contexts)})
@@ -104,13 +104,13 @@ class ShorternetController(Controller):
         self._links = LinkState()
 
     def attach(self, plane: ControlPlane) -> None:
-        """Prepares the writers."""
+        """Prepare the writers."""
         super().attach(plane)
         self._links.attach(plane, self._install, self.reaction_delay_ps)
         self._writers = {name: TableWriter(client) for name, client in plane.clients.items()}
 
     def on_start(self) -> None:
-        """Installs the ways, adopts what an earlier controller has left, and begins to hear of flows."""
+        """Install the ways, adopts what an earlier controller has left, and begins to hear of flows."""
         self._links.ask_ports()
         self._stations = stations(self.topology, self._host_stations)
         self._names = {number: name for name, number in self._stations.items()}
@@ -127,7 +127,7 @@ class ShorternetController(Controller):
                 client.ensure_digest(digest, max_timeout_ns=1_000_000, max_list_size=64, ack_timeout_ns=_ACK_TIMEOUT_NS)
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """Goes around links that are down at either end. Contexts do not depend on ways."""
+        """Go around links that are down at either end. Contexts do not depend on ways."""
         if self._links.port_changed(switch, port, up) and self.reroute:
             self._install()
 
@@ -142,7 +142,7 @@ class ShorternetController(Controller):
         self.clients[switch].acknowledge(digest)
 
     def on_idle_timeout(self, switch: str, idle: IdleEntries) -> None:
-        """Takes the contexts of idle flows out."""
+        """Take the contexts of idle flows out."""
         for entry in idle.entries:
             for version in (4, 6):
                 if entry.table != flow_table(version):
@@ -217,7 +217,7 @@ class ShorternetController(Controller):
             self._remove_flows(sender, 4 if protocol == 253 else 6, number)
 
     def _check(self, context: Context) -> None:
-        """Puts the entries of a context right where they are missing or wrong, the receiver's first."""
+        """Put the entries of a context right where they are missing or wrong, the receiver's first."""
         wanted = context.context_entry()
         if _put(self.clients[context.receiver], wanted):
             self.counts["repaired"] += 1
@@ -240,7 +240,7 @@ class ShorternetController(Controller):
                 self.counts["repaired"] += 1
 
     def _adopt(self) -> None:
-        """Takes over the contexts that both edges agree on, and takes out the rest: the numbers first."""
+        """Take over the contexts that both edges agree on, and takes out the rest: the numbers first."""
         restored: dict[tuple[int, int, int], tuple[str, TableEntry]] = {}
         for name, client in self.clients.items():
             for version in (4, 6):
@@ -270,7 +270,7 @@ class ShorternetController(Controller):
 
 
 def _put(client: Client, wanted: TableEntry) -> bool:
-    """Makes an entry what it should be. Whether it was not."""
+    """Make an entry what it should be. Whether it was not."""
     there = [TableEntry.of(entry) for entry in client.read_table(wanted.table, wanted.match)]
     if there == [wanted]:
         return False

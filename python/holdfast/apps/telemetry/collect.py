@@ -42,7 +42,7 @@ class Receiver:
     """A UDP socket whose packets go to a collector."""
 
     def __init__(self, collector: Collector, host: str, port: int, rows: RowWriter | None = None) -> None:
-        """Raises :class:`LiveError` if it cannot listen there; ``port`` 0 takes a free one. ``rows`` writes the collector's."""
+        """Raise :class:`LiveError` if it cannot listen there; ``port`` 0 takes a free one. ``rows`` writes the collector's."""
         self._collector, self._rows = collector, rows
         self._ended, self._failure = threading.Event(), ""
         try:
@@ -60,15 +60,15 @@ class Receiver:
         return self._socket.port
 
     def receive(self, timeout_s: float, for_s: float = 0.0) -> int:
-        """Takes packets; waits for the first. Returns how many there were. Other threads run meanwhile."""
+        """Take packets; wait for the first. Returns how many there were. Other threads run meanwhile."""
         return self._collector.core.receive(self._socket, timeout_s, for_s)
 
     def count_drops(self) -> None:
-        """Notes what the kernel has dropped."""
+        """Note what the kernel has dropped."""
         self._collector.receive_drops = self._socket.drops()
 
     def run(self, until_s: float | None, refresh: Callable[[], None]) -> None:
-        """Receives until a time on the monotonic clock (None: for ever), and calls ``refresh`` once a second and at the end.
+        """Receive until a time on the monotonic clock (None: for ever), and calls ``refresh`` once a second and at the end.
 
         Whatever ends it, packets that have arrived by then are taken, for ``DRAIN_S`` at most, or counted as left. Raises
         :class:`LiveError` if the socket fails.
@@ -97,7 +97,7 @@ class Receiver:
             raise LiveError(self._failure)
 
     def _take(self) -> None:
-        """Takes packets until it has ended, then those that wait."""
+        """Take packets until it has ended, then those that wait."""
         try:
             while not self._ended.is_set():
                 self.receive(TURN_S, TURN_S)
@@ -114,7 +114,7 @@ class Receiver:
 
 
 def read_capture(collector: Collector, path: Path, port: int, rows: RowWriter | None = None) -> int:
-    """Gives a collector the UDP packets of a capture that go to a port. Returns how many there were.
+    """Give a collector the UDP packets of a capture that go to a port. Returns how many there were.
 
     ``rows`` writes the collector's. Raises OSError, :class:`LiveError` if the file is no capture. Fragments are passed
     over: nodes do not fragment reports.
@@ -171,7 +171,7 @@ class Settings:
 
 
 def run(settings: Settings, console: Console) -> None:
-    """Collects until the time is over, the capture ends, or somebody interrupts; then shows what there is.
+    """Collect until the time is over, the capture ends, or somebody interrupts; then shows what there is.
 
     Raises :class:`LiveError` if it cannot listen, read or write where it is told to; what it could not write, at the end.
     """

@@ -151,12 +151,12 @@ class Collector:
         return {FlowKey._make(key): FlowState._make(state) for key, state in self.core.flows(busiest)}
 
     def hops(self, *, first: int | None = None, slowest: int | None = None) -> dict[HopKey, HopState]:
-        """Returns hops by node and port: all of them, or the ``first`` ones that were reported, or the ``slowest`` ones."""
+        """Return hops by node and port: all of them, or the ``first`` ones that were reported, or the ``slowest`` ones."""
         hops = self.core.hops(first=first, slowest=slowest)
         return {HopKey._make(key): HopState._make(state) for key, state in hops}
 
     def drops(self, *, first: int | None = None) -> dict[tuple[int, int], int]:
-        """Returns reported drops by node and reason: all of them, or the ``first`` pairs that were reported."""
+        """Return reported drops by node and reason: all of them, or the ``first`` pairs that were reported."""
         return self.core.drops(first=first)
 
     def reporters(self) -> dict[tuple[int, int], ReporterState]:

@@ -84,7 +84,7 @@ class TelemetryController(Controller):
         self._links = LinkState()
 
     def attach(self, plane: ControlPlane) -> None:
-        """Prepares the routes. Raises :class:`NetworkError` if a host is at a switch for transit alone."""
+        """Prepare the routes. Raises :class:`NetworkError` if a host is at a switch for transit alone."""
         super().attach(plane)
         self._links.attach(plane, self._install, self.reaction_delay_ps)
         self._routing = Routing(program.ROUTES, plane.clients, lambda topology, route: program.FORWARD)
@@ -97,11 +97,11 @@ class TelemetryController(Controller):
         self._load = {name: has_register(client, program.SENT_BYTES) for name, client in plane.clients.items()}
 
     def on_start(self) -> None:
-        """Configures all switches."""
+        """Configure all switches."""
         self._install()
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """Plans again without the links whose ports are down at either end."""
+        """Plan again without the links whose ports are down at either end."""
         if self._links.port_changed(switch, port, up) and self.reroute:
             self._install()
 
@@ -111,7 +111,7 @@ class TelemetryController(Controller):
         return self._watchlist
 
     def watch(self, watchlist: Sequence[Watch]) -> None:
-        """Replaces the watchlist, in each switch at once. Raises :class:`NetworkError` for an entry that the domain cannot have."""
+        """Replace the watchlist, in each switch at once. Raises :class:`NetworkError` for an entry that the domain cannot have."""
         self._watchlist = self._checked(watchlist)
         self._install()
 

@@ -140,7 +140,7 @@ class MetricsServer:
     """
 
     def __init__(self, host: str, port: int, write: Callable[[], str]) -> None:
-        """Raises :class:`LiveError` if it cannot listen there; ``port`` 0 takes a free one."""
+        """Raise :class:`LiveError` if it cannot listen there; ``port`` 0 takes a free one."""
         self._write, self._page, self._made_s = write, b"", -FRESH_S
         self._writing = threading.Lock()
         outer = self
@@ -160,7 +160,7 @@ class MetricsServer:
                 self.wfile.write(body)
 
             def log_message(self, format: str, *args: object) -> None:
-                """Requests are no news."""
+                """Request are no news."""
 
         try:
             self._server = _BoundedServer((host, port), Handler)
@@ -223,10 +223,10 @@ class _BoundedServer(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Says nothing: clients that go are no news."""
+        """Say nothing: clients that go are no news."""
 
 
 def _cut(connection: socket.socket) -> None:
-    """Ends a connection: its thread, which waits for it, ends too."""
+    """End a connection: its thread, which waits for it, end too."""
     with suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)

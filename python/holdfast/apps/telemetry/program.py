@@ -89,7 +89,7 @@ def compile_telemetry(
     load: bool = False,
     defines: dict[str, str] | None = None,
 ) -> Program:
-    """Compiles ``telemetry.p4``.
+    """Compile ``telemetry.p4``.
 
     ``udp_port``: the indicator of INT is this destination port of UDP (:data:`INT_UDP_PORT`, say) and not the DSCP.
     ``transit_only``: a transit node of INT-MD, which neither watches nor reports, and handles packets faster. ``load``: such a node

@@ -81,7 +81,7 @@ class RowWriter:
     """Writes ``reports-00000.parquet`` and so on into a directory. Close it at the end: rows not written yet are in memory."""
 
     def __init__(self, directory: Path, collector: Collector, rows_per_file: int = ROWS) -> None:
-        """Makes the directory. Raises :class:`LiveError` if it cannot, or if there are such files already."""
+        """Make the directory. Raises :class:`LiveError` if it cannot, or if there are such files already."""
         try:
             directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -94,12 +94,12 @@ class RowWriter:
         """The last failure to write a file; None if there was none."""
 
     def write_full(self) -> None:
-        """Writes a file, if there are rows for one."""
+        """Write a file, if there are rows for one."""
         if self._collector.core.rows >= self._rows_per_file:
             self._write()
 
     def close(self) -> None:
-        """Writes what is left; of no reports at all, a file without rows."""
+        """Write what is left; of no reports at all, a file without rows."""
         if self._collector.core.rows or not (self._files or self.failure):
             self._write()
 

@@ -58,7 +58,7 @@ def hop_table(collector: Collector) -> Table:
 
 
 def summary(collector: Collector) -> str:
-    """Returns the counts in a line. Losses that are rare are named if there are any."""
+    """Return the counts in a line. Losses that are rare are named if there are any."""
     counts, malformed = collector.counts(), sum(collector.malformed().values())
     rare = (
         (collector.left, "not taken at the end"),

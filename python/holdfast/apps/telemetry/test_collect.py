@@ -60,7 +60,7 @@ def test_what_is_beyond_capacity_is_counted(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def numbered(number: int) -> bytes:
-    """Returns a report with a number of its own, of a node of its own."""
+    """Return a report with a number of its own, of a node of its own."""
     return report(number, node=number, bits=0x2000, metadata=number.to_bytes(4, "big"))
 
 

@@ -43,7 +43,7 @@ def decode_thesis_report(payload: bytes) -> tuple[int, tuple[ThesisHop, ...]]:
 
 
 def compile_thesis() -> _core.Program:
-    """Compiles ``thesis.p4``."""
+    """Compile ``thesis.p4``."""
     return _core.Program.compile(str(program.HERE / "thesis.p4"))
 
 
@@ -62,14 +62,14 @@ class ThesisController(Controller):
         self._links = LinkState()
 
     def attach(self, plane: ControlPlane) -> None:
-        """Prepares the routes."""
+        """Prepare the routes."""
         super().attach(plane)
         self._links.attach(plane, self._install, self.reaction_delay_ps)
         self._domain = DomainPorts(plane.clients, self._links)
         self._routing = Routing(program.ROUTES, plane.clients, lambda topology, route: program.FORWARD)
 
     def on_start(self) -> None:
-        """Configures all switches. Raises :class:`NetworkError` if there are more than switch ids and ports can tell."""
+        """Configure all switches. Raises :class:`NetworkError` if there are more than switch ids and ports can tell."""
         self._domain.start()
         self._settings: dict[str, list[TableEntry]] = {}
         roles = port_roles(self.topology, mtu=self._mtu, queue_threshold=0, queue_quota=0)
@@ -93,7 +93,7 @@ class ThesisController(Controller):
         self._install()
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """Routes around links whose ports are down at either end."""
+        """Route around links whose ports are down at either end."""
         if self._links.port_changed(switch, port, up) and self.reroute:
             self._install()
 

@@ -85,7 +85,7 @@ class AccessNode(Controller):
         return self.clients[NODE]
 
     def on_start(self) -> None:
-        """Has everybody dial at their times."""
+        """Have everybody dial at their times."""
         clock = NetworkClock(self.plane)
         for caller in self.callers:
             model = Subscriber(
@@ -117,7 +117,7 @@ class AccessNode(Controller):
             model.receive(frame)
 
     def _sender(self, caller: Caller) -> Callable[[bytes], None]:
-        """Writes frames to the gateway that they are for; to all gateways, if they are for any."""
+        """Write frames to the gateway that they are for; to all gateways, if they are for any."""
         ports = list(self._uplinks.values())
         first = caller.number % len(ports)
         preferred = ports[first:] + ports[:first]
@@ -139,7 +139,7 @@ class AccessNode(Controller):
             self.client.packet_out(wire, egress_port=port)
 
     def _up(self, caller: Caller) -> Callable[[Subscriber], None]:
-        """Notes that a caller is online, and lets its host's packets through."""
+        """Note that a caller is online, and lets its host's packets through."""
 
         def up(model: Subscriber) -> None:
             own = self.online[caller.number]

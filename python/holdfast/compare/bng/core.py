@@ -68,7 +68,7 @@ class Core(Controller):
             self._install(address)
 
     def _install(self, address: IPv4Address) -> None:
-        """Has the oldest announcement of an address in the table."""
+        """Have the oldest announcement of an address in the table."""
         client, by = self.clients[NODE], self._announced.get(address)
         wanted, there = by[0] if by else None, self._installed.get(address)
         if wanted == there:

@@ -45,7 +45,7 @@ DEFINITIONS = (
 
 
 def write(comparison: Comparison, path: Path) -> None:
-    """Writes the report; the same comparison gives the same bytes."""
+    """Write the report; the same comparison gives the same bytes."""
     parts = [
         f"<h1>{escape(_title(comparison))}</h1>",
         f'<p class="soft">{escape(_subtitle(comparison))}</p>',

@@ -30,7 +30,7 @@ def run(
     jobs: int = 1,
     console: Console | None = None,
 ) -> Comparison:
-    """Runs every mechanism under every failure and writes the results to ``out``. ``console``: for the progress."""
+    """Run every mechanism under every failure and write the results to ``out``. ``console``: for the progress."""
     path = scenario.given.write(out / "runs").resolve()
     wanted = [
         (mechanism, seed, failure)

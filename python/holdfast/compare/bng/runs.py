@@ -47,7 +47,7 @@ def measured(point: Mapping[str, Any], _: int) -> RunRow:
 
 
 def run(world: World, failure: str) -> RunRow:
-    """Runs a world under a failure."""
+    """Run a world under a failure."""
     given = world.given
     world.schedule(failure)
     online_curve: list[int] = []

@@ -77,7 +77,7 @@ class Written(Checked):
     executor: Literal["jit", "interpreter"] = "jit"
 
     def write(self, folder: Path) -> Path:
-        """Writes it under a name that is its hash."""
+        """Write it under a name that is its hash."""
         text = self.model_dump_json(indent=1)
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{NAME}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
@@ -116,7 +116,7 @@ class Scenario:
 
 @lru_cache(maxsize=2)
 def read(path: str) -> Written:
-    """Reads the file that :meth:`Written.write` has written."""
+    """Read the file that :meth:`Written.write` has written."""
     return Written.model_validate_json(Path(path).read_text(encoding="utf-8"))
 
 

@@ -309,7 +309,7 @@ class World:
     # ---- Failures ----
 
     def schedule(self, failure: str) -> None:
-        """Plans the failure and the repair of what the first gateway has."""
+        """Plan the failure and the repair of what the first gateway has."""
         times = self.given.times
         down: Callable[[], None]
         up: Callable[[], None]

@@ -95,18 +95,18 @@ class _Group:
         self.excluded: dict[Address, _Places] = {}
 
     def names(self, source: Address) -> bool:
-        """Returns whether a port's filter names the source."""
+        """Return whether a port's filter names the source."""
         return source in self.included or source in self.excluded
 
     def switches(self, source: Address | None) -> set[str]:
-        """Returns the switches at which the channel is."""
+        """Return the switches at which the channel is."""
         found = set(self.takers)
         if source is not None:
             found.update(_switches(self.included.get(source)))
         return found
 
     def ports(self, source: Address | None, switch: str) -> frozenset[int] | None:
-        """Returns the ports of a switch that want the channel; None if the switch has nothing to do with it."""
+        """Return the ports of a switch that want the channel; None if the switch has nothing to do with it."""
         takers = self.takers.get(switch, _NO_PORTS)
         if source is None:
             return frozenset(takers) or None
@@ -153,7 +153,7 @@ class ChannelTable:
         self.channels: Channels = ChannelsView(self)
 
     def change(self, place: PortKey, change: FilterChange) -> list[ChannelChange]:
-        """Returns the changes of channels by a change of a port's filter of a group."""
+        """Return the changes of channels by a change of a port's filter of a group."""
         group = change.group
         state = self.groups.get(group)
         if state is None:
@@ -180,7 +180,7 @@ class ChannelTable:
 def _ports_by_switch(
     state: _Group, source: Address | None, place: PortKey, is_named: bool
 ) -> dict[str, frozenset[int] | None]:
-    """Returns the ports of a channel where a change at a place may change them.
+    """Return the ports of a channel where a change at a place may change them.
 
     That is its switch, but for a source that this place may be the first or the last to name: its channel comes to, or goes from,
     all switches with ports that take all sources.
@@ -251,7 +251,7 @@ def _ports_at(places: _Places | None, switch: str) -> AbstractSet[int]:
 
 
 def _is_alone(*named: _Places | None) -> bool:
-    """Returns whether at most one port names a source."""
+    """Return whether at most one port names a source."""
     found = [places for places in named if places is not None]
     if len(found) != 1 or isinstance(found[0], tuple):
         return len(found) < 2

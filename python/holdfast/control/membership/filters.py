@@ -53,14 +53,14 @@ class FilterChange:
 
     @classmethod
     def between(cls, group: Address, before: Filter, after: Filter) -> FilterChange:
-        """Returns the change from a filter to another."""
+        """Return the change from a filter to another."""
         if before.excludes != after.excludes:
             return cls(group, before.excludes, after.excludes, tuple(before.sources), tuple(after.sources))
         removed, added = before.sources - after.sources, after.sources - before.sources
         return cls(group, before.excludes, after.excludes, tuple(removed), tuple(added))
 
     def applied(self, before: Filter) -> Filter:
-        """Returns what a filter becomes. Raises :class:`ValueError` if this is no change of it."""
+        """Return what a filter becomes. Raises :class:`ValueError` if this is no change of it."""
         removed, added = frozenset(self.removed), frozenset(self.added)
         turned = self.excluded != self.excludes
         if before.excludes != self.excluded or not removed <= before.sources or (turned and removed != before.sources):
@@ -127,7 +127,7 @@ class GroupFilter:
         return len(self.sources) - self._named
 
     def after(self, kind: RecordKind, heard: Iterable[Address]) -> tuple[int, int]:
-        """Returns what :attr:`size` would be after a record, if no timer expired, and how much of it is new."""
+        """Return what :attr:`size` would be after a record, if no timer expired, and how much of it is new."""
         if kind in (RecordKind.MODE_IS_EXCLUDE, RecordKind.CHANGE_TO_EXCLUDE):
             sources = set(heard)
             new = sum(source not in self.sources for source in sources)
@@ -138,13 +138,13 @@ class GroupFilter:
         return self.size + new, new
 
     def heard_from(self, host: Address) -> None:
-        """Remembers who wants the group. Reports without a source address may be anybody's (RFC 3376, 4.2.13)."""
+        """Remember who wants the group. Reports without a source address may be anybody's (RFC 3376, 4.2.13)."""
         if int(host) == 0 or self.reporter not in (None, host):
             self.several = True
         self.reporter = host
 
     def is_alone(self, host: Address) -> bool:
-        """Returns whether nobody but this host has reported the group."""
+        """Return whether nobody but this host has reported the group."""
         return not self.several and self.reporter in (None, host)
 
     def adopt(self, wanted: Filter, fresh_ps: int) -> None:
@@ -171,7 +171,7 @@ class GroupFilter:
     def report(
         self, kind: RecordKind, heard: Iterable[Address], now_ps: int, interval_ps: int
     ) -> tuple[FilterChange, Asked]:
-        """Takes a record. ``interval_ps``: the Group Membership Interval, or Multicast Address Listening Interval."""
+        """Take a record. ``interval_ps``: the Group Membership Interval, or Multicast Address Listening Interval."""
         fresh_ps, sources = now_ps + interval_ps, dict.fromkeys(heard)
         self.earliest_ps = min(self.earliest_ps, fresh_ps)
         if kind in (RecordKind.MODE_IS_EXCLUDE, RecordKind.CHANGE_TO_EXCLUDE):
@@ -217,7 +217,7 @@ class GroupFilter:
         return self._changed(True, removed), asked
 
     def _changed(self, excluded: bool, removed: Sequence[Address] = (), added: Sequence[Address] = ()) -> FilterChange:
-        """Returns the change from the mode before, and counts the sources that the filter names."""
+        """Return the change from the mode before, and counts the sources that the filter names."""
         turned = excluded != self.excludes
         self._named = len(added) if turned else self._named + len(added) - len(removed)
         return FilterChange(self.group, excluded, self.excludes, removed, added)
@@ -234,7 +234,7 @@ class GroupFilter:
                 self.sources[source] = min(self.sources[source], due_ps)
 
     def end(self, now_ps: int, *, group: bool, sources: Iterable[Address]) -> FilterChange:
-        """Lets the timers of a group and sources expire now, and no others but with the group's."""
+        """Let the timers of a group and sources expire now, and no others but with the group's."""
         if group and self.excludes:
             self.lower(now_ps, group=True, sources=sources)
             return self.expire(now_ps)
@@ -250,7 +250,7 @@ class GroupFilter:
         return self._changed(False, ended)
 
     def expire(self, now_ps: int) -> FilterChange:
-        """Lets timers expire that are due."""
+        """Let timers expire that are due."""
         if now_ps < self.earliest_ps:
             return self._changed(self.excludes)
         if self.group_due_ps is not None and self.group_due_ps <= now_ps:

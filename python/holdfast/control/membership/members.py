@@ -88,7 +88,7 @@ class StaticMembers:
         return list(self._hosts.get(joined, ()))
 
     def join(self, joined: Channel, host: str) -> list[ChannelChange]:
-        """Adds a member."""
+        """Add a member."""
         if host not in self._topology.hosts:
             raise NetworkError(f"there is no host {host!r}")
         if host in self._hosts.get(joined, ()):
@@ -102,7 +102,7 @@ class StaticMembers:
         return self._table.change(self._place(host), change)
 
     def leave(self, left: Channel, host: str) -> list[ChannelChange]:
-        """Takes a member out. Raises :class:`NetworkError` if it is none."""
+        """Take a member out. Raises :class:`NetworkError` if it is none."""
         if host not in self._hosts.get(left, ()):
             raise NetworkError(f"{host!r} is no member of {left[1]} from {left[0] or 'any source'}")
         source, group = left

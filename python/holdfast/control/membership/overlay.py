@@ -60,7 +60,7 @@ class EdgePort:
     router: bool = False
 
     def __post_init__(self) -> None:
-        """Checks the addresses."""
+        """Check the addresses."""
         if len(self.mac) != 6 or self.mac[0] & 1:
             raise NetworkError(f"mac is {self.mac.hex()}; it must be the address of one station")
         if self.ipv6 is not None and not self.ipv6.is_link_local:
@@ -76,7 +76,7 @@ def link_local(mac: bytes) -> IPv6Address:
 def edge_ports(
     topology: Topology, *, fast_leave: bool | Iterable[str] = False, routers: Iterable[str] = ()
 ) -> dict[PortKey, EdgePort]:
-    """Returns the ports that hosts of a map are attached to, with the hosts' gateways as sources of queries.
+    """Return the ports that hosts of a map are attached to, with the hosts' gateways as sources of queries.
 
     MLD is spoken with all hosts, as each has a link-local address if it speaks IPv6 at all. ``fast_leave``: for all hosts,
     or for those of these names. ``routers``: the hosts that are multicast routers, and may query in place of the switch.
@@ -151,7 +151,7 @@ class Overlay:
         return self._table.channels
 
     def changed(self, handler: Handler) -> None:
-        """Has the handler called with all changes that follow from a message or a moment, after :attr:`channels` has them."""
+        """Have the handler called with all changes that follow from a message or a moment, after :attr:`channels` has them."""
         self._handlers.append(handler)
 
     @property
@@ -172,7 +172,7 @@ class Overlay:
         return found
 
     def channels_at(self, place: PortKey) -> int:
-        """Returns how many channels the records of a port stand for, of both versions of IP."""
+        """Return how many channels the records of a port stand for, of both versions of IP."""
         return sum(self._queriers[place, it].channels for it in (4, 6) if (place, it) in self._queriers)
 
     @property
@@ -212,7 +212,7 @@ class Overlay:
         self._wake()
 
     def on_packet_in(self, switch: str, packet: bytes, ingress_port: int) -> bool:
-        """Takes a packet-in; whether it is a message of IGMP or MLD, or was meant to be one."""
+        """Take a packet-in; whether it is a message of IGMP or MLD, or was meant to be one."""
         if self._plane is None:
             raise NetworkError("the overlay is not started")
         try:
@@ -242,7 +242,7 @@ class Overlay:
         return True
 
     def _has_room(self, own: int, new: int) -> bool:
-        """Returns whether a port may have new channels. Those that the message has added before are not in the table yet."""
+        """Return whether a port may have new channels. Those that the message has added before are not in the table yet."""
         used = self._table.count + self._hidden + max(0, own - new - self._own_before)
         return self._room.has(used, own, new)
 
@@ -257,7 +257,7 @@ class Overlay:
     # ---- Time ----
 
     def _plan(self, place: PortKey, version: int) -> None:
-        """Sees to it that a querier is called when it wants to be."""
+        """See to it that a querier is called when it wants to be."""
         due_ps = self._queriers[place, version].next_ps
         known_ps = self._woken_at.get((place, version))
         if known_ps is None or due_ps < known_ps:
@@ -265,7 +265,7 @@ class Overlay:
             heapq.heappush(self._wakes, (due_ps, place, version))
 
     def _call_back(self) -> None:
-        """Has :meth:`_wake` called when the first querier wants to be."""
+        """Have :meth:`_wake` called when the first querier wants to be."""
         if self._plane is None or not self._wakes:
             return
         due_ps = self._wakes[0][0]
@@ -280,7 +280,7 @@ class Overlay:
             self._wake()
 
     def _wake(self) -> None:
-        """Does what is due."""
+        """Do what is due."""
         assert self._plane is not None
         now_ps = self._plane.now_ps
         changes: list[ChannelChange] = []

@@ -200,7 +200,7 @@ class Querier:
         return min(times)
 
     def adopt(self, group: Address, wanted: Filter, now_ps: int) -> None:
-        """Takes over a membership of an earlier querier, as if all of it had just been reported."""
+        """Take over a membership of an earlier querier, as if all of it had just been reported."""
         state = self._groups.setdefault(group, GroupFilter(group))
         fresh_ps = now_ps + self.group_membership_interval_ps
         state.adopt(wanted, fresh_ps)
@@ -209,7 +209,7 @@ class Querier:
     # ---- Received messages ----
 
     def heard(self, source: Address, message: Message, now_ps: int) -> Outcome:
-        """Takes a message from an address of the port."""
+        """Take a message from an address of the port."""
         outcome = self.due(now_ps)
         if isinstance(message, Query):
             self._heard_query(source, message, now_ps, outcome)
@@ -251,7 +251,7 @@ class Querier:
         self._settle(state)
 
     def _refusal(self, report: Report, record: Record) -> str | None:
-        """Returns why a record is refused for what it is, or None."""
+        """Return why a record is refused for what it is, or None."""
         if report.version < self._oldest:
             return "older_version"
         if stays_on_link(record.group):
@@ -265,7 +265,7 @@ class Querier:
     def _no_room(
         self, state: GroupFilter | None, kind: RecordKind, group: Address, sources: tuple[Address, ...]
     ) -> str | None:
-        """Returns the limit that a record would exceed, or None. What adds nothing is never refused."""
+        """Return the limit that a record would exceed, or None. What adds nothing is never refused."""
         if state is None and len(self._groups) >= self.parameters.group_limit:
             return "group_limit"
         known = GroupFilter(group) if state is None else state
@@ -336,7 +336,7 @@ class Querier:
             self._repeat_at(state.group, asking, asked_ps)
 
     def _repeat(self, group: Address, asking: _Asking, now_ps: int, outcome: Outcome) -> None:
-        """Sends the queries for last members that are due."""
+        """Send the queries for last members that are due."""
         state = self._groups.get(group)
         if state is None:
             del self._asking[group]
@@ -385,7 +385,7 @@ class Querier:
     # ---- Time ----
 
     def due(self, now_ps: int) -> Outcome:
-        """Does what is due by now."""
+        """Do what is due by now."""
         outcome = Outcome()
         while self._timers and self._timers[0][0] <= now_ps:
             due_ps, _, group = heapq.heappop(self._timers)
@@ -414,7 +414,7 @@ class Querier:
         return outcome
 
     def _settle(self, state: GroupFilter) -> None:
-        """Counts what a group has become, and sees to its next timer, or forgets it."""
+        """Count what a group has become, and sees to its next timer, or forgets it."""
         channels, hidden = state.counted
         state.counted = state.size, state.hidden
         self.channels += state.size - channels
@@ -427,7 +427,7 @@ class Querier:
         self._asking.pop(state.group, None)
 
     def _arm(self, state: GroupFilter) -> None:
-        """Sees to it that the group is looked at when its next timer expires. A timer that was put off is looked at too early."""
+        """See to it that the group is looked at when its next timer expires. A timer that was put off is looked at too early."""
         due_ps, group = state.earliest_ps, state.group
         armed_ps = self._armed.get(group)
         if armed_ps is not None and armed_ps <= due_ps:

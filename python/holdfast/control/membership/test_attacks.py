@@ -122,7 +122,7 @@ class World:
         assert self.overlay.on_packet_in(place[0], frame, place[1])
 
     def member_step(self) -> None:
-        """Has a member join, change its mind, or answer as if it had been asked."""
+        """Have a member join, change its mind, or answer as if it had been asked."""
         random, place = self.random, self.random.choice(HONEST)
         group = random.choice(GROUPS)
         sources = random.sample(SOURCES, random.randrange(1, 3))
@@ -137,7 +137,7 @@ class World:
         self.say(place, report(_state(group, wanted, TO_EX if before is None else IS_EX)))
 
     def refresh(self) -> None:
-        """Has all members answer a general query."""
+        """Have all members answer a general query."""
         for (place, group), wanted in self.wanted.items():
             self.say(place, report(_state(group, wanted, IS_EX)))
 

@@ -56,7 +56,7 @@ class Clusters(Controller):
         self._domain, self._sets = domain, [frozenset(names) for names in sets]
 
     def on_start(self) -> None:
-        """Writes them."""
+        """Write them."""
         plan = self._domain.plan.switches[BFR]
         bift = Bift(0, 0)
         [bucket] = plan.bifts[bift]

@@ -160,7 +160,7 @@ class _Program:
         self._process.communicate()
 
     def said(self, line: str = "\n") -> Any:
-        """Has it read a line, and gives what it says at its end."""
+        """Have it read a line, and gives what it says at its end."""
         text, _ = self._process.communicate(line, timeout=60)
         try:
             return json.loads(text)

@@ -97,7 +97,7 @@ def receive(group: str, port: int, places: list[str]) -> dict[str, list[tuple[in
 
 
 def main() -> None:
-    """Runs the command line."""
+    """Run the command line."""
     what, group, port, *more = sys.argv[1:]
     if what == "receive":
         json.dump(receive(group, int(port), more), sys.stdout)

@@ -73,7 +73,7 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def steady(network: SimulatedNetwork, switch: str, stop_s: float) -> dict[str, Any]:
-    """Runs a network; returns the counts of a switch's recirculation ports after the warm-up."""
+    """Run a network; return the counts of a switch's recirculation ports after the warm-up."""
     network.run(WARM_UP * stop_s)
     before = load.recirculated(network, switch)
     network.run(stop_s)
@@ -134,7 +134,7 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def losses(frame: pl.DataFrame, keys: Sequence[str]) -> list[pl.DataFrame]:
-    """Means with intervals: with the ports of the rule, with one less, and with those of the rule for other sizes of packets."""
+    """Mean with intervals: with the ports of the rule, with one less, and with those of the rule for other sizes of packets."""
     found = []
     for (sizes, missing), group in frame.group_by(["sizes", "missing_ports"], maintain_order=True):
         suffix = "_one_port_less" if missing else "" if sizes == SIZES else f"_{str(sizes).replace(' ', '_')}"

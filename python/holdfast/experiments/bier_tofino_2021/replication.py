@@ -104,7 +104,7 @@ def find(setting: Setting) -> Finding:
 
 
 def numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Means with intervals by way, recirculation ports and next hops."""
+    """Mean with intervals by way, recirculation ports and next hops."""
     keys = ["replication", "ports", "next_hops"]
     found = []
     for value in ("last_gbps", "passes", "copies_sent", "copies_dropped"):

@@ -210,7 +210,7 @@ def draw(frame: pl.DataFrame, even: pl.DataFrame) -> Figure:
 
 
 def draw_phases(frame: pl.DataFrame, even: pl.DataFrame) -> Figure:
-    """Points without sufficient capacity: over the phase, with the paper's measurement and the model."""
+    """Point without sufficient capacity: over the phase, with the paper's measurement and the model."""
     panels = []
     for (ports, next_hops), group in by_phase(frame, even).group_by(["ports", "next_hops"], maintain_order=True):
         panels.append(

@@ -234,7 +234,7 @@ def find(setting: Setting) -> Finding:
 
 
 def _only(table: str, frame: pl.DataFrame, candidates: Sequence[Candidate]) -> pl.DataFrame:
-    """Runs of candidates that are still there."""
+    """Run of candidates that are still there."""
     wanted = pl.DataFrame(
         list(dict.fromkeys(as_run(table, one) for one in candidates)), schema=list(FACTORS), orient="row"
     )
@@ -311,7 +311,7 @@ def _bootstrap(
 
 
 def _entries(candidate: Candidate, table: str, changes: Changes) -> list[dict[str, Any]]:
-    """Means with intervals, spreads, distances from the paper in points and in standard errors of the difference, proportions."""
+    """Mean with intervals, spreads, distances from the paper in points and in standard errors of the difference, proportions."""
     rows = []
     names = _COMPARED[table][0]
     for entry, values in changes.items():

@@ -58,7 +58,7 @@ def relative(frame: pl.DataFrame, by: Sequence[str], value: str, baseline: Mappi
 
 
 def achievable(frame: pl.DataFrame, value: str, window_s: float) -> pl.DataFrame:
-    """Adds ``achieved_percent``: of the packets that fill the access links during the window."""
+    """Add ``achieved_percent``: of the packets that fill the access links during the window."""
     most = pl.col("rate_mbps") * 1e6 * pl.col("access_percent") / 100 * window_s / (8 * runs.PACKET_BYTES)
     return frame.with_columns(achieved_percent=100.0 * pl.col(value) / most)
 

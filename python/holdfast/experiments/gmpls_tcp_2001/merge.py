@@ -98,5 +98,5 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def find(setting: Setting) -> Finding:
-    """Drops by d."""
+    """Drop by d."""
     return Finding(numbers(measured(setting)))

@@ -15,7 +15,7 @@ GRID = {"color": "#DDDDDD", "linewidth": 0.5}
 
 
 def claim(frame: pl.DataFrame, readings: Mapping[str, float], paper_s: float) -> Figure:
-    """Copies forwarded twice over how far the second path is behind; and how long the window lasts by what is counted.
+    """Copy forwarded twice over how far the second path is behind; and how long the window lasts by what is counted.
 
     ``frame`` has both of the first in shares of the number space (``behind``, ``twice``); ``readings`` are seconds.
     """

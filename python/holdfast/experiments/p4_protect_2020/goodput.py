@@ -115,7 +115,7 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def find(setting: Setting) -> Finding:
-    """Means with 95 % intervals, and relative to plain forwarding."""
+    """Mean with 95 % intervals, and relative to plain forwarding."""
     frame = setting.sweep("goodput", f"{__name__}:measure", POINTS)
     return Finding(numbers(frame), {"": draw(frame)}, {"runs": frame})
 
@@ -131,7 +131,7 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def by_pairs_and_mode(frame: pl.DataFrame, suffix: str = "") -> list[dict[str, Any]]:
-    """Means with intervals, and relative to plain forwarding with the same seed."""
+    """Mean with intervals, and relative to plain forwarding with the same seed."""
     keys = ["pairs", "mode"]
     relative = statistics.paired(frame, keys, "goodput_gbps", {"mode": "plain"}, ratio=True)
     percent = relative.filter(pl.col("mode") != "plain").with_columns((pl.col("mean", "low", "high") + 1) * 100)

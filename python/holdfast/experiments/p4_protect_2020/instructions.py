@@ -97,7 +97,7 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def _is_ready(process: subprocess.Popen[bytes], said: Path) -> bool:
-    """Waits until the process has said so, or is no more."""
+    """Wait until the process has said so, or is no more."""
     deadline = time.monotonic() + TIMEOUT_S
     while READY not in said.read_text(encoding="utf-8"):
         if process.poll() is not None:

@@ -83,7 +83,7 @@ def _delays(law: str, jitter_ms: float, draw: Random) -> tuple[float, ...]:
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Pings between two hosts; both paths have jitter in both directions, each its own. The measures, and how many came back."""
+    """Ping between two hosts; both paths have jitter in both directions, each its own. The measures, and how many came back."""
     draw = Random(f"jitter {seed}")
 
     def path() -> dict[str, Any]:
@@ -162,7 +162,7 @@ def _names(row: Mapping[str, Any]) -> str:
 
 
 def _lost(close: pl.DataFrame) -> pl.DataFrame:
-    """Pings without an answer, in percent, by mode."""
+    """Ping without an answer, in percent, by mode."""
     lost = close.with_columns(lost_percent=100 * (1 - pl.col("returned") / pl.col("sent")))
     return statistics.summary(lost.filter(pl.col("mode") != "unprotected"), ["apart", "mode"], "lost_percent")
 

@@ -92,7 +92,7 @@ INGRESS_PORT = {"PTI": ("s1", 1), "PTE": ("s2", 2)}
 
 @cache
 def carry(kind: str, port: int) -> Program:
-    """Drops everything, sends it out of a port, or to multicast group :data:`GROUP`."""
+    """Drop everything, send it out of a port, or to multicast group :data:`GROUP`."""
     defines = {DROP: {}, SEND: {"OUTPUT_PORT": str(port)}, COPY: {"OUTPUT_GROUP": str(GROUP)}}[kind]
     return Program.compile(str(Path(__file__).parent / "carry.p4"), defines=defines)
 

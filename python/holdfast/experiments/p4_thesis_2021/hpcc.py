@@ -53,7 +53,7 @@ def found_incast(frame: pl.DataFrame) -> Finding:
 
 
 def find_tree(setting: Setting) -> Finding:
-    """Queues and slowdowns of every algorithm and load."""
+    """Queue and slowdowns of every algorithm and load."""
     return found_tree(setting.sweep("hpcc_fat_tree", f"{RUNS}:measure_tree", TREE_POINTS))
 
 
@@ -110,7 +110,7 @@ def testbed_numbers(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def find_testbed(setting: Setting) -> Finding:
-    """Queues of HPCC in the network for which its authors print them."""
+    """Queue of HPCC in the network for which its authors print them."""
     return found_testbed(setting.sweep("hpcc_testbed", f"{RUNS}:measure_testbed", TESTBED_POINTS))
 
 
@@ -134,7 +134,7 @@ LEAST = 0.1
 
 
 def draw(found: pl.DataFrame, by: str, groups: Groups, title: str) -> Figure:
-    """Queues and slowdowns with their intervals, a row of panels for each value of ``by``."""
+    """Queue and slowdowns with their intervals, a row of panels for each value of ``by``."""
     values = list(dict.fromkeys(found[by]))
     figure, axes = plt.subplots(len(values), len(groups), figsize=(9.0, 2.7 * len(values)), dpi=130, squeeze=False)
     for places, value in zip(axes, values, strict=True):

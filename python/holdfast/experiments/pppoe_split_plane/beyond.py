@@ -76,7 +76,7 @@ def found_storm(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
 
 
 def found_scale(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
-    """Numbers of sessions, of their runs."""
+    """Number of sessions, of their runs."""
     numbers = summaries(frame, ["sessions", "plane"], [*SCALE_QUANTITIES, *SCALE_MORE])
     title = f"Sessions of one gateway, {disturbance(where)}"
     figure = drawing.over(frame, "sessions", "sessions", SCALE_QUANTITIES, title, logs=True)
@@ -84,7 +84,7 @@ def found_scale(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
 
 
 def found_dial(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
-    """Dials, of their runs."""
+    """Dial, of their runs."""
     names = [*DIAL_QUANTITIES, *DIAL_MORE]
     rows = _summaries(frame, ["sessions", "plane"], names)
     title = f"Subscribers that dial, {disturbance(where)}"
@@ -100,7 +100,7 @@ def find_storm(setting: Setting) -> Finding:
 
 
 def find_scale(setting: Setting) -> Finding:
-    """Numbers of sessions, one at a time."""
+    """Number of sessions, one at a time."""
     where = machine()
     points = [each for each in scale_runs.POINTS if not setting.quick or each["sessions"] == QUICK_SESSIONS]
     return found_scale(_alone(setting).sweep("scale", f"{scale_runs.__name__}:measure", points), where)

@@ -53,7 +53,7 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def dial(plane: str, sessions: int, *, seed: int, packets: int, folder: Path) -> dict[str, Any]:
-    """Times are of the processor. ``setup_s``: of control plane and planes, for all sessions together.
+    """Time are of the processor. ``setup_s``: of control plane and planes, for all sessions together.
 
     ``memory_mb``: of switches and control plane. ``restart_s``: a new control plane takes all sessions up. ``takeover_s``: the
     sessions of a lost forwarding plane, ``taken_over`` of them, are made on the other one.

@@ -77,7 +77,7 @@ class VirtualClock:
         return partial(self._cancelled.add, number)
 
     def forget_cancelled(self) -> None:
-        """Frees what cancelled timers would have called."""
+        """Free what cancelled timers would have called."""
         self._waiting = [each for each in self._waiting if each[1] not in self._cancelled]
         self._cancelled.clear()
         heapq.heapify(self._waiting)
@@ -227,7 +227,7 @@ class Planes:
             self.run(other, packets, kind)
 
     def in_control(self, action: Callable[[], None]) -> None:
-        """Runs what the control plane does. It is not entered while it is at work: frames reach it between two of its actions."""
+        """Run what the control plane does. It is not entered while it is at work: frames reach it between two of its actions."""
         began, switches = time.thread_time_ns(), self._switches_ns
         action()
         self.control_ns += time.thread_time_ns() - began - (self._switches_ns - switches)

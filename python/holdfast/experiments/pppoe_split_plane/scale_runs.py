@@ -83,7 +83,7 @@ def memory_bytes() -> int:
 
 
 def scale(plane: str, sessions: int, *, seed: int, packets: int, setups: int, folder: Path) -> dict[str, Any]:
-    """Times are of the processor. ``memory_mb``: of switches and control plane, beyond what they need without sessions.
+    """Time are of the processor. ``memory_mb``: of switches and control plane, beyond what they need without sessions.
 
     ``upkeep_percent``: of a core, to look after established sessions; setups are measured without it.
     """

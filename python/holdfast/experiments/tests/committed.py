@@ -49,7 +49,7 @@ class Committed:
         return self.folder / "README.md"
 
     def collect(self, out: Path) -> None:
-        """Copies the parts' files from where ``holdfast reproduce`` wrote them, but those that say why a part was skipped."""
+        """Copy the parts' files from where ``holdfast reproduce`` wrote them, but those that say why a part was skipped."""
         if not out.is_dir():
             raise ExperimentError(f"there is no folder {str(out)!r} that holdfast reproduce wrote")
         self.results.mkdir(exist_ok=True)
@@ -95,7 +95,7 @@ class Committed:
         whole_files.write_text(self.readme, self.replaced(sections))
 
     def check_numbers(self, part: str, finding: Finding) -> None:
-        """Asserts that a part's committed numbers are those computed again from its committed runs, verdicts included."""
+        """Assert that a part's committed numbers are those computed again from its committed runs, verdicts included."""
         for figure in finding.figures.values():
             plt.close(figure)
         kept = self.read(part)

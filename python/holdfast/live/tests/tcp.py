@@ -247,7 +247,7 @@ class _Host:
         return result
 
     def close(self) -> None:
-        """Closes it in any case."""
+        """Close it in any case."""
         with suppress(OSError):
             self.process.kill()
         self.process.wait()

@@ -71,7 +71,7 @@ def tcp_info(connection: socket.socket) -> dict[str, int]:
 
 
 def set_buffer(connection: socket.socket, force: int, ordinary: int) -> None:
-    """Asks for a large buffer beyond the system's limit, or within it where that is not permitted."""
+    """Ask for a large buffer beyond the system's limit, or within it where that is not permitted."""
     try:
         connection.setsockopt(socket.SOL_SOCKET, force, SOCKET_BUFFER)
     except PermissionError:
@@ -91,7 +91,7 @@ class Samples(TypedDict):
 
 
 def serve(options: argparse.Namespace) -> Samples:
-    """Takes so many connections and reads until all have ended."""
+    """Take so many connections and read until all have ended."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     set_buffer(listener, SO_RCVBUFFORCE, socket.SO_RCVBUF)
@@ -132,7 +132,7 @@ def serve(options: argparse.Namespace) -> Samples:
 
 
 def send(options: argparse.Namespace) -> Samples:
-    """Connects at the given times, writes until the end, samples."""
+    """Connect at the given times, write until the end, samples."""
     selector = selectors.DefaultSelector()
     waiting = sorted(options.start_ns, reverse=True)
     rows: list[list[int]] = []

@@ -60,7 +60,7 @@ class Traffic:
         self._back_s[number] = self._loop.time()
 
     async def stop(self) -> dict[str, object]:
-        """Counts of the packets, and the outage. ``outage_ms``: from the first that was lost to the last."""
+        """Count of the packets, and the outage. ``outage_ms``: from the first that was lost to the last."""
         self._task.cancel()
         await asyncio.sleep(_LAST_S)
         sent, count = len(self._sent_s), len(self._hosts)
@@ -165,7 +165,7 @@ def _processor_s() -> float:
 
 
 def main() -> None:
-    """Reads the command line."""
+    """Read the command line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("interface")
     parser.add_argument("--user", required=True)

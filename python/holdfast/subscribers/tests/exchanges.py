@@ -36,7 +36,7 @@ Reactions = dict[tuple[int, int], str]
 
 
 def read_options(data: bytes) -> Options:
-    """Reads configuration options; a wrong length ends them."""
+    """Read configuration options; a wrong length ends them."""
     found, at = [], 0
     while at + 2 <= len(data) and data[at + 1] >= 2:
         found.append((data[at], data[at + 2 : at + data[at + 1]]))
@@ -45,7 +45,7 @@ def read_options(data: bytes) -> Options:
 
 
 def write_options(options: Options) -> bytes:
-    """Writes configuration options."""
+    """Write configuration options."""
     return b"".join(bytes((kind, 2 + len(value))) + value for kind, value in options)
 
 
@@ -102,7 +102,7 @@ class Peer:
     # Discovery (RFC 2516).
 
     def discover(self) -> None:
-        """Asks for a session until it has one."""
+        """Ask for a session until it has one."""
         tags: Options = [(0x0101, b"")]
         if self.max_payload is not None:
             tags.append((0x0120, struct.pack("!H", self.max_payload)))
@@ -120,14 +120,14 @@ class Peer:
         self.world.plane.from_line(self.line, to + self.mac + head + body)
 
     def hang_up(self) -> None:
-        """Ends the session by a PADT."""
+        """End the session by a PADT."""
         self._discovery(0xA7, MAC, self.session, [])
         self.session = 0
 
     # PPP.
 
     def say(self, protocol: int, code: int, identifier: int, data: bytes) -> None:
-        """Sends a packet."""
+        """Send a packet."""
         if self._spoken >= _SPOKEN_MOST or not self.session:
             return
         self._spoken += 1
@@ -136,7 +136,7 @@ class Peer:
         self.world.plane.from_line(self.line, MAC + self.mac + head + body)
 
     def request(self, protocol: int) -> None:
-        """Sends its Configure-Request."""
+        """Send its Configure-Request."""
         self.asked.add(protocol)
         self._number = self._number % 255 + 1
         self.say(protocol, REQUEST, self._number, write_options(self.mine[protocol]))
@@ -194,7 +194,7 @@ class Peer:
         self.say(protocol, ACK, identifier - 1 & 0xFF, data)
 
     def _nak_all(self, protocol: int, code: int, identifier: int, data: bytes) -> None:
-        """Wants other values, and other ones each time; of authentication, the other method of those that there are."""
+        """Want other values, and other ones each time; of authentication, the other method of those that there are."""
         options: Options = []
         for kind, old in read_options(data):
             if protocol == LCP and kind == 3:
@@ -206,12 +206,12 @@ class Peer:
         self.say(protocol, NAK, identifier, write_options(options))
 
     def _nak_method(self, protocol: int, code: int, identifier: int, data: bytes) -> None:
-        """Wants EAP."""
+        """Want EAP."""
         self.refused += [old for kind, old in read_options(data) if kind == 3]
         self.say(protocol, NAK, identifier, b"\3\4\xc2\x27")
 
     def _nak_first(self, protocol: int, code: int, identifier: int, data: bytes) -> None:
-        """Wants the values that the first option has already."""
+        """Want the values that the first option has already."""
         self.say(protocol, NAK, identifier, write_options(read_options(data)[:1]))
 
     def _nak_magic(self, protocol: int, code: int, identifier: int, data: bytes) -> None:
@@ -254,17 +254,17 @@ class Peer:
         self.say(protocol, 66, identifier, b"what?")
 
     def _link_again(self, protocol: int, code: int, identifier: int, data: bytes) -> None:
-        """Negotiates the link anew."""
+        """Negotiate the link anew."""
         self.request(LCP)
 
     def _both(self, protocol: int, code: int, identifier: int, data: bytes) -> None:
-        """Acknowledges, and asks itself if it has not yet, as an honest peer does."""
+        """Acknowledge, and asks itself if it has not yet, as an honest peer does."""
         self._acknowledge(protocol, code, identifier, data)
         if protocol not in self.asked:
             self._request(protocol, code, identifier, data)
 
     def _obey(self, protocol: int, code: int, identifier: int, data: bytes) -> None:
-        """Asks again, for what it was told (a Nak) or without it (a Reject)."""
+        """Ask again, for what it was told (a Nak) or without it (a Reject)."""
         if protocol not in CONTROL:
             return
         told = dict(read_options(data))
@@ -275,7 +275,7 @@ class Peer:
         self.request(protocol)
 
     def _insist(self, protocol: int, code: int, identifier: int, data: bytes) -> None:
-        """Asks again for another value of its own."""
+        """Ask again for another value of its own."""
         if protocol not in CONTROL:
             return
         self.mine[protocol] = [
@@ -284,7 +284,7 @@ class Peer:
         self.request(protocol)
 
     def _log_in(self, protocol: int, code: int, identifier: int, data: bytes) -> None:
-        """Answers a challenge rightly."""
+        """Answer a challenge rightly."""
         if protocol == CHAP and code == 1 and data:
             digest = hashlib.md5(bytes((identifier,)) + b"secret" + data[1 : 1 + data[0]]).digest()
             self.say(CHAP, 2, identifier, b"\x10" + digest + b"alice")
@@ -293,7 +293,7 @@ class Peer:
         self.say(CHAP, 2, identifier, b"\x10" + bytes(16) + b"alice")
 
     def log_in_by_pap(self) -> None:
-        """Sends an Authenticate-Request."""
+        """Send an Authenticate-Request."""
         self.say(PAP, 1, 1, b"\5alice\6secret")
 
 
@@ -320,13 +320,13 @@ def cooperative() -> Reactions:
 
 
 def open_(peer: Peer) -> bool:
-    """Returns whether the peer's session forwards IP."""
+    """Return whether the peer's session forwards IP."""
     session = peer.world.gateway.sessions.get(peer.session)
     return session is not None and session.mac == peer.mac and session.established
 
 
 def violations(peer: Peer) -> list[str]:
-    """Returns the sentences of the law that an exchange has broken.
+    """Return the sentences of the law that an exchange has broken.
 
     RFC 1661, section 2: options may have no agreement, so an implementation should notice loops, or have timeouts above them.
     """
@@ -352,5 +352,5 @@ def violations(peer: Peer) -> list[str]:
 
 
 def sent(peer: Peer) -> Counter[tuple[str, int]]:
-    """Counts the gateway's packets by protocol and code."""
+    """Count the gateway's packets by protocol and code."""
     return Counter((f"{protocol:04x}", packet[0]) for _, protocol, packet in peer.heard)

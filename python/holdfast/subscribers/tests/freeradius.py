@@ -146,7 +146,7 @@ class FreeRadius:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Starts it and waits until it answers."""
+        """Start it and wait until it answers."""
         words = ["freeradius", "-f", "-d", str(self.directory), "-n", "radiusd"]
         self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         end_s = time.monotonic() + 30
@@ -165,7 +165,7 @@ class FreeRadius:
         return self._process.pid
 
     def kill(self) -> None:
-        """Kills it."""
+        """Kill it."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -199,7 +199,7 @@ class FreeRadius:
 
 
 def radclient(port: int, kind: str, attributes: Mapping[str, str], stamped: bool = True) -> str:
-    """Returns the output of Debian's radclient for a ``coa`` or ``disconnect`` request to a port, with an Event-Timestamp."""
+    """Return the output of Debian's radclient for a ``coa`` or ``disconnect`` request to a port, with an Event-Timestamp."""
     if stamped:
         attributes = {**attributes, "Event-Timestamp": str(int(time.time()))}
     text = ", ".join(f'{name} = "{value}"' for name, value in attributes.items())

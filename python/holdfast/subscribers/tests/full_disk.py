@@ -41,7 +41,7 @@ class World:
         self.store.put(record)
 
     def dial(self, number: int) -> None:
-        """Has ``number`` more subscribers dial."""
+        """Have ``number`` more subscribers dial."""
         for _ in range(number):
             line, mac = Line(1, 100, len(self.hosts) + 1), b"\2\0\0\0\1" + bytes((len(self.hosts),))
             host = Subscriber(
@@ -56,19 +56,19 @@ class World:
             host.dial()
 
     def online(self) -> int:
-        """Returns the number of subscribers whose session forwards."""
+        """Return the number of subscribers whose session forwards."""
         assert not self.gateway.violations(), self.gateway.violations()
         return sum(host.state == "up" for host in self.hosts)
 
     def uncounted(self) -> int:
-        """Returns the number of sessions that forward without a START."""
+        """Return the number of sessions that forward without a START."""
         kinds = {(each.session.session_id, each.kind) for each in self.records if each.session is not None}
         begun = {number for number, kind in kinds if kind is Kind.START}
         return len(self.plane.table.keys() - begun)
 
 
 def main() -> None:
-    """Has some go online; then the disk is full, some come and some go; then it is not full any more."""
+    """Have some go online; then the disk is full, some come and some go; then it is not full any more."""
     logging.disable()
     folder = Path(sys.argv[1])
     world = World(folder / "state.db")

@@ -24,7 +24,7 @@ def encode(attributes: Attributes) -> bytes:
 
 
 def decode(packet: bytes) -> Attributes:
-    """Takes the attributes of a packet apart."""
+    """Take the attributes of a packet apart."""
     found, at = [], 20
     assert struct.unpack("!H", packet[2:4])[0] == len(packet)
     while at < len(packet):
@@ -60,7 +60,7 @@ def authorization_request(
     sign: bool = True,
     secret: bytes = SECRET.encode(),
 ) -> bytes:
-    """Makes a CoA (43) or Disconnect (40) request (RFC 5176, section 2.3), with a Message-Authenticator in front.
+    """Make a CoA (43) or Disconnect (40) request (RFC 5176, section 2.3), with a Message-Authenticator in front.
 
     ``stamp_s``: its Event-Timestamp, at its end; None for none.
     """
@@ -81,7 +81,7 @@ class Server:
         self.reply: Callable[[bytes], bytes | None] = lambda request: signed(request, 2 if request[0] == 1 else 5, [])
 
     def __call__(self, request: bytes) -> bytes | None:
-        """Answers a request, or does not."""
+        """Answer a request, or does not."""
         self.seen.append(request)
         return self.reply(request) if self.alive else None
 
@@ -128,7 +128,7 @@ class Online:
         return 1_000_000 + self.clock.now()
 
     def transmit(self, server: int, accounting: bool, channel: int, data: bytes) -> None:
-        """Has the server answer."""
+        """Have the server answer."""
         answer = self.server(data)
         if answer is not None:
             self.clock.call_later(0.001, lambda: self.client.received(server, accounting, channel, answer))

@@ -94,7 +94,7 @@ def _ipv4(source: bytes) -> bytes:
 
 
 def send(interface: str, given: list[bytes], rate: float, seconds: float) -> dict[str, float]:
-    """Sends them in turn. ``refused``: the times that the kernel had no room."""
+    """Send them in turn. ``refused``: the times that the kernel had no room."""
     libc = ctypes.CDLL(None, use_errno=True)
     buffers = [ctypes.create_string_buffer(each, len(each)) for each in given]
     vectors = (_Iovec * len(given))(*(_Iovec(ctypes.addressof(each), len(each)) for each in buffers))
@@ -121,7 +121,7 @@ def send(interface: str, given: list[bytes], rate: float, seconds: float) -> dic
 
 
 def main() -> None:
-    """Reads the command line."""
+    """Read the command line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("interface")
     parser.add_argument("kind")

@@ -67,7 +67,7 @@ class World:
             assert self.open.pop(record.accounting_id) == record.session.session_id
 
     def sound(self, seconds: float = 0.01) -> None:
-        """Lets time pass. Then all that forwards is accounted, and nothing has gone wrong."""
+        """Let time pass. Then all that forwards is accounted, and nothing has gone wrong."""
         self.clock.run(seconds)
         assert self.gateway.events["faults"] == 0
         assert self.gateway.violations() == []
@@ -161,7 +161,7 @@ def _packet(
 
 
 def _control(protocol: int) -> st.SearchStrategy[tuple[int | None, bytes]]:
-    """Makes packets of the common form; without an Identifier of its own, one has that of the last one heard."""
+    """Make packets of the common form; without an Identifier of its own, one has that of the last one heard."""
     codes, bodies = st.sampled_from([1] * 8 + [*range(13), 255]), BODIES.get(protocol, st.binary(max_size=20))
     wrong = st.sampled_from([None] * 40 + [*range(13), 70])  # few of many, or whole packets would be rare
     return st.builds(_packet, codes, st.none() | st.integers(0, 255), st.just(b"") | bodies, wrong, wrong)
@@ -232,7 +232,7 @@ TAGS = st.lists(
 def _discovery(
     code: int, version: int, number: int | None, tags: bytes, cookie: bool, length: int | None
 ) -> tuple[int | None, bytes]:
-    """Returns a frame of discovery. No ``number``: the session's; with ``cookie``, what a PADO offered last comes first."""
+    """Return a frame of discovery. No ``number``: the session's; with ``cookie``, what a PADO offered last comes first."""
     size = len(tags) if length is None else length
     return number, bytes((version, code, cookie)) + struct.pack("!H", size) + tags
 

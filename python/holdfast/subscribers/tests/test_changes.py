@@ -67,7 +67,7 @@ class World:
         self.records.append(record)
 
     def kinds(self, number: int | None = None) -> list[Kind]:
-        """Returns the kinds of records of a session, or of all."""
+        """Return the kinds of records of a session, or of all."""
         return [each.kind for each in self.records if number in (None, each.session and each.session.session_id)]
 
     def host(self, number: int, **account: object) -> Subscriber:
@@ -87,7 +87,7 @@ class World:
         return hosts
 
     def run(self, seconds: float, step: float = 0.25) -> None:
-        """Runs on; the books are right after each step."""
+        """Run on; the books are right after each step."""
         end = self.clock.now() + seconds
         while self.clock.now() < end - 1e-9:
             self.clock.run(min(step, end - self.clock.now()))
@@ -224,7 +224,7 @@ ENDINGS = ["link", "terminate", "padt", "silence", "networks", "kick"]
 
 
 def to_phase(peer: Peer, reached: str) -> None:
-    """Takes a peer to some state of its network phase."""
+    """Take a peer to some state of its network phase."""
     peer.reactions = cooperative()
     if reached in ("neither", "acknowledged"):
         for each in (IPCP, IPV6CP):
@@ -349,7 +349,7 @@ class Rows:
 
 
 def started_again(world: World, rows: Rows, **changes: object) -> Gateway:
-    """Starts a gateway on the plane and the store of a world's, whose process is gone with its timers."""
+    """Start a gateway on the plane and the store of a world's, whose process is gone with its timers."""
     world.gateway.stop()
     world.clock = world.plane.clock = VirtualClock()
     settings = configuration(**changes)

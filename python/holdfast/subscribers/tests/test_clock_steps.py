@@ -73,13 +73,13 @@ class World:
         return self.step_s + self.true.now()
 
     def boot(self) -> None:
-        """Starts the machine, whose clock begins again."""
+        """Start the machine, whose clock begins again."""
         self.boots += 1
         self.clock = Boot(self.true, f"boot-{self.boots}", self.true.now())
         self.restart()
 
     def restart(self) -> None:
-        """Starts another process, which takes the sessions up."""
+        """Start another process, which takes the sessions up."""
         if hasattr(self, "gateway"):
             self.gateway.upkeep.stop()
         self.gateway = Gateway(

@@ -112,14 +112,14 @@ class Registry(RuleBasedStateMachine):
 
     @rule(number=st.integers(1, 24))
     def gives_back(self, number: int) -> None:
-        """Gives back twice: the second time has no further effect."""
+        """Give back twice: the second time has no further effect."""
         self.given.pop(number, None)
         self.grants.release(number)
         self.grants.release(number)
 
     @rule(number=st.integers(1, 24), other=st.integers(1, 24))
     def restores(self, number: int, other: int) -> None:
-        """Restores what a session had, under another number or its own, as from a file that may be wrong."""
+        """Restore what a session had, under another number or its own, as from a file that may be wrong."""
         known = self.given.get(other)
         if known is None or number in self.given:
             return
@@ -150,7 +150,7 @@ class Registry(RuleBasedStateMachine):
                         assert not mine.overlaps(theirs)
 
     def teardown(self) -> None:
-        """Checks that everything is free when all have given back, and can be had."""
+        """Check that everything is free when all have given back, and can be had."""
         for number in list(self.given):
             self.gives_back(number)
         assert self.grants.use() == self.empty

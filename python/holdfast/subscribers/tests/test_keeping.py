@@ -78,7 +78,7 @@ class World:
         self.gateway.start()
 
     def kill(self) -> None:
-        """Ends the process as kill -9 does: nothing is written any more, and the user plane forwards on."""
+        """End the process as kill -9 does: nothing is written any more, and the user plane forwards on."""
         self.gateway.receive = lambda line, frame: None  # type: ignore[method-assign]
         self.gateway.upkeep.stop()
         old, self.plane = self.plane, MemoryPlane(self.clock)
@@ -105,7 +105,7 @@ class World:
         return host
 
     def open(self) -> set[str]:
-        """Returns the accounting sessions that began and did not end."""
+        """Return the accounting sessions that began and did not end."""
         begun: list[str] = []
         for each in self.records:
             if each.kind is Kind.START:
@@ -117,7 +117,7 @@ class World:
         return set(begun)
 
     def check(self) -> None:
-        """Checks what holds at any moment."""
+        """Check what holds at any moment."""
         assert self.gateway.violations() == []
         accounted = {each.id for each in self.gateway.sessions.values() if each.accounting_id in self.open()}
         forwarding, waiting = self.plane.table.keys(), self.gateway._changes.waiting
@@ -131,7 +131,7 @@ class World:
             self.check()
 
     def check_healed(self) -> None:
-        """Checks what holds once the disk takes writes: disk, user plane, accounting and books have the same sessions."""
+        """Check what holds once the disk takes writes: disk, user plane, accounting and books have the same sessions."""
         live = self.gateway.sessions
         assert self.plane.table.keys() == live.keys() == self.store.rows.keys()
         assert {number: each.wanted for number, each in live.items()} == self.plane.table
@@ -140,7 +140,7 @@ class World:
         assert use["default"] == use["session-ids"] == len(live)
 
     def check_left(self) -> None:
-        """Checks that nothing is left of anybody when everybody has left."""
+        """Check that nothing is left of anybody when everybody has left."""
         for each in self.hosts.values():
             each.hang_up()
         self.run(3)
@@ -149,7 +149,7 @@ class World:
 
 
 def story(world: World) -> None:
-    """Has some come and some go; one gets other rates, and some come back."""
+    """Have some come and some go; one gets other rates, and some come back."""
     for number in range(1, 5):
         world.host(number, redial_s=0.5, ipv6=number != 3).dial()
     world.run(1.5)

@@ -142,7 +142,7 @@ class World:
         return 1_000_000 + self.clock.now()
 
     def begin(self) -> None:
-        """Starts a control plane, and again if it is killed while it starts."""
+        """Start a control plane, and again if it is killed while it starts."""
         self.births += 1
         self.left_s = {}
         self.seen = set()
@@ -188,7 +188,7 @@ class World:
         raise KilledError
 
     def run(self, seconds: float) -> None:
-        """Lets time pass. A control plane that is killed is started again after a tenth of a second."""
+        """Let time pass. A control plane that is killed is started again after a tenth of a second."""
         end = self.clock.now() + seconds
         while self.clock.now() < end - 1e-9:
             try:
@@ -198,7 +198,7 @@ class World:
                 self.begin()
 
     def do(self, action: Callable[[Gateway], object]) -> None:
-        """Has an operator do something."""
+        """Have an operator do something."""
         try:
             action(self.process.gateway)
         except KilledError:
@@ -215,7 +215,7 @@ class World:
         return made
 
     def served(self, data: bytes) -> None:
-        """Remembers a request as an accounting server does: all but how often, and how late, it came."""
+        """Remember a request as an accounting server does: all but how often, and how late, it came."""
         attributes = decode(data)
         values = dict(attributes)
         kind = Kind(int.from_bytes(values[40], "big"))
@@ -227,7 +227,7 @@ class World:
         return bool(self.heard[accounting_id][Kind.START]) or (accounting_id, Kind.START) in waiting
 
     def check_no_ghosts(self) -> None:
-        """Checks what holds as soon as a new control plane is there, if the user plane does what it is told."""
+        """Check what holds as soon as a new control plane is there, if the user plane does what it is told."""
         live = self.process.gateway.sessions
         assert self.process.gateway.violations() == []
         for number in self.plane.table:
@@ -236,7 +236,7 @@ class World:
             assert self.has_begun(live[number].accounting_id), "something forwards that is not accounted"
 
     def check_accounted(self) -> None:
-        """Checks what holds when all have left: each accounting id has one Start and one Stop."""
+        """Check what holds when all have left: each accounting id has one Start and one Stop."""
         assert not self.plane.table and not self.process.store.load() and not len(self.process.store)
         for accounting_id, kinds in self.heard.items():
             counts = len(kinds[Kind.START]), len(kinds[Kind.STOP])

@@ -58,7 +58,7 @@ class World:
         self.clock.call_later(self.delay_s, lambda: self.client.received(server, accounting, channel, answer))
 
     def ask(self, user: bytes = b"alice", session: int = 1, line: int = 1) -> int:
-        """Asks for a login of a session; returns its number among ``verdicts``."""
+        """Ask for a login of a session; return its number among ``verdicts``."""
         self.questions += 1
         number = self.questions
         self.verdicts[number] = []
@@ -71,7 +71,7 @@ class World:
         self.client.account(Record(Kind.INTERIM, user.decode(), user, session, int(1000 + self.clock.now())))
 
     def sent(self, user: bytes) -> list[tuple[float, int]]:
-        """Returns the times at which a user was asked for, each with the server."""
+        """Return the times at which a user was asked for, each with the server."""
         return [(at, server) for at, server, data in self.seen if user in values(data, 1)]
 
 
@@ -367,7 +367,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def honest_login(self) -> None:
-        """Checks that a line that has asked for nothing is asked for at this moment, whatever others have under way."""
+        """Check that a line that has asked for nothing is asked for at this moment, whatever others have under way."""
         self.honest += 1
         user = b"honest%d" % self.honest
         self.world.ask(user, self.honest, self.honest)
@@ -395,14 +395,14 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def a_server_that_lives_is_not_dead(self) -> None:
-        """Checks a server that answers Status-Server, whatever realms it is silent about, if there is another one."""
+        """Check a server that answers Status-Server, whatever realms it is silent about, if there is another one."""
         if not hasattr(self, "world") or not self.world.knows_status or len(self.world.client.dead_until) < 2:
             return
         alive = [until for server, until in enumerate(self.world.client.dead_until) if server not in self.ever_dead]
         assert alive == [None] * len(alive)
 
     def teardown(self) -> None:
-        """Checks that nothing is left when all is quiet, and that every record has been delivered."""
+        """Check that nothing is left when all is quiet, and that every record has been delivered."""
         if not hasattr(self, "world"):
             return
         self.world.silent, self.world.dead = set(), set()

@@ -48,7 +48,7 @@ class World:
         return self.step_s + self.clock.now()
 
     def start(self) -> None:
-        """Starts a process: what the one before knew in memory is gone."""
+        """Start a process: what the one before knew in memory is gone."""
         self.gateway = Gateway(
             self.configuration, self.plane, self.clock, self, random=seeded(3), wall=self.wall
         )  # fmt: skip
@@ -77,7 +77,7 @@ class World:
         return host
 
     def send(self, packet: bytes, port: int = 1, client: str = CLIENTS[0]) -> int | None:
-        """Returns the code of the answer to a packet; None without an answer."""
+        """Return the code of the answer to a packet; None without an answer."""
         answer = self.server.received(IPv4Address(client), port, packet, self.wall())
         return None if answer is None else answer[0]
 
@@ -189,7 +189,7 @@ class Recorder(RuleBasedStateMachine):
         self.packets: list[bytes] = []
 
     def teardown(self) -> None:
-        """Removes the state."""
+        """Remove the state."""
         if hasattr(self, "directory"):
             self.directory.cleanup()
 

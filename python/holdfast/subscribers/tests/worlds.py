@@ -32,7 +32,7 @@ class VirtualClock:
         return lambda: self._cancelled.add(number)
 
     def run(self, duration_s: float) -> None:
-        """Runs all timers of so many seconds."""
+        """Run all timers of so many seconds."""
         end = self._now + duration_s
         while self._queue and self._queue[0][0] <= end:
             at, number, action = heapq.heappop(self._queue)

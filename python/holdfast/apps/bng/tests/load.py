@@ -349,7 +349,7 @@ def downstream(rows: Iterable[dict[str, Any]]) -> list[bytes]:
 
 
 def main() -> None:
-    """Reads the command line."""
+    """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("part", choices=("setups", "held", "deaths", "storms", "handover", "radius"))
     parser.add_argument("--number", type=int)

@@ -128,7 +128,7 @@ class Site:
         return found
 
     def _cable(self) -> tuple[str, str]:
-        """Makes a veth pair between two switches. Other gateways of this process have their own."""
+        """Make a veth pair between two switches. Other gateways of this process have their own."""
         pair = f"hb{os.getpid()}.{next(_NUMBERS)}"
         ends = f"{pair}p", f"{pair}b"
         words = [
@@ -155,7 +155,7 @@ class Site:
         return ends
 
     def start(self, *, keep_switch: bool = True) -> str:
-        """Starts the control plane; returns its report of earlier sessions. Raises RuntimeError if it does not start."""
+        """Start the control plane; return its report of earlier sessions. Raises RuntimeError if it does not start."""
         self.process = subprocess.Popen(
             [*COMMAND, "bng", "run", str(self.configuration), *(["--keep-switch"] if keep_switch else [])],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=ENVIRONMENT,
@@ -181,13 +181,13 @@ class Site:
         return said, ""
 
     def kill(self) -> None:
-        """Kills the control plane."""
+        """Kill the control plane."""
         assert self.process is not None
         self.process.kill()
         self.process.wait()
 
     def close(self) -> None:
-        """Ends control plane and switches."""
+        """End control plane and switches."""
         if self.process is not None and self.process.poll() is None:
             self.process.terminate()
             self.process.wait(60)
@@ -215,7 +215,7 @@ class Site:
         return home, core
 
     def in_home(self, *words: str, password: str = "") -> subprocess.Popen[str]:
-        """Starts a program in the home network, which ends with the site; with the password of subscribers that dial."""
+        """Start a program in the home network, which ends with the site; with the password of subscribers that dial."""
         return self._popen(self.home, *words, password=password)
 
     def in_core(self, *words: str) -> subprocess.Popen[str]:

@@ -187,7 +187,7 @@ def number(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> int:
 
 
 def source_cell(zone: int, address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> int:
-    """Returns an address's cell of the meter of new flows: three bits of the zone, and 12 of a hash."""
+    """Return an address's cell of the meter of new flows: three bits of the zone, and 12 of a hash."""
     words = [number(address) >> shift & 0xFFFFFFFF for shift in (96, 64, 32, 0)]
     first, second = ((HASH_KEYS[f"k{i}"] + words[i]) * (HASH_KEYS[f"k{i + 1}"] + words[i + 1]) for i in (0, 2))
     return (zone % 8 << 12) + ((first + second) % 2**64 >> 52)
@@ -555,7 +555,7 @@ def compare(
     program: Program | None = None,
     begin_us: int = 1,
 ) -> Counter[str]:
-    """Raises :class:`AssertionError` at the first difference; returns how often there was which decision.
+    """Raise :class:`AssertionError` at the first difference; return how often there was which decision.
 
     The clock begins at ``begin_us``, which is nothing to the model: its times are whole numbers without an end.
     """

@@ -51,7 +51,7 @@ class End:
         self.reboot()
 
     def reboot(self) -> list[Segment]:
-        """Forgets everything."""
+        """Forget everything."""
         self.state = "listen" if self.listens else "closed"
         return []
 
@@ -62,7 +62,7 @@ class End:
         self.scale = self.rng.choice((None, 0, 7, 14))
 
     def connect(self) -> list[Segment]:
-        """Opens a connection, if there is none."""
+        """Open a connection, if there is none."""
         if self.state not in ("listen", "closed"):
             return []
         self._begin()
@@ -80,7 +80,7 @@ class End:
         return []
 
     def send(self) -> list[Segment]:
-        """Sends data, if it may."""
+        """Send data, if it may."""
         if self.state != "established" or (self.nxt - self.una) % 2**32 > 20_000:
             return []
         data = self.rng.choice((1, 100, 1000))
@@ -89,13 +89,13 @@ class End:
         return [segment]
 
     def abort(self) -> list[Segment]:
-        """Resets its connection."""
+        """Reset its connection."""
         had = self.state in ("established", "syn_received")
         self.reboot()
         return [Segment(RST, self.nxt)] if had else []
 
     def receive(self, segment: Segment) -> list[Segment]:
-        """Takes a segment."""
+        """Take a segment."""
         if self.state == "closed":
             return self._refuse(segment)
         if self.state == "listen":
@@ -194,7 +194,7 @@ class Pair:
         self.ends = (End(random.Random(self.rng.random())), End(random.Random(self.rng.random())))
 
     def leave(self, end: int, segments: list[Segment]) -> None:
-        """Puts segments of an end on their way."""
+        """Put segments of an end on their way."""
         self.flying[end].extend(segments)
 
     def deliver(self, end: int) -> None:
@@ -233,7 +233,7 @@ class Pair:
         return f"{what} {end}"
 
     def connects(self, end: int, most: int, wait: Callable[[int], None] = lambda seconds: None) -> int:
-        """Lets an end forget everything, open a connection and say something; returns how many first segments that takes.
+        """Let an end forget everything, open a connection and say something; return how many first segments that takes.
 
         ``wait``: called with the seconds before each further one (RFC 6298, 5.5).
         """

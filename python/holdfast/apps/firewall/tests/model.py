@@ -454,7 +454,7 @@ class Model:
         return serves
 
     def _may_use(self, port: int, role: Role, address: Address) -> bool:
-        """Returns whether a port may send from an address, as far as others' bindings and networks say."""
+        """Return whether a port may send from an address, as far as others' bindings and networks say."""
         fitting = [owner for owner in self.owners if owner[0].version == address.version and address in owner[0]]
         if not fitting:
             return not role.checks_network

@@ -110,7 +110,7 @@ def topology() -> Topology:
 
 
 def begin(network: Network, rate_per_s: float, seconds: float) -> tuple[list[int], float]:
-    """Lets packets come in at this rate, for so many seconds; the numbers of the generators, and when the first packet comes."""
+    """Let packets come in at this rate, for so many seconds; the numbers of the generators, and when the first packet comes."""
     period_ms = 1000 * DESTINATIONS / rate_per_s
     count = max(1, round(seconds * rate_per_s / DESTINATIONS))
     start_ms = network.now_ps / 1e9 + SOON_MS
@@ -151,7 +151,7 @@ class Swapped:
 
 
 def judged(passed: Sequence[int]) -> tuple[int, int, list[str]]:
-    """Counts of packets passed by the old and the new set, and contradictions to both, of the numbers that came out in order."""
+    """Count of packets passed by the old and the new set, and contradictions to both, of the numbers that came out in order."""
     wrong = []
     change = next((i for i, number in enumerate(passed) if number % 2), len(passed))
     for i, (one, following) in enumerate(pairwise(passed), 1):
@@ -168,7 +168,7 @@ class _Writer(writer.FirewallWriter):
         super().__init__(client, bytes(32))
 
     def activate(self, rules: RuleSet) -> None:
-        """Makes a set the active one."""
+        """Make a set the active one."""
         stations = [Station(each.port, each.mac) for each in rules.bindings]
         self.replace(rules, list(rules.ports), stations)
 

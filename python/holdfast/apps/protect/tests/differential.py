@@ -187,7 +187,7 @@ def _overtaking(rng: random.Random, queue: deque[int]) -> int:
 
 
 def compare(configuration: Configuration, events: int, seed: int, executor: Executor = "jit") -> Counts:
-    """Raises :class:`AssertionError` at the first difference; returns what was counted on both sides."""
+    """Raise :class:`AssertionError` at the first difference; return what was counted on both sides."""
     rng = random.Random(f"{seed} {configuration}")
     egress, model = Egress(configuration, executor), SequenceRecovery(configuration.acceptance, configuration.sn_bits)
     now_us = 0

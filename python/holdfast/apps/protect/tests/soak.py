@@ -99,7 +99,7 @@ class Soak:
         return t
 
     def ends(self, connection: int) -> tuple[int, int]:
-        """Numbers of a connection's ingress and egress node."""
+        """Number of a connection's ingress and egress node."""
         return connection // self.side + 1, connection % self.side + 1
 
 
@@ -219,7 +219,7 @@ class Outcome:
     processor_s: float = 0.0
 
     def add(self, other: Outcome) -> None:
-        """Adds another part's."""
+        """Add another part's."""
         for name in (
             "parts", "sent", "delivered", "lost", "duplicated", "undecided", "reordered", "failures", "copies_lost",
             "latent_errors", "unreported", "not_cleared", "false_alarms", "memory_first", "memory_last", "processor_s",
@@ -237,7 +237,7 @@ class Memory:
         self._samples: list[tuple[float, int]] = []
 
     def sample(self, now_s: float) -> None:
-        """Notes how much it is now."""
+        """Note how much it is now."""
         self._samples.append((now_s, resident_bytes()))
         if len(self._samples) > MEMORY_SAMPLES:
             del self._samples[::2]
@@ -340,7 +340,7 @@ class Run:
         return outcome
 
     def _judge_alarms(self) -> None:
-        """Matches alarms with latent errors; those left over are false. Alarms that had no time to be raised are not judged."""
+        """Match alarms with latent errors; those left over are false. Alarms that had no time to be raised are not judged."""
         left, outcome, period_s = list(self.controller.alarms), self.outcome, self.soak.period_ms / 1e3
         for error in self.plan.latent_errors:
             connection = self.connections[error.connection]

@@ -78,7 +78,7 @@ def frame(flow: int) -> bytes:
 
 
 def configure(client: GrpcClient) -> None:
-    """Makes the switch the sink of packets to the host, which reports all of them."""
+    """Make the switch the sink of packets to the host, which reports all of them."""
     # The host's own address is another one, so that its kernel does not answer.
     to_host = NextHop(HOST, mac(HOST, outside=False), mac(HOST, outside=True) + 0x100)
     to_collector = NextHop(COLLECTOR, mac(COLLECTOR, outside=False), mac(COLLECTOR, outside=True))
@@ -119,7 +119,7 @@ class Process:
         return round(pages * resource.getpagesize() / 1e6, 1)
 
     def end(self) -> str:
-        """Terminates it (its parent may ignore interrupts, and so would it); returns the rest of its output."""
+        """Terminate it (its parent may ignore interrupts, and so would it); return the rest of its output."""
         self._process.send_signal(signal.SIGTERM)
         return self._process.communicate(timeout=120)[0]
 
@@ -180,7 +180,7 @@ def network() -> Iterator[tuple[dict[int, _core.Namespace], Process, GrpcClient,
 
 
 def run(seconds: float, reports_per_s: float, collect: Sequence[str] = ()) -> Soaked:
-    """Raises :class:`LiveError` if something does not start. ``collect``: more options of ``holdfast collect``."""
+    """Raise :class:`LiveError` if something does not start. ``collect``: more options of ``holdfast collect``."""
     with network() as (namespaces, switch, client, device_id), ExitStack() as stack:
         configure(client)
         listen = ("--listen", f"{COLLECTOR_ADDRESS}:{program.COLLECTOR_PORT}")

@@ -97,7 +97,7 @@ def committed(name: str) -> pl.DataFrame:
 
 
 def collect(out: Path) -> None:
-    """Copies the parts' files from where ``holdfast reproduce`` wrote them, and writes the runs, of each sweep that is there."""
+    """Copy the parts' files from where ``holdfast reproduce`` wrote them, and writes the runs, of each sweep that is there."""
     COMMITTED.collect(out)
     for name, of in RUNS.items():
         rows = out / "sweeps" / of.sweep / "rows.parquet"

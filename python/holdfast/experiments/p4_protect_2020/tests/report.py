@@ -217,7 +217,7 @@ SECTIONS: Sections = (
 
 
 def collect(out: Path) -> None:
-    """Takes the results in a folder of ``holdfast reproduce``; the sitting of Figure 6 there is added, if it is not among ours."""
+    """Take the results in a folder of ``holdfast reproduce``; the sitting of Figure 6 there is added, if it is not among ours."""
     kept = {name: read(name) if (COMMITTED.results / f"{name}.csv").is_file() else None for name in SITTINGS}
     COMMITTED.collect(out)
     files = [COMMITTED.results / f"fig6_{name}.csv" for name in ("runs", "machine")]
@@ -230,7 +230,7 @@ def collect(out: Path) -> None:
 
 
 def add_sitting(kept: Mapping[str, pl.DataFrame | None], added: Mapping[str, pl.DataFrame]) -> None:
-    """Writes the sittings that are kept with one more, unless its runs are among them."""
+    """Write the sittings that are kept with one more, unless its runs are among them."""
     before, runs = (each["fig6_sittings"] for each in (kept, added))
     assert runs is not None
     if before is not None and len(runs.join(before, on=runs.columns, how="semi")) > 0:

@@ -46,7 +46,7 @@ def lost_percent(rate_mbps: float, packets_per_s: float) -> float:
 
 
 def main() -> None:
-    """Prints the rates. That of INT is in the middle of the range in which the statement holds."""
+    """Print the rates. That of INT is in the middle of the range in which the statement holds."""
     for stack, wanted_ms in LATENCIES_MS.items():
         rate = bisect(1010, 6000, lambda rate: latency_ms(stack, rate) <= wanted_ms)  # noqa: B023
         print(f"{stack}: {rate:.0f} packets/s")
