@@ -9,7 +9,7 @@ from holdfast import interrupts
 
 
 def main() -> None:
-    """Entry point."""
+    """Run the command ``holdfast``, which Ctrl-C ends from here on."""
     interrupts.end_quietly()
     _say_everything()
     from holdfast import tool_path
@@ -21,7 +21,7 @@ def main() -> None:
 
 
 def _say_everything() -> None:
-    """In a locale that lacks a character, its number is written, as on standard error: a traceback would help nobody."""
+    """Write a character that the locale lacks as its number, as on standard error: a traceback would help nobody."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 

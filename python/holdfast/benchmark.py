@@ -30,7 +30,7 @@ def run(
     quick: bool,
     progress: Callable[[str], None],
 ) -> list[ProgramMeasurement]:
-    """Measure each program (all if none is named) with each size (the usual ones if none is)."""
+    """Measure each program, or all if none is named, with packets of each size, or of :data:`SIZES_BYTES` if none is given."""
     results = []
     for program in _named(programs, _core.Benchmark.programs(), "benchmark"):
         progress(f"{program}: compiling and filling tables")
@@ -42,19 +42,19 @@ def run(
 
 
 def run_tables(tables: Sequence[str], *, quick: bool, progress: Callable[[str], None]) -> list[TableMeasurement]:
-    """Measure each table (all if none is named) on its own."""
+    """Measure each table, or all if none is named, on its own."""
     return _each(_named(tables, _core.tables(), "table"), _core.measure_table, quick, progress)
 
 
 def run_simulations(
     scenarios: Sequence[str], *, quick: bool, progress: Callable[[str], None]
 ) -> list[SimulationMeasurement]:
-    """Measure each scenario (all if none is named): networks in virtual time."""
+    """Measure each scenario, a network in virtual time, or all if none is named."""
     return _each(_named(scenarios, _core.simulations(), "simulation"), _core.measure_simulation, quick, progress)
 
 
 def _named(names: Sequence[str], known: Sequence[str], what: str) -> Sequence[str]:
-    """Those that are named, or all."""
+    """Return the names that are given, or all known ones if none is. Raises :class:`HoldfastError` for an unknown name."""
     for name in names:
         if name not in known:
             raise HoldfastError(f"there is no {what} {name!r}; there are {', '.join(known)}")
@@ -72,7 +72,7 @@ def _each(
 
 
 def record(result: ProgramMeasurement) -> dict[str, object]:
-    """The object that is written to a file."""
+    """Return a program's result as the object that is written to a JSON file."""
     return asdict(result) | {
         "gb_per_s": gb_per_s(result),
         "ns_per_packet": 1e9 / result.packets_per_s,
@@ -81,7 +81,7 @@ def record(result: ProgramMeasurement) -> dict[str, object]:
 
 
 def simulation_record(result: SimulationMeasurement) -> dict[str, object]:
-    """The object that is written to a file."""
+    """Return a simulation's result as the object that is written to a JSON file."""
     return asdict(result) | {
         "packets_per_s": _per_s(result.packets, result),
         "packet_hops_per_s": _per_s(result.packet_hops, result),
@@ -89,17 +89,17 @@ def simulation_record(result: SimulationMeasurement) -> dict[str, object]:
 
 
 def gb_per_s(result: ProgramMeasurement) -> float:
-    """Gigabits per second of packets that arrive, without what only the wire adds."""
+    """Return the rate at which packets arrive in gigabits per second, without what only the wire adds (preamble, gap)."""
     return result.packets_per_s * result.size_bytes * 8e-9
 
 
 def _per_s(count: int, result: SimulationMeasurement) -> float | None:
-    """None if it was over before the processor's clock moved."""
+    """Return a count per second of processor time, or None if the run was over before the processor's clock moved."""
     return count / result.processor_s if result.processor_s > 0 else None
 
 
 def write_json(records: Sequence[dict[str, object]], file: Path) -> None:
-    """Write a list with an object per result."""
+    """Write a JSON file: a list with one object per result."""
     whole_files.write_text(file, json.dumps(list(records), indent=2) + "\n")
 
 
@@ -138,22 +138,22 @@ _OF_PROGRAM: Mapping[str, Callable[[ProgramMeasurement], str]] = {
 
 
 def table_of_simulations(results: Sequence[SimulationMeasurement]) -> Table:
-    """For a terminal of 80 columns."""
+    """Return a table of simulations' results that fits a terminal of 80 columns."""
     return _table("simulated networks, one core, packets of 1,000 bytes or TCP", _OF_SIMULATION, results)
 
 
 def table_of_tables(results: Sequence[TableMeasurement]) -> Table:
-    """For a terminal of 80 columns."""
+    """Return a table of the results of tables, such as inserts per second, that fits a terminal of 80 columns."""
     return _table("tables on their own, one core", _OF_TABLE, results)
 
 
 def table(results: Sequence[ProgramMeasurement]) -> Table:
-    """For a terminal of 80 columns."""
+    """Return a table of programs' results that fits a terminal of 80 columns."""
     return _table("one core, in memory, medians", _OF_PROGRAM, results)
 
 
 def _table(title: str, columns: Mapping[str, Callable[[Measured], str]], results: Sequence[Measured]) -> Table:
-    """A row for each result; its name is in the first column, unless it is that of the row above."""
+    """Return a table with a row for each result. The first column has its name, unless that is the name of the row above."""
     shown = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 1, 0, 0))
     name, *others = columns
     shown.add_column(name, style="bold", no_wrap=True)

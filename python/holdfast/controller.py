@@ -35,13 +35,13 @@ class ControlPlane(Protocol):
         """The time on the network's clock."""
 
     def port_is_up(self, switch: str, port: int) -> bool:
-        """Whether a port has a signal now, as far as it is known here. A controller that starts late must ask."""
+        """Return True if a port has a signal now, as far as it is known here. A controller that starts late must ask."""
 
     def secret(self) -> bytes:
-        """32 bytes that nobody else can know, others each time; under the virtual clock those of the network's seed."""
+        """Return 32 bytes that nobody else can know, others each time; under the virtual clock from the network's seed."""
 
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
-        """Call the handler after a delay on the network's clock."""
+        """Call the handler once, after ``delay_ms`` on the network's clock."""
 
 
 class Controller:
@@ -59,7 +59,7 @@ class Controller:
         self._plane: ControlPlane | None = None
 
     def attach(self, plane: ControlPlane) -> None:
-        """Called once by the network, before :meth:`on_start`."""
+        """Attach the controller to a network. The network calls this once, before :meth:`on_start`."""
         self._plane = plane
 
     @property
@@ -80,16 +80,19 @@ class Controller:
         return self.plane.clients
 
     def on_start(self) -> None:
-        """The pipelines are loaded; time is zero. Runs without reaction delay: it is the initial configuration."""
+        """Configure the switches: their pipelines are loaded, and the time is zero.
+
+        This runs without reaction delay, as it is the initial configuration.
+        """
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """A switch has noticed that a port went down or came up."""
+        """Handle a switch's notice that a port went down or came up."""
 
     def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """A switch has sent a packet to its CPU port; ``metadata`` are the fields of the packet-in header."""
+        """Handle a packet that a switch has sent to its CPU port; ``metadata`` are the fields of the packet-in header."""
 
     def on_digest(self, switch: str, digest: DigestList) -> None:
-        """A switch has sent a list of digest messages; acknowledge it with the switch's client."""
+        """Handle a list of digest messages that a switch has sent; acknowledge it with the switch's client."""
 
     def on_idle_timeout(self, switch: str, idle: IdleEntries) -> None:
-        """Table entries have not been hit for as long as their timeout."""
+        """Handle a switch's notice that table entries have not been hit for as long as their timeout."""

@@ -43,7 +43,7 @@ PICTURE_BIN_MS = 100
 
 
 def two_paths(name: str, *, edge: Direction, core: Direction) -> Topology:
-    """Two hosts and two disjoint paths of two hops; path 1 is the cheaper one.
+    """Build a topology of two hosts and two disjoint paths of two hops; path 1 is the cheaper one.
 
     ``edge``: of the hosts' links; ``core``: of those between switches.
     """
@@ -69,7 +69,10 @@ def scenario(
     telemetry: bool = False,
     **changes: float,
 ) -> Scenario:
-    """The demo's scenario. ``jitter_ms``: uniform, of each link between switches. ``changes``: fields of the comparison's times.
+    """Return the demo's scenario.
+
+    ``jitter_ms``: the highest jitter of each link between switches, uniformly distributed. ``changes``: fields of the comparison's
+    times. ``telemetry``: by INT, under the mechanisms that have it.
 
     ``telemetry``: by INT, under the mechanisms that have it.
     """
@@ -101,7 +104,7 @@ def scenario(
 
 
 def run(given: Scenario, out: Path, *, seed: int = 1, console: Console | None = None) -> Comparison:
-    """Compare the demo's mechanisms; the files of ``compare`` go to ``out``, and ``demo.png`` beside them."""
+    """Compare the demo's mechanisms and return the comparison; write ``compare``'s files and ``demo.png`` to ``out``."""
     names = mechanisms.with_telemetry(None, mechanisms.STATIC) if given.telemetry else MECHANISMS
     comparison = results.run(given, mechanisms.find(names), [seed], out, console=console)
     draw(comparison, out / "demo.png")
@@ -109,7 +112,7 @@ def run(given: Scenario, out: Path, *, seed: int = 1, console: Console | None = 
 
 
 def draw(comparison: Comparison, path: Path) -> None:
-    """Probe and TCP's goodput over time, a row for each mechanism, the failed interval shaded."""
+    """Draw packets delivered and TCP's goodput over time, a row for each mechanism, with the failed interval shaded."""
     given = comparison.scenario
     factor = max(1, PICTURE_BIN_MS // given.bin_ms)
 

@@ -129,7 +129,7 @@ class DiscoveredTopology(Topology):
                 self._declared[link.a, link.a_port] = self._declared[link.b, link.b_port] = link
 
     def learn(self, one: Port, other: Port) -> int:
-        """The index of the link between two ports, which may be new, and is absent then."""
+        """Return the index of the link between two ports. A link that was not known is added, and is absent."""
         ends = frozenset((one, other))
         index = self._index.get(ends)
         if index is None:
@@ -139,7 +139,7 @@ class DiscoveredTopology(Topology):
         return index
 
     def _describe(self, one: Port, other: Port) -> Link:
-        """As it was declared if it was; else with the greater of the costs that its ports were given, and nothing more is known."""
+        """Return a link as it was declared, or a new one with the greater of the costs that its ports have in the declared map."""
         of_one, of_other = self._declared.get(one), self._declared.get(other)
         if of_one is not None and of_one is of_other:
             return of_one
@@ -148,7 +148,7 @@ class DiscoveredTopology(Topology):
         return Link(a=a, a_port=a_port, b=b, b_port=b_port, cost=max(costs, default=self._default_cost))
 
     def set_present(self, index: int, present: bool) -> None:
-        """Whether a link is there."""
+        """Make a link, by index, present in the map or absent from it."""
         link = self.links[index]
         if present:
             self._absent.discard(index)
@@ -186,7 +186,7 @@ class DiscoveredTopology(Topology):
         return graph
 
     def present(self) -> Topology:
-        """The map as it is now, as a topology of its own."""
+        """Return the map as it is now, without the absent links, as a topology of its own."""
         topology = Topology(self.name)
         topology.hosts, topology.switches = dict(self.hosts), dict(self.switches)
         topology._ports = {name: {} for name in (*self.hosts, *self.switches)}
@@ -286,7 +286,10 @@ class Discovery:
         return sorted((a, b) for a, b in pairs if b not in self._heard or self._heard[b].at != a)
 
     def presume(self, one: Port, other: Port, *, is_there: bool) -> int:
-        """Take a link into the map that somebody else knew of; one that is there until the hold time is over without a frame.
+        """Add a link to the map that somebody else knew of.
+
+        With ``is_there`` it is present, until the hold time is over without a frame. Returns its index. Raises
+        :class:`NetworkError` if it is between ports that cannot have links.
 
         Returns its index. Raises :class:`NetworkError` if it is between ports that cannot have links.
         """
@@ -308,11 +311,11 @@ class Discovery:
     # ---- Sending ----
 
     def prepare(self) -> None:
-        """Ask for the ports' states."""
+        """Ask the network which ports are down."""
         self._down = {port for port in self.ports if not self._plane.port_is_up(*port)}
 
     def start(self) -> None:
-        """Begins the first round: as fast as may be; those after it are spread over the interval."""
+        """Start the first round of frames, as fast as may be; the rounds after it are spread over the interval."""
         self._sending.waiting.extend(port for port in self.ports if port not in self._down)
         self._send_soon()
         round_ps = self._gap_ps * len(self.ports)
@@ -325,7 +328,7 @@ class Discovery:
         self._settle_later()
 
     def _next(self, number: int) -> None:
-        """The regular frame of one port, then of the next one."""
+        """Send the regular frame of the port with this number in :attr:`ports`, and schedule that of the next port."""
         self._send(self.ports[number])
         following = (number + 1) % len(self.ports)
         delay_ps = self._interval_ps // len(self.ports)
@@ -359,7 +362,7 @@ class Discovery:
     # ---- Hearing ----
 
     def hear(self, switch: str, packet: bytes, port: int) -> bool:
-        """Take note of a packet-in; false if it is no LLDP, and somebody else's business."""
+        """Take note of a packet-in. Returns False if it is not LLDP, and so somebody else's business."""
         if not lldp.is_lldp(packet):
             return False
         here = (switch, port)
@@ -377,7 +380,7 @@ class Discovery:
         return True
 
     def _hear_genuine(self, source: Port, here: Port, made_at_ps: int) -> None:
-        """The signature says that it is this controller's, of this port; not where it has been since."""
+        """Take note of a frame that this controller has signed for a port; it may have been relayed or kept since."""
         age_ps = self._plane.now_ps - made_at_ps
         if age_ps > self.hold_ps + self._reaction_delay_ps:
             self._note("replayed", here, source)
@@ -415,7 +418,7 @@ class Discovery:
     # ---- The map ----
 
     def port_changed(self, switch: str, port: int, up: bool) -> None:
-        """The link of a port that went down is gone at once; a port that came up is sent a frame, and so is its peer."""
+        """Remove the link of a port that went down at once; send a frame to a port that came up, and to its last peer."""
         here = (switch, port)
         if here not in self._known:
             return
@@ -431,7 +434,10 @@ class Discovery:
             self._on_change()
 
     def _move(self, source: Port, heard: _Heard | None) -> bool:
-        """A port is heard, maybe elsewhere, or not any more; whether that took a link away. One that is new will be told."""
+        """Record where a port's frames are heard now, or that they are not. Returns True if that took a link away.
+
+        A link that is new becomes known when all has settled.
+        """
         before = self._heard.get(source)
         if heard is None:
             self._heard.pop(source, None)
@@ -457,7 +463,7 @@ class Discovery:
         return True
 
     def _expect(self, until_ps: int) -> None:
-        """Look at the hold times then, unless that happens before anyway."""
+        """Schedule a look at the hold times at ``until_ps``, unless one is scheduled already."""
         if self._expiry_ps is None:
             self._expiry_ps = until_ps
             self._plane.call_later(max(0, until_ps - self._plane.now_ps) / PS_PER_MS, self._expire)
@@ -475,7 +481,7 @@ class Discovery:
     # ---- Telling ----
 
     def _settle_later(self) -> None:
-        """Tell of what is new when there has been nothing newer for a while, and not before the first round is over."""
+        """Call ``on_change`` for new links when nothing newer came for a while, and not before the first round is over."""
         if not self._round_is_over:
             return
         wait_ps = round(self._settings.settle_ms * PS_PER_MS)
@@ -496,7 +502,10 @@ class Discovery:
 
 
 def _ports(declared: Topology, given: int | Mapping[str, Collection[int]] | None) -> list[Port]:
-    """Of each switch those that may have links, without those of hosts."""
+    """Return the ports that may have links, without those of hosts. Raises :class:`NetworkError` for ports that cannot be.
+
+    ``given``: by switch, or 1 to so many of each switch; None: those with links in the declared map.
+    """
     taken = {(at.switch, at.port) for at in map(declared.attachment, declared.hosts)}
     if isinstance(given, Mapping) and (unknown := given.keys() - declared.switches.keys()):
         raise NetworkError(f"discovery has ports of unknown switches: {', '.join(sorted(unknown))}")

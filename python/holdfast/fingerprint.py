@@ -47,7 +47,10 @@ class _UnknownCodeError(Exception):
 
 @cache
 def fingerprint(module: str) -> str:
-    """The hash for a function in that module."""
+    """Return the hash of the code that a function in ``module`` can run.
+
+    If nobody can say what that is, the hash is random, so that no other equals it.
+    """
     try:
         return _digest({**_data(), **files_of(module)})
     except _UnknownCodeError:
@@ -55,7 +58,10 @@ def fingerprint(module: str) -> str:
 
 
 def of_code(parts: Iterable[object], files: Collection[Path] = ()) -> str:
-    """The hash of functions and values from outside Holdfast, and of ``files`` (or folders) that they read.
+    """Return the hash of functions and values from outside Holdfast, and of ``files`` (or folders) that they read.
+
+    It is empty if all are Holdfast's own, whose code :func:`fingerprint` has. Arguments of partial functions, values in closures
+    and fields of objects count. It is not kept, as such code can be edited while a process lives.
 
     Empty if all are Holdfast's own, whose code :func:`fingerprint` has. Arguments of partial functions, values in closures and
     fields of objects count. It is not kept, as such code can be edited while a process lives.
@@ -85,12 +91,12 @@ def _digest(files: dict[str, Path]) -> str:
 
 
 def _data() -> dict[str, Path]:
-    """Files that are read when a network runs: programs, and tables of applications."""
+    """Return the files that are read when a network runs, by path below :data:`ROOT`: programs, and tables of applications."""
     return {str(file.relative_to(ROOT)): file for kind in ("*.p4", "*.yaml") for file in ROOT.rglob(kind)}
 
 
 def files_of(module: str) -> dict[str, Path]:
-    """The modules that a module can reach, and of those outside Holdfast also the files that they can read.
+    """Return the modules that a module can reach, and of those outside Holdfast also the files that they can read.
 
     Raises if the module has no file, as what is typed into an interpreter.
     """
@@ -102,7 +108,10 @@ def files_of(module: str) -> dict[str, Path]:
 
 
 def reachable(module: str) -> dict[str, Path]:
-    """The modules that a module can reach within its own top-level package, Holdfast and what is not installed, and their files."""
+    """Return the files of the modules that a module can reach, by name.
+
+    Only those of its own top-level package, of Holdfast, and of what is not installed count.
+    """
     ours = {module.partition(".")[0], __name__.partition(".")[0]}
     found: dict[str, Path] = {}
     waiting = [module]
@@ -121,7 +130,7 @@ def reachable(module: str) -> dict[str, Path]:
 
 
 def _parsed(file: Path) -> ast.Module:
-    """A module's text; nothing if it is not Python of this version, which an import would say."""
+    """Parse a module. Returns an empty one if it is not Python of this version, which an import would say."""
     try:
         return ast.parse(file.read_bytes())
     except (SyntaxError, ValueError):
@@ -129,7 +138,7 @@ def _parsed(file: Path) -> ast.Module:
 
 
 def _is_installed(file: Path) -> bool:
-    """Whether a module is Python's own, or of an installed package."""
+    """Return True if a module is Python's own, or one of an installed package."""
     if {"site-packages", "dist-packages"} & set(file.parts):
         return True
     return any(file.is_relative_to(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
@@ -168,7 +177,7 @@ def _imports(tree: ast.Module, package: str) -> Iterator[str]:
 
 
 def _read_by(modules: Iterable[Path]) -> set[Path]:
-    """The P4 programs below the folders of modules, what they include, and the files that texts in the modules name."""
+    """Return the P4 programs below the folders of modules, what they include, and the files that texts in the modules name."""
     found: set[Path] = set()
     folders: dict[Path, None] = {}
     below: dict[Path, list[Path]] = {}
@@ -206,12 +215,15 @@ def _can_be_a_name(text: str) -> bool:
 
 
 def _is_readable(file: Path) -> bool:
-    """Whether it is a regular file that can be read: a pipe has no end, and a link may lead nowhere."""
+    """Return True for a regular file that can be read: a pipe has no end, and a link may lead nowhere."""
     return os.path.isfile(file) and os.access(file, os.R_OK)  # noqa: PTH113 - likewise
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """The files below a folder, but for hidden ones, results of sweeps and installed packages. Raises if they are too many."""
+    """Yield the files below a folder, except hidden ones, results of sweeps and installed packages.
+
+    Raises :class:`_UnknownCodeError` if there are more than :data:`MOST_ENTRIES`.
+    """
     count = 0
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not _is_passed_over(Path(place, name)))
@@ -229,7 +241,7 @@ def _is_passed_over(folder: Path) -> bool:
 
 
 def _included(programs: Iterable[Path], folders: Collection[Path]) -> set[Path]:
-    """The files that P4 programs include, from their own folders or one of these, and what those include."""
+    """Return the files that P4 programs include, from their own folders or one of ``folders``, and what those include in turn."""
     found: set[Path] = set()
     waiting = list(programs)
     while waiting:
@@ -248,7 +260,7 @@ def _included(programs: Iterable[Path], folders: Collection[Path]) -> set[Path]:
 
 
 def _described(parts: Iterable[object], modules: set[str]) -> Iterator[str]:
-    """A text for each value that is found in functions and objects; ``modules`` gets those outside Holdfast that they are of."""
+    """Yield a text for each value found in functions and objects; add to ``modules`` those outside Holdfast that define them."""
     waiting, seen = list(parts), set[int]()
     while waiting:
         part = waiting.pop()
@@ -280,7 +292,7 @@ def _described(parts: Iterable[object], modules: set[str]) -> Iterator[str]:
 
 
 def _captured(function: FunctionType) -> list[object]:
-    """The values of a function's closure and its default arguments."""
+    """Return the values of a function's closure, its default arguments, and the function that it wraps."""
     cells = []
     for cell in function.__closure__ or ():
         try:
@@ -292,7 +304,7 @@ def _captured(function: FunctionType) -> list[object]:
 
 
 def _note(module: str | None, modules: set[str]) -> bool:
-    """Add a module if it is neither Holdfast's nor installed; whether it is one such."""
+    """Add a module to ``modules`` if it is neither Holdfast's nor installed, and return True unless it is Holdfast's or built in."""
     if not module or module.partition(".")[0] == __name__.partition(".")[0]:
         return False
     file = _file_of(module)

@@ -19,7 +19,7 @@ def _end(_signal: int, _frame: FrameType | None) -> NoReturn:
 
 
 def end_quietly() -> None:
-    """From now on Ctrl-C ends the process at once: for as long as nothing must be cleaned up.
+    """End the process at once on Ctrl-C from now on: for as long as nothing must be cleaned up.
 
     An exception would come out of whatever is imported just then: as a traceback, or not at all. A process that is to ignore
     Ctrl-C, as in the background of a script, does so.
@@ -30,7 +30,10 @@ def end_quietly() -> None:
 
 @contextmanager
 def raised() -> Iterator[None]:
-    """Within, Ctrl-C and SIGTERM raise KeyboardInterrupt: around what has something to clean up, such as namespaces."""
+    """Raise KeyboardInterrupt on Ctrl-C and SIGTERM within the context: around what must be cleaned up, such as namespaces.
+
+    In a process that ignores Ctrl-C, it stays ignored.
+    """
 
     def interrupt(_signal: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt

@@ -62,7 +62,7 @@ class Jitter(Parameters):
         return self
 
     def core_value(self) -> tuple[str, int, int] | tuple[str, list[int]]:
-        """As the native core takes it."""
+        """Return the jitter as the native core takes it: the distribution's name, and its parameters in picoseconds."""
         match self.distribution:
             case "uniform":
                 return ("uniform", _ps(self.low_ms), _ps(self.high_ms))
@@ -79,7 +79,7 @@ class Bernoulli(Parameters):
     probability: float = Field(ge=0, le=1)
 
     def core_value(self) -> float:
-        """As the native core takes it."""
+        """Return the probability of loss, which is what the native core takes."""
         return self.probability
 
 
@@ -96,7 +96,7 @@ class GilbertElliott(Parameters):
     loss_good: float = Field(default=0.0, ge=0, le=1)
 
     def core_value(self) -> tuple[str, float, float, float, float]:
-        """As the native core takes it."""
+        """Return the model as the native core takes it: its name, p, r, and the probabilities of loss in the good and bad state."""
         return ("gilbert_elliott", self.p, self.r, self.loss_good, self.loss_bad)
 
 
@@ -126,7 +126,7 @@ class LossTrace(Parameters):
         return self
 
     def core_value(self, traces: Traces) -> tuple[str, list[int], int | None] | tuple[str, str, bool]:
-        """As the native core takes it."""
+        """Return the trace as the native core takes it: the packets lost and the period, or the text of the file and ``repeat``."""
         if self.file is None:
             return ("trace", list(self.lost_packets or ()), self.period_packets)
         return ("trace", traces.text(self.file), self.repeat)
@@ -141,7 +141,10 @@ class Traces:
         self._lost_in_all = 0
 
     def text(self, file: str) -> str:
-        """The text of a file, for one more direction: a 0 or a 1 at least, and else blanks."""
+        """Return the text of a trace's file, for one more direction: zeros and ones, one at least, and blanks.
+
+        Raises :class:`NetworkError` if the file holds anything else, or if more than :data:`MOST_LOST` packets are lost in all.
+        """
         if file not in self._texts:
             text = read_regular(Path(file), MAX_TRACE_BYTES, NetworkError, "loss trace")
             if text.translate(None, b"01 \t\n\v\f\r"):
@@ -156,7 +159,7 @@ class Traces:
 
 
 def trace_digests(links: Iterable[Link]) -> dict[str, str]:
-    """The files of all the links' loss traces, with SHA-256 of what they hold. Raises :class:`NetworkError` as they do."""
+    """Return the SHA-256 of each file of the links' loss traces, by its path. Raises :class:`NetworkError`."""
     traces, digests = Traces(), dict[str, str]()
     for link in links:
         for direction in (link,) if link.reverse is None else (link, reversed_link(link)):
@@ -206,7 +209,7 @@ class Red(Parameters):
         return self.min_bytes or 0, self.max_bytes or 0
 
     def core_value(self) -> dict[str, object]:
-        """As the native core takes it."""
+        """Return the parameters as the native core takes them, with the thresholds as ``min`` and ``max`` of a ``unit``."""
         low, high = self._thresholds()
         options = ("max_p", "weight", "gentle", "ecn", "mean_packet_bytes")
         return {
@@ -230,7 +233,7 @@ class MarkAbove(Parameters):
         return self
 
     def core_value(self) -> dict[str, object]:
-        """As the native core takes it."""
+        """Return the threshold and its unit, packets or bytes, as the native core takes them."""
         if self.packets is not None:
             return {"unit": "packets", "threshold": self.packets}
         return {"unit": "bytes", "threshold": self.bytes}
@@ -256,7 +259,7 @@ class SequenceHeader(Parameters):
     ethertypes: dict[int, int] = Field(default_factory=dict)
 
     def core_value(self) -> dict[str, object]:
-        """As the native core takes it."""
+        """Return the fields as the native core takes them."""
         return {
             "ethertype": self.ethertype,
             "bytes": self.bytes,
@@ -291,7 +294,7 @@ class Ordering(Parameters):
         return self
 
     def core_value(self, declared: Sequence[SequenceHeader] = ()) -> Keywords:
-        """As the native core takes it. ``declared``: by the network's controllers."""
+        """Return the parameters as the native core takes them. ``declared``: the headers that the network's controllers declare."""
         headers = declared if self.headers is None else self.headers
         own = core_keywords(self, [name for name in type(self).model_fields if name != "headers"])
         return {**own, "headers": [header.core_value() for header in headers]}
@@ -309,7 +312,7 @@ class Bfd(Parameters):
     multiplier: int = Field(default=3, ge=1, le=255)
 
     def core_value(self) -> dict[str, int]:
-        """As the native core takes it: RFC 5880's parameters, in microseconds."""
+        """Return the session's parameters as the native core takes them: those of RFC 5880, in microseconds."""
         return {
             "desired_min_tx_us": round(self.tx_ms * 1000),
             "required_min_rx_us": round(self.rx_ms * 1000),
@@ -318,7 +321,10 @@ class Bfd(Parameters):
 
 
 def whole_rate(rate: object) -> object:
-    """Rates may be written 1e9 or 10e6, which YAML takes for text or for a float."""
+    """Return a rate that is written as 1e9 or 10e6, which YAML takes for text or for a float, as a whole number.
+
+    Returns what is no such number as it is: it is refused later.
+    """
     if isinstance(rate, str):
         try:
             rate = float(rate)
@@ -328,7 +334,10 @@ def whole_rate(rate: object) -> object:
 
 
 def loss_model(loss: object) -> object:
-    """Make a mapping the model that it names, so that what is wrong is said about that one alone."""
+    """Return a mapping as the model of loss that it names, so that an error is about that model alone.
+
+    Returns a number as the probability that it is.
+    """
     if isinstance(loss, int | float | str):
         try:
             loss = {"model": "bernoulli", "probability": float(loss)}
@@ -415,7 +424,7 @@ class Recirculation(Parameters):
         return self
 
     def core_value(self) -> Keywords:
-        """As the native core takes it."""
+        """Return the parameters as the native core takes them; the queue is None if no size is given."""
         given = {name: getattr(self, name) for name in ("queue_bytes", "queue_packets")}
         queue = {name: value for name, value in given.items() if value is not None}
         return {"ports": self.ports, "rate_bps": self.rate_bps, "spread": self.spread, "queue": queue or None}
@@ -446,7 +455,7 @@ class Queueing(Parameters):
         return self
 
     def core_parameters(self) -> Keywords:
-        """The keywords of the native core."""
+        """Return the parameters of the queues as keyword arguments of the native core."""
         return {
             "queues": self.queues,
             "queue": None if self.queue is None else queue_parameters(self.queue),
@@ -467,7 +476,7 @@ class Processor(Parameters):
     queue_packets: Amount
 
     def core_parameters(self) -> Keywords:
-        """The keywords of the native core."""
+        """Return the parameters as keyword arguments of the native core, with the mean time of service in picoseconds."""
         return {
             "service_ps": round(PS_PER_S / self.packets_per_s),
             "exponential": self.service == "exponential",
@@ -476,13 +485,15 @@ class Processor(Parameters):
 
 
 def queue_parameters(queue: Queue) -> Keywords:
-    """A queue as keywords of the native core."""
+    """Return the parameters of one queue as keyword arguments of the native core."""
     found = core_keywords(queue, Queue.model_fields)
     return found if queue.queue_packets is None else {**found, "queue_bytes": None}
 
 
 def core_parameters(link: Link, traces: Traces | None = None, headers: Sequence[SequenceHeader] = ()) -> Keywords:
-    """The keywords of the native core for a link, without its ``reverse``.
+    """Return the parameters of a link, without its ``reverse``, as keyword arguments of the native core.
+
+    ``traces``: of the network that the link is in; ``headers``: those that its controllers declare.
 
     ``traces``: of the network that the link is in; ``headers``: those that its controllers declare.
     """
@@ -508,7 +519,7 @@ def core_parameters(link: Link, traces: Traces | None = None, headers: Sequence[
 
 
 def reversed_link(link: Link) -> Link:
-    """The link with what its ``reverse`` says in place of its own."""
+    """Return the link with what its ``reverse`` says in place of its own parameters."""
     assert link.reverse is not None
     given = {
         name: value for name in link.reverse.model_fields_set if (value := getattr(link.reverse, name)) is not None
@@ -521,18 +532,18 @@ def reversed_link(link: Link) -> Link:
 
 
 def link_towards(link: Link, node: str) -> Link:
-    """The link as its direction to one of its ends has it."""
+    """Return the link with the parameters of the direction towards ``node``, one of its ends."""
     return link if link.b == node or link.reverse is None else reversed_link(link)
 
 
 def describe_queue(link: Queue) -> str:
-    """In a few characters."""
+    """Return the queue's size, and RED or step marking, in a few characters."""
     size = f"{(link.queue_bytes or 0) / 1000:g} kB" if link.queue_packets is None else f"{link.queue_packets} packets"
     return size + (" RED" if link.red else "") + (" step" if link.mark_above else "")
 
 
 def describe_loss(link: Direction) -> str:
-    """In a few characters."""
+    """Return the probability or the model of loss in a few characters; empty if nothing is lost."""
     if isinstance(link.loss, int | float):
         return f"{link.loss:g}" if link.loss else ""
     return str(link.loss.model)

@@ -55,7 +55,7 @@ class Lldpdu:
     signed: bytes = b""
 
     def is_genuine(self, key: bytes) -> bool:
-        """Whether somebody with this key has made it."""
+        """Return True if somebody who has this key has made the frame."""
         return self.signature is not None and hmac.compare_digest(self.signature, _sign(key, self.signed))
 
 
@@ -68,7 +68,7 @@ def _tlv(kind: int, value: bytes) -> bytes:
 
 
 def frame(source_mac: bytes, chassis: str, port: int, ttl_s: int, made_at_ps: int, key: bytes) -> bytes:
-    """A frame of a switch's port, signed."""
+    """Return a signed frame that a switch sends from a port. ``ttl_s``: its time to live in seconds."""
     body = (
         _tlv(CHASSIS_ID, bytes((LOCALLY_ASSIGNED,)) + chassis.encode())
         + _tlv(PORT_ID, bytes((LOCALLY_ASSIGNED,)) + str(port).encode())
@@ -81,12 +81,12 @@ def frame(source_mac: bytes, chassis: str, port: int, ttl_s: int, made_at_ps: in
 
 
 def is_lldp(packet: bytes) -> bool:
-    """By the EtherType; frames with VLAN tags are none (802.1AB, 7.4)."""
+    """Return True if a packet has LLDP's EtherType; frames with VLAN tags are none (802.1AB, 7.4)."""
     return packet[12:14] == ETHERTYPE.to_bytes(2, "big")
 
 
 def parse(packet: bytes) -> Lldpdu:
-    """Read a frame, of whomever. Raises :class:`MalformedLldpError`.
+    """Parse a frame, whoever sent it. Raises :class:`MalformedLldpError`.
 
     The three mandatory TLVs come first and once; later ones may be missing, unknown, or of other organisations.
     """
@@ -115,7 +115,7 @@ def parse(packet: bytes) -> Lldpdu:
 
 
 def _split(packet: bytes) -> list[tuple[int, int, bytes]]:
-    """Type, where it begins, and value of each TLV, up to the end."""
+    """Return the type, offset in the packet, and value of each TLV, up to the end. Raises :class:`MalformedLldpError`."""
     tlvs = []
     at = 14
     while at < len(packet):
@@ -138,7 +138,7 @@ def _split(packet: bytes) -> list[tuple[int, int, bytes]]:
 
 
 def _signature(packet: bytes, tlvs: list[tuple[int, int, bytes]]) -> tuple[int | None, bytes | None, bytes]:
-    """Time, signature, and what it is of: everything from the first TLV to the time."""
+    """Return the time, the signature, and the bytes that it signs, from the first TLV to the time; Nones if nobody signed."""
     for kind, at, value in tlvs:
         if kind == ORGANISATIONAL and value[:4] == ORGANISATION + bytes((MADE_BY_CONTROLLER,)):
             if len(value) != _TAG_BYTES:

@@ -348,7 +348,7 @@ class WindowLog:
 
 
 def whole_numbers(data: bytes) -> array[int]:
-    """One of the native core's columns, which are little-endian."""
+    """Return one of the native core's columns, which are little-endian, as an array of 64-bit numbers."""
     numbers = array("q", data)
     if sys.byteorder == "big":
         numbers.byteswap()

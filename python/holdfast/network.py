@@ -110,7 +110,7 @@ class Network(ABC):
 
     @abstractmethod
     def _add_hosts(self) -> None:
-        """Add the nodes at the edge, whatever they are."""
+        """Add the nodes at the edge of the network to the native core: modelled hosts, or Linux interfaces."""
 
     def _add_link(self, link: Link, traces: Traces) -> int:
         headers = self._sequence_headers
@@ -122,7 +122,10 @@ class Network(ABC):
         return core
 
     def add_packet_generator(self, generator: PacketGenerator) -> int:
-        """Add one while the network runs; those of the topology are there from the start. Returns its number."""
+        """Add a packet generator to a switch while the network runs, and return its number, for :meth:`packets_generated`.
+
+        Those of the topology are there from the start; their numbers are :attr:`generator_ids`.
+        """
         if generator.period_ms is None:
             return self._core.add_packet_generator(
                 generator.switch,
@@ -152,15 +155,15 @@ class Network(ABC):
         return self._core.now_ps
 
     def port_is_up(self, switch: str, port: int) -> bool:
-        """Whether a port has a signal."""
+        """Return True if a switch's port has a signal now."""
         return self._core.port_is_up(switch, port)
 
     @abstractmethod
     def secret(self) -> bytes:
-        """32 bytes that nobody else can know."""
+        """Return 32 bytes that nobody else can know, others at each call."""
 
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
-        """Call the handler after a delay on the network's clock."""
+        """Call the handler once, after ``delay_ms`` on the network's clock."""
         self._scheduler.add(self._core.now_ps + ps_of_ms("delay_ms", delay_ms), handler)
 
     def _start_controllers(self) -> None:
@@ -170,7 +173,7 @@ class Network(ABC):
             controller.on_start()
 
     def _notify(self, notification: _core.Notification) -> None:
-        """Schedule what controllers do about one notification, after their reaction delays."""
+        """Pass one notification of the native core to controllers (after their reaction delays), devices or listeners."""
         if notification.kind == "port_change":
             self._scheduler.add_port_change(
                 self.controllers, notification.time_ps, notification.node, notification.port, notification.up
@@ -187,22 +190,25 @@ class Network(ABC):
 
     @abstractmethod
     def _now_ns(self) -> int:
-        """The time that digests and idle notifications carry."""
+        """Return the time that digests and idle notifications carry, in nanoseconds."""
 
     def _deliver_streams(self) -> None:
-        """Hand the controllers what has come in on the clients' streams."""
+        """Hand the controllers what has come in on the clients' P4Runtime streams."""
         for name, client in self._clients.items():
             while (event := client.poll()) is not None:
                 self._scheduler.add_event(self.controllers, self._core.now_ps, name, event)
 
     def add_frame_listener(self, host: str, take: Callable[[int, bytes], None]) -> None:
-        """Give ``take`` each frame that reaches a host and belongs to none of its flows, with the time in picoseconds."""
+        """Call ``take`` for each frame that reaches a host and belongs to none of its flows, with the time in picoseconds.
+
+        Raises :class:`NetworkError` if the topology has no such host.
+        """
         if host not in self.topology.hosts:
             raise NetworkError(f"there is no host {host!r}")
         self._frame_listeners.setdefault(host, []).append(take)
 
     def set_link(self, name: str, *, up: bool, at_s: float | None = None, one_way: bool = False) -> None:
-        """Fail or repairs the link ``a-b``, now or at a time; with ``one_way`` only the direction from ``a`` to ``b``."""
+        """Fail or repair the link ``a-b``, now or at ``at_s`` seconds; with ``one_way`` only the direction from ``a`` to ``b``."""
         link, at_ps = self._link_id(name), self._time_ps("at_s", at_s)
         if one_way:
             self._core.set_link_state(link, up, at_ps, direction=self._direction(name))
@@ -212,7 +218,7 @@ class Network(ABC):
     def set_silent_loss(
         self, name: str, *, silent: bool = True, at_s: float | None = None, one_way: bool = False
     ) -> None:
-        """Let the link ``a-b`` lose all packets without a change of its signal, now or at a time, or takes that back.
+        """Let the link ``a-b`` lose all packets without a change of its signal, now or at a time, or take that back.
 
         With ``one_way`` only from ``a`` to ``b``. Only hellos (``bfd`` of a link) and controllers find such a failure.
         """
@@ -220,20 +226,20 @@ class Network(ABC):
         self._core.set_silent_loss(self._link_id(name), silent, self._time_ps("at_s", at_s), direction=direction)
 
     def declare_port(self, switch: str, port: int, *, down: bool = True) -> None:
-        """Declare that a switch's port with a link is down, whatever its signal says, or takes that back.
+        """Declare that a switch's port with a link is down, whatever its signal says, or take that back.
 
         This is for controllers that know it from elsewhere, such as their programs' digests.
         """
         self._core.declare_port(switch, port, down)
 
     def set_node(self, name: str, *, up: bool, at_s: float | None = None) -> None:
-        """Fail or repairs a switch, now or at a time."""
+        """Fail or repair a switch, now or at ``at_s`` seconds. Raises :class:`NetworkError` if there is no such switch."""
         if name not in self.topology.switches:
             raise NetworkError(f"there is no switch {name!r} (known: {', '.join(self.topology.switches)})")
         self._core.set_node_state(name, up, self._time_ps("at_s", at_s))
 
     def _time_ps(self, parameter: str, time_s: float | None) -> int | None:
-        """A time that has not passed."""
+        """Return a time in picoseconds, None for None. Raises :class:`NetworkError` with ``parameter`` if it has passed."""
         if time_s is None:
             return None
         time_ps = ps_of_s(parameter, time_s)
@@ -293,12 +299,12 @@ class Network(ABC):
             self._failing[f"{b}:{b_port}>{a}:{a_port}"] = name
 
     def random_failures(self) -> list[tuple[float, str, bool]]:
-        """The random failures and repairs that have happened: time in seconds, name as given, and whether it came back."""
+        """Return the random failures and repairs so far: time in seconds, name as it was given, and True for a repair."""
         drawn = self._core.random_failures()
         return [(time_ps / PS_PER_S, self._failing.get(what, what), up) for time_ps, what, up in drawn]
 
     def capture(self, node: str, port: int, path: str | Path) -> None:
-        """Write what crosses a port from now on, in both directions, into a pcap file, which is replaced.
+        """Write what crosses a port from now on, in both directions, into a pcap file; replace the file if it exists.
 
         A host's port is 0; those of a switch are those of its links and packet generators, and that of the controller. The file
         is complete when :meth:`SimulatedNetwork.run` returns, or the wall clock has stopped.
@@ -317,84 +323,87 @@ class Network(ABC):
         self._core.capture(node, port, path)
 
     def statistics(self, flow: int, *, host: str | None = None) -> FlowStatistics:
-        """Statistics of a flow at its destination, or at ``host``."""
+        """Return the statistics of a flow's packets at its destination, or at ``host``."""
         return self._core.statistics(flow, host=host)
 
     def sent(self, flow: int) -> SentLog:
-        """The packets of a flow that logs them."""
+        """Return the log of the packets that a flow has sent. The flow must have been added with a log."""
         return SentLog(*map(whole_numbers, self._core.sent(flow)))
 
     def received(self, flow: int, *, host: str | None = None) -> ReceivedLog:
-        """The packets that arrived of a flow that logs them, at its destination or at ``host``."""
+        """Return the log of the packets of a flow that arrived, at its destination or at ``host``. The flow must have a log."""
         return ReceivedLog(*map(whole_numbers, self._core.received(flow, host=host)))
 
     def tcp_goodput(self, flow: int) -> array[int]:
-        """New bytes in order at the server of a TCP connection, by bin of the width that the transfer asked for."""
+        """Return the new bytes in order at the server of a TCP connection, by bin of the width that the transfer asked for."""
         return whole_numbers(self._core.tcp_goodput(flow))
 
     def tcp_window(self, flow: int) -> WindowLog:
-        """The window of a TCP connection's client over time; the transfer must have asked for it with ``log_window``."""
+        """Return the window of a TCP connection's client over time; the transfer must have asked for it with ``log_window``."""
         return WindowLog(*map(whole_numbers, self._core.tcp_window(flow)))
 
     def tcp_statistics(self, flow: int) -> TcpStatistics:
-        """Statistics of a TCP connection between modelled hosts."""
+        """Return the statistics of a TCP connection between modelled hosts."""
         return self._core.tcp_statistics(flow)
 
     def link_counters(self, name: str) -> LinkCounters:
-        """The counters of the link ``a-b``; ``a_to_b`` is the direction from the end that the topology names first."""
+        """Return the counters of the link ``a-b``; ``a_to_b`` is the direction from the end that the topology names first."""
         return self._core.link_counters(self._link_id(name))
 
     def ordering_counters(self, name: str) -> OrderingCounters | None:
-        """Counters of the ordering function of the link ``a-b`` in the direction from ``a`` to ``b``; None if there is none."""
+        """Return the counters of the ordering function of the link ``a-b`` from ``a`` to ``b``, or None if there is none."""
         return self._core.ordering_counters(self._link_id(name), self._direction(name))
 
     def bfd_statistics(self, switch: str, port: int) -> BfdStatistics | None:
-        """The BFD session of a switch's port; None if there is none."""
+        """Return the state and counters of the BFD session of a switch's port, or None if the port has none."""
         return self._core.bfd_statistics(switch, port)
 
     def count_drops(self) -> Callable[[], list[Drops]]:
-        """Start to count drops outside programs; the returned function gives the counts. Runs are slower meanwhile."""
+        """Start to count packets that are dropped outside programs, and return a function that returns the counts so far.
+
+        Runs are slower meanwhile.
+        """
         counter = self._core.count_drops()
         return lambda: [Drops(*found) for found in self._core.drops(counter)]
 
     def queue_statistics(self, switch: str) -> list[QueueStatistics]:
-        """The queues of a switch's traffic manager."""
+        """Return the statistics of each queue of a switch's traffic manager."""
         return self._core.queue_statistics(switch)
 
     def recirculation_statistics(self, switch: str) -> list[RecirculationStatistics]:
-        """The recirculation ports of a switch; none if its ``queueing`` declares none."""
+        """Return the statistics of each recirculation port of a switch; none if its ``queueing`` declares none."""
         return self._core.recirculation_statistics(switch)
 
     def has_traffic_manager(self, switch: str) -> bool:
-        """Whether packets of a switch wait in a traffic manager."""
+        """Return True if packets of a switch wait in a traffic manager, and False if they wait at the links."""
         return self._core.has_traffic_manager(switch)
 
     def packets_generated(self, generator: int) -> int:
-        """The number of packets that a generator has made, by its number in ``generator_ids``."""
+        """Return how many packets a generator has made; ``generator`` is its number in ``generator_ids``."""
         return self._core.packets_generated(generator)
 
     def node_counters(self, node: str) -> NodeCounters:
-        """Packet counters of a node."""
+        """Return the packet counters of a host or switch."""
         return self._core.node_counters(node)
 
     def _link_id(self, name: str) -> int:
         return self.link_ids[self.topology.find_link(name)]
 
     def _direction(self, name: str) -> Literal["a_to_b", "b_to_a"]:
-        """That from the end which a link's name begins with."""
+        """Return the direction from the end that a link's name begins with: for ``b-a`` of the link ``a-b``, ``b_to_a``."""
         link = self.topology.links[self.topology.find_link(name)]
         return "a_to_b" if name.partition("#")[0] == link.name else "b_to_a"
 
     def end_flow(self, flow: int) -> None:
-        """End a stream or pings before their time: nothing more is sent."""
+        """End a stream or pings before their time: the flow sends no more packets."""
         self._core.end_flow(flow)
 
     def send_frame(self, node: str, frame: bytes) -> None:
-        """Send a frame from a host, as it is, now."""
+        """Send a frame from a host now, as it is."""
         self._core.send_frame(node, frame)
 
     def bytes_on_wire(self) -> int:
-        """Bytes put on all links between switches so far, both directions, with the physical layer's overhead."""
+        """Return the bytes put on all links between switches so far, in both directions, with the physical layer's overhead."""
         total = 0
         for link, link_id in zip(self.topology.links, self.link_ids, strict=True):
             if link.a in self.topology.switches and link.b in self.topology.switches:
@@ -451,7 +460,7 @@ class SimulatedNetwork(Network):
         return self._core.now_ps // 1000
 
     def secret(self) -> bytes:
-        """Of the seed, others each time: nobody listens here, and a run must be the same again."""
+        """Derive 32 bytes from the network's seed, others at each call: nobody listens here, and a run must be the same again."""
         self._secrets += 1
         return hashlib.sha256(f"{self._seed} {self._secrets}".encode()).digest()
 
@@ -496,7 +505,7 @@ class SimulatedNetwork(Network):
         version: MembershipVersion | None = None,
         at_s: float | None = None,
     ) -> None:
-        """Let a host join a multicast group by IGMP or MLD, now or at a time; a later call replaces what it wanted.
+        """Let a host join a multicast group by IGMP or MLD, now or at a time. A later call replaces what the host wanted.
 
         ``sources``: only these, or with ``excludes`` all but these; without any, all sources. ``version``: the latest one by
         default, and then for all groups of the host. From the first call on, a host takes only the groups that it has joined.
@@ -507,7 +516,7 @@ class SimulatedNetwork(Network):
         self._want(host, group, sources, excludes=wanted, version=version, at_s=at_s)
 
     def leave(self, host: str, group: str, *, at_s: float | None = None) -> None:
-        """Let a host leave a multicast group, now or at a time."""
+        """Let a host leave a multicast group, now or at ``at_s`` seconds."""
         self._want(host, group, (), excludes=False, version=None, at_s=at_s)
 
     def _want(
@@ -524,7 +533,10 @@ class SimulatedNetwork(Network):
         self._core.join(host, group, sources=list(sources), excludes=excludes, version=version, at_ps=at_ps)
 
     def group_statistics(self, host: str, group: str) -> GroupStatistics:
-        """A host's count of a group's packets. Raises :class:`HoldfastError` if no host of the network has joined any group."""
+        """Return a host's counts of a multicast group's packets.
+
+        Raises :class:`HoldfastError` if no host of the network has joined any group.
+        """
         return self._core.group_statistics(host, group)
 
     def add_tcp(self, transfer: TcpTransfer) -> int:
@@ -565,7 +577,10 @@ class SimulatedNetwork(Network):
                 raise NetworkError(f"host {name!r} has no IPv6 address; give it one in the topology")
 
     def run(self, until_s: float) -> None:
-        """Run the simulation up to a time, controllers included. Everything can be read and changed there, and it can run on."""
+        """Run the simulation, controllers included, until the clock shows ``until_s`` seconds.
+
+        Then everything can be read and changed, and the simulation can run on.
+        """
         until_ps = self._time_ps("until_s", until_s)
         assert until_ps is not None
         while True:
@@ -615,11 +630,11 @@ class LiveNetwork(Network):
         return time.time_ns()
 
     def secret(self) -> bytes:
-        """Of the machine."""
+        """Return 32 bytes of the machine's random number generator, others at each call."""
         return secrets.token_bytes(32)
 
     def wall_statistics(self) -> WallStatistics:
-        """Its lateness against the wall clock, while it runs."""
+        """Return how late the native thread is against the wall clock. The network must be running."""
         return self._core.wall_statistics()
 
     def __enter__(self) -> Self:
@@ -658,7 +673,7 @@ class LiveNetwork(Network):
         self._core.stop()
 
     def _control(self) -> None:
-        """The controllers' thread: the same events as in simulation, on the wall clock."""
+        """Run the controllers' thread until the network stops: the same events as in simulation, on the wall clock."""
         try:
             while not self._stopping.is_set():
                 now_ps = self._core.now_ps
@@ -678,7 +693,7 @@ class LiveNetwork(Network):
         return self._server.address
 
     def wait_until(self, at_s: float) -> None:
-        """Sleep until the network's clock shows a time; raise what a controller raised meanwhile."""
+        """Sleep until the network's clock shows ``at_s`` seconds; raise what a controller raised meanwhile."""
         while (remaining_s := at_s - self._core.now_ps / PS_PER_S) > 0:
             if self.failure is not None:
                 raise self.failure

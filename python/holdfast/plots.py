@@ -81,14 +81,14 @@ STYLES: Mapping[str, Style] = {
 
 
 def style(name: str) -> Style:
-    """The style of a mechanism."""
+    """Return the style of a mechanism. Raises :class:`HoldfastError` if there is none of that name."""
     if name not in STYLES:
         raise HoldfastError(f"there is no style {name!r} (known: {', '.join(STYLES)})")
     return STYLES[name]
 
 
 def save(figure: Figure, *paths: Path) -> None:
-    """Write a figure as PNG or SVG, by the paths' suffixes; the same figure is the same bytes. Closes it."""
+    """Write a figure as PNG or SVG, by the paths' suffixes, and close it; the same figure gives the same bytes."""
     for path in paths:
         suffix = path.suffix.lower()
         if suffix not in (".png", ".svg"):
@@ -119,7 +119,10 @@ def over_time(
     shaded_s: tuple[float, float],
     title: str,
 ) -> None:
-    """A row of panels for each of ``rows`` (a few words, and a colour), a column for each quantity; an interval is shaded."""
+    """Draw quantities over time: a row of panels for each of ``rows``, a column for each quantity.
+
+    ``rows``: a few words and a colour by name. ``shaded_s``: the interval that is shaded in all panels.
+    """
     size = (4.8 * len(columns), 1.5 * len(rows) + 0.9)
     figure, axes = plt.subplots(
         len(rows), len(columns), sharex=True, sharey="col", figsize=size, dpi=130, squeeze=False
@@ -146,7 +149,7 @@ def over_time(
 
 
 def _looks(names: Sequence[Any]) -> dict[Any, Style]:
-    """Mechanisms as they always look; values of a parameter from dark to bright, in their order, each with a marker of its own."""
+    """Return a style by name: mechanisms as they always look, values of a parameter from dark to bright, each with a marker."""
     shades = plt.get_cmap("viridis")
     return {
         name: STYLES[name]
@@ -180,7 +183,7 @@ def _side_by_side(
     width: float = 2.6,
     columns: int = 0,
 ) -> tuple[Figure, list[Any]]:
-    """A figure with one axis per panel, in rows of so many ``columns`` if that is not 0; they share the vertical scale."""
+    """Make a figure with one axis per panel, which share the vertical scale. ``columns``: panels in a row; 0 is all of them."""
     columns = min(columns or len(panels), len(panels))
     rows = math.ceil(len(panels) / columns)
     size = (width * columns + 1.6, 3.4 if rows == 1 else 2.7 * rows + 0.5)
@@ -202,7 +205,7 @@ def _side_by_side(
 
 
 def _finish(figure: Figure, axes: Sequence[Any], legend: str = "", *, beside: bool = False) -> Figure:
-    """With a legend in the first panel, or ``beside`` the last, where it can lie over nothing."""
+    """Add a legend in the first panel, or ``beside`` the last one, where it lies over nothing; return the figure."""
     place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0} if beside else {}
     where = axes[-1] if beside else axes[0]
     title = f"{legend.removesuffix('_ms')} (ms)" if beside and legend.endswith("_ms") else legend.replace("_", " ")
@@ -225,7 +228,7 @@ def curves(
     ylabel: str,
     columns: int = 0,
 ) -> Figure:
-    """``value`` over ``x`` (mostly time), a curve per value of ``over``, a panel per value of ``panel``.
+    """Draw ``value`` over ``x`` (mostly time): a curve per value of ``over``, a panel per value of ``panel``.
 
     Panels stand beside each other, or in rows of so many ``columns``.
     """
@@ -249,7 +252,7 @@ def intervals(
     xlabel: str,
     ylabel: str,
 ) -> Figure:
-    """Mean with their intervals (:func:`holdfast.statistics.summary`) over the values of ``x``, at equal distances."""
+    """Draw means with their intervals (:func:`holdfast.statistics.summary`) over the values of ``x``, at equal distances."""
     ticks, names = _distinct(frame, x), _distinct(frame, over)
     looks = _looks(names)
     panels = _panels(frame, panel)
@@ -277,7 +280,7 @@ def intervals(
 def proportions(
     frame: pl.DataFrame, x: str, over: str, *, title: str, xlabel: str, ylabel: str = "best in % of the seeds"
 ) -> Figure:
-    """Bars of how often each value of ``over`` is best (:func:`holdfast.statistics.best`), grouped by ``x``."""
+    """Draw bars of how often each value of ``over`` is best (:func:`holdfast.statistics.best`), grouped by ``x``."""
     ticks, names = _distinct(frame, x), _distinct(frame, over)
     looks = _looks(names)
     figure, axes = _side_by_side([("", frame)], title, xlabel, ylabel, width=5.4)
@@ -308,7 +311,7 @@ def histograms(
     xlabel: str,
     ylabel: str = "% of the seeds",
 ) -> Figure:
-    """The distribution of ``value`` for each value of ``over``: markers where the bins begin, and the normal distribution's fit."""
+    """Draw the distribution of ``value`` for each value of ``over``: markers where the bins begin, and a normal fit."""
     if bin_width <= 0:
         raise HoldfastError(f"bin_width is {bin_width:g}; it must be above 0")
     looks = _looks(_distinct(frame, over))
@@ -333,7 +336,7 @@ def histograms(
 
 
 def _reach(values: Sequence[float], lows: Sequence[float], highs: Sequence[float]) -> list[list[float]]:
-    """The lengths of the intervals below and above the values; one that is unknown, as of a single seed, is not drawn."""
+    """Return the lengths of the intervals below and above the values; 0 for one that is unknown, as of a single seed."""
     return [
         [max(0.0, value - low) if math.isfinite(low) else 0.0 for value, low in zip(values, lows, strict=True)],
         [max(0.0, high - value) if math.isfinite(high) else 0.0 for value, high in zip(values, highs, strict=True)],
@@ -345,7 +348,7 @@ def _set_ticks(axis: Any, ticks: Sequence[Any]) -> None:
 
 
 def draw_topology(topology: Topology, path: Path) -> None:
-    """Switch where their positions are, or laid out by forces; hosts beside their switches; delays where links differ."""
+    """Draw switches at their positions, or laid out by forces; hosts beside their switches; delays if links differ in them."""
     places = places_of(topology)
     crowd = len(topology.switches)
     cores = [link for link in topology.links if link.a in topology.switches and link.b in topology.switches]
@@ -375,7 +378,7 @@ def draw_topology(topology: Topology, path: Path) -> None:
 
 
 def places_of(topology: Topology) -> dict[str, Position]:
-    """Every node's place. Without a position for each switch, all of them are laid out anew, the same way each time."""
+    """Return the position of every node. Unless each switch has a position, lay all of them out anew, the same way each time."""
     placed = {name: switch.position for name, switch in topology.switches.items() if switch.position is not None}
     if len(placed) < len(topology.switches):
         forces = len(topology.switches) <= SPRING_LAYOUT_NODES

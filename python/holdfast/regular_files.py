@@ -16,7 +16,7 @@ MOST_TEXT_BYTES = 64 << 20
 
 
 def read_regular(path: Path, most_bytes: int, kind: type[HoldfastError], what: str = "") -> bytes:
-    """The contents of a regular file. If it cannot be read, an error of this kind says why; ``what`` goes before the path there.
+    """Read a regular file of at most ``most_bytes``. If that fails, raise a ``kind`` that says why, ``what`` before the path.
 
     It never waits for somebody who writes, and reads no more than ``most_bytes`` and one.
     """
@@ -64,7 +64,7 @@ def doubt(path: Path, *, secret: bool = False) -> str | None:
 
 
 def _read(descriptor: int, most_bytes: int) -> bytes:
-    """Up to that many bytes: a file of unknown length, as in /proc, has an end here, too."""
+    """Read up to ``most_bytes``, to the end of the file: one of unknown length, as in /proc, has an end here, too."""
     content = bytearray()
     while part := os.read(descriptor, min(1 << 20, most_bytes - len(content))):
         content += part

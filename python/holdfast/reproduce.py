@@ -51,8 +51,9 @@ def run(
     progress: Console | None = None,
     quick: bool = False,
 ) -> dict[str, pl.DataFrame]:
-    """Run the named parts, or all; return the comparison of each that has numbers. ``seeds``: a number, from ``first_seed`` on.
+    """Run the named parts, or all; return the comparison with the paper of each part that has numbers.
 
+    ``seeds``: how many, from ``first_seed`` on; the experiment's number if None.
     ``quick``: the experiment's quick version; it raises :class:`ExperimentError` if there is none. ``console`` gets the tables,
     ``progress`` the progress bars.
     """
@@ -93,14 +94,14 @@ def run(
 
 
 def write(setting: Setting, part: Part, finding: Finding) -> pl.DataFrame | None:
-    """Write a part's files to the setting's folder; return the comparison, if it has numbers."""
+    """Write a part's files to the setting's folder; return the comparison with the paper, or None if the part has no numbers."""
     comparison = compare(part, finding, len(setting.seeds))
     _write(setting, part, finding, comparison)
     return comparison
 
 
 def compare(part: Part, finding: Finding, seeds: int) -> pl.DataFrame | None:
-    """The paper's numbers beside ours, over so many seeds, in the paper's order; numbers that only we have come last.
+    """Return the paper's numbers beside ours, over so many seeds, in the paper's order; numbers that only we have come last.
 
     ``verdict`` and the interval that it is on are those of the column's :class:`~holdfast.experiments.Criterion`; null where one of
     the two numbers is missing. A part of which the paper prints no numbers has ours alone.
@@ -164,13 +165,13 @@ def _judged(
 
 
 def counts(comparison: pl.DataFrame) -> dict[str, int]:
-    """Of the paper's numbers: the count of each verdict."""
+    """Count the paper's numbers by verdict."""
     verdicts = comparison["verdict"].to_list() if "paper" in comparison.columns else []
     return {verdict: verdicts.count(verdict) for verdict in (AGREES, DIFFERS, OPEN, BY_DEFINITION)}
 
 
 def in_words(comparison: pl.DataFrame) -> str:
-    """The same as a clause; empty where nothing is judged."""
+    """Describe the verdicts in a clause; it is empty if nothing is judged."""
     found = counts(comparison)
     judged = found[AGREES] + found[DIFFERS] + found[OPEN]
     defined = f"{found[BY_DEFINITION]} follow from their definition and are not counted"
@@ -182,7 +183,7 @@ def in_words(comparison: pl.DataFrame) -> str:
 
 
 def headline(part: Part, comparison: pl.DataFrame, seeds: Sequence[int]) -> str:
-    """A part's title and seeds, and how many of the paper's numbers agree with ours."""
+    """Return a part's title and seeds, and how many of the paper's numbers agree with ours, as two lines of text."""
     words = in_words(comparison)
     which = f" ({seeds[0]} to {seeds[-1]})" if seeds[0] != 1 else ""
     return f"{part.name} ({part.place}): {part.title}\n{len(seeds)} seeds{which}" + (f"; {words}" if words else "")
@@ -192,7 +193,7 @@ COLOURED = {AGREES: f"[green]{AGREES}[/]", DIFFERS: f"[red]{DIFFERS}[/]"}
 
 
 def table(part: Part, comparison: pl.DataFrame) -> Table:
-    """A comparison for a terminal; ours with a decimal more than the paper's."""
+    """Return a comparison as a table for a terminal; our numbers have one decimal more than the paper's."""
     result = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     keys = [c for c in comparison.columns if c not in (*NUMBERS, *(JUDGED if part.published else ()))]
     for key in keys:
@@ -239,7 +240,7 @@ def _write(setting: Setting, part: Part, finding: Finding, comparison: pl.DataFr
 
 
 def _write_csv(frame: pl.DataFrame, path: Path) -> None:
-    """Six decimals are finer than anything that is claimed, and the same on every machine."""
+    """Write a table with six decimals, which are finer than anything that is claimed, and the same on every machine."""
     whole_files.write(path, frame.with_columns(pl.col(pl.Float64).round(6)).write_csv)
 
 
@@ -248,7 +249,7 @@ def _file(part: Part, name: str) -> str:
 
 
 def listing(found: Iterable[Experiment]) -> Table:
-    """Everything that can be reproduced, and how much that is."""
+    """Return a table of everything that can be reproduced, with the number of runs."""
     result = Table(title="holdfast reproduce EXPERIMENT [PART...]", title_justify="left", box=None, pad_edge=False)
     for heading in ("experiment", "part", "in the paper", "what it shows"):
         result.add_column(heading, overflow="fold")
@@ -263,5 +264,5 @@ def listing(found: Iterable[Experiment]) -> Table:
 
 
 def everything() -> list[Experiment]:
-    """All experiments."""
+    """Return all experiments, in the order of their names."""
     return [experiments.find(name) for name in experiments.names()]

@@ -14,7 +14,7 @@ from holdfast.network import Network
 
 
 def packets(network: Network, flow: int, *, host: str | None = None) -> pl.DataFrame:
-    """One row per packet sent and one per further copy that arrived, in the order of sending and arriving.
+    """Return a table with a row per packet sent and a row per further copy that arrived, in the order of sending and arriving.
 
     Columns: ``sequence``, ``sent_ps``, ``received_ps`` (null: lost), ``copy`` (0 the first that arrived), ``reordered`` (RFC 4737:
     a later packet had arrived before). ``host``: the packets that arrived there and not at the flow's destination, as of a
@@ -37,7 +37,10 @@ def packets(network: Network, flow: int, *, host: str | None = None) -> pl.DataF
 
 
 def links(network: Network) -> pl.DataFrame:
-    """One row per direction of each link: ``link`` (as ``set_link`` knows it), ``sender``, ``receiver`` and its counters so far."""
+    """Return the counters of links so far, a row per direction of each link.
+
+    Columns: ``link`` (as ``set_link`` knows it), ``sender``, ``receiver``, and the counters.
+    """
     rows = []
     topology = network.topology
     for name, link in zip(topology.link_names(), topology.links, strict=True):
@@ -48,7 +51,7 @@ def links(network: Network) -> pl.DataFrame:
 
 
 def queues(network: Network) -> pl.DataFrame:
-    """One row per queue of each switch with a traffic manager: ``switch``, ``port``, ``queue`` and its statistics.
+    """Return a row per queue of each switch with a traffic manager: ``switch``, ``port``, ``queue`` and its statistics.
 
     A port is there with all its queues, once it had a packet.
     """
@@ -56,7 +59,7 @@ def queues(network: Network) -> pl.DataFrame:
 
 
 def recirculation(network: Network) -> pl.DataFrame:
-    """One row per recirculation port of each switch: ``switch``, ``port`` and its statistics."""
+    """Return a row per recirculation port of each switch: ``switch``, ``port`` and its statistics."""
     return _by_switch(network, RecirculationStatistics, network.recirculation_statistics)
 
 
@@ -67,13 +70,13 @@ def _by_switch(network: Network, kind: type, read: Callable[[str], Sequence[Any]
 
 
 def goodput(network: Network, flow: int, bins: int) -> pl.Series:
-    """New bytes in order at the server of a TCP connection, by bin of the width that the transfer asked for, ``bins`` of them."""
+    """Return the new bytes in order at the server of a TCP connection, in ``bins`` bins as wide as the transfer asked for."""
     counts = network.tcp_goodput(flow).tolist()[:bins]
     return pl.Series("goodput_bytes", counts + [0] * (bins - len(counts)), dtype=pl.Int64)
 
 
 def tcp_window(network: Network, flow: int) -> pl.DataFrame:
-    """The client's window over time, one row per change; the transfer must have asked for it with ``log_window``.
+    """Return the TCP client's window over time, a row per change; the transfer must have asked for it with ``log_window``.
 
     Columns: ``time_ps``, ``cwnd_bytes``, ``ssthresh_bytes``, ``flight_bytes``, ``srtt_ps``.
     """
@@ -81,7 +84,7 @@ def tcp_window(network: Network, flow: int) -> pl.DataFrame:
 
 
 def tcp_flows(network: Network, flows: Sequence[int]) -> pl.DataFrame:
-    """One row per TCP connection: ``flow`` and its :class:`holdfast.measurements.TcpStatistics`."""
+    """Return a row per TCP connection: ``flow`` and its :class:`holdfast.measurements.TcpStatistics`."""
     names = [field.name for field in fields(TcpStatistics)]
     values = attrgetter(*names)
     rows = [(flow, *values(network.tcp_statistics(flow))) for flow in flows]

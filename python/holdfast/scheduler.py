@@ -25,15 +25,15 @@ class Scheduler:
         self._added = 0
 
     def is_due(self, time_ps: int) -> bool:
-        """Whether a handler is to be called by then."""
+        """Return True if a handler is to be called at ``time_ps`` or before."""
         return bool(self._pending) and self._pending[0][0] <= time_ps
 
     def next_ps_within(self, until_ps: int) -> int:
-        """When the next handler is due, but no later than given."""
+        """Return the time at which the next handler is due, in picoseconds, or ``until_ps`` if none is due by then."""
         return self._pending[0][0] if self.is_due(until_ps) else until_ps
 
     def add(self, time_ps: int, handler: Callable[[], None]) -> None:
-        """Have the handler called at that time."""
+        """Schedule a call of the handler at ``time_ps``."""
         self._added += 1
         heapq.heappush(self._pending, (time_ps, self._added, handler))
 
@@ -56,6 +56,6 @@ class Scheduler:
                 self.add(due_ps, partial(controller.on_idle_timeout, switch, event))
 
     def run_due(self, now_ps: int) -> None:
-        """Call what is due by then, also what those calls add."""
+        """Call the handlers that are due by ``now_ps``, also those that these calls add."""
         while self.is_due(now_ps):
             heapq.heappop(self._pending)[2]()

@@ -23,7 +23,10 @@ MANY = 10_000
 
 @cache
 def student_quantile(confidence: float, degrees: int) -> float:
-    """The number of standard errors that a two-sided interval of that confidence reaches to each side."""
+    """Return the number of standard errors that a two-sided Student interval of this confidence reaches to each side.
+
+    ``degrees``: of freedom. Raises :class:`SweepError` if there is no such interval.
+    """
     if not 0 < confidence < 1 or degrees < 1:
         raise SweepError(f"no interval with confidence {confidence:g} and {degrees} degrees of freedom")
     normal = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
@@ -41,7 +44,7 @@ def student_quantile(confidence: float, degrees: int) -> float:
 
 
 def _student_within(t: float, degrees: int) -> float:
-    """The probability of a value within t of the middle.
+    """Return the probability that a value of Student's distribution lies within ``t`` of the middle.
 
     By the finite sums for whole degrees of freedom (Abramowitz and Stegun 26.7.3 and 26.7.4).
     """
@@ -58,7 +61,7 @@ def _student_within(t: float, degrees: int) -> float:
 
 
 def mean_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
-    """Student's interval of the mean; of one value it is unbounded."""
+    """Return Student's interval of the mean; it is unbounded for a single value."""
     mean = statistics.fmean(values)
     if len(values) < 2:
         return -math.inf, math.inf
@@ -67,7 +70,7 @@ def mean_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[fl
 
 
 def wilson_interval(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Wilson's interval of a proportion, which stays within 0 and 1 and does not vanish at them."""
+    """Return Wilson's interval of a proportion, which stays within 0 and 1 and does not vanish at them."""
     if not 0 <= successes <= trials or trials == 0:
         raise SweepError(f"{successes} successes in {trials} trials are not a proportion")
     z = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
@@ -82,7 +85,10 @@ def wilson_interval(successes: int, trials: int, confidence: float = 0.95) -> tu
 def difference_of_means(
     low: float, high: float, seeds: int, reference: float, reference_seeds: int
 ) -> tuple[float, float]:
-    """The interval of a mean less another of the same quantity, of which only the mean and its number of seeds are known.
+    """Return the interval of a mean less a reference of the same quantity, of which only the mean and number of seeds are known.
+
+    ``low`` and ``high`` are Student's interval of ours over ``seeds``. The other's spread over its seeds is taken to be ours, as it
+    is where both are of one system: the two-sample t interval with ``seeds`` - 1 degrees of freedom.
 
     ``low`` and ``high`` are Student's interval of ours over ``seeds``. The other's spread over its seeds is taken to be ours, as it
     is where both are of one system: the two-sample t interval with ``seeds`` - 1 degrees of freedom.
@@ -99,7 +105,7 @@ def difference_of_means(
 def difference_of_proportions(
     ours: float, low: float, high: float, reference: float, reference_trials: int, confidence: float = 0.95
 ) -> tuple[float, float]:
-    """Newcombe's interval of a proportion less another (Statistics in Medicine 17, 1998, method 10).
+    """Return Newcombe's interval of a proportion less another (Statistics in Medicine 17, 1998, method 10).
 
     ``low`` and ``high`` are Wilson's interval of ours; the other is the proportion of ``reference_trials`` nearest to
     ``reference``.
@@ -122,7 +128,7 @@ def bootstrap_interval(
     resamples: int = 2000,
     seed: int = 1,
 ) -> tuple[float, float]:
-    """The percentile bootstrap's interval, for statistics without a formula. The same values give the same interval."""
+    """Return the percentile bootstrap's interval, for statistics without a formula. The same values give the same interval."""
     random = Random(seed)
     drawn = sorted(statistic([values[int(random.random() * len(values))] for _ in values]) for _ in range(resamples))
     tail = (1 - confidence) / 2
@@ -130,7 +136,10 @@ def bootstrap_interval(
 
 
 def summary(frame: pl.DataFrame, by: Sequence[str], value: str, confidence: float = 0.95) -> pl.DataFrame:
-    """One row per group, in the order of the frame: ``n``, ``mean``, ``median``, ``sd``, and the mean's ``low`` and ``high``."""
+    """Summarise a column: a row per group, in the frame's order, with ``n``, ``mean``, ``median``, ``sd``, and the mean's interval.
+
+    The interval is from ``low`` to ``high``.
+    """
     rows = []
     for key, group in _groups(frame, by):
         values = _values(group, value)
@@ -158,7 +167,7 @@ def paired(
     ratio: bool = False,
     confidence: float = 0.95,
 ) -> pl.DataFrame:
-    """Each group against a baseline, seed by seed; effects that seeds have in common cancel.
+    """Compare each group with a baseline, seed by seed, so that effects that seeds have in common cancel.
 
     The baseline of a row is the row with the same seed and the same ``by`` columns except those in ``baseline``, which have the
     values given there. Compared is the difference, or with ``ratio`` the quotient minus 1. Columns: those of :func:`summary`, then
@@ -189,7 +198,7 @@ def paired(
 
 
 def best(frame: pl.DataFrame, over: str, value: str, by: Sequence[str] = (), confidence: float = 0.95) -> pl.DataFrame:
-    """The frequency with which each value of the column ``over`` gives the highest ``value`` of its seed, within the groups ``by``.
+    """Return how often each value of the column ``over`` gives the highest ``value`` of its seed, within the groups ``by``.
 
     The first of equals wins. Columns: ``by``, ``over``, ``n`` seeds, ``best``, the proportion, and its Wilson interval.
     """

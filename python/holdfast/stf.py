@@ -31,17 +31,17 @@ class Report:
     cases: list[Case]
 
     def count(self, status: str) -> int:
-        """The number that ended so."""
+        """Return how many cases have this status."""
         return sum(case.status == status for case in self.cases)
 
     def json(self) -> dict[str, object]:
-        """The counts and the cases, for a file."""
+        """Return the counts and the cases, to be written as JSON."""
         counts: dict[str, object] = {status: self.count(status) for status in STATUSES}
         return counts | {"cases": [asdict(case) for case in self.cases]}
 
 
 def scripts(places: Sequence[Path], pattern: str) -> dict[str, Path]:
-    """The scripts that are given, and those in given directories and below, by name; those that the glob pattern fits.
+    """Return the scripts that are given, and those in given directories and below, by name, if the glob ``pattern`` fits the name.
 
     A name is the path without ``.stf``, of a single directory's scripts from there. Raises OSError, and :class:`ScenarioError` on a
     file that is no script.
@@ -81,7 +81,7 @@ def run(
 
 
 def _reason_against(path: Path) -> str:
-    """The reason not to read a script: one may have no end. Empty if it can be read; the core reports a missing one."""
+    """Return the reason not to read a script, such as a pipe without an end. It is empty for one that can be read, or is missing."""
     if path.exists() and not path.is_file():
         return "the script is not a regular file"
     if path.exists() and path.stat().st_size > MOST_TEXT_BYTES:

@@ -74,7 +74,7 @@ class Sweep:
     """A hash of more code that the runs of a point depend on."""
 
     def runs(self, points: Sequence[Point], seeds: Sequence[int]) -> list[Run]:
-        """All runs, point by point and seed by seed: the order of the rows in the result."""
+        """Return all runs, point by point and seed by seed, which is the order of the rows in the result."""
         return [Run(dict(point), seed, self._key(point, seed)) for point in points for seed in seeds]
 
     def _key(self, point: Point, seed: int) -> str:
@@ -95,7 +95,7 @@ def run(
     together: Sequence[str] = (),
     code: Callable[[Point], str] | None = None,
 ) -> pl.DataFrame:
-    """Run the function with every point and seed; return the rows, which are in ``out/rows.parquet`` too.
+    """Run the function with every point and seed; return the rows, and write them to ``out/rows.parquet``.
 
     ``jobs``: processes on this machine. ``together``: names in the points; a process goes on with runs that have the same values of
     them as its last one as long as there are any, for functions that keep what such runs have in common. ``ray``: address of a Ray
@@ -144,7 +144,10 @@ def run(
 
 
 def run_one(function: str, point: Point, seed: int) -> dict[str, Any]:
-    """The result of one run, in this process; exceptions come through as they are."""
+    """Return the result of one run in this process; exceptions of the function come through as they are.
+
+    Raises :class:`SweepError` if the result is not a mapping of new names to numbers, texts, or lists of them.
+    """
     result = resolve(function)(dict(point), seed)
     if not isinstance(result, Mapping):
         raise SweepError(
@@ -161,7 +164,7 @@ def run_one(function: str, point: Point, seed: int) -> dict[str, Any]:
 
 
 def resolve(function: str) -> Callable[..., Any]:
-    """The function called ``module:function``."""
+    """Import and return the function called ``module:function``. Raises :class:`SweepError` if there is none."""
     module, _, name = function.partition(":")
     try:
         found = getattr(importlib.import_module(module), name)
@@ -248,7 +251,7 @@ class _Journal:
             self.rows[entry["key"]] = entry["row"]
 
     def add(self, run: Run, row: str) -> None:
-        """Keep the result of a run (as JSON), on disk first."""
+        """Record the result of a run (as JSON), on disk first."""
         head = json.dumps({"key": run.key, "point": run.point, "seed": run.seed})
         body = f'{head[:-1]}, "row": {row}'
         self._file.write(f'{body}{_CHECKSUM}{_checksum(body)}"}}\n')
@@ -260,13 +263,13 @@ _CHECKSUM = ', "sha256": "'
 
 
 def _checksum(body: str) -> str:
-    """Of what stands before it in a line."""
+    """Return the checksum of what stands before it in a line: 16 hexadecimal digits of SHA-256."""
     return hashlib.sha256(body.encode("ascii", "surrogateescape")).hexdigest()[:16]
 
 
 @contextmanager
 def _journal(path: Path) -> Iterator[_Journal]:
-    """The journal, which one sweep at a time can have."""
+    """Open the journal for one sweep at a time. Raises :class:`SweepError` if another sweep has it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # JSON is ASCII here. Other content must not hinder, and has as many characters as bytes.
@@ -292,7 +295,7 @@ def _work(
     ray: str | None,
     together: Sequence[str],
 ) -> None:
-    """Run what is left, and raises at the end if something failed."""
+    """Run what is left. Raises :class:`SweepError` at the end if a run failed."""
     from holdfast import sweep_workers
 
     if not todo:
@@ -355,7 +358,7 @@ class _Bar:
         self._progress.stop()
 
     def advance(self) -> None:
-        """One more run is over. Without a terminal, every tenth part of all runs is a line, and long sweeps print more."""
+        """Count one more run that is over. Without a terminal, print a line each tenth part of all runs, and more in long sweeps."""
         self._progress.advance(self._task)
         self._finished += 1
         done, total = self._finished, self._total
@@ -379,7 +382,7 @@ class _Rate(ProgressColumn):
 
 
 def main(arguments: Sequence[str]) -> None:
-    """``python -m holdfast.sweep MODULE:FUNCTION POINT SEED``: one run, its result as JSON."""
+    """Run ``python -m holdfast.sweep MODULE:FUNCTION POINT SEED``: execute one run, and print its result as JSON."""
     if len(arguments) != 3:
         sys.exit("usage: python -m holdfast.sweep MODULE:FUNCTION POINT-AS-JSON SEED")
     function, text, seed = arguments

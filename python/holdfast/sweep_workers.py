@@ -42,7 +42,10 @@ class Outcome:
 
 
 def execute(sweep: Sweep, index: int, run: Run) -> Outcome:
-    """One run. Any exception is its outcome, except an interruption: a mistake as its sentence, a defect with its place."""
+    """Execute one run and return its outcome: a row, a mistake as its sentence, or a defect with its traceback.
+
+    Only interruptions are raised.
+    """
     try:
         return Outcome(index, json.dumps(run_one(sweep.function, run.point, run.seed)))
     except HoldfastError as error:
@@ -52,7 +55,7 @@ def execute(sweep: Sweep, index: int, run: Run) -> Outcome:
 
 
 def in_this_process(sweep: Sweep, todo: Sequence[Run]) -> Generator[Outcome]:
-    """One after the other, here."""
+    """Execute the runs one after the other in this process, and yield their outcomes."""
     for index, run in enumerate(todo):
         yield execute(sweep, index, run)
 
@@ -76,12 +79,12 @@ class _Worker:
         self.group: tuple[Any, ...] | None = None
 
     def give(self, index: int, run: Run) -> None:
-        """Hand it a run."""
+        """Hand a run to the process."""
         self.index = index
         self.connection.send((index, run))
 
     def take(self) -> Outcome:
-        """The outcome of its run, also if the process died of it."""
+        """Wait for the outcome of the process's run, and return it, also if the process died of it."""
         assert self.index is not None
         try:
             outcome: Outcome = self.connection.recv()
@@ -103,7 +106,7 @@ class _Worker:
 
 
 def _serve(sweep: Sweep, connection: Connection, path: list[str]) -> None:
-    """The life of a process: a run, its outcome, the next. Ctrl-C is the parent's business; so is a parent that is gone."""
+    """Serve runs in a worker process: receive one, send its outcome, until the parent is gone. Ctrl-C is left to the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     sys.path[:] = path
@@ -128,7 +131,7 @@ class _Waiting:
         return bool(self._groups)
 
     def next_for(self, worker: _Worker) -> tuple[int, Run]:
-        """Of the group that the worker has, or of the first that nobody has, or of the one with most left."""
+        """Take a run from the worker's group, or from the first group that nobody has, or from the one with most runs left."""
         group = worker.group
         if group is None or group not in self._groups:
             untouched = (each for each in self._groups if each not in self._begun)
@@ -142,7 +145,7 @@ class _Waiting:
 
 
 def in_processes(sweep: Sweep, todo: Sequence[Run], jobs: int, together: Sequence[str] = ()) -> Generator[Outcome]:
-    """On that many processes. They are spawned, so they know nothing of this one but the name of the function."""
+    """Execute the runs on ``jobs`` spawned processes, which know of this one only the function's name, and yield the outcomes."""
     waiting = _Waiting(todo, together)
     workers: list[_Worker] = []
     try:
@@ -170,7 +173,7 @@ def in_processes(sweep: Sweep, todo: Sequence[Run], jobs: int, together: Sequenc
 
 
 def _execute_on_ray(sweep: Sweep, index: int, run: Run) -> Outcome:
-    """One run on a node, if that has the same code: results of two versions in one file would be worth nothing."""
+    """Execute one run on a node that has the same code, else return an error: a file of rows of two versions is worth nothing."""
     try:
         theirs = fingerprint(sweep.function.partition(":")[0])
     except (ImportError, OSError) as error:
@@ -183,7 +186,7 @@ def _execute_on_ray(sweep: Sweep, index: int, run: Run) -> Outcome:
 
 
 def on_ray(sweep: Sweep, todo: Sequence[Run], jobs: int, address: str) -> Generator[Outcome]:
-    """On a Ray cluster, as many at a time as it has processors, twice that many submitted."""
+    """Execute the runs on a Ray cluster, as many at a time as it has processors (twice that many submitted), and yield outcomes."""
     ray = _connect(address, jobs)
     try:
         remote = ray.remote(num_cpus=1)(_execute_on_ray)
@@ -230,7 +233,7 @@ def _connect(address: str, jobs: int) -> Any:
 
 
 def _check_reachable(address: str) -> None:
-    """Ray itself tries for minutes before it says that nobody is there."""
+    """Raise :class:`SweepError` if nobody answers at a cluster's address: Ray itself would try for minutes."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon:
         return

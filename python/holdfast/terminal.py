@@ -35,7 +35,7 @@ def screenful(text: str, most_lines: int = MOST_LINES) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with other control characters than line feed and tab replaced (C0, delete, C1)."""
+    """Replace control characters in a text, except line feed and tab, by U+FFFD (C0, delete, C1)."""
     return text.translate(_CONTROLS)
 
 
@@ -43,6 +43,6 @@ class Console(console.Console):
     """rich's, but for what a text could make a terminal do. Colours come from styles, and so they stay."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """As rich's."""
+        """Render as rich does, with control characters of texts replaced."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(printable(segment.text), segment.style)

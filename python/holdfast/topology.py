@@ -39,12 +39,12 @@ _Subnet = tuple[int, int, int, str]
 
 
 def propagation_delay_ms(distance_km: float) -> float:
-    """Of a fibre of that length, rounded to a nanosecond."""
+    """Return the delay of a fibre of this length in milliseconds, rounded to a nanosecond."""
     return round(distance_km / FIBRE_KM_PER_MS, 6)
 
 
 def great_circle_km(a: Position, b: Position) -> float:
-    """Distance over a spherical earth between two points given as longitude and latitude in degrees."""
+    """Return the distance over a spherical earth between two points given as longitude and latitude in degrees."""
     (lon_a, lat_a), (lon_b, lat_b) = (tuple(map(math.radians, point)) for point in (a, b))
     haversine = (
         math.sin((lat_b - lat_a) / 2) ** 2 + math.cos(lat_a) * math.cos(lat_b) * math.sin((lon_b - lon_a) / 2) ** 2
@@ -53,7 +53,7 @@ def great_circle_km(a: Position, b: Position) -> float:
 
 
 def is_letter(character: str) -> bool:
-    """Whether a character can stand in the name of a node: a letter or digit of any script, or a mark on one (a vowel sign)."""
+    """Return True if a character can stand in the name of a node: a letter or digit of any script, or a mark such as a vowel sign."""
     return character.isalnum() or unicodedata.category(character)[0] == "M"
 
 
@@ -234,7 +234,7 @@ class Topology:
         return host
 
     def _free_subnet(self, name: str, network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> _Subnet:
-        """The host's subnet, if no other host's overlaps with it."""
+        """Return the host's subnet. Raises :class:`TopologyError` if another host's overlaps with it."""
         begin, end = int(network.network_address), int(network.broadcast_address)
         subnet = (network.version, begin, end, name)
         at = bisect(self._subnets, subnet)
@@ -360,7 +360,10 @@ class Topology:
         return generator
 
     def find_link(self, name: str) -> int:
-        """Index in :attr:`links` of the link called ``a-b`` or ``b-a``; ``a-b#2`` is the second of parallel ones."""
+        """Return the index in :attr:`links` of the link called ``a-b`` or ``b-a``; ``a-b#2`` is the second of parallel ones.
+
+        Raises :class:`TopologyError` if there is no such link.
+        """
         ends, numbered, number = name.partition("#")
         found = [i for i, link in enumerate(self.links) if ends in (link.name, f"{link.b}-{link.a}")]
         if not numbered:
@@ -372,7 +375,7 @@ class Topology:
         raise TopologyError(f"there is no link {name!r} (known: {names})")
 
     def link_names(self) -> list[str]:
-        """The name of each of :attr:`links` for :meth:`find_link`: ``a-b``, of parallel ones ``a-b#2`` and so on."""
+        """Return the name of each of :attr:`links` for :meth:`find_link`: ``a-b``, of parallel ones ``a-b#2`` and so on."""
         names = []
         parallel: dict[frozenset[str], int] = {}
         for link in self.links:
@@ -394,22 +397,22 @@ class Topology:
         return graph
 
     def port_towards(self, node: str, neighbour: str) -> int:
-        """The port of ``node`` on the (cheapest) link to ``neighbour``."""
+        """Return the port of ``node`` on the (cheapest) link to ``neighbour``. Raises :class:`TopologyError` if there is none."""
         if not self.graph.has_edge(node, neighbour):
             raise TopologyError(f"there is no link between switches {node!r} and {neighbour!r}")
         link: Link = self.links[self.graph.edges[node, neighbour]["link"]]
         return link.a_port if link.a == node else link.b_port
 
     def port_mac(self, switch: str, port: int) -> bytes:
-        """MAC address of a switch's port."""
+        """Return the MAC address of a switch's port: 02:01, the switch's index and the port in two bytes each."""
         return bytes((0x02, 0x01)) + self.switches[switch].index.to_bytes(2, "big") + port.to_bytes(2, "big")
 
     def puts_in_order(self, host: str) -> bool:
-        """Whether packets to a host go through an ordering function in front of its link."""
+        """Return True if packets to a host go through an ordering function in front of its link."""
         return any(link_towards(self.links[i], host).ordering is not None for i in self._ports[host].values())
 
     def attachment(self, host: str) -> Attachment:
-        """The switch and port that a host is connected to."""
+        """Return the switch and port that a host is connected to. Raises :class:`TopologyError` if it has no link."""
         if host not in self.hosts:
             raise TopologyError(f"there is no host {host!r} (known: {', '.join(self.hosts)})")
         for index in self._ports[host].values():
@@ -420,13 +423,13 @@ class Topology:
         raise TopologyError(f"host {host!r} has no link")
 
     def parts(self) -> list[list[str]]:
-        """The switches, grouped by whether they can reach each other; the largest group first, then the older one."""
+        """Return the switches, grouped by whether they can reach each other; the largest group first, then the older one."""
         order = {name: i for i, name in enumerate(self.switches)}
         groups = [sorted(group, key=order.__getitem__) for group in nx.connected_components(self.graph)]
         return sorted(groups, key=lambda group: (-len(group), order[group[0]]))
 
     def copy(self) -> Topology:
-        """Return another one with the same hosts, switches and links, to add to."""
+        """Return another topology with the same hosts, switches and links, to add to."""
         other = Topology(self.name)
         other.hosts, other.switches = dict(self.hosts), dict(self.switches)
         other.links, other.packet_generators = list(self.links), list(self.packet_generators)
@@ -435,7 +438,7 @@ class Topology:
         return other
 
     def largest_part(self) -> Topology:
-        """Return the largest of :meth:`parts` with its hosts, by the same names, addresses and ports."""
+        """Return a topology of the largest of :meth:`parts` with its hosts, by the same names, addresses and ports."""
         kept = set(self.parts()[0]) if self.switches else set()
         part = Topology(self.name)
         for name, host in self.hosts.items():
@@ -453,7 +456,7 @@ class Topology:
         return part
 
     def check(self) -> None:
-        """Raise if a host has no link, or if there are two hosts that no path connects."""
+        """Raise :class:`TopologyError` if a host has no link, or if no path connects two of the hosts."""
         part_of = {switch: i for i, part in enumerate(self.parts()) for switch in part}
         attached = {host: self.attachment(host).switch for host in self.hosts}
         for host, switch in attached.items():
@@ -471,7 +474,7 @@ class Topology:
         return yaml_file.read(Path(path))
 
     def to_yaml(self, *, ascii_only: bool = False) -> str:
-        """The same topology as the text of a YAML file, of ASCII characters alone if that is asked for."""
+        """Return the same topology as the text of a YAML file, of ASCII characters alone if that is asked for."""
         from holdfast.topologies import yaml_file
 
         return yaml_file.write(self, ascii_only=ascii_only)
@@ -501,12 +504,12 @@ class Topology:
 
 
 def _given(model: BaseModel, without: set[str] = frozenset()) -> dict[str, Any]:  # type: ignore[assignment]
-    """Return the fields of a model that were given, but for some."""
+    """Return the fields of a model that were given, except those in ``without``."""
     return {name: getattr(model, name) for name in model.model_fields_set - without}
 
 
 def _unusable(host: Host) -> str | None:
-    """Why a host cannot have its address."""
+    """Return why a host cannot have its IPv4 address, or None if it can."""
     address, network = host.address.ip, host.address.network
     if address.is_multicast or address.is_loopback or address.is_unspecified:
         return "no address of a host"

@@ -152,7 +152,7 @@ class TcpOptions(Parameters):
 
     @classmethod
     def linux(cls, congestion: Literal["reno", "cubic"], *, family: Family = "ipv4") -> Self:
-        """Linux's defaults, as far as there are options for them.
+        """Return Linux's defaults, as far as there are options for them.
 
         ``family``: the transfer's, for packets of 1500 bytes.
 
@@ -182,20 +182,20 @@ class TcpOptions(Parameters):
         )
 
     def given(self) -> list[str]:
-        """The names of the options that are not left to the preset."""
+        """Return the names of the options that are not left to the preset."""
         return [name for name in type(self).model_fields if name != "preset" and getattr(self, name) is not None]
 
     def changed(self, changes: TcpOptions) -> Self:
-        """These options, but what is given by ``changes`` as it is there."""
+        """Return these options with those that ``changes`` gives in place of their own."""
         return self.model_copy(update={name: getattr(changes, name) for name in changes.given()})
 
     @classmethod
     def kernel_too(cls) -> list[str]:
-        """The names of the options that the kernel's TCP has, too."""
+        """Return the names of the options that the kernel's TCP has, too."""
         return [name for name, field in cls.model_fields.items() if KERNEL_TOO in field.metadata]
 
     def in_core_units(self) -> Keywords:
-        """The options that are given, as the core names them."""
+        """Return the options that are given, as keyword arguments of the native core."""
         return core_keywords(self, self.given())
 
 

@@ -16,17 +16,17 @@ from pathlib import Path
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write UTF-8."""
+    """Write a text to a file in UTF-8, whole or not at all."""
     write(path, lambda unfinished: unfinished.write_text(text, encoding="utf-8"))
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write bytes."""
+    """Write bytes to a file, whole or not at all."""
     write(path, lambda unfinished: unfinished.write_bytes(content))
 
 
 def write(path: Path, fill: Callable[[Path], object]) -> None:
-    """Have a file filled beside its place, and puts it there.
+    """Let ``fill`` write a new file beside ``path``, then put it in the place of ``path``.
 
     An existing file that is not regular (a device, a pipe) is filled itself. Raises the errors of ``fill``, and OSError.
     """

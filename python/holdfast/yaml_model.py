@@ -41,7 +41,7 @@ class _RefusedError(yaml.MarkedYAMLError):
 
 @contextmanager
 def reading(path: Path, kind: type[HoldfastError]) -> Iterator[None]:
-    """Around code that reads and parses a file: an error there is raised as one of this kind, with the line if it has one."""
+    """Raise errors of the code within, which reads and parses a file, as one of this kind, with the line if it has one."""
     try:
         yield
     except OSError as error:
@@ -76,7 +76,7 @@ class _Bounded(Composer, SafeConstructor, Resolver):
         return self._left
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        """As its parent's, and counts."""
+        """Build a node as the parent class does; raise an error if it is too deep, or one too many."""
         self._depth += 1
         self._left -= 1
         if self._depth > DEPTH + 1:
@@ -124,7 +124,7 @@ def _root(loader: Any) -> yaml.Node | None:
 
 
 def compose(text: str, most_values: int = MOST_VALUES) -> tuple[_Bounded, yaml.Node | None]:
-    """Return the nodes of a document with ``most_values`` at most, and what constructs values from them.
+    """Return the nodes of a document with ``most_values`` at most, and the loader that constructs values from them.
 
     It is refused if it is nested too deeply, or stands for much more than what is written. Every reader of YAML begins here; errors
     are :mod:`yaml`'s, for :func:`reading`.
@@ -148,7 +148,7 @@ def compose(text: str, most_values: int = MOST_VALUES) -> tuple[_Bounded, yaml.N
 
 
 def _measure(node: yaml.Node, sizes: dict[int, tuple[int, int]], above: set[int]) -> tuple[int, int]:
-    """The number of a node's values with its aliases followed, and the depth of their nesting; each node is looked at once."""
+    """Return the number of a node's values with its aliases followed, and the depth of their nesting; look at each node once."""
     if id(node) in above:
         raise _refused(node, "an alias that contains itself")
     if id(node) not in sizes:
@@ -171,7 +171,7 @@ def _children(node: yaml.Node) -> list[yaml.Node]:
 
 
 def _refuse_doubled_keys(root: yaml.Node) -> None:
-    """YAML's own loader would take the last one."""
+    """Raise an error if a mapping has the same key twice: YAML's own loader would take the last one."""
     waiting, seen = [root], set()
     while waiting:
         node = waiting.pop()
@@ -202,7 +202,7 @@ class Located(Generic[M]):
     root: yaml.Node | None
 
     def line(self, place: str) -> int:
-        """The line of a value, such as ``rules.3.action``; of what is not there, that of what it would be in."""
+        """Return the line of a value, such as ``rules.3.action``; for what is not there, the line of what it would be in."""
         return _line(self.root, place)
 
 
@@ -218,7 +218,7 @@ def _line(root: yaml.Node | None, place: str) -> int:
 
 
 def _parts(node: yaml.Node | None) -> list[tuple[str, int, yaml.Node]]:
-    """Name, lines and values within a node, longer names first: names may contain points."""
+    """Return the name, line and value of each part of a node, longer names first: names may contain points."""
     if isinstance(node, yaml.SequenceNode):
         return [(str(index), each.start_mark.line + 1, each) for index, each in enumerate(node.value)]
     if not isinstance(node, yaml.MappingNode):
@@ -228,12 +228,12 @@ def _parts(node: yaml.Node | None) -> list[tuple[str, int, yaml.Node]]:
 
 
 def read(path: Path, model: type[M], most_bytes: int = MOST_BYTES) -> M:
-    """The model that a file of so many bytes holds; an empty file holds one with all defaults. Raises :class:`ScenarioError`."""
+    """Read the model in a file of at most ``most_bytes``; an empty file gives all defaults. Raises :class:`ScenarioError`."""
     return read_located(path, model, most_bytes).value
 
 
 def read_located(path: Path, model: type[M], most_bytes: int = MOST_BYTES) -> Located[M]:
-    """As :func:`read`, with the lines of what was read."""
+    """Read a model as :func:`read` does, and return it with the lines of what was read."""
     with reading(path, ScenarioError):
         loader, root = compose(read_regular(path, most_bytes, ScenarioError).decode())
         if root is not None:
