@@ -39,7 +39,7 @@ impl Addresses {
         }
     }
 
-    /// Of the Ethernet header in front.
+    /// Returns the EtherType of the Ethernet header in front of packets between these addresses.
     #[inline]
     pub(crate) fn ethertype(self) -> u16 {
         match self {
@@ -76,7 +76,8 @@ impl Addresses {
         }
     }
 
-    /// The sum over the pseudo header.
+    /// Returns the sum over the pseudo header of a packet with this protocol and `len` bytes behind the IP header, for transport
+    /// checksums.
     pub(crate) fn pseudo_header_sum(self, protocol: u8, len: u16) -> Sum {
         match self {
             Addresses::V4(source, destination) => {
@@ -89,7 +90,7 @@ impl Addresses {
     }
 }
 
-/// The IPv4 header of a packet that must not be fragmented.
+/// Builds the IPv4 header of a packet that must not be fragmented, with a traffic class of 0 and no options.
 #[inline(always)]
 pub(crate) fn ipv4_header(
     source: Ipv4Addr,

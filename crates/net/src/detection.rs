@@ -70,7 +70,8 @@ impl PortDetectors {
         }
     }
 
-    /// The state that the switch is to be told, if that is news; it is told then.
+    /// Returns the state that the switch is to be told of the port, true for up; `None` if it was told that already. A state that
+    /// is returned counts as told.
     pub(crate) fn news(&mut self) -> Option<bool> {
         let session_up = self.session.as_ref().is_none_or(|it| it.says_up());
         let up = self.signal && session_up && !self.declared_down;
@@ -90,7 +91,8 @@ impl Detection {
         }
     }
 
-    /// Random, unique and not zero (RFC 5880, section 6.8.1: so nobody can guess them who does not see the packets).
+    /// Draws a discriminator that is random, unique and not zero (RFC 5880, section 6.8.1: nobody who does not see the packets can
+    /// guess it).
     fn draw_discriminator(&mut self) -> u32 {
         loop {
             let number = (self.draws.next_u64() >> 32) as u32;
@@ -114,13 +116,13 @@ impl Detection {
         }
     }
 
-    /// There is another direction.
+    /// Adds the detectors of the port that the next direction leads to.
     pub(crate) fn add(&mut self, config: &DetectionConfig) {
         self.ports.push(PortDetectors::new(config));
     }
 
-    /// A direction that carried nothing has other parameters; whether they are accepted. BFD is between two ends, so it has to be there
-    /// as it was.
+    /// Replaces the parameters of a direction that carried nothing, and returns whether they are accepted. BFD is between two ends,
+    /// so it is refused to add it or to take it away.
     pub(crate) fn configure(&mut self, direction: u32, config: &DetectionConfig) -> bool {
         let port = self.port(direction);
         let accepted = port.config.bfd.is_some() == config.bfd.is_some();
@@ -130,7 +132,7 @@ impl Detection {
         accepted
     }
 
-    /// Both directions of a link have their parameters: the sessions that they ask for are up from now on. A direction's session is at the
+    /// Establishes the BFD sessions that a link's two directions ask for: they are up from now on. A direction's session is at the
     /// end that it leads to, and sends by the other direction.
     pub(crate) fn establish(&mut self, now_ps: Time, seed: u64, directions: [(u32, &str); 2]) {
         let discriminators = [self.draw_discriminator(), self.draw_discriminator()];
@@ -151,28 +153,29 @@ impl Detection {
         }
     }
 
-    /// Whether there is a session at the end of a direction.
+    /// Returns whether there is a BFD session at the end of a direction.
     #[inline]
     pub(crate) fn has_session(&self, direction: u32) -> bool {
         self.sessions > 0 && self.ports[direction as usize].session.is_some()
     }
 
-    /// The session at the end of a direction.
+    /// Returns the BFD session at the end of a direction, if there is one.
     pub(crate) fn session(&self, direction: u32) -> Option<&Session> {
         self.ports[direction as usize].session.as_deref()
     }
 
-    /// The detectors of the port that a direction leads to.
+    /// Returns the detectors of the port that a direction leads to.
     pub(crate) fn port(&mut self, direction: u32) -> &mut PortDetectors {
         &mut self.ports[direction as usize]
     }
 
-    /// Whether a change of a signal has still to be noticed.
+    /// Returns whether `signal` differs from the state of the signal that the end of a direction has noticed.
     pub(crate) fn is_unnoticed(&self, direction: u32, signal: bool) -> bool {
         self.ports[direction as usize].signal != signal
     }
 
-    /// The time to notice a signal, or that there is none.
+    /// Returns the time in picoseconds that the end of a direction takes to notice that a signal is there (`signal` is true) or is
+    /// gone.
     pub(crate) fn signal_delay_ps(&self, direction: u32, signal: bool) -> u64 {
         let port = &self.ports[direction as usize];
         let own_ps = match signal {

@@ -101,7 +101,8 @@ impl Failures {
         Ok((self.processes.len() as u32 - 1, first_ps))
     }
 
-    /// The next change of something that fails at random: the thing, whether it is up now, and the time of its next change.
+    /// Records that something which fails at random fails or is repaired now; returns what it is, whether it is up from now on, and
+    /// the time of the change after this one, if there is one.
     pub(crate) fn next_change(
         &mut self,
         number: u32,
@@ -165,7 +166,7 @@ impl Duration {
 }
 
 impl FailureProcess {
-    /// When the next change is, if there is one.
+    /// Draws the time of the next failure or repair; `None` if that is a failure behind the end of failures.
     fn next(&mut self, now_ps: Time) -> Option<Time> {
         let duration = match self.down {
             true => self.failures.time_to_repair,

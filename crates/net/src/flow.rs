@@ -157,7 +157,8 @@ impl Schedule {
         })
     }
 
-    /// 10^21 picoseconds per 10^9 seconds, divided by nano-packets per second.
+    /// Builds the schedule of a constant rate: the interval is 10^21 picoseconds per 10^9 seconds, divided by nano-packets per
+    /// second. Refuses rates outside 1e-7 to 1e9 packets per second.
     fn at_rate(start_ps: Time, stop_ps: Time, packets_per_s: f64) -> Result<Schedule, NetError> {
         const PS_PER_GS: u128 = 1_000_000_000_000_000_000_000;
         let nano = (packets_per_s * 1e9).round();
@@ -175,7 +176,7 @@ impl Schedule {
         })
     }
 
-    /// The same with random times between packets, and before the first.
+    /// Makes the times between packets of a schedule, and the one before the first, random: exponential with the same mean.
     fn poisson(self, draws: Stream) -> Schedule {
         let mut schedule = Schedule {
             draws: Some(draws),
@@ -189,7 +190,7 @@ impl Schedule {
         (self.next_ps < self.stop_ps).then_some(self.next_ps)
     }
 
-    /// When a packet is or was due, of a constant rate.
+    /// Computes when the packet of a number, counted from 0, is due at a constant rate.
     fn constant_due_ps(&self, number: u64) -> Time {
         let fractions = match number.checked_mul(self.remainder) {
             Some(0) => 0,
@@ -239,14 +240,14 @@ pub(crate) struct Flow {
     pub(crate) corrupted: u64,
 }
 
-/// The flow that a payload claims to be of.
+/// Returns the flow that a stream's payload claims to be of; `None` if it does not begin with [`MAGIC`] or is too short.
 pub(crate) fn claimed_flow(payload: &[u8]) -> Option<FlowId> {
     let rest = payload.strip_prefix(&MAGIC)?;
     let id = rest.first_chunk::<4>()?;
     Some(FlowId(u32::from_be_bytes(*id)))
 }
 
-/// The sequence number that a stream's payload has.
+/// Returns the sequence number that a stream's payload has; `None` if it is too short.
 pub(crate) fn sequence(payload: &[u8]) -> Option<u64> {
     u64_at(payload, SEQUENCE_AT)
 }
@@ -257,7 +258,8 @@ fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
 }
 
 impl Flow {
-    /// A UDP stream from `source` to an address behind `next_hop`. `draws` are for a Poisson process.
+    /// Creates a UDP stream from `source` to an address behind `next_hop`. `draws` are the random numbers of a Poisson process.
+    /// Refuses parameters that are out of range.
     pub(crate) fn udp(
         id: FlowId,
         (source, host): (NodeId, &Host),
@@ -378,17 +380,17 @@ impl Flow {
         })
     }
 
-    /// When the next packet is due.
+    /// Returns when the next packet is due; `None` if there is no more before the end.
     pub(crate) fn due_ps(&self) -> Option<Time> {
         self.schedule.due_ps()
     }
 
-    /// Time between packets, rounded down; the mean one of a Poisson process.
+    /// Returns the time between packets in picoseconds, rounded down; the mean one of a Poisson process.
     pub(crate) fn interval_ps(&self) -> u64 {
         self.schedule.interval_ps
     }
 
-    /// No packet is due any more at `now_ps` or later.
+    /// Ends the flow: no packet is due any more at `now_ps` or later.
     pub(crate) fn end(&mut self, now_ps: Time) {
         self.schedule.stop_ps = self.schedule.stop_ps.min(now_ps);
     }
@@ -398,7 +400,7 @@ impl Flow {
         self.schedule.advance();
     }
 
-    /// The next packet's bytes, as far as they are stored and what they share, recorded as sent.
+    /// Records the next packet as sent now, and returns its bytes: those that packets store, and the shared end of the payload.
     pub(crate) fn next_frame(&mut self, now_ps: Time) -> (&[u8], Shared) {
         let sequence = self
             .record
@@ -437,7 +439,7 @@ impl Flow {
         self.put(transport_at + 2, &sum.to_be_bytes());
     }
 
-    /// IPv4's, and the header checksum.
+    /// Writes IPv4's identification, which is the sequence number modulo 2^16, and the header checksum.
     #[inline(always)]
     fn put_identification(&mut self, sequence: u64) {
         self.put(IP_AT + 4, &(sequence as u16).to_be_bytes());
@@ -451,7 +453,7 @@ impl Flow {
         self.frame[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// Whether a payload is one of this stream's, sequence number and time aside.
+    /// Returns whether a payload is one of this stream's, sequence number and time aside.
     fn is_stream_payload(&self, payload: &[u8]) -> bool {
         let sent = &self.frame[self.frame.len() - STREAM_FIELDS_BYTES..];
         matches!(self.kind, Kind::Udp | Kind::UdpV6)
@@ -460,15 +462,16 @@ impl Flow {
             && payload[STREAM_FIELDS_BYTES..] == *self.rest.bytes()
     }
 
-    /// The sum of a payload's bytes, if it is one of this stream's: comparing is cheaper than adding, and has to be done anyway.
+    /// Returns the sum of a payload's bytes for its checksum if it is one of this stream's: comparing is cheaper than adding, and
+    /// has to be done anyway.
     pub(crate) fn sum_of(&self, payload: &[u8]) -> Option<Sum> {
         let fields = || Sum::new().bytes(&payload[..STREAM_FIELDS_BYTES]);
         self.is_stream_payload(payload)
             .then(|| fields().word(self.pattern_sum))
     }
 
-    /// A datagram with right checksums that claims to be of this flow arrived at a host; whether it is intact. `known`: it was asked
-    /// before whether it is one of this stream's, and it is.
+    /// Records the arrival at a host of a datagram with right checksums that claims to be of this flow; returns whether it is
+    /// intact, and counts it as corrupted otherwise. `known` says that its payload was found to be one of this stream's before.
     pub(crate) fn datagram(
         &mut self,
         now_ps: Time,
@@ -493,7 +496,8 @@ impl Flow {
         }
     }
 
-    /// A reply with right checksums and this flow's identifier arrived at the source; whether it is intact.
+    /// Records the arrival at the source of an echo reply with right checksums and this flow's identifier; returns whether it is
+    /// intact, and counts it as corrupted otherwise.
     pub(crate) fn echo_reply(&mut self, now_ps: Time, sequence: u16, payload: &[u8]) -> bool {
         let requests = self.record.sent_count();
         let behind = (requests as u16).wrapping_sub(1).wrapping_sub(sequence);
@@ -518,12 +522,12 @@ impl Flow {
     }
 }
 
-/// Parameters were checked, so this is what remains.
+/// Returns the error for a packet that cannot be built: other parameters were checked, so its payload is too long.
 fn unsendable(_: wire::Error) -> NetError {
     out_of_range("payload_bytes", "what fits into a packet")
 }
 
-/// Packets of both families are at most as long; no link's MTU is longer.
+/// Returns the most bytes of payload in one packet. Packets of both families are at most as long; no link's MTU is longer.
 fn max_payload_bytes(family: Family) -> usize {
     match family {
         Family::Ipv4 => MAX_PAYLOAD_BYTES,

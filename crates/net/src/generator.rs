@@ -85,7 +85,7 @@ impl Generator {
         }
     }
 
-    /// When it makes its first packet, if that is known.
+    /// Returns when the generator makes its first packet; `None` if ports trigger it.
     pub(crate) fn start_ps(&self) -> Option<Time> {
         match self.trigger {
             GeneratorTrigger::Periodic { start_ps, .. } => Some(start_ps),
@@ -93,7 +93,7 @@ impl Generator {
         }
     }
 
-    /// A period begins: its packet, and when the next period does.
+    /// Begins a period: returns the packet of this one, and when the next one begins, if there is one.
     pub(crate) fn begin_period(&mut self) -> (Packet, Option<Time>) {
         let packet = Packet::new(&self.packet);
         let GeneratorTrigger::Periodic {
@@ -110,7 +110,8 @@ impl Generator {
         (packet, has_next.then_some(next_ps))
     }
 
-    /// The packet that it makes because a port of a switch changed, if it does.
+    /// Returns the packet that the generator makes because a port of a switch went up or down; `None` if it waits for something
+    /// else. The port's number is written into it where the trigger says.
     pub(crate) fn packet_for_port(&self, node: NodeId, port: u32, up: bool) -> Option<Packet> {
         let GeneratorTrigger::PortChange {
             up: wanted,

@@ -137,7 +137,7 @@ impl Host {
         }
     }
 
-    /// From now on the host takes INT headers out of TCP segments that the DSCP indicates them in.
+    /// Makes the host take INT headers out of TCP segments from now on, where the DSCP says that there are some.
     pub(crate) fn take_telemetry(&mut self) {
         self.takes_telemetry = true;
     }
@@ -164,7 +164,7 @@ impl Host {
         }
     }
 
-    /// Whether an address is in the host's subnet.
+    /// Returns whether an IPv4 address is in the host's subnet.
     pub(crate) fn is_on_link(&self, address: Ipv4Addr) -> bool {
         let mask = u32::MAX
             .checked_shl(32 - u32::from(self.config.prefix_len))
@@ -172,7 +172,7 @@ impl Host {
         (u32::from(address) ^ u32::from(self.config.ipv4)) & mask == 0
     }
 
-    /// Whether an address is in the subnet of the host's IPv6 address.
+    /// Returns whether an address is in the subnet of the host's IPv6 address.
     pub(crate) fn is_on_link_v6(&self, address: Ipv6Addr) -> bool {
         self.config.ipv6.is_some_and(|own| {
             let mask = u128::MAX
@@ -182,7 +182,7 @@ impl Host {
         })
     }
 
-    /// Whether this is one of the host's addresses.
+    /// Returns whether this is one of the host's addresses.
     pub(crate) fn has(&self, address: IpAddr) -> bool {
         match address {
             IpAddr::V4(address) => address == self.config.ipv4,
@@ -190,7 +190,8 @@ impl Host {
         }
     }
 
-    /// The meaning of a frame to this host. `recognise` may know what the bytes of a UDP payload add up to without adding them all.
+    /// Parses a frame, and returns what it is to this host. `recognise` may know what the bytes of a UDP payload add up to without
+    /// adding them all.
     pub(crate) fn receive<'a>(
         &self,
         frame: &'a [u8],
@@ -298,7 +299,7 @@ impl Host {
         }
     }
 
-    /// A TCP segment, with INT headers where the DSCP says so and the host takes them.
+    /// Reads a TCP segment, with INT headers where the DSCP says so and the host takes them.
     #[inline]
     fn read<A: Address>(
         &self,
@@ -403,7 +404,7 @@ impl Host {
         emitted.map_or(Received::Other, |()| Received::Answer(frame))
     }
 
-    /// The Ethernet header of what this host sends.
+    /// Builds the Ethernet header of a frame that this host sends.
     pub(crate) fn ethernet(&self, destination: MacAddress, ethertype: u16) -> ethernet::Header {
         ethernet::Header {
             destination,
@@ -429,7 +430,8 @@ fn find<K: Copy + Ord>(table: &[(K, EndpointId)], key: K) -> Option<EndpointId> 
     found.ok().map(|at| table[at].1)
 }
 
-/// An echo message of either version; a request for an address of the host's own is answered.
+/// Says what an ICMP echo message of either version is to a host; a request to an address of its own (`is_own`) is given to
+/// `answer`.
 fn received_echo<'a, const REQUEST: u8, const REPLY: u8>(
     read: Result<icmp::Message<REQUEST, REPLY>, wire::Error>,
     payload: &'a [u8],
@@ -458,7 +460,7 @@ fn received_echo<'a, const REQUEST: u8, const REPLY: u8>(
     }
 }
 
-/// A segment, with the connection whose key its ports give.
+/// Says what a TCP segment is to a host, with the connection whose key its ports give, if there is one.
 fn received_segment<'a, K: Copy + Ord>(
     read: Result<Taken, wire::Error>,
     connections: &[(K, EndpointId)],
@@ -503,7 +505,7 @@ fn receive_udp<'a, A: Address>(
     }
 }
 
-/// The payload of a UDP datagram, checksums aside.
+/// Returns the payload of the UDP datagram in an IPv4 packet, without checking checksums; `None` if there is no datagram.
 fn datagram_payload<'a>(packet: &ipv4::View<'a>) -> Option<&'a [u8]> {
     if packet.protocol() != ipv4::PROTOCOL_UDP {
         return None;

@@ -40,7 +40,7 @@ pub(crate) struct Interfaces {
 }
 
 impl Interfaces {
-    /// The numbers of the interfaces, and their names.
+    /// Returns the numbers and names of the interfaces.
     pub(crate) fn names(&self) -> impl Iterator<Item = (usize, &str)> {
         let numbered = self.numbered.iter().enumerate();
         numbered.filter_map(|(number, interface)| Some((number, interface.as_ref()?.name.as_str())))
@@ -50,7 +50,7 @@ impl Interfaces {
         self.numbered.get(number)?.as_ref()
     }
 
-    /// Whether an interface may be added.
+    /// Checks that an interface of this name may be added: it is not empty and not in use.
     pub(crate) fn check(&self, interface: &str) -> Result<(), NetError> {
         if interface.is_empty() {
             return Err(out_of_range("interface", "not empty"));
@@ -64,7 +64,7 @@ impl Interfaces {
         Ok(())
     }
 
-    /// A number for the next interface.
+    /// Returns the lowest number that no interface has.
     pub(crate) fn vacant(&self) -> usize {
         let vacant = self.numbered.iter().position(Option::is_none);
         vacant.unwrap_or(self.numbered.len())
@@ -85,12 +85,12 @@ impl Interfaces {
         self.numbered[number] = None;
     }
 
-    /// Whether an interface can carry frames, as far as we were told.
+    /// Returns whether an interface can carry frames, as far as we were told.
     pub(crate) fn is_up(&self, number: usize) -> bool {
         self.get(number).is_some_and(|interface| interface.up)
     }
 
-    /// An interface went down or came up; returns its attachment, if that is news.
+    /// Records that an interface went down or came up; returns where it is attached if it was in the other state before.
     pub(crate) fn changed(&mut self, number: usize, up: bool) -> Option<Attachment> {
         let interface = self.numbered.get_mut(number)?.as_mut()?;
         let changed = interface.up != up;
@@ -110,7 +110,7 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
-    /// A frame arrived at a port of their switch.
+    /// Stores a frame that arrived at a port of the switch whose frames are collected.
     pub(crate) fn push(&mut self, port: u32, frame: &[u8]) {
         let mut packet = self.spare.pop().unwrap_or_default();
         packet.copy_from(frame);

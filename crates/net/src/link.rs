@@ -81,7 +81,8 @@ pub struct LinkConfig {
 }
 
 impl LinkConfig {
-    /// A link with this rate and delay, no jitter, no loss, no MTU, no ordering and a queue of 150,000 bytes.
+    /// Creates the configuration of a link with this rate and delay, no jitter, no loss, no MTU, no ordering and a queue of 150,000
+    /// bytes.
     pub fn new(rate_bps: u64, delay_ps: u64) -> LinkConfig {
         LinkConfig {
             rate_bps,
@@ -192,7 +193,7 @@ pub(crate) struct Attachment {
 pub(crate) struct Links(Vec<Direction>);
 
 impl Links {
-    /// Number of directions.
+    /// Returns the number of directions, two per link.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
@@ -206,7 +207,7 @@ impl Links {
         self.0.push(direction);
     }
 
-    /// The number of one of a link's directions.
+    /// Returns the number of one of a link's directions; an error if there is no such link.
     pub(crate) fn number(&self, link: LinkId, direction: LinkDirection) -> Result<u32, NetError> {
         let first = link
             .0
@@ -219,7 +220,7 @@ impl Links {
         })
     }
 
-    /// Counters of a link at a time.
+    /// Returns the counters of both directions of a link at a time, which is not before the last event.
     pub(crate) fn counters(&self, link: LinkId, now_ps: Time) -> Result<LinkCounters, NetError> {
         let first = self.number(link, LinkDirection::AToB)?;
         Ok(LinkCounters {
@@ -300,7 +301,8 @@ struct Disturbance {
 }
 
 impl Disturbance {
-    /// `name` tells its random streams from all others'.
+    /// Creates the random loss and jitter of a direction; `None` if it has neither. `name` tells its random streams from all
+    /// others'.
     fn new(loss: Loss, jitter: Jitter, seed: u64, name: &str) -> Option<Box<Disturbance>> {
         if loss == Loss::None && jitter == Jitter::None {
             return None;
@@ -315,7 +317,7 @@ impl Disturbance {
 }
 
 impl Direction {
-    /// `name` tells its random streams from all others'.
+    /// Creates a direction between two ports that is up and idle. `name` tells its random streams from all others'.
     pub(crate) fn new(
         from: Attachment,
         to: Attachment,
@@ -364,7 +366,7 @@ impl Direction {
         self.send(now_ps, packet.len())
     }
 
-    /// Whether there is room for a frame; it is marked, or its drop counted.
+    /// Asks the queue's gate whether there is room for a frame; marks the frame, or counts its drop and returns the reason.
     fn admit(&mut self, now_ps: Time, busy: bool, packet: &mut Packet) -> Result<(), DropReason> {
         let found = Occupancy {
             packets: self.waiting.len() as u64,
@@ -423,14 +425,14 @@ impl Direction {
         }
     }
 
-    /// A frame is of another size than the one before.
+    /// Stores the size and the sending time of a frame whose size differs from that of the one before.
     fn size_changed(&mut self, frame_bytes: usize) {
         // Frames beyond 4 GiB would be of one size; there are none.
         self.last_bytes = u32::try_from(frame_bytes).unwrap_or(u32::MAX);
         self.last_sending_ps = serialisation_ps(frame_bytes, self.rate_bps);
     }
 
-    /// Whether nothing was ever offered, and no traffic manager relies on its parameters.
+    /// Returns whether nothing was ever offered, and no traffic manager relies on the direction's parameters.
     pub(crate) fn is_unused(&self) -> bool {
         let holds = self.ordering().is_some_and(|it| it.counters().held > 0);
         self.counters.offered == 0 && !self.gate.asleep && !holds
@@ -446,7 +448,7 @@ impl Direction {
         self.gate.config
     }
 
-    /// The propagation time of packets, if it is the same for all.
+    /// Returns the propagation time of packets in picoseconds, if it is the same for all.
     pub(crate) fn constant_delay_ps(&self) -> Option<u64> {
         match &self.disturbance {
             Some(it) if !it.jitter.is_none() => None,
@@ -458,7 +460,7 @@ impl Direction {
         self.rate_bps
     }
 
-    /// When all that it took is sent.
+    /// Returns when the transmitter has sent all packets that it took.
     pub(crate) fn busy_until_ps(&self) -> Time {
         self.busy_until_ps
     }
@@ -480,7 +482,7 @@ impl Direction {
         }
     }
 
-    /// A packet of the current generation arrived.
+    /// Counts the arrival of a packet of the current generation: it is delivered, and no longer in transit.
     pub(crate) fn arrived(&mut self) {
         self.counters.delivered += 1;
         self.counters.in_transit -= 1;
@@ -523,7 +525,7 @@ impl Direction {
         Some(lost - told)
     }
 
-    /// Counters at a time.
+    /// Returns the counters at a time; packets whose sending has begun by then are counted as sent.
     pub(crate) fn counters(&self, now_ps: Time) -> DirectionCounters {
         let mut counters = self.counters;
         for packet in self

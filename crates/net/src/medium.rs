@@ -103,13 +103,13 @@ impl Medium {
         }
     }
 
-    /// Packets were inside a node that failed, or came to it while it was down.
+    /// Counts packets that were inside a node that failed, or came to it while it was down, as lost, and tells observers.
     pub(crate) fn lose(&mut self, own: &mut NodeState, packets: u64) {
         own.counters.down_drops += packets;
         self.tell_dropped(own, None, DropReason::NodeDown, packets);
     }
 
-    /// A packet comes to a node; whether the node takes it.
+    /// Counts a packet that comes to a node, and tells observers; returns whether the node takes it, which it does if it is up.
     #[inline(always)]
     pub(crate) fn takes_packet(&mut self, own: &mut NodeState, port: u32, packet: &Packet) -> bool {
         let taken = own.takes_packet();
@@ -122,7 +122,8 @@ impl Medium {
         taken
     }
 
-    /// A packet comes to the end of a direction, now; returns the attachment there, unless the direction failed since it was sent.
+    /// Counts the arrival of a packet at the end of a direction, now; returns the attachment there, or `None` if the direction
+    /// failed since the packet was sent.
     #[inline]
     pub(crate) fn arrive(&mut self, direction: u32, generation: u32) -> Option<Attachment> {
         let link = &mut self.links[direction];
@@ -172,14 +173,14 @@ impl Medium {
             .push_arrival(arrival_ps, direction, generation, packet);
     }
 
-    /// A packet leaves a node at a port, whatever becomes of it there.
+    /// Counts a packet as sent that leaves a node at a port, whatever becomes of it there, and tells observers.
     #[inline]
     fn count_sent(&mut self, own: &mut NodeState, port: u32, packet: &Packet) {
         own.counters.sent += 1;
         self.tell(own, Some(port), Observation::Sent(packet));
     }
 
-    /// A packet leaves a node at a port without a link.
+    /// Sends a packet out of a port without a link: to the external interface that the port is; otherwise it is counted as dropped.
     fn transmit_external(&mut self, own: &mut NodeState, port: u32, packet: Packet) {
         let Some(number) = own.external_at(port) else {
             own.counters.unconnected_drops += 1;
@@ -210,7 +211,7 @@ impl Medium {
         self.send_ordered(own, direction, sent);
     }
 
-    /// Time is up for something that an ordering function of a node holds.
+    /// Sends the packets of a node's ordering function whose time to be held is over.
     pub(crate) fn ordering_due(&mut self, own: &mut NodeState, direction: u32) {
         let now_ps = self.now_ps();
         let mut sent = std::mem::take(&mut self.ordered);
@@ -247,7 +248,7 @@ impl Medium {
         }
     }
 
-    /// A node failed, and what it held to be sent in order is lost.
+    /// Counts the packets as lost that the ordering functions of a node hold, because it failed.
     pub(crate) fn lose_held(&mut self, own: &mut NodeState) {
         for port in 0..own.ports.len() as u32 {
             if let Some(away) = own.direction_from(port)

@@ -46,7 +46,7 @@ pub enum MembershipVersion {
 }
 
 impl MembershipVersion {
-    /// Whether it is one of MLD.
+    /// Returns whether this is a version of MLD, rather than of IGMP.
     pub(crate) fn is_mld(self) -> bool {
         self.parts().0
     }
@@ -158,7 +158,8 @@ impl Protocol {
         self.version_at(now_ps) < self.latest
     }
 
-    /// Between the first two reports of a change at most (RFC 3376, section 8.11; RFC 2236, section 8.10; RFC 2710, section 7.10).
+    /// Returns the longest time in picoseconds between the first two reports of a change (RFC 3376, section 8.11; RFC 2236, section
+    /// 8.10; RFC 2710, section 7.10).
     fn unsolicited_ps(&self, now_ps: Time) -> u64 {
         match self.is_old(now_ps) {
             false => PS_PER_S,
@@ -209,7 +210,7 @@ impl Memberships {
         }
     }
 
-    /// Whether the host may have something to say by itself.
+    /// Returns whether the host may have to send messages without being asked.
     pub(crate) fn is_active(&self) -> bool {
         !(self.groups.is_empty() && self.pending.is_empty())
     }
@@ -232,7 +233,7 @@ impl Memberships {
         self.pending.insert((at_ps, self.added), (group, filter));
     }
 
-    /// The packets received of a group.
+    /// Returns the statistics of the packets received of a group; all zero if there were none.
     pub(crate) fn statistics(&self, group: IpAddr) -> GroupStatistics {
         let Some(counts) = self.counts.get(&group) else {
             return GroupStatistics::default();
@@ -247,7 +248,7 @@ impl Memberships {
         }
     }
 
-    /// A datagram to a group arrived; of which stream, and its number there.
+    /// Counts a datagram to a group that arrived; `stream` is the stream that it is of and its sequence number there, if known.
     pub(crate) fn arrived(&mut self, now_ps: Time, group: IpAddr, stream: Option<(FlowId, u64)>) {
         let counts = self.counts.entry(group).or_default();
         let seen = &mut counts.seen;
@@ -330,7 +331,8 @@ impl Memberships {
         }
     }
 
-    /// The host was asked for a group, or for sources of it (RFC 3376, section 5.2; RFC 2236, section 3).
+    /// Schedules the answer to a query for a group, or for sources of it, at a random time within `within_ps` (RFC 3376, section
+    /// 5.2; RFC 2236, section 3).
     fn asked_of(
         &mut self,
         now_ps: Time,
@@ -366,7 +368,7 @@ impl Memberships {
 
     // ---- Saying ----
 
-    /// When something is to be done next.
+    /// Returns the time of the next message or timer, [`NEVER`] if there is none.
     pub(crate) fn due_ps(&self) -> Time {
         let pending = self.pending.first_key_value().map(|((at_ps, _), _)| *at_ps);
         let timer = self.timers.first().map(|(due_ps, _)| *due_ps);
@@ -472,7 +474,7 @@ impl Memberships {
         }
     }
 
-    /// The current state of all groups of a protocol, in as many reports as it takes.
+    /// Appends the current state of all groups of a protocol to `said`, in as many reports as it takes.
     fn report_all(&self, is_mld: bool, said: &mut Vec<AnyMessage>) {
         let (mut records, mut bytes) = (Vec::new(), 0);
         let of_protocol = self.groups.iter().filter(|it| it.0.is_ipv6() == is_mld);
@@ -508,7 +510,7 @@ impl Group {
         }
     }
 
-    /// RFC 3376, section 5.2.
+    /// Builds the answer to a query for this group (RFC 3376, section 5.2); `None` if there is nothing to answer.
     fn answer(&mut self, group: IpAddr, version: u8, is_old: bool) -> Option<AnyMessage> {
         let asked = self.asked.take();
         if !self.filter.is_member() {
@@ -530,7 +532,8 @@ impl Group {
         (!record.sources.is_empty()).then(|| Message::Report(vec![record]))
     }
 
-    /// RFC 3376, section 5.1.
+    /// Builds the next report of a change of this group's filter (RFC 3376, section 5.1), and counts it as sent; `None` if none is
+    /// needed.
     fn report_change(&mut self, group: IpAddr, version: u8, is_old: bool) -> Option<AnyMessage> {
         if is_old {
             self.sources_left.clear();
@@ -574,7 +577,7 @@ impl Group {
     }
 }
 
-/// Uniform from the least to the most.
+/// Draws a delay in picoseconds, uniform from the least to the most.
 fn delay_ps(draws: &mut Stream, least_ps: u64, most_ps: u64) -> u64 {
     let signed = |ps| i64::try_from(ps).unwrap_or(i64::MAX);
     draws
@@ -582,12 +585,12 @@ fn delay_ps(draws: &mut Stream, least_ps: u64, most_ps: u64) -> u64 {
         .unsigned_abs()
 }
 
-/// Whether a time has come, which then is none any more.
+/// Returns whether a time has come, and takes it away if so.
 fn is_due(at_ps: &mut Option<Time>, now_ps: Time) -> bool {
     at_ps.take_if(|at_ps| *at_ps <= now_ps).is_some()
 }
 
-/// Whether routers forward packets to an address: it is a group's, and not one of those of a link alone.
+/// Returns whether routers forward packets to an address: it is a group's, and not one of those of a link alone.
 pub(crate) fn is_routed_group(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(group) => group.is_multicast() && group.octets()[..3] != [224, 0, 0],
@@ -595,7 +598,8 @@ pub(crate) fn is_routed_group(address: IpAddr) -> bool {
     }
 }
 
-/// Destination and source of an IP packet in a multicast frame, and the message of IGMP or MLD that it is.
+/// Parses a multicast frame into the destination and the source of its IP packet, and the IGMP or MLD message that this is, if it
+/// is one; `None` for any other frame.
 fn multicast(frame: &[u8]) -> Option<(IpAddr, IpAddr, Option<AnyMessage>)> {
     let ethernet = ethernet::View::new(frame).ok()?;
     if !ethernet.destination().is_multicast() {
@@ -618,7 +622,7 @@ fn multicast(frame: &[u8]) -> Option<(IpAddr, IpAddr, Option<AnyMessage>)> {
     }
 }
 
-/// The MAC address of a group (RFC 1112, section 6.4; RFC 2464, section 7).
+/// Returns the MAC address of frames to a group (RFC 1112, section 6.4; RFC 2464, section 7).
 pub(crate) fn group_mac(group: IpAddr) -> MacAddress {
     match group {
         IpAddr::V4(group) => {
@@ -632,7 +636,7 @@ pub(crate) fn group_mac(group: IpAddr) -> MacAddress {
     }
 }
 
-/// The link-local address of a card (RFC 4291, appendix A).
+/// Returns the IPv6 link-local address of a card with this MAC address (RFC 4291, appendix A).
 fn link_local(mac: MacAddress) -> Ipv6Addr {
     let [a, b, c, d, e, f] = mac.0;
     let word = |high, low| u16::from_be_bytes([high, low]);

@@ -24,12 +24,12 @@ pub(crate) enum Visiting {
 
 /// The behaviour of a node.
 pub(crate) trait NodeModel: Any + Debug + Send {
-    /// Why nothing can be connected to a port, if nothing can.
+    /// Returns why nothing can be connected to a port; `None` if something can.
     fn refuses_port(&self, port: u32) -> Option<&'static str> {
         (port != 0).then_some("hosts and interfaces have port 0 only")
     }
 
-    /// A packet that the node takes came to a port.
+    /// Handles a packet that came to a port and that the node takes.
     fn receive(
         &mut self,
         own: &mut NodeState,
@@ -39,27 +39,28 @@ pub(crate) trait NodeModel: Any + Debug + Send {
         packet: Packet,
     );
 
-    /// Something happens that the node scheduled for itself.
+    /// Handles an event that the node scheduled for itself.
     fn event(&mut self, own: &mut NodeState, medium: &mut Medium, event: Event) {
         let _ = (own, medium, event);
     }
 
-    /// The node failed.
+    /// Handles the failure of the node: drops what does not survive it.
     fn failed(&mut self, own: &mut NodeState, medium: &mut Medium) {
         let _ = (own, medium);
     }
 
-    /// It works again.
+    /// Handles the repair of the node after a failure.
     fn repaired(&mut self, own: &mut NodeState, medium: &mut Medium) {
         let _ = (own, medium);
     }
 
-    /// The way in which it may be visited now.
+    /// Returns the way in which the node may be visited now.
     fn visiting(&self) -> Visiting {
         Visiting::Never
     }
 
-    /// Packets arrived, each at its own time, and run at that of the first: the outputs of each leave at its time.
+    /// Handles packets that arrived, each at its own time, and runs them at that of the first: the outputs of each leave at its own
+    /// time.
     fn receive_visitors(
         &mut self,
         own: &mut NodeState,
@@ -91,13 +92,13 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// The node as one of a kind, if it is.
+    /// Returns the node's model if it is of type `T`.
     #[inline]
     pub(crate) fn get<T: NodeModel>(&self) -> Option<&T> {
         (&*self.model as &dyn Any).downcast_ref()
     }
 
-    /// The same, with its state.
+    /// Returns the node's model for changes if it is of type `T`, with the node's state.
     #[inline]
     pub(crate) fn get_mut<T: NodeModel>(&mut self) -> Option<(&mut T, &mut NodeState)> {
         let model = (&mut *self.model as &mut dyn Any).downcast_mut()?;
@@ -108,7 +109,7 @@ impl Node {
         (&*self.model as &dyn Any).is::<T>()
     }
 
-    /// A port of it cannot be used.
+    /// Builds the error that a port of this node cannot be used.
     pub(crate) fn invalid_port(&self, port: u32, reason: &'static str) -> NetError {
         NetError::InvalidPort {
             node: self.state.name.to_string(),
@@ -117,7 +118,7 @@ impl Node {
         }
     }
 
-    /// Whether something may be connected to a port.
+    /// Checks that something may be connected to a port: the node allows it, and the port is free.
     pub(crate) fn check_free(&self, port: u32) -> Result<(), NetError> {
         if let Some(reason) = self.model.refuses_port(port) {
             return Err(self.invalid_port(port, reason));

@@ -77,7 +77,7 @@ pub trait FrameIo: Any {
         let _ = tell;
     }
 
-    /// The waker that ends a wait. Without one, the loop never waits longer than a millisecond.
+    /// Returns the waker that ends a wait. Without one, the loop never waits longer than a millisecond.
     fn waker(&self) -> Option<Waker> {
         None
     }
@@ -170,7 +170,7 @@ struct Shared {
     statistics: Mutex<WallStatistics>,
 }
 
-/// Nothing is left half-done under these locks, so a poisoned one is as good as any.
+/// Locks a mutex, a poisoned one too: nothing is left half-done under these locks, so a poisoned one is as good as any.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -232,7 +232,7 @@ impl WallClock {
         })
     }
 
-    /// The time in the network.
+    /// Returns the present time in the network, which follows real time.
     pub fn now_ps(&self) -> Time {
         self.time.now_ps()
     }
@@ -245,7 +245,8 @@ impl WallClock {
         self.call_with_io(|network, _| run(network))
     }
 
-    /// Like [`Self::call`], for what concerns the interfaces too: adding and removing them is for whoever knows their kind.
+    /// Runs a closure on the network and its interfaces between events, as [`Self::call`] does on the network alone: adding and
+    /// removing interfaces is for whoever knows their kind.
     pub fn call_with_io<R: Send + 'static>(
         &self,
         run: impl FnOnce(&mut Network, &mut dyn FrameIo) -> R + Send + 'static,
@@ -292,7 +293,7 @@ impl WallClock {
         }
     }
 
-    /// Notifications since the last call; waits for one, up to the timeout.
+    /// Returns the notifications since the last call; if there are none, waits for one, `timeout` at most.
     pub fn poll(&self, timeout: Duration) -> Vec<Notification> {
         let waiting = locked(&self.shared.notifications);
         let waited = self
@@ -303,7 +304,7 @@ impl WallClock {
         notifications.drain(..).collect()
     }
 
-    /// The lateness and the load of the loop so far.
+    /// Returns the lateness and the load of the loop so far.
     pub fn statistics(&self) -> WallStatistics {
         *locked(&self.shared.statistics)
     }
@@ -408,7 +409,8 @@ impl EventLoop {
         self.send_outbound();
     }
 
-    /// The commands that wait, and one step of what is done in steps.
+    /// Runs the commands that wait, and one step of the work that is done in steps; says whether the loop stops, goes on or may
+    /// sleep.
     fn run_commands(&mut self) -> AfterCommands {
         let after = self.take_commands();
         let Some(mut step) = self.steps.pop_front() else {

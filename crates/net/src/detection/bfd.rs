@@ -104,7 +104,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// One that begins; `discriminator` is not zero.
+    /// Creates a session that is down and has heard nothing; `discriminator` is not zero.
     pub(crate) fn new(config: BfdConfig, discriminator: u32, draws: Stream) -> Session {
         Session {
             config,
@@ -123,7 +123,7 @@ impl Session {
         }
     }
 
-    /// One that is up from now on, with another end of these parameters.
+    /// Returns the session as one that is up from now on, with a remote end of these parameters and this discriminator.
     pub(crate) fn established(
         self,
         now_ps: Time,
@@ -146,7 +146,7 @@ impl Session {
         session
     }
 
-    /// Its switch came back: it begins anew.
+    /// Restarts the session as its switch came back: it is down, has forgotten the other end, and sends at once.
     pub(crate) fn restart(&mut self, now_ps: Time) {
         self.remote_discriminator = 0;
         self.remote_min_rx_us = 1;
@@ -158,7 +158,7 @@ impl Session {
         }
     }
 
-    /// Whether the port may be used, as far as this session knows.
+    /// Returns whether the port may be used, as far as this session knows: it is up, or has not been up yet.
     pub(crate) fn says_up(&self) -> bool {
         self.statistics.state == State::Up || !self.has_been_up
     }
@@ -168,7 +168,7 @@ impl Session {
         self.discriminator
     }
 
-    /// When something is to be done next.
+    /// Returns the time of the next thing to do: sending a packet, or noticing that the detection time is over.
     pub(crate) fn due_ps(&self) -> Time {
         self.next_send_ps.min(self.expires_ps)
     }
@@ -195,7 +195,8 @@ impl Session {
         (changed || self.next_send_ps <= now_ps).then(|| self.send(now_ps, false))
     }
 
-    /// A packet came; returns the one that is sent at once because of it.
+    /// Takes a control packet from the link, and returns the one that is sent at once because of it, if any. A packet for another
+    /// session or from another end is counted as refused.
     pub(crate) fn receive(&mut self, now_ps: Time, packet: &Header) -> Option<Header> {
         let is_for_this = match packet.your_discriminator {
             0 => matches!(packet.state, State::Down | State::AdminDown),
@@ -247,7 +248,7 @@ impl Session {
         self.poll = state == State::Up && self.desired_min_tx_us() != SLOW_US;
     }
 
-    /// A valid packet came: the detection time begins again.
+    /// Begins the detection time again, as a valid packet came.
     fn heard(&mut self, now_ps: Time) {
         self.expires_ps = now_ps.saturating_add(self.detection_time_ps());
     }
@@ -260,7 +261,7 @@ impl Session {
         u64::from(interval_us) * PS_PER_US * u64::from(self.remote_mult)
     }
 
-    /// As this end says it now.
+    /// Returns the interval at which this end wants to send, in microseconds: at least a second while the session is not up.
     fn desired_min_tx_us(&self) -> u32 {
         match self.statistics.state {
             State::Up => self.config.desired_min_tx_us,
@@ -268,7 +269,8 @@ impl Session {
         }
     }
 
-    /// Until the next packet, jitter included. The other end may want none: its interval is zero, and then this is forever.
+    /// Draws the time until the next packet, jitter included, in picoseconds. If the other end wants no packets (its interval is
+    /// zero), this is `u64::MAX`, forever.
     fn draw_interval_ps(&mut self) -> u64 {
         if self.remote_min_rx_us == 0 {
             return u64::MAX;

@@ -21,7 +21,7 @@ fn address(direction: u32) -> Ipv4Addr {
     Ipv4Addr::new(169, 254, 0, 1 + (direction & 1) as u8)
 }
 
-/// The frame of a control packet that is sent by a direction.
+/// Builds the frame of a BFD control packet that is sent by a direction, whose number its addresses contain.
 pub(crate) fn frame(header: &bfd::Header, direction: u32) -> Result<Packet, wire::Error> {
     let mut payload = Vec::with_capacity(bfd::Header::LEN);
     header.emit(&mut payload)?;
@@ -56,7 +56,7 @@ pub(crate) fn frame(header: &bfd::Header, direction: u32) -> Result<Packet, wire
     Ok(Packet::new(&out))
 }
 
-/// The control packet in a frame; `None` if it is another frame, and an error if it is damaged.
+/// Parses the BFD control packet in a frame; `None` if it is another frame, and an error if it is damaged.
 pub(crate) fn control_packet(frame: &[u8]) -> Option<Result<bfd::Header, wire::Error>> {
     let ethernet = ethernet::View::new(frame).ok()?;
     if ethernet.destination() != DESTINATION || ethernet.ethertype() != ETHERTYPE_IPV4 {

@@ -44,7 +44,8 @@ pub struct LossTrace {
 }
 
 impl LossTrace {
-    /// The packets of these numbers; again every `period` packets, if there is one.
+    /// Creates a trace that loses the packets of these numbers, counted from 0; again every `period` packets, if there is a period.
+    /// Refuses a period that is not above every number.
     pub fn new(mut lost: Vec<u64>, period: Option<u64>) -> Result<LossTrace, NetError> {
         lost.sort_unstable();
         lost.dedup();
@@ -56,7 +57,8 @@ impl LossTrace {
         Ok(LossTrace { lost, period })
     }
 
-    /// One character per packet, 1 for a lost one and 0 for another; white space does not count.
+    /// Parses a trace of one character per packet, 1 for a lost one and 0 for another; white space does not count. Refuses other
+    /// characters and an empty trace.
     pub fn parse(text: &str, repeat: bool) -> Result<LossTrace, NetError> {
         let (mut lost, mut length) = (Vec::new(), 0);
         for character in text.chars().filter(|c| !c.is_whitespace()) {
@@ -117,7 +119,7 @@ impl LossProcess {
         }
     }
 
-    /// Whether the next packet is lost.
+    /// Decides whether the next packet is lost.
     #[inline]
     pub(super) fn step(&mut self) -> bool {
         match &self.model {
@@ -230,12 +232,12 @@ impl JitterProcess {
         }
     }
 
-    /// Whether all packets propagate equally long.
+    /// Returns whether all packets have the same propagation time.
     pub(super) fn is_none(&self) -> bool {
         self.model == Jitter::None
     }
 
-    /// The propagation time of the next packet; never less than nothing.
+    /// Draws the propagation time of the next packet in picoseconds: `delay_ps` and the jitter, never less than nothing.
     #[inline]
     pub(super) fn propagation_ps(&mut self, delay_ps: u64) -> u64 {
         let jitter_ps = match &self.model {

@@ -16,7 +16,7 @@ use engine::packet::MAX_BYTES;
 use engine::{Packet, Switch};
 
 impl Network {
-    /// The node of a name, if it is a switch.
+    /// Returns the switch of a name with its number; an error if there is no such node or it is no switch.
     pub(super) fn switch_node(&self, name: &str) -> Result<(NodeId, &SwitchNode), NetError> {
         let id = self.node_id(name)?;
         match self.node(id).get() {
@@ -35,13 +35,14 @@ impl Network {
         Some(run(switch, own, &mut self.medium))
     }
 
-    /// A switch, for reading.
+    /// Returns the engine of a switch, for reading; an error if there is no such switch or it runs no P4 program.
     pub fn switch(&self, name: &str) -> Result<&Switch, NetError> {
         let (_, switch) = self.switch_node(name)?;
         switch.pipeline.engine().ok_or_else(|| not_a_switch(name))
     }
 
-    /// A switch, for control: changes to it happen now, between packets.
+    /// Returns the engine of a switch, for control: changes to it happen now, between packets. An error if there is no such switch
+    /// or it runs no P4 program.
     pub fn switch_mut(&mut self, name: &str) -> Result<&mut Switch, NetError> {
         let (id, _) = self.switch_node(name)?;
         self.with_switch(id, |switch, own, medium| switch.wake_agent(own, medium));
@@ -70,7 +71,7 @@ impl Network {
         self.limit_all_copies();
     }
 
-    /// The wall clock starts or stops.
+    /// Notes that the wall clock starts or stops to drive the network.
     pub(crate) fn set_real_time(&mut self, real_time: bool) {
         self.medium.real_time = real_time;
         self.limit_all_copies();
@@ -130,12 +131,12 @@ impl Network {
         Ok(())
     }
 
-    /// Whether a switch has a traffic manager now.
+    /// Returns whether a switch has a traffic manager now.
     pub fn has_traffic_manager(&self, switch: &str) -> Result<bool, NetError> {
         Ok(self.traffic_manager(switch)?.is_some())
     }
 
-    /// Statistics of the queues of a switch, by port and queue; none of ports that never had a packet.
+    /// Returns statistics of the queues of a switch, by port and queue; none of ports that never had a packet.
     pub fn queue_statistics(
         &self,
         switch: &str,
@@ -144,7 +145,7 @@ impl Network {
         Ok(traffic.map_or_else(Vec::new, |traffic| traffic.statistics(self.now_ps())))
     }
 
-    /// Statistics of the recirculation ports of a switch, by number; nothing if it has none.
+    /// Returns statistics of the recirculation ports of a switch, by number; none if it has no such ports.
     pub fn recirculation_statistics(
         &self,
         switch: &str,
@@ -181,7 +182,7 @@ impl Network {
         Ok(id)
     }
 
-    /// The number of packets that a generator has made.
+    /// Returns the number of packets that a generator has made; an error if there is no such generator.
     pub fn packets_generated(&self, id: GeneratorId) -> Result<u64, NetError> {
         let generator = self.generators.get(id.0 as usize);
         generator
@@ -189,7 +190,8 @@ impl Network {
             .ok_or_else(|| out_of_range("generator", "one that was added"))
     }
 
-    /// A period of a generator begins. A switch that is down lets the time pass without a packet.
+    /// Makes the packet of a generator's period that begins, and schedules the next period. A switch that is down lets the time
+    /// pass without a packet.
     pub(super) fn generate(&mut self, id: GeneratorId) {
         let (packet, next_ps) = self.generators[id.0 as usize].begin_period();
         self.enter(id.0 as usize, packet);
@@ -199,7 +201,7 @@ impl Network {
         }
     }
 
-    /// Generators make packets because a port of a switch changed.
+    /// Makes the packets of generators that wait for a change of this port of a switch.
     pub(super) fn generate_for_port(&mut self, node: NodeId, port: u32, up: bool) {
         for i in 0..self.generators.len() {
             if let Some(packet) = self.generators[i].packet_for_port(node, port, up) {

@@ -30,8 +30,8 @@ impl Network {
         Ok(())
     }
 
-    /// Whether a port has a signal: there is a link, and it works towards this port; or it is an interface of the machine that
-    /// is up. Controllers of real switches ask this when they start.
+    /// Returns whether a port has a signal: there is a link, and it works towards this port; or it is an interface of the machine
+    /// that is up. Controllers of real switches ask this when they start.
     pub fn port_is_up(&self, node: &str, port: u32) -> Result<bool, NetError> {
         let state = &self.node(self.node_id(node)?).state;
         if let Some(number) = state.external_at(port) {
@@ -41,7 +41,7 @@ impl Network {
         Ok(towards.is_some_and(|direction| self.medium.links[direction].up))
     }
 
-    /// The signal of a direction changed, or a change of it is still to be noticed: the switch at its end does, later.
+    /// Schedules that the switch at the end of a direction notices the direction's signal, after the detection delay.
     pub(super) fn signal_changed(&mut self, direction: u32) {
         let link = &self.medium.links[direction];
         if !self.node(link.to.node).is::<SwitchNode>() {
@@ -54,7 +54,8 @@ impl Network {
         self.medium.scheduler.push(noticed_ps, event);
     }
 
-    /// The receiving end notices the signal of a direction. A node that is down notices nothing.
+    /// Makes the receiving end notice the signal of a direction, unless that changed again since (`epoch`). A node that is down
+    /// notices nothing.
     pub(super) fn detect_signal(&mut self, direction: u32, epoch: u32) {
         let link = &self.medium.links[direction];
         if link.epoch == epoch && self.node(link.to.node).state.up {
@@ -63,7 +64,7 @@ impl Network {
         }
     }
 
-    /// The sessions of a link begin, if it asks for them.
+    /// Begins the BFD sessions of the link whose first direction this is, if it asks for them.
     pub(super) fn begin_sessions(&mut self, first: u32) {
         let now_ps = self.now_ps();
         let links = &self.medium.links;
@@ -74,12 +75,12 @@ impl Network {
         }
     }
 
-    /// Sessions have other discriminators from now on, drawn from another seed.
+    /// Draws other discriminators for all BFD sessions, present and later ones, from another seed.
     pub(crate) fn redraw_discriminators(&mut self, seed: u64) {
         self.detection.redraw(seed);
     }
 
-    /// The switch at the end of a direction came back.
+    /// Restarts the BFD session at the end of a direction, if there is one, as the switch there came back.
     pub(super) fn restart_session(&mut self, direction: u32) {
         let now_ps = self.now_ps();
         if let Some(session) = &mut self.detection.port(direction).session {
@@ -100,7 +101,8 @@ impl Network {
         }
     }
 
-    /// A session may have to send, or its detection time may be over. That of a switch that is down waits until it comes back.
+    /// Lets the BFD session at the end of a direction send, or notice that its detection time is over. The session of a switch that
+    /// is down waits until it comes back.
     pub(super) fn session_due(&mut self, direction: u32) {
         let now_ps = self.now_ps();
         let up = self.node(self.medium.links[direction].to.node).state.up;
@@ -118,7 +120,7 @@ impl Network {
         }
     }
 
-    /// A packet arrived where there is a session; whether it is for that.
+    /// Gives a packet to the BFD session at the end of a direction if it is a BFD control packet; returns whether it is.
     pub(super) fn receive_hello(&mut self, direction: u32, packet: &Packet) -> bool {
         let Some(hello) = control_packet(&packet.bytes()) else {
             return false;
@@ -143,7 +145,8 @@ impl Network {
         true
     }
 
-    /// A session may have changed, and may have something to send: by the other direction than the one it listens to.
+    /// Schedules a BFD session that may have changed, sends the packet that it may have, by the other direction than the one it
+    /// listens to, and tells the switch if the port's state changed.
     fn session_went_on(&mut self, direction: u32, hello: Option<Header>) {
         self.schedule_session(direction);
         if let Some(Ok(packet)) = hello.map(|hello| frame(&hello, direction ^ 1)) {
@@ -154,7 +157,7 @@ impl Network {
         self.refresh_port(direction);
     }
 
-    /// Statistics of the BFD session of a switch's port, if it has one.
+    /// Returns statistics of the BFD session of a switch's port, if it has one.
     pub fn bfd_statistics(
         &self,
         switch: &str,
@@ -166,7 +169,7 @@ impl Network {
         Ok(session.map(|session| session.statistics()))
     }
 
-    /// A detector of the port at the end of a direction may have something new to say.
+    /// Tells the switch at the end of a direction the state of its port if a detector changed it.
     fn refresh_port(&mut self, direction: u32) {
         if let Some(up) = self.detection.port(direction).news() {
             let to = self.medium.links[direction].to;
@@ -174,8 +177,8 @@ impl Network {
         }
     }
 
-    /// A switch notices that a port went down or came up: its program first, then what waits for that, then its controller. A
-    /// switch that is down tells nobody; a node that is no switch notices nothing.
+    /// Tells a switch that a port went down or came up: its program first, then generators that wait for that, then its controller.
+    /// A switch that is down tells nobody; a node that is no switch notices nothing.
     pub(super) fn port_changed(&mut self, node: NodeId, port: u32, up: bool) {
         let noticed = self.with_switch(node, |switch, own, medium| {
             switch.set_port_up(port, up);

@@ -76,12 +76,12 @@ impl Network {
         Ok(())
     }
 
-    /// The failures and repairs that were drawn and have happened, in order.
+    /// Returns the failures and repairs that were drawn and have happened, in order.
     pub fn random_failures(&self) -> &[FailureRecord] {
         &self.failures.records
     }
 
-    /// Whether both directions of a link work: it is enabled and the nodes at its ends are up.
+    /// Returns whether both directions of a link work: it is enabled and the nodes at its ends are up.
     pub fn link_is_up(&self, link: LinkId) -> Result<bool, NetError> {
         let [first, second] = self.both_directions(link)?;
         Ok(self.medium.links[first].up && self.medium.links[second].up)
@@ -122,7 +122,7 @@ impl Network {
 
 /// Events.
 impl Network {
-    /// The next change of something that fails at random.
+    /// Carries out the change of something that fails at random which is due now, and schedules the next one.
     pub(super) fn random_failure(&mut self, process: u32) {
         let (change, up, next_ps) = self.failures.next_change(process, self.medium.now_ps());
         if let Some(at_ps) = next_ps {
@@ -135,7 +135,7 @@ impl Network {
         }
     }
 
-    /// Both or one of a link's directions fail or are repaired.
+    /// Disables or enables both or one of a link's directions.
     pub(super) fn set_directions(&mut self, directions: [u32; 2], up: bool) {
         for direction in directions {
             self.medium.links[direction].enabled = up;

@@ -12,7 +12,7 @@ use engine::Packet;
 
 /// Building.
 impl Network {
-    /// An interface of the machine as a node with port 0. The network then runs on the wall clock only.
+    /// Adds an interface of the machine as a node with port 0, and returns the node. The network then runs on the wall clock only.
     /// [`Network::interfaces`] numbers the interfaces.
     pub fn add_interface(&mut self, name: &str, interface: &str) -> Result<NodeId, NetError> {
         self.interfaces.check(interface)?;
@@ -55,7 +55,7 @@ impl Network {
         Ok(number)
     }
 
-    /// The number of the interface that is a switch's port.
+    /// Returns the number of the interface that is a switch's port; an error if the port is no interface.
     pub fn interface_at(&self, switch: &str, port: u32) -> Result<usize, NetError> {
         let node = self.node_id(switch)?;
         let number = self.node(node).state.external_at(port);
@@ -66,7 +66,7 @@ impl Network {
         })
     }
 
-    /// The numbers by which [`crate::clock::wall::FrameIo`] knows the machine's interfaces, and their names.
+    /// Returns the numbers by which [`crate::clock::wall::FrameIo`] knows the machine's interfaces, and their names.
     pub fn interfaces(&self) -> impl Iterator<Item = (usize, &str)> {
         self.interfaces.names()
     }
@@ -74,18 +74,18 @@ impl Network {
 
 /// Events.
 impl Network {
-    /// Whether an external interface is the port of a switch.
+    /// Returns whether an external interface is the port of a switch.
     pub(crate) fn is_switch_port(&self, number: usize) -> bool {
         let interface = self.interfaces.get(number);
         interface.is_some_and(|i| self.node(i.at.node).is::<SwitchNode>())
     }
 
-    /// Whether frames wait for [`Network::run_arrivals`].
+    /// Returns whether frames wait for [`Network::run_arrivals`].
     pub(crate) fn has_arrivals(&self) -> bool {
         !self.interfaces.arrivals.packets.is_empty()
     }
 
-    /// A frame came in from an external interface. One for a switch waits for [`Network::run_arrivals`].
+    /// Receives a frame from an external interface. A frame for a switch waits for [`Network::run_arrivals`].
     pub(crate) fn receive_external(&mut self, number: usize, frame: &[u8]) {
         let Some(interface) = self.interfaces.get(number) else {
             return;
@@ -107,7 +107,7 @@ impl Network {
         }
     }
 
-    /// The frames that came in for a switch go through it, one after the other, now.
+    /// Runs the frames that came in for a switch through it, one after the other, now.
     pub(crate) fn run_arrivals(&mut self) {
         let arrivals = &mut self.interfaces.arrivals;
         if arrivals.packets.is_empty() {
@@ -135,7 +135,7 @@ impl Network {
         arrivals.packets = packets;
     }
 
-    /// An external interface took, or did not take, a frame.
+    /// Counts a frame that an external interface took or dropped.
     pub(crate) fn interface_sent(&mut self, number: usize, outcome: SendOutcome) {
         let Some(interface) = self.interfaces.get(number) else {
             return;
@@ -154,8 +154,8 @@ impl Network {
         }
     }
 
-    /// An external interface can no longer carry frames, or can again. A switch whose port it is notices at once: the kernel
-    /// took its time to detect it.
+    /// Notes that an external interface can no longer carry frames, or can again. A switch whose port it is notices at once: the
+    /// kernel took its time to detect it.
     pub(crate) fn interface_changed(&mut self, number: usize, up: bool) {
         if let Some(Attachment { node, port }) = self.interfaces.changed(number, up) {
             self.port_changed(node, port, up);

@@ -75,7 +75,7 @@ impl Network {
         }
     }
 
-    /// A packet arrived at a port of a node.
+    /// Gives a packet that arrived at a port to its node, if that is up.
     pub(super) fn receive(&mut self, node: NodeId, port: u32, packet: Packet) {
         let Network {
             nodes,
@@ -90,7 +90,7 @@ impl Network {
         }
     }
 
-    /// A flow's next packet is due.
+    /// Sends a flow's packet that is due, and schedules the next one.
     fn send_next(&mut self, id: FlowId) {
         if let Some(due_ps) = self.send_and_advance(id) {
             let event = Event::Send { flow: id };

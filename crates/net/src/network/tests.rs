@@ -27,7 +27,7 @@ const US: u64 = 1_000_000;
 const MS: u64 = 1_000_000_000;
 const GIGABIT: u64 = 1_000_000_000;
 
-/// Configuration of the host with this number: 10.0.number.1/24.
+/// Returns the configuration of the host with this number, whose address is 10.0.number.1/24.
 fn host(number: u8) -> HostConfig {
     HostConfig {
         mac: MacAddress([2, 0, 0, 0, number, 1]),
@@ -60,7 +60,7 @@ fn towards_host(mut packet: Packet) -> (Packet, u8) {
     (packet, number)
 }
 
-/// A switch between the hosts on ports 1 to n, which have the same numbers.
+/// Adds a switch that routes between the hosts on ports 1 to n, which have the same numbers.
 fn router(network: &mut Network, name: &str, latency_ps: u64) {
     switch(network, name, latency_ps, |_, packet, out| {
         let (packet, number) = towards_host(packet);
@@ -68,7 +68,7 @@ fn router(network: &mut Network, name: &str, latency_ps: u64) {
     });
 }
 
-/// h1, h2 and h3 on ports 1, 2 and 3 of s, by links of a gigabit per second without delay.
+/// Adds h1, h2 and h3 on ports 1, 2 and 3 of s, by links of a gigabit per second without delay.
 fn three_hosts(network: &mut Network) {
     for number in 1..=3 {
         let name = format!("h{number}");
@@ -80,7 +80,7 @@ fn three_hosts(network: &mut Network) {
     }
 }
 
-/// h1 and h2 on ports 1 and 2 of s: gigabit, 5 us; the switch takes 2 us.
+/// Builds a network of h1 and h2 on ports 1 and 2 of s, with gigabit links of 5 us; the switch takes 2 us.
 fn pair(seed: u64, detection_delay_ps: u64) -> (Network, LinkId, LinkId) {
     let mut network = Network::new(seed, detection_delay_ps);
     router(&mut network, "s", 2 * US);

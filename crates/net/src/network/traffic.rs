@@ -209,7 +209,7 @@ impl Network {
         }
     }
 
-    /// The node whose log counts, the addresses, and the MAC address to send to.
+    /// Resolves a stream's destination: the node whose log counts, the addresses, and the MAC address to send to.
     fn destination(
         &self,
         (name, source): (&str, &Host),
@@ -276,14 +276,14 @@ impl Network {
 
 /// Reading.
 impl Network {
-    /// The packets that a flow sent, if it is logged, as for its arrivals.
+    /// Returns the log of the packets that a flow sent; an error if the flow is not logged.
     pub fn sent(&self, flow: FlowId) -> Result<&SentLog, NetError> {
         self.traffic.flow(flow)?.record.sent_log(flow)
     }
 
-    /// The arrivals of a flow at its destination; for a ping, the replies as they arrived back. A stream to an address that
-    /// no modelled host has, such as a multicast group's, is received by nobody in particular: use
-    /// [`Network::received_at`].
+    /// Returns the log of the arrivals of a flow at its destination; for a ping, of the replies as they arrived back. A stream to
+    /// an address that no modelled host has, such as a multicast group's, is received by nobody in particular: use
+    /// [`Network::received_at`]. An error if the flow is not logged.
     pub fn received(&self, flow: FlowId) -> Result<&ReceivedLog, NetError> {
         let Flow {
             record, receiver, ..
@@ -291,25 +291,26 @@ impl Network {
         record.received_log(flow, *receiver)
     }
 
-    /// The packets of a stream that arrived at a host.
+    /// Returns the log of the packets of a stream that arrived at a host; an error if the flow is not logged.
     pub fn received_at(&self, flow: FlowId, host: &str) -> Result<&ReceivedLog, NetError> {
         let record = &self.traffic.flow(flow)?.record;
         record.received_log(flow, Some(self.host(host)?.0))
     }
 
-    /// Statistics of a flow, at its destination.
+    /// Returns the statistics of a flow at its destination.
     pub fn flow_statistics(&self, flow: FlowId) -> Result<FlowStatistics, NetError> {
         let flow = self.traffic.flow(flow)?;
         Ok(flow.record.statistics(flow.receiver, flow.interval_ps()))
     }
 
-    /// Statistics of a stream on its way to a host, such as one of a multicast group.
+    /// Returns the statistics of a stream on its way to a host, such as one of a multicast group.
     pub fn flow_statistics_at(&self, flow: FlowId, host: &str) -> Result<FlowStatistics, NetError> {
         let (flow, node) = (self.traffic.flow(flow)?, self.host(host)?.0);
         Ok(flow.record.statistics(Some(node), flow.interval_ps()))
     }
 
-    /// The packets that a host received of a multicast group. Refused as long as nobody in the network has joined any.
+    /// Returns the statistics of the packets that a host received of a multicast group. Refused as long as nobody in the network
+    /// has joined any.
     pub fn group_statistics(&self, host: &str, group: IpAddr) -> Result<GroupStatistics, NetError> {
         check_group(group)?;
         let memberships = self.host(host)?.1.memberships.as_ref();
@@ -317,18 +318,18 @@ impl Network {
         Ok(memberships.ok_or_else(refused)?.statistics(group))
     }
 
-    /// Statistics of a TCP connection.
+    /// Returns the statistics of both ends of a TCP connection.
     pub fn tcp_statistics(&self, flow: TcpFlowId) -> Result<TcpFlowStatistics, NetError> {
         Ok(self.traffic.tcp_flow(flow)?.statistics())
     }
 
-    /// New bytes that arrived in order at a connection's server, in bins of the width that was asked for; the last bin is the last one
-    /// in which something arrived.
+    /// Returns the new bytes that arrived in order at a connection's server, in bins of the width that was asked for; the last bin
+    /// is the last one in which something arrived.
     pub fn tcp_goodput(&self, flow: TcpFlowId) -> Result<&[u64], NetError> {
         Ok(self.traffic.tcp_flow(flow)?.goodput())
     }
 
-    /// The window of a connection's client over time; refused if that was not asked for.
+    /// Returns the window of a connection's client over time; refused if that log was not asked for.
     pub fn tcp_window(&self, flow: TcpFlowId) -> Result<&WindowLog, NetError> {
         self.traffic.tcp_flow(flow)?.window().ok_or_else(|| {
             let number = flow.0;
@@ -338,7 +339,7 @@ impl Network {
         })
     }
 
-    /// Packets that claim to be of a flow and reached a host damaged. They are in no log.
+    /// Returns the number of packets that claim to be of a flow and reached a host damaged. They are in no log.
     pub fn corrupted(&self, flow: FlowId) -> Result<u64, NetError> {
         Ok(self.traffic.flow(flow)?.corrupted)
     }
@@ -354,7 +355,7 @@ fn check_group(group: IpAddr) -> Result<(), NetError> {
     }
 }
 
-/// The IPv6 address of a host.
+/// Returns the IPv6 address of a host; an error if it has none.
 fn ipv6_of(name: &str, host: &Host) -> Result<Ipv6Addr, NetError> {
     let address = host.config.ipv6.map(|own| own.address);
     address.ok_or_else(|| NetError::Refused(format!("host {name} has no IPv6 address")))

@@ -92,7 +92,7 @@ impl FrameIo for FakeIo {
     }
 }
 
-/// Two interfaces joined by a link.
+/// Builds a network of two interfaces joined by a gigabit link of this delay.
 fn wire(delay_ps: u64) -> (Network, LinkId) {
     let mut network = Network::new(1, 0);
     network.add_interface("left", "veth0").unwrap();
@@ -109,7 +109,7 @@ fn wire(delay_ps: u64) -> (Network, LinkId) {
     (network, link)
 }
 
-/// h1 and h2 joined by a link without a switch: the gateway of each is the other.
+/// Builds a network of h1 and h2 joined by a link without a switch: the gateway of each is the other.
 fn modelled_pair() -> Network {
     let mut network = Network::new(1, 0);
     let mac = |number| MacAddress([2, 0, 0, 0, 0, number]);
@@ -425,8 +425,8 @@ fn an_overdue_network_stays_in_order() {
     assert_eq!(network.pending_events(), 0);
 }
 
-/// A switch whose ports 1 to 3 are interfaces 0 to 2. It swaps ports 1 and 2, and writes the time and the packet's place in
-/// its burst into it; frames from port 3 go to the controller.
+/// Builds a network with a switch whose ports 1 to 3 are interfaces 0 to 2. It swaps ports 1 and 2, and writes a packet's place
+/// among those of the same time into byte 1; frames from port 3 go to the controller.
 fn switch_on_interfaces() -> Network {
     let mut network = Network::new(1, 0);
     let mut last = (0, 0u8);

@@ -57,7 +57,7 @@ impl Pair {
         }
     }
 
-    /// Until a time; the states of both ends at each change.
+    /// Runs both ends to a time, and returns the states of both at each change, with its time in picoseconds.
     fn run(&mut self, until_ps: u64) -> Vec<(u64, State, State)> {
         let mut changes = Vec::new();
         loop {

@@ -5,7 +5,7 @@ use crate::detection::encapsulation::frame;
 use crate::{BfdConfig, LinkDirection};
 use wire::bfd::{Diagnostic, Header, State};
 
-/// h1 - s1 - s2 - h2, with BFD between the switches every 10 ms, three times; loss of signal is never noticed.
+/// Builds h1 - s1 - s2 - h2, with BFD between the switches every 10 ms and a multiplier of 3; loss of signal is never noticed.
 fn line(seed: u64, loss: Loss) -> (Network, LinkId) {
     let mut network = Network::new(seed, 1_000_000 * MS);
     for name in ["s1", "s2"] {

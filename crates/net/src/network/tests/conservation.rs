@@ -160,7 +160,7 @@ fn any_plan() -> impl Strategy<Value = Plan> {
     )
 }
 
-/// Neighbours of each router, the edge being both ends' port number less 100.
+/// Returns the edges between routers: a tree and chords. The number of an edge is that of the ports at both its ends, less 100.
 fn edges(plan: &Plan) -> Vec<(usize, usize)> {
     let n = plan.parents.len() + 1;
     let tree = plan
@@ -176,7 +176,7 @@ fn edges(plan: &Plan) -> Vec<(usize, usize)> {
     tree.chain(chords).collect()
 }
 
-/// The port towards every other router, by shortest paths.
+/// Returns the port of a router towards every other one, by shortest paths; 0 for itself.
 fn routes(from: usize, n: usize, edges: &[(usize, usize)]) -> Vec<u32> {
     let mut port = vec![u32::MAX; n];
     let mut queue = VecDeque::from([(from, None)]);

@@ -8,7 +8,7 @@ fn ipv6(number: u8) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, 0, number.into(), 0, 0, 0, 1)
 }
 
-/// 10.0.number.1/24 and 2001:db8:0:number::1/64.
+/// Returns the configuration of a host with the addresses 10.0.number.1/24 and 2001:db8:0:number::1/64.
 fn host(number: u8) -> HostConfig {
     HostConfig {
         ipv6: Some(Ipv6Interface {
@@ -19,7 +19,7 @@ fn host(number: u8) -> HostConfig {
     }
 }
 
-/// h1 and h2 on ports 1 and 2 of s: gigabit, 5 us; the switch takes 2 us.
+/// Builds a network of h1 and h2 on ports 1 and 2 of s, with gigabit links of 5 us; the switch takes 2 us.
 fn pair() -> Network {
     let mut network = Network::new(1, 0);
     router(&mut network, "s", 2 * US);

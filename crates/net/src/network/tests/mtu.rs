@@ -4,7 +4,8 @@ use super::*;
 use crate::clock::wall::{NoInterfaces, WallClock};
 use std::time::Duration;
 
-/// Frames of a host to itself are not taken by others, and this one is for h2 and so long behind the Ethernet header.
+/// Builds a frame from h1 to h2 with so many VLAN tags and so many bytes behind the EtherType. Others do not take frames of a host
+/// to itself.
 fn frame(vlans: usize, payload_bytes: usize) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 2, 1, 2, 0, 0, 0, 1, 1];
     for _ in 0..vlans {
@@ -15,7 +16,8 @@ fn frame(vlans: usize, payload_bytes: usize) -> Vec<u8> {
     frame
 }
 
-/// h1 and h2 with a link whose frames have 100 bytes at most behind the Ethernet header from h1, and any number to it.
+/// Builds a network of h1 and h2 with a link whose frames have 100 bytes at most behind the Ethernet header from h1, and any number
+/// to it.
 fn narrow() -> (Network, LinkId) {
     let mut network = Network::new(1, 0);
     network.add_host("h1", host(1)).unwrap();
@@ -46,7 +48,7 @@ fn send_all(network: &mut Network) {
     network.send_frame("h2", &back).unwrap();
 }
 
-/// The received packets, whole.
+/// Returns the bytes of the frames that hosts received and reported.
 fn received(notifications: Vec<Notification>) -> Vec<Vec<u8>> {
     let data = |n: Notification| match n.event {
         NotificationEvent::HostFrame { data } => Some(data),

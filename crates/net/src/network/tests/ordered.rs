@@ -6,7 +6,7 @@ use crate::ordering::header::tests::{connection, r_tag};
 use crate::ordering::{BitField, SequenceHeader};
 use std::time::Duration;
 
-/// A gigabit link that holds packets for 2 ms, and takes any number after 10.
+/// Returns the configuration of a gigabit link that holds packets for 2 ms, and takes any number after 10 ms.
 fn orderly() -> LinkConfig {
     LinkConfig {
         ordering: Some(OrderingConfig {
@@ -17,7 +17,7 @@ fn orderly() -> LinkConfig {
     }
 }
 
-/// A packet for h2 of a connection with a sequence number, which is its payload too.
+/// Builds a packet for h2 of a connection with a sequence number, which is its payload too.
 fn numbered(number: u32) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 2, 1, 2, 0, 0, 0, 1, 1, 0x88, 0xb5, 0, 0, 9];
     frame.extend_from_slice(&number.to_be_bytes());
@@ -26,7 +26,7 @@ fn numbered(number: u32) -> Vec<u8> {
     frame
 }
 
-/// h1 and h2 with a link that puts in order what h1 sends.
+/// Builds a network of h1 and h2 with a link that puts in order what h1 sends.
 fn two() -> (Network, LinkId) {
     let mut network = Network::new(1, 0);
     network.add_host("h1", host(1)).unwrap();
@@ -41,7 +41,8 @@ fn send(network: &mut Network, numbers: &[u32]) {
     }
 }
 
-/// When which numbers came. They have no sequence number any more, but an EtherType.
+/// Returns the times in picoseconds at which packets came and their numbers. They have no sequence number any more, but an
+/// EtherType.
 fn arrivals(notifications: &[Notification]) -> Vec<(u64, u32)> {
     let number = |n: &Notification| match &n.event {
         NotificationEvent::HostFrame { data } => {
