@@ -51,6 +51,8 @@ def frames(kind: str, gateway: bytes, first_line: int, lines: int, numbers: rand
         "forged-cookies": lambda: _frame(
             gateway, mac(), 0x8863, bytes.fromhex("1119 0000 0024 0101 0000 0104 001c") + numbers.randbytes(28)
         ),
+        # Of an EtherType that nobody speaks (IEEE Std 802, local experimental): they cost receiving them, and nothing else.
+        "unknown": lambda: _frame(gateway, mac(), 0x88B5, numbers.randbytes(46)),
         # Packets into sessions of others: from the wrong line, with the wrong address.
         "spoofed": lambda: _frame(
             gateway, mac(), 0x8864, struct.pack("!HHHH", 0x1100, session(), 22, 0x0021) + _ipv4(numbers.randbytes(4))
