@@ -28,7 +28,7 @@ def _third_person(verb: str) -> str:
     return verb[:-1] + "ies" if re.search(r"[^aeiou]y$", verb) else verb + "s"
 
 
-THIRD_PERSON = frozenset(_third_person(verb) for verb in VERBS) | {"is", "quits", "resets", "lets"}
+THIRD_PERSON = frozenset(_third_person(verb) for verb in VERBS) | {"is", "quits", "resets", "lets", "undoes"}
 
 
 @dataclass(frozen=True)

@@ -120,35 +120,36 @@ pub(crate) enum AfterEgress {
 
 /// The functions of an architecture. A state is laid out by [`ir::Layout`].
 pub(crate) trait Rules: Send + Sync + fmt::Debug {
-    /// The metadata of a packet that arrives at a port. The state is zero.
+    /// Writes the metadata of a packet of `bytes` bytes that arrives at a port into a state that is otherwise zero.
     fn arrive(&self, state: &mut [u64], port: u32, bytes: usize);
 
-    /// The time at which a packet enters ingress.
+    /// Writes the time at which a packet enters ingress into its metadata.
     fn set_ingress_time(&self, state: &mut [u64], now_ps: Time);
 
-    /// The metadata of a packet that is made from another one. The state is zero, but for what is brought along.
+    /// Writes the metadata of a packet that is made from another one, `original`. The state is zero, but for what
+    /// is brought along.
     fn derive(&self, state: &mut [u64], original: &[u64], path: PacketPath, bytes: usize);
 
     /// Says why there is a copy for egress.
     fn set_path(&self, state: &mut [u64], path: PacketPath);
 
-    /// The decision on the packet.
+    /// Decides what becomes of a packet after ingress.
     fn after_ingress(&self, state: &[u64], intents: &Intents) -> IngressVerdict;
 
-    /// The priority of its queue.
+    /// Returns the priority of the queue that a packet waits in.
     fn priority(&self, state: &[u64]) -> u8;
 
-    /// Whether [`Rules::start_egress`] needs to know how long the packet is.
+    /// Returns true if [`Rules::start_egress`] needs to know how long the packet is.
     fn measures_in_egress(&self) -> bool;
 
-    /// The metadata that a copy finds when it begins egress.
+    /// Writes the metadata that a copy finds when it begins egress.
     fn start_egress(&self, state: &mut [u64], start: &EgressStart, bytes: usize);
 
-    /// The decision on the copy that was for this port.
+    /// Decides after egress what becomes of the copy that was for this port.
     fn after_egress(&self, state: &[u64], intents: &Intents, port: u32) -> EgressVerdict;
 }
 
-/// The functions for a program.
+/// Returns the functions of a program's architecture, for its layout of slots.
 pub(crate) fn rules(program: &Program, layout: &Layout) -> Box<dyn Rules> {
     let place = |slot| Place::new(slot, program, layout);
     match &program.architecture {

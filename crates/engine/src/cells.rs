@@ -12,7 +12,7 @@ pub struct CounterData {
 }
 
 impl CounterData {
-    /// One more packet. The counts wrap around.
+    /// Counts one more packet and its bytes. Both counts wrap around.
     #[inline]
     pub fn count(&mut self, packet_bytes: usize) {
         self.packets = self.packets.wrapping_add(1);
@@ -52,7 +52,7 @@ impl Cells {
         }
     }
 
-    /// Sets all cells.
+    /// Sets all cells to one value.
     pub(crate) fn fill(&mut self, value: &[u64]) {
         self.sparse.clear();
         self.rest.copy_from_slice(value);
@@ -91,12 +91,13 @@ impl Cells {
         Some(first_of(found, most, next))
     }
 
-    /// The limbs of all cells, one cell behind the other, if they lie so; else none. And the limbs of a cell.
+    /// Returns the limbs of all cells, one cell behind the other, and the number of limbs of a cell. There are no
+    /// limbs if the cells do not lie so in memory.
     pub(crate) fn limbs_mut(&mut self) -> (&mut [u64], usize) {
         (&mut self.dense, self.stride)
     }
 
-    /// The cell's limbs; `None` beyond the end.
+    /// Returns the limbs of the cell at an index; `None` beyond the end.
     #[inline]
     pub(crate) fn get(&self, index: u64) -> Option<&[u64]> {
         if index >= self.size {

@@ -25,7 +25,7 @@ pub const MAX_LIST: usize = 1024;
 /// Of a message, besides its values.
 const OVERHEAD_BYTES: usize = 64;
 
-/// Messages with members of these widths that may wait.
+/// Returns how many messages with members of these widths (in bits) may wait, or be remembered, at most.
 fn most_waiting(widths: &[u32]) -> usize {
     let limbs: usize = widths.iter().map(|width| width.div_ceil(64) as usize).sum();
     MAX_WAITING.min(MAX_WAITING_BYTES / (OVERHEAD_BYTES + 8 * limbs))
@@ -102,7 +102,7 @@ pub struct DigestQueue {
 }
 
 impl DigestQueue {
-    /// Empty queues for the digests of a program.
+    /// Makes empty queues for the digests of a program.
     pub fn new(program: &Program) -> DigestQueue {
         let queue = |digest: &ir::Digest| Queue {
             widths: digest.widths.clone(),
@@ -123,7 +123,8 @@ impl DigestQueue {
         self.announced = former.announced;
     }
 
-    /// A message from a program: the limbs of each member in turn.
+    /// Queues a message from a program, unless it is suppressed: the limbs of each member in turn. It is lost, and
+    /// counted, if too many wait.
     pub fn push(&mut self, digest: DigestId, values: &[u64], now_ps: Time) {
         let queue = &mut self.queues[digest.index()];
         if queue.config.is_some() && queue.is_suppressed(values, now_ps) {
@@ -139,7 +140,7 @@ impl DigestQueue {
         }
     }
 
-    /// The configuration of a type.
+    /// Returns the configuration of a digest type, if it has one.
     pub fn config(&self, digest: DigestId) -> Option<DigestConfig> {
         self.queues[digest.index()].config
     }
@@ -165,7 +166,7 @@ impl DigestQueue {
         Former::Queue(Box::new(mem::replace(queue, emptied)))
     }
 
-    /// Undoes [`DigestQueue::set_config`].
+    /// Undoes [`DigestQueue::set_config`], with what that returned.
     pub fn restore(&mut self, digest: DigestId, former: Former) {
         let queue = &mut self.queues[digest.index()];
         match former {
@@ -175,27 +176,28 @@ impl DigestQueue {
         self.announced = false;
     }
 
-    /// Messages lost because too many waited.
+    /// Returns how many messages were lost because too many waited, over all types.
     pub fn lost(&self) -> u64 {
         self.queues.iter().map(|q| q.lost).sum()
     }
 
-    /// [`DigestQueue::due_ps`], unless [`DigestQueue::announce`] was called since messages were last taken.
+    /// Returns [`DigestQueue::due_ps`], unless [`DigestQueue::announce`] was called since messages were last taken.
     pub fn unannounced_due_ps(&self) -> Option<Time> {
         self.due_ps().filter(|_| !self.announced)
     }
 
-    /// The controller is told that messages are due.
+    /// Notes that the controller is told that messages are due.
     pub fn announce(&mut self) {
         self.announced = true;
     }
 
-    /// Whether any message waits.
+    /// Returns true if no message waits.
     pub fn is_empty(&self) -> bool {
         self.queues.iter().all(|q| q.waiting.is_empty())
     }
 
-    /// When the next list is due; the time of the message that made it so, if one is.
+    /// Returns the time at which the next list is due; if one is due already, the time of the message that made it
+    /// so.
     pub fn due_ps(&self) -> Option<Time> {
         self.queues.iter().filter_map(Queue::due_ps).min()
     }
@@ -243,7 +245,8 @@ impl DigestQueue {
         self.was_taken(lists)
     }
 
-    /// A consumer that takes nothing, because it takes messages of another kind, is not told again.
+    /// Lets the next due lists be announced, unless the consumer took nothing: one that is there for messages of
+    /// another kind is not told again.
     fn was_taken(&mut self, lists: Vec<DigestList>) -> Vec<DigestList> {
         self.announced &= lists.is_empty();
         lists
@@ -277,7 +280,8 @@ impl Queue {
         Some(filled.map_or(by_age, |(at, _)| by_age.min(*at)))
     }
 
-    /// Whether this message waits, or an outstanding list has it. Lists whose time is over are outstanding no longer.
+    /// Returns true if this message waits already, or an outstanding list has it. Lists whose time is over are
+    /// outstanding no longer.
     fn is_suppressed(&mut self, values: &[u64], now_ps: Time) -> bool {
         let config = self.config.unwrap_or_default();
         let timeout_ps = u128::from(config.ack_timeout_ns) * 1000;
@@ -333,7 +337,8 @@ impl Queue {
         }
     }
 
-    /// The last list is outstanding until it is acknowledged.
+    /// Makes the list that was taken last outstanding until it is acknowledged, and forgets the oldest ones if
+    /// there are too many messages.
     fn remember(&mut self, now_ps: Time, taken: Vec<Vec<u64>>) {
         while self.outstanding_messages + taken.len() > self.most
             && let Some((&oldest, _)) = self.outstanding.first_key_value()

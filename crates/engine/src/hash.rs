@@ -29,22 +29,22 @@ pub fn hash(algorithm: HashAlgorithm, data: &[u8], payload: &[u8], out: &mut [u6
     }
 }
 
-/// CRC-32/ISO-HDLC.
+/// Calculates CRC-32/ISO-HDLC, the CRC of Ethernet.
 pub fn crc32(data: &[u8]) -> u32 {
     !crc32_update(!0, data)
 }
 
-/// CRC-16/ARC.
+/// Calculates CRC-16/ARC, with polynomial 0x8005, reflected.
 pub fn crc16(data: &[u8]) -> u16 {
     crc16_update(0, data)
 }
 
-/// The Internet checksum (RFC 1071) of 16-bit words, the last padded with zeros.
+/// Calculates the Internet checksum (RFC 1071) of big-endian 16-bit words, the last padded with zeros.
 pub fn csum16(data: &[u8]) -> u16 {
     !fold(word_sum(data))
 }
 
-/// Exclusive or of 16-bit words, the last padded with zeros.
+/// Combines all big-endian 16-bit words by exclusive or, the last padded with zeros.
 pub fn xor16(data: &[u8]) -> u16 {
     words(data).fold(0, |acc, word| acc ^ word)
 }
@@ -60,7 +60,9 @@ fn words(data: &[u8]) -> impl Iterator<Item = u16> {
         .map(|pair| u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]))
 }
 
-/// The words of `payload` behind those of `data`, as if the bytes lay one behind the other.
+/// Returns the 16-bit words of `payload` behind those of `data`. Their sum and exclusive or are those of the bytes
+/// one behind the other: if `data` ends within a word, the first byte of `payload` comes as a word of its own, to
+/// complete it.
 fn words_of_both<'a>(data: &'a [u8], payload: &'a [u8]) -> impl Iterator<Item = u16> + 'a {
     // The first byte of the payload is the second of a word that is counted with a zero there.
     let shared = match data.len() % 2 {

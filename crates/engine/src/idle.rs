@@ -65,7 +65,7 @@ impl IdleTimers {
         }
     }
 
-    /// Forgets an entry.
+    /// Forgets an entry: stops its timer, and does not name it as idle.
     pub(crate) fn remove(&mut self, key: EntryKey) {
         match self.timers.remove(&key).map(|timer| timer.place) {
             Some(Place::Timed { deadline_ps, .. }) => {
@@ -121,7 +121,7 @@ impl IdleTimers {
         })
     }
 
-    /// When the next timer will be over.
+    /// Returns the time at which the next timer will be over, if one runs.
     pub(crate) fn next_ps(&self) -> Option<Time> {
         Some(self.deadlines.first()?.0)
     }
@@ -180,17 +180,17 @@ impl IdleTimers {
         }
     }
 
-    /// Whether there are entries to be named.
+    /// Returns true if there are idle entries that wait to be taken.
     pub(crate) fn has_idle(&self) -> bool {
         !self.idle.is_empty()
     }
 
-    /// Whether there are entries to be named of which nobody was told since some were last taken.
+    /// Returns true if idle entries wait to be taken, and nobody was told since some were last taken.
     pub(crate) fn is_unannounced(&self) -> bool {
         self.has_idle() && !self.announced
     }
 
-    /// Somebody is told that entries wait.
+    /// Notes that somebody is told that idle entries wait.
     pub(crate) fn announce(&mut self) {
         self.announced = true;
     }

@@ -22,7 +22,7 @@ pub struct Interpreter {
 }
 
 impl Interpreter {
-    /// Of a verified program.
+    /// Makes an interpreter of a verified program.
     pub fn new(program: Arc<Program>) -> Interpreter {
         Interpreter {
             layout: Layout::new(&program),
@@ -100,7 +100,7 @@ impl Run<'_, '_> {
         self.block(body) != Flow::Drop
     }
 
-    /// Whether the packet is to be dropped after egress.
+    /// Returns true if the packet is to be dropped after egress.
     fn drops(&self) -> bool {
         let drop = self.program.architecture.egress_drop();
         drop.is_some_and(|(slot, value)| self.layout.get_u64(self.cx.state, slot) == value)
@@ -268,7 +268,7 @@ impl Run<'_, '_> {
         trace.push(EventKind::Table(Box::new(applied)), loc);
     }
 
-    /// Evaluates an expression.
+    /// Evaluates an expression to a value of the expression's width.
     fn eval(&self, expr: &Expr) -> Bits {
         match expr {
             Expr::Const(value) => value.clone(),
@@ -308,7 +308,7 @@ impl Run<'_, '_> {
     }
 }
 
-/// The arguments of an action from the limbs of each parameter in turn.
+/// Returns the arguments of an action as values, from the limbs of each parameter in turn.
 fn unpack_args(program: &Program, action: &ir::Action, limbs: &[u64]) -> Vec<Bits> {
     let mut at = 0;
     let unpack = |param: &ir::ActionParam| {
@@ -320,7 +320,8 @@ fn unpack_args(program: &Program, action: &ir::Action, limbs: &[u64]) -> Vec<Bit
     action.params.iter().map(unpack).collect()
 }
 
-/// The control flow behind a block or loop with this label whose body ended so.
+/// Returns the control flow behind a block or loop with this label whose body ended with `flow`: a break to this
+/// label ends here.
 fn leave(label: LabelId, flow: Flow) -> Flow {
     if flow == Flow::Break(label) {
         Flow::Next

@@ -47,7 +47,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// A meter with full buckets at `now_ps`.
+    /// Makes a meter with full buckets at `now_ps`.
     pub fn new(config: MeterConfig, now_ps: Time) -> Meter {
         Meter {
             config,
@@ -58,14 +58,14 @@ impl Meter {
         }
     }
 
-    /// Another configuration, with full buckets; the counts stay.
+    /// Gives the meter another configuration, with full buckets; the counts stay.
     pub fn configure(&mut self, config: MeterConfig, now_ps: Time) {
         let counts = self.counts;
         *self = Meter::new(config, now_ps);
         self.counts = counts;
     }
 
-    /// The packets and bytes of each colour, by its number.
+    /// Returns the packets and bytes of each colour: green, yellow, red.
     pub fn counts(&self) -> [CounterData; 3] {
         self.counts
     }
@@ -78,7 +78,7 @@ impl Meter {
         colour
     }
 
-    /// The configuration.
+    /// Returns the meter's configuration, as it was set.
     pub fn config(&self) -> MeterConfig {
         self.config
     }
@@ -147,7 +147,7 @@ impl MeterArray {
         }
     }
 
-    /// The number of cells; 0 for a direct meter, which is not executed by index.
+    /// Returns the number of cells; 0 for a direct meter, which is not executed by index.
     #[inline]
     pub(crate) fn size(&self) -> u64 {
         self.size
@@ -223,7 +223,7 @@ impl MeterArray {
         cells.for_each(|cell| cell.clock_set_back(now_ps));
     }
 
-    /// Those that are configured, by index.
+    /// Returns the cells that are configured, each with its index, in ascending order.
     pub(crate) fn configured(&self) -> impl Iterator<Item = (u64, &Meter)> {
         self.chunks.iter().enumerate().flat_map(|(number, chunk)| {
             let cells = chunk.cells.iter().enumerate();
@@ -253,7 +253,7 @@ impl MeterArray {
     }
 }
 
-/// The chunk that a cell is in, and where in it.
+/// Returns the number of the chunk that a cell is in, and its position there.
 #[inline]
 fn place(index: u64) -> (usize, usize) {
     (index as usize / CHUNK, index as usize % CHUNK)

@@ -6,8 +6,8 @@
 use ir::{Expr, Program, SlotId, StmtKind};
 use std::collections::BTreeSet;
 
-/// Whether what the program does depends on queues (`enq_qdepth`, `deq_qdepth`, `enq_timestamp`, `deq_timedelta`), or what queues are to do
-/// on the program (`priority`).
+/// Returns true if what the program does depends on queues (`enq_qdepth`, `deq_qdepth`, `enq_timestamp`,
+/// `deq_timedelta`), or what queues are to do on the program (`priority`).
 pub fn cares_about_queues(program: &Program) -> bool {
     let data = program.architecture.queue_data();
     let statements = all_statements(program);
@@ -27,7 +27,8 @@ pub enum TimeObserved {
     Fully,
 }
 
-/// The resolution with which the program's effects depend on time: on timestamps, meters, digests or idle timeouts.
+/// Returns the resolution with which the program's effects depend on time: on timestamps, meters, digests or idle
+/// timeouts.
 pub fn time_observed(program: &Program) -> TimeObserved {
     let data = program.architecture.times();
     if !program.meters.is_empty()
@@ -47,7 +48,7 @@ fn all_statements(program: &Program) -> Vec<&StmtKind> {
     statements.map(|stmt| &stmt.kind).collect()
 }
 
-/// Something other than a copy of it is written to `priority`.
+/// Returns true if something other than a copy of it is written to `priority`.
 fn sets_priority(program: &Program, statements: &[&StmtKind], priority: SlotId) -> bool {
     // Slots whose every value is a copy of the priority: all that are written by plain copies only, less those that copy
     // something else, until none is left out any more.
@@ -89,7 +90,8 @@ fn sets_priority(program: &Program, statements: &[&StmtKind], priority: SlotId) 
     }
 }
 
-/// A value that comes from one of these slots reaches something else than a local variable, or decides where the parser goes on.
+/// Returns true if a value that comes from one of these slots reaches something else than a local variable, or
+/// decides where the parser goes on.
 fn uses(program: &Program, statements: &[&StmtKind], from: Vec<SlotId>) -> bool {
     let mut tainted = BTreeSet::from_iter(from);
     let headers = program.headers.iter().flat_map(|header| &header.fields);
@@ -119,7 +121,7 @@ fn uses(program: &Program, statements: &[&StmtKind], from: Vec<SlotId>) -> bool 
     }
 }
 
-/// The slot that a statement writes.
+/// Returns the slot that a statement writes, if it writes one.
 fn destination(statement: &StmtKind) -> Option<SlotId> {
     match statement {
         StmtKind::Apply { action_run, .. } => *action_run,
@@ -132,7 +134,7 @@ mod tests {
     use super::*;
     use crate::test_programs::Bodies;
 
-    /// Whether a program with these bodies does.
+    /// Returns true if a program with these bodies cares about queues.
     fn cares(ingress: &'static str, egress: &'static str) -> bool {
         let bodies = Bodies {
             ingress,

@@ -79,7 +79,8 @@ impl Body {
         &mut self.memory_mut()[stored]
     }
 
-    /// Nothing but `stored` bytes, of any contents, are stored afterwards, behind fresh headroom.
+    /// Makes room for `stored` bytes behind fresh headroom, and returns them: of any contents, and followed by
+    /// `rest`. What was stored before is lost.
     #[inline]
     fn make_room(&mut self, stored: usize, rest: Shared) -> &mut [u8] {
         let end = HEADROOM + stored;
@@ -125,25 +126,26 @@ impl Packet {
         packet
     }
 
-    /// The stored bytes: all bytes on the wire but those at the end that are shared ([`Packet::rest`]).
+    /// Returns the stored bytes: all bytes on the wire but those at the end that are shared ([`Packet::rest`]).
     #[inline]
     pub fn stored(&self) -> &[u8] {
         self.0.as_ref().map_or(&[], |body| body.stored())
     }
 
-    /// The stored bytes.
+    /// Returns the stored bytes, to be written to.
     #[inline]
     pub fn stored_mut(&mut self) -> &mut [u8] {
         self.0.as_mut().map_or(&mut [], |body| body.stored_mut())
     }
 
-    /// The shared bytes behind the stored ones.
+    /// Returns the shared bytes behind the stored ones.
     #[inline]
     pub fn rest(&self) -> Shared {
         self.0.as_ref().map_or(Shared::NONE, |body| body.rest)
     }
 
-    /// The bytes on the wire (from the first header; no preamble, no frame check sequence), copied together if some are shared.
+    /// Returns the bytes on the wire (from the first header; no preamble, no frame check sequence), copied together
+    /// if some are shared.
     pub fn bytes(&self) -> Cow<'_, [u8]> {
         let (stored, rest) = (self.stored(), self.rest());
         match rest.is_empty() {
@@ -189,7 +191,7 @@ impl Packet {
         self.0.get_or_insert_default().make_room(stored, rest)
     }
 
-    /// Length in bytes.
+    /// Returns the packet's length in bytes, stored and shared ones.
     #[inline]
     pub fn len(&self) -> usize {
         self.0
@@ -197,14 +199,14 @@ impl Packet {
             .map_or(0, |body| (body.end - body.start) as usize + body.rest.len())
     }
 
-    /// Whether there is no byte at all.
+    /// Returns true if there is no byte at all.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// A packet like this one with the first `consumed` bytes, which are stored, replaced by `headers`, in the memory of `spare` if that is
-    /// enough.
+    /// Returns a packet like this one with the first `consumed` bytes, which are stored, replaced by `headers`, in
+    /// the memory of `spare` if that is enough.
     ///
     /// # Panics
     /// If `consumed` exceeds what is stored.
@@ -215,8 +217,8 @@ impl Packet {
         copy
     }
 
-    /// A packet like this one with `room` bytes of any contents in the place of the first `consumed` bytes, which are stored; in the memory
-    /// of `spare` if that is enough.
+    /// Returns a packet like this one with `room` bytes of any contents in the place of the first `consumed` bytes,
+    /// which are stored; in the memory of `spare` if that is enough.
     ///
     /// # Panics
     /// If `consumed` exceeds what is stored.
@@ -250,14 +252,14 @@ impl Packet {
         }
     }
 
-    /// Bytes of its memory that are free in front of it.
+    /// Returns how many bytes of the packet's memory are free in front of it.
     #[inline]
     pub fn headroom(&self) -> usize {
         self.0.as_ref().map_or(0, |body| body.start as usize)
     }
 
-    /// The packet begins behind so many bytes of its memory, and ends where it did: the bytes in between now belong to it, with any
-    /// contents.
+    /// Lets the packet begin behind so many bytes of its memory, and end where it did: the bytes in between now
+    /// belong to it, with any contents.
     ///
     /// # Panics
     /// If it would begin behind its end.
@@ -269,7 +271,8 @@ impl Packet {
         }
     }
 
-    /// Its first byte, if it has memory; the [headroom](Packet::headroom) in front and the stored bytes behind are the packet's.
+    /// Returns a pointer to the packet's first byte, if it has memory; the [headroom](Packet::headroom) in front
+    /// and the stored bytes behind are the packet's.
     #[inline]
     pub fn first_byte(&mut self) -> *mut u8 {
         match &mut self.0 {
@@ -330,7 +333,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// The packets that leave at a port because of a single packet.
+    /// Makes the output of a packet that leaves at a port. It belongs to the first packet that arrived, number 0.
     #[inline]
     pub fn new(port: u32, packet: Packet) -> Output {
         Output {

@@ -29,7 +29,8 @@ impl Shared {
     /// None.
     pub const NONE: Shared = Shared { from: 0, len: 0 };
 
-    /// Bytes of the pattern, in which repetitions, shifts and cuts can be told: byte `i` is `157 i` xor `i >> 8`, modulo 256.
+    /// Returns a range of the pattern, in which repetitions, shifts and cuts can be told: byte `i` is `157 i` xor
+    /// `i >> 8`, modulo 256.
     ///
     /// # Panics
     /// If the range is not one, or ends behind [`MAX_BYTES`].
@@ -57,25 +58,25 @@ impl Shared {
         }
     }
 
-    /// The bytes.
+    /// Returns the bytes that are described.
     #[inline]
     pub fn bytes(self) -> &'static [u8] {
         &BYTES[self.from as usize..][..self.len as usize]
     }
 
-    /// Their number.
+    /// Returns the number of bytes.
     #[inline]
     pub fn len(self) -> usize {
         self.len as usize
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no bytes.
     #[inline]
     pub fn is_empty(self) -> bool {
         self.len == 0
     }
 
-    /// Takes the first away, and gives them.
+    /// Takes the first bytes away, and gives them.
     pub(crate) fn take(&mut self, count: usize) -> &'static [u8] {
         let taken = &self.bytes()[..count];
         self.from += count as u32;
@@ -83,7 +84,7 @@ impl Shared {
         taken
     }
 
-    /// Cuts to at most so many.
+    /// Cuts the bytes to at most so many.
     pub(crate) fn truncate(&mut self, count: usize) {
         if count < self.len() {
             self.len = count as u32;

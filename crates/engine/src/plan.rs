@@ -49,17 +49,18 @@ impl Plan {
         self.layout.limbs()
     }
 
-    /// The rules of the architecture.
+    /// Returns the rules of the program's architecture.
     pub(crate) fn rules(&self) -> &dyn Rules {
         &*self.rules
     }
 
-    /// Whether egress begins with a parser, so that it is given bytes and what is brought along.
+    /// Returns true if egress begins with a parser, so that it is given bytes and what is brought along.
     pub(crate) fn parses_twice(&self) -> bool {
         self.parses_twice
     }
 
-    /// The state of a packet made from another one: its metadata and what it preserves. The state is zero.
+    /// Writes the state of a packet that is made from another one: its metadata and what it preserves. The state is
+    /// zero before.
     pub(crate) fn derive(
         &self,
         state: &mut [u64],
@@ -96,7 +97,7 @@ impl Plan {
         }
     }
 
-    /// Bytes of the packet's valid headers.
+    /// Returns the number of bytes of the packet's valid headers that a deparser emits.
     pub(crate) fn headers_bytes(&self, state: &[u64]) -> usize {
         let get = |slot: SlotId| self.layout.get_u64(state, slot);
         let own = self.headers.iter().filter(|h| h.emitted);
@@ -105,7 +106,7 @@ impl Plan {
             .sum()
     }
 
-    /// The metadata that a copy finds when it begins egress.
+    /// Writes the metadata that a copy finds when it begins egress.
     pub(crate) fn start_egress(&self, state: &mut [u64], start: EgressStart) {
         let bytes = match self.rules.measures_in_egress() {
             true => self.headers_bytes(state) + start.payload_bytes,

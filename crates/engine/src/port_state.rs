@@ -12,7 +12,7 @@ pub struct PortStates {
 }
 
 impl PortStates {
-    /// All ports are up, or all are down.
+    /// Returns the states where all ports are up, or all are down.
     pub fn all(up: bool) -> PortStates {
         PortStates {
             up,
@@ -21,7 +21,7 @@ impl PortStates {
         }
     }
 
-    /// There are no ports yet: one exists once its state is set.
+    /// Returns the states where there are no ports yet: one exists once its state is set.
     pub fn none() -> PortStates {
         PortStates {
             existing: Some(BTreeSet::new()),
@@ -29,18 +29,18 @@ impl PortStates {
         }
     }
 
-    /// Whether there is such a port.
+    /// Returns true if there is such a port.
     pub fn exists(&self, port: u32) -> bool {
         let existing = self.existing.as_ref();
         existing.is_none_or(|ports| ports.contains(&port))
     }
 
-    /// Whether a port is up.
+    /// Returns true if a port is up.
     pub fn is_up(&self, port: u32) -> bool {
         self.up != self.exceptions.contains(&port)
     }
 
-    /// Sets the state of a port; whether that changed it.
+    /// Sets the state of a port, and returns true if that changed it.
     pub fn set(&mut self, port: u32, up: bool) -> bool {
         if let Some(existing) = &mut self.existing {
             existing.insert(port);
@@ -52,7 +52,7 @@ impl PortStates {
         }
     }
 
-    /// The state of most ports, and the ports whose state is the other one.
+    /// Returns the state of most ports, and the ports whose state is the other one.
     pub fn most_and_exceptions(&self) -> (bool, &BTreeSet<u32>) {
         (self.up, &self.exceptions)
     }

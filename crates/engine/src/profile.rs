@@ -106,7 +106,8 @@ impl Group {
         }
     }
 
-    /// The position of the share that a hash chooses.
+    /// Returns the position of the share that a hash chooses, in proportion to the weights; `None` if none is
+    /// selectable.
     fn choose(&self, hash: u64) -> Option<u32> {
         let total = self.sums.last()?.0;
         let point = hash % total;
@@ -119,7 +120,7 @@ impl Group {
     }
 }
 
-/// The size of a group whose members have these weights.
+/// Returns the size of a group whose members have these weights: their sum, or the number of members.
 pub(crate) fn size(weights: impl Iterator<Item = u32>, sum_of_members: bool) -> u64 {
     weights
         .map(|weight| if sum_of_members { 1 } else { u64::from(weight) })
@@ -205,12 +206,12 @@ impl Profile {
         }
     }
 
-    /// Ids of the members, in order.
+    /// Returns the ids of the members, in ascending order.
     pub fn member_ids(&self) -> impl Iterator<Item = u32> {
         self.member_places.keys().copied()
     }
 
-    /// Ids of the groups, in order.
+    /// Returns the ids of the groups, in ascending order.
     pub fn group_ids(&self) -> impl Iterator<Item = u32> {
         self.group_places.keys().copied()
     }
@@ -225,23 +226,23 @@ impl Profile {
         self.group_places.range(from..).map(|(id, _)| *id)
     }
 
-    /// Members with an id.
+    /// Returns the number of members that have an id.
     pub fn member_count(&self) -> u64 {
         self.member_places.len() as u64
     }
 
-    /// The action of a member.
+    /// Returns the action that a member runs, if there is such a member.
     pub fn member(&self, id: u32) -> Option<&ActionCall> {
         Some(&self.members.get(*self.member_places.get(&id)?)?.call)
     }
 
-    /// Whether a group or an entry names a member.
+    /// Returns true if a group or an entry names a member.
     pub fn member_is_used(&self, id: u32) -> bool {
         let place = self.member_places.get(&id);
         place.is_some_and(|&place| self.members.get(place).is_some_and(|m| m.uses > 0))
     }
 
-    /// A group.
+    /// Returns the members and maximum size of a group, if there is such a group.
     pub fn group(&self, id: u32) -> Option<GroupContents> {
         let group = self.groups.get(*self.group_places.get(&id)?)?;
         let members = group.shares.iter().filter_map(|share| {
@@ -257,13 +258,13 @@ impl Profile {
         })
     }
 
-    /// Whether an entry names a group.
+    /// Returns true if an entry names a group.
     pub fn group_is_used(&self, id: u32) -> bool {
         let place = self.group_places.get(&id);
         place.is_some_and(|&place| self.groups.get(place).is_some_and(|g| g.uses > 0))
     }
 
-    /// The sizes of all groups together, one-shot sets included, but for the group with the id `except`.
+    /// Returns the sizes of all groups together, one-shot sets included, but for the group with the id `except`.
     pub fn size_of_groups(&self, except: Option<u32>) -> u64 {
         let by_members = self.selector.is_some_and(|s| s.sum_of_members);
         let groups = self.groups.places.iter().flatten();
@@ -273,12 +274,12 @@ impl Profile {
             .sum()
     }
 
-    /// Entries with a set of actions of their own.
+    /// Returns the number of entries with a set of actions of their own.
     pub fn one_shots(&self) -> u32 {
         self.one_shots
     }
 
-    /// Entries that name a member or a group.
+    /// Returns the number of entries that name a member or a group.
     pub fn references(&self) -> u32 {
         self.references
     }
@@ -384,7 +385,7 @@ impl Profile {
         }
     }
 
-    /// An entry comes to name a target. `None` if there is no such member or group.
+    /// Binds an entry to a target, which counts as used from then on. `None` if there is no such member or group.
     pub(crate) fn bind(&mut self, target: &Target, ports: &PortStates) -> Option<Binding> {
         match target {
             Target::Member(id) => {
@@ -416,7 +417,7 @@ impl Profile {
         }
     }
 
-    /// An entry names its target no longer.
+    /// Releases the target of an entry that names it no longer. A set of actions goes with its entry.
     pub(crate) fn release(&mut self, binding: Binding) {
         match binding {
             Binding::Member(place) => {
@@ -444,7 +445,7 @@ impl Profile {
         self.groups.get(place).is_some_and(|g| g.id.is_none())
     }
 
-    /// The target to which an entry was bound.
+    /// Returns the target to which an entry was bound.
     pub(crate) fn target(&self, binding: Binding) -> Option<Target> {
         match binding {
             Binding::Member(place) => Some(Target::Member(self.members.get(place)?.id?)),
@@ -465,7 +466,8 @@ impl Profile {
         }
     }
 
-    /// A port changed: finds again what is selectable in groups that watch it.
+    /// Finds again what is selectable in the groups that watch a port, which changed; in those that watch any if no
+    /// port is given.
     pub(crate) fn refresh(&mut self, port: Option<u32>, ports: &PortStates) {
         for group in self.groups.places.iter_mut().flatten() {
             let watches =
@@ -476,8 +478,8 @@ impl Profile {
         }
     }
 
-    /// The action of a packet and the limbs of its arguments, if there is any to select. `data` is the input that a selector
-    /// hashes.
+    /// Selects the action of a packet, with the limbs of its arguments, if there is any to select. `data` gives the
+    /// input that a selector hashes.
     #[inline]
     pub(crate) fn select(
         &self,
@@ -504,7 +506,8 @@ impl Profile {
         (member.map(|m| (m.call.action, &*m.args)), selection)
     }
 
-    /// The hash of a packet's selector fields, given as limbs and width each.
+    /// Hashes a packet's selector fields, given as limbs and width each. The hash has the selector's width, at most
+    /// 64 bits.
     pub(crate) fn hash<'a>(
         &self,
         fields: impl Iterator<Item = (&'a [u64], u32)>,

@@ -9,7 +9,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// A generator whose sequence depends on `seed` only.
+    /// Makes a generator whose sequence depends on `seed` only.
     pub fn new(seed: u64) -> Random {
         let mut x = seed;
         let state = std::array::from_fn(|_| {
@@ -22,7 +22,7 @@ impl Random {
         Random { state }
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits of the sequence.
     pub fn next_u64(&mut self) -> u64 {
         let [s0, s1, s2, s3] = &mut self.state;
         let result = s1.wrapping_mul(5).rotate_left(7).wrapping_mul(9);
@@ -36,7 +36,7 @@ impl Random {
         result
     }
 
-    /// Uniform between `low` and `high`, both included; `low` if the interval is empty.
+    /// Returns a uniform number between `low` and `high`, both included; `low` if the interval is empty.
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         if high <= low {
             return low;

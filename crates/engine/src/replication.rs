@@ -50,18 +50,19 @@ pub struct Replication {
 }
 
 impl Replication {
-    /// A multicast group.
+    /// Returns the multicast group with this id, if there is one.
     pub fn group(&self, id: u32) -> Option<&MulticastGroup> {
         self.groups.get(&id)
     }
 
-    /// The replicas of a group, in order; none if there is no such group.
+    /// Returns the replicas of a group, in order; none if there is no such group.
     #[inline]
     pub fn replicas(&self, group: u32) -> &[Replica] {
         self.replicas.get(group as usize).map_or(&[], |r| r)
     }
 
-    /// The replicas of a group, to be given back with [`Replication::give_back`]; none if there is no such group.
+    /// Takes the replicas of a group, to be given back with [`Replication::give_back`]; none if there is no such
+    /// group.
     #[inline]
     pub fn take_replicas(&mut self, group: u32) -> Replicas {
         let replicas = self.replicas.get_mut(group as usize);
@@ -76,17 +77,17 @@ impl Replication {
         }
     }
 
-    /// A clone session.
+    /// Returns the clone session with this id, if there is one.
     pub fn session(&self, id: u32) -> Option<&CloneSession> {
         self.sessions.get(&id)
     }
 
-    /// All groups, by id.
+    /// Returns all multicast groups, ordered by id.
     pub fn groups(&self) -> impl Iterator<Item = &MulticastGroup> {
         self.groups.values()
     }
 
-    /// All sessions, by id.
+    /// Returns all clone sessions, ordered by id.
     pub fn sessions(&self) -> impl Iterator<Item = &CloneSession> {
         self.sessions.values()
     }

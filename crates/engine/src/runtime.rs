@@ -140,7 +140,7 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// The objects of a verified program as they start. `seed` seeds the generator of random numbers.
+    /// Makes the objects of a verified program as they start. `seed` seeds the generator of random numbers.
     pub fn new(program: Arc<Program>, seed: u64) -> Runtime {
         let stride = |width: u32| width.div_ceil(64) as usize;
         let widest = program.registers.iter().map(|r| stride(r.width)).max();
@@ -189,7 +189,7 @@ impl Runtime {
         runtime
     }
 
-    /// The program.
+    /// Returns the program that declares the objects.
     pub fn program(&self) -> &Arc<Program> {
         &self.program
     }
@@ -223,12 +223,12 @@ impl Runtime {
         self.idle_timers.clock_set_back(now_ps, of);
     }
 
-    /// The time last set.
+    /// Returns the time that was set last, in picoseconds.
     pub fn now_ps(&self) -> Time {
         self.now_ps
     }
 
-    /// The number of times that programs went out of range.
+    /// Returns how often programs used an index out of range.
     pub fn out_of_range(&self) -> OutOfRange {
         self.out_of_range
     }
@@ -243,7 +243,8 @@ impl Runtime {
         }
     }
 
-    /// [`Runtime::lookup`] for a key packed by [`crate::table::Packing::of_table`], in a table that has such a packing.
+    /// Does the same as [`Runtime::lookup`] for a key packed by [`crate::table::Packing::of_table`], in a table
+    /// that has such a packing.
     #[inline]
     pub fn lookup_packed(
         &mut self,
@@ -255,7 +256,7 @@ impl Runtime {
         self.tables[table.index()].lookup_packed(packed, packet_bytes, self.now_ps)
     }
 
-    /// [`Runtime::lookup`] in a table with a direct meter or an implementation.
+    /// Does the same as [`Runtime::lookup`] in a table with a direct meter or an implementation.
     fn lookup_attached(&mut self, table: usize, key: &[u64], packet_bytes: usize) -> Lookup<'_> {
         let now_ps = self.now_ps;
         let entry = self.tables[table].lookup(key, packet_bytes, now_ps).entry;
@@ -298,12 +299,13 @@ impl Runtime {
         }
     }
 
-    /// The way in which the last hit in a table with an implementation found its action.
+    /// Returns the way in which the last hit in a table with an implementation found its action.
     pub fn selection(&self) -> Option<Selection> {
         self.selection
     }
 
-    /// The colour that a direct meter gave to the last hit of its table: 0 green (also after a miss), 1 yellow, 2 red.
+    /// Returns the colour that a direct meter gave to the last hit of its table: 0 green (also after a miss), 1
+    /// yellow, 2 red.
     #[inline]
     pub fn direct_meter_colour(&self, meter: MeterId) -> u8 {
         self.meters[meter.index()].last_colour
@@ -312,7 +314,7 @@ impl Runtime {
     /// The most by which a time may be behind the latest one without the clock having been set back: a second.
     pub const SET_BACK_PS: u64 = 1_000_000_000_000;
 
-    /// The parts of an entry that its table does not keep.
+    /// Returns the parts of an entry that its table does not keep: target, meter and note.
     pub fn attached(&self, table: TableId, entry: u32) -> Attached {
         let note = self.notes[table.index()].get(&entry).cloned();
         let Some(attachment) = &self.attachments[table.index()] else {
@@ -335,7 +337,7 @@ impl Runtime {
         }
     }
 
-    /// The members and groups that the entries of a table name, if it has an implementation.
+    /// Returns the members and groups that the entries of a table name, if it has an implementation.
     pub fn targets(&self, table: TableId) -> impl Iterator<Item = Target> {
         let attachment = self.attachments[table.index()].as_deref();
         let implementation = attachment.and_then(|a| a.implementation.as_ref());
@@ -376,7 +378,7 @@ impl Runtime {
         former
     }
 
-    /// An action profile.
+    /// Returns the members and groups of an action profile.
     pub fn profile(&self, profile: ActionProfileId) -> &Profile {
         &self.profiles[profile.index()]
     }
@@ -401,7 +403,7 @@ impl Runtime {
         self.profiles[profile.index()].put_group(group_id, contents, &self.ports)
     }
 
-    /// Which ports are up.
+    /// Returns which ports are up.
     pub fn ports(&self) -> &PortStates {
         &self.ports
     }
@@ -446,7 +448,7 @@ impl Runtime {
         }
     }
 
-    /// A table's contents.
+    /// Returns a table's contents.
     pub fn table(&self, table: TableId) -> &Table {
         &self.tables[table.index()]
     }
@@ -460,12 +462,12 @@ impl Runtime {
         more
     }
 
-    /// A table's contents.
+    /// Returns a table's contents, to be changed.
     pub fn table_mut(&mut self, table: TableId) -> &mut Table {
         &mut self.tables[table.index()]
     }
 
-    /// The limbs of a register cell; zeros beyond the end, which is counted.
+    /// Returns the limbs of a register's cell. Beyond the end they are zeros, and that is counted.
     #[inline]
     pub fn register_read(&mut self, register: RegisterId, index: u64) -> &[u64] {
         let cells = &self.registers[register.index()];
@@ -487,7 +489,7 @@ impl Runtime {
         }
     }
 
-    /// A register cell, without counting; `None` beyond the end.
+    /// Returns the value of a register's cell, without counting; `None` beyond the end.
     pub fn register_cell(&self, register: RegisterId, index: u64) -> Option<Bits> {
         let width = self.program.registers[register.index()].width;
         let cell = self.registers[register.index()].get(index)?;
@@ -506,13 +508,14 @@ impl Runtime {
         }
     }
 
-    /// The limbs of a register's cells, one cell behind the other, and how many a cell has. No limbs if the register is so large that
-    /// its cells are kept otherwise. For executors that read and write in place.
+    /// Returns the limbs of a register's cells, one cell behind the other, and how many a cell has. No limbs if the
+    /// register is so large that its cells are kept otherwise. For executors that read and write in place.
     pub fn register_limbs_mut(&mut self, register: RegisterId) -> (&mut [u64], usize) {
         self.registers[register.index()].limbs_mut()
     }
 
-    /// The same of an indexed counter, whose cells are packets and bytes.
+    /// Returns the limbs of an indexed counter's cells, which are packets and bytes, as
+    /// [`Runtime::register_limbs_mut`].
     pub fn counter_limbs_mut(&mut self, counter: CounterId) -> (&mut [u64], usize) {
         self.counters[counter.index()].limbs_mut()
     }
@@ -563,7 +566,7 @@ impl Runtime {
         self.counters[counter.index()] = cells;
     }
 
-    /// A counter cell; `None` beyond the end.
+    /// Returns the counts of a counter's cell; `None` beyond the end.
     pub fn counter_cell(&self, counter: CounterId, index: u64) -> Option<CounterData> {
         let cell = self.counters[counter.index()].get(index)?;
         Some(CounterData {
@@ -593,7 +596,8 @@ impl Runtime {
         }
     }
 
-    /// Meters a packet: 0 green, 1 yellow, 2 red. A cell that is not configured, or is out of range, gives green.
+    /// Marks and counts a packet in a meter's cell, and returns its colour: 0 green, 1 yellow, 2 red. A cell that
+    /// is not configured, or is out of range, gives green.
     #[inline]
     pub fn meter_execute(
         &mut self,
@@ -610,7 +614,7 @@ impl Runtime {
         array.mark(index, packet_bytes, now_ps)
     }
 
-    /// A meter cell, `None` when it has no configuration.
+    /// Returns a meter's cell; `None` when it has no configuration.
     pub fn meter_cell(&self, meter: MeterId, index: u64) -> Option<&Meter> {
         self.meters[meter.index()].cell(index)
     }
@@ -625,7 +629,7 @@ impl Runtime {
         self.meters[meter.index()].configured_from(from, most)
     }
 
-    /// The cells of a meter that are configured, by index.
+    /// Returns the cells of a meter that are configured, each with its index, in ascending order.
     pub fn configured_meters(&self, meter: MeterId) -> impl Iterator<Item = (u64, &Meter)> {
         self.meters[meter.index()].configured()
     }
@@ -645,7 +649,7 @@ impl Runtime {
         self.meters[meter.index()].clear()
     }
 
-    /// A value between `low` and `high`, both included; `low` if the interval is empty.
+    /// Draws a random number between `low` and `high`, both included; `low` if the interval is empty.
     #[inline]
     pub fn random(&mut self, low: u64, high: u64) -> u64 {
         self.random.between(low, high)
@@ -656,12 +660,12 @@ impl Runtime {
         self.digests.push(digest, values, self.now_ps);
     }
 
-    /// The messages for the control plane.
+    /// Returns the queues of messages for the control plane, to be changed.
     pub fn digests_mut(&mut self) -> &mut DigestQueue {
         &mut self.digests
     }
 
-    /// The messages for the control plane.
+    /// Returns the queues of messages for the control plane.
     pub fn digests(&self) -> &DigestQueue {
         &self.digests
     }
@@ -711,40 +715,41 @@ impl Runtime {
             .collect()
     }
 
-    /// Whether idle entries wait that [`Runtime::announce_idle`] was not called for since the last were taken.
+    /// Returns true if idle entries wait that [`Runtime::announce_idle`] was not called for since the last were
+    /// taken.
     pub fn has_unannounced_idle(&self) -> bool {
         self.idle_timers.is_unannounced()
     }
 
-    /// The controller is told that idle entries wait.
+    /// Notes that the controller is told that idle entries wait.
     pub fn announce_idle(&mut self) {
         self.idle_timers.announce();
     }
 
-    /// When the next idle timer will be over.
+    /// Returns the time at which the next idle timer will be over, if one runs.
     pub fn next_idle_ps(&self) -> Option<Time> {
         self.idle_timers.next_ps()
     }
 
-    /// When a digest list will be due or an entry idle, if nothing else happens until then. Not earlier than that: an entry that is
-    /// hit in the meantime will not be idle then.
+    /// Returns the time at which a digest list will be due or an entry idle, if nothing else happens until then.
+    /// Not earlier than that: an entry that is hit in the meantime will not be idle then.
     pub fn next_deadline_ps(&self) -> Option<Time> {
         let due = [self.idle_timers.next_ps(), self.digests.due_ps()];
         due.into_iter().flatten().min()
     }
 
-    /// Whether a value set has a member that matches the limbs of each key in turn.
+    /// Returns true if a value set has a member that matches the limbs of each key in turn.
     #[inline]
     pub fn value_set_contains(&self, value_set: ValueSetId, key: &[u64]) -> bool {
         self.value_sets[value_set.index()].contains(key)
     }
 
-    /// A value set.
+    /// Returns the members of a value set.
     pub fn value_set(&self, value_set: ValueSetId) -> &ValueSet {
         &self.value_sets[value_set.index()]
     }
 
-    /// A value set.
+    /// Returns the members of a value set, to be changed.
     pub fn value_set_mut(&mut self, value_set: ValueSetId) -> &mut ValueSet {
         &mut self.value_sets[value_set.index()]
     }
@@ -761,7 +766,7 @@ fn write_port_state(cells: &mut Cells, width: u32, port: u32, up: bool) {
     }
 }
 
-/// The activity of an entry, for its idle timer, if it is still the same one.
+/// Returns the activity of an entry, for its idle timer, if it is still the same one.
 fn activity(program: &Program, tables: &[Table], key: EntryKey, entry: u32) -> Option<Activity> {
     let table = &tables[ids::table(program, key.0)?.index()];
     let installed = table.entry(entry)?;

@@ -17,7 +17,7 @@ pub struct TableSnapshot {
 }
 
 impl TableSnapshot {
-    /// Of which table.
+    /// Returns the id of the table that this is a snapshot of.
     pub fn table(&self) -> TableId {
         self.table
     }

@@ -71,12 +71,13 @@ pub struct Enqueued {
 }
 
 impl Enqueued {
-    /// Length in bytes as it entered ingress: the bytes that it takes in a queue between ingress and egress.
+    /// Returns the packet's length in bytes as it entered ingress: the bytes that it takes in a queue between
+    /// ingress and egress.
     pub fn bytes(&self) -> usize {
         self.packet.len()
     }
 
-    /// The packet as it entered ingress; its headers may have changed since.
+    /// Returns the packet as it entered ingress; its headers may have changed since.
     pub fn packet(&self) -> &Packet {
         &self.packet
     }
@@ -98,12 +99,12 @@ pub struct Recirculated {
 }
 
 impl Recirculated {
-    /// Length in bytes.
+    /// Returns the packet's length in bytes.
     pub fn bytes(&self) -> usize {
         self.packet.len()
     }
 
-    /// The packet as it left the deparser.
+    /// Returns the packet as it left the deparser.
     pub fn packet(&self) -> &Packet {
         &self.packet
     }
@@ -127,7 +128,7 @@ struct Pass {
 }
 
 impl Pass {
-    /// The packet between ingress and egress. A replica's packet gets its port there.
+    /// Returns the packet as it is between ingress and egress. A replica's packet gets its port there.
     fn enqueue(self, port: u32, priority: u8, consumed: usize, truncate: Option<u32>) -> Enqueued {
         Enqueued {
             port,
@@ -253,7 +254,7 @@ impl Work {
 }
 
 impl Switch {
-    /// A switch that runs a verified `program` with `executor`, which must be of the same program.
+    /// Makes a switch that runs a verified `program` with `executor`, which must be of the same program.
     pub fn new(program: Arc<Program>, executor: Arc<dyn Executor>, config: SwitchConfig) -> Switch {
         let plan = Plan::new(&program);
         Switch {
@@ -279,22 +280,22 @@ impl Switch {
         }
     }
 
-    /// The program.
+    /// Returns the program that runs.
     pub fn program(&self) -> &Arc<Program> {
         &self.program
     }
 
-    /// The configuration.
+    /// Returns the configuration that the switch was made with.
     pub fn config(&self) -> SwitchConfig {
         self.config
     }
 
-    /// Tables and other stateful objects.
+    /// Returns the tables and other stateful objects.
     pub fn runtime(&self) -> &Runtime {
         &self.runtime
     }
 
-    /// Tables and other stateful objects.
+    /// Returns the tables and other stateful objects, to be changed.
     pub fn runtime_mut(&mut self) -> &mut Runtime {
         &mut self.runtime
     }
@@ -321,7 +322,7 @@ impl Switch {
         std::mem::swap(&mut self.scratch, other);
     }
 
-    /// Counted drops, by reason; reasons without any are left out.
+    /// Returns the counted drops, by reason; reasons without any are left out.
     pub fn drops(&self) -> BTreeMap<DropReason, u64> {
         let counts = DropReason::ALL.into_iter().zip(self.drops);
         counts.filter(|&(_, count)| count != 0).collect()
@@ -364,7 +365,7 @@ impl Switch {
         self.single = packets;
     }
 
-    /// [`Switch::receive`] on the slow path.
+    /// Does the same as [`Switch::receive`] on the slow path.
     fn receive_any(&mut self, now_ps: Time, port: u32, packet: Packet, out: &mut Vec<Output>) {
         let mut work = self.work.take().unwrap_or_default();
         let unicast = self.arrive(now_ps, port, packet, &mut work.enqueued);
@@ -410,8 +411,8 @@ impl Switch {
         }
     }
 
-    /// Like [`Switch::receive`] on the interpreter, with the trace of what happened. Tables, registers and counters are used, and changed,
-    /// as they are.
+    /// Does the same as [`Switch::receive`] on the interpreter, and returns the trace of what happened too. Tables,
+    /// registers and counters are used, and changed, as they are.
     pub fn trace(&mut self, now_ps: Time, port: u32, packet: Packet) -> (Vec<Output>, Trace) {
         let interpreter = self
             .interpreter
@@ -429,7 +430,8 @@ impl Switch {
         (out, trace)
     }
 
-    /// Parser to ingress, resubmissions included: appends the copies that go to egress, clones first.
+    /// Runs a packet from the parser to the end of ingress, resubmissions included: appends the copies that go to
+    /// egress, clones first.
     pub fn ingress(&mut self, now_ps: Time, port: u32, packet: Packet, out: &mut Vec<Enqueued>) {
         let unicast = self.arrive(now_ps, port, packet, out);
         out.extend(unicast);
@@ -556,7 +558,8 @@ impl Switch {
         Pending::Again(pass)
     }
 
-    /// The packet between ingress and egress: with its state, or deparsed, with what it brings along.
+    /// Makes of a packet what is between ingress and egress: with its state, or deparsed, with what it brings
+    /// along.
     fn enqueue(
         &mut self,
         mut pass: Pass,
@@ -590,8 +593,8 @@ impl Switch {
         copy.packet
     }
 
-    /// Egress to deparser for one copy: appends clones, then what becomes of the packet itself. `deq_qdepth` is the number of
-    /// packets left behind it in its queue.
+    /// Runs one copy from egress to the deparser: appends clones, then what becomes of the packet itself.
+    /// `deq_qdepth` is the number of packets left behind it in its queue.
     pub fn egress(
         &mut self,
         now_ps: Time,

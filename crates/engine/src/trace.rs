@@ -267,7 +267,7 @@ pub struct TableApplied {
 }
 
 impl Trace {
-    /// An empty trace.
+    /// Makes an empty trace of a program.
     pub fn new(program: Arc<Program>) -> Trace {
         Trace {
             program,
@@ -275,23 +275,23 @@ impl Trace {
         }
     }
 
-    /// The program that names the ids.
+    /// Returns the program that names the ids.
     pub fn program(&self) -> &Program {
         &self.program
     }
 
-    /// Appends an event.
+    /// Appends an event, with its place in the source.
     pub fn push(&mut self, kind: EventKind, loc: Loc) {
         self.events.push(Event { kind, loc });
     }
 
-    /// The trace without the assignments to variables: the form that most readers want.
+    /// Returns the trace without the assignments to variables: the form that most readers want.
     pub fn without_assignments(mut self) -> Trace {
         self.events = without_assignments(self.events);
         self
     }
 
-    /// `file:line`, if there is one.
+    /// Returns `file:line` of a place in the source; `None` if there is none.
     fn place(&self, loc: Loc) -> Option<String> {
         let file = self.program.files.get(loc.file as usize)?;
         (loc.line != 0).then(|| format!("{file}:{}", loc.line))
@@ -388,7 +388,7 @@ fn adopt(events: Vec<Event>, finished: &mut [Vec<Event>], left_out: &[LeftOut]) 
     out
 }
 
-/// What became of a copy and of the copies made of it.
+/// Summarises what became of a copy and of the copies made of it.
 fn summary(events: &[Event], left_out: &[LeftOut]) -> LeftOut {
     let mut all = LeftOut {
         copies: 1,
@@ -422,7 +422,7 @@ impl LeftOut {
     }
 }
 
-/// A value in hexadecimal.
+/// Writes a value in hexadecimal, with all digits of its width.
 pub(crate) fn hex(value: &Bits) -> String {
     let digits = value.width().div_ceil(4) as usize;
     let mut text = String::with_capacity(digits + 2);
@@ -434,7 +434,7 @@ pub(crate) fn hex(value: &Bits) -> String {
     text
 }
 
-/// A match as people write it.
+/// Writes a match as people do: `value/length`, `value &&& mask`, `low..high`, or `*`.
 fn match_text(key_match: &KeyMatch) -> String {
     match key_match {
         KeyMatch::Exact(value) | KeyMatch::Optional(Some(value)) => hex(value),
@@ -445,7 +445,7 @@ fn match_text(key_match: &KeyMatch) -> String {
     }
 }
 
-/// The result of a selector as people write it.
+/// Writes the result of a selector as people read it.
 fn selection_text(selection: &Selection) -> String {
     let member = |member: Option<u32>| match member {
         Some(id) => format!("member {id}"),
@@ -484,7 +484,7 @@ impl Trace {
 }
 
 impl CopyKind {
-    /// Name, as in `ingress_clone`.
+    /// Returns the name of the kind, as in `ingress_clone`.
     pub fn name(self) -> &'static str {
         match self {
             CopyKind::IngressClone => "ingress_clone",
@@ -497,7 +497,7 @@ impl CopyKind {
 }
 
 impl EventKind {
-    /// Name, as in `extract`.
+    /// Returns the name of the kind, as in `extract`.
     pub fn name(&self) -> &'static str {
         use EventKind::*;
         match self {

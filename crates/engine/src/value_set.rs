@@ -10,7 +10,7 @@ pub struct ValueSet {
 }
 
 impl ValueSet {
-    /// An empty set of the declared shape.
+    /// Makes an empty set whose keys have the declared widths.
     pub fn new(declared: &ir::ValueSet) -> ValueSet {
         ValueSet {
             widths: declared.widths.clone(),
@@ -18,7 +18,7 @@ impl ValueSet {
         }
     }
 
-    /// The members, as they were set.
+    /// Returns the members, as they were set.
     pub fn members(&self) -> &[Vec<KeyMatch>] {
         &self.members
     }
@@ -28,7 +28,7 @@ impl ValueSet {
         std::mem::replace(&mut self.members, members)
     }
 
-    /// Whether a member matches the limbs of each key in turn.
+    /// Returns true if a member matches the limbs of each key in turn.
     pub fn contains(&self, key: &[u64]) -> bool {
         self.members.iter().any(|member| {
             let mut at = 0;
@@ -41,7 +41,7 @@ impl ValueSet {
     }
 }
 
-/// Whether a value (limbs, least significant first) matches.
+/// Returns true if a value (limbs, least significant first) matches.
 fn matches(key_match: &KeyMatch, value: &[u64]) -> bool {
     let equal = |wanted: &Bits, mask: &Bits| {
         let masked = value.iter().zip(mask.limbs()).map(|(v, m)| v & m);

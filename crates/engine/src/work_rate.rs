@@ -29,7 +29,7 @@ pub(crate) struct WorkRate {
 }
 
 impl WorkRate {
-    /// So many copies per second; none at all if that is 0.
+    /// Makes a rate of so many copies per second; none at all if that is 0.
     pub(crate) fn new(copies_per_s: u64) -> WorkRate {
         WorkRate {
             ps_per_copy: PS_PER_S
@@ -40,7 +40,8 @@ impl WorkRate {
         }
     }
 
-    /// Whether one more copy may be made now, by something that has made so many passes already.
+    /// Takes one more copy, to be made now by something that has made so many passes already; `false` if there is
+    /// none. The first passes are free.
     pub(crate) fn take(&mut self, now_ps: Time, passes: u32) -> bool {
         if passes < FREE_PASSES {
             return true;

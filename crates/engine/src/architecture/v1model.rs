@@ -154,7 +154,8 @@ impl Rules for V1Model {
     }
 }
 
-/// Whether code that may run in egress, or a list of preserved slots, mentions a slot.
+/// Returns true if code that may run in egress (egress controls, or any action) reads a slot, or a field list
+/// preserves it.
 fn egress_reads(program: &Program, slot: SlotId) -> bool {
     let controls = ir::Block::CONTROLS.into_iter();
     let egress = controls.filter(|block| block.pipeline() == Pipeline::Egress);

@@ -15,7 +15,7 @@ use ir::{ActionCall, ActionId, ActionScope, Bits, KeyMatch, MatchKind, Program, 
 use std::borrow::Cow;
 
 impl Switch {
-    /// Inserts an entry.
+    /// Inserts an entry into a table. Fails if the entry does not fit the table, or is there already.
     pub fn insert_entry(&mut self, table: TableId, entry: Entry) -> Result<(), ControlError> {
         self.apply_insert(table, &entry).map(|_| ())
     }
@@ -31,7 +31,7 @@ impl Switch {
             .map(|_| ())
     }
 
-    /// The entry with these matches and priority.
+    /// Returns the entry of a table with these matches and priority. Fails if there is none.
     pub fn read_entry(
         &self,
         table: TableId,
@@ -42,7 +42,7 @@ impl Switch {
         Ok(self.installed_entry(table, number))
     }
 
-    /// All entries of a table, in the order in which they were inserted.
+    /// Returns all entries of a table, in the order in which they were inserted.
     pub fn read_entries(&self, table: TableId) -> Result<Vec<InstalledEntry>, ControlError> {
         self.declared_table(table)?;
         let entries = self.runtime().table(table).entries();
@@ -75,13 +75,13 @@ impl Switch {
             .collect()
     }
 
-    /// The action of a miss.
+    /// Returns the action, with its arguments, that a table runs when no entry matches.
     pub fn default_action(&self, table: TableId) -> Result<ActionCall, ControlError> {
         self.declared_table(table)?;
         Ok(self.action_call(table, 0))
     }
 
-    /// The note that came with the default action.
+    /// Returns the controller's note that came with a table's default action, if there was one.
     pub fn default_note(&self, table: TableId) -> Result<Option<Note>, ControlError> {
         self.declared_table(table)?;
         Ok(self.runtime().attached(table, 0).note)
@@ -241,7 +241,7 @@ impl Switch {
         Ok(Undo::attached(table, number, former))
     }
 
-    /// The number of the entry with these matches and priority.
+    /// Returns the number of the entry with these matches and priority; NOT_FOUND if there is none.
     pub(super) fn find_entry(
         &self,
         table: TableId,
@@ -253,7 +253,8 @@ impl Switch {
         found.ok_or_else(not_found)
     }
 
-    /// The number of the entry with these matches and priority, if it can be modified and deleted (P4_16 1.2.5, 14.2.1.4).
+    /// Returns the number of the entry with these matches and priority, if it can be modified and deleted (P4_16
+    /// 1.2.5, 14.2.1.4).
     fn find_changeable(
         &self,
         table: TableId,
@@ -357,8 +358,9 @@ impl Switch {
         }
     }
 
-    /// The position in the table's actions of what an entry runs; 0 for what its implementation has. `former` is what the entry
-    /// runs so far.
+    /// Checks what a new or modified entry runs, its idle timeout and its meter, and returns the position of its
+    /// action among the table's actions; 0 if the table has an implementation (an action profile). `former` is what
+    /// the entry runs so far.
     fn check_entry_action(
         &self,
         table: TableId,
@@ -404,7 +406,8 @@ impl Switch {
         }
     }
 
-    /// Position in the table's actions of `action`, if it may be used with these arguments where `forbidden` may not.
+    /// Returns the position of `action` among the table's actions. Fails if the table has no such action, if the
+    /// action has the scope `forbidden` there, or if the arguments do not fit.
     pub(super) fn check_action(
         &self,
         table: TableId,
@@ -435,7 +438,8 @@ impl Switch {
     }
 }
 
-/// The arguments of an entry that the table itself keeps.
+/// Returns the arguments that the table itself keeps for an entry: those of its action, none if it names a member
+/// or group.
 fn call_args(action: &EntryAction) -> &[Bits] {
     match action {
         EntryAction::Call(call) => &call.args,
@@ -450,7 +454,8 @@ fn target(action: &EntryAction) -> Option<Target> {
     }
 }
 
-/// A meter with a new configuration: full buckets, but what was counted stays.
+/// Returns a meter with a new configuration: its buckets are full, but what was counted stays. `None` if no
+/// configuration is given.
 pub(super) fn reconfigured(
     former: Option<Meter>,
     config: Option<MeterConfig>,
@@ -466,7 +471,7 @@ pub(super) fn reconfigured(
     }
 }
 
-/// [`reconfigured`] for the meter of an entry.
+/// Applies [`reconfigured`] to the meter of an entry.
 pub(super) fn attached_meter(
     former: Option<Box<Meter>>,
     config: Option<MeterConfig>,
@@ -502,7 +507,7 @@ fn check_args(program: &Program, action: ActionId, args: &[Bits]) -> Result<(), 
     Ok(())
 }
 
-/// Whether a match fits a key field: kind, width, canonical form.
+/// Checks that a match fits a key field: its kind, its width, its canonical form. Gives what is wrong with it.
 pub(super) fn check_match(key: &ir::Key, key_match: &KeyMatch) -> Result<(), String> {
     use KeyMatch as M;
     let fits = matches!(
@@ -520,7 +525,7 @@ pub(super) fn check_match(key: &ir::Key, key_match: &KeyMatch) -> Result<(), Str
     check_values(key.width, key_match)
 }
 
-/// Whether a match has values of this width, in canonical form.
+/// Checks that a match has values of this width, in canonical form. Gives what is wrong with it.
 pub(super) fn check_values(width: u32, key_match: &KeyMatch) -> Result<(), String> {
     use KeyMatch as M;
     let values: &[&Bits] = match key_match {

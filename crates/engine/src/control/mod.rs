@@ -55,7 +55,7 @@ pub enum ControlErrorCode {
 }
 
 impl ControlErrorCode {
-    /// The status name, as in `"NOT_FOUND"`.
+    /// Returns the name of the canonical gRPC status, as in `"NOT_FOUND"`.
     pub fn name(self) -> &'static str {
         match self {
             ControlErrorCode::InvalidArgument => "INVALID_ARGUMENT",
@@ -316,7 +316,7 @@ pub enum Atomicity {
 }
 
 impl Switch {
-    /// Applies one update.
+    /// Applies one update, as a batch of its own.
     pub fn write(&mut self, update: impl Borrow<Update>) -> Result<(), ControlError> {
         self.apply(update.borrow(), false).map(|_| ())
     }
@@ -359,7 +359,7 @@ impl Switch {
         }
     }
 
-    /// `undoable`: whether the change may be undone.
+    /// Applies one update, and returns what undoes it. `undoable`: whether the change may be undone.
     fn apply(&mut self, update: &Update, undoable: bool) -> Result<Undo, ControlError> {
         let operation = update.operation;
         match update.entity {

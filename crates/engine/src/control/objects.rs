@@ -20,7 +20,7 @@ fn no_such(what: &str, id: u32) -> ControlError {
     ControlError::new(NotFound, format!("there is no {what} {id}"))
 }
 
-/// The declaration with this id.
+/// Returns the declaration with this id in a list; fails with a message about `what` if there is none.
 fn declared<'a, T>(list: &'a [T], what: &str, id: u32) -> Result<&'a T, ControlError> {
     list.get(id as usize).ok_or_else(|| no_such(what, id))
 }
@@ -36,7 +36,7 @@ fn check_index(name: &str, index: u64, size: u64) -> Result<(), ControlError> {
 }
 
 impl Switch {
-    /// A counter cell.
+    /// Returns the counts of a counter's cell.
     pub fn read_counter(
         &self,
         counter: CounterId,
@@ -59,7 +59,7 @@ impl Switch {
         self.apply_counter(counter, Some(index), data).map(|_| ())
     }
 
-    /// The direct counter of an entry.
+    /// Returns the counts of an entry's direct counter. Fails if the table has no direct counter.
     pub fn read_direct_counter(
         &self,
         table: TableId,
@@ -71,7 +71,7 @@ impl Switch {
         cell.ok_or_else(|| invalid("the table has no direct counter"))
     }
 
-    /// A register cell.
+    /// Returns the value of a register's cell.
     pub fn read_register(&self, register: RegisterId, index: u64) -> Result<Bits, ControlError> {
         let object = declared(&self.program().registers, "register", register.0)?;
         check_index(&object.name, index, object.size)?;
@@ -90,7 +90,7 @@ impl Switch {
             .map(|_| ())
     }
 
-    /// The configuration of a meter cell; `None` when it has none (everything is green).
+    /// Returns the configuration of a meter's cell; `None` when it has none (everything is green).
     pub fn read_meter(
         &self,
         meter: MeterId,
@@ -101,7 +101,7 @@ impl Switch {
         Ok(cell.map(Meter::config))
     }
 
-    /// The packets and bytes that got each colour from a meter cell; `None` when it has no configuration.
+    /// Returns the packets and bytes that got each colour from a meter's cell; `None` when it has no configuration.
     pub fn read_meter_counts(
         &self,
         meter: MeterId,
@@ -171,24 +171,24 @@ impl Switch {
         Ok(self.runtime().meters_from(meter, from, most))
     }
 
-    /// The cells of a meter that are configured, by index.
+    /// Returns the indices of a meter's cells that are configured, in ascending order.
     pub fn configured_meters(&self, meter: MeterId) -> Result<Vec<u64>, ControlError> {
         self.indexed_meter(meter)?;
         let cells = self.runtime().configured_meters(meter);
         Ok(cells.map(|(index, _)| index).collect())
     }
 
-    /// All multicast groups, by id.
+    /// Returns all multicast groups, ordered by id.
     pub fn multicast_groups(&self) -> impl Iterator<Item = &MulticastGroup> {
         self.replication().groups()
     }
 
-    /// All clone sessions, by id.
+    /// Returns all clone sessions, ordered by id.
     pub fn clone_sessions(&self) -> impl Iterator<Item = &CloneSession> {
         self.replication().sessions()
     }
 
-    /// A value set's members.
+    /// Returns the members of a value set: for each of them, one match per key field.
     pub fn value_set_members(
         &self,
         value_set: ValueSetId,
@@ -213,7 +213,7 @@ impl Switch {
         digests.take_unconfigured(now_ps, most)
     }
 
-    /// The configuration of a digest, if it has one.
+    /// Returns the configuration of a digest; `None` if it has none.
     pub fn digest_config(&self, digest: DigestId) -> Result<Option<DigestConfig>, ControlError> {
         declared(&self.program().digests, "digest", digest.0)?;
         Ok(self.runtime().digests().config(digest))

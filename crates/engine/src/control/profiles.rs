@@ -15,7 +15,8 @@ fn not_found(what: &str, id: u32, profile: &str) -> ControlError {
     ControlError::new(NotFound, format!("{profile} has no {what} {id}"))
 }
 
-/// Whether an operation fits what exists.
+/// Checks that an object may be inserted, modified or deleted: its id is not 0, and it exists unless it is to be
+/// inserted.
 fn check_existence(
     operation: Operation,
     exists: bool,
@@ -55,7 +56,7 @@ fn check_share(
 }
 
 impl Switch {
-    /// The action of a member of an action profile.
+    /// Returns the members and groups of an action profile.
     pub fn action_profile(&self, profile: ActionProfileId) -> Result<&Profile, ControlError> {
         self.declared_profile(profile)?;
         Ok(self.runtime().profile(profile))
@@ -137,7 +138,7 @@ impl Switch {
         }))
     }
 
-    /// Some table of the profile may run the action.
+    /// Checks that at least one table of the profile may run the action; else gives why the first of them may not.
     fn check_member_action(
         &self,
         profile: ActionProfileId,
@@ -154,7 +155,7 @@ impl Switch {
         Err(why.unwrap_or_else(|| invalid(format!("no table is implemented by {name}"))))
     }
 
-    /// The tables that a profile implements.
+    /// Returns the ids of the tables that a profile implements.
     fn tables_of(&self, profile: ActionProfileId) -> impl Iterator<Item = TableId> {
         let tables = self.program().tables.iter().enumerate();
         tables
@@ -162,8 +163,8 @@ impl Switch {
             .map(|(i, _)| TableId(i as u32))
     }
 
-    /// Every table with an entry whose target `runs` the calls may do so. Tables of one profile have the same actions mostly, and
-    /// then there is nothing to look for.
+    /// Checks that every table may run the calls that has an entry whose target `runs` them. Tables of one profile
+    /// mostly have the same actions, and then there is nothing to look for.
     fn check_users(
         &self,
         profile: ActionProfileId,
@@ -264,7 +265,7 @@ impl Switch {
         check_total(declared, others, size)
     }
 
-    /// Whether an entry of a table may name a target, instead of `former`.
+    /// Checks that an entry of a table may name a target, instead of `former`.
     pub(super) fn check_target(
         &self,
         table: TableId,

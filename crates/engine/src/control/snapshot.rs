@@ -11,7 +11,7 @@ use ir::TableId;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 impl Switch {
-    /// Begins to read a table: see [`TableSnapshot`].
+    /// Begins to read a table: the [`TableSnapshot`] returned holds its entries as they are now.
     pub fn snapshot_table(&mut self, table: TableId) -> Result<Arc<TableSnapshot>, ControlError> {
         self.declared_table(table)?;
         let snapshot = Arc::new(TableSnapshot {
@@ -23,9 +23,9 @@ impl Switch {
         Ok(snapshot)
     }
 
-    /// The entries of a snapshot from a place in it (0 is the first) on, and the place that follows, `None` at the end. It looks at
-    /// up to `most` places, of which some may be empty. ABORTED if the snapshot is of another switch, or of one whose program was
-    /// replaced.
+    /// Returns the entries of a snapshot from a place in it (0 is the first) on, and the place that follows, `None`
+    /// at the end. It looks at up to `most` places, of which some may be empty. Fails with ABORTED if the snapshot
+    /// is of another switch, or of one whose program was replaced.
     pub fn read_snapshot(
         &self,
         snapshot: &TableSnapshot,
@@ -56,7 +56,8 @@ impl Switch {
         Ok((entries.collect(), next))
     }
 
-    /// To be called before an entry changes or goes.
+    /// Keeps an entry as it is for every open snapshot that it belongs to. To be called before the entry changes or
+    /// goes.
     pub(super) fn keep_for_snapshots(&mut self, table: TableId, number: u32) {
         let Some(open) = self.snapshots_mut().open.get_mut(&table) else {
             return;

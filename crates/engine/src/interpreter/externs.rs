@@ -148,7 +148,8 @@ impl Run<'_, '_> {
         });
     }
 
-    /// A request of the program to the switch, for the time after this part.
+    /// Notes a request of the program to the switch (to clone, resubmit, recirculate or truncate the packet), for
+    /// the time after this part.
     fn intent(&mut self, stmt: &Stmt) {
         let event = match &stmt.kind {
             StmtKind::Clone {
@@ -178,7 +179,7 @@ impl Run<'_, '_> {
     }
 }
 
-/// The values one after the other, most significant bit first, with zero bits to fill the last byte.
+/// Concatenates the values, most significant bit first, with zero bits to fill the last byte.
 fn concatenation(values: &[Bits]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut writer = BitWriter::new(&mut bytes);
@@ -188,7 +189,8 @@ fn concatenation(values: &[Bits]) -> Vec<u8> {
     bytes
 }
 
-/// The format with each `{}` replaced by the next value, in decimal if it has at most 64 bits, else in hexadecimal.
+/// Replaces each `{}` of a format by the next value, in decimal if it has at most 64 bits, else in hexadecimal.
+/// Without a value, `{}` stays.
 fn log_message(format: &str, values: &[Bits]) -> String {
     let mut parts = format.split("{}");
     let mut message = parts.next().unwrap_or_default().to_string();

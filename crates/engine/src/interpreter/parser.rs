@@ -101,7 +101,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Bits that the parser has not taken.
+    /// Returns the number of bits of the packet that the parser has not taken.
     fn remaining_bits(&self) -> u64 {
         8 * (self.cx.packet_len - self.cx.consumed) as u64
     }
@@ -193,7 +193,7 @@ impl Run<'_, '_> {
         self.note(loc, || EventKind::SetValid { header, valid });
     }
 
-    /// The value of a field and how many of its bits are in the packet.
+    /// Returns the value of a field, and how many of its bits are in the packet (for a varbit, its length).
     fn emitted_bits(&self, field: &ir::Field) -> (Bits, u32) {
         let value = self.get(field.slot);
         let width = match field.varbit_length {
@@ -241,7 +241,7 @@ impl BitWriter<'_> {
         }
     }
 
-    /// The low `width` bits of a value.
+    /// Appends the low `width` bits of a value, the most significant first.
     pub(super) fn append(&mut self, value: &Bits, width: u32) {
         for bit in (0..width).rev() {
             if self.used_bits.is_multiple_of(8) {
@@ -255,7 +255,7 @@ impl BitWriter<'_> {
     }
 }
 
-/// `count` bits from bit `at` of the packet (which has them), as a value of `width` bits.
+/// Reads `count` bits from bit `at` of the packet (which has them), as a value of `width` bits.
 fn read_bits(packet: &[u8], at: u64, count: u64, width: u32) -> Bits {
     if count == 0 {
         return Bits::zero(width);

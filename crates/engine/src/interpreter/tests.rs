@@ -8,13 +8,14 @@ use ir::{ActionCall, ActionId, Bits, KeyMatch, TableId};
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// An entry for kind 3.
+/// Makes a table entry that matches kind 3.
 fn entry(action: ActionId, args: Vec<Bits>) -> Entry {
     let matches = vec![KeyMatch::Exact(Bits::from_u64(8, 3))];
     Entry::new(matches, 0, ActionCall { action, args })
 }
 
-/// A program whose parser is `states` and whose tag header, pushed in ingress, reports the parser error.
+/// Returns a switch with a program whose parser is `states` and whose tag header, pushed in ingress, reports the
+/// parser error.
 fn error_reporter(states: &'static str) -> Switch {
     Bodies {
         states,
@@ -24,7 +25,7 @@ fn error_reporter(states: &'static str) -> Switch {
     .switch()
 }
 
-/// The parser error, and what follows the tag.
+/// Sends a packet, of which one must come out; returns the parser error that it reports, and what follows the tag.
 fn error_and_rest(switch: &mut Switch, bytes: &[u8]) -> (u8, Vec<u8>) {
     let out = send(switch, bytes);
     assert_eq!(out.len(), 1);
@@ -323,7 +324,8 @@ fn assertions_and_random_and_logs() {
     assert!(trace.to_string().contains("log: drew 9 of 9"), "{trace}");
 }
 
-/// Every limb of a state holds no more bits than its slot has.
+/// Runs packets through a random program with groups and clone sessions, every other one with a trace; returns the
+/// port and bytes of all that each sends.
 fn run_arbitrary(seed: u64, packets: &[Vec<u8>]) -> Vec<Vec<(u32, Vec<u8>)>> {
     let program = Arc::new(ir::arbitrary::program(seed));
     let executor = Arc::new(Interpreter::new(program.clone()));

@@ -21,7 +21,7 @@ impl Switch {
         self.replication.give_back(group, replicas);
     }
 
-    /// The copies of a clone: itself if there is one replica only.
+    /// Enqueues the copies of a clone, one for each replica: itself if there is one only.
     fn replicate_clone(
         &mut self,
         mut clone: Enqueued,
@@ -36,8 +36,8 @@ impl Switch {
         enqueue(clone);
     }
 
-    /// One copy for each replica, in order; the last takes the original's memory. Of what is a copy already, each replica but the first
-    /// is work: a packet must not multiply without end.
+    /// Enqueues one copy for each replica, in order; the last takes the original's memory. Of what is a copy
+    /// already, each replica but the first is work: a packet must not multiply without end.
     fn replicate(
         &mut self,
         original: Enqueued,
@@ -79,7 +79,7 @@ impl Switch {
         }
     }
 
-    /// A clone of the packet as it arrived: parsed again (here, or by egress), then to egress.
+    /// Makes a clone of the packet as it arrived: parsed again (here, or by egress), then to egress.
     pub(super) fn clone_ingress(
         &mut self,
         original: &Pass,
@@ -127,7 +127,7 @@ impl Switch {
         self.replicate_clone(clone, &session.replicas, |copy| out.push(copy));
     }
 
-    /// A clone of the packet as the egress control left it: to egress again.
+    /// Makes a clone of the packet as the egress control left it: to egress again.
     pub(super) fn clone_egress(
         &mut self,
         now_ps: Time,
@@ -171,7 +171,7 @@ impl Switch {
         });
     }
 
-    /// The clone session and the clone's lineage, or a count.
+    /// Returns the clone session and the clone's lineage; without them it counts a dropped clone.
     fn clone_session(
         &mut self,
         id: u32,
@@ -215,7 +215,7 @@ impl Switch {
         }));
     }
 
-    /// One more pass with a trace of its own, if the limits allow.
+    /// Starts one more pass with a trace of its own, if the limits allow.
     pub(super) fn descend(&mut self, lineage: Lineage, kind: CopyKind) -> Option<Lineage> {
         if lineage.passes >= MAX_PASSES || !self.take_work(lineage.passes) {
             return None;
@@ -226,7 +226,8 @@ impl Switch {
         })
     }
 
-    /// Whether one more copy may be made of what has made so many passes.
+    /// Takes one of the copies that the limits leave, to be made of what has made so many passes; `false` if there
+    /// is none.
     fn take_work(&mut self, passes: u32) -> bool {
         let now_ps = self.runtime.now_ps();
         let rate = &mut self.work_rate;

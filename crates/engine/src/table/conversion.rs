@@ -21,7 +21,8 @@ pub struct Conversion {
 }
 
 impl Conversion {
-    /// Begins to convert the entries of a table whose actions have these positions in the table `target`, with the same parameters there.
+    /// Begins to convert the entries of a table whose actions have these positions in the table `target`, with the
+    /// same parameters there.
     pub fn new(positions: Vec<Option<u32>>, with_default: bool, target: &Table) -> Conversion {
         Conversion {
             positions,

@@ -9,7 +9,7 @@ const MOST_BITS: u32 = 16;
 /// So many values of the key for each entry that the table is declared for, at most.
 const VALUES_PER_ENTRY: u64 = 4;
 
-/// Whether a table's key leads to its entries through an array.
+/// Returns true if a table's key leads to its entries through an array.
 pub fn is_direct(table: &Table) -> bool {
     match &table.keys[..] {
         [
@@ -35,13 +35,13 @@ impl DirectMap {
         DirectMap { entries: vec![0] }
     }
 
-    /// The entries by key: at least one place.
+    /// Returns the array of entries by key, which has at least one place.
     #[inline]
     pub fn in_place(&self) -> &[u32] {
         &self.entries
     }
 
-    /// The entry of a key; 0 for none.
+    /// Returns the entry of a key; 0 for none.
     #[inline]
     pub fn get(&self, key: u64) -> u32 {
         self.entries.get(key as usize).copied().unwrap_or(0)
@@ -56,7 +56,7 @@ impl DirectMap {
         self.entries[at] = entry;
     }
 
-    /// Bytes on the heap.
+    /// Returns how many bytes it takes on the heap.
     pub fn heap_bytes(&self) -> usize {
         size_of::<u32>() * self.entries.capacity()
     }

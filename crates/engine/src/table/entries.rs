@@ -61,7 +61,7 @@ pub(super) struct Entries {
 }
 
 impl Entries {
-    /// For keys of this shape; no entry yet.
+    /// Makes an empty store for entries whose keys have this shape.
     pub fn new(shape: &KeyShape) -> Entries {
         use MatchKind::*;
         let (form, stride) = if shape.has(&[Ternary, Range, Optional]) {
@@ -95,34 +95,34 @@ impl Entries {
         }
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether this is the number of an entry.
+    /// Returns true if this is the number of an entry.
     pub fn contains(&self, entry: u32) -> bool {
         self.sequences
             .get(entry as usize)
             .is_some_and(|&sequence| sequence != FREE)
     }
 
-    /// Above the number of every entry.
+    /// Returns a number that is above the number of every entry.
     pub fn numbers(&self) -> u32 {
         self.sequences.len() as u32
     }
 
-    /// Place in the order of insertion.
+    /// Returns the place of an entry in the order of insertion.
     pub fn sequence(&self, entry: u32) -> u64 {
         self.sequences[entry as usize]
     }
 
-    /// Its priority; 0 in a table without priorities.
+    /// Returns the priority of an entry; 0 in a table without priorities.
     pub fn priority(&self, entry: u32) -> i32 {
         self.priorities.get(entry as usize).copied().unwrap_or(0)
     }
 
-    /// The numbers of the entries in the order in which they were inserted.
+    /// Returns the numbers of the entries in the order in which they were inserted.
     pub fn in_order(&self) -> Vec<u32> {
         let used = (0..self.sequences.len() as u32).filter(|&entry| self.contains(entry));
         let mut entries: Vec<u32> = used.collect();
@@ -206,7 +206,8 @@ impl Entries {
         shrink(&mut self.matches) | shrink(&mut self.sequences) | shrink(&mut self.priorities)
     }
 
-    /// All of an entry; `matches` makes what is wanted of its packed matches.
+    /// Returns all of an entry, if there is one of this number; `matches` makes what is wanted of its packed
+    /// matches.
     pub fn get<M>(&self, entry: u32, matches: impl FnOnce(&[u64]) -> M) -> Option<Installed<M>> {
         let extra = self.extra(entry);
         self.contains(entry).then(|| Installed {
@@ -218,7 +219,7 @@ impl Entries {
         })
     }
 
-    /// The matches of an entry as they are kept.
+    /// Returns the matches of an entry as they are kept.
     pub fn packed(&self, entry: u32) -> &[u64] {
         &self.matches[entry as usize * self.stride..][..self.stride]
     }
@@ -264,7 +265,7 @@ impl Entries {
         packed
     }
 
-    /// The inverse of [`Self::pack`].
+    /// Unpacks matches as they are kept, one per key field: the inverse of [`Self::pack`].
     pub fn unpack(&self, shape: &KeyShape, packed: &[u64]) -> Vec<KeyMatch> {
         let one = |field: &KeyField| {
             let bits = |at: usize| Bits::from_limbs(field.width, field.slice(&packed[at..]));
@@ -293,7 +294,7 @@ impl Entries {
         shape.fields.iter().map(one).collect()
     }
 
-    /// Bytes on the heap.
+    /// Returns how many bytes the entries take on the heap.
     pub fn heap_bytes(&self) -> usize {
         8 * (self.matches.capacity() + self.sequences.capacity())
             + 4 * self.priorities.capacity()

@@ -17,7 +17,7 @@ pub(super) struct FreeNumbers {
 }
 
 impl FreeNumbers {
-    /// Takes the lowest.
+    /// Takes the lowest free number; `None` if there is none.
     pub fn take(&mut self) -> Option<u32> {
         if self.count == 0 {
             return None;
@@ -78,7 +78,7 @@ impl FreeNumbers {
         word >> (number % 64) & 1 != 0
     }
 
-    /// Bytes on the heap.
+    /// Returns how many bytes it takes on the heap.
     pub fn heap_bytes(&self) -> usize {
         8 * self.words.capacity()
     }

@@ -43,8 +43,8 @@ pub enum InPlaceMatcher<'a> {
 }
 
 impl Table {
-    /// The parts of the table, if a lookup in place is possible now and has no effect but to be counted. (While a hash map grows, it is
-    /// not.)
+    /// Returns the parts of the table, if a lookup in place is possible now and has no effect but to be counted.
+    /// (While a hash map grows, it is not.)
     pub fn in_place(&self) -> Option<InPlace<'_>> {
         use super::Matcher;
         let matcher = match &self.matcher {
@@ -69,7 +69,7 @@ impl Table {
         })
     }
 
-    /// The cells of the direct counter by entry; nobody reads that of entry 0. None without a counter.
+    /// Returns the cells of the direct counter by entry; nobody reads that of entry 0. None without a counter.
     pub fn counters_mut(&mut self) -> &mut [CounterData] {
         &mut self.counters
     }

@@ -68,7 +68,7 @@ const LOW_HALF: u64 = 0xffff_ffff;
 /// The factor of [`mix`].
 pub const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// One step of the hash: both halves of a 128-bit product.
+/// Calculates one step of the hash: the halves of a 128-bit product, one xored with the other.
 #[inline]
 fn mix(hash: u64, limb: u64) -> u64 {
     let product = u128::from(hash ^ limb) * u128::from(MULTIPLIER);
@@ -78,8 +78,8 @@ fn mix(hash: u64, limb: u64) -> u64 {
 /// The hash before the first limb.
 pub const SEED: u64 = 0x2545_f491_4f6c_dd1d;
 
-/// The hash of a key: from [`SEED`] on, for each limb the halves of its product with [`MULTIPLIER`], one xored with the other, after
-/// the limb was xored to the hash.
+/// Hashes a key: from [`SEED`] on, for each limb the halves of its product with [`MULTIPLIER`], one xored with the
+/// other, after the limb was xored to the hash.
 #[inline]
 pub fn hash(key: &[u64]) -> u64 {
     key.iter().fold(SEED, |hash, &limb| mix(hash, limb))
@@ -89,7 +89,7 @@ impl KeyMap {
     /// Values are below.
     pub const LIMIT: u32 = u32::MAX - 1;
 
-    /// An empty map for keys of `limbs` limbs.
+    /// Makes an empty map for keys of `limbs` limbs.
     pub fn new(limbs: usize) -> KeyMap {
         KeyMap {
             limbs,
@@ -102,17 +102,17 @@ impl KeyMap {
         }
     }
 
-    /// Number of keys.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Bytes on the heap.
+    /// Returns how many bytes the map takes on the heap.
     pub fn heap_bytes(&self) -> usize {
         8 * (self.buckets.capacity() + self.former.capacity())
     }
 
-    /// The buckets, unless the map is growing.
+    /// Returns the buckets, unless the map is growing or shrinking.
     #[inline]
     pub fn in_place(&self) -> Option<Buckets<'_>> {
         self.former.is_empty().then_some(Buckets {
@@ -122,7 +122,7 @@ impl KeyMap {
         })
     }
 
-    /// The first bucket of a key, for [`KeyMap::load`].
+    /// Returns where the first bucket of a key begins, for [`KeyMap::load`].
     #[inline]
     pub fn first_bucket(&self, key: &[u64]) -> usize {
         (hash(key) as usize & self.bucket_mask) * (self.limbs + 1)
@@ -134,12 +134,12 @@ impl KeyMap {
         buckets.iter().fold(0, |sum, &at| sum ^ self.buckets[at])
     }
 
-    /// Whether there is no key.
+    /// Returns true if there is no key.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The value of `key`.
+    /// Returns the value of `key`, if it is there.
     #[inline]
     pub fn get(&self, key: &[u64]) -> Option<u32> {
         // Comparing slices of unknown length is a call; the common lengths need none.
@@ -150,7 +150,7 @@ impl KeyMap {
         }
     }
 
-    /// The value of a key of one limb, in a map of such keys.
+    /// Returns the value of a key of one limb, in a map of such keys.
     #[inline(always)]
     pub fn get_1(&self, a: u64) -> Option<u32> {
         debug_assert_eq!(self.limbs, 1);
@@ -169,7 +169,7 @@ impl KeyMap {
         }
     }
 
-    /// The value of a key of two limbs, in a map of such keys.
+    /// Returns the value of a key of two limbs, in a map of such keys.
     #[inline(always)]
     pub fn get_2(&self, a: u64, b: u64) -> Option<u32> {
         debug_assert_eq!(self.limbs, 2);
@@ -188,14 +188,14 @@ impl KeyMap {
         }
     }
 
-    /// The value of a key that is not in the buckets in use.
+    /// Returns the value of a key that is not in the buckets in use, if it is in those that are being emptied.
     #[inline]
     fn get_former(&self, hash: u64, key: &[u64]) -> Option<u32> {
         let at = self.probe_former(hash, |stored| stored == key)?;
         Some(value(self.former[at]))
     }
 
-    /// The value of `key & mask`.
+    /// Returns the value of `key & mask`, if that is there.
     #[inline]
     pub fn get_masked(&self, key: &[u64], mask: &[u64]) -> Option<u32> {
         match (key, mask) {
@@ -206,7 +206,7 @@ impl KeyMap {
         self.get_with(|| key.iter().zip(mask).map(|(&k, &m)| k & m))
     }
 
-    /// The value of the key whose limbs `limbs` gives, as often as it is asked.
+    /// Returns the value of the key whose limbs `limbs` gives, as often as it is asked.
     #[inline]
     pub fn get_with<I: Iterator<Item = u64>>(&self, limbs: impl Fn() -> I) -> Option<u32> {
         let hash = limbs().fold(SEED, mix);
@@ -286,7 +286,7 @@ impl KeyMap {
         sparse || !self.former.is_empty()
     }
 
-    /// All keys, in any order.
+    /// Returns all keys, in any order.
     pub fn keys(&self) -> impl Iterator<Item = &[u64]> {
         let stride = self.limbs + 1;
         let buckets = self
@@ -297,7 +297,7 @@ impl KeyMap {
         taken.map(|b| &b[1..])
     }
 
-    /// Most keys before the map grows.
+    /// Returns the most keys that the map holds before it grows.
     fn most(&self) -> usize {
         let buckets = self.bucket_mask + 1;
         match buckets <= SPARSE_BUCKETS {
@@ -306,7 +306,8 @@ impl KeyMap {
         }
     }
 
-    /// Offset of the bucket that holds the key, or of the free one where it would go.
+    /// Finds the key in some buckets: the offset of the bucket that holds it, or, as an error, of the free one
+    /// where it would go.
     #[inline]
     fn probe(
         &self,
@@ -380,7 +381,7 @@ impl KeyMap {
         self.buckets[gap * stride] = 0;
     }
 
-    /// Begins to move the keys to so many buckets.
+    /// Begins to move the keys to so many buckets; a small map does all of it at once.
     #[cold]
     fn resize(&mut self, buckets: usize) {
         // A map that was being emptied is empty by now, for an update looks at more buckets than it fills or frees.
@@ -432,7 +433,7 @@ impl KeyMap {
     }
 }
 
-/// The value in the first word of a bucket.
+/// Returns the value in the first word of a bucket.
 #[inline]
 fn value(word: u64) -> u32 {
     (word as u32).wrapping_sub(1)

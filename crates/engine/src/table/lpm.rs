@@ -17,7 +17,8 @@ const ROOT_STRIDE: u32 = 5;
 /// Most bits between the end of a node and the beginning of its child; a longer way has nodes on it.
 const MAX_SKIP: u32 = 10 * STRIDE;
 
-/// The position of the children of a node at this position if they skip nothing. Nodes are at position 0, 5, 11, 17...
+/// Returns the position of the children of a node at this position if they skip nothing. Nodes are at position 0,
+/// 5, 11, 17...
 #[inline]
 fn next_level(position: u32) -> u32 {
     match position {
@@ -26,7 +27,8 @@ fn next_level(position: u32) -> u32 {
     }
 }
 
-/// The position of the node in which a prefix of this length ends: the last position that is not behind its end.
+/// Returns the position of the node in which a prefix of this length ends: the last position that is not behind its
+/// end.
 fn last_level(prefix_len: u32) -> u32 {
     match prefix_len {
         ..ROOT_STRIDE => 0,
@@ -51,7 +53,8 @@ const fn ancestors() -> [u64; 64] {
     table
 }
 
-/// Position of the prefix `value / length` in [`Node::internal`]; longer prefixes are higher.
+/// Returns the number of the bit that stands for the prefix `value / length` in [`Node::internal`]; longer prefixes
+/// are higher.
 const fn internal_bit(length: u32, value: u64) -> u32 {
     (1 << length) - 1 + value as u32
 }
@@ -77,7 +80,7 @@ impl Node {
     }
 }
 
-/// Ones of `word` below `bit`.
+/// Counts the ones of `word` below `bit`.
 #[inline]
 fn rank(word: u64, bit: u32) -> usize {
     (word & ((1 << bit) - 1)).count_ones() as usize
@@ -113,7 +116,7 @@ impl<T: Copy + Default> Pool<T> {
         })
     }
 
-    /// The block at `at` of `n` items gets one more before its item `rank`; gives its new place.
+    /// Gives the block at `at` of `n` items one more before its item `rank`; returns the block's new place.
     fn insert(&mut self, at: u32, n: usize, rank: usize, item: T) -> u32 {
         let new = self.allocate(n + 1);
         let (from, to) = (at as usize, new as usize);
@@ -124,7 +127,7 @@ impl<T: Copy + Default> Pool<T> {
         new
     }
 
-    /// The block at `at` of `n` items loses item `rank`; gives its new place.
+    /// Removes item `rank` of the block at `at` of `n` items; returns the block's new place.
     fn remove(&mut self, at: u32, n: usize, rank: usize) -> u32 {
         let mut new = 0;
         if n > 1 {
@@ -160,7 +163,8 @@ pub struct LpmTable {
 }
 
 impl LpmTable {
-    /// For a prefix field of `width` bits at limb `offset` of the key; `exact_mask` covers the exact fields.
+    /// Makes an empty table for a prefix field of `width` bits at limb `offset` of the key; `exact_mask` covers the
+    /// exact fields.
     pub fn new(offset: usize, width: u32, exact_mask: Box<[u64]>) -> LpmTable {
         let has_exact = exact_mask.iter().any(|&limb| limb != 0);
         LpmTable {
@@ -178,7 +182,7 @@ impl LpmTable {
         }
     }
 
-    /// The entry with the longest prefix that contains the key.
+    /// Returns the entry with the longest prefix that contains the key.
     pub fn lookup(&self, key: &[u64]) -> Option<u32> {
         let field = &key[self.offset..self.offset + self.limbs];
         let mut node = &self.roots[self.root(key)? as usize];
@@ -204,7 +208,7 @@ impl LpmTable {
         })
     }
 
-    /// The entry of exactly this prefix.
+    /// Returns the entry of exactly this prefix.
     pub fn find(&self, value: &[u64], prefix_len: u32) -> Option<u32> {
         let (place, _) = *self.path(value, prefix_len)?.last()?;
         let node = self.node(place);
@@ -253,7 +257,8 @@ impl LpmTable {
         Some(entry)
     }
 
-    /// The nodes from the root to the one in which a prefix would end, each with the chunk that led to it.
+    /// Returns the nodes from the root to the one in which a prefix would end, each with the chunk that led to it;
+    /// `None` if there is no such node.
     fn path(&self, value: &[u64], prefix_len: u32) -> Option<Vec<(Place, u32)>> {
         let field = self.field(value);
         let end = last_level(prefix_len);
@@ -277,8 +282,8 @@ impl LpmTable {
         }
     }
 
-    /// One step from a node towards position `end` on the way of `field`. If there is no child that way, or it skips more than is
-    /// shared, one is made.
+    /// Takes one step from a node towards position `end` on the way of `field`. If there is no child that way, or
+    /// it skips more than is shared, one is made.
     fn step_or_make(&mut self, place: Place, field: &[u64], end: u32) -> Place {
         let mut node = *self.node(place);
         let chunk = self.chunk(field, node.position);
@@ -303,7 +308,8 @@ impl LpmTable {
         self.existing_child(place, chunk)
     }
 
-    /// If a node that begins its skip at `from` skips more than it shares with `field` up to `end`, puts a node before it.
+    /// Puts a node before this one, which begins its skip at `from`, if it skips more than it shares with `field`
+    /// up to `end`.
     fn split(&mut self, place: Place, field: &[u64], from: u32, end: u32) {
         let node = *self.node(place);
         let differing = self.bits_before(field, &node) ^ node.skipped;
@@ -331,7 +337,8 @@ impl LpmTable {
         *self.node_mut(place) = upper;
     }
 
-    /// Along a path, from its end: cuts empty nodes off, and joins a node that has nothing but one child with it.
+    /// Cuts off, along a path from its end, empty nodes, and joins a node that has nothing but one child with
+    /// it.
     fn tidy(&mut self, path: &[(Place, u32)]) {
         for pair in path.windows(2).rev() {
             let (parent, (place, chunk)) = (pair[0].0, pair[1]);
@@ -370,7 +377,7 @@ impl LpmTable {
         *self.node_mut(place) = joined;
     }
 
-    /// Bytes on the heap.
+    /// Returns how many bytes the table takes on the heap.
     pub fn heap_bytes(&self) -> usize {
         let node = size_of::<Node>();
         node * (self.roots.capacity() + self.nodes.items.capacity())
@@ -422,7 +429,7 @@ impl LpmTable {
         &key[self.offset..self.offset + self.limbs]
     }
 
-    /// Which bit of the last node's `internal` a prefix is.
+    /// Returns the number of the bit of the last node's `internal` that stands for a prefix.
     fn last_bit(&self, field: &[u64], prefix_len: u32) -> u32 {
         let position = last_level(prefix_len);
         let length = prefix_len - position;
@@ -430,7 +437,7 @@ impl LpmTable {
         internal_bit(length, u64::from(chunk >> (STRIDE - length)))
     }
 
-    /// The bits of the field that a node at this position covers, as the first of six.
+    /// Returns the bits of the field that a node at this position covers, as the first of six.
     #[inline]
     fn chunk(&self, field: &[u64], position: u32) -> u32 {
         let end = next_level(position).min(self.width);
@@ -438,13 +445,14 @@ impl LpmTable {
         (self.bits(field, position, count) as u32) << (STRIDE - count)
     }
 
-    /// The bits that a node skips, in this field. The field is long enough, for the node is not behind the end of it.
+    /// Returns the bits that a node skips, in this field. The field is long enough, for the node is not behind the
+    /// end of it.
     #[inline]
     fn bits_before(&self, field: &[u64], node: &Node) -> u64 {
         self.bits(field, node.position - node.skip, node.skip)
     }
 
-    /// `count` bits (at most 63) of the field, `position` bits after its first.
+    /// Returns `count` bits (at most 63) of the field, `position` bits after its first.
     #[inline]
     fn bits(&self, field: &[u64], position: u32, count: u32) -> u64 {
         if count == 0 {
@@ -460,13 +468,13 @@ impl LpmTable {
     }
 }
 
-/// `count` (at most 63) ones.
+/// Returns a number whose lowest `count` (at most 63) bits are ones.
 #[inline]
 fn low_ones(count: u32) -> u64 {
     (1 << count) - 1
 }
 
-/// The bits of a key that a mask leaves.
+/// Returns the bits of a key that a mask leaves.
 pub(super) fn masked(key: &[u64], mask: &[u64]) -> Vec<u64> {
     key.iter().zip(mask).map(|(k, m)| k & m).collect()
 }

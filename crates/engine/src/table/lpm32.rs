@@ -57,7 +57,8 @@ pub const ALONE_BITS: u32 = 5;
 /// Bits of the entry of a prefix that is alone. Others have blocks.
 pub const ALONE_ENTRY_BITS: u32 = 32 - ALONE_BITS - STRIDE;
 
-/// The value of [`Direct::below`] if this prefix is the only one there, of 17 to 24 bits.
+/// Returns the value of [`Direct::below`] that says that this prefix is the only one there; `None` if it has not 17
+/// to 24 bits, or a large entry.
 fn alone(prefix: Prefix, entry: u32) -> Option<u32> {
     let ignored = (DIRECT_BITS + STRIDE).checked_sub(prefix.len.into())?;
     let value = prefix.bits >> STRIDE & (CHILDREN as u32 - 1);
@@ -66,7 +67,7 @@ fn alone(prefix: Prefix, entry: u32) -> Option<u32> {
 }
 
 impl Direct {
-    /// The number of a block, 0 if there is none.
+    /// Returns the number of the block below the place; 0 if there is none.
     #[inline]
     fn block(self) -> u32 {
         if self.is_alone() { 0 } else { self.below }
@@ -77,13 +78,13 @@ impl Direct {
         self.below >> 31 != 0
     }
 
-    /// The entry of the prefix that is alone.
+    /// Returns the entry of the prefix that is alone.
     #[inline]
     fn alone_entry(self) -> u32 {
         self.below & ((1 << ALONE_ENTRY_BITS) - 1)
     }
 
-    /// Whether the prefix that is alone contains a field.
+    /// Returns true if the prefix that is alone contains a field.
     #[inline]
     fn alone_contains(self, bits: u32) -> bool {
         (self.below << ALONE_BITS ^ bits << DIRECT_BITS) >> (self.below >> (32 - ALONE_BITS)) == 0
@@ -130,7 +131,7 @@ struct Node {
 }
 
 impl Node {
-    /// Which of the runs a child is in; means nothing for no node.
+    /// Returns which of the runs a child is in; it means nothing for no node.
     #[inline]
     fn run(&self, child: usize) -> u32 {
         let word = (child / 64) & 3;
@@ -178,7 +179,7 @@ impl Prefix {
     }
 }
 
-/// `len` ones, then zeros.
+/// Returns `len` ones, then zeros, as 32 bits.
 #[inline]
 fn prefix_mask(len: u32) -> u32 {
     u32::MAX.checked_shl(32 - len).unwrap_or(0)
@@ -238,7 +239,8 @@ pub struct Lpm32Table {
 }
 
 impl Lpm32Table {
-    /// For a prefix field of `width` bits (at most 32) in limb `offset` of the key; `exact_mask` covers the exact fields.
+    /// Makes an empty table for a prefix field of `width` bits (at most 32) in limb `offset` of the key;
+    /// `exact_mask` covers the exact fields.
     pub fn new(offset: usize, width: u32, exact_mask: Box<[u64]>) -> Lpm32Table {
         debug_assert!((1..=32).contains(&width));
         let has_exact = exact_mask.iter().any(|&limb| limb != 0);
@@ -265,7 +267,7 @@ impl Lpm32Table {
         table
     }
 
-    /// The entry with the longest prefix that contains the key; 0 for none.
+    /// Returns the entry with the longest prefix that contains the key; 0 for none.
     #[inline]
     pub fn lookup(&self, key: &[u64]) -> u32 {
         let root = match self.exact.as_deref() {
@@ -278,7 +280,8 @@ impl Lpm32Table {
         self.lookup_under(root, key[self.offset])
     }
 
-    /// The exact fields to numbers of roots, if there are such fields, and the prefixes; none while the number of roots grows.
+    /// Returns the map of exact fields to numbers of roots, if there are such fields, and the prefixes; none while
+    /// the number of roots grows.
     #[inline]
     pub fn in_place(&self) -> Option<(Option<Buckets<'_>>, Prefixes<'_>)> {
         let exact = match self.exact.as_deref() {
@@ -325,7 +328,7 @@ impl Lpm32Table {
         best
     }
 
-    /// Whether the first root is an array.
+    /// Returns true if the first root is an array.
     pub fn is_direct(&self) -> bool {
         self.roots.first().is_some_and(|root| root.direct.is_some())
     }
@@ -381,13 +384,13 @@ impl Lpm32Table {
         }
     }
 
-    /// The place to which a child leads.
+    /// Returns the place to which a child leads.
     #[inline]
     fn place(&self, node: &Node, child: usize) -> u32 {
         self.place_of_run(node, node.run(child))
     }
 
-    /// The place to which a run leads.
+    /// Returns the place to which a run leads.
     #[inline]
     fn place_of_run(&self, node: &Node, run: u32) -> u32 {
         match node.count as usize <= FEW {
@@ -396,7 +399,7 @@ impl Lpm32Table {
         }
     }
 
-    /// The entry of exactly this prefix.
+    /// Returns the entry of exactly this prefix.
     pub fn find(&self, value: &[u64], prefix_len: u32) -> Option<u32> {
         let root = match self.exact.as_deref() {
             None => 0,
@@ -460,7 +463,8 @@ impl Lpm32Table {
         Some(entry)
     }
 
-    /// The entry of the longest shorter prefix that ends in the same node (or direct index) as `prefix`; 0 for none.
+    /// Returns the entry of the longest shorter prefix that ends in the same node (or direct index) as `prefix`; 0
+    /// for none.
     fn best_above(&self, prefix: Prefix) -> u32 {
         let direct = self.roots[prefix.root as usize].direct.is_some();
         let len = u32::from(prefix.len);
@@ -540,7 +544,8 @@ impl Lpm32Table {
         }
     }
 
-    /// The levels (each with its first bit) that lead to where a prefix ends; they are made where they are missing.
+    /// Returns the levels (each with its first bit) that lead to where a prefix ends; they are made where they are
+    /// missing.
     fn path(&mut self, prefix: Prefix) -> Vec<(Level, u32)> {
         let last = (u32::from(prefix.len) - 1) / STRIDE * STRIDE;
         let (mut level, mut position) = self.top(prefix);
@@ -564,7 +569,8 @@ impl Lpm32Table {
         path
     }
 
-    /// The first level for a prefix (longer than the direct index, if there is one), with its first bit.
+    /// Returns the first level for a prefix (longer than the direct index, if there is one), with its first bit;
+    /// makes it if it is missing.
     fn top(&mut self, prefix: Prefix) -> (Level, u32) {
         let (root, at) = (prefix.root as usize, (prefix.bits >> DIRECT_BITS) as usize);
         let Some(direct) = &mut self.roots[root].direct else {
@@ -590,7 +596,7 @@ impl Lpm32Table {
         (Level::Block(direct[at].below), DIRECT_BITS)
     }
 
-    /// From the end of a path on, takes levels away in which no prefix ends and that have none below.
+    /// Takes levels away, from the end of a path on, in which no prefix ends and that have none below.
     fn prune(&mut self, prefix: Prefix, path: &[(Level, u32)]) {
         for (i, &(level, _)) in path.iter().enumerate().rev() {
             if self.places(level).iter().any(|&place| place != 0) {
@@ -619,7 +625,7 @@ impl Lpm32Table {
         }
     }
 
-    /// The place to which a child of a level leads.
+    /// Returns the place to which a child of a level leads.
     fn place_at(&self, level: Level, child: usize) -> u32 {
         match level {
             Level::Block(block) => self.blocks[block as usize][child],
@@ -627,7 +633,7 @@ impl Lpm32Table {
         }
     }
 
-    /// The places of all children of a level.
+    /// Returns the places of all children of a level.
     fn places(&self, level: Level) -> Places {
         match level {
             Level::Block(block) => self.blocks[block as usize],
@@ -642,7 +648,7 @@ impl Lpm32Table {
         }
     }
 
-    /// The places of all children of a node.
+    /// Returns the places of all children of a node.
     fn expand(&self, node: u32) -> Places {
         let node = &self.nodes[node as usize];
         let count = node.count as usize;
@@ -696,7 +702,7 @@ impl Lpm32Table {
         };
     }
 
-    /// The index for `count` places of a node that had others before; 0 if it has room for them itself.
+    /// Returns the index for `count` places of a node that had others before; 0 if it has room for them itself.
     fn room(&mut self, former: Node, count: usize) -> u32 {
         let had = former.count as usize;
         if had > FEW && count > FEW && had.div_ceil(4) == count.div_ceil(4) {
@@ -711,7 +717,7 @@ impl Lpm32Table {
         0
     }
 
-    /// A node without prefixes.
+    /// Makes a node without prefixes, and returns its number.
     fn new_node(&mut self, fallback: u32) -> u32 {
         let node = Node {
             begins: [1, 0, 0, 0],
@@ -784,7 +790,8 @@ impl Lpm32Table {
         root.direct = direct.into_boxed_slice().try_into().ok();
     }
 
-    /// The value of [`Direct::below`] if these are the places of one prefix and no other. (Another would be seen beside it or within it.)
+    /// Returns the value of [`Direct::below`] if these are the places of one prefix and no other. (Another would be
+    /// seen beside it or within it.)
     fn alone_in(&self, places: &Places) -> Option<u32> {
         let entry = *places.iter().find(|&&place| place != 0)?;
         let only = places.iter().all(|&place| place == 0 || place == entry);
@@ -820,7 +827,7 @@ impl Lpm32Table {
         })
     }
 
-    /// After the last of its prefixes.
+    /// Frees a root after the last of its prefixes.
     fn free_root(&mut self, root: u32, value: &[u64]) {
         if let Some((mask, map)) = self.exact.as_deref_mut() {
             map.remove(&super::lpm::masked(value, mask));
@@ -829,7 +836,7 @@ impl Lpm32Table {
         }
     }
 
-    /// Bytes on the heap.
+    /// Returns how many bytes the table takes on the heap.
     pub fn heap_bytes(&self) -> usize {
         let direct = self.roots.iter().filter(|r| r.direct.is_some()).count();
         direct * size_of::<[Direct; DIRECT_PLACES]>()

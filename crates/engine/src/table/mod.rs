@@ -104,7 +104,7 @@ impl Matcher {
         }
     }
 
-    /// The hash map, if it is one.
+    /// Returns the hash map, if the keys are in one.
     fn map_mut(&mut self) -> Option<&mut KeyMap> {
         match self {
             Matcher::Exact(map, _) | Matcher::Packed(map, _) => Some(map),
@@ -112,7 +112,7 @@ impl Matcher {
         }
     }
 
-    /// The entry that matches; 0 for none.
+    /// Returns the entry that matches; 0 for none.
     #[inline]
     fn lookup(&self, key: &[u64]) -> u32 {
         match self {
@@ -181,7 +181,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// The table as the program starts it: with its constant and initial entries.
+    /// Makes the table as the program starts it: with its constant and initial entries.
     pub fn new(program: &ir::Program, table: &ir::Table) -> Table {
         let shape = KeyShape::new(&table.keys);
         let parameter_widths = parameter_widths(program, table);
@@ -231,7 +231,7 @@ impl Table {
         self.found(entry)
     }
 
-    /// [`Table::lookup`] for a key packed by [`Packing::of_table`], which there is for this table.
+    /// Does the same as [`Table::lookup`] for a key packed by [`Packing::of_table`], which there is for this table.
     #[inline]
     pub fn lookup_packed(
         &mut self,
@@ -249,7 +249,7 @@ impl Table {
         self.found(entry)
     }
 
-    /// An entry (0: none) was hit.
+    /// Notes that an entry (0: none) was hit: counts the packet, and keeps the time for its timeout.
     #[inline]
     fn note_hit(&mut self, entry: u32, packet_bytes: usize, now_ps: Time) {
         if entry == 0 {
@@ -263,7 +263,7 @@ impl Table {
         }
     }
 
-    /// Whether prefixes are found through an array, which is large even for few entries.
+    /// Returns true if prefixes are found through an array, which is large even for few entries.
     pub fn has_direct_prefixes(&self) -> bool {
         matches!(&self.matcher, Matcher::Lpm32(table) if table.is_direct())
     }
@@ -308,7 +308,7 @@ impl Table {
         sum
     }
 
-    /// The result of a lookup that finds this entry; 0 is the default action.
+    /// Returns the result of a lookup that finds this entry; 0 is the default action.
     #[inline]
     pub fn found(&self, entry: u32) -> Lookup<'_> {
         let record = self.records.get(entry);
@@ -321,22 +321,22 @@ impl Table {
         }
     }
 
-    /// The positions of the key's fields.
+    /// Returns the positions of the key's fields.
     pub fn shape(&self) -> &KeyShape {
         &self.shape
     }
 
-    /// Number of entries.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there is no entry.
+    /// Returns true if there is no entry.
     pub fn is_empty(&self) -> bool {
         self.entries.len() == 0
     }
 
-    /// The entry with these matches and priority.
+    /// Returns the number of the entry with these matches and priority.
     pub fn find(&self, matches: &[KeyMatch], priority: i32) -> Option<u32> {
         let packed = self.entries.pack(&self.shape, matches);
         let (value, rest) = packed.split_at(self.shape.limbs);
@@ -353,35 +353,36 @@ impl Table {
         }
     }
 
-    /// An installed entry.
+    /// Returns an installed entry, if there is one of this number.
     pub fn entry(&self, entry: u32) -> Option<Installed> {
         let unpack = |packed: &[u64]| self.entries.unpack(&self.shape, packed);
         self.entries.get(entry, unpack)
     }
 
-    /// Above the number of every entry.
+    /// Returns a number that is above the number of every entry.
     pub fn numbers(&self) -> u32 {
         self.entries.numbers()
     }
 
-    /// An entry's place in the order of insertion; None if there is none of this number.
+    /// Returns an entry's place in the order of insertion; `None` if there is none of this number.
     pub fn sequence(&self, entry: u32) -> Option<u64> {
         self.entries
             .contains(entry)
             .then(|| self.entries.sequence(entry))
     }
 
-    /// The place in the order of insertion that the next entry takes.
+    /// Returns the place in the order of insertion that the next entry takes.
     pub fn next_sequence(&self) -> u64 {
         self.next_sequence
     }
 
-    /// The entries in the order in which they were inserted.
+    /// Returns the numbers of the entries in the order in which they were inserted.
     pub fn entries(&self) -> Vec<u32> {
         self.entries.in_order()
     }
 
-    /// Position in the table's actions and arguments of an entry, or of the default action (0).
+    /// Returns what an entry runs, or the default action (0): its position in the table's actions, and the
+    /// arguments.
     pub fn action(&self, entry: u32) -> (u32, Vec<Bits>) {
         let record = self.records.get(entry);
         let mut at = 1;
@@ -399,7 +400,7 @@ impl Table {
         (action, args)
     }
 
-    /// The direct counter's cell of an entry.
+    /// Returns the direct counter's cell of an entry, to be changed; `None` if the table has no direct counter.
     pub fn counter_mut(&mut self, entry: u32) -> Option<&mut CounterData> {
         if !self.has_counter {
             return None;
@@ -407,7 +408,7 @@ impl Table {
         self.counters.get_mut(entry as usize)
     }
 
-    /// The direct counter's cell of an entry.
+    /// Returns the direct counter's cell of an entry; `None` if the table has no direct counter.
     pub fn counter(&self, entry: u32) -> Option<CounterData> {
         if !self.has_counter {
             return None;
@@ -415,7 +416,7 @@ impl Table {
         self.counters.get(entry as usize).copied()
     }
 
-    /// When the entry was last hit (or installed), if the table has idle timeouts.
+    /// Returns the time when the entry was last hit (or installed), if the table has idle timeouts.
     pub fn last_hit_ps(&self, entry: u32) -> Option<Time> {
         if !self.has_timeout {
             return None;
@@ -540,7 +541,7 @@ impl Table {
             | shrink(&mut self.last_hit_ps)
     }
 
-    /// All that an entry has.
+    /// Returns all that an entry has, for [`Table::restore`]; `None` if there is none of this number.
     pub fn snapshot(&self, entry: u32) -> Option<EntrySnapshot> {
         let at = entry as usize;
         Some(EntrySnapshot {
@@ -573,7 +574,8 @@ impl Table {
         self.records.set_default(&record);
     }
 
-    /// The action's position, above it how many limbs of arguments follow.
+    /// Makes the record of an action: a limb with the action's position and above it how many limbs of arguments
+    /// follow, then those.
     fn record(&self, action: u32, args: &[Bits]) -> Limbs {
         let mut record = smallvec![0; self.stride];
         let mut at = 1;
@@ -586,7 +588,7 @@ impl Table {
         record
     }
 
-    /// Bytes that the table's contents take on the heap.
+    /// Returns how many bytes the table's contents take on the heap.
     pub fn heap_bytes(&self) -> usize {
         self.matcher.heap_bytes()
             + self.entries.heap_bytes()

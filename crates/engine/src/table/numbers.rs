@@ -33,7 +33,7 @@ pub struct NumberSet {
 const INITIAL_SLOTS: usize = 8;
 
 impl Default for NumberSet {
-    /// Without numbers.
+    /// Makes a set without numbers.
     fn default() -> NumberSet {
         NumberSet {
             slots: vec![FREE; INITIAL_SLOTS],
@@ -45,12 +45,12 @@ impl Default for NumberSet {
 }
 
 impl NumberSet {
-    /// Bytes on the heap.
+    /// Returns how many bytes the set takes on the heap.
     pub fn heap_bytes(&self) -> usize {
         4 * (self.slots.capacity() + self.former.capacity())
     }
 
-    /// The number with this hash for which `is_it` holds.
+    /// Returns the number with this hash for which `is_it` holds.
     #[inline]
     pub fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         let found = probe(&self.slots, hash, &is_it)
@@ -147,7 +147,7 @@ impl NumberSet {
     }
 }
 
-/// The slot of the number, or the free one where it would go.
+/// Finds the slot of the number, or, as an error, the free one where it would go.
 #[inline]
 fn probe(slots: &[u32], hash: u64, is_it: impl Fn(u32) -> bool) -> Result<usize, usize> {
     let mask = slots.len() - 1;

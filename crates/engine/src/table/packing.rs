@@ -14,8 +14,9 @@ pub struct Packing {
 }
 
 impl Packing {
-    /// The packing of a table's keys for a lookup, if it can take them packed ([`crate::Runtime::lookup_packed`]): a table that is ternary,
-    /// has no ranges, which are checked on the key as it is, and neither a direct meter nor an implementation.
+    /// Returns the packing of a table's keys for a lookup, if it can take them packed
+    /// ([`crate::Runtime::lookup_packed`]): a table that is ternary, has no ranges, which are checked on the key as
+    /// it is, and neither a direct meter nor an implementation.
     pub fn of_table(table: &ir::Table) -> Option<Packing> {
         use ir::MatchKind::{Optional, Range, Ternary};
         let shape = KeyShape::new(&table.keys);
@@ -26,20 +27,20 @@ impl Packing {
             .filter(|p| !p.moves.is_empty())
     }
 
-    /// The packing of kept keys of exact fields alone, if several fields fit into a limb; [`crate::Runtime::lookup`] takes them as they
-    /// are.
+    /// Returns the packing of kept keys of exact fields alone, if several fields fit into a limb;
+    /// [`crate::Runtime::lookup`] takes them as they are.
     pub fn of_exact(shape: &KeyShape) -> Option<Packing> {
         let is_exact = shape.fields.iter().all(|f| f.kind == ir::MatchKind::Exact);
         let packing = Packing::new(shape);
         (is_exact && packing.limbs < shape.limbs()).then_some(packing)
     }
 
-    /// By limb of the key: the limb of the packed key that takes it, and how far up.
+    /// Returns, for each limb of the key, the limb of the packed key that takes it, and how many bits further up.
     pub fn moves(&self) -> impl Iterator<Item = (usize, u32)> {
         (self.moves.iter()).map(|&(to, up)| (usize::from(to), u32::from(up)))
     }
 
-    /// For keys of this shape: the first limb with room takes each.
+    /// Makes the packing for keys of this shape: the first limb with room takes each.
     pub(super) fn new(shape: &KeyShape) -> Packing {
         let mut used: Vec<u32> = Vec::new();
         let mut moves = Vec::new();
@@ -67,7 +68,7 @@ impl Packing {
         }
     }
 
-    /// Limbs of a packed key.
+    /// Returns the number of limbs of a packed key.
     pub fn limbs(&self) -> usize {
         self.limbs
     }

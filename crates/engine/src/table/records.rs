@@ -31,7 +31,7 @@ struct Sharing {
 }
 
 impl Records {
-    /// With a record for the default action, entry 0.
+    /// Makes the store with a record for the default action, entry 0.
     pub fn new(stride: usize) -> Records {
         Records {
             stride,
@@ -44,7 +44,7 @@ impl Records {
         }
     }
 
-    /// The record of an entry.
+    /// Returns the record of an entry.
     #[inline]
     pub fn get(&self, entry: u32) -> &[u64] {
         self.record(self.of_entry[entry as usize])
@@ -72,7 +72,7 @@ impl Records {
         &self.limbs[number as usize * self.stride..][..self.stride]
     }
 
-    /// The numbers of records by entry, and the limbs of the records.
+    /// Returns the numbers of records by entry, and the limbs of the records.
     #[inline]
     pub fn in_place(&self) -> (&[u32], &[u64]) {
         (&self.of_entry, &self.limbs)
@@ -116,7 +116,7 @@ impl Records {
         }
     }
 
-    /// There are entries below this number only.
+    /// Forgets the entries that have this number or a higher one, which have no record any more.
     pub fn truncate(&mut self, entries: usize) {
         self.of_entry.truncate(entries);
     }
@@ -140,7 +140,7 @@ impl Records {
         number
     }
 
-    /// Bytes on the heap.
+    /// Returns how many bytes the records take on the heap.
     pub fn heap_bytes(&self) -> usize {
         8 * self.limbs.capacity()
             + 4 * (self.sharing.users.capacity() + self.of_entry.capacity())

@@ -21,7 +21,7 @@ pub(super) struct KeyField {
 }
 
 impl KeyShape {
-    /// The shape of a table's key.
+    /// Makes the shape of a table's key, in which each field begins with a limb of its own.
     pub fn new(keys: &[ir::Key]) -> KeyShape {
         let mut limbs = 0;
         let fields = keys
@@ -40,7 +40,7 @@ impl KeyShape {
         KeyShape { fields, limbs }
     }
 
-    /// Length of a key, in limbs.
+    /// Returns the length of a key, in limbs.
     pub fn limbs(&self) -> usize {
         self.limbs
     }
@@ -49,7 +49,7 @@ impl KeyShape {
         self.fields.iter().any(|f| kinds.contains(&f.kind))
     }
 
-    /// Ones in the limbs of the fields of this kind.
+    /// Returns a mask with ones in the limbs of the fields of this kind.
     pub(super) fn mask_of(&self, kind: MatchKind) -> Box<[u64]> {
         let mut mask = vec![0; self.limbs];
         for field in self.fields.iter().filter(|f| f.kind == kind) {
@@ -58,7 +58,7 @@ impl KeyShape {
         mask.into()
     }
 
-    /// The values of the fields of a packed key.
+    /// Returns the values of the fields of a packed key.
     pub fn unpack(&self, key: &[u64]) -> Vec<Bits> {
         self.fields
             .iter()
@@ -89,7 +89,7 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    /// Of matches as [`super::entries::Entries`] keep them.
+    /// Makes the pattern of matches as [`super::entries::Entries`] keep them.
     pub fn new(shape: &KeyShape, packed: &[u64]) -> Pattern {
         let (value, mask) = packed.split_at(shape.limbs);
         let mut pattern = Pattern {

@@ -27,7 +27,7 @@ pub struct Rank {
 }
 
 impl Rank {
-    /// Of an entry with this priority and place in the order of insertion.
+    /// Makes the rank of an entry with this priority and place in the order of insertion.
     pub fn new(priority: i32, sequence: u64) -> Rank {
         Rank {
             // Flipping the sign bit orders like the signed number; complementing puts the highest first.
@@ -80,7 +80,7 @@ impl Tuple {
         }
     }
 
-    /// The best item that agrees with a packed key.
+    /// Returns the best item that agrees with a packed key.
     #[inline]
     fn head(&self, key: &[u64]) -> Option<u32> {
         match *self.parts.as_slice() {
@@ -90,7 +90,7 @@ impl Tuple {
         }
     }
 
-    /// The place in the sieve of the limbs of a key that is in the map.
+    /// Returns the place in the sieve of a key in the map, given by its limbs.
     fn place(&self, limbs: &[u64]) -> u64 {
         let parts = self.parts.iter().zip(limbs);
         parts.fold(0, |sum, (&(i, _), &limb)| {
@@ -98,7 +98,7 @@ impl Tuple {
         })
     }
 
-    /// A sieve for the keys that are there.
+    /// Makes a sieve for the keys that are there.
     fn sieve(&self) -> Sieve {
         let mut sieve = Sieve::new(self.heads.len());
         for key in self.heads.keys() {
@@ -107,7 +107,7 @@ impl Tuple {
         sieve
     }
 
-    /// The limbs of a packed value that count.
+    /// Returns the limbs of a packed value that count.
     fn limbs_of(&self, value: &[u64]) -> SmallVec<[u64; 4]> {
         self.parts.iter().map(|&(i, _)| value[i as usize]).collect()
     }
@@ -125,7 +125,7 @@ struct Visit {
 }
 
 impl Visit {
-    /// Whether the tuple may have an item that agrees with a packed key, of which this is the beginning.
+    /// Returns true if the tuple may have an item that agrees with a packed key, of which this is the beginning.
     #[inline]
     fn may_hold<const N: usize>(&self, key: &[u64; N]) -> bool {
         let mut place = 0u64;
@@ -178,7 +178,7 @@ pub struct TupleSpace {
 }
 
 impl TupleSpace {
-    /// For keys of this shape.
+    /// Makes an empty tuple space for keys of this shape.
     pub fn new(shape: &KeyShape) -> TupleSpace {
         let packing = Packing::new(shape);
         TupleSpace {
@@ -195,7 +195,7 @@ impl TupleSpace {
         }
     }
 
-    /// Bytes on the heap.
+    /// Returns how many bytes the tuple space takes on the heap.
     pub fn heap_bytes(&self) -> usize {
         let checks = self.checks.iter().flat_map(|checks| checks.iter());
         let tuple = |t: &Tuple| t.heads.heap_bytes() + t.ranks.len() * (size_of::<Rank>() + 4);
@@ -213,14 +213,15 @@ impl TupleSpace {
                 .sum::<usize>()
     }
 
-    /// The best entry that matches.
+    /// Returns the best entry that matches a key.
     #[inline]
     pub fn lookup(&self, key: &[u64]) -> Option<u32> {
         self.packing
             .pack(key, |packed| self.lookup_packed(key, packed))
     }
 
-    /// The best entry that matches a key, given as it is, for which nobody asks in a table without ranges, and packed.
+    /// Returns the best entry that matches a key, given packed, and as it is (which nobody looks at in a table
+    /// without ranges).
     #[inline]
     pub(super) fn lookup_packed(&self, key: &[u64], packed: &[u64]) -> Option<u32> {
         match *packed {
@@ -232,7 +233,7 @@ impl TupleSpace {
         }
     }
 
-    /// The best entry that matches a key that begins, packed, with `first`.
+    /// Returns the best entry that matches a key that begins, packed, with `first`.
     fn visit<const N: usize>(&self, key: &[u64], packed: &[u64], first: &[u64; N]) -> Option<u32> {
         let mut best: Option<(Rank, u32)> = None;
         for visit in &self.order {
@@ -263,7 +264,7 @@ impl TupleSpace {
         checks.iter().all(|check| check.holds(key))
     }
 
-    /// The entry with this pattern for which `is_it` holds.
+    /// Returns the entry with this pattern for which `is_it` holds.
     pub(super) fn find(&self, pattern: &Pattern, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         let (covers, _) = self.covers(pattern);
         // The entry is there for every cover; one will do.
@@ -279,7 +280,7 @@ impl TupleSpace {
         None
     }
 
-    /// Adds an entry.
+    /// Adds an entry, as one item for each of its covers.
     pub(super) fn insert(&mut self, pattern: &Pattern, rank: Rank, entry: u32) {
         let (covers, checks) = self.covers(pattern);
         let checks = match checks.is_empty() {
@@ -310,7 +311,7 @@ impl TupleSpace {
         }
     }
 
-    /// The values and masks under which an entry is there, and the ranges that they do not say.
+    /// Returns the values and masks under which an entry is there, and the ranges that they do not say.
     fn covers(&self, pattern: &Pattern) -> (Vec<Cover>, Vec<RangeCheck>) {
         let mut covers = vec![Cover {
             value: pattern.value.to_vec(),
@@ -351,7 +352,7 @@ impl TupleSpace {
         self.checks.len() as u32
     }
 
-    /// The tuple of a cover, if there is one, and the limbs of the value that count in it.
+    /// Returns the tuple of a cover, if there is one, and the limbs of the value that count in it.
     fn place(&self, cover: &Cover) -> Option<(u32, SmallVec<[u64; 4]>)> {
         let tuple = (self.packing).pack(&cover.mask, |mask| self.by_mask.get(mask))?;
         let limbs = |value: &[u64]| self.tuples[tuple as usize].limbs_of(value);
@@ -482,7 +483,7 @@ impl TupleSpace {
         }
     }
 
-    /// The position of a tuple with this best rank among the others, if it is there or not.
+    /// Returns the position that a tuple with this best rank has among the others, or would have.
     fn position(&self, rank: Rank, tuple: u32) -> usize {
         (self.order).partition_point(|other| (other.best, other.tuple) < (rank, tuple))
     }
@@ -510,7 +511,7 @@ impl TupleSpace {
         self.order.get_mut(at).filter(|v| v.tuple == tuple)
     }
 
-    /// A key is new among the heads of a tuple.
+    /// Notes that a key is new among the heads of a tuple, and builds the tuple's sieve anew if that is worn.
     fn note_head(&mut self, tuple: u32, key: &[u64]) {
         let its = &self.tuples[tuple as usize];
         let (place, keys) = (its.place(key), its.heads.len());
@@ -531,7 +532,8 @@ impl TupleSpace {
     }
 }
 
-/// The fewest prefixes that together are the numbers from `low` to `high`: each as its lowest number and how many bits are free.
+/// Returns the fewest prefixes that together are the numbers from `low` to `high`: each as its lowest number and
+/// how many bits are free.
 fn prefixes(low: u64, high: u64) -> Vec<(u64, u32)> {
     let mut result = Vec::new();
     let (mut next, end) = (u128::from(low), u128::from(high) + 1);

@@ -8,7 +8,7 @@ use ir::{Bits, Target};
 use std::fmt::Write;
 
 impl Trace {
-    /// The trace as a JSON text.
+    /// Writes the trace as a JSON text.
     pub fn to_json(&self) -> String {
         let mut out = Json::default();
         out.object(|out| {
@@ -60,7 +60,7 @@ impl Json {
         self.text(name, &hex(value));
     }
 
-    /// A comma, unless a list, object or member has just begun.
+    /// Appends a comma, unless a list, object or member has just begun.
     fn separate(&mut self) {
         if !self.text.is_empty() && !self.text.ends_with(['{', '[', ':']) {
             self.text.push(',');

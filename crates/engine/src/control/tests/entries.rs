@@ -204,7 +204,7 @@ fn default_actions_are_set_and_reset() {
     assert_eq!(send(&mut switch, &[1, 0, 0]), []);
 }
 
-/// The entries that are idle at a time, and are taken then.
+/// Sets the clock, and takes the entries that are idle at that time.
 fn idle_at(switch: &mut Switch, now_ps: u64) -> Vec<(ir::TableId, InstalledEntry)> {
     switch.set_now_ps(Time::from(now_ps));
     switch.runtime_mut().run_idle_timers(usize::MAX);
