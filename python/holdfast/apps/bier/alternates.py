@@ -36,9 +36,11 @@ class Alternates:
         self._ways: dict[int, list[tuple[Hop | None, int]]] = {}
 
     def of(self, s: int, primary: Hop, d: int) -> Repair | None:
-        """The best one: with node protection, around the node before nearer; then the cheapest way; the order of the nodes.
+        """Return S's best repair of a destination's bit when the next hop ``primary`` is down; None: there is none.
 
-        A neighbour comes before a remote alternate, if that protects no better, and both before a tunnel to E.
+        With node protection, a repair around the node comes before one around the link alone; then the cheapest way; then the order
+        of the nodes. A neighbour comes before a remote alternate that protects no better, and both before a tunnel to the next hop
+        E.
         """
         known = self._known.setdefault((s, primary), {})
         if d not in known:
@@ -48,7 +50,7 @@ class Alternates:
     def after(
         self, paths: ShortestPaths, moved: Mapping[int, Collection[int]]
     ) -> tuple[Alternates, set[tuple[int, Hop]]]:
-        """The same when some links are gone; S and its hop where repairs are others.
+        """Return the alternates when some links are gone, and each S and next hop whose repairs may differ from these.
 
         ``moved``: by destination the nodes whose next hops may be others (:meth:`ShortestPaths.without`).
         """
@@ -85,7 +87,7 @@ class Alternates:
         return left, changed
 
     def _rerouted(self, moved: Mapping[int, Collection[int]]) -> set[int]:
-        """The nodes from which a way to some other one may be another."""
+        """Return the nodes whose known way to some other node passes one whose next hops may have changed."""
         found: set[int] = set()
         for p, nodes in moved.items():
             if p in self._ways:
@@ -118,9 +120,10 @@ class Alternates:
         return _Choice(chosen or self._to_neighbour(s, primary, d), True)
 
     def _remote(self, s: int, primary: Hop, to_d: list[int], to_e: list[int]) -> tuple[bool, Repair] | None:
-        """A tunnel to a PQ node that makes no loop, and whether it does not protect from E's failure where it should.
+        """Return the best tunnel to a PQ node that makes no loop, and True if it should protect from E's failure but does not.
 
-        Tunnels take the routes to loopbacks as they are, so the PQ nodes are of RFC 7490's P-space, not the extended one.
+        None: there is no such tunnel. Tunnels take the routes to loopbacks as they are, so the PQ nodes are of RFC 7490's P-space,
+        not the extended one.
         """
         node, e = self._protect == "node", primary.neighbour
         from_e, here = to_d[e], to_d[s]
@@ -138,7 +141,7 @@ class Alternates:
         return None if chosen is None else (best[0], chosen)
 
     def _ends_from(self, s: int) -> list[_End]:
-        """The possible ends of a tunnel from S, the nearest first."""
+        """Return the nodes where a tunnel from S may end, the nearest first."""
         known = self._ends.get(s)
         if known is None:
             from_s = self._paths.distances(s)
@@ -160,9 +163,9 @@ class Alternates:
         return ways[s]
 
     def _to_neighbour(self, s: int, primary: Hop, d: int) -> Repair | None:
-        """To E itself: a tunnel to E, or for E's own bit to a router next to it, which sends it on and does not repair it.
+        """Return a tunnel to E, or for E's own bit a tunnel to a router next to E, which sends it on without repair; None: no way.
 
-        Neither may use the link, and the router next to E is not reached over E.
+        Neither may use the failed link, and the router next to E is not reached over E.
         """
         e = primary.neighbour
         first = self._paths.next_hop(s, e)

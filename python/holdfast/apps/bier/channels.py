@@ -124,7 +124,7 @@ class ChannelWriter:
         self._commit()
 
     def _commit(self) -> None:
-        """Give numbers back that the switch does not have any more."""
+        """Free the numbers of sets and groups that the switch does not have any more."""
         for numbers, number in self._step.returned:
             numbers.give_back(number)
 
@@ -227,7 +227,7 @@ def _put_back(known: dict[Key, Value], key: Key, value: Value | None) -> None:
 
 
 def delivered_channels(found: Mapping[str, Configuration]) -> Channels:
-    """The channels that switches deliver, read back from their entries: an overlay adopts them."""
+    """Return the channels that switches deliver, with the ports by switch, read back from their entries for an overlay to adopt."""
     channels: dict[Channel, dict[str, frozenset[int]]] = {}
     for switch, configuration in found.items():
         for entry in configuration.entries:

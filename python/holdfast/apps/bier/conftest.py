@@ -46,29 +46,29 @@ BIFT = Bift(0, 0)
 
 @pytest.fixture(scope="session")
 def compiled() -> Compile:
-    """``compile_bier``, once for the same arguments."""
+    """Return :func:`compile_bier` with a cache: the same arguments are compiled once."""
     return cache(compile_bier)
 
 
 @pytest.fixture(params=["one-pass", "recirculate", "clusters"])
 def variant(request: pytest.FixtureRequest) -> Replication:
-    """Every way to replicate."""
+    """Return each way to replicate in turn."""
     return request.param  # type: ignore[no-any-return]
 
 
 @pytest.fixture(params=["jit", "interpreter"])
 def executor(request: pytest.FixtureRequest) -> str:
-    """Both executors."""
+    """Return the name of each executor in turn."""
     return str(request.param)
 
 
 def hop(port: int) -> NextHop:
-    """A port, with addresses that tell it."""
+    """Return a next hop at a port, with MAC addresses that end in the port's number."""
     return NextHop(port, 0x020100000000 + port, 0x020200000000 + port)
 
 
 def neighbour(port: int, f_bm: int, *backups: Backup) -> NeighbourEntry:
-    """The neighbour behind a port."""
+    """Return the entry of the neighbour ``n<port>`` behind a port, with its F-BM and backups."""
     return NeighbourEntry(f"n{port}", hop(port), f_bm, backups)
 
 
@@ -126,54 +126,54 @@ class Bfr:
         return self
 
     def send(self, packet: bytes, port: int = WEST) -> list[tuple[int, bytes]]:
-        """The output ports and packets, in the order of ports."""
+        """Process a packet that arrives at a port, and return the output ports and packets, sorted by port."""
         return sorted((out, bytes(sent)) for out, sent in self.switch.process(port, packet, 0))
 
     def counted(self) -> dict[str, int]:
-        """The program's counters that have counted, by short name."""
+        """Return the packet counts of the program's counters that are not 0, by short name."""
         counts = {name: self.client.counter(full, 0)[0] for name, full in program.COUNTERS.items()}
         counts |= {f"refused at {port}": refused(self.client, port) for port in (HOST, OTHER_HOST, WEST, EAST, SOUTH)}
         return {name: count for name, count in counts.items() if count}
 
 
 def payload(*, length: int = 20, group: object = GROUP, source: object = SOURCE, **fields: Any) -> Packet:
-    """A multicast IPv4 packet."""
+    """Return a multicast IPv4 packet with UDP and ``length`` zero bytes; ``fields`` replace those of the IPv4 header."""
     values: dict[str, Any] = {"src": str(source), "dst": str(group), "ttl": 32, **fields}
     return IP(**values) / UDP(sport=1, dport=2) / Raw(bytes(length))
 
 
 def payload_v6(*, group: str = "ff3e::1", source: str = "2001:db8::1", **fields: Any) -> Packet:
-    """A multicast IPv6 packet."""
+    """Return a multicast IPv6 packet with UDP and 20 zero bytes; ``fields`` replace those of the IPv6 header."""
     values: dict[str, Any] = {"src": source, "dst": group, "hlim": 32, **fields}
     return IPv6(**values) / UDP(sport=1, dport=2) / Raw(bytes(20))
 
 
 def header(bits: int, **fields: int) -> BierHeader:
-    """A header for these bits."""
+    """Return a BIER header with this BitString; ``fields`` replace its other values."""
     values = {"bift_id": BIFT.bift_id(256), "entropy": 0x54321, "dscp": 46, "bfir_id": 9, "ttl": 20, **fields}
     return BierHeader(bit_string=bits, **values)
 
 
 def bier_frame(header: BierHeader, inner: Packet | bytes, port: int = WEST, *, mpls: bool = False) -> bytes:
-    """A BIER packet as it arrives at a port."""
+    """Return the frame of a BIER packet as the neighbour behind a port sends it to the switch."""
     ether = Ether(src=hop(port).dst_mac.to_bytes(6, "big"), dst=hop(port).src_mac.to_bytes(6, "big"))
     ether.type = ETHERTYPE_MPLS if mpls else ETHERTYPE_BIER
     return bytes(ether)[:14] + header.encode() + bytes(inner)
 
 
 def sent_frame(header: BierHeader, inner: Packet | bytes, port: int, *, mpls: bool = False) -> tuple[int, bytes]:
-    """A BIER packet as it leaves by a port."""
+    """Return a port, and the frame of a BIER packet as the switch sends it out there."""
     to, of = hop(port).dst_mac.to_bytes(6, "big"), hop(port).src_mac.to_bytes(6, "big")
     ethertype = ETHERTYPE_MPLS if mpls else ETHERTYPE_BIER
     return port, to + of + ethertype.to_bytes(2, "big") + header.encode() + bytes(inner)
 
 
 def host_frame(inner: Packet) -> bytes:
-    """An IP packet as a host sends it."""
+    """Return the frame of an IP packet as a host sends it."""
     return bytes(Ether(src="02:00:00:00:00:01", dst="01:00:5e:00:00:00") / inner)
 
 
 def delivered_frame(inner: Packet, port: int, dst_mac: str) -> tuple[int, bytes]:
-    """An IP packet as a receiver gets it."""
+    """Return a port, and the frame of an IP packet as the switch delivers it to a receiver there."""
     ether = Ether(src=hop(port).src_mac.to_bytes(6, "big"), dst=dst_mac)
     return port, bytes(ether / inner)

@@ -208,7 +208,7 @@ class BierController(Controller):
         self._changes: list[ChannelChange] = []
 
     def on_start(self) -> None:
-        """Adopt what an earlier controller has left, and writes everything that is missing."""
+        """Adopt what an earlier controller has left, and write everything that is missing."""
         topology = self.topology
         for host in topology.hosts.values():
             for ours in (LOOPBACKS, NOT_VIA):
@@ -256,7 +256,7 @@ class BierController(Controller):
             self._write_switch(switch, self._written[switch])
 
     def _links_changed(self) -> None:
-        """Failures are repaired at once. Links that come back have everything planned again: once for those of one moment."""
+        """Repair failures at once; plan everything again when links come back, once for those that come back in one moment."""
         if not self.reroute:
             return
         if self._unusable() >= self._underlay_without:
@@ -285,7 +285,7 @@ class BierController(Controller):
     # ---- Members ----
 
     def _listen(self, parameters: OverlayParameters, adopted: Channels) -> None:
-        """Begins to ask hosts; channels that are delivered already stay until they have had the time to answer."""
+        """Start to ask hosts for memberships; channels delivered already stay until hosts have had the time to answer."""
         ports = edge_ports(self.topology, fast_leave=self._fast_leave, routers=self._multicast_routers)
         self.overlay = Overlay(ports, parameters)
         self.overlay.start(self.plane, adopted)
@@ -304,7 +304,7 @@ class BierController(Controller):
         return {port: packets for port, (packets, _) in cells.items() if packets}
 
     def _collect(self, changes: list[ChannelChange]) -> None:
-        """Change of one moment, whatever messages they come from, are one batch for each switch."""
+        """Note that channels have changed: all changes of one moment, whatever messages they come from, are a batch per switch."""
         if not self._changes:
             self.plane.call_later(0, self._write_changes)
         self._changes += changes
@@ -402,7 +402,7 @@ class BierController(Controller):
         sent: Mapping[Channel, dict[Bift, int] | None],
         delivered: Mapping[Channel, frozenset[int] | None],
     ) -> None:
-        """A channel is numbered and eliminated before its packets come, and until they do not come any more."""
+        """Write a switch's channels; with 1+1 number and eliminate a channel before its packets come, until none come any more."""
         if not self.one_plus_one:
             self._channel_writers[name].change(sent, delivered)
             return
@@ -419,7 +419,7 @@ class BierController(Controller):
     def _streams_of(
         self, sent: Iterable[Channel], delivered: Iterable[Channel]
     ) -> tuple[list[Channel], list[tuple[int, Channel]]]:
-        """Of a switch's channels those that it numbers, and those that it eliminates with their BFIRs."""
+        """Return of a switch's channels those that it numbers, and those that it eliminates, with the BFIR-ids of their BFIRs."""
         if not self.one_plus_one:
             return [], []
         eliminated = []
@@ -429,14 +429,14 @@ class BierController(Controller):
         return [channel for channel in sent if channel[0] is not None], eliminated
 
     def _bit_strings(self, channel: Channel) -> dict[int, int] | None:
-        """By set identifier the BFERs of a channel; None: it is not there."""
+        """Return the BitStrings of a channel's BFERs by set identifier; None: there is no such channel."""
         switches = self._channels.get(channel)
         if switches is None:
             return None
         return self._scheme.numbering.bit_strings(name for name, ports in switches.items() if ports)
 
     def _bfirs(self, channel: Channel) -> list[str]:
-        """The switches at which a channel's packets enter the domain: its source's, or, without one, all with hosts."""
+        """Return the switches at which a channel's packets enter the domain: its source's, or, without a source, all with hosts."""
         source, _ = channel
         if source is None:
             return self._sources.edges
@@ -444,7 +444,7 @@ class BierController(Controller):
         return [] if switch is None else [switch]
 
     def _sent_by(self, bfir: str, channel: Channel, bit_strings: Mapping[int, int] | None) -> dict[Bift, int] | None:
-        """The BitStrings that a BFIR sends, in each sub-domain; in 1+1 the BFIR's own bit is in one alone."""
+        """Return the BitStrings that a BFIR sends, by BIFT; in 1+1 its own bit is in one sub-domain only. None: no such channel."""
         if bit_strings is None:
             return None
         first, *others = sorted(self._scheme.sub_domains)
@@ -490,14 +490,14 @@ class BierController(Controller):
         return None
 
     def _reroute_tunnels(self) -> None:
-        """Tunnel over links that went take other ways."""
+        """Route the tunnels over links that went another way."""
         lost, self._lost = self._lost, set()
         assert self._underlay is not None
         self._tunnel_routes.reroute(self._underlay, lost)
         self._change_tunnels()
 
     def _write_tunnels(self) -> None:
-        """The routes of tunnels, and the addresses where they end; inherited ones stay besides."""
+        """Write all routes of tunnels and the addresses where they end, beside the inherited ones."""
         wanted = {name: list(self._inherited.get(name, ())) for name in self._tunnel_writers}
         for name, routes in self._tunnel_routes.routes().items():
             wanted[name] += (_tunnel_route(address, next_hop) for address, next_hop in routes.items())
@@ -508,7 +508,7 @@ class BierController(Controller):
         self._tunnel_routes.take_changes()
 
     def _change_tunnels(self) -> None:
-        """The same for what has changed since."""
+        """Write the changes of tunnel routes and tunnel ends since the last write."""
         put: dict[str, list[TableEntry]] = {}
         removed: dict[str, list[EntryKey]] = {}
         changes = self._tunnel_routes.take_changes()
@@ -527,7 +527,7 @@ class BierController(Controller):
             self._tunnel_writers[name].change(put.get(name, ()), removed.get(name, ()))
 
     def _write_bier(self, unusable: frozenset[int], underlay: Underlay, loss: Loss | None) -> None:
-        """BIFTs, groups and backups, where they differ. ``underlay``: without these links, after ``loss``."""
+        """Write BIFTs, groups and backups where they differ. ``underlay``: without these links, after ``loss``."""
         if self._primary is None:
             self._protect(unusable, underlay, loss)
             return
@@ -541,7 +541,7 @@ class BierController(Controller):
         self.plane.call_later(0, partial(self._protect, unusable, underlay, loss))
 
     def _protect(self, unusable: frozenset[int], underlay: Underlay, loss: Loss | None) -> None:
-        """Backups, the tunnels that they take, and whatever of the BIFTs is not written yet."""
+        """Write backups, the tunnels that they take, and whatever of the BIFTs is not written yet."""
         if self._primary is not None and self._primary.unusable != unusable:
             return  # there is news already
         self._reroute_tunnels()
@@ -574,7 +574,7 @@ class BierController(Controller):
             self.plane.call_later(DRAIN_MS, partial(self._forget_tunnels, self._generation))
 
     def _write_switch(self, name: str, switch: SwitchPlan) -> None:
-        """BIFTs and clusters in one batch: a cluster never outlives the masks that it was made of."""
+        """Write a switch's BIFTs and clusters in one batch: a cluster never outlives the masks that it was made of."""
         before = self._written.get(name)
         self._written[name] = switch
         if before is not None and not self.clusters:
@@ -601,7 +601,7 @@ class BierController(Controller):
             self._change_tunnels()
 
     def _order(self, before: Plan | None, plan: Plan) -> list[str]:
-        """The switches with changes, those farthest from what has failed first, by the distances before."""
+        """Return the switches with changes, those farthest from what has failed first, by the distances before the failure."""
         if before is None or not (failed := plan.unusable - before.unusable):
             return list(plan.changed)
         paths = before.paths

@@ -30,7 +30,7 @@ class Failure:
 
 
 def failures(topology: Topology, kind: Protect) -> Iterator[Failure]:
-    """Every single link, or every single switch."""
+    """Yield the failure of every single link between switches (``link``), or of every single switch (``node``)."""
     names = topology.link_names()
     between = [
         i for i, link in enumerate(topology.links) if link.a in topology.switches and link.b in topology.switches
@@ -71,16 +71,16 @@ class Coverage:
         self._behind: dict[tuple[Lane, int], dict[int, list[int]]] = {}
 
     def lost(self, failure: Failure, sub_domain: int = 0) -> frozenset[Pair]:
-        """The pairs that lose packets of some flow of theirs."""
+        """Return the pairs of BFIR and BFER of which at least one flow loses packets in this failure."""
         return frozenset(pair for pair, delivered in self._met(failure, sub_domain) if not delivered)
 
     def protected(self, failure: Failure, sub_domain: int = 0) -> frozenset[Pair]:
-        """The pairs that had the failure on their way, and lose nothing."""
+        """Return the pairs of BFIR and BFER whose way meets this failure, and that lose nothing."""
         met = list(self._met(failure, sub_domain))
         return frozenset(pair for pair, _ in met) - {pair for pair, delivered in met if not delivered}
 
     def rows(self, kind: Protect, sub_domain: int = 0) -> Iterator[Row]:
-        """A row per failure."""
+        """Yield a row for each failure of this kind: how many pairs it meets, loses and parts."""
         for failure in failures(self._plan.topology, kind):
             met = list(self._met(failure, sub_domain))
             lost = {pair for pair, delivered in met if not delivered}
@@ -98,7 +98,7 @@ class Coverage:
             )
 
     def _parts(self, failure: Failure) -> dict[str, int]:
-        """By switch, the number of the part of what is left of the network."""
+        """Return the connected part of the network that each switch is in after a failure: the same number, the same part."""
         hops, part = self._plan.paths.hops, [-1] * len(self._names)
         for start in range(len(self._names)):
             if part[start] < 0:
@@ -112,7 +112,7 @@ class Coverage:
         return dict(zip(self._names, part, strict=True))
 
     def _met(self, failure: Failure, sub_domain: int) -> Iterator[tuple[Pair, bool]]:
-        """Pairs whose way meets the failure, and whether they are delivered; by lane, so that a pair may come again."""
+        """Yield the pairs whose way meets the failure, and whether they are delivered; a pair may come once for each lane."""
         down = None if failure.node is None else self._plan.paths.number[failure.node]
         for lane in self._plan.lanes:
             if lane[0] != sub_domain:
@@ -134,7 +134,7 @@ class Coverage:
                 yield node
 
     def _sources(self, lane: Lane, node: int, destination: int, failure: Failure) -> Iterable[int]:
-        """The node, and those whose packets come to it before anything fails on their way."""
+        """Return the node, and those whose packets come to it before anything fails on their way."""
         if (lane, destination) not in self._behind:
             behind: dict[int, list[int]] = {}
             for each in range(len(self._names)):
@@ -151,7 +151,7 @@ class Coverage:
         return found
 
     def _arrives(self, lane: Lane, node: int, destination: int, failure: Failure) -> bool:
-        """Whether a bit that comes to a node arrives. At the end of a tunnel it is not repaired."""
+        """Return True if a destination's bit that comes to a node arrives. At the end of a tunnel it is not repaired."""
         from_tunnel = False
         for _ in range(4 * len(self._names)):
             if node == destination:
@@ -188,14 +188,14 @@ class Coverage:
 
 
 def coverage_report(topology: Topology, scheme: Scheme) -> list[Row]:
-    """The rows of all single links and all single switches, in the first sub-domain."""
+    """Return the rows of all failures of a single link and of a single switch, in the first sub-domain."""
     coverage = Coverage(Plan(topology, scheme))
     first = min(scheme.sub_domains)
     return [row for kind in ("link", "node") for row in coverage.rows(kind, first)]
 
 
 def table(rows: Iterable[Row]) -> Iterator[str]:
-    """Text: the failures that lose somebody, and sums."""
+    """Yield lines of text: the failures that lose somebody, then a sum for links and one for switches."""
     rows = list(rows)
     yield f"{'failure':<24} {'on the way':>10} {'lost':>8} {'of these parted':>16}  for example"
     for row in rows:
@@ -214,7 +214,7 @@ def table(rows: Iterable[Row]) -> Iterator[str]:
 
 
 def as_json(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """The rows, for programs."""
+    """Return the rows as dictionaries that JSON can hold."""
     return [
         {
             "failure": row.failure,

@@ -30,7 +30,7 @@ class Configuration:
     sessions: Mapping[int, Replicas] = field(default_factory=dict)
 
     def __or__(self, other: Configuration) -> Configuration:
-        """Both. Raises :class:`NetworkError` if they give a group different replicas."""
+        """Return both configurations as one. Raise :class:`NetworkError` if they give a group different replicas."""
         for ours, theirs in ((self.groups, other.groups), (self.sessions, other.sessions)):
             for group in ours.keys() & theirs.keys():
                 if ours[group] != theirs[group]:
@@ -74,12 +74,13 @@ def _port(port: int) -> int:
 def switch_configuration(
     plan: SwitchPlan, *, bsl: int = program.DEFAULT_BSL, tunnel_mtu: int = DEFAULT_MTU
 ) -> Configuration:
-    """BIFTs with their neighbours and backups, and the addresses that tunnels end at.
+    """Return a switch's BIFTs with their neighbours and backups, and the addresses that tunnels end at.
 
     ``tunnel_mtu``: bytes that the IP packet of a tunnel may have. Packets in a tunnel take this switch's own route to its end,
-    whose next hop :attr:`Backup.next_hop` names. Raises :class:`NetworkError` for masks that do not fit each other or the length of
-    BitStrings, and for
-    more ECMP buckets than there are groups.
+    whose next hop :attr:`Backup.next_hop` names.
+
+    Raise :class:`NetworkError` for masks that do not fit each other or the length of BitStrings, and for more ECMP buckets than
+    there are groups.
     """
     loopback = int(plan.loopback)
     entries = [TableEntry(table, {key: loopback}, "NoAction") for table, key in program.LOOPBACK_TABLES.items()]
@@ -103,9 +104,9 @@ def switch_configuration(
 def switch_changes(
     before: SwitchPlan, after: SwitchPlan, *, bsl: int = program.DEFAULT_BSL, tunnel_mtu: int = DEFAULT_MTU
 ) -> tuple[list[TableEntry], list[EntryKey], dict[int, Replicas]] | None:
-    """The differences of :func:`switch_configuration` after a change: entries, keys that are gone, groups.
+    """Return how :func:`switch_configuration` differs after a change: entries to write, keys to delete, and groups to write.
 
-    None: the plans have other groups or addresses, so that everything may be other. Masks are not checked.
+    None: the plans number their groups otherwise or have other addresses, so that every entry may differ. Masks are not checked.
     """
     numbered = bift_groups(before)
     if bift_groups(after) != numbered or (before.loopback, before.own) != (after.loopback, after.own):
@@ -136,7 +137,7 @@ def switch_changes(
 def _of_neighbour(
     group: int, instance: int, neighbour: NeighbourEntry, other: NeighbourEntry | None, bsl: int, tunnel_mtu: int
 ) -> dict[EntryKey, TableEntry]:
-    """Without what it has in common with the ``other`` one."""
+    """Return the entries of a neighbour by key, without those that are the same for the ``other`` one."""
     entries: list[TableEntry] = []
     backups = neighbour.backups
     if other is None or (neighbour.f_bm, neighbour.next_hop) != (other.f_bm, other.next_hop):
@@ -149,7 +150,7 @@ def _of_neighbour(
 
 
 def instances(bucket: Iterable[NeighbourEntry]) -> dict[int, NeighbourEntry]:
-    """The neighbours of a group by their numbers in it: those of their ports, and PORTS more for each further one at a port.
+    """Return the neighbours of a group by instance: the number of their port, and PORTS more for each further one at a port.
 
     A neighbour keeps its number, and with it its entries, when others come and go.
     """
@@ -163,7 +164,7 @@ def instances(bucket: Iterable[NeighbourEntry]) -> dict[int, NeighbourEntry]:
 
 
 def bift_groups(plan: SwitchPlan) -> dict[Bift, range]:
-    """The groups of each BIFT's ECMP buckets, as :func:`switch_configuration` numbers them."""
+    """Return the groups of each BIFT's ECMP buckets, as :func:`switch_configuration` numbers them."""
     first = program.BIFT_GROUPS.start
     groups = {}
     for bift, buckets in sorted(plan.bifts.items()):
@@ -216,7 +217,7 @@ def _bift_entry(plan: SwitchPlan, bift: Bift, first_group: int, bsl: int) -> Tab
 
 
 def _neighbour_entries(group: int, instance: int, neighbour: NeighbourEntry, bsl: int) -> tuple[TableEntry, ...]:
-    """Of a replica, and of a pass with one next hop."""
+    """Return a neighbour's two entries: for its copy when a packet is replicated, and for a packet with this one next hop."""
     hop = neighbour.next_hop
     copy = {"f_bm": neighbour.f_bm, "src_mac": hop.src_mac, "dst_mac": hop.dst_mac}
     return (
@@ -232,7 +233,7 @@ def _neighbour_entries(group: int, instance: int, neighbour: NeighbourEntry, bsl
 
 
 def _only_of(f_bm: int, bsl: int) -> dict[str, MatchValue]:
-    """The pattern of one bit in a mask: no other bits."""
+    """Return the ternary match of a BitString that has no bits outside a mask; empty for a mask of all bits."""
     others = ~f_bm & (1 << bsl) - 1
     return {"bit": (0, others)} if others else {}
 
@@ -240,7 +241,7 @@ def _only_of(f_bm: int, bsl: int) -> dict[str, MatchValue]:
 def _backup_entries(
     group: int, instance: int, backups: Iterable[Backup], of: int, bsl: int, tunnel_mtu: int
 ) -> Iterator[TableEntry]:
-    """``of``: the F-BM of the neighbour."""
+    """Yield the entries of a neighbour's backups. ``of``: the neighbour's F-BM."""
     every_bit = (1 << bsl) - 1
     for backup in backups:
         # A backup for all bits does not change when the neighbour's F-BM does.
@@ -263,10 +264,10 @@ def _backup_action(backup: Backup, f_bm: int, tunnel_mtu: int) -> tuple[str, dic
 def cluster_configuration(
     plan: SwitchPlan, clusters: Mapping[tuple[Bift, int], Iterable[frozenset[int]]]
 ) -> Configuration:
-    """Clusters of neighbours: by BIFT and ECMP bucket, sets of positions in the bucket.
+    """Return the entries and groups of clusters of neighbours: by BIFT and ECMP bucket, sets of positions in the bucket.
 
-    A BitString takes the smallest cluster that has all its neighbours. Raises :class:`NetworkError` for more clusters than there
-    are groups.
+    A BitString takes the smallest cluster that has all its neighbours. Raise :class:`NetworkError` for more clusters than there are
+    groups.
     """
     entries: list[TableEntry] = []
     groups: dict[int, Replicas] = {}
@@ -306,11 +307,12 @@ def bfir_configuration(
     bsl: int = program.DEFAULT_BSL,
     mtu: int = DEFAULT_MTU,
 ) -> Configuration:
-    """The BitStrings that packets of channels get, which come from this switch's hosts; one copy for each set identifier.
+    """Return the entries that give packets of this switch's hosts the BitStrings of their channels, a copy per set identifier.
 
     A channel without bits discards its packets, which hides (*,G). ``mtu``: bytes that a BIER packet with its payload may have
-    behind its Ethernet header. Raises :class:`NetworkError` for a BitString that is too long, or more sets than a table has room
-    for.
+    behind its Ethernet header.
+
+    Raise :class:`NetworkError` for a BitString that is too long, or more sets than a table has room for.
     """
     entries: list[TableEntry] = []
     free = iter(range(1, 0x10000))
@@ -324,7 +326,7 @@ def bfir_configuration(
 
 
 def in_passes(plan: SwitchPlan, bit_strings: Mapping[Bift, int]) -> list[tuple[Bift, int]]:
-    """The BitStrings of a channel that have bits, one for each pass at the BFIR.
+    """Return the BIFTs and BitStrings of a channel that have bits, one for each pass at the BFIR.
 
     A packet is delivered here in the last pass: a copy that goes round would be forwarded as a payload twice.
     """
@@ -341,9 +343,9 @@ def sent_entries(
     bsl: int = program.DEFAULT_BSL,
     mtu: int = DEFAULT_MTU,
 ) -> list[TableEntry]:
-    """The entries of one channel at its BFIR. ``further``: the numbers of all passes but the first.
+    """Return the entries of one channel at its BFIR. ``further``: the numbers of all passes but the first.
 
-    Raises :class:`NetworkError` for a BitString that is too long.
+    Raise :class:`NetworkError` for a BitString that is too long.
     """
     for bift, bits in passes:
         if bits >= 1 << bsl:
@@ -369,9 +371,9 @@ def sent_entries(
 
 
 def bfer_configuration(channels: Mapping[Channel, Iterable[int]]) -> Configuration:
-    """The ports that payloads of channels are delivered to. A channel without ports discards them, which hides (*,G).
+    """Return the entries and groups that deliver payloads of channels to ports. A channel without ports discards; this hides (*,G).
 
-    Channels with the same ports have one group. Raises :class:`NetworkError` for more sets of ports than there are groups.
+    Channels with the same ports have one group. Raise :class:`NetworkError` for more sets of ports than there are groups.
     """
     entries: list[TableEntry] = []
     numbers: dict[tuple[int, ...], int] = {}
@@ -387,7 +389,7 @@ def bfer_configuration(channels: Mapping[Channel, Iterable[int]]) -> Configurati
 
 
 def delivered_entry(channel: Channel, group: int) -> TableEntry:
-    """The entry of one channel at a BFER, with the multicast group of its ports; 0: it has none."""
+    """Return the entry of one channel at a BFER, with the multicast group of its ports, or to discard its payloads if that is 0."""
     table, match = program.receiver_table(channel[1].version, any_source=channel[0] is None), channel_match(channel)
     if not group:
         return TableEntry(table, match, program.DISCARD_PAYLOAD)
@@ -400,7 +402,7 @@ def _channel_order(item: tuple[Channel, object]) -> tuple[int, int, int]:
 
 
 def channel_match(channel: Channel) -> dict[str, MatchValue]:
-    """The match of a channel's entries. Raises :class:`NetworkError` for what is none."""
+    """Return the match of a channel's entries. Raise :class:`NetworkError` for a source and group that are no channel."""
     source, group = channel
     if not group.is_multicast or (source is not None and source.version != group.version):
         raise NetworkError(f"({source or '*'}, {group}) is not a channel")
@@ -412,7 +414,7 @@ def channel_match(channel: Channel) -> dict[str, MatchValue]:
 
 
 def matched_channel(match: Mapping[str, MatchValue], version: int) -> Channel:
-    """The channel of an entry's match: the inverse of :func:`channel_match`."""
+    """Return the channel of an entry's match: the inverse of :func:`channel_match`."""
     kind = IPv4Address if version == 4 else IPv6Address
     group, source = (match.get(f"hdr.ipv{version}.{name}_addr") for name in ("dst", "src"))
     assert isinstance(group, int)

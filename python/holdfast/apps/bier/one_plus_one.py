@@ -66,9 +66,9 @@ class Streams:
                 self._indices[entry.key] = index
 
     def add(self, numbered: Iterable[Channel], eliminated: Iterable[tuple[int, Channel]]) -> list[EntryKey]:
-        """Make sure that these are there: channels to number, and BFIR-ids and channels to eliminate.
+        """Make sure that these channels are numbered, and these BFIR-ids and channels eliminated.
 
-        Returns the new ones. Raises :class:`HoldfastError` if there is no place for all, and then there is none of these.
+        Return the new ones. Raise :class:`HoldfastError` if there is no place for all, and then there is none of these.
         """
         new = list(dict.fromkeys(key for key in _keys(numbered, eliminated) if key not in self._indices))
         try:
@@ -125,7 +125,7 @@ def _entry(key: EntryKey, index: int) -> TableEntry:
 
 
 def ways(plan: Plan, source: int, destination: int) -> list[list[Hop]]:
-    """The hops from a node to another in each sub-domain, in the first bucket; none where no path leads."""
+    """Return the hops from a node to another in each sub-domain, in the first bucket; an empty list where no path leads."""
     found = []
     for sub_domain in sorted(plan.scheme.sub_domains):
         node, way = source, []

@@ -34,7 +34,7 @@ BSL_CODES = {64: 1, 128: 2, 256: 3, 512: 4, 1024: 5, 2048: 6, 4096: 7}
 
 
 def checked_bsl(bsl: int) -> int:
-    """The length of BitStrings. Raises :class:`NetworkError` if no header can say it."""
+    """Return a length of BitStrings in bits. Raise :class:`NetworkError` if no header can say it."""
     if bsl not in BSL_CODES:
         raise NetworkError(f"a BitString has {', '.join(map(str, BSL_CODES))} bits, not {bsl}")
     return bsl
@@ -53,7 +53,7 @@ class Bift:
                 raise NetworkError(f"{what} {value} is not in 0 to 255")
 
     def bift_id(self, bsl: int) -> int:
-        """The 20 bits that packets carry: the length's code (4), sub-domain (8), set identifier (8).
+        """Return the 20 bits that packets carry: the length's code (4), sub-domain (8), set identifier (8).
 
         RFC 8296 leaves the numbers to the domain; this packing is an option of the expired draft-ietf-bier-non-mpls-bift-encoding.
         """
@@ -61,7 +61,7 @@ class Bift:
 
     @classmethod
     def of_id(cls, bift_id: int) -> Bift:
-        """The table of a BIFT-id, whatever the length."""
+        """Return the table of a BIFT-id, whatever the length of its BitStrings."""
         return cls(bift_id >> 8 & 255, bift_id & 255)
 
 
@@ -114,12 +114,12 @@ class Numbering:
     bfr_ids: Mapping[str, int]
 
     def place(self, switch: str) -> tuple[int, int]:
-        """Set identifier and bit of a switch that has a number."""
+        """Return the set identifier and the bit of a switch that has a BFR-id."""
         set_identifier, position = divmod(self.bfr_ids[switch] - 1, self.bsl)
         return set_identifier, 1 << position
 
     def bit_strings(self, switches: Iterable[str]) -> dict[int, int]:
-        """By set identifier, the BitString of these BFERs. Raises :class:`NetworkError` for one without a number."""
+        """Return the BitStrings of these BFERs by set identifier. Raise :class:`NetworkError` for a switch without a BFR-id."""
         strings: dict[int, int] = {}
         for switch in switches:
             if switch not in self.bfr_ids:
@@ -135,11 +135,12 @@ class Numbering:
 
 
 def number_switches(topology: Topology, bsl: int = 256, given: Mapping[str, int] | None = None) -> Numbering:
-    """A number for every switch with hosts, and for those that have one ``given``.
+    """Return a numbering with a BFR-id for every switch with hosts, and for those that have one ``given``.
 
-    Numbers that are not given are the smallest free ones, in the topology's order. They depend on no link; and whoever gives
-    earlier numbers again keeps them as hosts and switches are added. Raises :class:`NetworkError` for an unknown switch, a number
-    out of range or used twice, and a set identifier beyond 255.
+    BFR-ids that are not given are the smallest free ones, in the topology's order. They depend on no link; and whoever gives
+    earlier numbers again keeps them as hosts and switches are added.
+
+    Raise :class:`NetworkError` for an unknown switch, a number out of range or used twice, and a set identifier beyond 255.
     """
     numbers: dict[str, int] = {}
     owners: dict[int, str] = {}
@@ -169,12 +170,12 @@ def _checked_number(switch: str, number: int, bsl: int) -> int:
 
 
 def loopback(topology: Topology, switch: str) -> IPv4Address:
-    """The switch's own address."""
+    """Return the switch's own address, which identifies it as a router."""
     return _in(LOOPBACKS, topology.switches[switch].index)
 
 
 def not_via_address(topology: Topology, nodes: Sequence[str], not_via: NotVia) -> IPv4Address:
-    """The address of an interface. Raises :class:`NetworkError` for a link beyond the 32,768 that have addresses."""
+    """Return the not-via address of an interface. Raise :class:`NetworkError` for a link beyond the 32,768 that have addresses."""
     number = 2 * not_via.link + (topology.links[not_via.link].b == nodes[not_via.end])
     if number >= 1 << 16:
         raise NetworkError(f"link {not_via.link} has no not-via addresses; {NOT_VIA} has those of 32,768 links")
@@ -193,7 +194,7 @@ class Trees(Protocol):
     """The ways of a sub-domain: for each destination a tree, or with several hops at a node, equally good ones without circles."""
 
     def next_hops(self, node: int, destination: int) -> Sequence[Hop]:
-        """The hops that a node may take to a destination; none where no path leads, or none is needed."""
+        """Return the hops that a node may take to a destination; none where no path leads, or none is needed."""
 
 
 TreesOf: TypeAlias = Callable[[ShortestPaths], Trees]
@@ -201,7 +202,7 @@ TreesOf: TypeAlias = Callable[[ShortestPaths], Trees]
 
 
 def shortest(paths: ShortestPaths) -> Trees:
-    """The trees of a sub-domain of shortest paths."""
+    """Return the trees of a sub-domain of shortest paths: the paths themselves."""
     return paths
 
 
@@ -278,14 +279,14 @@ class Plan:
         self._entries: dict[tuple[Lane, int], dict[Hop, dict[int, NeighbourEntry | None]]] = {}
 
     def next_hop(self, lane: Lane, node: int, destination: int) -> Hop | None:
-        """The hop to which a node sends a destination's bit."""
+        """Return the hop to which a node sends a destination's bit; None where no path leads, or none is needed."""
         sub_domain, bucket = lane
         hops = self._trees[sub_domain].next_hops(node, destination)
         # Neighbours begin with different ones of their hops, so that the flows that one sends to another are divided again.
         return hops[(bucket + node) % len(hops)] if hops else None
 
     def sent(self, lane: Lane, node: int) -> dict[Hop, list[int]]:
-        """By next hop, the destinations that a node sends there."""
+        """Return the destinations whose bits a node sends to each of its next hops."""
         known = self._sent.get((lane, node))
         if known is None:
             known = self._sent[lane, node] = {}
@@ -296,7 +297,7 @@ class Plan:
         return known
 
     def repairs(self, lane: Lane, node: int, hop: Hop) -> Repairs:
-        """A node's repairs of the destinations of a next hop while the port towards it is down."""
+        """Return a node's repairs of the destinations of a next hop while the port towards it is down."""
         if self.scheme.frr == "none":
             return {}
         known = self._repairs.setdefault((lane, node), {})
@@ -400,7 +401,7 @@ class Plan:
     # ---- The next plan ----
 
     def after(self, unusable: Collection[int], *, underlay: Underlay | None = None, loss: Loss | None = None) -> Plan:
-        """The plan without these links. If some went and none came back, only what depends on them is planned again.
+        """Return the plan without these links. If some went and none came back, only what depends on them is planned again.
 
         Trees depend on the whole graph: with those everything is. ``underlay``: the one without them; ``loss``: its loss since this
         plan. They are computed if they are not known.
@@ -477,7 +478,7 @@ class Plan:
 
 
 def not_via_addresses(topology: Topology, tunnels: Iterable[Tunnel]) -> dict[str, tuple[IPv4Address, ...]]:
-    """By switch, the addresses of its interfaces that some tunnel ends at, ascending."""
+    """Return by switch the not-via addresses of its interfaces that some tunnel ends at, ascending."""
     nodes = list(topology.switches)
     ends: dict[str, set[IPv4Address]] = {}
     for _, end, not_via in tunnels:
@@ -489,7 +490,7 @@ def not_via_addresses(topology: Topology, tunnels: Iterable[Tunnel]) -> dict[str
 def tunnel_routes(
     topology: Topology, underlay: Underlay, tunnels: Iterable[Tunnel]
 ) -> dict[str, dict[IPv4Address, NextHop]]:
-    """The routes to the ends of tunnels, at the switches that tunnels pass, by switch. None of them has an alternate."""
+    """Return the routes to the ends of tunnels at the switches that tunnels pass, by switch. None of them has an alternate."""
     found = TunnelRoutes(topology)
     found.add(underlay, tunnels)
     return found.routes()
@@ -510,19 +511,19 @@ class TunnelRoutes:
         self._changed_ends: set[tuple[int, IPv4Address]] = set()
 
     def add(self, underlay: Underlay, tunnels: Iterable[Tunnel]) -> None:
-        """These pass the network as well."""
+        """Add tunnels: their routes at the switches that they pass, and the addresses where they end."""
         for tunnel in tunnels:
             if tunnel not in self._passed:
                 self._add(underlay, tunnel)
 
     def remove(self, tunnels: Iterable[Tunnel]) -> None:
-        """These do not any more."""
+        """Remove tunnels, with the routes and ends that no other tunnel has."""
         for tunnel in tunnels:
             if tunnel in self._passed:
                 self._remove(tunnel)
 
     def reroute(self, underlay: Underlay, links: Collection[int]) -> None:
-        """Some links went: the tunnels over them take other ways."""
+        """Route the tunnels over ``links``, which have failed, another way."""
         for tunnel in dict.fromkeys(tunnel for link in links for tunnel in self._over.pop(link, ())):
             self._remove(tunnel)
             self._add(underlay, tunnel)
@@ -565,18 +566,18 @@ class TunnelRoutes:
                 self._changed_ends.add(there)
 
     def routes(self) -> dict[str, dict[IPv4Address, NextHop]]:
-        """All of them, by switch."""
+        """Return the next hops of all tunnels, by switch and by address of the tunnel's end."""
         found: dict[str, dict[IPv4Address, NextHop]] = {name: {} for name in self._nodes}
         for (node, address), (link, _) in self._routes.items():
             found[self._nodes[node]][address] = over_link(self._topology, self._nodes[node], link)
         return found
 
     def ends(self) -> Iterator[tuple[str, IPv4Address]]:
-        """The not-via addresses that tunnels end at, with their switches."""
+        """Return pairs of a switch and a not-via address where tunnels end."""
         return ((self._nodes[node], address) for node, address in self._ends)
 
     def take_changes(self) -> TunnelChanges:
-        """The changes since the last call."""
+        """Return the changes of routes and ends since the last call."""
         changes = TunnelChanges(
             [(self._nodes[node], address, self._next_hop(node, address)) for node, address in sorted(self._changed)],
             [
@@ -601,7 +602,7 @@ class TunnelChanges:
 
 
 def _fewest(buckets: list[tuple[NeighbourEntry, ...]]) -> tuple[tuple[NeighbourEntry, ...], ...]:
-    """As few buckets as say the same."""
+    """Return the fewest buckets that choose the same: halves the list while its halves are equal."""
     while len(buckets) > 1 and buckets[: len(buckets) // 2] == buckets[len(buckets) // 2 :]:
         del buckets[len(buckets) // 2 :]
     return tuple(buckets)

@@ -86,12 +86,12 @@ DISCARD_PAYLOAD = f"{_RECEIVERS}.discard"
 
 
 def channel_table(version: int, *, any_source: bool) -> str:
-    """The table of a BFIR's channels of a version of IP."""
+    """Return the name of the table of a BFIR's channels for this version of IP, with a source or with any source."""
     return f"{_IMPOSE}.channels{'_any_source' * any_source}{'_v6' * (version == 6)}"
 
 
 def receiver_table(version: int, *, any_source: bool) -> str:
-    """The table of a BFER's channels of a version of IP."""
+    """Return the name of the table of a BFER's channels for this version of IP, with a source or with any source."""
     return f"{_RECEIVERS}.receivers{'_any_source' * any_source}{'_v6' * (version == 6)}"
 
 
@@ -106,12 +106,12 @@ HISTORY_REGISTER = f"{_ELIMINATE}.acceptance.history"
 
 
 def numbered_table(version: int) -> str:
-    """The table of the channels of a version of IP that a BFIR numbers."""
+    """Return the name of the table of the channels that a BFIR numbers, for this version of IP."""
     return f"{_NUMBER}.numbered_channels{'_v6' * (version == 6)}"
 
 
 def eliminated_table(version: int) -> str:
-    """The table of those that a BFER eliminates."""
+    """Return the name of the table of the channels whose duplicates a BFER eliminates, for this version of IP."""
     return f"{_ELIMINATE}.eliminated_channels{'_v6' * (version == 6)}"
 
 
@@ -165,14 +165,14 @@ REPORT_RATE_EXCEEDED = "BierIngress.report_rate_exceeded"
 
 
 def checked_program_bsl(bsl: int) -> int:
-    """A length of BitStrings. Raises :class:`NetworkError` if the program cannot have it."""
+    """Return a length of BitStrings in bits. Raise :class:`NetworkError` if the program cannot have it."""
     if bsl not in PROGRAM_BSLS:
         raise NetworkError(f"the program's BitStrings have {', '.join(map(str, PROGRAM_BSLS))} bits, not {bsl}")
     return bsl
 
 
 def header_bytes(bsl: int = DEFAULT_BSL) -> int:
-    """Bytes of a BIER header."""
+    """Return the length of a BIER header in bytes, whose BitString has ``bsl`` bits."""
     return 12 + checked_program_bsl(bsl) // 8
 
 

@@ -77,7 +77,7 @@ class Underlay:
         """The underlay that it was made from by losing links, until somebody asks for tunnels."""
 
     def route(self, node: int, end: int) -> list[Hop]:
-        """The hops to a loopback; none where no path leads."""
+        """Return the hops of the route to a node's loopback; none where no path leads."""
         hops = []
         while (hop := self.paths.next_hop(node, end)) is not None:
             hops.append(hop)
@@ -85,7 +85,7 @@ class Underlay:
         return hops
 
     def tunnel(self, s: int, failed: Hop, end: int, interface: int, protect: Protect) -> Repair | None:
-        """A tunnel to ``end`` without the failed link, and for ``node`` without the node behind it. None: there is no way.
+        """Return a tunnel to ``end`` without the failed link, and for ``node`` without the node behind it. None: there is no way.
 
         ``interface``: the link of ``end`` to the node that its not-via address does not pass. Without IP fast reroute it is the
         loopback in any case: the tunnel works as soon as the underlay's routes do.
@@ -109,7 +109,7 @@ class Underlay:
         return None if hop is None else Repair(hop, end, not_via)
 
     def tunnel_route(self, start: int, end: int, not_via: NotVia | None) -> list[Hop]:
-        """The hops of a tunnel, to a loopback or to a not-via address; none where no path leads."""
+        """Return the hops of a tunnel, to a loopback or to a not-via address; none where no path leads."""
         if not_via is None:
             return self.route(start, end)
         # The avoided node itself begins with another link than the address's.
@@ -121,7 +121,7 @@ class Underlay:
         return hops
 
     def not_via_hop(self, node: int, not_via: NotVia, without: int | None = None) -> Hop | None:
-        """The first hop to a not-via address: also from the avoided node itself, ``without`` the link that failed."""
+        """Return the first hop to a not-via address: also from the avoided node, ``without`` the link that failed. None: no way."""
         distance = self.distances_avoiding(not_via)
         best, chosen = UNREACHABLE, None
         for hop in self.paths.hops[node]:
@@ -131,7 +131,7 @@ class Underlay:
         return chosen
 
     def without(self, links: Collection[int]) -> Loss:
-        """The same without some links. A route or tunnel that has none of them is as good as before, and stays."""
+        """Return the loss of some links, with the underlay that is left. Routes and tunnels without these links stay unchanged."""
         paths, moved = self.paths.without(links)
         left = Underlay(paths, ip_frr=self.ip_frr)
         left._gone = self._gone + self.paths.ends_of(links)
@@ -162,7 +162,7 @@ class Underlay:
         return self.route(s, end) + self.tunnel_route(s, end, repair.not_via)
 
     def distances_avoiding(self, not_via: NotVia) -> list[int]:
-        """To the address from every node, without the avoided one."""
+        """Return the distance to a not-via address from every node, over no path through the avoided node."""
         self._inherit()
         known = self._avoiding.get(not_via)
         if known is not None and known[1] == len(self._gone):

@@ -22,7 +22,7 @@ class Protector:
         self._alternates = Alternates(underlay.paths, protect)
 
     def after(self, loss: Loss) -> tuple[Protector, Collection[tuple[int, Hop]]]:
-        """The same when the underlay has lost some links; S and its hop to E where repairs may be others."""
+        """Return the protector of the underlay that has lost some links, and each S and its hop to E where repairs may differ."""
         protector = Protector(loss.after, self._frr, self._protect)
         if self._frr != "lfa":
             return protector, loss.rerouted
@@ -30,7 +30,10 @@ class Protector:
         return protector, changed
 
     def repairs(self, s: int, primary: Hop, destinations: Sequence[int], next_hop: NextHopOf) -> Repairs:
-        """For what S sends over ``primary``. ``next_hop``: E's hop for it. A destination that is in none has no backup."""
+        """Return the repairs of what S sends over ``primary``. A destination that is in none of them has no backup.
+
+        ``next_hop``: returns E's hop towards a destination.
+        """
         if self._frr == "none":
             return {}
         if self._frr == "lfa":

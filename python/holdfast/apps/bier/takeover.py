@@ -54,7 +54,7 @@ class Found:
 
 
 def find(client: Client, bsl: int) -> Found:
-    """Read a switch."""
+    """Read a switch's entries and groups, and return them by the plan or channel that they belong to."""
     routes = read_entries(client, program.ROUTES.ipv4)
     to_hosts = [entry for entry in routes if not _leads_to_a_switch(entry)] + read_entries(client, program.ROUTES.ipv6)
     tunnels = [entry for entry in routes if _leads_to_a_switch(entry)]
@@ -96,7 +96,7 @@ def _is_not_via(entry: TableEntry) -> bool:
 
 
 def _bfr_id(entries: Iterable[TableEntry], bsl: int) -> int:
-    """From the bits of a length that this controller has: another one's numbers are other numbers."""
+    """Return the BFR-id that a BIFT's own bit says; 0: none does. BIFTs of another length than this controller's do not count."""
     for entry in entries:
         if entry.table == program.BIFT_TABLE:
             bift_id, own = entry.match["bift_id"], entry.params["own_bit"]

@@ -50,7 +50,7 @@ class Run:
         )
 
     def lost(self) -> dict[str, int]:
-        """By receiver; nobody got anything twice."""
+        """Return the packets that each receiver lost. Fail if a receiver got one twice."""
         lost = {}
         for host in self.receivers:
             statistics = self.network.statistics(self.flow, host=host)
@@ -62,7 +62,7 @@ class Run:
         return self.topology.attachment(host).switch
 
     def path(self, host: str) -> list[int]:
-        """The links from the source's switch to a receiver's, by index."""
+        """Return the links from the source's switch to a receiver's, by index."""
         plan = self.plan
         node, target = (plan.paths.number[self.switch_of(name)] for name in (self.source, host))
         links = []
@@ -72,7 +72,8 @@ class Run:
         return links
 
     def window(self, host: str, links: frozenset[int], extra_ms: float = DETECTION_MS) -> range:
-        """The packets that are lost: those on the wires that went down, and those of the detection's time (or another)."""
+        """Return how many packets may be lost: those on the wires that went down, and those of the detection's time (or another).
+        """
         wires = [self.topology.links[link] for link in self.path(host) if link in links]
         if not wires:
             return range(1)
@@ -213,7 +214,7 @@ def test_clusters_are_learnt_from_samples() -> None:
 
 
 def successor(run: Run, **parameters: object) -> BierController:
-    """A controller that starts instead of the present one, on the switches as they are."""
+    """Start a controller in place of the present one, on the switches as they are, and return it."""
     controller = BierController({run.channel: run.receivers}, **run.parameters | parameters)  # type: ignore[arg-type]
     run.network.controllers = [controller]
     run.network._scheduler = Scheduler()
@@ -224,7 +225,7 @@ def successor(run: Run, **parameters: object) -> BierController:
 
 @pytest.fixture
 def no_writes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
-    """The batches that are written from now on."""
+    """Yield a list of the batches that are written from now on: it has to stay empty."""
     batches: list[object] = []
     send = Client._send_batch
 

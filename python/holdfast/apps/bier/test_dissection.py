@@ -48,7 +48,7 @@ def route(to: int, port: int) -> Configuration:
 
 
 def hops(compiled: Compile, encapsulation: Encapsulation) -> list[Hop]:
-    """A packet from the BFIR a over b to c; then the same while the port from b to c is down, in a tunnel through d."""
+    """Return a packet at each hop from the BFIR a over b to c; then while the port from b to c is down, in a tunnel through d."""
     program = compiled(encapsulation=encapsulation)
     backup = Backup(hop(ROUND), 0b100, (address(2), address(3)))
 
@@ -76,7 +76,7 @@ def hops(compiled: Compile, encapsulation: Encapsulation) -> list[Hop]:
 
 
 def wireshark(frames: Sequence[bytes], directory: Path, fields: Sequence[str]) -> list[list[str]]:
-    """The output of tshark for each frame, by field."""
+    """Return the values of these fields that tshark shows for each frame; skip the test if it is not installed."""
     if shutil.which("tshark") is None:
         pytest.skip("tshark is not installed")
     file = directory / "hops.pcap"

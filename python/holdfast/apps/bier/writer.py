@@ -24,7 +24,7 @@ class ConfigurationWriter:
         return Configuration(tuple(self._writer.installed), self._writer.groups, self._writer.sessions)
 
     def adopt(self, configuration: Configuration) -> None:
-        """Take over what an earlier controller has left in the switch: the next write keeps, changes or remove it."""
+        """Take over what an earlier controller has left in the switch: the next write keeps, changes or removes it."""
         groups = configuration.groups
         self._writer.adopt(configuration.entries, groups, {**groups, **configuration.sessions})
 

@@ -16,13 +16,13 @@ from holdfast.subscribers.plane import Line
 
 
 def bucket_of(line: Line) -> int:
-    """The bucket of a line, as ``balancer.p4`` computes it."""
+    """Return the bucket of a line, as ``balancer.p4`` computes it."""
     key = b"".join(number.to_bytes(2, "big") for number in (line.port, line.s_tag, line.c_tag))
     return zlib.crc32(key) % BUCKETS
 
 
 def assigned(planes: Iterable[str]) -> dict[int, str]:
-    """The plane of each bucket. Raises :class:`NetworkError` if there is no plane."""
+    """Return the plane of each bucket, by rendezvous hashing. Raise :class:`NetworkError` if there is no plane."""
     names = sorted(set(planes))
     if not names:
         raise NetworkError("no forwarding plane is left")

@@ -46,7 +46,7 @@ EDGES = Edges(
 
 
 def session(number: int, line: Line | None = None, **changes: Any) -> Session:
-    """A session with IPv4, a /64 and a delegated /56, all of them from its number."""
+    """Return a session with IPv4, a /64 and a delegated /56, all of them derived from its number; ``changes`` replace values."""
     values: dict[str, Any] = {
         "session_id": number,
         "line": line or Line(ACCESS, 100, number % 4094 + 1),
@@ -61,7 +61,7 @@ def session(number: int, line: Line | None = None, **changes: Any) -> Session:
 
 
 def on_line(line: Line, frame: Packet, tpid: int = 0x8100) -> bytes:
-    """A frame with a line's tags; `frame` is Ethernet without them."""
+    """Return a frame with a line's tags; `frame` is Ethernet without them, ``tpid`` that of the outer tag."""
     payload, kind = frame.payload, frame.type
     header = Ether(src=frame.src, dst=frame.dst)
     if line.c_tag:
@@ -74,12 +74,12 @@ def on_line(line: Line, frame: Packet, tpid: int = 0x8100) -> bytes:
 
 
 def gateway_mac(line: Line) -> str:
-    """The gateway's on the line's port."""
+    """Return the gateway's MAC address on the line's port."""
     return QINQ_MAC if line.port == ACCESS_QINQ else GATEWAY_MAC
 
 
 def up(of: Session, inner: Packet, **changes: Any) -> bytes:
-    """A packet of a session, as its line carries it; `changes` replace `mac`, `dst`, `line`, `number` or `protocol`."""
+    """Return a packet of a session, as its line carries it; `changes` replace `mac`, `dst`, `line`, `number` or `protocol`."""
     protocol = {IP: 0x0021, IPv6: 0x0057}.get(type(inner), 0xC021)
     line = changes.get("line", of.line)
     frame = (
@@ -92,31 +92,31 @@ def up(of: Session, inner: Packet, **changes: Any) -> bytes:
 
 
 def down(inner: Packet, mac: str = CORE_MAC) -> bytes:
-    """A packet from the core."""
+    """Return the frame of a packet from the core to the gateway."""
     return bytes(Ether(src=ROUTER_MAC, dst=mac) / inner)
 
 
 def discovery(line: Line, code: int, mac: str, number: int = 0, payload: bytes = b"\x01\x01\x00\x00") -> bytes:
-    """A discovery frame of a line."""
+    """Return a PPPoE discovery frame of a line."""
     to = "ff:ff:ff:ff:ff:ff" if code == 9 else gateway_mac(line)
     frame = Ether(src=mac, dst=to, type=0x8863) / PPPoE(code=code, sessionid=number) / Raw(payload)
     return on_line(line, frame, 0x88A8 if line.port == ACCESS_QINQ else 0x8100)
 
 
 def lcp(code: int, magic: int, data: bytes = b"", identifier: int = 7) -> Raw:
-    """An LCP packet with a magic number."""
+    """Return an LCP packet with a magic number."""
     return Raw(bytes((code, identifier)) + (8 + len(data)).to_bytes(2, "big") + magic.to_bytes(4, "big") + data)
 
 
 @pytest.fixture(scope="session")
 def programs() -> dict[Variant, Program]:
-    """Each variant."""
+    """Return the program of each variant."""
     return {variant: compile_bng(variant) for variant in VARIANTS}
 
 
 @pytest.fixture(scope="session")
 def balancer() -> Program:
-    """The balancer."""
+    """Return the balancer's program."""
     return compile_balancer()
 
 
@@ -135,7 +135,7 @@ class Bench:
         self.plane = self.restart()
 
     def restart(self) -> SinglePlane:
-        """A new controller on the same switch."""
+        """Make a new controller on the same switch, and return it."""
         self.plane = SinglePlane(self.client, self.edges)
         self.plane.receive(lambda line, frame: self.heard.append((line, frame)))
         return self.plane
@@ -155,7 +155,7 @@ class Bench:
         return self.sent
 
     def reason(self, port: int, frame: bytes) -> str:
-        """Why a frame is dropped; "passes" if it is not."""
+        """Send a frame and return why it is dropped; "passes" if it is not, "nothing" if it has no effect and is not counted."""
         before, heard = self.plane.drops(), len(self.heard)
         sent = self.receive(port, frame)
         after = self.plane.drops()
@@ -170,13 +170,13 @@ class Bench:
 
 @pytest.fixture(params=["jit", "interpreter"])
 def executor(request: pytest.FixtureRequest) -> Any:
-    """Each of the two."""
+    """Return each of the two executors in turn."""
     return request.param
 
 
 @pytest.fixture
 def bench(programs: dict[Variant, Program], executor: Any) -> Bench:
-    """One with the variant ``single``."""
+    """Return a bench with the variant ``single``."""
     return Bench(programs["single"], executor)
 
 

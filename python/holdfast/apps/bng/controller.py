@@ -38,7 +38,7 @@ class SingleGateway(Controller):
         return self._user_plane
 
     def on_start(self) -> None:
-        """Take over the switch, and starts the control plane."""
+        """Take over the switch, and start the control plane."""
         client = self.clients.get(self.switch)
         if client is None:
             raise NetworkError(f"there is no switch {self.switch!r} for the gateway")
@@ -46,7 +46,7 @@ class SingleGateway(Controller):
         self._start(self._user_plane, NetworkClock(self.plane))
 
     def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """For the control plane, or ARP and neighbour discovery from the core."""
+        """Handle a packet for the control plane, or ARP and neighbour discovery from the core."""
         if switch == self.switch:
             self.user_plane.packet_in(packet, metadata)
 
@@ -83,7 +83,7 @@ class SplitGateway(Controller):
         return self._user_plane
 
     def on_start(self) -> None:
-        """Take over the switches, and starts the control plane. Forwarding planes that are off come later, unless all are."""
+        """Take over the switches, and start the control plane. Forwarding planes that are off come later, unless all are."""
         cables, clock = self._cables, NetworkClock(self.plane)
         name, trunk, port = cables.authentication
         there = [each for each in cables.planes if self._is_up(each)] or list(cables.planes)
@@ -101,7 +101,7 @@ class SplitGateway(Controller):
         return ForwardingPlane(self._client(name), *self._cables.planes[name])
 
     def _is_up(self, name: str) -> bool:
-        """Whether both links to a forwarding plane are."""
+        """Return True if both links between the balancer and a forwarding plane are up."""
         _, *ports = self._cables.planes[name]
         return all(self.plane.port_is_up(self._cables.balancer, each) for each in ports)
 
@@ -112,12 +112,12 @@ class SplitGateway(Controller):
         return client
 
     def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """For the control plane, or ARP and neighbour discovery from the core."""
+        """Handle a packet for the control plane, or ARP and neighbour discovery from the core."""
         if switch in (self._cables.balancer, self._cables.authentication[0], *self._cables.planes):
             self.user_plane.packet_in(packet, metadata)
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """A forwarding plane is lost when one of its two links goes down, and returns when both are up.
+        """Give up a forwarding plane when one of its two links goes down, and take it back when both are up.
 
         The last one keeps its lines. It gets back what it lacks when it returns, and so do the other switches: of the balancer,
         which reports nothing while it is off, the authentication plane's port tells.

@@ -20,7 +20,7 @@ MacAddress = Annotated[str, Field(pattern="^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}$"
 
 
 def mac_bytes(mac: str) -> bytes:
-    """The six bytes of an address."""
+    """Return the six bytes of a MAC address that is written with colons."""
     return bytes.fromhex(mac.replace(":", ""))
 
 
@@ -107,7 +107,7 @@ class Edges(Parameters):
         return self
 
     def access_port(self, port: int) -> AccessPort | None:
-        """The access port with this number, if there is one."""
+        """Return the access port with this number; None: there is none."""
         return self._by_number.get(port)
 
     @cached_property
@@ -120,12 +120,12 @@ class Edges(Parameters):
         return tuple(each for port in self.core for each in port.addresses)
 
     def core_port(self, port: int) -> CorePort:
-        """The core port with this number, which there is."""
+        """Return the core port with this number, which must exist."""
         return next(each for each in self.core if each.port == port)
 
 
 def control_meters(rates: ControlRates) -> tuple[tuple[int, int, int, int], dict[int, tuple[int, int, int, int]]]:
-    """The meter of each line, and those of all lines by cell: committed rate and burst, peak rate and burst."""
+    """Return the meter of each line, and those of all lines by cell: committed rate and burst, peak rate and burst, in packets."""
     line = (
         rates.line_committed.per_s,
         rates.line_committed.burst,

@@ -37,7 +37,7 @@ class Way:
     trunk: int | None = None
 
     def out(self, line: Line) -> int:
-        """The output port of a line."""
+        """Return the output port towards a line: its access port, or the trunk of a plane behind a balancer."""
         return line.port if self.trunk is None else self.trunk
 
 
@@ -68,14 +68,14 @@ def check(session: Session) -> None:
 
 
 def largest_mss(session: Session) -> int:
-    """The MSS of IPv4 that segments of a session have at most; that of IPv6 is 20 bytes smaller."""
+    """Return the MSS of IPv4, in bytes, that a session's segments have at most; that of IPv6 is 20 bytes smaller."""
     return max(session.peer_mru - _IPV4_HEADERS, 21) if session.mss_clamp else program.UNCLAMPED
 
 
 def session_entries(session: Session, way: Way, earlier: Usage = NO_USAGE) -> list[TableEntry]:
-    """The entries of a session; `earlier` is the usage that its registers do not have.
+    """Return the entries of a session; `earlier` is the usage that its registers do not have.
 
-    Raises :class:`NetworkError` for a session that cannot be, or on a port that is no access port.
+    Raise :class:`NetworkError` for a session that cannot be, or on a port that is no access port.
     """
     check(session)
     line, edges = session.line, way.edges
@@ -127,7 +127,10 @@ def session_entries(session: Session, way: Way, earlier: Usage = NO_USAGE) -> li
 
 
 def session_of(entry: TableEntry) -> tuple[Session, Usage]:
-    """The session of an entry of ``sessions``, and its earlier usage. Raises :class:`NetworkError` if another program wrote it."""
+    """Return the session of an entry of ``sessions``, and its earlier usage.
+
+    Raise :class:`NetworkError` if another program or version wrote the entry.
+    """
     params = {name: int(value) for name, value in entry.params.items()}
     session_id = entry.match["session_id"]
     assert isinstance(session_id, int)
@@ -175,7 +178,10 @@ def _high(prefix: IPv6Network | None) -> int:
 
 
 def meter_rates(bit_s: int | None) -> tuple[int, int, int, int] | None:
-    """Of a meter of bytes: a tenth of a second may come at once, and two large packets always."""
+    """Return the configuration of a meter of bytes for a rate in bit/s; None for no limit.
+
+    It is committed rate and burst, peak rate and burst: a tenth of a second may come at once, and two large packets always.
+    """
     if bit_s is None:
         return None
     rate = bit_s // 8
@@ -184,7 +190,7 @@ def meter_rates(bit_s: int | None) -> tuple[int, int, int, int] | None:
 
 
 def edge_entries(edges: Edges, trunk: int | None = None, *, forwards: bool = True) -> list[TableEntry]:
-    """The roles of ports and the routes of a plane. Behind a balancer, the trunk is the only access port."""
+    """Return the entries for ports' roles and a plane's routes. Behind a balancer, the trunk is the only access port."""
     entries = []
     access = [(port.port, port.mac) for port in edges.access] if trunk is None else [(trunk, edges.access[0].mac)]
     for number, mac in access:

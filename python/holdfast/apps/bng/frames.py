@@ -29,7 +29,7 @@ def check_line(line: Line) -> None:
 
 
 def untagged(frame: bytes, port: int) -> tuple[Line, bytes]:
-    """The line of a frame that came in on a port, and the frame without tags. A port tag stands for another port."""
+    """Return the line of a frame that came in on a port, and the frame without tags. A port tag stands for another port."""
     position = 12
     vids: list[int] = []
     if len(frame) >= 18 and struct.unpack_from("!H", frame, 12)[0] == ETHERTYPE_PORT_TAG:
@@ -43,7 +43,10 @@ def untagged(frame: bytes, port: int) -> tuple[Line, bytes]:
 
 
 def tagged(line: Line, frame: bytes, s_tpid: int, *, port_tag: bool) -> bytes:
-    """A frame with the tags of a line, and with a tag for its port if it goes through a balancer. Raises as :func:`check_line`."""
+    """Return a frame with the tags of a line, and with a tag for its port if it goes through a balancer.
+
+    Raise as :func:`check_line` does.
+    """
     return frame[:12] + _tags_of(line, s_tpid, port_tag) + frame[12:]
 
 
@@ -61,7 +64,7 @@ def _tags_of(line: Line, s_tpid: int, port_tag: bool) -> bytes:
 
 
 def arp_reply(frame: bytes, mac: bytes, owns: Callable[[IPv4Address], bool]) -> bytes | None:
-    """The reply to a request for an address that we answer for (RFC 826); None for anything else."""
+    """Return the reply to an ARP request for an address that the gateway answers for (RFC 826); None for anything else."""
     if len(frame) < 42 or frame[12:22] != struct.pack("!HHHBBH", _ARP, 1, 0x0800, 6, 4, 1):
         return None
     sender, target = frame[22:32], frame[38:42]
@@ -71,9 +74,9 @@ def arp_reply(frame: bytes, mac: bytes, owns: Callable[[IPv4Address], bool]) -> 
 
 
 def neighbour_advertisement(frame: bytes, mac: bytes, owns: Callable[[IPv6Address], bool]) -> bytes | None:
-    """The answer to a solicitation for an address that we answer for (RFC 4861, section 7.2.4); None for anything else.
+    """Return the answer to a neighbour solicitation for an address that the gateway answers for; None for anything else.
 
-    Solicitations from the unspecified address, by which an owner looks for duplicates, have no answer.
+    See RFC 4861, section 7.2.4. Solicitations from the unspecified address, by which an owner looks for duplicates, have no answer.
     """
     if (
         len(frame) < 78
@@ -95,7 +98,7 @@ def neighbour_advertisement(frame: bytes, mac: bytes, owns: Callable[[IPv6Addres
 
 
 def _checksum(addresses: bytes, message: bytes) -> int:
-    """Of ICMPv6 (RFC 4443, section 2.3)."""
+    """Return the checksum of an ICMPv6 message (RFC 4443, section 2.3); ``addresses``: source and destination, 32 bytes."""
     data = addresses + struct.pack("!II", len(message), 58) + message
     data += bytes(len(data) % 2)
     total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))

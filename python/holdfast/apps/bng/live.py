@@ -138,7 +138,7 @@ class LiveConfiguration(Checked):
 
 
 def read(path: Path) -> LiveConfiguration:
-    """The configuration in a file. Raises :class:`holdfast.errors.ScenarioError`, with the line."""
+    """Return the configuration in a file. Raise :class:`holdfast.errors.ScenarioError`, with the line, if it is wrong."""
     return yaml_model.read(path, LiveConfiguration)
 
 
@@ -155,24 +155,24 @@ class Switches:
     """The switches of a gateway, by name, and the processes of those that were started here; a context manager."""
 
     def __init__(self, say: Say, *, keep: bool) -> None:
-        """``keep``: lets switches run on in the end."""
+        """Prepare for no switches yet. ``keep``: lets switches run on in the end."""
         self._say, self._keep = say, keep
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._clients: dict[str, GrpcClient] = {}
 
     def connect(self, name: str, settings: SwitchSettings, source: str, defines: dict[str, str]) -> GrpcClient:
-        """A client of the running switch, or of one that is started. Raises :class:`LiveError` if there will be none."""
+        """Return a client of the running switch, or of one that is started now. Raise :class:`LiveError` if it does not start."""
         self.connect_all([(name, settings, source, defines)])
         return self._clients[name]
 
     def connect_all(self, wanted: list[_Wanted]) -> None:
-        """As :meth:`connect` for several; those that have to be started start at the same time."""
+        """Connect to several switches as :meth:`connect` does; those that have to be started start at the same time."""
         found = [(each[0], each[1], self._begin(*each)) for each in wanted]
         for name, settings, client in found:
             self._clients[name] = client or self._await_start(name, settings)
 
     def _begin(self, name: str, settings: SwitchSettings, source: str, defines: dict[str, str]) -> GrpcClient | None:
-        """A client of the running switch; None if it has to be started, which has begun then."""
+        """Return a client of the running switch, or begin to start the switch and return None."""
         with suppress(HoldfastError):
             client = _connect(settings)
             self._say(f"{name} at {settings.grpc}: it is running, and keeps its sessions")
@@ -189,7 +189,7 @@ class Switches:
         return None
 
     def _await_start(self, name: str, settings: SwitchSettings) -> GrpcClient:
-        """A client of a switch whose start has begun. Raises :class:`LiveError` if it does not start."""
+        """Return a client of a switch whose start has begun, once it answers. Raise :class:`LiveError` if it does not start."""
         process = self._processes[name]
         end_s = time.monotonic() + _PATIENCE_S
         while time.monotonic() < end_s and process.poll() is None:
@@ -202,15 +202,15 @@ class Switches:
         raise LiveError(f"{name}: the switch did not start (status {process.wait()}): its own message is above")
 
     def client(self, name: str) -> GrpcClient:
-        """The client of a switch."""
+        """Return the client of a switch that is connected."""
         return self._clients[name]
 
     def ended(self) -> list[str]:
-        """The names of switches that are lost: their streams have ended."""
+        """Return the names of switches that are lost: their streams have ended."""
         return [name for name, client in list(self._clients.items()) if client.ended]
 
     def taken(self) -> str | None:
-        """The name of a switch that has another controller."""
+        """Return the name of a switch that has another controller as its primary; None: there is none."""
         found = (name for name, client in list(self._clients.items()) if not client.is_primary and not client.ended)
         return next(found, None)
 
@@ -268,7 +268,7 @@ BALANCER, AUTHENTICATION = "balancer", "authentication plane"
 
 
 def _wanted(settings: SplitSettings) -> list[_Wanted]:
-    """All switches of a split gateway."""
+    """Return the names, settings, programs and defines of all switches of a split gateway."""
     found: list[_Wanted] = [
         (BALANCER, settings.balancer, "balancer.p4", {}),
         (AUTHENTICATION, settings.authentication, "bng.p4", program.VARIANTS["auth"]),
@@ -278,7 +278,7 @@ def _wanted(settings: SplitSettings) -> list[_Wanted]:
 
 
 def _plane(name: str) -> str:
-    """The name among switches of a forwarding plane."""
+    """Return the name that a forwarding plane has among the switches."""
     return f"plane {name}"
 
 
@@ -350,7 +350,7 @@ class _Keeper:
     def __init__(
         self, settings: SplitSettings, plane: SplitPlane, switches: Switches, say: Say, wake: Callable[[], None]
     ) -> None:
-        """``wake``: has somebody call :meth:`look` soon, in the event loop's thread."""
+        """Watch these switches for losses. ``wake``: has somebody call :meth:`look` soon, in the event loop's thread."""
         self._plane, self._switches, self._say, self._wake = plane, switches, say, wake
         self._wanted = {each[0]: each for each in _wanted(settings)}
         self._forwarding = {_plane(name): (name, each) for name, each in settings.planes.items()}
@@ -367,7 +367,7 @@ class _Keeper:
         self._switches.client(name).on_end = ended
 
     def look(self) -> None:
-        """Start lost switches again, and moves the sessions of lost forwarding planes, unless there is no other plane."""
+        """Start lost switches again, and move the sessions of lost forwarding planes, unless there is no other plane."""
         gone = [name for name in self._switches.ended() if name not in self._starting]
         there = self._plane.planes
         moved = [plane for name in gone if (plane := self._forwarding.get(name, ("",))[0]) in there]
@@ -404,7 +404,7 @@ class _Keeper:
             return
 
     def _join(self, name: str, client: GrpcClient) -> None:
-        """A switch is back."""
+        """Take a switch that is back into the user plane: restore what it lacks, or add it as a forwarding plane."""
 
         def back() -> None:
             self._say(f"{'forwarding ' * (name in self._forwarding)}{name} is back")
@@ -422,6 +422,6 @@ class _Keeper:
         back()
 
     def stop(self) -> None:
-        """Wait for no switch any more."""
+        """Stop waiting for switches that are being started."""
         for each in self._starting.values():
             each.cancel()

@@ -25,7 +25,7 @@ _BYTES = (1 << 64) - 1
 
 
 def total(*parts: Usage) -> Usage:
-    """The sum of usages."""
+    """Return the sum of usages."""
     return Usage(
         sum(part.packets_up for part in parts),
         sum(part.bytes_up for part in parts),
@@ -79,18 +79,18 @@ class SessionTables:
         return len(self._sessions)
 
     def earlier(self, session_id: int) -> Usage:
-        """The usage of a session that the registers do not have."""
+        """Return the usage of a session that the registers do not have."""
         return self._earlier[session_id]
 
     def owns(self, address: IPv4Address | IPv6Address) -> bool:
-        """Whether a session has this address, or a prefix with it."""
+        """Return True if a session has this address, or a prefix with it."""
         if isinstance(address, IPv4Address):
             return int(address) in self._owners
         high = int(address) >> 64
         return any((high >> (64 - length), length) in self._prefixes for length in tuple(self._lengths))
 
     def read(self) -> dict[int, Session]:
-        """The sessions, read from the switch."""
+        """Return the sessions by number, read from the switch."""
         entries = (session_of(entry) for entry in read_entries(self._client, program.SESSIONS))
         return {session.session_id: session for session, _ in entries}
 
@@ -142,7 +142,7 @@ class SessionTables:
         self._index([session.session_id for session in sessions])
 
     def _write_rates(self, session: Session, before: Session | None) -> None:
-        """Within a batch: meters of rates that change, so that those of other sessions keep their buckets."""
+        """Configure, within a batch, the meters whose rates change; those of other rates keep their buckets."""
         pairs = (
             (program.RATE_UP, session.rates.up_bit_s, before.rates.up_bit_s if before else None),
             (program.RATE_DOWN, session.rates.down_bit_s, before.rates.down_bit_s if before else None),
@@ -200,7 +200,7 @@ class SessionTables:
         return found
 
     def usage(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """Usage of those sessions that are installed, with what they had on other planes."""
+        """Return the usage of those sessions that are installed, with what they had on other planes."""
         numbers = [number for number in dict.fromkeys(session_ids) if number in self._sessions]
         up, down = (self._cells(register, numbers) for register in (program.USAGE_UP, program.USAGE_DOWN))
         return {

@@ -22,7 +22,7 @@ Handler = Callable[[Line, bytes], None]
 
 
 def refuse(line: Line, frame: bytes) -> None:
-    """In place of a control plane, before there is one."""
+    """Ignore a frame: the handler in place of a control plane, before there is one."""
 
 
 def configure_control(client: Client, edges: Edges) -> None:
@@ -35,7 +35,7 @@ def configure_control(client: Client, edges: Edges) -> None:
 
 
 def drops(client: Client, counter: str = program.DROPS, reasons: tuple[str, ...] = program.REASONS) -> dict[str, int]:
-    """Packets that a switch has dropped, by reason."""
+    """Return the number of packets that a switch has dropped, by reason; reasons without drops are left out."""
     cells = client.counters(counter)
     return {reason: cells[number][0] for number, reason in enumerate(reasons) if number and cells[number][0]}
 
@@ -69,7 +69,7 @@ class SinglePlane:
         self._client.on_packet_in = lambda packet: self.packet_in(packet.payload, packet.metadata)
 
     def packet_in(self, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """A packet that the switch has sent to its controller."""
+        """Handle a packet that the switch has sent to its controller: from a line for the control plane, else from the core."""
         port = metadata["ingress_port"]
         if self._edges.access_port(port) is not None:
             self._handler(*untagged(packet, port))
@@ -92,11 +92,11 @@ class SinglePlane:
         return self.sessions.remove(session_ids)
 
     def usage(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """Usage of sessions since they were installed."""
+        """Return the usage of sessions since they were installed."""
         return self.sessions.usage(session_ids)
 
     def installed(self) -> dict[int, Session]:
-        """The sessions, read from the switch."""
+        """Return the sessions by number, read from the switch."""
         return self.sessions.read()
 
     def send(self, line: Line, frame: bytes) -> None:
@@ -113,9 +113,9 @@ class SinglePlane:
     # For operators.
 
     def drops(self) -> dict[str, int]:
-        """Dropped packets by reason."""
+        """Return the number of dropped packets by reason."""
         return drops(self._client)
 
     def echoes(self) -> int:
-        """LCP Echo-Requests that the data plane has answered."""
+        """Return the number of LCP Echo-Requests that the data plane has answered."""
         return self._client.counter(program.ECHOES, 0)[0]

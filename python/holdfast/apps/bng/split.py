@@ -68,7 +68,7 @@ class _Plane:
 
 
 def destinations(session: Session, bucket: int) -> list[TableEntry]:
-    """The balancer's entries of a session."""
+    """Return the balancer's entries for a session's addresses and prefixes: they belong to the bucket."""
     entries = []
     params: dict[str, int | str] = {"bucket": bucket}
     if session.ipv4 is not None:
@@ -180,7 +180,7 @@ class SplitPlane:
         return found
 
     def _write_balancer(self) -> None:
-        """Write to the balancer what it lacks, and removes what it should not have."""
+        """Write to the balancer what it lacks, and remove what it should not have."""
         wanted = {entry.key: entry for entry in (*self._static(), *self._buckets(range(program.BUCKETS)))}
         for session in self._sessions():
             wanted |= {entry.key: entry for entry in destinations(session, bucket_of(session.line))}
@@ -195,7 +195,7 @@ class SplitPlane:
         self._write_balancer()
 
     def restore(self, name: str, cables: ForwardingPlane | None = None) -> None:
-        """A plane that kept its lines has come back: it gets what it lacks, with the usage that was asked for last.
+        """Write what it lacks to a plane that kept its lines and has come back, with the usage that was asked for last.
 
         ``cables``: new ones, if its process is another.
         """
@@ -232,7 +232,7 @@ class SplitPlane:
         return entries
 
     def _buckets(self, numbers: Iterable[int]) -> list[TableEntry]:
-        """The balancer's entries that have these buckets served from their planes, each batch between two packets."""
+        """Return the balancer's entries that have these buckets served from their planes."""
         entries = []
         for number in numbers:
             cables = self._planes[self._serving[number]].cables
@@ -254,7 +254,7 @@ class SplitPlane:
         return [session for plane in self._planes.values() for session in plane.sessions.installed.values()]
 
     def _takers(self, without: Iterable[str] = ()) -> list[str]:
-        """The planes that lines can be served from: those that are not drained, if there are any."""
+        """Return the planes that lines can be served from: those that are not drained, if there are any, else all."""
         there = [name for name in self._planes if name not in set(without)]
         return [name for name in there if name not in self._drained] or there
 
@@ -262,7 +262,7 @@ class SplitPlane:
         return self._planes[self._serving[bucket_of(line)]]
 
     def _holders(self, session_id: int) -> list[_Plane]:
-        """The planes with a session: during a handover, the old one too."""
+        """Return the planes with a session: during a handover, the old one too."""
         return [plane for plane in self._planes.values() if session_id in plane.sessions]
 
     @property
@@ -276,16 +276,16 @@ class SplitPlane:
         return frozenset(self._drained)
 
     def serving(self, line: Line) -> str:
-        """The plane that serves a line."""
+        """Return the name of the plane that serves a line."""
         return self._serving[bucket_of(line)]
 
     def owns(self, address: IPv4Address | IPv6Address) -> bool:
-        """Whether a session has an address."""
+        """Return True if a session has this address, or a prefix with it."""
         # A thread that receives may ask while planes come and go.
         return any(plane.sessions.owns(address) for plane in list(self._planes.values()))
 
     def drops(self) -> dict[str, dict[str, int]]:
-        """Dropped packets by switch and reason."""
+        """Return the number of dropped packets by switch and reason."""
         found = {name: drops(plane.cables.client) for name, plane in self._planes.items()}
         found["authentication"] = drops(self._authentication.client)
         found["balancer"] = drops(self._balancer.client, program.BALANCER_DROPS, program.BALANCER_REASONS)
@@ -345,7 +345,10 @@ class SplitPlane:
         return found
 
     def _destinations(self, sessions: Iterable[Session]) -> dict[EntryKey, tuple[TableEntry, int]]:
-        """The balancer's entries of sessions to be installed. Raises :class:`NetworkError` if another session has one of them."""
+        """Return the balancer's entries of sessions to be installed, by key, with the session's number.
+
+        Raise :class:`NetworkError` if another session has one of them.
+        """
         found: dict[EntryKey, tuple[TableEntry, int]] = {}
         given = list(sessions)
         numbers = {session.session_id for session in given}
@@ -362,7 +365,7 @@ class SplitPlane:
         return found
 
     def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """Remove sessions from all planes and from the balancer, and returns their last usage."""
+        """Remove sessions from all planes and from the balancer, and return their last usage."""
         numbers = list(dict.fromkeys(session_ids))
         known = [number for number in numbers if self._holders(number)]
         keys = [key for number in known for key in self._keys.get(number, ())]
@@ -380,7 +383,7 @@ class SplitPlane:
         return {number: self._left.pop(number) for number in numbers if number in self._left}
 
     def usage(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """Usage of sessions on all planes that have had them."""
+        """Return the usage of sessions on all planes that have had them."""
         numbers = list(dict.fromkeys(session_ids))
         parts = [plane.sessions.usage(numbers) for plane in self._planes.values()]
         found = {
@@ -392,7 +395,7 @@ class SplitPlane:
         return found
 
     def installed(self) -> dict[int, Session]:
-        """The sessions, read from the planes that serve them."""
+        """Return the sessions by number, read from the planes that serve them."""
         found: dict[int, Session] = {}
         for plane in self._planes.values():
             for number, session in plane.sessions.read().items():
@@ -413,7 +416,7 @@ class SplitPlane:
         self._handler = handler
 
     def packet_in(self, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """A packet that one of the switches has sent to its controller: with a port tag, from a line; else from the core."""
+        """Handle a packet that a switch has sent to its controller: with a port tag it is from a line, else from the core."""
         port = metadata["ingress_port"]
         if packet[12:14] == program.ETHERTYPE_PORT_TAG.to_bytes(2, "big"):
             self._handler(*untagged(packet, port))
@@ -489,7 +492,7 @@ class SplitPlane:
         self._clock.call_later(self._drain_s, finish)
 
     def _retire(self, plane: _Plane, numbers: list[int]) -> None:
-        """Remove sessions from a plane, and keeps their usage on the plane that has them too."""
+        """Remove sessions from a plane, and keep their usage on the plane that has them too."""
         last = plane.sessions.remove(numbers)
         for other in self._planes.values():
             known = other.sessions.installed
@@ -498,9 +501,9 @@ class SplitPlane:
             other.sessions.install([known[number] for number in there], earlier)
 
     def lost(self, *names: str) -> None:
-        """Planes have failed: their sessions are made on the others. They keep the usage that was asked for last.
+        """Give up planes that have failed: make their sessions on the others, with the usage that was asked for last.
 
-        Raises :class:`NetworkError` if no other is left, and what a plane raises that has failed, too: then all is as before.
+        Raise :class:`NetworkError` if no other is left, and what a plane raises that has failed, too: then all is as before.
         """
         for name in names:
             self._check(name)
@@ -532,9 +535,9 @@ class SplitPlane:
             self._planes[name].sessions.install(those, earlier)
 
     def add(self, name: str, cables: ForwardingPlane, done: Callable[[], None] | None = None) -> None:
-        """A plane joins, or one that was lost returns: it gets its share of lines, unless it is drained.
+        """Add a plane, or one that was lost and returns: it gets its share of lines, unless it is drained.
 
-        Its former sessions are forgotten.
+        Its former sessions are forgotten. Raise :class:`NetworkError` if there is a plane of this name.
         """
         if name in self._planes:
             raise NetworkError(f"there is a forwarding plane {name!r} already")

@@ -54,7 +54,7 @@ class World(Bench):
         self.start()
 
     def start(self) -> Reconciled:
-        """A new control plane."""
+        """Start a new control plane, and return what it found of earlier sessions."""
         self.seed += 1
         self.restart()
         values = configuration(**self.changes)
@@ -68,7 +68,7 @@ class World(Bench):
         return found
 
     def kill(self) -> None:
-        """The control plane is gone at once; timers that it leaves in the clock do nothing any more."""
+        """Kill the control plane at once; timers that it leaves in the clock do nothing any more."""
         self.gateway.upkeep.stop()
         self.gateway._installation._plane = self.gateway._plane = None  # type: ignore[assignment]
         self.plane.receive(lambda line, frame: None)
@@ -99,7 +99,7 @@ class World(Bench):
             self.frames.append((self.clock.now(), frame))
 
     def frame(self, port: int, frame: bytes) -> None:
-        """A frame on the wire, now."""
+        """Take a frame on the wire, now, to the switch."""
         if port == ACCESS:
             self._note(frame)
         self._deliver(self.switch.process(port, frame, self._now()))

@@ -20,7 +20,7 @@ def configuration(file: str, max_payload: int = 1492, **more: Any) -> live.LiveC
 
 
 def largest(file: str, max_payload: int = 1492, **more: Any) -> dict[str, int]:
-    """The largest need of each interface."""
+    """Return the largest MTU, in bytes, that each interface needs."""
     found: dict[str, int] = {}
     for each in interfaces.needs(configuration(file, max_payload, **more)):
         found[each.interface] = max(each.mtu, found.get(each.interface, 0))

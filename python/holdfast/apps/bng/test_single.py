@@ -558,7 +558,7 @@ ADDRESSES_V6 = [
 
 
 def model(number: int, line: Line, mac: str, source: str, version: int) -> str:
-    """Whether a packet may pass, in words that have nothing to do with the program's."""
+    """Return "passes", or the reason why a packet must be dropped, by rules that share nothing with the program."""
     found = [each for each in POOL if each.session_id == number]
     if not found:
         return "unknown_session"

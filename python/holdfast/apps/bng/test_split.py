@@ -41,7 +41,7 @@ SUBSCRIBERS = 8
 
 
 def lines() -> list[Line]:
-    """Of the subscribers: the first so many whose buckets are spread over all planes."""
+    """Return the subscribers' lines: the first SUBSCRIBERS of the access port, whose buckets are spread over all planes."""
     return [Line(1, 100, 10 + number) for number in range(SUBSCRIBERS)]
 
 
@@ -84,7 +84,7 @@ class Gateway:
         self._dial()
 
     def start(self, plane: UserPlane, clock: Clock) -> None:
-        """The control plane of these tests: it installs all sessions and listens."""
+        """Start the control plane of these tests: it installs all sessions and listens."""
         self.clock = clock
         plane.receive(lambda line, frame: self.heard.append((line, frame)))
         plane.install(self.sessions)
@@ -121,7 +121,9 @@ class Gateway:
         return self.controller.user_plane
 
     def streams(self, per_s: float, stop_s: float, start_s: float = 0.0) -> list[tuple[int, Session, bool]]:
-        """Flows of all subscribers, both ways, with so many packets per second in all."""
+        """Add flows of all subscribers, both ways, with ``per_s`` packets per second in all; return each with its session and True
+        if it is up.
+        """
         rate = per_s / (2 * SUBSCRIBERS)
         found = []
         for number, each in enumerate(self.sessions):
@@ -142,7 +144,7 @@ class Gateway:
         return found
 
     def check_usage(self, flows: list[tuple[int, Session, bool]]) -> None:
-        """That all that arrived has been counted, once."""
+        """Check that all packets that arrived have been counted, once."""
         used = self.plane.usage(each.session_id for each in self.sessions)
         for flow, each, is_up in flows:
             packets = self.network.statistics(flow).delivered
@@ -230,7 +232,7 @@ def test_discovery_and_ppp_take_the_authentication_plane(gateway: Callable[..., 
 
 
 def send_up(at: Gateway, frame: bytes, at_ms: float) -> None:
-    """Into the balancer's access port."""
+    """Send a frame into the balancer's access port at a time in milliseconds."""
     at.network.add_packet_generator(
         PacketGenerator(switch="balancer", port=1, packet=frame, period_ms=1, count=1, start_ms=at_ms)
     )

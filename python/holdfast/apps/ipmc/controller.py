@@ -52,7 +52,7 @@ class IpmcController(Controller):
         self._roots = {ip_address(group): switch for group, switch in (roots or {}).items()}
 
     def attach(self, plane: ControlPlane) -> None:
-        """Prepare the routes, and checks who has joined. Raises :class:`NetworkError` for a host or a switch that is not there."""
+        """Prepare the routes, and check who has joined. Raise :class:`NetworkError` for a host or a switch that is not there."""
         super().attach(plane)
         self._links.attach(plane, self._install, self.reaction_delay_ps)
         self._routing = Routing.of_router(plane.clients)
@@ -78,7 +78,7 @@ class IpmcController(Controller):
             self._install()
 
     def members(self, channel: Channel) -> list[str]:
-        """The hosts that have joined, in the order in which they did."""
+        """Return the hosts that have joined a channel, in the order in which they did."""
         return self._static.members(channel)
 
     def join(self, channel: Channel, host: str) -> None:
@@ -91,7 +91,7 @@ class IpmcController(Controller):
         self.members_changed(self._static.leave(channel, host))
 
     def members_changed(self, changes: Iterable[ChannelChange]) -> None:
-        """Plan the trees of channels that changed, and writes what differs: one batch for each switch."""
+        """Plan the trees of channels that changed, and write what differs: one batch for each switch."""
         put: dict[str, list[TableEntry]] = {}
         removed: dict[str, list[EntryKey]] = {}
         groups: dict[str, dict[int, Replicas | None]] = {}

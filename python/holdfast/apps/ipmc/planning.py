@@ -51,7 +51,7 @@ def plan(
     root_of: Callable[[Channel], Root],
     numbers: Mapping[Channel, int],
 ) -> dict[str, Forwarding]:
-    """The forwarding of every switch. ``numbers``: of the switches' multicast groups."""
+    """Return the entries and groups of every switch, by name. ``numbers``: of the channels' multicast groups."""
     found = {name: Forwarding() for name in topology.switches}
     for channel, members in channels.items():
         number = numbers[channel]
@@ -69,7 +69,7 @@ def tree(
     members: Mapping[str, frozenset[int]],
     number: int,
 ) -> dict[str, tuple[TableEntry, Replicas]]:
-    """The entry and the copies of each switch on a channel's tree. ``members``: by switch, the ports that want it.
+    """Return the entry and the copies of each switch on a channel's tree. ``members``: by switch, the ports that want it.
 
     The tree has the routers' path from its root to each member; a member that no path leads to has to wait.
     """
@@ -91,7 +91,7 @@ def tree(
 
 
 def interfaces(topology: Topology) -> dict[str, list[TableEntry]]:
-    """The addresses with which copies leave, by switch: an entry for every port."""
+    """Return by switch the entries for the source addresses with which copies leave, one for every port."""
     found: dict[str, list[TableEntry]] = {name: [] for name in topology.switches}
 
     def add(switch: str, port: int, src_mac: int) -> None:

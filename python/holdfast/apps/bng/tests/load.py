@@ -48,7 +48,7 @@ STORMS = ("padi", "forged-cookies", "spoofed", "truncated")
 
 @contextmanager
 def site(**given: Any) -> Iterator[Site]:
-    """A gateway that runs."""
+    """Yield a gateway that runs, and end it afterwards."""
     with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:
         found = Site(Path(directory), stack, **given)
         found.start()
@@ -56,7 +56,7 @@ def site(**given: Any) -> Iterator[Site]:
 
 
 def setups(number: int, rate: float) -> dict[str, Any]:
-    """So many dual-stack subscribers with CHAP dial at a rate; then all is asked for that is held."""
+    """Have ``number`` dual-stack subscribers with CHAP dial at a rate per second, and return the times and what is held then."""
     with site() as gateway:
         return _set_up(gateway, number, rate)[0]
 
@@ -83,7 +83,7 @@ def _set_up(gateway: Site, number: int, rate: float) -> tuple[dict[str, Any], Cr
 
 
 def held(number: int, rate: float, seconds: float) -> dict[str, Any]:
-    """So many are set up and held, with echoes and traffic through all of them; then the control plane is killed and comes back."""
+    """Set up and hold subscribers, with echoes and traffic through all of them; then kill the control plane, and start it again."""
     with site() as gateway:
         gateway.echo()
         result, crowd = _set_up(gateway, number, rate)
@@ -113,7 +113,7 @@ def held(number: int, rate: float, seconds: float) -> dict[str, Any]:
 
 
 def death(gateway: Site, crowd: Crowd, rate: float, what: Callable[[], None], around_s: float = 1.0) -> dict[str, Any]:
-    """The cost of a death for sessions with so many packets a second in all. ``around_s``: before it and after it."""
+    """Return what a death costs sessions with ``rate`` packets a second in all. ``around_s``: seconds before it and after it."""
     crowd.say(f"traffic {rate} {SERVER}")
     time.sleep(around_s)
     what()
@@ -124,7 +124,7 @@ def death(gateway: Site, crowd: Crowd, rate: float, what: Callable[[], None], ar
 
 
 def deaths(number: int, rate: float) -> Iterator[dict[str, Any]]:
-    """The cost of kill -9: of the control plane, of RADIUS, of one of two forwarding planes, and of the balancer before them."""
+    """Yield what kill -9 costs: of the control plane, of RADIUS, of one of two forwarding planes, and of the balancer."""
     with site(planes=2) as gateway:
         gateway.echo()
         crowd = gateway.crowd(number, 200, patience_s=120)
@@ -165,7 +165,7 @@ def deaths(number: int, rate: float) -> Iterator[dict[str, Any]]:
 
 
 def storms(number: int, rate: float, seconds: float) -> Iterator[dict[str, Any]]:
-    """Each storm, beside established sessions with traffic and a subscriber that dials in the middle of it."""
+    """Yield the cost of each storm, beside established sessions with traffic and a subscriber that dials in the middle of it."""
     with site(control={}) as gateway:
         gateway.echo()
         crowd = gateway.crowd(number, 20)
@@ -176,7 +176,7 @@ def storms(number: int, rate: float, seconds: float) -> Iterator[dict[str, Any]]
 
 
 def storm(gateway: Site, crowd: Crowd, kind: str, order: int, rate: float, seconds: float) -> dict[str, Any]:
-    """One, from 50 lines of the access port that subscribers are on."""
+    """Return the cost of one storm, from 50 lines of the access port that subscribers are on."""
     assert gateway.process is not None
     pids = {"control": gateway.process.pid, "switch": gateway.switches["switch"]}
     before = {name: resident_bytes(pid) for name, pid in pids.items()}
@@ -203,7 +203,7 @@ def storm(gateway: Site, crowd: Crowd, kind: str, order: int, rate: float, secon
 
 
 def handover(number: int, rate: float, seconds: float) -> Iterator[dict[str, Any]]:
-    """A plane is drained and gets its share back, at the highest rate up to this one at which nothing is lost otherwise."""
+    """Drain a plane and give it its share back, at the highest rate up to this one at which nothing is lost otherwise."""
     with site(planes=2) as gateway:
         crowd = gateway.crowd(number, 200, patience_s=120)
         yield {"subscribers": crowd.hear()["states"]}
@@ -224,7 +224,7 @@ def handover(number: int, rate: float, seconds: float) -> Iterator[dict[str, Any
 
 
 def radius(number: int, rate: float) -> Iterator[dict[str, Any]]:
-    """RADIUS is killed in the middle of setups and comes back, sooner and later than requests give up (14 s by default)."""
+    """Kill RADIUS in the middle of setups, and start it sooner and later than requests give up (14 s by default)."""
     for down_s in (3.0, 20.0):
         with site(planes=2) as gateway:
             gateway.echo()
@@ -233,7 +233,7 @@ def radius(number: int, rate: float) -> Iterator[dict[str, Any]]:
 
 
 def outage(gateway: Site, crowd: Crowd, number: int, rate: float, down_s: float) -> dict[str, Any]:
-    """Others dial beside established sessions with traffic. A third of them is in when RADIUS is killed.
+    """Have others dial beside established sessions with traffic, and kill RADIUS when a third of them is in.
 
     ``setups_again_s`` and ``all_in_s`` are from RADIUS' answer to the first and to the last session that begins then.
     """
@@ -277,10 +277,11 @@ def loaded(
     operate: Callable[[str], object] | None = None,
     crowd: Crowd | None = None,
 ) -> dict[str, Any]:
-    """So many packets a second up through all sessions, and as many down. ``operate`` is called with ``drain`` and ``undrain``.
+    """Send ``rate`` packets a second up through all sessions and as many down, and return what was lost.
 
-    ``lost`` is less than 0 where control packets (ARP) arrive, too. ``uncounted`` is by the sessions' counters, and exact.
-    With a crowd, which are all subscribers, its echoes are beside them, and nothing else comes down: it looks at every packet.
+    ``operate`` is called with ``drain`` and ``undrain``. ``lost`` is less than 0 where control packets (ARP) arrive, too.
+    ``uncounted`` is by the sessions' counters, and exact. With a crowd, which are all subscribers, its echoes are beside them, and
+    nothing else comes down: it looks at every packet.
     """
     rows, before = gateway.rows(), gateway.arrived()
     ways = [(gateway.home, upstream(rows.values())), (gateway.core, downstream(rows.values()))]
@@ -326,12 +327,12 @@ def loaded(
 
 
 def _share(packets: int, sessions: int, which: int) -> int:
-    """Of packets through sessions in turn."""
+    """Return how many of ``packets``, sent through ``sessions`` in turn, the one with index ``which`` gets."""
     return packets // sessions + (which < packets % sessions)
 
 
 def upstream(rows: Iterable[dict[str, Any]]) -> list[bytes]:
-    """A packet of each session to a host that nobody is, as its line carries it."""
+    """Return a packet of each session to a host that nobody is, as its line carries it."""
     found = []
     for row in rows:
         packet = head(IPv4Address(row["ipv4"]), IPv4Address(NOBODY)) + bytes(PAYLOAD)
@@ -343,13 +344,13 @@ def upstream(rows: Iterable[dict[str, Any]]) -> list[bytes]:
 
 
 def downstream(rows: Iterable[dict[str, Any]]) -> list[bytes]:
-    """A packet to each session, from the core."""
+    """Return a packet to each session, as it comes from the core."""
     ends = bytes.fromhex((CORE_MAC + ROUTER_MAC).replace(":", "")) + b"\x08\x00"
     return [ends + head(IPv4Address(SERVER), IPv4Address(row["ipv4"])) + bytes(PAYLOAD) for row in rows]
 
 
 def main() -> None:
-    """Read the command line."""
+    """Measure the part that the command line names, and print a line of JSON for each result."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("part", choices=("setups", "held", "deaths", "storms", "handover", "radius"))
     parser.add_argument("--number", type=int)

@@ -41,7 +41,7 @@ _NUMBERS = count(1)
 
 
 def free_tcp_port() -> int:
-    """A TCP port that nobody has now."""
+    """Return a TCP port that nobody listens on now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -59,7 +59,7 @@ class Site:
         control: dict[str, Any] | None = None,
         radius: dict[str, Any] | None = None,
     ) -> None:
-        """``control``: rates of control packets; by default, they are no limit. ``radius``: more of that section."""
+        """Prepare a site. ``control``: rates of control packets, by default no limit. ``radius``: more of that section."""
         self.stack = stack
         self.name = f"live-{os.getpid()}-{next(_NUMBERS)}"
         self.home = stack.enter_context(_core.Namespace(f"home{next(_NUMBERS)}"))
@@ -128,7 +128,7 @@ class Site:
         return found
 
     def _cable(self) -> tuple[str, str]:
-        """Make a veth pair between two switches. Other gateways of this process have their own."""
+        """Make a veth pair between two switches, whose names no other gateway of this process has."""
         pair = f"hb{os.getpid()}.{next(_NUMBERS)}"
         ends = f"{pair}p", f"{pair}b"
         words = [
@@ -155,7 +155,7 @@ class Site:
         return ends
 
     def start(self, *, keep_switch: bool = True) -> str:
-        """Start the control plane; return its report of earlier sessions. Raises RuntimeError if it does not start."""
+        """Start the control plane; return its report of earlier sessions. Raise RuntimeError if it does not start."""
         self.process = subprocess.Popen(
             [*COMMAND, "bng", "run", str(self.configuration), *(["--keep-switch"] if keep_switch else [])],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=ENVIRONMENT,
@@ -166,7 +166,7 @@ class Site:
         return said
 
     def hear(self, what: str) -> tuple[str, str]:
-        """The output of the control plane up to a line with these words, and that line; it is empty if there is none."""
+        """Return the control plane's output up to a line with these words, and that line; the line is empty if there is none."""
         assert self.process is not None
         assert self.process.stdout is not None
         said = ""
@@ -196,30 +196,30 @@ class Site:
                 os.kill(each, signal.SIGTERM)
 
     def sessions(self) -> list[dict[str, Any]]:
-        """The sessions as an operator sees them."""
+        """Return the sessions as an operator sees them."""
         rows: list[dict[str, Any]] = service.ask(self.name, verb="sessions", usage=True)["sessions"]
         return rows
 
     def rows(self) -> dict[int, dict[str, Any]]:
-        """Sessions by number."""
+        """Return the sessions as an operator sees them, by number."""
         return {row["session"]: row for row in self.sessions()}
 
     def started(self) -> int:
-        """The number of sessions that RADIUS has the start of."""
+        """Return the number of sessions whose start RADIUS has been told."""
         records = [each for each in self.radius.accounted() if each["Acct-Status-Type"] == "Start"]
         return len({each["Acct-Session-Id"] for each in records})
 
     def arrived(self) -> tuple[int, int]:
-        """Packets that have come to the home network and to the core since they are there."""
+        """Return the numbers of packets that have come to the home network and to the core since these exist."""
         home, core = (each.interface_counters("eth0").rx_packets for each in (self.home, self.core))
         return home, core
 
     def in_home(self, *words: str, password: str = "") -> subprocess.Popen[str]:
-        """Start a program in the home network, which ends with the site; with the password of subscribers that dial."""
+        """Start a program in the home network; it ends with the site. ``password``: of subscribers that dial."""
         return self._popen(self.home, *words, password=password)
 
     def in_core(self, *words: str) -> subprocess.Popen[str]:
-        """A program in the core, which ends with the site."""
+        """Start a program in the core; it ends with the site."""
         return self._popen(self.core, *words)
 
     def _popen(self, namespace: _core.Namespace, *words: str, password: str = "") -> subprocess.Popen[str]:
@@ -233,7 +233,7 @@ class Site:
         return process
 
     def dial(self) -> subprocess.Popen[str]:
-        """A subscriber with a TUN device. Raises RuntimeError if it does not come online."""
+        """Start a subscriber with a TUN device. Raise RuntimeError if it does not come online."""
         process = self.in_home(*COMMAND, "bng", "dial", "eth0", "--user", "alice", "--redial-s", "1", password="secret")
         assert process.stdout is not None
         line = process.stdout.readline()
@@ -242,7 +242,7 @@ class Site:
         return process
 
     def crowd(self, number: int, rate: float, patience_s: float = 60.0, first: int = 0) -> Crowd:
-        """Subscribers that dial, so many a second."""
+        """Start ``number`` subscribers that dial, ``rate`` of them a second."""
         words = interpreter.module("holdfast.subscribers.tests.crowd", "eth0", "--user", "crowd")
         words += ["--redial-s", "1", "--number", str(number), "--rate", str(rate)]
         words += ["--patience-s", str(patience_s), "--first", str(first)]
@@ -250,18 +250,18 @@ class Site:
         return self.crowds[-1]
 
     def echo(self) -> None:
-        """A server of echoes in the core."""
+        """Start a server of echoes in the core."""
         process = self.in_core(*interpreter.module("holdfast.subscribers.tests.echo"))
         assert process.stdout is not None
         process.stdout.readline()
 
     def storm(self, kind: str, rate: float, seconds: float, lines: int) -> subprocess.Popen[str]:
-        """An attacker in the home network; see :mod:`holdfast.subscribers.tests.storm`."""
+        """Start an attacker in the home network; see :mod:`holdfast.subscribers.tests.storm`."""
         words = interpreter.module("holdfast.subscribers.tests.storm", "eth0", kind, "--gateway", GATEWAY_MAC)
         return self.in_home(*words, "--rate", str(rate), "--seconds", str(seconds), "--lines", str(lines))
 
     def half_open(self, number: int, lines: int) -> subprocess.Popen[str]:
-        """Hosts that take sessions and say nothing more; see :mod:`holdfast.subscribers.tests.half_open`."""
+        """Start hosts that take sessions and say nothing more; see :mod:`holdfast.subscribers.tests.half_open`."""
         return self.in_home(
             *interpreter.module("holdfast.subscribers.tests.half_open", "eth0", str(number), str(lines))
         )
@@ -274,7 +274,7 @@ class Crowd:
         self.process = process
 
     def hear(self) -> dict[str, Any]:
-        """Its next line."""
+        """Read the crowd's next line, and return its JSON. Raise RuntimeError with all that it says if it is none."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         try:
@@ -284,29 +284,29 @@ class Crowd:
         return found
 
     def say(self, command: str) -> None:
-        """A command without an answer."""
+        """Send a command that has no answer."""
         assert self.process.stdin is not None
         self.process.stdin.write(f"{command}\n")
         self.process.stdin.flush()
 
     def ask(self, command: str) -> dict[str, Any]:
-        """A command, and its answer."""
+        """Send a command, and return its answer."""
         self.say(command)
         return self.hear()
 
     def hang_up(self) -> None:
-        """All sessions end."""
+        """End all sessions, and wait for the end of the process."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         self.process.wait(60)
 
 
 def processor_s(pid: int) -> float:
-    """User and system time of a process."""
+    """Return the user and system time of a process, in seconds."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def resident_bytes(pid: int) -> int:
-    """Memory of a process."""
+    """Return the resident memory of a process, in bytes."""
     return int(Path(f"/proc/{pid}/statm").read_text(encoding="utf-8").split()[1]) * os.sysconf("SC_PAGE_SIZE")
