@@ -1,8 +1,9 @@
 // Flows: which packets begin one, by which rules, and which packets belong to one.
 //
 // A flow has a cell in one of four ways of a hash table. Its cell is free when its time is over. A new flow takes a free cell; without one, it
-// takes that of the flow without assurance (half-open, or answered by nobody) whose time ends first. It never takes the cell of an
-// assured flow. The hash has secret keys, so that nobody can choose addresses and ports that meet in the same cells.
+// takes that of the flow without assurance (half-open, or answered by nobody) whose time ends first. If all four cells have assured
+// flows, a source that has none of them takes one from the source that has most, if that has several: one source cannot fill the table.
+// The hash has secret keys, so that nobody can choose addresses and ports that meet in the same cells.
 
 #ifndef HOLDFAST_FIREWALL_FLOWS_P4
 #define HOLDFAST_FIREWALL_FLOWS_P4
@@ -103,6 +104,28 @@ const flow_state_t OTHER_STREAM = 11;
         } \
     }
 
+// The holder of a cell, who began its flow, and the time that the flow has left.
+#define LOOK_AT_HOLDER(way, holder, left) \
+    flow_keys.read(record, CELL(way)); \
+    flow_states.read(state, CELL(way)); \
+    bit<128> holder = share_of(BY_FIRST(state) == 1 ? record[383:256] : record[255:128]); \
+    bit<48> left = LEFT(state);
+
+#define TAKE_FROM_LARGEST(way, holder, left) { \
+    bit<3> held = (holder == holder0 ? 3w1 : 0) + (holder == holder1 ? 3w1 : 0) + \
+                  (holder == holder2 ? 3w1 : 0) + (holder == holder3 ? 3w1 : 0); \
+    if (held > most || (held == most && most > 1 && left < soonest)) { \
+        most = held; \
+        soonest = left; \
+        cell = CELL(way); \
+    } \
+}
+
+// Whose share of the table a flow belongs to: an IPv4 address, or an IPv6 network of 64 bits, of which a host may have all addresses.
+bit<128> share_of(in bit<128> source) {
+    return source[127:32] == 96w0xffff ? source : source[127:64] ++ 64w0;
+}
+
 // The keys of the hash, and which rule set is active. Read once for each packet, so that no packet is judged by two.
 struct settings_t {
     bit<1>  is_active;
@@ -132,6 +155,7 @@ control JudgeFlow(in metadata_t meta, in settings_t settings, in bool is_ipv6, i
     meter(LIMITS, MeterType.bytes) byte_limits;
     meter(8 << SOURCE_BITS, MeterType.packets) new_flows;
     counter(1, CounterType.packets) displaced;  // flows without assurance that lost their cells
+    counter(1, CounterType.packets) yielded;    // assured flows that lost theirs, to sources with fewer
 
     // The beginning of the flow, as rules see it.
     bit<128> rule_src = 0;
@@ -290,10 +314,26 @@ control JudgeFlow(in metadata_t meta, in settings_t settings, in bool is_ipv6, i
                 OFFER(2)
                 OFFER(3)
                 if (!free) {
-                    if (soonest == 0xffffffffffff) {
-                        reason = TABLE_FULL;
-                    } else {
+                    if (soonest != 0xffffffffffff) {
                         displaced.count(0);
+                    } else {
+                        bit<128> newcomer = share_of(rule_src);
+                        bit<3> most = 1;
+                        LOOK_AT_HOLDER(0, holder0, left0)
+                        LOOK_AT_HOLDER(1, holder1, left1)
+                        LOOK_AT_HOLDER(2, holder2, left2)
+                        LOOK_AT_HOLDER(3, holder3, left3)
+                        if (newcomer != holder0 && newcomer != holder1 && newcomer != holder2 && newcomer != holder3) {
+                            TAKE_FROM_LARGEST(0, holder0, left0)
+                            TAKE_FROM_LARGEST(1, holder1, left1)
+                            TAKE_FROM_LARGEST(2, holder2, left2)
+                            TAKE_FROM_LARGEST(3, holder3, left3)
+                        }
+                        if (most == 1) {
+                            reason = TABLE_FULL;
+                        } else {
+                            yielded.count(0);
+                        }
                     }
                 }
             }

@@ -115,6 +115,7 @@ PACKET_LIMITS = f"{_JUDGE}.packet_limits"
 BYTE_LIMITS = f"{_JUDGE}.byte_limits"
 NEW_FLOWS = f"{_JUDGE}.new_flows"
 DISPLACED = f"{_JUDGE}.displaced"
+YIELDED = f"{_JUDGE}.yielded"
 LOG = "dropped_t"
 """The digest of dropped packets."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast._core import Program
-from holdfast.apps.firewall.program import DISPLACED, Variant
+from holdfast.apps.firewall.program import DISPLACED, YIELDED, Variant
 from holdfast.apps.firewall.rules import RuleSet
 from holdfast.apps.firewall.tests import packets as make
 
@@ -162,8 +162,8 @@ def test_a_flood_of_new_flows_harms_no_established_one(bridge: Any) -> None:
     established(bridge, 30_000)
 
 
-def test_a_full_table_of_established_flows_refuses_new_ones(bridge: Any) -> None:
-    """Assured flows keep their cells; a new flow that finds none is refused, counted, and comes in when one is over."""
+def test_a_full_table_of_one_source_refuses_its_new_flows(bridge: Any) -> None:
+    """Assured flows keep their cells; a flow of the same source that finds none is refused, and comes in when one is over."""
     alive, refused = [], 0
     for port in range(1024, 1024 + 2 * CELLS):
         if bridge.receive(INSIDE, from_host(make.tcp(port, 80, make.SYN, seq=99))):
@@ -178,6 +178,48 @@ def test_a_full_table_of_established_flows_refuses_new_ones(bridge: Any) -> None
     assert all(bridge.receive(INSIDE, data(port)) for port in alive)
     bridge.elapse(7_440_000_001)
     established(bridge, 60_000)
+
+
+def assure(bridge: Any, sender: int, source: str, destination: str, port: int) -> bool:
+    """Begins a UDP flow and has it answered; returns whether it began."""
+    version = 6 if ":" in source else 4
+    wrap, ether_type = (make.ipv6, 0x86DD) if version == 6 else (make.ipv4, 0x0800)
+    macs = (make.mac(2), make.mac(1)) if sender == INSIDE else (make.mac(1), make.mac(2))
+    query = make.ethernet(*macs, ether_type, wrap(source, destination, make.UDP, make.udp(port, 53)))
+    answer = make.ethernet(*macs[::-1], ether_type, wrap(destination, source, make.UDP, make.udp(53, port)))
+    if not bridge.receive(sender, query):
+        return False
+    assert bridge.receive(INSIDE + OUTSIDE - sender, answer), "what began is answered"
+    return True
+
+
+@pytest.mark.parametrize("family", [4, 6])
+@pytest.mark.parametrize("greedy", [INSIDE, OUTSIDE])
+def test_a_source_with_all_cells_keeps_nobody_out(bridge: Any, greedy: int, family: int) -> None:
+    """A source whose flows are all answered fills the table; others begin flows all the same, at the cost of its flows alone."""
+    host, peer = (HOST, PEER) if family == 4 else ("2001:db8:1::1", "2001:db8:9::9")
+    rng = random.Random(1)
+    modest = [f"198.51.100.{number}" for number in range(1, 101)]
+    early = [(source, 2000 + number) for number, source in enumerate(modest)]
+    assert all(assure(bridge, OUTSIDE, source, HOST, port) for source, port in early)
+    for number in range(3 * CELLS):
+        # An IPv6 host may have all addresses of its network.
+        source, destination = (host, peer) if greedy == INSIDE else (peer, host)
+        if family == 6 and greedy == OUTSIDE:
+            source = f"2001:db8:9:0:{rng.getrandbits(16):x}::{number + 1:x}"
+        assure(bridge, greedy, source, destination, 1024 + number)
+    assert bridge.drops()["table_full"] > CELLS
+    assert bridge.client.counter(YIELDED, 0)[0] == 0, "a source takes nothing from those with fewer flows"
+    late = [(f"192.0.2.{number}", 3000 + number) for number in range(1, 201)]
+    began = [assure(bridge, OUTSIDE, source, HOST, port) for source, port in late]
+    assert sum(began) >= 0.97 * len(late)
+    assert bridge.client.counter(YIELDED, 0)[0] >= 0.8 * sum(began), "few cells were free"
+    for source, port in early:
+        assert bridge.receive(OUTSIDE, from_peer(make.udp(port, 53), make.UDP, src=source))
+        assert bridge.receive(
+            INSIDE,
+            make.ethernet(make.mac(2), make.mac(1), 0x0800, make.ipv4(HOST, source, make.UDP, make.udp(53, port))),
+        )
 
 
 def test_a_source_begins_so_many_flows_and_no_more(
