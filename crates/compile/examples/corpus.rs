@@ -46,7 +46,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// All programs below a directory.
+/// Appends to `out` the path of every `.p4` file below a directory.
 fn programs(directory: &Path, out: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in std::fs::read_dir(directory)? {
         let path = entry?.path();
@@ -66,7 +66,7 @@ fn includes_v1model(path: &Path) -> bool {
         .any(|line| line.contains("#include") && line.contains("v1model.p4"))
 }
 
-/// The errors, each after a tab.
+/// Renders the errors of a compilation as `code`, `file:line` and message, with a tab before each.
 fn errors(outcome: &Outcome) -> String {
     let errors = outcome.diagnostics.iter().filter(|d| d.is_error());
     errors

@@ -73,7 +73,8 @@ pub(crate) fn recognise(module: &Module) -> Result<Pipeline, Box<Diagnostic>> {
     })
 }
 
-/// The blocks that the arguments of a package are, or those of packages among them: `Name()`, or an instance declared before.
+/// Appends to `out` the parsers and controls among a package's arguments, with their own constructor arguments.
+/// Packages among the arguments are searched too. Each is either a `Name()` or an instance declared before.
 fn blocks(module: &Module, args: &[Arg], out: &mut Vec<(BlockId, Arc<[Arg]>)>) {
     for expr in args.iter().filter_map(Arg::expr) {
         let args = constructed(module, expr);
@@ -85,7 +86,7 @@ fn blocks(module: &Module, args: &[Arg], out: &mut Vec<(BlockId, Arc<[Arg]>)>) {
     }
 }
 
-/// The arguments of an instance.
+/// Returns the constructor arguments of an instance, be it anonymous or named; `None` if `expr` is no instance.
 fn constructed(module: &Module, expr: &Expr) -> Option<Arc<[Arg]>> {
     match &expr.kind {
         ExprKind::Call(call) => match &call.target {

@@ -160,7 +160,8 @@ impl Checker {
         }
     }
 
-    /// The numbers in `@field_list(1, NAME, Enum.member)` or the same in brackets; a name is a constant's.
+    /// Returns the indices in the `@field_list(1, NAME, Enum.member)` annotations (parentheses or brackets). A
+    /// name stands for a constant's value. Reports what is not a constant of 32 bits.
     pub(super) fn field_lists(&mut self, annotations: &[Annotation]) -> Vec<u32> {
         const WHAT: &str = "the index of a field list";
         let mut numbers = Vec::new();
@@ -190,7 +191,8 @@ impl Checker {
         numbers
     }
 
-    /// Values in structured annotations are constant strings, numbers and truth values.
+    /// Checks that a value in a structured annotation is a constant string, number or truth value, and reports
+    /// it otherwise.
     fn annotation_value(&mut self, expr: &ast::Expr) {
         let value = self.infer(expr, None);
         let constant = matches!(
@@ -247,7 +249,8 @@ fn is_symbol(token: &AnnotationToken, symbol: &str) -> bool {
     matches!(&token.kind, AnnotationTokenKind::Symbol(s) if &**s == symbol)
 }
 
-/// `"uri", 32`, or `string` or `bit<32>` for the number.
+/// Returns whether the tokens are what `@p4runtime_translation` takes: a URI, a comma, and a width in bits,
+/// `string` or `bit<32>`.
 fn is_translation(tokens: &[AnnotationToken]) -> bool {
     use AnnotationTokenKind as T;
     let symbol = |t: &AnnotationToken, text: &str| matches!(&t.kind, T::Symbol(s) if &**s == text);

@@ -246,7 +246,8 @@ impl Checker {
         self.declare_type(&decl.ty.name, TypeSymbol::Block(id));
     }
 
-    /// Declarations local to a parser or control.
+    /// Declares what is local to a parser or control, in order, and returns the variables, instances and tables
+    /// among it.
     fn locals(&mut self, decls: &[ast::Decl]) -> Vec<Local> {
         let mut locals = Vec::new();
         for decl in decls {
@@ -323,7 +324,8 @@ impl Checker {
         self.declare_type(&decl.ty.name, TypeSymbol::Block(id));
     }
 
-    /// A parser that nothing can end is a mistake. One that goes on until the packet is too short is not.
+    /// Reports a parser that nothing can end: no reachable state accepts, rejects, leaves a select uncovered or
+    /// has a statement that can fail, such as an extract from a packet that is too short.
     fn check_end(&mut self, decl: &ast::ParserDecl, states: &[State]) {
         let mut reached = vec![false; states.len()];
         let mut open = vec![0];
@@ -361,7 +363,8 @@ impl Checker {
         }
     }
 
-    /// Positions of the states once they are ordered with `start` first.
+    /// Returns the position and place of each state, by name, in an order with `start` first. Reports a missing
+    /// `start`, reserved names and duplicates.
     fn state_names(&mut self, decl: &ast::ParserDecl) -> BTreeMap<Arc<str>, (usize, Span)> {
         let mut names: BTreeMap<Arc<str>, (usize, Span)> = BTreeMap::new();
         let start = decl.states.iter().find(|s| s.name.as_str() == "start");
@@ -453,8 +456,8 @@ impl Checker {
     }
 }
 
-/// Whether a statement may end the parser: all but assignments of what is only variables, fields and operators are taken
-/// to.
+/// Returns whether a statement may end the parser. Every statement counts as such, except assignments and
+/// declarations made only of variables, fields and operators.
 fn may_reject(stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Assign(target, value) | StmtKind::AssignOp(_, target, value) => {

@@ -16,7 +16,8 @@ use crate::hir::{ActionId, Arg, Args, Call, CallTarget, Expr, ExprKind, VarKind}
 use crate::types::{FnSig, Ty, TypeParamId};
 
 impl Checker {
-    /// A call of anything.
+    /// Checks a call of anything that can be called: a function, an action, a constructor or a method. `want`
+    /// is the type that the context suggests for the result.
     pub(super) fn call(
         &mut self,
         callee: &ast::Expr,
@@ -172,7 +173,8 @@ impl Checker {
         Expr::new(ExprKind::Bool(true), Ty::Bool, span)
     }
 
-    /// The overload that takes these arguments, by their number and names.
+    /// Returns the overload that takes the number and the names of these arguments. Reports when none or
+    /// several do, and returns `None`.
     pub(super) fn select<T: Clone>(
         &mut self,
         name: &str,
@@ -230,7 +232,7 @@ impl Checker {
         }
     }
 
-    /// `Type(args)`: an instance without a name.
+    /// Checks `Type(args)`, an instance without a name, and returns it as an expression.
     pub(super) fn construct(&mut self, ty: &ast::Type, args: &[ast::Argument], span: Span) -> Expr {
         let resolved = self.resolve(ty);
         match self.instantiate(resolved, ty.span, args, span) {
@@ -310,7 +312,8 @@ impl Checker {
         Some((ty, args))
     }
 
-    /// Whether a block with a body can stand where a block type is wanted; a mismatch is reported.
+    /// Returns whether a value is a parser or control of the kind of the wanted block type. A difference in
+    /// their parameters is reported, and true is returned nevertheless.
     pub(super) fn block_fits(&mut self, value: &Expr, wanted: &Ty) -> bool {
         let (Ty::BlockType(id, args), Ty::Block(block)) = (wanted, &value.ty) else {
             return false;
@@ -355,7 +358,8 @@ impl Checker {
         true
     }
 
-    /// The function for these type arguments, checked now if it is new.
+    /// Returns the function for these type arguments, after a check of its body if the types are new. Returns
+    /// `None` if the body is broken, or (with a report) if the call is recursive.
     fn specialise(
         &mut self,
         template: &Rc<FnTemplate>,
@@ -380,7 +384,8 @@ impl Checker {
         Some(id)
     }
 
-    /// The `ActionData` view of parameters: those the control plane sets cannot be written.
+    /// Returns the kind of variable that a parameter is: an action's parameter without direction is data of the
+    /// control plane and cannot be written.
     pub(super) fn param_kind(direction: Direction, action: bool) -> VarKind {
         match (direction, action) {
             (Direction::None, true) => VarKind::ActionData,
@@ -399,7 +404,7 @@ fn type_of_call(path: &ast::Path, type_args: &[ast::Type]) -> ast::TypeKind {
     }
 }
 
-/// The direction as written, with a space after it.
+/// Returns a direction as written in P4, with a space after it; empty if there is none.
 pub(super) fn direction(direction: Direction) -> &'static str {
     match direction {
         Direction::None => "",
@@ -409,7 +414,7 @@ pub(super) fn direction(direction: Direction) -> &'static str {
     }
 }
 
-/// A name as a shared string.
+/// Returns the text of a name as a shared string.
 pub(super) fn arc(name: &ast::Name) -> Arc<str> {
     name.text.clone()
 }

@@ -44,7 +44,8 @@ impl Checker {
         }
     }
 
-    /// Whether a list of values is for a struct some of whose fields may be unknown.
+    /// Returns whether a list of values stands for a struct, header or union of which some fields may be
+    /// unknown after a syntax error.
     fn is_partial(&self, expr: &Expr, ty: &Ty) -> bool {
         let (Ty::Struct(id) | Ty::Header(id) | Ty::Union(id)) = ty else {
             return false;
@@ -126,7 +127,8 @@ impl Checker {
         }
     }
 
-    /// Whether `...` can stand for a value of this type.
+    /// Returns whether `...` can stand for a value of this type, which then has a default value in all its
+    /// parts.
     fn has_default(&self, ty: &Ty) -> bool {
         match ty {
             Ty::Struct(id) => {
@@ -148,7 +150,8 @@ impl Checker {
         }
     }
 
-    /// `{ a, b }` as a value of a type whose members have the given types.
+    /// Converts `{ a, b }` to type `ty`, whose members have the types `members`. A `...` at the end stands for
+    /// the default values of the rest. Reports a wrong number of members, with the type's `name`.
     fn fill(&mut self, expr: Expr, ty: &Ty, members: &[Ty], name: &str) -> Expr {
         let span = expr.span;
         let ExprKind::Aggregate(mut items) = expr.kind else {
@@ -179,7 +182,8 @@ impl Checker {
         Expr::new(ExprKind::Aggregate(items), ty.clone(), span)
     }
 
-    /// `{ f = a, g = b }` as a struct or header.
+    /// Converts `{ f = a, g = b }` to the struct or header `ty`, with its fields in the order of the
+    /// declaration.
     fn fill_by_name(
         &mut self,
         expr: Expr,
@@ -232,7 +236,8 @@ impl Checker {
         Expr::new(kind, ty.clone(), span)
     }
 
-    /// A compile-time integer as a value with a width. `warn`: the program did not ask for the bits to be cut.
+    /// Converts an integer without a width to a type with one. `warn` is set where the program did not ask for
+    /// bits to be cut, so that a constant that does not fit gives a warning.
     fn int_to(&mut self, expr: Expr, ty: &Ty, warn: bool) -> Expr {
         match expr.as_int() {
             Some(value) => self.sized(value.clone(), ty, expr.span, warn),
@@ -244,7 +249,8 @@ impl Checker {
         }
     }
 
-    /// A constant of a type with a width; one that does not fit is cut, with a warning if `warn`.
+    /// Returns a constant of a type with a width. A value that does not fit is cut, with a warning if `warn` is
+    /// set.
     pub(super) fn sized(&mut self, value: BigInt, ty: &Ty, span: Span, warn: bool) -> Expr {
         let wrapped = fold::wrap(&value, ty);
         if warn && wrapped != value {
@@ -259,7 +265,7 @@ impl Checker {
         Expr::new(ExprKind::Int(wrapped), ty.clone(), span)
     }
 
-    /// Whether `(to) x` is allowed for an `x` of type `from`.
+    /// Returns whether the cast `(to) x` is allowed for an `x` of type `from`.
     fn castable(&self, from: &Ty, to: &Ty) -> bool {
         let types = &self.module.types;
         let (a, b) = (types.representation(from), types.representation(to));
@@ -276,7 +282,8 @@ impl Checker {
         }
     }
 
-    /// A type made by `type` is cast to and from what it is made of, and numbers without a width to it.
+    /// Returns whether a cast is allowed of which one type was made by `type`: to and from the type that it is
+    /// made of, and to it from numbers without a width.
     fn castable_new(&self, from: &Ty, to: &Ty) -> bool {
         let basis = |ty: &Ty| match ty {
             Ty::New(id) => self.module.types.new_type(*id).underlying.clone(),
@@ -285,7 +292,7 @@ impl Checker {
         from == to || basis(from) == *to || *from == basis(to) || *from == Ty::Int
     }
 
-    /// `(ty) expr`
+    /// Checks the cast `(ty) expr` and returns its value; a cast of a constant is folded.
     pub(super) fn cast(&mut self, expr: Expr, ty: &Ty, span: Span) -> Expr {
         if expr.ty == Ty::Missing || *ty == Ty::Missing {
             return Expr::missing(span);
@@ -329,7 +336,8 @@ impl Checker {
         Expr::new(ExprKind::Cast(Box::new(expr)), ty.clone(), span)
     }
 
-    /// Serializable enums become their underlying type, as operators need it.
+    /// Converts a value of a serializable enum to the enum's underlying type, which operators need. Other
+    /// values stay as they are.
     pub(super) fn decay(&self, expr: Expr) -> Expr {
         let underlying = match &expr.ty {
             Ty::Enum(id) => self.module.types.enumeration(*id).underlying.clone(),
@@ -351,7 +359,7 @@ impl Checker {
     }
 }
 
-/// A value of an enum as its underlying type.
+/// Returns a value of an enum as one of its underlying type: a constant with the new type, else a cast.
 fn retype(expr: Expr, ty: &Ty) -> Expr {
     match expr.kind {
         ExprKind::Int(_) => Expr {
@@ -365,7 +373,7 @@ fn retype(expr: Expr, ty: &Ty) -> Expr {
     }
 }
 
-/// Whether type arguments are the wanted ones, some of which may be left open.
+/// Returns whether type arguments are equal to the wanted ones, where a wanted `Any` takes every type.
 fn all_fit(given: &[Ty], wanted: &[Ty]) -> bool {
     let fits = |(given, wanted): (&Ty, &Ty)| given == wanted || matches!(wanted, Ty::Any);
     given.len() == wanted.len() && given.iter().zip(wanted).all(fits)
@@ -375,12 +383,12 @@ fn is_aggregate(expr: &Expr) -> bool {
     matches!(expr.kind, ExprKind::Aggregate(_))
 }
 
-/// The type of `{ a, b }`.
+/// Returns the tuple type that `{ a, b }` has, given its members.
 pub(super) fn tuple_of(items: &[Expr]) -> Ty {
     Ty::Tuple(items.iter().map(|e| e.ty.clone()).collect::<Rc<[Ty]>>())
 }
 
-/// Whether a part of a type is missing, so that nothing can be said against it.
+/// Returns whether a part of a type is unknown after an error, so that no mismatch of it should be reported.
 fn lacks_type(ty: &Ty) -> bool {
     match ty {
         Ty::Missing => true,

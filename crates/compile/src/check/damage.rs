@@ -31,23 +31,25 @@ const ABSENCES: &[&str] = &["E1005", "E1077", "E1100", "E1102", "E1110", "E1115"
 const IGNORANCE: &[&str] = &["E1011", "E1027", "E1105", "E1138", "E1271"];
 
 impl Checker {
-    /// Whether `name` may have been declared in a hole.
+    /// Returns whether `name` may have been declared in a hole, a piece of the program that could not be
+    /// parsed.
     pub(super) fn may_be_lost(&self, name: &str) -> bool {
         let mut holes = self.missing.lost.iter().chain(&self.missing.around);
         holes.any(|hole| hole.may_declare(name))
     }
 
-    /// Whether `name` may have been declared in a hole before or behind its use.
+    /// Returns whether `name` may have been declared in any hole of the program, before or behind its use.
     pub(super) fn may_be_lost_anywhere(&self, name: &str) -> bool {
         self.missing.all.iter().any(|hole| hole.may_declare(name))
     }
 
-    /// Whether a name with a dot before it may be the rest of a member, cut off by a mistake.
+    /// Returns whether a name with a dot before it (`.name`) may be the rest of a member expression of which a
+    /// hole took the front.
     pub(super) fn may_be_cut(&self, path: &ast::Path) -> bool {
         path.absolute && !self.missing.around.is_empty()
     }
 
-    /// Whether the struct or header `name` may have other members than those that are known.
+    /// Returns whether the struct or header `name` may have members that were lost in a hole.
     pub(super) fn is_incomplete(&self, name: &str) -> bool {
         self.missing.types.iter().any(|known| &**known == name)
     }
@@ -125,7 +127,7 @@ impl Checker {
     }
 }
 
-/// The tables of a declaration that have a hole.
+/// Returns the spans of those tables of a control that contain a hole.
 fn broken_tables(decl: &ast::Decl, holes: &[Hole]) -> Vec<Span> {
     let locals = match &decl.kind {
         DeclKind::Control(control) => &control.locals[..],

@@ -18,7 +18,8 @@ use crate::types::{
 };
 
 impl Checker {
-    /// A top-level declaration.
+    /// Checks a declaration at the top level and enters it into the scope. Reports a `main` that is no
+    /// instance.
     pub(super) fn top_level(&mut self, decl: &ast::Decl) {
         let annotations = &decl.annotations;
         if let Some(name) = decl.name().filter(|n| n.as_str() == "main")
@@ -115,7 +116,7 @@ impl Checker {
         }
     }
 
-    /// `const T NAME = value;`
+    /// Checks `const T NAME = value;` and enters the constant into the scope.
     pub(super) fn constant(&mut self, decl: &ast::ConstDecl) {
         let ty = self.resolve(&decl.ty);
         let value = self.expect(&decl.value, &ty);
@@ -128,7 +129,8 @@ impl Checker {
         self.declare(&decl.name, symbol);
     }
 
-    /// A variable and its initial value.
+    /// Declares a variable and returns its id and its initial value, if it has one. Reports types that
+    /// variables cannot have.
     pub(super) fn variable(
         &mut self,
         decl: &ast::VarDecl,
@@ -160,7 +162,8 @@ impl Checker {
         (id, init)
     }
 
-    /// An instance of an extern, parser, control or package.
+    /// Declares an instance of an extern, parser, control or package. Returns `None` if its type or arguments
+    /// are wrong.
     pub(super) fn instance(
         &mut self,
         decl: &ast::Instantiation,
@@ -187,7 +190,7 @@ impl Checker {
         Some(id)
     }
 
-    /// `main` is an instance of a package.
+    /// Reports an instance with the name `main` that is not of a package.
     fn check_main(&mut self, id: VarId) {
         let var = self.module.var(id);
         let is_package = matches!(&var.ty, Ty::BlockType(id, _)
@@ -208,7 +211,8 @@ impl Checker {
         ids
     }
 
-    /// Parameters as a call sees them.
+    /// Resolves parameters to what a call of them needs: name, direction, type and default value. Reports
+    /// duplicates.
     pub(super) fn param_sigs(&mut self, params: &[ast::Param], of: ParamsOf) -> Vec<ParamSig> {
         let mut sigs: Vec<ParamSig> = Vec::new();
         for param in params {
@@ -237,7 +241,7 @@ impl Checker {
         sigs
     }
 
-    /// A function's signature; declares its type parameters in the current scope.
+    /// Resolves a function's signature, and declares its type parameters in the current scope.
     pub(super) fn signature(
         &mut self,
         signature: &ast::Signature,

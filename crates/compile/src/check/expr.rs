@@ -16,7 +16,8 @@ use crate::hir::{Expr, ExprKind, VarKind};
 use crate::types::{StructId, Ty};
 
 impl Checker {
-    /// The type and meaning of an expression. `want` is a hint: the result may still need [`Checker::coerce`].
+    /// Infers the type and meaning of an expression. `want` is a hint of the wanted type: the result may still
+    /// need [`Checker::coerce`].
     pub(super) fn infer(&mut self, expr: &ast::Expr, want: Option<&Ty>) -> Expr {
         let span = expr.span;
         match &expr.kind {
@@ -115,7 +116,7 @@ impl Checker {
         }
     }
 
-    /// The type that a base expression names, if it names one.
+    /// Returns the type that the expression before a dot names, or `None` if it names no type.
     pub(super) fn as_type(&mut self, base: &ast::Expr) -> Option<TypeSymbol> {
         match &base.kind {
             Ast::Path(path) => match self.scopes.lookup(path) {
@@ -138,7 +139,8 @@ impl Checker {
         self.value_member(base, member, span)
     }
 
-    /// `error.X` or `Enum.X`
+    /// Returns the constant that `error.X` or `Enum.X` stands for; reports a member that the type does not
+    /// have.
     fn type_member(&mut self, ty: TypeSymbol, member: &ast::Name, span: Span) -> Expr {
         let name = member.as_str();
         match &ty {
@@ -325,7 +327,8 @@ impl Checker {
         }
     }
 
-    /// The width of a value that can be sliced.
+    /// Checks an expression that is to be sliced and returns it with its width in bits. Reports values without
+    /// bits, and returns `None`.
     fn sliceable(&mut self, base: &ast::Expr) -> Option<(Expr, u32)> {
         let base = self.infer(base, None);
         let base = self.decay(base);
@@ -463,7 +466,8 @@ impl Checker {
         )
     }
 
-    /// The types that the members of an initialiser of type `want` have.
+    /// Returns the wanted type of each of `count` members of an initialiser of type `want`; `None` for members
+    /// of which nothing is known.
     fn member_types(&self, want: Option<&Ty>, count: usize) -> Vec<Option<Ty>> {
         let types: Vec<Ty> = match want {
             Some(Ty::Struct(id) | Ty::Header(id)) => self
@@ -531,7 +535,8 @@ impl Checker {
         Expr::new(ExprKind::Aggregate(items), ty, span)
     }
 
-    /// Whether something can be written to; the reason is reported if not.
+    /// Returns whether an expression can be written to, and reports the reason if not. A loop variable is
+    /// marked as written.
     pub(super) fn require_lvalue(&mut self, expr: &Expr) -> bool {
         match &expr.kind {
             ExprKind::Missing => true,

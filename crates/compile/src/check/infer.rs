@@ -242,8 +242,8 @@ impl Checker {
         }
     }
 
-    /// Data handed to an extern as a tuple: every integer in it needs a width. A type parameter must stand for
-    /// a type that has values.
+    /// Checks an argument that is a value: integers in a tuple that is handed to an extern need a width, and a
+    /// type parameter must stand for a type that has values.
     fn require_value(&mut self, value: &Expr, ty: &Ty, param: &ParamSig, of: &str) {
         if matches!(ty, Ty::Tuple(_)) {
             self.require_sized(value);
@@ -261,7 +261,7 @@ impl Checker {
         }
     }
 
-    /// An `out` or `inout` argument has exactly the parameter's type.
+    /// Checks that an `out` or `inout` argument has exactly the parameter's type, and reports a mismatch.
     fn exact(&mut self, value: Expr, ty: &Ty) -> Expr {
         if value.ty == *ty || value.ty == Ty::Missing || *ty == Ty::Missing {
             return value;

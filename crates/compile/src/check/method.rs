@@ -134,7 +134,8 @@ impl Checker {
         }
     }
 
-    /// The arguments of the core library's packets must be headers, and those of lookaheads must have one size.
+    /// Checks a call of a method of the core library's packets: an extract takes a header of whole bytes, with
+    /// a size if it has a varbit, and a lookahead reads a type of a known size.
     fn check_packet_call(&mut self, method: Option<Method>, args: &[Arg], ret: &Ty, span: Span) {
         match method {
             Some(Method::Extract) => {
@@ -192,7 +193,8 @@ impl Checker {
         Expr::new(ExprKind::Call(Box::new(call)), Ty::Void, span)
     }
 
-    /// Whether the method is `apply` and this is the place for it; reported if not.
+    /// Returns whether the method is `apply` and the call stands at a place where `apply` is allowed. Reports
+    /// either mistake.
     fn can_apply(
         &mut self,
         of: &str,
@@ -213,7 +215,7 @@ impl Checker {
         true
     }
 
-    /// `t.apply().hit`; `None` if this is something else.
+    /// Returns the value of `t.apply().hit` or `.miss`, or `None` if `base` is no application of a table.
     pub(super) fn apply_result(
         &mut self,
         base: &ast::Expr,
@@ -239,7 +241,7 @@ impl Checker {
         })
     }
 
-    /// The table if the expression is `t.apply(...)`.
+    /// Returns the table `t` if the expression is `t.apply(...)`, else `None`.
     pub(super) fn applied_table(&self, expr: &ast::Expr) -> Option<TableId> {
         let Ast::Call { callee, .. } = &expr.kind else {
             return None;
@@ -313,7 +315,7 @@ impl Checker {
         self.apply_signature(sig, is_parser, target, member, args, span)
     }
 
-    /// `x.apply(args)` of something with a parser's or control's signature.
+    /// Checks `x.apply(args)` of a parser or control with the signature `sig`, and returns the call.
     fn apply_signature(
         &mut self,
         sig: Rc<FnSig>,
@@ -345,7 +347,8 @@ impl Checker {
         )
     }
 
-    /// Methods of headers, unions and stacks, and the size methods.
+    /// Checks a call of a method that is part of the language: those of headers, unions and stacks, and the
+    /// methods for sizes.
     fn builtin(
         &mut self,
         object: Expr,
@@ -412,7 +415,8 @@ impl Checker {
         }
     }
 
-    /// `x.minSizeInBits()` and the like.
+    /// Returns the constant value of `x.minSizeInBits()` and its siblings for a value of type `ty`; reports any
+    /// other method.
     fn size_constant(&mut self, ty: &Ty, member: &ast::Name, span: Span) -> Expr {
         let (min, max) = self.size_bits(ty);
         let bits = match member.as_str() {

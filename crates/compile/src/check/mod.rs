@@ -136,7 +136,7 @@ impl Checker {
         }
     }
 
-    /// A declaration of the top level, with its annotations.
+    /// Checks a declaration of the top level together with its annotations.
     fn declaration(&mut self, decl: &ast::Decl) {
         self.top_level(decl);
         self.check_annotations(decl);
@@ -197,8 +197,8 @@ impl Checker {
         id
     }
 
-    /// The candidate most like a name, for an error that is shown: a look at all candidates for each of 100,000 errors takes
-    /// minutes.
+    /// Returns the candidate most like a name, as a suggestion. Returns `None` once no more errors are shown: a
+    /// look at all candidates for each of 100,000 errors takes minutes.
     fn closest<'a>(&self, name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
         match self.diagnostics.is_full() {
             true => None,
@@ -206,7 +206,7 @@ impl Checker {
         }
     }
 
-    /// Likewise, of the names in scope.
+    /// Returns the name in scope most like `name`, as a suggestion; `None` once no more errors are shown.
     fn similar(&self, name: &str) -> Option<Arc<str>> {
         match self.diagnostics.is_full() {
             true => None,
@@ -267,7 +267,8 @@ impl Checker {
         result
     }
 
-    /// The expression if its value is known once the program is instantiated; reported otherwise.
+    /// Returns the expression if its value is known once the program is instantiated. Otherwise reports `what`
+    /// as not constant, and returns a missing expression.
     fn require_static(&mut self, expr: hir::Expr, what: &str) -> hir::Expr {
         if self.is_static(&expr) {
             return expr;
@@ -276,7 +277,8 @@ impl Checker {
         hir::Expr::missing(expr.span)
     }
 
-    /// The expression's value if it is made of literals; reported otherwise.
+    /// Returns the expression if it is made of literals. Otherwise reports `what` as not constant, and returns
+    /// a missing expression.
     fn require_literal(&mut self, expr: hir::Expr, what: &str) -> hir::Expr {
         if expr.is_literal() {
             return expr;

@@ -11,7 +11,7 @@ use crate::hir::{Expr, ExprKind, UnaryOp};
 use crate::types::Ty;
 
 impl Checker {
-    /// `op operand`
+    /// Checks `op operand` and returns its value, folded if the operand is constant.
     pub(super) fn unary(&mut self, op: ast::UnaryOp, operand: Expr, span: Span) -> Expr {
         let operand = if op == ast::UnaryOp::Not {
             operand
@@ -49,7 +49,8 @@ impl Checker {
         Expr::new(ExprKind::Unary(op, Box::new(operand)), ty, span)
     }
 
-    /// `left op right`; `at` is where the operator stands.
+    /// Checks `left op right` and returns its value; `at` is where the operator stands. A missing operand gives
+    /// a missing result without a report.
     pub(super) fn binary(
         &mut self,
         op: BinaryOp,

@@ -60,7 +60,7 @@ impl ParamsOf {
 }
 
 impl Checker {
-    /// Parser, control or package, if values of the type are instances of one.
+    /// Returns whether values of a type are parsers, controls or packages; `None` if they are something else.
     pub(super) fn block_kind(&self, ty: &Ty) -> Option<BlockKind> {
         match ty {
             Ty::BlockType(id, _) => Some(self.module.types.block_types[id.index()].kind),
@@ -70,7 +70,7 @@ impl Checker {
         }
     }
 
-    /// Whether a parameter of `of` may have this type.
+    /// Returns whether a parameter of `of` may have this type.
     fn param_type_allowed(&self, ty: &Ty, of: ParamsOf) -> bool {
         if matches!(ty, Ty::Void | Ty::Any | Ty::ValueSet(_)) {
             return false;
@@ -134,7 +134,7 @@ impl Checker {
         }
     }
 
-    /// Whether tuples and lists can have members of this type; reported if not.
+    /// Returns whether tuples and lists can have members of this type; reports it if not.
     pub(super) fn check_member_type(&mut self, ty: &Ty, what: &str, span: Span) -> bool {
         let stateful = matches!(ty, Ty::Extern(..) | Ty::Block(_) | Ty::BlockType(..));
         let ok = !stateful && !matches!(ty, Ty::Void | Ty::Any | Ty::ValueSet(_));
@@ -145,7 +145,8 @@ impl Checker {
         ok
     }
 
-    /// Whether a type can stand for a type parameter of a struct, extern or function; reported if not.
+    /// Returns whether a type can stand for a type parameter of a struct, extern or function; reports it if
+    /// not.
     pub(super) fn check_type_argument(&mut self, ty: &Ty, span: Span) -> bool {
         let ok = !matches!(
             ty,
@@ -185,7 +186,7 @@ impl Checker {
         }
     }
 
-    /// Whether the value of an expression is known once the program is instantiated.
+    /// Returns whether the value of an expression is known once the program is instantiated.
     pub(super) fn is_static(&self, expr: &Expr) -> bool {
         match &expr.kind {
             ExprKind::Var(id) => matches!(

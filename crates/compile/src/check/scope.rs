@@ -31,7 +31,7 @@ pub enum Symbol {
 }
 
 impl Symbol {
-    /// Its kind, for messages.
+    /// Returns what kind of thing the symbol is, with an article, for messages.
     pub fn describe(&self) -> &'static str {
         match self {
             Symbol::Type(_) => "a type",
@@ -92,7 +92,7 @@ pub enum FnSymbol {
 }
 
 impl FnSymbol {
-    /// Its signature.
+    /// Returns the signature of the function, be it an extern or written in P4.
     pub fn sig(&self) -> &Rc<FnSig> {
         match self {
             FnSymbol::Extern(declared) => &declared.sig,
@@ -127,24 +127,24 @@ pub struct Scopes {
 }
 
 impl Scopes {
-    /// The top-level scope only.
+    /// Creates the scopes of a program, with the top-level scope only.
     pub fn new() -> Scopes {
         Scopes {
             scopes: vec![Scope::default()],
         }
     }
 
-    /// Enters a scope.
+    /// Enters a new, empty scope inside the current one.
     pub fn push(&mut self) {
         self.scopes.push(Scope::default());
     }
 
-    /// Leaves a scope.
+    /// Leaves the current scope, whose names are forgotten.
     pub fn pop(&mut self) {
         self.scopes.pop();
     }
 
-    /// Number of scopes.
+    /// Returns the number of open scopes, including the top level.
     pub fn depth(&self) -> usize {
         self.scopes.len()
     }
@@ -154,12 +154,13 @@ impl Scopes {
         self.scopes.split_off(depth.min(self.scopes.len()))
     }
 
-    /// Puts scopes back.
+    /// Puts scopes back that [`Scopes::split_off`] took away.
     pub fn restore(&mut self, scopes: Vec<Scope>) {
         self.scopes.extend(scopes);
     }
 
-    /// The meaning of a name.
+    /// Looks up what a name means: in the innermost scope that has it, or at the top level if the path begins
+    /// with a dot.
     pub fn lookup(&self, path: &ast::Path) -> Option<&Symbol> {
         let name = path.name.as_str();
         let mut scopes = self.scopes.iter();
@@ -191,14 +192,15 @@ impl Scopes {
         None
     }
 
-    /// The name in scope most like `name`.
+    /// Returns the name in scope most like `name`, if one is similar enough.
     pub fn similar(&self, name: &str) -> Option<Arc<str>> {
         let names = self.scopes.iter().flat_map(|s| s.names.keys());
         closest(name, names.map(|n| &**n)).map(Arc::from)
     }
 }
 
-/// The candidate most like `name`, if one is like enough to be what was meant.
+/// Returns the candidate most like `name`, if one is similar enough to be what was meant: at most a third of
+/// the characters differ (at least one).
 pub fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let limit = match name.chars().count() {
         0..=2 => 0,
@@ -212,7 +214,8 @@ pub fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
         .map(|(_, c)| c)
 }
 
-/// Edit distance (insertions, deletions, substitutions).
+/// Counts the insertions, deletions and substitutions that turn one name into the other (edit distance), in any
+/// case.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().flat_map(char::to_lowercase).collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -47,7 +47,7 @@ impl Checker {
         Transition::Select { keys, cases: out }
     }
 
-    /// The scalars that a key is made of.
+    /// Appends the scalars that a key is made of to `out`. Reports a part that cannot be compared.
     fn key_parts(&mut self, key: Expr, out: &mut Vec<Expr>) {
         let span = key.span;
         if let ExprKind::Aggregate(items) = key.kind {
@@ -82,7 +82,8 @@ impl Checker {
         out.push(Expr::missing(span));
     }
 
-    /// The sets with which keys of these types are compared, one per scalar.
+    /// Checks the sets that keys of these types are compared with, and returns one for each scalar of the keys.
+    /// Returns `None` after a report if they do not fit; `what` names the case in it.
     pub(super) fn keysets(
         &mut self,
         sets: &ast::Keysets,
@@ -123,7 +124,7 @@ impl Checker {
         Some(out)
     }
 
-    /// A set with every value for each scalar of the types.
+    /// Returns a set of every value for each scalar of the types.
     fn any_of(&self, types: &[Ty]) -> Vec<Keyset> {
         let scalars = types
             .iter()
@@ -131,7 +132,7 @@ impl Checker {
         vec![Keyset::Any; scalars.sum()]
     }
 
-    /// The sets for a key that is a struct or tuple.
+    /// Returns the sets, one for each scalar, for a key that is a struct or tuple with the types `members`.
     fn nested_keysets(
         &mut self,
         set: &ast::Keyset,
@@ -163,7 +164,7 @@ impl Checker {
         }
     }
 
-    /// A whole key given by one constant tuple or struct.
+    /// Returns the sets, one for each scalar, of a whole key that is given as one constant tuple or struct.
     fn tuple_keyset(&mut self, expr: &ast::Expr, types: &[Ty], what: &str) -> Option<Vec<Keyset>> {
         let value = self.infer(expr, None);
         if value.ty == Ty::Missing {
@@ -279,7 +280,7 @@ impl Checker {
     }
 }
 
-/// Whether the value of an expression is in a variable or a part of one.
+/// Returns whether an expression is a variable or a field of one.
 fn is_stored(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Var(_) => true,
@@ -288,7 +289,7 @@ fn is_stored(expr: &Expr) -> bool {
     }
 }
 
-/// One set for each scalar of a constant.
+/// Appends a set for each scalar of a constant to `out`.
 fn literal_keysets(value: Expr, out: &mut Vec<Keyset>) {
     match value.kind {
         ExprKind::Aggregate(items) => items.into_iter().for_each(|e| literal_keysets(e, out)),

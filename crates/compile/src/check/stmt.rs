@@ -17,7 +17,7 @@ use crate::types::Ty;
 type Cases<L> = Vec<(Vec<L>, Rc<[Stmt]>)>;
 
 impl Checker {
-    /// The statements of a block, in a scope of their own.
+    /// Checks the statements of a block, in a scope of their own.
     pub(super) fn block(&mut self, block: &ast::Block) -> Rc<[Stmt]> {
         self.scoped(|c| c.statements(&block.stmts))
     }
@@ -30,7 +30,7 @@ impl Checker {
             .into()
     }
 
-    /// A statement that is a scope of its own, such as a branch.
+    /// Checks a single statement in a scope of its own, such as a branch of an `if`.
     fn branch(&mut self, stmt: &ast::Stmt) -> Rc<[Stmt]> {
         self.scoped(|c| c.statements(std::slice::from_ref(stmt)))
     }
@@ -340,7 +340,8 @@ impl Checker {
         })
     }
 
-    /// The cases of a switch and its default. `label` gives what a label means, with what no other label may equal.
+    /// Checks the cases of a switch and returns them, and the body of the default. `label` gives a label's
+    /// meaning and a key that is different for each label.
     fn switch_cases<K: Ord, L>(
         &mut self,
         cases: &[ast::SwitchCase],
@@ -380,7 +381,8 @@ impl Checker {
         (groups, default)
     }
 
-    /// The position of the action that a label names, in the table's list.
+    /// Returns the position, in the table's list of actions, of the action that a label names. Reports a label
+    /// that names none of them, and returns `None`.
     fn action_label(&mut self, table: crate::hir::TableId, label: &ast::Expr) -> Option<usize> {
         let ast::ExprKind::Path(path) = &label.kind else {
             self.report(errors::action_label(label.span, "this"));
@@ -411,7 +413,7 @@ impl Checker {
     }
 }
 
-/// Whether every path through the statements ends in a `return` (or leaves otherwise).
+/// Returns whether every path through the statements ends in a `return` or `exit`.
 pub(super) fn always_returns(stmts: &[Stmt]) -> bool {
     stmts.iter().any(|s| match &s.kind {
         StmtKind::Return(_) | StmtKind::Exit => true,

@@ -22,7 +22,7 @@ use crate::hir::{
 use crate::types::{FnSig, Ty};
 
 impl Checker {
-    /// Declares a table.
+    /// Declares a table and returns its id, or `None` if its properties are wrong.
     pub(super) fn table(
         &mut self,
         decl: &ast::TableDecl,
@@ -116,7 +116,7 @@ impl Checker {
         Some(table)
     }
 
-    /// Properties are there once, and after those that they refer to.
+    /// Reports properties that are there twice, or before the ones that they refer to.
     fn property_order(&mut self, decl: &ast::TableDecl) {
         let position = |name: &str| decl.properties.iter().position(|p| p.name.as_str() == name);
         for (name, before) in [("default_action", "actions"), ("entries", "key")] {
@@ -141,7 +141,8 @@ impl Checker {
         }
     }
 
-    /// Without `default_action` a table does nothing on a miss: NoAction, which joins the list if it is not there.
+    /// Makes `NoAction` the default action of a table without `default_action`; it joins the list of actions if
+    /// it is not there. Reports a program without `NoAction`, and returns `None`.
     fn implicit_default(&mut self, table: &mut Table) -> Option<()> {
         let name = ast::Name::new("NoAction", table.span);
         let path = ast::Path {
@@ -270,7 +271,8 @@ impl Checker {
         Some(kind)
     }
 
-    /// The control-plane name of a key without `@name`: the expression as written, as far as it is simple.
+    /// Returns the control-plane name of a key without `@name`: the expression as written. Returns `None` if it
+    /// is too complex to be a name.
     fn key_name(&self, expr: &Expr, source: &ast::Expr) -> Option<String> {
         use ast::ExprKind as E;
         match &source.kind {
@@ -410,7 +412,8 @@ impl Checker {
         (action.sig.clone(), action.directed)
     }
 
-    /// `default_action = a(x)`: a position in the list and the arguments the control plane could set.
+    /// Checks the value of `default_action = a(x)`. Returns the action's position in the list, and the
+    /// arguments that the control plane could set.
     fn default_action(&mut self, value: &ast::Expr, table: &Table) -> Option<(usize, Vec<Expr>)> {
         let (path, args): (&ast::Path, &[ast::Argument]) = match &value.kind {
             ast::ExprKind::Path(path) => (path, &[]),
@@ -439,7 +442,7 @@ impl Checker {
         Some((index, args))
     }
 
-    /// The position of an action in the table's list.
+    /// Returns the position of an action in the table's list; reports an action that is not there.
     fn listed(&mut self, path: &ast::Path, table: &Table) -> Option<usize> {
         let action = self.action_named(path)?;
         let index = table.actions.iter().position(|a| a.action == action);
@@ -453,7 +456,8 @@ impl Checker {
         index
     }
 
-    /// Arguments of the parameters without direction. The ones with direction may be repeated, in front or by name.
+    /// Checks the arguments for an action's parameters without direction and returns them. Arguments for the
+    /// parameters with direction may be repeated, in front or by name.
     fn action_data(
         &mut self,
         table: &Table,
@@ -562,7 +566,8 @@ impl Checker {
         })
     }
 
-    /// Whether the entries that need priorities have them, and no others.
+    /// Reports priorities of a table's entries where none are allowed, and a first entry without the priority
+    /// that it needs.
     fn check_priorities(&mut self, table: &Table) {
         let explicit = |e: &TableEntry| e.priority.as_ref().map(|p| p.span);
         let Some(at) = table.entries.iter().find_map(explicit) else {
@@ -585,7 +590,7 @@ impl Checker {
         }
     }
 
-    /// Whether a match kind can do what an entry asks for.
+    /// Reports a set in an entry that the match kind of the key cannot express, such as a range for `lpm`.
     fn entry_match(&mut self, set: &crate::hir::Keyset, kind: ir::MatchKind, span: Span) {
         use crate::hir::Keyset as K;
         use ir::MatchKind as M;
@@ -656,7 +661,8 @@ impl Checker {
         }
     }
 
-    /// A property in a library, which may be for any architecture.
+    /// Checks a table property in a library, which may be written for any architecture: reports one that no
+    /// architecture has.
     fn property_of_library(&mut self, property: &ast::TableProperty, value: &ast::Expr) {
         let _ = self.infer(value, None);
         let name = property.name.as_str();
@@ -671,7 +677,8 @@ impl Checker {
         }
     }
 
-    /// A property that the architecture has, or nobody.
+    /// Checks a table property of the architecture, such as its counters, and stores it in `table`. Reports a
+    /// property that the architecture does not have.
     fn architecture_property(
         &mut self,
         property: &ast::TableProperty,

@@ -19,7 +19,7 @@ use crate::types::{
 };
 
 impl Checker {
-    /// The type that a written one means.
+    /// Resolves a type as written; reports one with too many members.
     pub(super) fn resolve(&mut self, ty: &ast::Type) -> Ty {
         let resolved = self.resolve_kind(ty);
         if self.module.types.nodes(&resolved) > MAX_TYPE_NODES {
@@ -54,7 +54,7 @@ impl Checker {
         }
     }
 
-    /// The type of a tuple's or list's member.
+    /// Resolves the type of a tuple's or list's member; reports a type that members cannot have.
     fn resolve_member(&mut self, ty: &ast::Type, what: &str) -> Ty {
         let resolved = self.resolve(ty);
         match self.check_member_type(&resolved, what, ty.span) {
@@ -63,7 +63,8 @@ impl Checker {
         }
     }
 
-    /// A width, which must be a constant from 1 to [`Bits::MAX_WIDTH`].
+    /// Evaluates a width in bits, which must be a constant from 1 to [`Bits::MAX_WIDTH`]. Reports any other,
+    /// and returns `None`.
     fn width(&mut self, expr: &ast::Expr) -> Option<u32> {
         let value = self.constant_int(expr, "a width")?;
         let width = fold::to_u32(&value).filter(|w| (1..=Bits::MAX_WIDTH).contains(w));
@@ -73,7 +74,8 @@ impl Checker {
         width
     }
 
-    /// A constant integer.
+    /// Evaluates a constant integer. Reports an expression that is none (`what` names it in the message), and
+    /// returns `None`.
     pub(super) fn constant_int(&mut self, expr: &ast::Expr, what: &str) -> Option<BigInt> {
         let value = self.infer(expr, Some(&Ty::Int));
         if value.ty == Ty::Missing {
@@ -239,7 +241,7 @@ impl Checker {
         ty
     }
 
-    /// A type with type parameters replaced by what they stand for.
+    /// Returns a type in which type parameters are replaced by the types that they are bound to.
     pub(super) fn applied(&mut self, ty: &Ty, bindings: &Bindings) -> Ty {
         match ty {
             Ty::Struct(id) | Ty::Header(id) | Ty::Union(id) => {
@@ -368,7 +370,8 @@ impl Checker {
         }
     }
 
-    /// A header has at most one varbit and is not too long. That it is whole bytes matters only where it is extracted.
+    /// Reports a header with more than one varbit, or that is too long. Whether it is whole bytes matters only
+    /// where it is extracted.
     fn check_header_layout(&mut self, name: &ast::Name, fields: &[FieldDef]) {
         let varbits: Vec<&FieldDef> = fields
             .iter()
@@ -390,7 +393,7 @@ impl Checker {
         }
     }
 
-    /// Declares an enum.
+    /// Declares an enum, with the values of its members if it is serializable.
     pub(super) fn enumeration(&mut self, decl: &ast::EnumDecl, annotations: &[ast::Annotation]) {
         let underlying = decl.underlying.as_ref().and_then(|t| {
             let ty = self.resolve(t);
@@ -433,7 +436,8 @@ impl Checker {
         self.declare_type(&decl.name, TypeSymbol::Plain(Ty::Enum(id)));
     }
 
-    /// The value of a serializable enum's member, which must be in the range of the enum's type.
+    /// Evaluates the value of a serializable enum's member. Reports a value out of the range of the enum's
+    /// type.
     fn member_value(&mut self, value: &ast::Expr, ty: &Ty) -> BigInt {
         let found = self.infer(value, Some(ty));
         if let (Ty::Int, Some(number)) = (&found.ty, found.as_int())
@@ -452,7 +456,7 @@ impl Checker {
         found.as_int().cloned().unwrap_or_default()
     }
 
-    /// The members of a value set: numbers, enums, and structs and tuples of them.
+    /// Reports a value set whose members are not numbers, enums, or structs and tuples of them.
     pub(super) fn value_set_type(&mut self, ty: &Ty, span: Span) {
         let members = self.module.types.flat_members(ty);
         let scalar = |t: &Ty| *t == Ty::Missing || self.module.types.scalar_width(t).is_some();
@@ -481,7 +485,7 @@ impl Checker {
         self.declare_type(&decl.name, TypeSymbol::Plain(Ty::New(id)));
     }
 
-    /// Declares a typedef.
+    /// Declares a typedef: another name for a type.
     pub(super) fn typedef(&mut self, decl: &ast::TypedefDecl) {
         let ty = match &decl.target {
             ast::TypedefTarget::Type(ty) => match &ty.kind {
