@@ -11,7 +11,7 @@ use super::{Lowerer, build};
 use crate::types::Ty;
 
 impl Lowerer<'_> {
-    /// `lvalue = value`
+    /// Emits `lvalue = value`. An assignment to a slice keeps the other bits of its base.
     pub(super) fn assign(&mut self, lvalue: &Lvalue, value: Value, ty: &Ty, span: Span) {
         match lvalue {
             Lvalue::Ignore => {}
@@ -102,7 +102,8 @@ impl Lowerer<'_> {
         self.assign_place(place, value);
     }
 
-    /// Whether a value of several parts reads parts of the storage other than by copying it onto itself.
+    /// Returns whether a value of several parts reads parts of the storage other than by copying it onto
+    /// itself.
     fn overlaps(&self, place: &Place, value: &Value) -> bool {
         if matches!(place, Place::Scalar(_)) {
             return false;
@@ -199,7 +200,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// All members become invalid, then the valid one of the source is copied.
+    /// Emits the assignment of a header union: all members become invalid, then the valid one of the source is
+    /// copied.
     fn assign_union(&mut self, items: &Rc<[Place]>, values: Vec<Value>) {
         for item in items.iter() {
             if let Some(id) = header_of(item) {
@@ -218,7 +220,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// A header becomes valid, and the other members of its union invalid.
+    /// Emits statements that make a header valid and the other members of its union invalid.
     pub(super) fn set_valid(&mut self, id: HeaderId) {
         for other in self.siblings.get(&id).cloned().unwrap_or_default() {
             self.emit(StmtKind::SetInvalid(other));

@@ -109,7 +109,8 @@ impl Lowerer<'_> {
     }
 }
 
-/// The statements of the table whose number is in a slot.
+/// Returns a switch over the number in a slot, with the statements of the table of that number in each case.
+/// Returns nothing if no table has any.
 fn chosen(told: SlotId, bound: &[Bound], part: impl Fn(&Bound) -> &Vec<Stmt>) -> Vec<Stmt> {
     let first = bound.iter().find_map(|b| part(b).first());
     let Some(loc) = first.map(|stmt| stmt.loc) else {
@@ -125,7 +126,8 @@ fn chosen(told: SlotId, bound: &[Bound], part: impl Fn(&Bound) -> &Vec<Stmt>) ->
     vec![Stmt { kind, loc }]
 }
 
-/// The statements as if they all stood in one place of the source.
+/// Returns the statements without their places in the source, so that equal ones from different places compare
+/// equal.
 fn without_places(stmts: &[Stmt]) -> Vec<Stmt> {
     rewritten(stmts.to_vec(), &mut |mut stmt, out| {
         stmt.loc = ir::Loc::default();

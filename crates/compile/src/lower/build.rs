@@ -5,17 +5,17 @@
 
 use ir::{BinaryOp, Bits, Expr, Slot, UnaryOp};
 
-/// A constant.
+/// Builds a constant of `width` bits.
 pub(crate) fn constant(width: u32, value: u64) -> Expr {
     Expr::Const(Bits::from_u64(width, value))
 }
 
-/// 1 or 0 in one bit.
+/// Builds a one-bit constant: 1 for true, 0 for false.
 pub(crate) fn boolean(value: bool) -> Expr {
     Expr::Const(Bits::from_bool(value))
 }
 
-/// The truth value of a one-bit constant.
+/// Returns the truth value of a one-bit constant; `None` if the expression is not constant.
 pub(crate) fn known(expr: &Expr) -> Option<bool> {
     match expr {
         Expr::Const(bits) => Some(!bits.is_zero()),
@@ -23,7 +23,7 @@ pub(crate) fn known(expr: &Expr) -> Option<bool> {
     }
 }
 
-/// `op a`
+/// Builds `op a`, simplified where the operand allows it.
 pub(crate) fn unary(op: UnaryOp, a: Expr) -> Expr {
     match (op, a) {
         (op, Expr::Const(bits)) => Expr::Const(Bits::unary(op, &bits)),
@@ -56,12 +56,12 @@ pub(crate) fn unary(op: UnaryOp, a: Expr) -> Expr {
     }
 }
 
-/// `!a` of one bit.
+/// Builds `!a` of a one-bit expression.
 pub(crate) fn not(a: Expr) -> Expr {
     unary(UnaryOp::Not, a)
 }
 
-/// `a op b`
+/// Builds `a op b`, simplified where the operands allow it.
 pub(crate) fn binary(op: BinaryOp, a: Expr, b: Expr, slots: &[Slot]) -> Expr {
     if let (Expr::Const(x), Expr::Const(y)) = (&a, &b) {
         return Expr::Const(Bits::binary(op, x, y));
@@ -105,7 +105,7 @@ pub(crate) fn binary(op: BinaryOp, a: Expr, b: Expr, slots: &[Slot]) -> Expr {
     }
 }
 
-/// Bits `high` down to `low`.
+/// Builds the slice of bits `high` down to `low`, both included.
 pub(crate) fn slice(a: Expr, high: u32, low: u32, slots: &[Slot]) -> Expr {
     match a {
         Expr::Const(bits) => Expr::Const(bits.slice(high, low)),
@@ -138,7 +138,7 @@ pub(crate) fn slice(a: Expr, high: u32, low: u32, slots: &[Slot]) -> Expr {
     }
 }
 
-/// `a` above `b`.
+/// Builds the concatenation of two values: `a` in the high bits, `b` in the low ones.
 pub(crate) fn concat(a: Expr, b: Expr) -> Expr {
     match (a, b) {
         (Expr::Const(x), Expr::Const(y)) => Expr::Const(x.concat(&y)),
@@ -149,7 +149,7 @@ pub(crate) fn concat(a: Expr, b: Expr) -> Expr {
     }
 }
 
-/// To a width: cut, or extended with zeros.
+/// Builds the value in `width` bits: cut, or extended with zeros.
 pub(crate) fn resize(a: Expr, width: u32, slots: &[Slot]) -> Expr {
     let from = a.width(slots);
     match (a, from.cmp(&width)) {
@@ -164,7 +164,7 @@ pub(crate) fn resize(a: Expr, width: u32, slots: &[Slot]) -> Expr {
     }
 }
 
-/// To a width: cut, or extended with the sign.
+/// Builds the value in `width` bits: cut, or extended with its sign.
 pub(crate) fn resize_signed(a: Expr, width: u32, slots: &[Slot]) -> Expr {
     if a.width(slots) >= width {
         return resize(a, width, slots);
@@ -178,7 +178,7 @@ pub(crate) fn resize_signed(a: Expr, width: u32, slots: &[Slot]) -> Expr {
     }
 }
 
-/// `cond ? then : otherwise`
+/// Builds `cond ? then : otherwise`, or only one side if the condition is constant or both are the same.
 pub(crate) fn mux(cond: Expr, then: Expr, otherwise: Expr) -> Expr {
     match known(&cond) {
         Some(true) => then,
@@ -192,7 +192,8 @@ pub(crate) fn mux(cond: Expr, then: Expr, otherwise: Expr) -> Expr {
     }
 }
 
-/// The item at an index; the last one for an index beyond the end. As deep as the logarithm of the number of items.
+/// Builds the choice of the item at an index; the last one for an index beyond the end. The expression is as
+/// deep as the logarithm of the number of items.
 pub(crate) fn choose(items: &[Expr], index: &Expr, slots: &[Slot]) -> Expr {
     choose_from(items, 0, index, slots)
 }

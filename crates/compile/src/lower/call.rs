@@ -22,7 +22,7 @@ enum Ready {
 }
 
 impl Lowerer<'_> {
-    /// The value of a call.
+    /// Lowers a call and returns its value; [`Value::Nothing`] if it has none.
     pub(super) fn call(&mut self, call: &Call, expr: &hir::Expr) -> Value {
         let span = expr.span;
         match &call.target {
@@ -99,7 +99,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// `push_front` and `pop_front`: elements move by `count`; new elements at the end are invalid.
+    /// Emits `push_front` (`push`) or `pop_front`: elements move by `count`, and those that are new at the end
+    /// that they leave are invalid.
     fn shift_stack(&mut self, stack: &hir::Expr, count: u32, push: bool) {
         let Lvalue::Place(Place::Stack(items, next)) = self.lvalue(stack) else {
             return;
@@ -189,9 +190,9 @@ impl Lowerer<'_> {
         out
     }
 
-    /// Which arguments can stand for their parameters without a copy: storage that no other argument touches and that none
-    /// evaluated later has changed, and constants. A field of a header cannot if it is written: while the header is invalid,
-    /// the callee would not read what it wrote.
+    /// Returns which arguments can stand for their parameters without a copy: storage that no other argument
+    /// touches and that none evaluated later has changed, and constants. A field of a header cannot if it is
+    /// written: while the header is invalid, the callee would not read what it wrote.
     fn direct(&self, ready: &[Ready]) -> Vec<bool> {
         let slots: Vec<std::collections::BTreeSet<ir::SlotId>> =
             ready.iter().map(|r| self.slots_of(r)).collect();
@@ -206,7 +207,7 @@ impl Lowerer<'_> {
         ready.iter().enumerate().map(direct).collect()
     }
 
-    /// Whether a place is part of a header and not a header itself.
+    /// Returns whether a place is part of a header and not a header itself.
     fn is_field(&self, place: &Place) -> bool {
         match place {
             Place::Scalar(slot) | Place::Varbit(slot, _) => self.header_fields.contains(slot),
@@ -236,7 +237,8 @@ impl Lowerer<'_> {
         slots
     }
 
-    /// A member of a header union that becomes valid makes the others invalid.
+    /// Adds to `slots` what a write to the lvalue may lose besides: a member of a header union that becomes
+    /// valid makes the others invalid.
     fn rivals(&self, lvalue: &Lvalue, slots: &mut std::collections::BTreeSet<ir::SlotId>) {
         match lvalue {
             Lvalue::Place(place) => self.add_rivals(place, slots),
@@ -416,7 +418,7 @@ impl Lowerer<'_> {
         self.bind(params, args, by_copy, shared)
     }
 
-    /// The instance of `C.apply()` at this place.
+    /// Returns the instance that `C.apply()` at this place of the source applies; it is made at the first call.
     fn anonymous_block(&mut self, block: crate::types::BlockId, span: Span) -> ObjectId {
         let key = (self.current, span);
         if let Some(object) = self.anonymous.get(&key) {
@@ -430,13 +432,13 @@ impl Lowerer<'_> {
         object
     }
 
-    /// The parser sets this error and rejects.
+    /// Emits a statement with which the parser sets `parser_error` to this error and rejects the packet.
     pub(super) fn reject(&mut self, error: u32) {
         let error = build::constant(ir::ERROR_WIDTH, u64::from(error));
         self.emit(StmtKind::Reject { error });
     }
 
-    /// The argument at a position, evaluated.
+    /// Evaluates the argument at position `i`; [`Value::Nothing`] if there is none.
     pub(super) fn arg(&mut self, args: &[Arg], i: usize) -> Value {
         match args.get(i).and_then(Arg::expr) {
             Some(e) => self.eval(e),
@@ -444,7 +446,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The scalar argument at a position.
+    /// Evaluates the scalar argument at position `i`; a zero bit if there is none.
     pub(super) fn scalar_arg(&mut self, args: &[Arg], i: usize) -> Expr {
         match args.get(i).and_then(Arg::expr) {
             Some(e) => self.scalar(e),
@@ -452,7 +454,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The compile-time number at a position.
+    /// Evaluates the compile-time number at position `i`. Reports a value that is not constant (`what` names it
+    /// in the message), and returns `None`.
     pub(super) fn constant_arg(&mut self, args: &[Arg], i: usize, what: &str) -> Option<u64> {
         let e = args.get(i).and_then(Arg::expr)?;
         match self.scalar(e) {
@@ -464,7 +467,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The `out` argument at a position.
+    /// Returns the `out` or `inout` argument at position `i`: where to write, its type and its place in the
+    /// source. An argument that is left out is [`Lvalue::Ignore`].
     pub(super) fn out_arg(&mut self, args: &[Arg], i: usize) -> (Lvalue, Ty, Span) {
         match args.get(i) {
             Some(Arg::Out(e) | Arg::InOut(e)) => {

@@ -46,7 +46,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The statements of a control of the pipeline.
+    /// Emits the statements of a control of the pipeline, with its parameters bound to `bindings`.
     pub(super) fn control_body(&mut self, object: ObjectId, bindings: Vec<Binding>) {
         let Object::Block(instance) = self.object(object) else {
             return;
@@ -58,7 +58,7 @@ impl Lowerer<'_> {
         self.current = None;
     }
 
-    /// Locals and apply block of a control whose parameters are bound.
+    /// Emits the locals and the apply block of a control whose parameters are bound.
     pub(super) fn block_statements(&mut self, object: ObjectId) {
         let Object::Block(instance) = self.object(object) else {
             return;
@@ -139,7 +139,7 @@ impl Lowerer<'_> {
         self.emit_if(Expr::Slot(slot), body, Vec::new());
     }
 
-    /// The table of an instance, made when it is first needed.
+    /// Returns the table of an instance of a control; it is made when it is first needed.
     fn table(&mut self, object: ObjectId, table: hir::TableId) -> ir::TableId {
         if let Some(id) = self.tables.get(&(object, table)) {
             return *id;
@@ -244,7 +244,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Direct counter, direct meter and action profile of a table.
+    /// Returns the direct counter, the direct meter and the action profile of a table, as positions among the
+    /// externs. Reports a direct resource that another table has already.
     fn table_resources(
         &mut self,
         def: &hir::Table,
@@ -293,7 +294,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The constants for an action's parameters without direction.
+    /// Evaluates the arguments for an action's parameters without direction, and reports those that are not
+    /// constant.
     pub(super) fn action_args(
         &mut self,
         action: &hir::TableAction,
@@ -319,7 +321,7 @@ impl Lowerer<'_> {
         out
     }
 
-    /// An action that tables of an instance run, made when it is first needed.
+    /// Returns an action that tables of an instance run; it is lowered when it is first needed.
     fn action(&mut self, object: ObjectId, action: hir::ActionId) -> ir::ActionId {
         let module = self.module;
         let def = &module.actions[action.index()];
@@ -426,7 +428,7 @@ fn scope(annotations: &[ast::Annotation]) -> ActionScope {
     }
 }
 
-/// Positions of the tables that are applied somewhere.
+/// Returns the positions, in the module, of the tables that the statements apply.
 fn applied_tables(stmts: &[hir::Stmt]) -> BTreeSet<usize> {
     let found = RefCell::new(BTreeSet::new());
     applications(stmts, &|target| {
@@ -438,7 +440,7 @@ fn applied_tables(stmts: &[hir::Stmt]) -> BTreeSet<usize> {
     found.into_inner()
 }
 
-/// Number of places where something is applied.
+/// Counts the calls in the statements whose target `wanted` accepts.
 pub(super) fn applications(stmts: &[hir::Stmt], wanted: &dyn Fn(&CallTarget) -> bool) -> usize {
     use hir::StmtKind as S;
     let all = |stmts: &[hir::Stmt]| applications(stmts, wanted);

@@ -15,7 +15,7 @@ use crate::types::Ty;
 const MAX_COMBINATIONS: usize = 256;
 
 impl Lowerer<'_> {
-    /// The entries of a table. Priorities become "the highest number wins".
+    /// Returns the entries of a table. Their priorities are turned so that the highest number wins.
     pub(super) fn entries(
         &mut self,
         def: &hir::Table,
@@ -69,7 +69,8 @@ impl Lowerer<'_> {
         out
     }
 
-    /// Priorities, where the highest number wins whatever the source says.
+    /// Returns the priorities of the entries, where the highest number wins whichever order the source uses.
+    /// Reports a priority out of the range of 1 to 2^31 - 1.
     fn priorities(&mut self, def: &hir::Table) -> Vec<i32> {
         let count = def.entries.len() as i64;
         if def.entries.iter().any(|e| e.rank.is_some()) {
@@ -120,7 +121,7 @@ impl Lowerer<'_> {
             .collect()
     }
 
-    /// The match of a key; more than one if a range of signed numbers goes through zero.
+    /// Returns the match of a key; two, if a range of signed numbers goes through zero. `None` after an error.
     fn key_match(&mut self, set: &Keyset, key: &hir::TableKey) -> Option<Vec<KeyMatch>> {
         if let (MatchKind::Range, Keyset::Range(a, b)) = (key.match_kind, set) {
             let ranges = self.ranges(a, b, &key.expr.ty)?.into_iter();
@@ -133,7 +134,8 @@ impl Lowerer<'_> {
         Some(vec![self.one_match(set, key)?])
     }
 
-    /// A range as ranges of unsigned numbers: none if it is empty.
+    /// Returns a range as ranges of unsigned numbers: none if it is empty, two if it is signed and goes through
+    /// zero.
     fn ranges(&mut self, low: &hir::Expr, high: &hir::Expr, ty: &Ty) -> Option<Vec<(Bits, Bits)>> {
         let (low, high) = (self.constant_bits(low)?, self.constant_bits(high)?);
         let width = low.width();
@@ -214,7 +216,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The sets of values that keys of a select are compared with; any of the lists will do.
+    /// Returns lists of sets, one set for each key of a select. The case matches if all sets of any of the
+    /// lists do.
     pub(super) fn key_sets(&mut self, sets: &[Keyset], keys: &[hir::Expr]) -> Vec<Vec<KeySet>> {
         let sets: Option<Vec<Vec<KeySet>>> = sets
             .iter()
@@ -255,7 +258,7 @@ impl Lowerer<'_> {
         Some(vec![set])
     }
 
-    /// The value set of the current instance.
+    /// Returns the value set of the current instance; it is made when it is first needed.
     fn value_set(&mut self, var: VarId) -> Option<ir::ValueSetId> {
         if let Some(id) = self.value_sets.get(&(self.current, var)) {
             return Some(*id);
@@ -291,7 +294,8 @@ impl Lowerer<'_> {
         Some(id)
     }
 
-    /// Every way to take one of each; nothing if there are no choices because of an error.
+    /// Returns every way to take one item of each choice; nothing if there are no choices because of an error.
+    /// Reports more than `MAX_COMBINATIONS` ways.
     fn combinations<T: Clone>(&mut self, choices: Option<Vec<Vec<T>>>, span: Span) -> Vec<Vec<T>> {
         let Some(choices) = choices else {
             return Vec::new();

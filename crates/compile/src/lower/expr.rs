@@ -21,7 +21,7 @@ enum Reference {
 }
 
 impl Lowerer<'_> {
-    /// The value of an expression.
+    /// Evaluates an expression: emits the statements for its effects and returns its value.
     pub(super) fn eval(&mut self, expr: &hir::Expr) -> Value {
         match &expr.kind {
             ExprKind::Int(value) => self.int(value, &expr.ty),
@@ -85,7 +85,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Values in order; an earlier one is not changed by what a later one does.
+    /// Evaluates expressions in order. The value of an earlier one is not changed by what a later one does.
     pub(super) fn eval_all(&mut self, exprs: &[&hir::Expr]) -> Vec<Value> {
         let mut values: Vec<Evaluated> = Vec::new();
         for expr in exprs {
@@ -96,7 +96,7 @@ impl Lowerer<'_> {
         values.into_iter().map(|v| v.value).collect()
     }
 
-    /// A value of a type with members.
+    /// Returns a value of a type with members: a valid header, a header stack, or plain fields.
     fn composed(&self, members: Vec<Value>, ty: &Ty) -> Value {
         match self.module.types.representation(ty) {
             Ty::Header(_) => Value::Header(build::boolean(true), members),
@@ -107,7 +107,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The value of a scalar expression.
+    /// Evaluates an expression of a scalar type to one expression of the IR.
     pub(super) fn scalar(&mut self, expr: &hir::Expr) -> Expr {
         let value = self.eval(expr);
         self.bits(value, &expr.ty)
@@ -235,7 +235,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// A copy of an index.
+    /// Emits a copy of an index into a new slot, and returns the copy.
     fn index_slot(&mut self, index: Expr) -> Expr {
         let width = index.width(&self.program.slots);
         let slot = self.new_slot(INDEX, width);
@@ -246,8 +246,9 @@ impl Lowerer<'_> {
         Expr::Slot(slot)
     }
 
-    /// An lvalue that goes on naming what it names now, whatever becomes of the variables in its indexes: a write through
-    /// it comes later (specification, "Calling convention": "the corresponding l-value is saved").
+    /// Returns an lvalue that goes on naming what it names now, whatever becomes of the variables in its
+    /// indexes: a write through it comes later (specification, "Calling convention": "the corresponding l-value
+    /// is saved").
     pub(super) fn saved(&mut self, lvalue: Lvalue) -> Lvalue {
         self.saved_with(lvalue, &mut Vec::new())
     }
@@ -286,7 +287,8 @@ impl Lowerer<'_> {
         copy
     }
 
-    /// `stack.next` or `stack.last`; if there is none the parser rejects.
+    /// Returns the element that `stack.next` or `stack.last` names, after a check that rejects in the parser if
+    /// there is none.
     fn stack_end(&mut self, base: Reference, is_next: bool) -> Reference {
         let Reference::Lvalue(Lvalue::Place(super::Place::Stack(items, next))) = base else {
             return Reference::Value(Value::Nothing);
@@ -312,7 +314,8 @@ impl Lowerer<'_> {
         ))
     }
 
-    /// The destination of an assignment: named before the value is computed, which may change an index.
+    /// Evaluates the destination of an assignment. Its indexes are saved before the value is computed, which
+    /// may change them.
     pub(super) fn target(&mut self, target: &hir::Expr, value: &hir::Expr) -> Lvalue {
         let lvalue = self.lvalue(target);
         match value.has_effects() {
@@ -321,7 +324,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The storage that an expression names, to be written to.
+    /// Evaluates the storage that an expression names, to be written to; [`Lvalue::Ignore`] if it names none.
     pub(super) fn lvalue(&mut self, expr: &hir::Expr) -> Lvalue {
         match self.reference(expr) {
             Reference::Lvalue(lvalue) => lvalue,
@@ -363,7 +366,7 @@ impl Lowerer<'_> {
         self.apply_operator(op, x, y, signed)
     }
 
-    /// An operator on evaluated operands.
+    /// Builds the result of a binary operator on evaluated operands.
     pub(super) fn apply_operator(&mut self, op: Op, x: Expr, y: Expr, signed: bool) -> Value {
         let slots = &self.program.slots;
         let go = |op: BinaryOp, x: Expr, y: Expr| Value::Bits(build::binary(op, x, y, slots));
@@ -397,7 +400,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Integers known only after instantiation.
+    /// Computes an operator on integers without width that are known only after instantiation. Reports a result
+    /// that does not exist, such as a division by zero.
     fn int_binary(&mut self, op: Op, x: &BigInt, y: &BigInt, at: &hir::Expr) -> Value {
         if let Some(result) = fold::compare(op, x, y) {
             return Value::Bits(build::boolean(result));
@@ -411,7 +415,9 @@ impl Lowerer<'_> {
         }
     }
 
-    /// `a && b` or `a || b` where `b` does something.
+    /// Lowers `a && b` or `a
+    ///
+    /// b` where `b` has effects: `b` is evaluated in a branch.
     fn short_circuit(&mut self, op: Op, a: &hir::Expr, b: &hir::Expr) -> Value {
         let result = self.new_slot("$cond", 1);
         let first = self.scalar(a);
@@ -472,7 +478,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// A condition that a header (or a member of a union) is valid.
+    /// Returns the condition that a header, or any member of a union, is valid.
     pub(super) fn validity(&self, value: &Value) -> Expr {
         match value {
             Value::Header(valid, _) => valid.clone(),

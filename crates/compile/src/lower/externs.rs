@@ -17,7 +17,8 @@ use crate::types::{ExternId, Ty};
 pub(super) const STACK_OUT_OF_BOUNDS: u32 = 3;
 
 impl Lowerer<'_> {
-    /// A call of an extern function.
+    /// Lowers a call of an extern function and returns its value. Reports a function that the architecture does
+    /// not have.
     pub(super) fn extern_function(
         &mut self,
         declared: &Declared<Function>,
@@ -88,7 +89,7 @@ impl Lowerer<'_> {
         self.emit_if(build::not(cond), reject, Vec::new());
     }
 
-    /// Whether an extern is used where it can be; reported if not.
+    /// Returns whether the current block is one of `blocks`, where an extern can be used; reports it if not.
     pub(super) fn in_stage(
         &mut self,
         name: &str,
@@ -229,7 +230,8 @@ impl Lowerer<'_> {
         });
     }
 
-    /// The field list that a call names or gives.
+    /// Returns the list of fields that a clone, resubmit or recirculation preserves: by the index that the call
+    /// names, or of the fields that it gives. `None` if there are none.
     fn preserved(
         &mut self,
         preserved: Preserved,
@@ -270,7 +272,7 @@ impl Lowerer<'_> {
         id
     }
 
-    /// The fields of the user's metadata with `@field_list(index)`.
+    /// Returns the list of the fields of the user's metadata with `@field_list(index)`.
     fn annotated_list(&mut self, index: u32) -> ir::FieldListId {
         let mut slots = Vec::new();
         if let Some((place, ty)) = self.user_metadata.clone() {
@@ -292,7 +294,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The slots of what a deprecated clone, resubmit or recirculate is given.
+    /// Appends the slots of what a deprecated clone, resubmit or recirculate is given to `out`. Reports what is
+    /// not a variable.
     fn listed_slots(&mut self, data: &hir::Expr, out: &mut Vec<ir::SlotId>) {
         match &data.kind {
             hir::ExprKind::Aggregate(items) => items.iter().for_each(|e| self.listed_slots(e, out)),
@@ -344,7 +347,8 @@ impl Lowerer<'_> {
         self.emit(StmtKind::Log { format, values });
     }
 
-    /// A call of a method of an extern object.
+    /// Lowers a call of a method of an extern object and returns its value. Reports a method that the
+    /// architecture does not have.
     pub(super) fn extern_method(
         &mut self,
         object: &hir::Expr,
@@ -460,7 +464,7 @@ impl Lowerer<'_> {
         Value::Nothing
     }
 
-    /// The value of a cell of a register.
+    /// Emits the read of a cell of a register, and returns its value.
     fn register_read(&mut self, register: ir::RegisterId, ty: &Ty, index: Expr) -> Value {
         let width = self.program.registers[register.index()].width;
         let dst = self.new_slot("$read", width);
@@ -472,7 +476,8 @@ impl Lowerer<'_> {
         self.unpack(&Expr::Slot(dst), ty)
     }
 
-    /// An index in 32 bits; one that is wider and too large stays out of range.
+    /// Evaluates the index at position `i` in 32 bits. One that is wider and does not fit becomes the largest
+    /// number, which is out of range too.
     pub(super) fn index_arg(&mut self, args: &[Arg], i: usize) -> Expr {
         let index = self.scalar_arg(args, i);
         let slots = &self.program.slots;
@@ -531,7 +536,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// `extract<T>(_)`: the bits are skipped.
+    /// Emits `extract<T>(_)`: the parser advances by the bits of the type.
     fn skip(&mut self, ty: &Ty) {
         if let Some(width) = self.module.types.packed_width(ty) {
             self.emit(StmtKind::Advance {
@@ -617,7 +622,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// The stack if the expression is its next element, or a member of that.
+/// Returns the stack if the expression is the stack's next element, or a member of that; else `None`.
 fn next_of(header: &hir::Expr) -> Option<&hir::Expr> {
     match &header.kind {
         hir::ExprKind::Next(stack) => Some(stack),
@@ -626,7 +631,7 @@ fn next_of(header: &hir::Expr) -> Option<&hir::Expr> {
     }
 }
 
-/// Whether a value has a varbit somewhere.
+/// Returns whether a value has a varbit somewhere.
 pub(super) fn has_varbit(value: &Value) -> bool {
     match value {
         Value::Varbit(..) => true,

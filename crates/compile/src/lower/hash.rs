@@ -24,7 +24,8 @@ pub(super) enum Part {
 }
 
 impl Lowerer<'_> {
-    /// `hash(result, algorithm, base, data, max)`: base + hash modulo max, or base if max is zero.
+    /// Lowers `hash(result, algorithm, base, data, max)`: the result is base + hash modulo max, or base if max
+    /// is zero.
     pub(super) fn hash(&mut self, args: &[Arg]) {
         let target = self.out_arg(args, 0);
         let Some(algorithm) = self.algorithm(args, 1) else {
@@ -42,7 +43,7 @@ impl Lowerer<'_> {
         self.store(&target, Value::Bits(value));
     }
 
-    /// base + hash modulo max, or base if max is zero, in so many bits.
+    /// Builds base + hash modulo max, or base if max is zero, in `width` bits.
     pub(super) fn hash_within(
         &mut self,
         algorithm: Algorithm,
@@ -65,7 +66,8 @@ impl Lowerer<'_> {
         build::resize(sum, width, slots)
     }
 
-    /// The algorithm that an argument names.
+    /// Returns the hash algorithm that the argument at position `i` names; reports one that the architecture
+    /// does not have.
     pub(super) fn algorithm(&mut self, args: &[Arg], i: usize) -> Option<Algorithm> {
         let position = self.constant_arg(args, i, "the hash algorithm")?;
         let argument = args.get(i).and_then(Arg::expr)?;
@@ -98,7 +100,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The values that are hashed.
+    /// Evaluates the values that are hashed: the argument at position `i`, taken apart into scalars and
+    /// varbits.
     pub(super) fn data(&mut self, args: &[Arg], i: usize) -> Option<Data> {
         let e = args.get(i).and_then(Arg::expr)?;
         let value = self.eval(e);
@@ -160,7 +163,8 @@ impl Lowerer<'_> {
         self.emit_switch(length, cases, default);
     }
 
-    /// A number from the switch's generator in the low 64 bits, which is all that a hash is used for.
+    /// Emits the draw of a number from the switch's generator into the low 64 bits of a slot, which is all that
+    /// a hash is used for.
     fn emit_random(&mut self, dst: SlotId) {
         let width = self.program.slots[dst.index()].width;
         let drawn = self.new_slot("$random", width.min(64));
@@ -173,9 +177,9 @@ impl Lowerer<'_> {
         self.emit(StmtKind::Assign { dst, value });
     }
 
-    /// Whether the length of a part must be known to hash what comes after it. A varbit can stand with its bits at the
-    /// left of its full width, zeros after them, where the 16-bit sums, which ignore zero words, see whole words: it begins
-    /// with one, and what follows it does, too, whatever its length is.
+    /// Returns whether the length of a part must be known to hash what comes after it. A varbit can stand with
+    /// its bits at the left of its full width, zeros after them, where the 16-bit sums, which ignore zero
+    /// words, see whole words: it begins with one, and what follows it does, too, whatever its length is.
     fn is_open(&self, data: &Data, at: usize, words: bool, payload: bool) -> bool {
         let slots = &self.program.slots;
         let Part::Varbit(bits, _) = &data.parts[at] else {
@@ -192,7 +196,7 @@ impl Lowerer<'_> {
         !(words && is_word(before) && whole)
     }
 
-    /// A part in its full width.
+    /// Returns a part in its full width: the bits of a varbit stand at the left, with zeros after them.
     fn filled(&self, part: Part) -> Expr {
         let slots = &self.program.slots;
         match part {
@@ -205,8 +209,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The lengths that a varbit can have, but for none: those that make some header of the program whole bytes, since
-    /// no other is ever extracted and varbits are otherwise only copied.
+    /// Returns the lengths in bits, above zero, that a varbit can have: those that make some header of the
+    /// program whole bytes, since no other is ever extracted and varbits are otherwise only copied.
     fn varbit_lengths(&self, width: u32) -> Vec<u32> {
         let structs = &self.module.types.structs;
         let fixed = structs.iter().filter_map(|def| {
@@ -223,7 +227,8 @@ impl Lowerer<'_> {
             .collect()
     }
 
-    /// The checksum of the data, in the width of the checksum argument.
+    /// Emits the computation of the checksum of the data, in the width of the checksum argument, and returns
+    /// its slot.
     fn checksum(&mut self, args: &[Arg], payload: bool) -> Option<ir::SlotId> {
         let algorithm = self.algorithm(args, 3)?;
         let data = self.data(args, 1)?;
@@ -234,7 +239,8 @@ impl Lowerer<'_> {
         Some(dst)
     }
 
-    /// `verify_checksum(condition, data, checksum, algorithm)`
+    /// Lowers `verify_checksum(condition, data, checksum, algorithm)`, which sets `checksum_error` if the
+    /// checksum is another. `payload`: the packet's payload is part of the data.
     pub(super) fn verify_checksum(&mut self, name: &str, args: &[Arg], payload: bool, span: Span) {
         if self.block.is_parser() {
             return self.report(errors::extern_place(span, name, "controls"));
@@ -266,7 +272,8 @@ impl Lowerer<'_> {
         self.emit_if(cond, body, Vec::new());
     }
 
-    /// The slot that says whether the header of a field is valid.
+    /// Returns the slot with the validity of the header that a field is in, if the expression is a header's
+    /// field.
     fn validity_of_field(&self, expr: &Expr) -> Option<SlotId> {
         let Expr::Slot(slot) = expr else { return None };
         let headers = self.program.headers.iter();
@@ -274,7 +281,8 @@ impl Lowerer<'_> {
         of_field.next().map(|h| h.valid)
     }
 
-    /// `update_checksum(condition, data, checksum, algorithm)`
+    /// Lowers `update_checksum(condition, data, checksum, algorithm)`, which writes the checksum of the data.
+    /// `payload`: the packet's payload is part of the data.
     pub(super) fn update_checksum(&mut self, name: &str, args: &[Arg], payload: bool, span: Span) {
         if self.block.is_parser() {
             return self.report(errors::extern_place(span, name, "controls"));
@@ -290,7 +298,7 @@ impl Lowerer<'_> {
         self.emit_if(cond, body, Vec::new());
     }
 
-    /// `Checksum16.get(data)`
+    /// Lowers `Checksum16.get(data)` and returns the 16-bit checksum.
     pub(super) fn checksum16(&mut self, args: &[Arg]) -> Value {
         let Some(data) = self.data(args, 0) else {
             return Value::Nothing;
@@ -301,7 +309,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// The pieces of a value, in order.
+/// Appends the scalars and varbits of a value to `out`, in order.
 fn collect(value: &Value, out: &mut Vec<Part>) {
     match value {
         Value::Bits(e) => out.push(Part::Bits(e.clone())),

@@ -128,7 +128,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Whether the cells of a register of PSA begin with zero.
+    /// Returns whether the cells of a register of PSA begin with zero: it has no initial value, or a zero.
     fn begins_with_zero(&mut self, args: &[Arg]) -> bool {
         let mut leaves = Vec::new();
         self.arg(args, 1).leaves(&mut leaves);
@@ -164,7 +164,7 @@ impl Lowerer<'_> {
         Some(ExternKind::Register(id, ty, type_args.get(1).cloned()))
     }
 
-    /// A counter whose unit is the argument at a position.
+    /// Adds a counter to the program, whose unit (packets, bytes or both) is the argument at position `unit`.
     fn new_counter(
         &mut self,
         name: &str,
@@ -187,7 +187,7 @@ impl Lowerer<'_> {
         id
     }
 
-    /// A meter whose unit is the argument at a position.
+    /// Adds a meter to the program, whose unit (bytes or packets) is the argument at position `unit`.
     fn new_meter(
         &mut self,
         name: &str,
@@ -255,7 +255,7 @@ impl Lowerer<'_> {
         object
     }
 
-    /// A constructor's argument; an instance made there is named after the parameter.
+    /// Evaluates a constructor's argument. An instance that is made there is named after the parameter.
     fn constructor_arg(&mut self, arg: &Arg, path: &str, param: VarId) -> Value {
         if let Some(hir::Expr {
             kind: ExprKind::Call(call),
@@ -275,7 +275,8 @@ impl Lowerer<'_> {
         self.arg(std::slice::from_ref(arg), 0)
     }
 
-    /// Whether the block around applies an instance at more than one place.
+    /// Returns whether the control around applies an instance at more than one place; true if that is not
+    /// known.
     fn applied_often(&self, var: VarId) -> bool {
         match self.current.map(|o| self.object(o)) {
             Some(Object::Block(instance)) => {

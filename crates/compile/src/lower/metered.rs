@@ -70,7 +70,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// The reading if the slot is set, else green.
+/// Returns a statement that runs the reading of the meter if the slot is set, and else gives green.
 fn guarded(read: Stmt, slot: SlotId, dst: SlotId, width: u32) -> Stmt {
     let loc = read.loc;
     Stmt {
@@ -91,7 +91,7 @@ fn green(loc: ir::Loc, dst: SlotId, width: u32) -> Stmt {
     }
 }
 
-/// Statements with every one, at any depth, replaced by what `f` puts out for it.
+/// Replaces every statement, at any depth, by what `f` puts out for it. Inner statements come first.
 pub(super) fn rewritten(stmts: Vec<Stmt>, f: &mut dyn FnMut(Stmt, &mut Vec<Stmt>)) -> Vec<Stmt> {
     let mut out = Vec::with_capacity(stmts.len());
     for mut stmt in stmts {

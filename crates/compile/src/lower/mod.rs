@@ -408,7 +408,7 @@ impl<'m> Lowerer<'m> {
         }
     }
 
-    /// The statements that `f` emits.
+    /// Runs `f`, and returns the statements that it emits instead of emitting them.
     fn capture(&mut self, f: impl FnOnce(&mut Self)) -> Vec<ir::Stmt> {
         self.out.push(Vec::new());
         f(self);
@@ -420,7 +420,7 @@ impl<'m> Lowerer<'m> {
         LabelId(self.labels - 1)
     }
 
-    /// Statements from here on come from this place.
+    /// Sets the place in the source of the statements that are emitted from here on.
     fn at(&mut self, span: Span) {
         self.loc = self.locate(span);
     }
@@ -447,7 +447,7 @@ impl<'m> Lowerer<'m> {
         self.objects[id.0 as usize].clone()
     }
 
-    /// Storage of a local or parameter of the current instance, made when it is first needed.
+    /// Returns the storage of a local or parameter of the current instance; it is made when it is first needed.
     fn storage_of(&mut self, var: VarId) -> Place {
         let key = (self.current, var);
         if let Some(place) = self.storage.get(&key) {
@@ -463,7 +463,7 @@ impl<'m> Lowerer<'m> {
         place
     }
 
-    /// The whole program.
+    /// Lowers the whole program: the storage of the blocks' parameters, the global instances, and each block.
     fn pipeline(&mut self, pipeline: &Pipeline) {
         let module = self.module;
         self.main_span = module.var(pipeline.main).span;
@@ -593,7 +593,8 @@ impl<'m> Lowerer<'m> {
     }
 }
 
-/// The control-plane name of something declared inside of `path`.
+/// Returns the control-plane name of something declared inside of `path`: its `@name`, else its own name,
+/// behind the path unless the `@name` begins with a dot.
 fn control_plane_name(path: &str, name: &str, annotations: &[ast::Annotation]) -> String {
     let given = annotations
         .iter()
@@ -607,7 +608,7 @@ fn control_plane_name(path: &str, name: &str, annotations: &[ast::Annotation]) -
     }
 }
 
-/// The slot of a field of the architecture's metadata; `name` begins with the path of its struct.
+/// Returns the slot of a field of the architecture's metadata; `name` begins with the path of its struct.
 fn metadata_slot(
     places: &BTreeMap<Parameter, (Place, Ty)>,
     module: &Module,
@@ -620,7 +621,7 @@ fn metadata_slot(
     }
 }
 
-/// The declaration of a field of the architecture's metadata.
+/// Returns the place where a field of the architecture's metadata is declared.
 fn metadata_span(
     places: &BTreeMap<Parameter, (Place, Ty)>,
     module: &Module,
@@ -630,7 +631,8 @@ fn metadata_span(
     Some(def.fields.get(position)?.span)
 }
 
-/// The struct that has a field of the architecture's metadata, its place, and the field's position.
+/// Returns the storage and the definition of the struct that has a field of the architecture's metadata, and
+/// the field's position in it.
 fn metadata_field<'a>(
     places: &'a BTreeMap<Parameter, (Place, Ty)>,
     module: &'a Module,

@@ -22,7 +22,7 @@ pub(super) struct Graph {
 }
 
 impl Lowerer<'_> {
-    /// A parser of the pipeline; gives its start state, if it has any state.
+    /// Lowers a parser of the pipeline and returns its start state, if it has any state.
     pub(super) fn main_parser(
         &mut self,
         object: ObjectId,
@@ -56,7 +56,7 @@ impl Lowerer<'_> {
         start
     }
 
-    /// The states of all parsers of the pipeline.
+    /// Takes the states of all parsers of the pipeline out of the lowerer.
     pub(super) fn take_states(&mut self) -> Vec<ir::State> {
         std::mem::take(&mut self.parser.states)
     }
@@ -161,8 +161,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// A branch with a sub-parser in it: the open state ends with a choice, both sides become states, and another goes on
-    /// after them.
+    /// Lowers a branch with a sub-parser in it: the open state ends with a choice, both sides become states,
+    /// and another goes on after them.
     pub(super) fn parser_branches(
         &mut self,
         cond: &hir::Expr,
@@ -210,7 +210,7 @@ impl Lowerer<'_> {
         self.parser.open = Some(next);
     }
 
-    /// The state that statements go to, if they are not in a branch or loop inside of it.
+    /// Returns the state that statements go to, if they are not in a branch or loop inside of it.
     fn open_state(&self) -> Option<StateId> {
         self.parser
             .open

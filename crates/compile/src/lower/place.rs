@@ -91,7 +91,7 @@ impl Place {
         }
     }
 
-    /// A member of a struct, header or union.
+    /// Returns a member of a struct, header or union.
     pub fn field(&self, i: usize) -> Option<&Place> {
         match self {
             Place::Fields(items) | Place::Header(_, items) | Place::Union(items) => items.get(i),
@@ -124,14 +124,14 @@ impl Value {
         }
     }
 
-    /// Whether it is the same whenever it is evaluated.
+    /// Returns whether the value is the same whenever it is evaluated.
     pub fn is_constant(&self) -> bool {
         let mut constant = true;
         self.for_each_expr(&mut |e| constant &= matches!(e, Expr::Const(_)));
         constant
     }
 
-    /// A member of a struct, header, union, stack or list.
+    /// Returns a member of a struct, header, union, stack or list; [`Value::Nothing`] if there is none.
     pub fn field(self, i: usize) -> Value {
         match self {
             Value::Fields(items)
@@ -142,7 +142,8 @@ impl Value {
         }
     }
 
-    /// The leaves in order: the contents of a packed layout. Validity and next indexes are not part of it.
+    /// Appends the leaves to `out` in order: the contents of a packed layout. Validity and next indexes are not
+    /// part of it.
     pub fn leaves(&self, out: &mut Vec<Expr>) {
         match self {
             Value::Bits(e) => out.push(e.clone()),
@@ -159,7 +160,7 @@ impl Value {
 }
 
 impl Lvalue {
-    /// A member of a struct, header or union.
+    /// Returns a member of a struct, header or union; [`Lvalue::Ignore`] if there is none.
     pub fn field(&self, i: usize) -> Lvalue {
         match self {
             Lvalue::Place(place) => place
@@ -172,7 +173,8 @@ impl Lvalue {
         }
     }
 
-    /// The element of an array or header stack at an index.
+    /// Returns the element of an array or header stack at an index; [`Lvalue::Ignore`] if a constant index is
+    /// out of range.
     pub fn element(&self, index: &Expr) -> Lvalue {
         match self {
             Lvalue::Place(Place::Stack(items, _) | Place::Fields(items)) => {
@@ -194,12 +196,12 @@ impl Lvalue {
     }
 }
 
-/// Whether an array with these elements is a header stack, which knows its next index.
+/// Returns whether an array with these elements is a header stack, which knows its next index.
 pub(super) fn is_header(element: &Ty) -> bool {
     matches!(element, Ty::Header(_) | Ty::Union(_))
 }
 
-/// The header that a place is.
+/// Returns the header that a place is, or `None` if it is something else.
 pub(crate) fn header_of(place: &Place) -> Option<HeaderId> {
     match place {
         Place::Header(id, _) => Some(*id),
@@ -207,7 +209,7 @@ pub(crate) fn header_of(place: &Place) -> Option<HeaderId> {
     }
 }
 
-/// All conditions at once, as a balanced tree.
+/// Builds the condition that all parts hold, as a balanced tree; true if there are none.
 pub(crate) fn conjunction(parts: &[Expr], slots: &[ir::Slot]) -> Expr {
     match parts {
         [] => build::boolean(true),

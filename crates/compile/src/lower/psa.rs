@@ -97,7 +97,8 @@ impl Lowerer<'_> {
         Made::Own(Object::Psa(PsaObject::Digest(id)))
     }
 
-    /// The data that an instance has of a packet begin anew wherever its block is applied.
+    /// Resets what an instance knows of a packet, such as the sum of an `InternetChecksum`. This is done
+    /// wherever its block is applied.
     pub(super) fn reset_instance(&mut self, object: ObjectId) {
         if let Object::Psa(PsaObject::InternetChecksum(sum)) = self.object(object) {
             self.set_sum(sum, build::constant(16, 0));
@@ -108,7 +109,7 @@ impl Lowerer<'_> {
         self.emit(StmtKind::Assign { dst: sum, value });
     }
 
-    /// A call of a method of an instance that the control plane does not see.
+    /// Lowers a call of a method of an instance that the control plane does not see, and returns its value.
     pub(super) fn psa_method(
         &mut self,
         object: &PsaObject,
@@ -173,7 +174,7 @@ impl Lowerer<'_> {
         Value::Nothing
     }
 
-    /// What a deparser asks of the output metadata.
+    /// Builds a condition on the output metadata that a deparser asks for, such as `psa_resubmit`.
     pub(super) fn predicate(&mut self, predicate: Predicate, args: &[Arg]) -> Value {
         let output = self.arg(args, 0);
         let of = |l: &Self, name: &str| l.metadata_field(args, 0, &output, name);
@@ -197,7 +198,8 @@ impl Lowerer<'_> {
         ))
     }
 
-    /// A field of an argument that is a struct of the architecture's metadata.
+    /// Returns the field `name` of argument `i`, a struct of the architecture's metadata; a zero bit if it has
+    /// no such field.
     fn metadata_field(&self, args: &[Arg], i: usize, value: &Value, name: &str) -> Expr {
         let structure = args.get(i).and_then(Arg::expr).map(|e| &e.ty);
         let position = match structure {
@@ -213,7 +215,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// `get_hash(data)` or `get_hash(base, data, max)`.
+    /// Lowers `get_hash(data)` or `get_hash(base, data, max)` and returns the hash in `width` bits.
     fn psa_hash(&mut self, algorithm: HashAlgorithm, args: &[Arg], width: u32) -> Value {
         let algorithm = Algorithm::Of(algorithm);
         if args.len() == 3 {
@@ -232,7 +234,7 @@ impl Lowerer<'_> {
         Value::Bits(Expr::Slot(dst))
     }
 
-    /// The data of a hash. As in the reference target, zero bits in front make whole bytes.
+    /// Evaluates the data of a hash. As in the reference target, zero bits in front make whole bytes.
     fn hashed(&mut self, args: &[Arg], i: usize) -> Option<Data> {
         let mut data = self.data(args, i)?;
         let widths = data.parts.iter().map(|part| match part {
@@ -247,7 +249,8 @@ impl Lowerer<'_> {
         Some(data)
     }
 
-    /// The sum with data, or their complement, added: the checksum of both is its complement.
+    /// Emits the addition of data, or of their complement, to the sum of an `InternetChecksum`: the new sum is
+    /// the complement of the checksum of the old sum and the data.
     fn add_to_sum(&mut self, sum: SlotId, args: &[Arg], complement: bool, span: Span) {
         let Some(mut data) = self.data(args, 0) else {
             return;
@@ -280,7 +283,8 @@ impl Lowerer<'_> {
         self.set_sum(sum, build::not(Expr::Slot(checksum)));
     }
 
-    /// `Meter.execute` and `DirectMeter.execute`: the colour, for packets that come without one.
+    /// Lowers `Meter.execute` and `DirectMeter.execute` and returns the colour, for packets that come without
+    /// one.
     pub(super) fn psa_meter(&mut self, meter: &ExternKind, args: &[Arg], span: Span) -> Value {
         let colour = usize::from(matches!(meter, ExternKind::Meter(..)));
         let aware = args.get(colour).and_then(Arg::expr).is_some_and(|e| {

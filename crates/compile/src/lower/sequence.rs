@@ -132,7 +132,7 @@ impl Lowerer<'_> {
         out
     }
 
-    /// A variable that stands for an argument that is evaluated.
+    /// Returns a new variable that stands for an argument that is evaluated already.
     fn evaluated_argument(&mut self, binding: Binding, e: &hir::Expr) -> hir::Expr {
         let var = VarId(self.module.vars.len() as u32 + self.evaluated_arguments);
         self.evaluated_arguments += 1;

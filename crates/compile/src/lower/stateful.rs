@@ -15,13 +15,14 @@ use syntax::ast::Annotation;
 const PORT_STATE: &str = "port_state";
 
 impl Lowerer<'_> {
-    /// `action_profile(size)`.
+    /// Makes the instance of `action_profile(size)`.
     pub(super) fn action_profile(&mut self, name: &str, args: &[Arg]) -> ExternKind {
         let size = self.constant_arg(args, 0, "the size of an action profile");
         self.new_profile(name, size.unwrap_or(0), None)
     }
 
-    /// `action_selector(algorithm, size, outputWidth)`.
+    /// Makes the instance of `action_selector(algorithm, size, outputWidth)`. Reports an output width that is
+    /// not 1 to 64 bits, and returns `None`.
     pub(super) fn action_selector(
         &mut self,
         name: &str,
@@ -56,7 +57,8 @@ impl Lowerer<'_> {
         ExternKind::Profile(id)
     }
 
-    /// The implementation of a table, if it has one and may have it.
+    /// Returns the action profile of a table, if it has one. Reports a table that also has entries, and returns
+    /// `None`.
     pub(super) fn implementation(
         &mut self,
         def: &hir::Table,
@@ -72,7 +74,7 @@ impl Lowerer<'_> {
         Some(id)
     }
 
-    /// `direct_meter.read(colour)`.
+    /// Lowers `direct_meter.read(colour)`, which writes the colour to the argument.
     pub(super) fn direct_meter_read(&mut self, meter: ir::MeterId, args: &[Arg], span: Span) {
         let target = self.out_arg(args, 0);
         let width = self.module.types.scalar_width(&target.1);
@@ -84,7 +86,7 @@ impl Lowerer<'_> {
         self.store(&target, Value::Bits(value));
     }
 
-    /// The colour of a direct meter.
+    /// Emits the read of a direct meter's colour into a slot, and notes the place for later checks.
     pub(super) fn read_direct_meter(&mut self, meter: ir::MeterId, dst: ir::SlotId, span: Span) {
         self.emit(StmtKind::DirectMeterRead { meter, dst });
         self.direct_meter_reads.push((meter, span));
@@ -115,7 +117,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// Whether a register has the annotation that makes the switch's agent write it.
+/// Returns whether a register has the annotation that makes the switch's agent write it.
 pub(super) fn is_port_state(annotations: &[Annotation]) -> bool {
     annotations.iter().any(|a| a.name.as_str() == PORT_STATE)
 }

@@ -10,7 +10,7 @@ use crate::hir::{self, StmtKind as Hir, VarId, VarKind};
 use crate::types::Ty;
 
 impl Lowerer<'_> {
-    /// Statements in order.
+    /// Lowers statements in order, until the program exceeds its allowed size.
     pub(super) fn statements(&mut self, stmts: &[hir::Stmt]) {
         for stmt in stmts {
             if self.exhausted() {
@@ -124,7 +124,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// A local variable; without initial value it starts as zeros, in every round of a loop anew.
+    /// Declares a local variable and emits its initial value. Without one it starts as zeros, in every round of
+    /// a loop anew.
     pub(super) fn declare(&mut self, var: VarId, init: Option<&hir::Expr>) {
         let def = self.module.var(var);
         let (ty, span) = (&def.ty, def.span);
@@ -137,7 +138,8 @@ impl Lowerer<'_> {
         self.assign(&Lvalue::Place(place), value, ty, span);
     }
 
-    /// A switch without empty cases.
+    /// Emits a switch without the cases that have no values; only the case that is chosen if the value is
+    /// constant.
     pub(super) fn emit_switch(
         &mut self,
         value: Expr,
@@ -274,7 +276,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// A loop: condition, body and update of each round.
+    /// Emits a loop with the condition, body and update of each round.
     fn looped(
         &mut self,
         condition: impl FnOnce(&mut Self) -> Expr,
@@ -379,7 +381,7 @@ impl Lowerer<'_> {
         );
     }
 
-    /// A loop over a known number of items: each round is written out.
+    /// Lowers a loop over a known number of items (at most 256): the body is written out for each item.
     fn for_each(&mut self, variable: VarId, collection: &hir::Expr, body: &[hir::Stmt]) {
         let value = self.eval(collection);
         let (Value::Fields(items) | Value::Stack(items, _)) = value else {
@@ -426,12 +428,12 @@ impl Lowerer<'_> {
     }
 }
 
-/// Whether some statement leaves the block or loop with this label.
+/// Returns whether some statement leaves the block or loop with this label.
 pub(super) fn breaks_to(stmts: &[ir::Stmt], wanted: ir::LabelId) -> bool {
     ir::statements(stmts).any(|stmt| stmt.kind == StmtKind::Break(wanted))
 }
 
-/// Whether a sub-parser is applied somewhere in the statements.
+/// Returns whether a sub-parser is applied somewhere in the statements.
 fn applies_parser(stmts: &[hir::Stmt]) -> bool {
     let block = |t: &hir::CallTarget| {
         matches!(t, hir::CallTarget::Block(_) | hir::CallTarget::BlockType(_))

@@ -12,7 +12,7 @@ use crate::fold;
 use crate::types::Ty;
 
 impl Lowerer<'_> {
-    /// The value that storage holds.
+    /// Returns the value that storage holds.
     pub(super) fn read(&self, place: &Place) -> Value {
         let all = |items: &Rc<[Place]>| items.iter().map(|p| self.read(p)).collect();
         match place {
@@ -28,7 +28,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The value of an lvalue.
+    /// Returns the value of an lvalue; an element beyond the end of an array is zeros and invalid headers.
     pub(super) fn read_lvalue(&self, lvalue: &Lvalue) -> Value {
         match lvalue {
             Lvalue::Place(place) => self.read(place),
@@ -65,7 +65,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The value at an index.
+    /// Builds the choice of the value at an index, part by part.
     fn choose(&self, values: &[Value], index: &Expr) -> Value {
         let Some(first) = values.first() else {
             return Value::Nothing;
@@ -127,7 +127,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The default value of a type: zeros and invalid headers.
+    /// Returns the default value of a type: zeros and invalid headers.
     pub(super) fn default_value(&self, ty: &Ty) -> Value {
         let types = &self.module.types;
         let fields = |id: &crate::types::StructId| {
@@ -160,8 +160,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The value of a variable that was given none: the default value, in which nothing is marked as having none unless that is
-    /// asked for.
+    /// Returns the value of a variable that was given none: the default value, in which the scalars are marked
+    /// as having none if the analysis asked for that.
     pub(super) fn unset_value(&mut self, ty: &Ty) -> Value {
         let value = self.default_value(ty);
         match self.unset {
@@ -170,7 +170,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Headers keep their fields: those of an invalid header have a value of their own kind.
+    /// Replaces the scalars of a value by a slot that stands for no value. Headers keep their fields: those of
+    /// an invalid header have a value of their own kind.
     fn marked_unset(&mut self, value: Value) -> Value {
         match value {
             Value::Bits(e) => {
@@ -190,7 +191,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// `cond ? a : b` of values of one shape.
+    /// Builds `cond ? a : b` of values of one shape.
     pub(super) fn mux(&self, cond: &Expr, a: Value, b: Value) -> Value {
         let all = |a: Vec<Value>, b: Vec<Value>| {
             a.into_iter()
@@ -210,7 +211,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// A value as one expression; compile-time integers take the width of the type.
+    /// Returns a value as one expression; compile-time integers take the width of the type.
     pub(super) fn bits(&self, value: Value, ty: &Ty) -> Expr {
         match value {
             Value::Bits(e) => e,
@@ -222,7 +223,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// A copy that later statements do not change.
+    /// Returns a copy of a value that later statements do not change. Constants need none.
     pub(super) fn snapshot(&mut self, value: Value, ty: &Ty, span: Span) -> Value {
         if value.is_constant() {
             return value;
@@ -241,7 +242,8 @@ impl Lowerer<'_> {
         self.read(&place)
     }
 
-    /// Whether two values of one shape are equal.
+    /// Builds the condition that two values of one shape are equal. Invalid headers are: their fields are all
+    /// zero.
     pub(super) fn equal(&self, a: &Value, b: &Value) -> Expr {
         let slots = &self.program.slots;
         let eq = |a: &Expr, b: &Expr| {
@@ -270,14 +272,15 @@ impl Lowerer<'_> {
         }
     }
 
-    /// A value laid out in bits, first member highest; for registers and digests of structs.
+    /// Lays a value out in bits, first member highest, for registers and digests of structs; `None` if it has
+    /// no bits.
     pub(super) fn pack(&self, value: &Value) -> Option<Expr> {
         let mut leaves = Vec::new();
         value.leaves(&mut leaves);
         leaves.into_iter().reduce(build::concat)
     }
 
-    /// A value from bits laid out by [`Lowerer::pack`].
+    /// Reads a value of type `ty` from bits laid out by [`Lowerer::pack`].
     pub(super) fn unpack(&self, bits: &Expr, ty: &Ty) -> Value {
         let mut high = bits.width(&self.program.slots);
         self.unpack_from(bits, ty, &mut high)
