@@ -367,7 +367,7 @@ impl Origins {
             .chain(architecture.map(|(_, description)| of(description)))
     }
 
-    /// Whether a file is another or is included by it, at any depth.
+    /// Returns whether a file is `whole`, or is included by it at any depth.
     fn is_part(&self, file: FileId, whole: FileId) -> bool {
         let includer = |f: &FileId| self.included_by.get(f.0 as usize).copied().flatten();
         std::iter::successors(Some(file), includer).any(|f| f == whole)
@@ -375,12 +375,12 @@ impl Origins {
 }
 
 impl ObjectRow {
-    /// Returns the meaning.
+    /// Returns the object that the type means.
     pub fn object(&self) -> Object {
         self.object
     }
 
-    /// Whether a constructor is one of the table's.
+    /// Returns `Some` if a constructor is one of those that the table has for the type.
     pub fn constructor(&self, sig: &FnSig, types: &Types) -> Option<()> {
         let shown = parameters(sig);
         let mut known = self.constructors.iter();
@@ -395,7 +395,7 @@ impl ObjectRow {
     }
 }
 
-/// The name of the type of `main`.
+/// Returns the name of the type of `main`; `None` for any other declaration.
 fn type_of_main(decl: &ast::Decl) -> Option<&str> {
     let DeclKind::Instantiation(instance) = &decl.kind else {
         return None;
@@ -419,7 +419,7 @@ fn matching<M: Copy>(rows: &[(&str, M)], sig: &FnSig, types: &Types) -> Option<M
     row.map(|(_, meaning)| *meaning)
 }
 
-/// The name in a pattern such as `void count(in _)`.
+/// Returns the name in a pattern such as `void count(in _)`.
 fn name_of(pattern: &str) -> &str {
     let head = pattern.split('(').next().unwrap_or(pattern);
     head.rsplit(' ').next().unwrap_or(head)
@@ -429,7 +429,7 @@ fn parameters(sig: &FnSig) -> Vec<(Direction, &Ty)> {
     sig.params.iter().map(|p| (p.direction, &p.ty)).collect()
 }
 
-/// Whether parameters are those of a pattern such as `(in bit<32>, out _)`.
+/// Returns whether parameters are those of a pattern such as `(in bit<32>, out _)`.
 fn fits(pattern: &str, declared: &[(Direction, &Ty)], types: &Types) -> bool {
     let inner = pattern.trim_start_matches('(').trim_end_matches(')');
     let wanted: Vec<&str> = inner.split(", ").filter(|p| !p.is_empty()).collect();

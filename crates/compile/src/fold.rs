@@ -11,22 +11,22 @@ use crate::types::Ty;
 /// Compile-time integers have at most this many bits.
 pub const MAX_BITS: u32 = 1 << 18;
 
-/// The value of a literal, before its width cuts it.
+/// Returns the value of an integer literal, before its width cuts it.
 pub fn literal(literal: &IntLiteral) -> BigInt {
     BigInt::parse_bytes(literal.digits.as_bytes(), literal.radix).unwrap_or_default()
 }
 
-/// 2^n
+/// Returns 2 to the power of `n`.
 pub fn power_of_two(n: u32) -> BigInt {
     BigInt::from(1) << n
 }
 
-/// Whether a value is in the range of a type (which is `bit`, `int<w>` or `int`).
+/// Returns whether a value is in the range of a type (which is `bit`, `int<w>` or `int`).
 pub fn fits(value: &BigInt, ty: &Ty) -> bool {
     wrap(value, ty) == *value
 }
 
-/// The value modulo the range of the type.
+/// Returns the value modulo the range of the type. A type without a width leaves it as it is.
 pub fn wrap(value: &BigInt, ty: &Ty) -> BigInt {
     match ty {
         Ty::Bit(w) => value.modpow_two(*w),
@@ -52,13 +52,13 @@ impl ModPowerOfTwo for BigInt {
     }
 }
 
-/// The bits of a value at a width.
+/// Returns the lowest `width` bits of a value, in two's complement.
 pub fn to_bits(value: &BigInt, width: u32) -> Bits {
     let (_, bytes) = value.modpow_two(width).to_bytes_be();
     Bits::from_be_bytes(width, &bytes)
 }
 
-/// As a `u32`, if it fits.
+/// Returns the value as a `u32`, or `None` if it does not fit.
 pub fn to_u32(value: &BigInt) -> Option<u32> {
     u32::try_from(value).ok()
 }
@@ -78,7 +78,12 @@ pub enum FoldError {
     Meaningless,
 }
 
-/// An arithmetic or bitwise operation; the result is wrapped to `ty`, the type of the left operand.
+/// Computes an arithmetic or bitwise operation on constants; the result is wrapped to `ty`, the type of the
+/// left operand.
+///
+/// # Errors
+///
+/// The operation has no result (such as a division by zero), or one of more than `MAX_BITS` bits.
 pub fn arithmetic(op: BinaryOp, a: &BigInt, b: &BigInt, ty: &Ty) -> Result<BigInt, FoldError> {
     let result = match op {
         BinaryOp::Add => a + b,
@@ -140,7 +145,7 @@ fn saturate(value: BigInt, ty: &Ty) -> BigInt {
     value.clamp(low, high)
 }
 
-/// A comparison; `None` if the operator is none.
+/// Compares two integers by an operator; `None` if it is not one that compares.
 pub fn compare(op: BinaryOp, a: &BigInt, b: &BigInt) -> Option<bool> {
     Some(match op {
         BinaryOp::Eq => a == b,

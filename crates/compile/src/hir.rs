@@ -46,12 +46,12 @@ pub struct Module {
 }
 
 impl Module {
-    /// A variable.
+    /// Returns the variable with an id.
     pub fn var(&self, id: VarId) -> &Var {
         &self.vars[id.index()]
     }
 
-    /// A parser or control.
+    /// Returns the parser or control with an id.
     pub fn block(&self, id: BlockId) -> &Block {
         &self.blocks[id.index()]
     }
@@ -408,17 +408,17 @@ pub struct Expr {
 }
 
 impl Expr {
-    /// An expression.
+    /// Makes an expression of a type, at a place in the source.
     pub fn new(kind: ExprKind, ty: Ty, span: Span) -> Expr {
         Expr { kind, ty, span }
     }
 
-    /// An expression in place of one with a reported error.
+    /// Makes an expression that stands for one with a reported error.
     pub fn missing(span: Span) -> Expr {
         Expr::new(ExprKind::Missing, Ty::Missing, span)
     }
 
-    /// The value of a constant integer.
+    /// Returns the value of a constant integer; `None` for any other expression.
     pub fn as_int(&self) -> Option<&BigInt> {
         match &self.kind {
             ExprKind::Int(value) => Some(value),
@@ -426,7 +426,8 @@ impl Expr {
         }
     }
 
-    /// Whether two constants are equal; `None` if that depends on what stands for `...`.
+    /// Returns whether two constants are equal; `None` if that depends on what stands for `...` or an invalid
+    /// header.
     pub fn same_literal(&self, other: &Expr) -> Option<bool> {
         match (&self.kind, &other.kind) {
             (ExprKind::Aggregate(a), ExprKind::Aggregate(b)) => {
@@ -440,7 +441,7 @@ impl Expr {
         }
     }
 
-    /// The expressions that it is made of, arguments of calls included.
+    /// Returns the expressions that it is made of, arguments of calls included.
     pub fn operands(&self) -> Vec<&Expr> {
         use ExprKind as E;
         match &self.kind {
@@ -454,7 +455,7 @@ impl Expr {
         }
     }
 
-    /// Whether it is written the same way as another: the same names, operators and literals.
+    /// Returns whether it is written the same way as another: the same names, operators and literals.
     pub fn is_same(&self, other: &Expr) -> bool {
         let all = |a: &[Expr], b: &[Expr]| {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is_same(b))
@@ -495,7 +496,7 @@ impl Expr {
         }
     }
 
-    /// Whether evaluating it does anything besides giving a value.
+    /// Returns whether its evaluation does anything besides giving a value.
     pub fn has_effects(&self) -> bool {
         match &self.kind {
             ExprKind::Call(call) => match &call.target {
@@ -508,7 +509,7 @@ impl Expr {
         }
     }
 
-    /// Whether it is made of literals only.
+    /// Returns whether it is made of literals only.
     pub fn is_literal(&self) -> bool {
         match &self.kind {
             ExprKind::Int(_) | ExprKind::Bool(_) | ExprKind::Str(_) | ExprKind::Symbol(_) => true,
@@ -656,7 +657,7 @@ pub enum Arg {
 }
 
 impl Arg {
-    /// The expression, if there is one.
+    /// Returns the argument's expression, if it has one.
     pub fn expr(&self) -> Option<&Expr> {
         match self {
             Arg::In(e) | Arg::Out(e) | Arg::InOut(e) => Some(e),

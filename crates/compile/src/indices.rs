@@ -70,13 +70,13 @@ pub(crate) fn fold(program: &mut Program, indexes: &[SlotId]) {
     }
 }
 
-/// The values known either way.
+/// Returns the values that are known, and the same, on both ways.
 fn agreement(a: &Known, b: &Known) -> Known {
     let same = a.iter().filter(|(slot, value)| b.get(slot) == Some(value));
     same.map(|(slot, value)| (*slot, value.clone())).collect()
 }
 
-/// The statements without what cannot run; `known` becomes what is known after them.
+/// Returns the statements without what cannot run; `known` becomes what is known after them.
 fn run(stmts: &[Stmt], known: &mut Known, slots: &[Slot]) -> Vec<Stmt> {
     let mut out = Vec::with_capacity(stmts.len());
     for stmt in stmts {
@@ -162,7 +162,7 @@ fn forget(stmts: &[Stmt], known: &mut Known) {
     }
 }
 
-/// The expression with what is known put in.
+/// Returns the expression with the known values in place of their slots, simplified.
 fn folded(expr: &Expr, known: &Known, slots: &[Slot]) -> Expr {
     if !expr.reads(&|slot| known.contains_key(&slot)) {
         return expr.clone();

@@ -83,12 +83,13 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Whether nothing is wrong. Without `main` that can be so although there is no program: a library, which is checked only.
+    /// Returns whether there is no error. Without `main` that can be so although there is no program: a
+    /// library, which is checked only.
     pub fn accepted(&self) -> bool {
         !self.diagnostics.iter().any(Diagnostic::is_error)
     }
 
-    /// All diagnostics as text.
+    /// Renders all diagnostics as text for a terminal.
     pub fn render(&self) -> String {
         syntax::render_all(&self.diagnostics, &self.sources)
     }
@@ -104,7 +105,8 @@ pub fn examine_file(path: &Path, options: &Options) -> Outcome {
     examine_with(path, &loader(options), options)
 }
 
-/// The same for a program given as text.
+/// Looks for reads of invalid headers and of variables without a value in a program given as text: warnings,
+/// and no program. `name` is shown in messages.
 pub fn examine_text(source: &str, name: &str, options: &Options) -> Outcome {
     let text = Text {
         name: PathBuf::from(name),
@@ -230,7 +232,7 @@ pub fn compile_with(path: &Path, loader: &dyn Loader, options: &Options) -> Outc
     }
 }
 
-/// The passes after reading; stops after the first that finds an error. What was read in part is checked, too.
+/// Runs the passes after reading, up to the first that finds an error. What was read in part is checked, too.
 fn passes(
     tree: &syntax::ast::Program,
     sources: &SourceMap,

@@ -37,12 +37,12 @@ pub(crate) fn diagnostics(
     found
 }
 
-/// Whether an invariant bounds what a program may be made of (the list in [`ir::verify`]).
+/// Returns whether an invariant bounds what a program may be made of (the list in [`ir::verify`]).
 fn is_size(invariant: u32) -> bool {
     matches!(invariant, 1 | 8 | 10 | 11 | 14 | 25 | 26 | 31..=34)
 }
 
-/// The size in the words of a program.
+/// Describes what is too large in the words of a P4 program.
 fn said(violation: &VerifyError) -> String {
     match violation.invariant {
         1 => {
@@ -55,7 +55,7 @@ fn said(violation: &VerifyError) -> String {
     }
 }
 
-/// The place that a violation names: the line of a statement, or an object.
+/// Returns the place that a violation names: the line of a statement, or the declaration of an object.
 fn place(
     violation: &VerifyError,
     module: &Module,
@@ -91,7 +91,7 @@ fn line_at(loc: Loc, lowered: &Lowered, sources: &SourceMap) -> Option<Span> {
     sources.span_of_line(file, loc.line)
 }
 
-/// The place of the first statement that sends a digest of a name.
+/// Returns the place of the first statement that sends a digest with a name.
 fn sends(program: &ir::Program, name: &str) -> Option<Loc> {
     let actions = program.actions.iter().map(|action| &action.body[..]);
     let bodies = program.controls().into_iter().chain(actions);
@@ -103,7 +103,7 @@ fn sends(program: &ir::Program, name: &str) -> Option<Loc> {
     Some(sending.loc)
 }
 
-/// The declaration of the register, counter or meter that needs the most memory.
+/// Returns the declaration of the register, counter or meter that needs the most memory.
 fn largest(lowered: &Lowered) -> Option<Span> {
     let program = &lowered.program;
     let bits = |kind: &ExternKind| match kind {

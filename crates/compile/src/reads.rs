@@ -46,7 +46,8 @@ struct Allowance {
     used: bool,
 }
 
-/// The reads of a program that may find nothing, as warnings. The program's variables without a value are marked.
+/// Finds the reads of a program that may find nothing, as warnings. The program must have been lowered so that
+/// its variables without a value are marked.
 pub(crate) fn check(lowered: &Lowered, sources: &SourceMap) -> Vec<Diagnostic> {
     let program = &lowered.program;
     let files: Vec<Option<FileId>> = (program.files.iter())
@@ -113,7 +114,7 @@ pub(crate) fn check(lowered: &Lowered, sources: &SourceMap) -> Vec<Diagnostic> {
     out
 }
 
-/// The comments of a program that explain reads.
+/// Collects the comments `// allow(KIND): REASON` that explain reads, with the lines that they are for.
 fn allowances(sources: &SourceMap) -> Vec<Allowance> {
     let mut out = Vec::new();
     for (i, file) in sources.files().iter().enumerate() {
@@ -150,7 +151,7 @@ fn allowances(sources: &SourceMap) -> Vec<Allowance> {
     out
 }
 
-/// The place at which a statement that begins on a line names a variable, or the line.
+/// Returns the place at which a statement that begins on a line names a variable, or else the line.
 fn place(sources: &SourceMap, file: FileId, line: u32, name: &str) -> Span {
     let Some(text) = sources.file(file).map(|f| &*f.text) else {
         return Span::default();
@@ -185,7 +186,7 @@ fn place(sources: &SourceMap, file: FileId, line: u32, name: &str) -> Span {
     Span::new(file, start as u32, (start + first.trim().len()) as u32)
 }
 
-/// The position of a name in a text that is not part of a longer one.
+/// Finds the position of a name in a text where it is not part of a longer one.
 fn find_name(text: &str, name: &str) -> Option<usize> {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(name).map(|(at, _)| at).find(|at| {

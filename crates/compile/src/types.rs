@@ -118,7 +118,7 @@ pub struct StructDef {
 pub const MAX_TYPE_NODES: u64 = 1 << 16;
 
 impl StructDef {
-    /// The position of a field.
+    /// Returns the position of the field with a name.
     pub fn field(&self, name: &str) -> Option<usize> {
         self.fields.iter().position(|f| &*f.name == name)
     }
@@ -251,27 +251,27 @@ pub struct Types {
 }
 
 impl Types {
-    /// The definition of a struct, header or header union.
+    /// Returns the definition of a struct, header or header union.
     pub fn structure(&self, id: StructId) -> &StructDef {
         &self.structs[id.index()]
     }
 
-    /// The definition of an enum.
+    /// Returns the definition of an enum.
     pub fn enumeration(&self, id: EnumId) -> &EnumDef {
         &self.enums[id.index()]
     }
 
-    /// The definition of a new type.
+    /// Returns the definition of a type made by `type`.
     pub fn new_type(&self, id: NewTypeId) -> &NewTypeDef {
         &self.new_types[id.index()]
     }
 
-    /// The definition of an extern.
+    /// Returns the definition of an extern type.
     pub fn external(&self, id: ExternId) -> &ExternDef {
         &self.externs[id.index()]
     }
 
-    /// Number of types that a type is made of, itself included.
+    /// Counts the types that a type is made of, itself included.
     pub fn nodes(&self, ty: &Ty) -> u64 {
         let sum = |items: &[Ty]| {
             items
@@ -290,7 +290,7 @@ impl Types {
         }
     }
 
-    /// New types and serializable enums replaced by what represents them.
+    /// Returns a type with types made by `type` and serializable enums replaced by what represents them.
     pub fn representation(&self, ty: &Ty) -> Ty {
         match ty {
             Ty::New(id) => self.representation(&self.new_type(*id).underlying),
@@ -302,7 +302,7 @@ impl Types {
         }
     }
 
-    /// Width in bits of a type that is stored in one slot.
+    /// Returns the width in bits of a type that is stored in one slot; `None` for any other type.
     pub fn scalar_width(&self, ty: &Ty) -> Option<u32> {
         match self.representation(ty) {
             Ty::Bool => Some(1),
@@ -313,7 +313,7 @@ impl Types {
         }
     }
 
-    /// Width in bits of a value without varbits laid out in order; `None` if it has no such layout.
+    /// Returns the width in bits of a value without varbits laid out in order; `None` if it has no such layout.
     pub fn packed_width(&self, ty: &Ty) -> Option<u32> {
         match ty {
             Ty::Struct(id) | Ty::Header(id) => {
@@ -330,7 +330,7 @@ impl Types {
         }
     }
 
-    /// The types of a struct's fields or a tuple's members.
+    /// Returns the types of a struct's fields or a tuple's members; `None` for any other type.
     pub fn members(&self, ty: &Ty) -> Option<Vec<Ty>> {
         match ty {
             Ty::Struct(id) => {
@@ -342,7 +342,8 @@ impl Types {
         }
     }
 
-    /// The types of the values that a struct or tuple is made of; other types by themselves.
+    /// Returns the types of the values that a struct or tuple is made of, at any depth; any other type by
+    /// itself.
     pub fn flat_members(&self, ty: &Ty) -> Vec<Ty> {
         match ty {
             Ty::Struct(id) => {
@@ -357,12 +358,12 @@ impl Types {
         }
     }
 
-    /// Whether values are compared as signed numbers.
+    /// Returns whether values of a type are compared as signed numbers.
     pub fn is_signed(&self, ty: &Ty) -> bool {
         matches!(self.representation(ty), Ty::Signed(_))
     }
 
-    /// The type as a person would write it.
+    /// Renders the type as one would write it in P4.
     pub fn show(&self, ty: &Ty) -> String {
         let list = |items: &[Ty]| {
             items
@@ -411,7 +412,7 @@ impl Types {
         }
     }
 
-    /// A type with type parameters replaced.
+    /// Returns a type in which the type parameters that `map` knows are replaced.
     pub fn substitute(&self, ty: &Ty, map: &dyn Fn(TypeParamId) -> Option<Ty>) -> Ty {
         let list = |items: &Rc<[Ty]>| {
             items

@@ -253,7 +253,7 @@ impl Pass {
         None
     }
 
-    /// The header of a field, unless it is valid here.
+    /// Returns the header of a field, unless the header is known to be valid here.
     fn unguarded(&self, slot: SlotId, known: &Known) -> Option<HeaderId> {
         let header = *self.field_of.get(&slot)?;
         match known {
@@ -295,7 +295,7 @@ impl Pass {
     }
 }
 
-/// The states that a transition may go to.
+/// Returns the positions of the states that a transition may go to.
 pub(crate) fn successors(transition: &Transition) -> Vec<usize> {
     let index = |t: &Target| match t {
         Target::State(id) => Some(id.index()),
@@ -307,7 +307,7 @@ pub(crate) fn successors(transition: &Transition) -> Vec<usize> {
     }
 }
 
-/// Headers that statements may make invalid.
+/// Adds the headers to `out` that statements may make invalid.
 fn invalidated(
     stmts: &[Stmt],
     tables: &[(BTreeSet<HeaderId>, Vec<usize>)],

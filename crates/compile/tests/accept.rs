@@ -141,7 +141,7 @@ impl Numbers {
     }
 }
 
-/// Words, numbers and single symbols, with the blanks between them.
+/// Splits a program into words, numbers, single symbols, and the blanks between them.
 fn tokens(source: &str) -> Vec<&str> {
     let mut tokens = Vec::new();
     let mut rest = source;

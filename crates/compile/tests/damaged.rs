@@ -25,7 +25,8 @@ impl Random {
     }
 }
 
-/// The places of the tokens of a program, roughly: words, numbers, strings and single symbols, without comments and directives.
+/// Finds the places of the tokens of a program, roughly: words, numbers, strings and single symbols, without
+/// comments and directives.
 fn tokens(text: &str) -> Vec<(usize, usize)> {
     let bytes = text.as_bytes();
     let mut tokens = Vec::new();
@@ -63,7 +64,7 @@ const SLIPS: &[&str] = &[
     "state", "apply", "table", "/*",
 ];
 
-/// One token left out, put in or replaced.
+/// Makes a mistake in a program: a random token is left out, put in or replaced.
 fn slip(text: &str, random: &mut Random) -> String {
     let tokens = tokens(text);
     let (start, end) = tokens[random.below(tokens.len())];
@@ -96,7 +97,7 @@ fn errors_beside_syntax(text: &str, path: &Path) -> Option<(Vec<Diagnostic>, Str
     (!syntax.is_empty()).then(|| (others.into_iter().cloned().collect(), rendered))
 }
 
-/// The number of slips for each program.
+/// Returns the number of slips for each program: `HOLDFAST_SLIPS` in the environment, or 6.
 fn rounds() -> usize {
     std::env::var("HOLDFAST_SLIPS")
         .ok()

@@ -50,7 +50,7 @@ fn compile(text: &str) -> Outcome {
     compile_text(text, "program.p4", &Options::default())
 }
 
-/// The names of the extern functions and of the extern types in a file.
+/// Returns the names of the extern functions and of the extern types in a file.
 fn names(file: &str) -> (Vec<String>, Vec<String>) {
     let (mut functions, mut objects) = (Vec::new(), Vec::new());
     let lines = file.lines();
@@ -301,7 +301,7 @@ fn own_copies_of_an_architecture_mean_the_same() {
     assert!(copied > 90, "only {copied} programs");
 }
 
-/// The text of a program without files, places and ids, which depend on the names of things.
+/// Renders a program without files, places and ids, which depend on the names of things.
 fn bare(program: &ir::Program) -> String {
     let text = ir::text::print(program);
     let mut bare = Vec::new();

@@ -28,7 +28,7 @@ const PLACES_WITHOUT_EFFECT: [(&str, &str, &str); 1] = [(
     "P4Info has no description of a field of a controller's header",
 )];
 
-/// The program with blanks in place of its comments.
+/// Returns the program with blanks in place of its comments.
 fn without_comments(text: &str) -> String {
     let mut out = text.as_bytes().to_vec();
     let mut i = 0;
@@ -51,7 +51,7 @@ fn without_comments(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// The ranges of annotations with what belongs to them, and of the words `const`, with a name each.
+/// Returns the ranges of annotations with their arguments, and of the words `const`, with a name each.
 fn qualifiers(text: &str) -> Vec<(String, std::ops::Range<usize>)> {
     let word = |s: &str| {
         let end = s.find(|c: char| !c.is_alphanumeric() && c != '_');
@@ -82,7 +82,7 @@ fn qualifiers(text: &str) -> Vec<(String, std::ops::Range<usize>)> {
     found
 }
 
-/// All that a compilation gives.
+/// Returns all that a compilation gives, as text, and whether there is a program.
 fn result(text: &str, options: &Options) -> (String, bool) {
     let outcome = compile_text(text, "program.p4", options);
     let rendered = outcome.render();

@@ -21,7 +21,7 @@ pub(crate) use target::*;
 pub(crate) use types::*;
 pub(crate) use values::*;
 
-/// A name in backquotes; one without a name is just "this".
+/// Puts a name in backquotes; "this", which stands for something without a name, stays as it is.
 fn quoted(name: &str) -> String {
     match name {
         "this" => name.to_string(),

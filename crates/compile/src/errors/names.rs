@@ -69,7 +69,7 @@ messages! {
     fn annotation_number(name: &str, limit: u32) =>
         error("E1264", "`@{name}` needs one number from 0 to {limit}");
 
-    /// The pairs of `@pkginfo` and `@platform_property`.
+    /// Reports an annotation, `@pkginfo` or `@platform_property`, that is not made of pairs.
     fn annotation_pairs(name: &str) =>
         error("E1265", "`@{name}` needs keys and values: `key = value, ...`");
 

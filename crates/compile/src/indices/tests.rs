@@ -4,7 +4,7 @@ use ir::{Program, Stmt, StmtKind};
 
 use crate::{Options, compile_text};
 
-/// A program whose parser has these states after `start`, which goes to `first`.
+/// Compiles a program whose parser has these states after `start`, which goes to `first`.
 fn program(states: &str) -> Program {
     let source = format!(
         "#include <core.p4>
@@ -46,7 +46,7 @@ fn count(stmts: &[Stmt], wanted: &dyn Fn(&StmtKind) -> bool) -> usize {
         .sum()
 }
 
-/// Switches and extracts of all states.
+/// Counts the switches and the extracts in all states.
 fn shape(program: &Program) -> (usize, usize) {
     let all = |wanted: &dyn Fn(&StmtKind) -> bool| {
         let states = &program.parser.states;

@@ -83,7 +83,8 @@ impl Lowerer<'_> {
         known
     }
 
-    /// The algorithm of an object, which computes the same from the same data.
+    /// Returns the algorithm of an object, which must compute the same from the same data. Reports a random
+    /// one, and returns `None`.
     pub(super) fn fixed_algorithm(
         &mut self,
         args: &[Arg],

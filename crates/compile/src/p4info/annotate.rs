@@ -25,7 +25,7 @@ pub(super) struct Annotations {
 }
 
 impl Annotations {
-    /// The common fields of all objects.
+    /// Makes the preamble, which has the fields that all objects of P4Info have in common.
     pub fn preamble(self, id: u32, name: String, alias: String) -> p4::Preamble {
         p4::Preamble {
             id,
@@ -38,7 +38,8 @@ impl Annotations {
         }
     }
 
-    /// A key field, still without its match type; the width in bits and the named type are the control plane's.
+    /// Makes a key field, still without its match type. The width in bits and the named type are those that the
+    /// control plane sees.
     pub fn match_field(
         self,
         id: u32,
@@ -70,7 +71,8 @@ impl Annotations {
 /// Annotations that P4Info tells in fields of their own.
 const TOLD: [&str; 2] = ["name", "id"];
 
-/// All annotations but those that are told otherwise.
+/// Collects all annotations for P4Info but those in `without` and those that it has fields for, such as
+/// `@name`. Reports a structured value that is not constant.
 pub(super) fn annotations(
     annotations: &[Annotation],
     without: &[&str],
@@ -120,7 +122,7 @@ pub(super) fn annotations(
     out
 }
 
-/// A constant that P4Info can tell.
+/// Returns the value of a constant as P4Info has it; `None` if it is not constant or does not fit into 64 bits.
 fn annotation_value(expr: &ast::Expr) -> Option<Value> {
     match constant(expr)? {
         Constant::Number(number) => i64::try_from(number).ok().map(Value::Int64Value),
@@ -129,7 +131,7 @@ fn annotation_value(expr: &ast::Expr) -> Option<Value> {
     }
 }
 
-/// A constant; anything else is reported.
+/// Returns the value of a constant as P4Info has it; anything else is reported.
 fn value(expr: &ast::Expr, diagnostics: &mut Sink) -> Option<Value> {
     let found = annotation_value(expr);
     if found.is_none() {
@@ -181,7 +183,8 @@ fn constant(expr: &ast::Expr) -> Option<Constant> {
     }
 }
 
-/// An unstructured annotation as written, but with macros expanded, and one blank for blanks and comments.
+/// Returns an unstructured annotation as written, but with macros expanded, and one blank for blanks and
+/// comments.
 fn text(annotation: &Annotation) -> String {
     let name = annotation.name.as_str();
     let ast::AnnotationBody::Tokens(tokens) = &annotation.body else {
@@ -202,20 +205,21 @@ pub(super) fn find<'a>(annotations: &'a [Annotation], name: &str) -> Option<&'a 
     annotations.iter().find(|a| a.name.as_str() == name)
 }
 
-/// The number in `@id(n)`.
+/// Returns the number in `@id(n)`, if there is one.
 pub(super) fn given_id(annotations: &[Annotation]) -> Option<u32> {
     let literal = find(annotations, "id")?.int()?;
     fold::to_u32(&fold::literal(literal))
 }
 
-/// The control-plane name of a type, field or parameter.
+/// Returns the control-plane name of a type, field or parameter: its `@name` without a dot in front, else its
+/// own.
 pub(super) fn local_name(name: &str, annotations: &[Annotation]) -> String {
     let given = find(annotations, "name").and_then(Annotation::string);
     let given = given.as_deref().unwrap_or(name);
     given.strip_prefix('.').unwrap_or(given).to_string()
 }
 
-/// The number in `@name(n)`, or 0.
+/// Returns the number in `@name(n)`, where `name` is an argument; 0 if there is none.
 pub(super) fn number(annotations: &[Annotation], name: &str) -> u32 {
     let literal = find(annotations, name).and_then(Annotation::int);
     literal
@@ -233,7 +237,7 @@ pub(super) struct Pair {
     pub span: Span,
 }
 
-/// The pairs in `@a[k = v, ...]`, or the same in parentheses; `None` if it is anything else.
+/// Returns the pairs in `@a[k = v, ...]`, or the same in parentheses; `None` if it is anything else.
 pub(super) fn pairs(annotation: &Annotation) -> Option<Vec<Pair>> {
     match &annotation.body {
         ast::AnnotationBody::KeyValue(items) => Some(
@@ -254,7 +258,7 @@ pub(super) fn pairs(annotation: &Annotation) -> Option<Vec<Pair>> {
     }
 }
 
-/// `k = v` as tokens.
+/// Parses the tokens of a pair `k = v`; `None` if they are anything else.
 fn pair(tokens: &[AnnotationToken]) -> Option<Pair> {
     let [key, equals, value @ ..] = tokens else {
         return None;
@@ -273,7 +277,7 @@ fn pair(tokens: &[AnnotationToken]) -> Option<Pair> {
     })
 }
 
-/// A string (in parts), a number or a truth value.
+/// Returns the value of tokens that are a string (in parts), a number or a truth value; `None` if they are not.
 fn token_value(tokens: &[AnnotationToken]) -> Option<Value> {
     let number = |value: BigInt| i64::try_from(value).ok().map(Value::Int64Value);
     let kinds: Vec<&AnnotationTokenKind> = tokens.iter().map(|t| &t.kind).collect();
@@ -293,7 +297,8 @@ fn is_symbol(token: &AnnotationToken, symbol: &str) -> bool {
     matches!(&token.kind, AnnotationTokenKind::Symbol(s) if &**s == symbol)
 }
 
-/// The semantics that `@selector_size_semantics` gives; the largest weight of a member is in another annotation.
+/// Returns the semantics that `@selector_size_semantics` gives; `None` if it names none. The largest weight of
+/// a member is in another annotation.
 pub(crate) fn size_semantics(annotation: &Annotation) -> Option<SelectorSizeSemantics> {
     match annotation.string()?.to_ascii_lowercase().as_str() {
         "sum_of_members" => Some(SelectorSizeSemantics::SumOfMembers(SumOfMembers::default())),
@@ -302,7 +307,8 @@ pub(crate) fn size_semantics(annotation: &Annotation) -> Option<SelectorSizeSema
     }
 }
 
-/// `@p4runtime_translation("uri", 32)`, or `string` or `bit<32>` for the number.
+/// Parses the contents of `@p4runtime_translation("uri", 32)`, with `string` or `bit<32>` in place of the
+/// number as well. `None` if the URI or the type is missing.
 pub(super) fn translation(tokens: &[AnnotationToken]) -> Option<p4::P4NewTypeTranslation> {
     let uri = tokens.iter().find_map(|t| match &t.kind {
         AnnotationTokenKind::Str(text) => Some(text.to_string()),

@@ -77,7 +77,7 @@ fn extern_symbol(kind: &ExternKind) -> Kind {
     }
 }
 
-/// Whether the control plane knows nothing of what has these annotations.
+/// Returns whether the control plane does not see what has these annotations: `@hidden` is among them.
 fn is_hidden(annotations: &[Annotation]) -> bool {
     find(annotations, "hidden").is_some()
 }
@@ -257,7 +257,8 @@ impl Builder<'_> {
         });
     }
 
-    /// The pairs in an annotation of the package whose keys P4Info has; others are reported.
+    /// Returns the pairs in an annotation of the package whose keys P4Info has; others, and duplicates, are
+    /// reported.
     fn known_pairs(
         &mut self,
         annotations: &[Annotation],
@@ -639,7 +640,8 @@ impl Builder<'_> {
         }
     }
 
-    /// The members of a value set's key: one for each part of a struct or tuple, as the program compares them.
+    /// Returns the fields of a value set's key: one for each part of a struct or tuple, as the program compares
+    /// them.
     fn value_set_fields(&mut self, ty: &Ty, span: Span) -> Vec<p4::MatchField> {
         let mut parts = Vec::new();
         self.parts(ty, String::new(), &[], &mut parts);
@@ -737,7 +739,7 @@ impl Builder<'_> {
     }
 }
 
-/// The kind that `@match` gives the part of a value set's key.
+/// Returns the match kind that `@match` gives a part of a value set's key; exact without it.
 fn match_kind(annotations: &[Annotation]) -> ir::MatchKind {
     match find(annotations, "match").map(|a| &a.body) {
         Some(ast::AnnotationBody::Tokens(tokens)) => match tokens.first().map(|t| &*t.text) {

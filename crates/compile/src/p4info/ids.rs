@@ -63,7 +63,7 @@ impl Symbols {
         result
     }
 
-    /// Whether an object was added.
+    /// Returns whether an object of a kind was added under a name.
     pub fn contains(&self, kind: Kind, name: &str) -> bool {
         self.names.contains_key(&(kind, name.to_string()))
     }
@@ -86,7 +86,7 @@ impl Symbols {
         }
     }
 
-    /// The id of an object that was added.
+    /// Returns the id of an object that was added; 0 if there is none.
     pub fn id(&self, kind: Kind, name: &str) -> u32 {
         self.names
             .get(&(kind, name.to_string()))
@@ -95,7 +95,7 @@ impl Symbols {
             .unwrap_or(0)
     }
 
-    /// The shortest suffix (in components) that no other name has.
+    /// Returns the shortest suffix of a name (in components between dots) that no other name has.
     pub fn alias(&self, name: &str) -> String {
         let mut all: Vec<&str> = suffixes(name).collect();
         all.reverse();
@@ -106,13 +106,13 @@ impl Symbols {
     }
 }
 
-/// The name, and what is left of it when components at the front are taken off.
+/// Yields the name, and what is left of it when components at the front are taken off, longest first.
 fn suffixes(name: &str) -> impl Iterator<Item = &str> {
     let starts = std::iter::once(0).chain(name.match_indices('.').map(|(i, _)| i + 1));
     starts.map(|i| &name[i..])
 }
 
-/// Jenkins's one-at-a-time hash.
+/// Computes Jenkins's one-at-a-time hash of some bytes.
 fn one_at_a_time(bytes: &[u8]) -> u32 {
     let mut hash = 0u32;
     for byte in bytes {
@@ -125,7 +125,12 @@ fn one_at_a_time(bytes: &[u8]) -> u32 {
     hash.wrapping_add(hash << 15)
 }
 
-/// Ids of things inside an object: given ones first, the others count from 1 around them.
+/// Assigns ids to things inside an object: the given ones first, then the free numbers from 1 on, where each
+/// given id uses a number up too.
+///
+/// # Errors
+///
+/// The position and the value of an id that is 0 or given twice.
 pub(crate) fn member_ids(given: &[Option<u32>]) -> Result<Vec<u32>, (usize, u32)> {
     let mut taken = BTreeSet::new();
     for (i, id) in given.iter().enumerate() {

@@ -20,12 +20,12 @@ use proto::p4info;
 pub struct P4Info(p4info::P4Info);
 
 impl P4Info {
-    /// Protobuf text format.
+    /// Renders the P4Info in the text format of Protocol Buffers.
     pub fn to_text(&self) -> String {
         proto::text::p4info(&self.to_bytes())
     }
 
-    /// A serialized `p4.config.v1.P4Info`.
+    /// Serializes the message `p4.config.v1.P4Info`.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.0.encode_to_vec()
     }

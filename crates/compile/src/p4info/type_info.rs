@@ -20,12 +20,12 @@ fn named(name: String) -> p4::P4NamedType {
     p4::P4NamedType { name }
 }
 
-/// A value in as many bytes as its type needs.
+/// Encodes a value in big-endian order, in as many bytes as `width` bits need.
 fn value_bytes(value: &BigInt, width: u32) -> Vec<u8> {
     fold::to_bits(value, width).to_be_bytes()
 }
 
-/// The type of a header's field; `None` if it is not a bit string.
+/// Returns the type of a header's field; `None` if it is not a bit string.
 fn bits(ty: &Ty) -> Option<p4::P4BitstringLikeTypeSpec> {
     let bitwidth = |width: &u32| *width as i32;
     let spec = match ty {
@@ -77,7 +77,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What in a type a device cannot carry.
+    /// Returns what it is in a type that a device cannot carry, as a message; `None` if it can carry all.
     fn unserved(&self, ty: &Ty) -> Option<&'static str> {
         let types = &self.module.types;
         match ty {
@@ -103,7 +103,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What `@p4runtime_translation` says of a new type.
+    /// Returns what `@p4runtime_translation` says of a new type, if it has the annotation.
     fn translated(&self, id: NewTypeId) -> Option<p4::P4NewTypeTranslation> {
         let def = self.module.types.new_type(id);
         match find(&def.annotations, "p4runtime_translation").map(|a| &a.body) {
@@ -112,7 +112,8 @@ impl Builder<'_> {
         }
     }
 
-    /// The width in bits that the control plane sees (0 for a string, or a value without a number), and the named type if it is one.
+    /// Returns the width in bits that the control plane sees (0 for a string, or a value without a number), and
+    /// the named type if it is one.
     pub fn exposed(&mut self, ty: &Ty) -> (i32, Option<p4::P4NamedType>) {
         let width = self.module.types.scalar_width(ty).unwrap_or(0) as i32;
         let _ = self.type_spec(ty);
@@ -142,7 +143,8 @@ impl Builder<'_> {
         }
     }
 
-    /// The fields of a header with structs inside of it taken apart.
+    /// Appends the fields of a header to `out`. Structs inside of it are taken apart, and their fields named
+    /// with dots.
     pub fn flatten(&self, fields: &[FieldDef], prefix: &str, out: &mut Vec<(String, FieldDef)>) {
         for field in fields {
             let name = format!("{prefix}{}", local_name(&field.name, &field.annotations));
@@ -166,7 +168,7 @@ impl Builder<'_> {
         local_name(&def.name, &def.annotations) + &args.replace(['<', '>'], "")
     }
 
-    /// A type; named types join the type info.
+    /// Returns the description of a type; the named types in it join the type info.
     pub fn type_spec(&mut self, ty: &Ty) -> p4::P4DataTypeSpec {
         data(match ty {
             Ty::Bool => TypeSpec::Bool(p4::P4BoolType {}),

@@ -40,7 +40,7 @@ pub(super) struct Path {
 }
 
 impl Drop for Path {
-    /// Without recursion: paths may be long.
+    /// Frees the path step by step, without recursion: it may be long.
     fn drop(&mut self) {
         let mut next = self.before.take();
         while let Some(path) = next {
@@ -82,7 +82,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// At the start, with these values.
+    /// Makes the state at the start of a path, in which slots have these values.
     pub fn new(values: BTreeMap<SlotId, Bits>) -> State {
         State {
             values,
@@ -95,7 +95,7 @@ impl State {
         }
     }
 
-    /// With one more step.
+    /// Appends a step to the path.
     pub fn push(&mut self, step: Step) {
         let length = self.path_length() + 1;
         let before = self.path.take();
@@ -106,12 +106,12 @@ impl State {
         }));
     }
 
-    /// Steps so far.
+    /// Returns the number of steps on the path so far.
     pub fn path_length(&self) -> usize {
         self.path.as_ref().map_or(0, |path| path.length)
     }
 
-    /// Whether both say the same, whichever way led there.
+    /// Returns whether both states say the same, whichever way led to them.
     pub fn agrees(&self, other: &State) -> bool {
         self.values == other.values
             && self.unset == other.unset
@@ -190,7 +190,7 @@ impl State {
         self.facts.push((Rc::new(condition), holds));
     }
 
-    /// An equal expression with what is known put in.
+    /// Returns an equal expression, in which what is known is put in.
     pub fn simplify(&self, expr: &Expr, slots: &[Slot]) -> Expr {
         let again = |e: &Expr| self.simplify(e, slots);
         let simpler = match expr {
@@ -226,7 +226,7 @@ impl State {
             .map_or(simpler, |holds| build::boolean(holds == sense))
     }
 
-    /// Whether a condition in its normal form is known to hold.
+    /// Returns whether a condition in its normal form is known to hold or not; `None` if nothing is known.
     fn fact(&self, condition: &Expr) -> Option<bool> {
         let equals = |e: &Expr| match e {
             Expr::Binary {
@@ -254,7 +254,7 @@ impl State {
         other.then_some(false)
     }
 
-    /// The states in which a choice between two conditions has a value.
+    /// Returns the states in which a choice between two conditions has a value.
     fn assume_arms(
         self,
         cond: &Expr,
@@ -271,7 +271,7 @@ impl State {
         states
     }
 
-    /// The states in which a condition has a value.
+    /// Returns the states in which a condition has a value; none if that is impossible.
     pub fn assume(self, condition: &Expr, value: bool, slots: &[Slot]) -> Vec<State> {
         let condition = self.simplify(condition, slots);
         match condition {
@@ -312,7 +312,7 @@ impl State {
         }
     }
 
-    /// Of a condition that is neither known nor made of others.
+    /// Returns the states in which a condition has a value that is neither known nor made of other conditions.
     fn assume_normal(mut self, condition: Expr, value: bool, slots: &[Slot]) -> Vec<State> {
         match &condition {
             Expr::Slot(slot) => {
@@ -340,7 +340,7 @@ impl State {
         }
     }
 
-    /// The states in which an expression equals a constant, or differs from it.
+    /// Returns the states in which an expression equals a constant (`value`), or differs from it.
     fn assume_equal(
         mut self,
         a: &Expr,
@@ -389,8 +389,8 @@ impl State {
     }
 }
 
-/// A condition in the form in which states remember it, and whether it holds when that does: no `Ne`, `Ule`, `Not`; constants on the
-/// right of an equality.
+/// Brings a condition into the form in which states remember it (no `Ne`, `Ule`, `Not`; constants on the right
+/// of an equality), and returns with it whether the form holds when the condition does.
 fn normal(condition: &Expr) -> (Expr, bool) {
     match condition {
         Expr::Unary {

@@ -75,7 +75,7 @@ impl Uses {
         uses
     }
 
-    /// Slots that conditions read, and those that such slots get their values from.
+    /// Finds the slots that conditions read, and those that such slots get their values from.
     fn find_relevant(&mut self, program: &Program) {
         let mut read = BTreeSet::new();
         for header in &program.headers {
@@ -120,7 +120,7 @@ impl Uses {
         }
     }
 
-    /// Slots that a copy of no value may reach, or a header made valid has.
+    /// Finds the slots that a variable without a value may be copied to.
     fn find_unset(&mut self, program: &Program) {
         for stmt in program.bodies().flat_map(ir::statements) {
             if let StmtKind::Assign {
@@ -160,7 +160,8 @@ impl Uses {
         }
     }
 
-    /// Validity is of use as long as the fields are; that of a header that comes back with a clone, always.
+    /// Extends the use of validity to where the header's fields are used last; that of a header that comes back
+    /// with a clone lasts always.
     fn find_lasting(&mut self, program: &Program) {
         for (header, emitted) in program.headers.iter().zip(program.emitted_headers()) {
             let fields = header.field_slots().map(|slot| self.last[slot.index()]);
@@ -218,7 +219,7 @@ impl Uses {
         self.may_be_unset[slot.index()]
     }
 
-    /// Whether a header of this field is sent.
+    /// Returns whether the header of this field is emitted by the deparser.
     pub fn is_sent(&self, slot: SlotId) -> bool {
         self.sent[slot.index()]
     }

@@ -178,7 +178,7 @@ impl<'p> Walker<'p> {
         }
     }
 
-    /// Statements that go on in one way, if at all.
+    /// Follows a statement after which a packet goes on in one way, if at all.
     fn simple(&mut self, kind: &StmtKind, mut state: State) -> Option<State> {
         for expr in kind.exprs() {
             self.check(expr, &mut state, &|_| false);
@@ -367,7 +367,8 @@ impl<'p> Walker<'p> {
         self.reduce(out)
     }
 
-    /// Rounds one by one while they bring something new; if there is no end, once more with all forgotten that a round may change.
+    /// Follows the rounds of a loop one by one while they bring something new; if there is no end, once more
+    /// with all forgotten that a round may change.
     fn repeat(&mut self, label: LabelId, body: &[Stmt], states: Vec<State>) -> Vec<State> {
         let mut seen: Vec<State> = Vec::new();
         let mut states = states;
@@ -391,7 +392,7 @@ impl<'p> Walker<'p> {
         self.reduce(out)
     }
 
-    /// Slots that statements may change.
+    /// Returns the slots that statements may change.
     fn changed(&self, body: &[Stmt]) -> BTreeSet<SlotId> {
         let mut out = BTreeSet::new();
         for stmt in ir::statements(body) {
@@ -419,7 +420,7 @@ impl<'p> Walker<'p> {
         out
     }
 
-    /// Each action that a hit or a miss may run.
+    /// Follows each action that a hit or a miss of a table may run.
     fn apply(
         &mut self,
         id: TableId,

@@ -5,7 +5,7 @@ use ir::Program;
 
 use super::guard;
 
-/// A program with two headers and the given ingress.
+/// Parses a program of the IR with two headers, the given ingress and the given actions.
 fn program(ingress: &str, actions: &str) -> Program {
     let mut text = ir::text::preamble("test", [1, 8, 1, 8, 8].map(|width| ("s", width)));
     text += "header h0 \"h0\" valid %16 {\n  %17\n}\nheader h1 \"h1\" valid %18 {\n  %19\n}\n";

@@ -10,7 +10,8 @@ use crate::lower::build;
 const VISITS: usize = 64;
 
 impl Walker<'_> {
-    /// A parser: states wait until nothing new comes to any parser state.
+    /// Follows packets through a parser until no new state of a packet comes to any parser state. Returns the
+    /// states of accepted packets.
     pub(super) fn parser(&mut self, block: Block, starts: Vec<State>) -> Vec<State> {
         let Some(start) = self.program.parser_start(block) else {
             return starts;
@@ -104,7 +105,8 @@ impl Walker<'_> {
         }
     }
 
-    /// A case of a select as a condition; whether it says all, or there are sets of values that nobody knows.
+    /// Returns a case of a select as a condition, and whether the condition says all: it does not if the case
+    /// has value sets, whose members nobody knows.
     fn case(&self, keys: &[Expr], matches: &[KeySet]) -> (Expr, bool) {
         let slots = &self.program.slots;
         let mut exact = true;

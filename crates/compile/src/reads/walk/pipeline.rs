@@ -51,7 +51,8 @@ impl Walker<'_> {
         Bits::zero(self.program.slots[slot.index()].width)
     }
 
-    /// Arriving packets, and those that come again.
+    /// Returns the states of packets that arrive, and of those that come again by a resubmission or
+    /// recirculation.
     fn starts(&self) -> Vec<State> {
         let mut values: BTreeMap<SlotId, Bits> = (self.uses.relevant())
             .map(|slot| (slot, self.zero(slot)))
@@ -91,7 +92,8 @@ impl Walker<'_> {
         states
     }
 
-    /// The state in which the second parser of an architecture starts: nothing is parsed, and all else may be anything.
+    /// Returns the state in which the second parser of an architecture starts: nothing is parsed, and all else
+    /// may be anything.
     fn second_parser(&self) -> State {
         let valid = self.program.headers.iter().map(|header| header.valid);
         State::new(valid.map(|slot| (slot, Bits::from_bool(false))).collect())
@@ -102,7 +104,7 @@ impl Walker<'_> {
         state.values.get(&egress_spec).and_then(Bits::to_u64) == Some(drop)
     }
 
-    /// Between ingress and egress of v1model: dropped packets end, copies begin.
+    /// Moves packets from ingress to egress of v1model: dropped packets end, copies begin.
     fn between(&mut self, states: Vec<State>) -> Vec<State> {
         let mut out = self.copies(&states, true);
         let Some(standard) = self.program.v1model().copied() else {
@@ -159,7 +161,7 @@ impl Walker<'_> {
         self.reduce(out)
     }
 
-    /// The clones that have been asked for in these states, as they enter egress.
+    /// Returns the clones that have been asked for in these states, as they enter egress.
     fn copies(&mut self, states: &[State], of_ingress: bool) -> Vec<State> {
         let Some(standard) = self.program.v1model().copied() else {
             return Vec::new();
@@ -216,7 +218,7 @@ impl Walker<'_> {
         self.reduce(out)
     }
 
-    /// A control.
+    /// Follows packets through a control, to its end or an `exit`.
     fn block(&mut self, block: Block, states: Vec<State>) -> Vec<State> {
         let body = self.program.control(block);
         self.position = self.uses.start(block);

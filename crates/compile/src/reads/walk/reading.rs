@@ -54,7 +54,7 @@ impl Walker<'_> {
         }
     }
 
-    /// The validity bits that a condition compares, if it does that.
+    /// Returns the two validity bits that a condition compares; `None` if it compares anything else.
     fn validities(&self, condition: &Expr) -> Option<[SlotId; 2]> {
         match condition {
             Expr::Binary {
@@ -88,7 +88,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Whether an expression reads nothing that may be missing.
+    /// Returns whether an expression reads nothing that may be missing.
     fn is_safe(&self, expr: &Expr) -> bool {
         !expr.reads(&|slot| {
             self.field_of[slot.index()].is_some()
