@@ -67,7 +67,7 @@ fn address(rng: &mut Rng) -> u32 {
     0x0a00_0000 | rng.below(1 << 16)
 }
 
-/// IPv4 packets of 64 bytes with a right checksum.
+/// Makes IPv4 packets of 64 bytes with a right checksum.
 fn packets() -> Vec<Packet> {
     let mut rng = Rng::new(1);
     (0..PACKETS)
@@ -121,7 +121,7 @@ fn routes(switch: &mut Switch) {
     }
 }
 
-/// Time per packet through a whole switch.
+/// Measures the time per packet through a whole switch.
 fn switch_time(
     program: &Arc<Program>,
     executor: Arc<dyn Executor>,
@@ -149,7 +149,7 @@ fn switch_time(
     median((0..REPETITIONS).map(|_| time(&mut switch)))
 }
 
-/// Time per packet in the executor only.
+/// Measures the time per packet in the executor only.
 fn halves_time(program: &Arc<Program>, executor: &dyn Executor, packets: &[Packet]) -> Duration {
     let mut switch = Switch::new(
         program.clone(),
@@ -187,7 +187,7 @@ fn halves_time(program: &Arc<Program>, executor: &dyn Executor, packets: &[Packe
     median((0..REPETITIONS).map(|_| time()))
 }
 
-/// A program with many tables and actions over the same headers.
+/// Writes a program with many tables and actions over the same headers.
 fn large_program() -> String {
     let mut text = String::from(
         "#include <core.p4>\n#include <v1model.p4>\n\
@@ -224,7 +224,7 @@ fn large_program() -> String {
     text
 }
 
-/// Time from source text to machine code.
+/// Measures the time from source text to machine code.
 fn large_time() -> Duration {
     let text = large_program();
     let lines = text.lines().count();

@@ -168,7 +168,7 @@ pub(crate) unsafe extern "C" fn count(frame: *mut Frame, counter: u64, index: u6
     }
 }
 
-/// Meters the packet.
+/// Marks and counts the packet in a meter's cell; returns its colour: 0 green, 1 yellow, 2 red.
 ///
 /// # Safety
 /// `frame` is the frame of the running function.
@@ -183,7 +183,7 @@ pub(crate) unsafe extern "C" fn meter_execute(frame: *mut Frame, meter: u64, ind
     colour.into()
 }
 
-/// The colour that a direct meter gave to the last hit of its table.
+/// Returns the colour that a direct meter gave to the last hit of its table.
 ///
 /// # Safety
 /// `frame` is the frame of the running function.
@@ -193,7 +193,7 @@ pub(crate) unsafe extern "C" fn direct_meter_read(frame: *mut Frame, meter: u64)
     runtime.direct_meter_colour(MeterId(meter as u32)).into()
 }
 
-/// A random value between two bounds.
+/// Returns a random value between two bounds, both included.
 ///
 /// # Safety
 /// `frame` is the frame of the running function.
@@ -223,7 +223,7 @@ pub(crate) unsafe extern "C" fn digest(
     }
 }
 
-/// Whether a key is in a value set.
+/// Returns 1 if a key is in a value set, else 0.
 ///
 /// # Safety
 /// `frame` is the frame of the running function; `key` points to `limbs` limbs.
@@ -251,7 +251,7 @@ const ALGORITHMS: [HashAlgorithm; 5] = [
     HashAlgorithm::Xor16,
 ];
 
-/// The number by which [`hash_bytes`] knows an algorithm.
+/// Returns the number by which [`hash_bytes`] knows an algorithm.
 pub(crate) fn algorithm_code(algorithm: HashAlgorithm) -> u64 {
     place_in(&ALGORITHMS, algorithm)
 }
@@ -297,18 +297,18 @@ const OPERATORS: [BinaryOp; 6] = [
     BinaryOp::Sar,
 ];
 
-/// The number by which [`binary`] knows an operator.
+/// Returns the number by which [`binary`] knows an operator.
 pub(crate) fn operator_code(op: BinaryOp) -> u64 {
     place_in(&OPERATORS, op)
 }
 
-/// Generated code passes an element of a list as its place there.
+/// Returns the place of an element in a list, as which generated code passes it.
 fn place_in<T: PartialEq>(list: &[T], element: T) -> u64 {
     let at = list.iter().position(|each| *each == element);
     at.expect("only what is in the list is called") as u64
 }
 
-/// `out = a op b`, for values too wide to do in place.
+/// Calculates `out = a op b`, for values too wide to do in place.
 ///
 /// # Safety
 /// `a` and `out` point to the limbs of values of `width` bits, `b` to those of one of `b_width` bits.
@@ -416,7 +416,7 @@ pub(crate) struct Replicas {
     end: *const Replica,
 }
 
-/// The replicas of a multicast group.
+/// Returns the first replica of a multicast group and the end of them, and counts none of them as dropped yet.
 ///
 /// # Safety
 /// `frame` is the frame of the running function.

@@ -169,7 +169,7 @@ impl Drop for JitExecutor {
 }
 
 impl JitExecutor {
-    /// The program that was compiled.
+    /// Returns the program that was compiled.
     pub fn program(&self) -> &Arc<Program> {
         &self.program
     }
@@ -180,7 +180,7 @@ impl JitExecutor {
         self.large_table = entries;
     }
 
-    /// The statistics of the compilation.
+    /// Returns the statistics of the compilation.
     pub fn stats(&self) -> CompileStats {
         self.stats
     }
@@ -226,7 +226,7 @@ impl JitExecutor {
         take_intents(&frame, &mut cx.intents);
     }
 
-    /// The function that prefetches, if that is worth its time for these packets.
+    /// Returns the function that prefetches, if that is worth its time for these packets.
     fn prefetch_for(&self, cx: &FastPathContext<'_>) -> Option<PrefetchFn> {
         let large = |t: &PrefetchedTable| cx.runtime.table(t.table).len() >= self.large_table;
         let worth =
@@ -234,7 +234,7 @@ impl JitExecutor {
         self.prefetch.filter(|_| worth)
     }
 
-    /// Room for what is noted of a part of a burst.
+    /// Makes room for what is noted of a part of a burst.
     fn notes(&self) -> Notes {
         let Prefetched { tables, cells, .. } = &self.prefetched;
         let tables = tables.iter().map(|t| if t.touched { 0 } else { t.limbs });
@@ -556,7 +556,7 @@ impl Sending<'_> {
     }
 }
 
-/// The data about a packet that left the fast path.
+/// Returns the data about a packet that left the fast path.
 #[cold]
 fn stop(packet: usize, prefetched: usize, frame: &Frame, code: u64) -> Stop {
     let mut intents = Intents::default();

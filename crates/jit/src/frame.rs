@@ -57,7 +57,7 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// A run without any request.
+    /// Makes the frame of a run without any request.
     pub fn new(state: *mut u64, packet: *mut u8, len: usize, context: &mut Context<'_>) -> Frame {
         Frame {
             state,
@@ -103,7 +103,7 @@ pub(crate) struct Arrival {
 }
 
 impl Arrival {
-    /// Of this packet, of which so many bytes are stored afterwards.
+    /// Describes this packet, of which so many bytes are stored afterwards.
     #[inline]
     pub fn new((port, packet): &mut (u32, Packet), reach_bytes: usize) -> Arrival {
         packet.store(reach_bytes);
@@ -125,7 +125,7 @@ impl Frame {
         self.packet_len = arrival.len;
     }
 
-    /// The bytes that the deparser wrote.
+    /// Returns the bytes that the deparser wrote.
     ///
     /// # Safety
     /// The function that the frame was for has ended and written `emitted_len` bytes behind `emitted`, memory that stays as it is while
@@ -182,22 +182,22 @@ pub(crate) mod exit {
     pub const DROPPED: u64 = 16;
 }
 
-/// An optional field list as a word: zero is none.
+/// Encodes an optional field list as a word: zero is none.
 pub(crate) fn preserve_code(list: Option<ir::FieldListId>) -> u64 {
     list.map_or(0, |id| u64::from(id.0) + 1)
 }
 
-/// The inverse of [`preserve_code`].
+/// Decodes what [`preserve_code`] gives.
 pub(crate) fn preserve_of(code: u64) -> Option<ir::FieldListId> {
     (code.checked_sub(1)).map(|id| ir::FieldListId(id as u32))
 }
 
-/// The value of [`Frame::drop`] for a reason.
+/// Returns the value of [`Frame::drop`] for a reason.
 pub(crate) const fn drop_code(reason: DropReason) -> u64 {
     reason as u64 + 1
 }
 
-/// The reason that a [`drop_code`] stands for.
+/// Returns the reason that a [`drop_code`] stands for.
 pub(crate) fn drop_reason(code: u64) -> Option<DropReason> {
     let at = usize::try_from(code.checked_sub(1)?).ok()?;
     DropReason::ALL.get(at).copied()

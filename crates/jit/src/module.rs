@@ -257,7 +257,7 @@ struct Compiled {
     merged: usize,
 }
 
-/// The number of values that blocks are given by those that lead to them.
+/// Counts the values that blocks are given by those that lead to them.
 fn merged(function: &Function) -> usize {
     let (dfg, layout) = (&function.dfg, &function.layout);
     let values = |inst: Inst| {

@@ -26,7 +26,7 @@ pub(crate) struct Notes {
 }
 
 impl Notes {
-    /// Lists with room for so many limbs each.
+    /// Makes lists with room for so many limbs each.
     pub fn new(capacities: impl Iterator<Item = usize>) -> Notes {
         let mut end = 0;
         let mut place = |capacity| {
@@ -42,7 +42,7 @@ impl Notes {
         }
     }
 
-    /// Whether nothing can be noted.
+    /// Returns true if nothing can be noted.
     pub fn is_empty(&self) -> bool {
         self.limbs.is_empty()
     }
@@ -60,7 +60,7 @@ impl Notes {
         self.lists.as_mut_ptr()
     }
 
-    /// The limbs of a list.
+    /// Returns the limbs of a list, as far as it is filled.
     pub fn list(&self, number: usize) -> &[u64] {
         let (start, end) = self.places[number];
         &self.limbs[start..self.used(number).min(end)]
@@ -75,7 +75,7 @@ impl Notes {
         }
     }
 
-    /// The offset of the next limb of a list.
+    /// Returns the offset of the next limb of a list.
     fn used(&self, number: usize) -> usize {
         (self.lists[number].next as usize - self.limbs.as_ptr() as usize) / size_of::<u64>()
     }

@@ -9,7 +9,7 @@ use crate::calls::{lookup, lookup_word};
 use crate::frame::Frame;
 use cranelift_codegen::isa::CallConv;
 
-/// The calling convention of these functions, where others have this one.
+/// Returns the calling convention of these functions, where others have this one.
 pub(crate) fn call_conv(usual: CallConv) -> CallConv {
     match cfg!(all(target_arch = "x86_64", target_family = "unix")) {
         true => CallConv::PreserveAll,
@@ -27,7 +27,8 @@ mod functions {
     use super::{Frame, lookup, lookup_word};
     use crate::calls::Found;
 
-    /// [`lookup`], with the results in the frame. The packet is only where it is in the function that calls, so that it needs no move.
+    /// Does the same as [`lookup`], with the results in the frame. The packet is only where it is in the function
+    /// that calls, so that it needs no move.
     ///
     /// # Safety
     /// As for [`lookup`].
@@ -42,7 +43,7 @@ mod functions {
         unsafe { note(frame, lookup(frame, table, key, limbs)) }
     }
 
-    /// [`lookup_word`], with the results in the frame.
+    /// Does the same as [`lookup_word`], with the results in the frame.
     ///
     /// # Safety
     /// As for [`lookup_word`].
@@ -56,6 +57,8 @@ mod functions {
         unsafe { note(frame, lookup_word(frame, table, key)) }
     }
 
+    /// Notes what a lookup found in the frame, for the code that called.
+    ///
     /// # Safety
     /// `frame` is the frame of the running function.
     unsafe fn note(frame: *mut Frame, found: Found) {

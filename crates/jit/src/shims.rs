@@ -21,21 +21,21 @@ macro_rules! shims {
             /// All of them, in order of their numbers.
             pub const ALL: &[Shim] = &[$(Shim::$name),*];
 
-            /// Its symbol.
+            /// Returns the symbol of the function.
             pub fn symbol(self) -> &'static str {
                 match self {
                     $(Shim::$name => stringify!($function),)*
                 }
             }
 
-            /// Its address.
+            /// Returns the address of the function.
             pub fn address(self) -> *const u8 {
                 match self {
                     $(Shim::$name => $module::$function as *const u8,)*
                 }
             }
 
-            /// The numbers of its parameters and results, words all.
+            /// Returns the numbers of its parameters and results, words all.
             fn words(self) -> (usize, usize) {
                 match self {
                     $(Shim::$name => ($params, $results),)*
@@ -72,7 +72,7 @@ shims! {
 }
 
 impl Shim {
-    /// Whether it reads the packet, or how long it is, from the frame.
+    /// Returns true if it reads the packet, or how long it is, from the frame.
     pub fn reads_packet(self) -> bool {
         matches!(
             self,
@@ -87,7 +87,7 @@ impl Shim {
         )
     }
 
-    /// Its signature.
+    /// Returns its signature, for functions with this calling convention.
     pub fn signature(self, call_conv: CallConv) -> Signature {
         let (params, results) = self.words();
         let call_conv = match self {

@@ -67,7 +67,8 @@ impl TableView {
         record_count: 0,
     };
 
-    /// Of this table as it is.
+    /// Takes a view of this table as it is; one that is not ready if the table cannot be looked up in place as
+    /// expected.
     fn new(table: &mut Table, expected: &InPlaceTable) -> TableView {
         let counters = match expected.counts {
             true => table.counters_mut().as_mut_ptr(),
@@ -134,7 +135,7 @@ unsafe impl Sync for NoViews {}
 
 static NO_VIEWS: NoViews = NoViews([TableView::UNREADY; MAX_VIEWS]);
 
-/// For packets that are too few to take views of the tables for.
+/// Returns views that say nothing, for packets that are too few to take views of the tables for.
 pub(crate) fn no_views() -> *const TableView {
     NO_VIEWS.0.as_ptr()
 }
@@ -167,12 +168,12 @@ impl CellsView {
     }
 }
 
-/// The number of a register's view.
+/// Returns the number of a register's view, if it has one.
 pub(crate) fn register_view(register: RegisterId) -> Option<usize> {
     Some(register.index()).filter(|&at| at < MAX_CELLS)
 }
 
-/// The number of a counter's view.
+/// Returns the number of a counter's view, if it has one.
 pub(crate) fn counter_view(program: &Program, counter: CounterId) -> Option<usize> {
     Some(program.registers.len() + counter.index()).filter(|&at| at < MAX_CELLS)
 }
@@ -201,7 +202,7 @@ unsafe impl Sync for NoCells {}
 
 static NO_CELLS: NoCells = NoCells([CellsView::UNREADY; MAX_CELLS]);
 
-/// For packets that are too few to take views of cells for.
+/// Returns views without cells, for packets that are too few to take views of cells for.
 pub(crate) fn no_cells() -> *const CellsView {
     NO_CELLS.0.as_ptr()
 }

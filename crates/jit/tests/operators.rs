@@ -18,7 +18,7 @@ fn every_operator() -> impl Iterator<Item = BinaryOp> {
     SAME_WIDTH.into_iter().chain(SHIFTS).chain(COMPARISONS)
 }
 
-/// A value whose ones are often many in a row.
+/// Draws a value whose ones are often many in a row.
 fn bits(rng: &mut Rng, width: u32) -> Bits {
     let limbs: Vec<u64> = (0..width.div_ceil(64)).map(|_| rng.next()).collect();
     let any = Bits::from_limbs(width, &limbs);

@@ -3,7 +3,8 @@
 use jit::CompileStats;
 use std::sync::Arc;
 
-/// Source routing over a stack that is extracted in a loop, popped in ingress and pushed in egress.
+/// Writes a program for source routing over a stack that is extracted in a loop, popped in ingress and pushed in
+/// egress.
 fn program(size: usize, ingress: &str) -> String {
     format!(
         r#"
@@ -61,7 +62,8 @@ fn stats(size: usize, ingress: &str) -> CompileStats {
     executor.stats()
 }
 
-/// Twice the elements cost little more than twice as much, by every measure of what the code generator works on.
+/// Asserts that twice the elements cost little more than twice as much, by every measure of what the code generator
+/// works on.
 fn assert_linear(ingress: &str) {
     let (small, large) = (stats(64, ingress), stats(128, ingress));
     println!("64: {small:?}\n128: {large:?}");

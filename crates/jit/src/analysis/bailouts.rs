@@ -60,19 +60,20 @@ impl Bailouts {
         }
     }
 
-    /// Nobody needs the packet as it came.
+    /// Returns true if nobody needs the packet as it came.
     pub fn needs_no_original(&self) -> bool {
         self.after_ingress.is_none() && self.after_egress.is_none() && !self.replicates
     }
 
-    /// Whether a slot is written to the state array when the function ends.
+    /// Returns true if a slot is written to the state array when the function ends.
     pub fn contains(&self, slot: usize) -> bool {
         let lists = [&self.after_ingress, &self.after_egress];
         lists.into_iter().flatten().any(|list| list[slot])
     }
 }
 
-/// Whether the function of the fast path can make replicas: egress requests nothing beyond leaving at a port, and always comes to its end.
+/// Returns true if the function of the fast path can make replicas: egress requests nothing beyond leaving at a
+/// port, always comes to its end, and is not too large.
 fn can_replicate(program: &Program, egress: &Usage, memory: &[Range<usize>]) -> bool {
     let bails_out = egress.clones || egress.repeats || egress.ends_early;
     let controls = [
@@ -85,7 +86,7 @@ fn can_replicate(program: &Program, egress: &Usage, memory: &[Range<usize>]) -> 
     !bails_out && statements <= MAX_REPLICA_STATEMENTS && limbs <= MAX_REPLICA_LIMBS
 }
 
-/// The limbs of slots in memory that egress may write.
+/// Returns the ranges of limbs of slots in memory that egress may write.
 fn written_limbs(layout: &Layout, egress: &Usage, in_memory: &[bool]) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     for i in (0..in_memory.len()).filter(|&i| in_memory[i] && egress.writes[i]) {

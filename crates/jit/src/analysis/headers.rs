@@ -41,7 +41,7 @@ pub(crate) struct Headers {
 }
 
 impl Headers {
-    /// Finds out.
+    /// Finds out, for every header and field of a program, what happens to it and where it lies.
     pub fn new(program: &Program) -> Headers {
         let arrival = Usage::of_arrival(program);
         let controls = [
@@ -89,13 +89,13 @@ impl Headers {
         }
     }
 
-    /// The place of a field in its header, unless that has a varbit.
+    /// Returns the place of a field in its header, unless that has a varbit.
     pub fn home(&self, slot: SlotId) -> Option<Home> {
         self.homes[slot.index()]
     }
 
-    /// Whether a field has, whenever its header is valid, the value that lies in the packet, and else is zero. Until ingress begins if
-    /// `on_arrival`, else always.
+    /// Returns true if a field has, whenever its header is valid, the value that lies in the packet, and else is
+    /// zero. Until ingress begins if `on_arrival`, else always.
     pub fn is_unchanged(&self, slot: SlotId, on_arrival: bool) -> bool {
         let assigned = if on_arrival {
             &self.assigned_on_arrival
@@ -106,14 +106,15 @@ impl Headers {
         home.is_some_and(|h| self.from_packet[h.header.index()]) && !assigned[slot.index()]
     }
 
-    /// [`Headers::is_unchanged`], always.
+    /// Returns true if [`Headers::is_unchanged`] holds from arrival to departure.
     pub fn stays_in_packet(&self, slot: SlotId) -> bool {
         self.is_unchanged(slot, false)
     }
 
-    /// Whether a field, once the parser is done and if its header is valid then, may live in the packet where the header was
-    /// extracted, assignments and all, and should: nobody but the deparser reads it. (Reading from memory what has just been
-    /// written there in smaller pieces is slow.) Until the parser is done it is as it came.
+    /// Returns true if a field, once the parser is done and if its header is valid then, may live in the packet
+    /// where the header was extracted, assignments and all, and should: nobody but the deparser reads it. (Reading
+    /// from memory what has just been written there in smaller pieces is slow.) Until the parser is done it is as
+    /// it came.
     pub fn can_be_edited(&self, slot: SlotId) -> bool {
         let settled = |home: Home| self.settled[home.header.index()];
         self.emitted.is_some()
@@ -122,33 +123,34 @@ impl Headers {
             && self.homes[slot.index()].is_some_and(settled)
     }
 
-    /// Whether a slot may be assigned.
+    /// Returns true if a slot may be assigned.
     pub fn is_assigned(&self, slot: SlotId) -> bool {
         self.assigned[slot.index()]
     }
 
-    /// Whether a header, when it is valid, was extracted, and lies in the packet but for fields that were assigned.
+    /// Returns true if a header, when it is valid, was extracted, and lies in the packet but for fields that were
+    /// assigned.
     pub fn is_from_packet(&self, header: HeaderId) -> bool {
         self.from_packet[header.index()]
     }
 
-    /// Whether a header may be extracted.
+    /// Returns true if a header may be extracted.
     pub fn is_extracted(&self, header: HeaderId) -> bool {
         self.extracted[header.index()]
     }
 
-    /// Whether the deparser may emit a header.
+    /// Returns true if the deparser may emit a header.
     pub fn is_emitted(&self, header: HeaderId) -> bool {
         self.emitted.is_none() || self.order[header.index()].is_some()
     }
 
-    /// The header whose validity a slot is.
+    /// Returns the header whose validity a slot is.
     pub fn validity_of(&self, slot: SlotId) -> Option<HeaderId> {
         self.validity_of[slot.index()]
     }
 }
 
-/// The headers that the deparser emits, if it does nothing else and emits none twice.
+/// Returns the headers that the deparser emits, if it does nothing else and emits none twice.
 fn emitted(program: &Program) -> Option<Vec<HeaderId>> {
     let mut seen = vec![false; program.headers.len()];
     let headers = program.deparser.iter().map(|stmt| match stmt.kind {
@@ -160,8 +162,8 @@ fn emitted(program: &Program) -> Option<Vec<HeaderId>> {
     headers.iter().all(once).then_some(headers)
 }
 
-/// By header: whether, once these states extract it, the packet cannot be edited where it lies. It can if headers come in the order of
-/// the deparser; the bytes of a header with a varbit are not edited.
+/// Finds out for each header whether, once these states extract it, the packet cannot be edited where it lies. It
+/// can if headers come in the order of the deparser; the bytes of a header with a varbit are not edited.
 pub(super) fn find_moves(program: &Program, states: &[State], headers: &Headers) -> Vec<bool> {
     let moves = program.headers.iter().map(|header| {
         let has_varbit = header.fields.iter().any(|f| f.varbit_length.is_some());

@@ -18,7 +18,8 @@ const SOME_MERGES: usize = 32;
 /// See [`SOME_MERGES`].
 const MANY: usize = 96;
 
-/// By slot: whether it lives in the state array. The same for a program whose parser has some of its states more than once.
+/// Decides for each slot whether it lives in the state array. The same for a program whose parser has some of its
+/// states more than once.
 pub(super) fn in_memory(program: &Program) -> Vec<bool> {
     let mut in_memory: Vec<bool> = (program.slots.iter())
         .map(|slot| slot.width.div_ceil(64) as usize > MAX_VALUE_LIMBS)
@@ -117,7 +118,7 @@ impl<'a> Merges<'a> {
         assigned.extend(met);
     }
 
-    /// The slots that an action may assign. Statements counted in it count wherever it may run.
+    /// Returns the slots that an action may assign. Statements counted in it count wherever it may run.
     fn action(&mut self, id: ActionId) -> Slots {
         let action = &self.program.actions[id.index()];
         let mut assigned = self.body(&action.body);

@@ -36,7 +36,8 @@ enum Known {
     Unsure,
 }
 
-/// By state: the validity of headers whenever it accepts, if that is certain. No error has been set then.
+/// Finds out for each state the validity of headers whenever it accepts, if that is certain. No error has been set
+/// then.
 pub(super) fn accepted(program: &Program, states: &[State]) -> Vec<Option<Validity>> {
     let mut known = vec![Known::Unreached; states.len()];
     let mut result = vec![None; states.len()];
@@ -64,8 +65,9 @@ pub(super) fn accepted(program: &Program, states: &[State]) -> Vec<Option<Validi
     result
 }
 
-/// The states of the parser, each once for each combination of headers that they are reached with, as far as that is certain and makes a
-/// difference: not what is reached again, nor what is accepted only behind that. The same states if there would be too many of them.
+/// Returns the states of the parser, each once for each combination of headers that they are reached with, as far
+/// as that is certain and makes a difference: not what is reached again, nor what is accepted only behind that. The
+/// same states if there would be too many of them.
 pub(super) fn split(program: &Program) -> Vec<State> {
     match variants(program) {
         Some(numbers) => split_states(program, &numbers),
@@ -104,7 +106,7 @@ fn variants(program: &Program) -> Option<Variants> {
     Some(variants)
 }
 
-/// By state: whether some path accepts that goes from there through no state twice.
+/// Finds out for each state whether some path accepts that goes from there through no state twice.
 fn accepted_before_loops(states: &[State]) -> Vec<bool> {
     let in_loop = in_loops(states);
     let accepts = (states.iter().zip(&in_loop)).map(|(state, &in_loop)| {
@@ -125,7 +127,7 @@ fn accepted_before_loops(states: &[State]) -> Vec<bool> {
     }
 }
 
-/// By state: whether some path leads from it back to it.
+/// Finds out for each state whether some path leads from it back to it.
 fn in_loops(states: &[State]) -> Vec<bool> {
     let leads_back = |at: usize| {
         let mut seen = vec![false; states.len()];
@@ -178,8 +180,9 @@ fn split_states(program: &Program, numbers: &Variants) -> Vec<State> {
 /// All packets, as a share.
 const WHOLE: u64 = 1 << 48;
 
-/// By state: which share of the packets it accepts, if at each choice all targets are as likely, those of packets that are not ordinary left
-/// aside: a packet from a single port is not, as those from the controller, nor one with a header that has options.
+/// Estimates for each state which share of the packets it accepts, if at each choice all targets are as likely,
+/// those of packets that are not ordinary left aside: a packet from a single port is not, as those from the
+/// controller, nor one with a header that has options.
 fn accepted_shares(forwarding: &Forwarding, states: &[State]) -> Vec<u64> {
     let mut arriving = vec![0; states.len()];
     let mut accepted = vec![0; states.len()];
@@ -212,8 +215,8 @@ fn accepted_shares(forwarding: &Forwarding, states: &[State]) -> Vec<u64> {
 const NAMED_END: u64 = 4;
 const OTHER_END: u64 = 1;
 
-/// By state: its weight as an end of ordinary packets, zero if it is none. A packet from a single port is not ordinary, as those from the
-/// controller, nor one with a header that has options.
+/// Returns for each state its weight as an end of ordinary packets, zero if it is none. A packet from a single port
+/// is not ordinary, as those from the controller, nor one with a header that has options.
 fn ordinary_ends(forwarding: &Forwarding, states: &[State]) -> Vec<u64> {
     let mut ends = vec![0; states.len()];
     let mut seen = vec![false; states.len()];
@@ -239,7 +242,7 @@ fn ordinary_ends(forwarding: &Forwarding, states: &[State]) -> Vec<u64> {
     ends
 }
 
-/// Whether a transition accepts for a reason of its own, rather than what is left when others go on.
+/// Returns true if a transition accepts for a reason of its own, rather than what is left when others go on.
 fn is_named(transition: &Transition) -> bool {
     let Transition::Select { cases, .. } = transition else {
         return true;
@@ -257,7 +260,7 @@ fn has_options(stmt: &Stmt) -> bool {
     length.is_some()
 }
 
-/// Whether it is one value.
+/// Returns true if a set of keys is one value.
 fn is_single(keys: &KeySet) -> bool {
     match keys {
         KeySet::Mask { mask, .. } => *mask == Bits::ones(mask.width()),
@@ -266,7 +269,7 @@ fn is_single(keys: &KeySet) -> bool {
     }
 }
 
-/// The states that ordinary packets go to, and `None` if some are accepted.
+/// Returns the states that ordinary packets go to, and `None` among them if some are accepted.
 fn ordinary_targets(forwarding: &Forwarding, transition: &Transition) -> BTreeSet<Option<usize>> {
     let port = forwarding.arrival_slot(Input::ArrivalPort);
     let by_port = match transition {
@@ -291,7 +294,7 @@ fn ordinary_targets(forwarding: &Forwarding, transition: &Transition) -> BTreeSe
     targets.into_iter().filter_map(target).collect()
 }
 
-/// By state: whether some path leads on to a state that is `wanted`, or it is itself.
+/// Finds out for each state whether some path leads on to a state that is `wanted`, or it is itself.
 pub(crate) fn leads_to(states: &[State], wanted: Vec<bool>) -> Vec<bool> {
     let mut leads = wanted;
     loop {
@@ -306,7 +309,7 @@ pub(crate) fn leads_to(states: &[State], wanted: Vec<bool>) -> Vec<bool> {
     }
 }
 
-/// Validity behind the statements of a state.
+/// Returns the validity of headers behind the statements of a state; `None` if it is not certain.
 fn after(program: &Program, body: &[Stmt], mut validity: Validity) -> Option<Validity> {
     let error = program.architecture.parser_error(Pipeline::Ingress);
     let is_kept = |slot: SlotId| slot == error || program.headers.iter().any(|h| h.valid == slot);
@@ -328,7 +331,7 @@ fn after(program: &Program, body: &[Stmt], mut validity: Validity) -> Option<Val
     Some(validity)
 }
 
-/// Whether a statement, when what is behind it is reached, has not changed the slots that are kept.
+/// Returns true if a statement, when what is behind it is reached, has not changed the slots that are kept.
 fn leaves_alone(stmt: &StmtKind, is_kept: &dyn Fn(SlotId) -> bool) -> bool {
     let all = |body: &[Stmt]| body.iter().all(|s| leaves_alone(&s.kind, is_kept));
     match stmt {
@@ -341,7 +344,7 @@ fn leaves_alone(stmt: &StmtKind, is_kept: &dyn Fn(SlotId) -> bool) -> bool {
     }
 }
 
-/// Whether running the parser twice for a packet is the same as running it once.
+/// Returns true if running the parser twice for a packet is the same as running it once.
 fn is_repeatable(states: &[State]) -> bool {
     (states.iter())
         .flat_map(|state| ir::statements(&state.body))
@@ -364,7 +367,8 @@ fn is_repeatable(states: &[State]) -> bool {
         })
 }
 
-/// The outcomes of the parser with the sum of what their states have, most first; of those with as much, one with more headers first.
+/// Returns the outcomes of the parser with the sum of what their states have, most first; of those with as much,
+/// one with more headers first.
 fn ranked(program: &Program, states: &[State], of_state: &[u64]) -> Vec<(Validity, u64)> {
     let mut sums: BTreeMap<Validity, u64> = BTreeMap::new();
     for (validity, &value) in accepted(program, states).into_iter().zip(of_state) {
@@ -380,8 +384,8 @@ fn ranked(program: &Program, states: &[State], of_state: &[u64]) -> Vec<(Validit
     outcomes
 }
 
-/// The outcomes of the parser, whose states these are, for which what follows is worth being specialised, the most likely first. None if
-/// that is not worth it.
+/// Returns the outcomes of the parser, whose states these are, for which what follows is worth being specialised,
+/// the most likely first. None if that is not worth it.
 pub(super) fn outcomes(
     program: &Program,
     forwarding: &Forwarding,

@@ -9,7 +9,8 @@ use ir::{Stmt, StmtKind};
 /// No rest of more statements is there once more.
 const MAX_STATEMENTS: usize = 1000;
 
-/// The body of a control of which the paths with requests part from the others; none if there are no such, or they cannot be parted.
+/// Returns the body of a control of which the paths with requests part from the others; none if there are no such,
+/// or they cannot be parted.
 pub(super) fn part(body: &[Stmt]) -> Option<Vec<Stmt>> {
     let mut parting = Parting {
         found: false,
@@ -19,7 +20,7 @@ pub(super) fn part(body: &[Stmt]) -> Option<Vec<Stmt>> {
     (parting.found && !parting.is_too_much()).then_some(parted)
 }
 
-/// Whether there is a request in a statement, other than in actions.
+/// Returns true if there is a request in a statement, other than in actions.
 fn requests(stmt: &Stmt) -> bool {
     ir::statements(std::slice::from_ref(stmt)).any(|stmt| is_request(&stmt.kind))
 }
@@ -43,8 +44,8 @@ impl Parting {
         self.statements > MAX_STATEMENTS
     }
 
-    /// A body, on whose paths with requests `behind` and the end of the control follow. Without it, it is the whole control, whose own
-    /// requests are on all paths.
+    /// Returns a body on whose paths with requests `behind` and the end of the control follow. Without it, it is
+    /// the whole control, whose own requests are on all paths.
     fn body(&mut self, body: &[Stmt], behind: Option<&[Stmt]>) -> Vec<Stmt> {
         let mut result = Vec::with_capacity(body.len());
         for (i, stmt) in body.iter().enumerate() {
@@ -67,7 +68,7 @@ impl Parting {
         result
     }
 
-    /// A statement with requests inside, on whose paths with them `behind` follows.
+    /// Returns a statement with requests inside, on whose paths with them `behind` follows.
     fn inside(&mut self, stmt: &Stmt, behind: &[Stmt]) -> Stmt {
         let kind = match &stmt.kind {
             StmtKind::If {

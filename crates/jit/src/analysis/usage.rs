@@ -36,12 +36,12 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// Of the parser alone.
+    /// Finds the usage of the parser alone.
     pub fn of_parser(program: &Program) -> Usage {
         Usage::of(program, Walk::parser)
     }
 
-    /// Of parser, checksum verification, ingress and ingress deparser.
+    /// Finds the usage of parser, checksum verification, ingress and ingress deparser.
     pub fn of_ingress(program: &Program) -> Usage {
         Usage::of(program, |walk| {
             walk.parser();
@@ -51,12 +51,12 @@ impl Usage {
         })
     }
 
-    /// Of egress parser, egress, checksum computation and deparser.
+    /// Finds the usage of egress parser, egress, checksum computation and deparser.
     pub fn of_egress(program: &Program) -> Usage {
         Usage::of(program, Walk::egress)
     }
 
-    /// Of the parser and checksum verification.
+    /// Finds the usage of the parser and checksum verification.
     pub fn of_arrival(program: &Program) -> Usage {
         Usage::of(program, |walk| {
             walk.parser();
@@ -64,21 +64,22 @@ impl Usage {
         })
     }
 
-    /// Of all actions.
+    /// Finds the usage of all actions.
     pub fn of_actions(program: &Program) -> Usage {
         Usage::of(program, |walk| {
             (0..program.actions.len() as u32).for_each(|i| walk.action(ActionId(i)));
         })
     }
 
-    /// Of statements.
+    /// Finds the usage of bodies of statements.
     pub fn of_stmts<'a>(program: &'a Program, bodies: &[&'a [Stmt]]) -> Usage {
         Usage::of(program, |walk| {
             bodies.iter().for_each(|body| walk.stmts(body))
         })
     }
 
-    /// Of both halves in one function, where fields that lie in the packet as they came are not read to be emitted or summed up.
+    /// Finds the usage of both halves in one function, where fields that lie in the packet as they came are not
+    /// read to be emitted or summed up.
     pub fn of_fast_path(
         program: &Program,
         forwarding: &Forwarding,
@@ -101,7 +102,7 @@ impl Usage {
         walk.usage
     }
 
-    /// Of this and the other.
+    /// Returns the usage of this and the other together.
     pub fn and(mut self, other: &Usage) -> Usage {
         for (own, other) in [
             (&mut self.reads, &other.reads),
@@ -160,7 +161,7 @@ impl<'a> Walk<'a> {
         self.usage.sets[slot.index()] = true;
     }
 
-    /// An assignment of a constant zero.
+    /// Notes an assignment of a constant zero.
     fn reset(&mut self, slot: SlotId) {
         self.usage.writes[slot.index()] = true;
         self.usage.assigned[slot.index()] = true;
@@ -171,12 +172,12 @@ impl<'a> Walk<'a> {
         self.usage.assigned[slot.index()] = true;
     }
 
-    /// Whether the slot is a field that lies in the packet as it came, whenever its header is valid.
+    /// Returns true if the slot is a field that lies in the packet as it came, whenever its header is valid.
     fn is_in_packet(&self, slot: SlotId) -> bool {
         self.in_packet.is_some_and(|h| h.stays_in_packet(slot))
     }
 
-    /// Of the egress half.
+    /// Notes what the egress half reads and writes.
     fn egress(&mut self) {
         let program = self.program;
         if program.parser.egress.is_some() {
@@ -190,7 +191,8 @@ impl<'a> Walk<'a> {
         self.stmts(&program.deparser);
     }
 
-    /// All states: those of the other half's parser, if there is one, are no loss.
+    /// Notes what all states of the parsers read and write: those of the other half's parser, if there is one, are
+    /// no loss.
     fn parser(&mut self) {
         let program = self.program;
         for pipeline in [Pipeline::Ingress, Pipeline::Egress] {
@@ -205,8 +207,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The accesses of the architecture: it gives inputs a value before or between the halves, those of queues always zero, and reads
-    /// the slot of the port.
+    /// Notes the accesses of the architecture: it gives inputs a value before or between the halves, those of
+    /// queues always zero, and reads the slot of the port.
     fn architecture(&mut self, forwarding: &Forwarding, may_replicate: bool) {
         for &(slot, input) in forwarding.arrival.iter().chain(&forwarding.egress) {
             let is_given = match input {
@@ -281,7 +283,7 @@ impl<'a> Walk<'a> {
         stmt.inner().into_iter().for_each(|body| self.stmts(body));
     }
 
-    /// The accesses of a statement itself, besides those of its expressions.
+    /// Notes the accesses of a statement itself, besides those of its expressions.
     fn effects(&mut self, stmt: &'a StmtKind) {
         let program = self.program;
         match stmt {

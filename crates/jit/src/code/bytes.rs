@@ -20,7 +20,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// `bytes` bytes from `base`, which the caller has checked.
+    /// Makes a window of `bytes` bytes from `base`, which the caller has checked.
     pub fn new(base: Value, bytes: u32) -> Window {
         Window {
             base,
@@ -29,13 +29,13 @@ impl Window {
         }
     }
 
-    /// The address of the first byte.
+    /// Returns the address of the first byte.
     pub fn base(&self) -> Value {
         self.base
     }
 
-    /// The load that covers bytes `first` to `last`, as first byte and size: aligned to its size within the window if
-    /// possible, so that neighbours use the same one. `None` if no single load does.
+    /// Returns the load that covers bytes `first` to `last`, as first byte and size: aligned to its size within the
+    /// window if possible, so that neighbours use the same one. `None` if no single load does.
     fn covering(&self, first: u32, last: u32) -> Option<(u32, u32)> {
         let span = last - first + 1;
         let size = match self.bytes {
@@ -65,7 +65,8 @@ fn integer(bytes: u32) -> Type {
 }
 
 impl Gen<'_, '_> {
-    /// The flags of reads of the packet. Not to be moved: that the bytes are there has been checked by control flow.
+    /// Returns the flags of reads of the packet. Not to be moved: that the bytes are there has been checked by
+    /// control flow.
     pub(crate) fn packet_memory(&self) -> MemFlagsData {
         let flags = MemFlagsData::new().with_notrap();
         match self.entry_point {
@@ -83,7 +84,7 @@ impl Gen<'_, '_> {
         self.b.ins().bswap(value)
     }
 
-    /// 1, 2, 4 or 8 bytes of the window as a number in network order.
+    /// Loads 1, 2, 4 or 8 bytes of the window as a number in network order.
     fn load_window(&mut self, window: &mut Window, first: u32, bytes: u32) -> Value {
         debug_assert!(first + bytes <= window.bytes);
         let known = (window.loads.iter()).find(|l| (l.0, l.1) == (first, bytes));
@@ -105,7 +106,7 @@ impl Gen<'_, '_> {
         value
     }
 
-    /// Up to 8 bytes, with as many loads as there are ones in `bytes`.
+    /// Loads up to 8 bytes, with as many loads as there are ones in `bytes`.
     fn load_pieces(&mut self, window: &mut Window, first: u32, bytes: u32) -> Value {
         let mut result = None;
         let mut done = 0;
@@ -126,7 +127,7 @@ impl Gen<'_, '_> {
         result.expect("at least one byte")
     }
 
-    /// `width` bits (at most 64) that start `offset` bits into the window.
+    /// Loads `width` bits (at most 64) that start `offset` bits into the window.
     fn window_limb(&mut self, window: &mut Window, offset: u32, width: u32) -> Value {
         let end = offset + width;
         let (first, last) = (offset / 8, (end - 1) / 8);
@@ -152,7 +153,7 @@ impl Gen<'_, '_> {
         self.and_imm(value, mask)
     }
 
-    /// A field that starts `offset` bits into the window.
+    /// Loads a field that starts `offset` bits into the window.
     pub(crate) fn window_field(&mut self, window: &mut Window, offset: u32, width: u32) -> Wide {
         let limbs: Limbs = (0..limbs_for(width) as u32)
             .map(|i| {
@@ -190,7 +191,7 @@ impl Packer {
     /// Bytes beyond the end that [`Gen::pack_end`] may write to.
     pub const SLACK: u32 = 7;
 
-    /// Writes from `base`.
+    /// Makes a packer that writes from `base` on.
     pub fn new(base: Value) -> Packer {
         Packer::to(Target::Memory(base))
     }
@@ -218,7 +219,7 @@ impl Packer {
 }
 
 impl Gen<'_, '_> {
-    /// Appends a value.
+    /// Appends the bits of a value, most significant first.
     pub(crate) fn pack(&mut self, packer: &mut Packer, value: &Wide) {
         let mut width = value.width;
         for &limb in value.limbs.iter().rev() {
@@ -285,7 +286,7 @@ impl Gen<'_, '_> {
         total
     }
 
-    /// Like [`Gen::pack_end`], but writes nothing beyond the whole bytes. Gives what was kept.
+    /// Writes what is pending like [`Gen::pack_end`], but nothing beyond the whole bytes. Gives what was kept.
     pub(crate) fn pack_end_exactly(&mut self, mut packer: Packer) -> Pieces {
         let mut bytes = packer.pending_bits.div_ceil(8);
         let Some(pending) = packer.pending else {
@@ -330,8 +331,8 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// A sum that is congruent, modulo 2^16 - 1, to that of the 16-bit words of `bytes` bytes of the packet, padded with a zero
-    /// byte. Below 2^48 for 2^16 words, and zero only if all bytes are.
+    /// Calculates a sum that is congruent, modulo 2^16 - 1, to that of the 16-bit words of `bytes` bytes of the
+    /// packet, padded with a zero byte. Below 2^48 for 2^16 words, and zero only if all bytes are.
     pub(crate) fn sum_bytes(&mut self, from: Value, bytes: u32) -> Value {
         let mut sum: Option<Value> = None;
         let mut at = 0;

@@ -5,7 +5,8 @@ use super::wide::Wide;
 use ir::Expr;
 
 impl Gen<'_, '_> {
-    /// The value of an expression. Expressions have no side effects, so both sides of a [`Expr::Mux`] are evaluated.
+    /// Generates the value of an expression. Expressions have no side effects, so both sides of a [`Expr::Mux`] are
+    /// evaluated.
     pub(crate) fn expr(&mut self, expr: &Expr) -> Wide {
         let is_choice = matches!(expr, Expr::Unary { .. } | Expr::Binary { .. });
         if is_choice
@@ -66,7 +67,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// The values of several expressions.
+    /// Generates the values of several expressions.
     pub(crate) fn exprs(&mut self, exprs: &[Expr]) -> Vec<Wide> {
         exprs.iter().map(|e| self.expr(e)).collect()
     }

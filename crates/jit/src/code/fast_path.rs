@@ -84,7 +84,7 @@ enum Source {
 }
 
 impl FastPath {
-    /// The variables with addresses of headers.
+    /// Returns the variables with addresses of headers.
     pub(super) fn source_variables(&self) -> Vec<Variable> {
         let variable = |source: &Source| match source {
             Source::Value(variable) => Some(*variable),
@@ -143,7 +143,7 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// Everything behind the parser.
+    /// Generates everything behind the parser.
     fn behind_parser(&mut self) {
         let program = self.program;
         self.fast_path_mut().on_arrival = true;
@@ -157,7 +157,7 @@ impl<'a> Gen<'a, '_> {
         self.behind_ingress();
     }
 
-    /// The form of a control that is generated here.
+    /// Returns the form of a control that is generated here.
     fn of_entry_point(&self, ordinary: &'a [Stmt], program: &'a [Stmt]) -> &'a [Stmt] {
         match self.entry_point {
             EntryPoint::FastPath => ordinary,
@@ -172,9 +172,9 @@ impl<'a> Gen<'a, '_> {
         self.fast_path_mut().running = None;
     }
 
-    /// The end of the packet where ingress exits, generated there: the knowledge of that path holds in all that follows. Not within
-    /// a loop, nor once ingress has become large, nor for rare packets: then all paths end together. Always if the packet leaves the fast
-    /// path, where egress exits, too. False if it is not done.
+    /// Generates the end of the packet where ingress exits, right there: the knowledge of that path holds in all
+    /// that follows. Not within a loop, nor once ingress has become large, nor for rare packets: then all paths end
+    /// together. Always if the packet leaves the fast path, where egress exits, too. False if it is not done.
     pub(super) fn ends_here(&mut self) -> bool {
         if self.entry_point != EntryPoint::FastPath {
             return false;
@@ -208,7 +208,7 @@ impl<'a> Gen<'a, '_> {
         true
     }
 
-    /// Whether it is certain here that the packet leaves the fast path.
+    /// Returns true if it is certain here that the packet leaves the fast path.
     fn is_requested(&mut self) -> bool {
         let bailout = self.fast_path_mut().bailout;
         let bailout = self.b.use_var(bailout);
@@ -216,7 +216,7 @@ impl<'a> Gen<'a, '_> {
             .is_some_and(|bailout| bailout != 0)
     }
 
-    /// Everything behind ingress.
+    /// Generates everything behind ingress.
     fn behind_ingress(&mut self) {
         if !self.between() {
             return;
@@ -227,7 +227,7 @@ impl<'a> Gen<'a, '_> {
         self.behind_egress();
     }
 
-    /// Everything behind egress.
+    /// Generates everything behind egress.
     fn behind_egress(&mut self) {
         self.end_if_dropped();
         self.control(&self.program.compute_checksum);
@@ -248,7 +248,7 @@ impl<'a> Gen<'a, '_> {
         fast_path.expect("only on the fast path")
     }
 
-    /// The analysis of the program.
+    /// Returns what is known of the program for its fast path.
     ///
     /// # Panics
     /// If its halves are parsed separately: then it has no fast path.
@@ -309,12 +309,13 @@ impl<'a> Gen<'a, '_> {
         Source::Value(variable)
     }
 
-    /// A word of the frame.
+    /// Loads a word of the frame, at an offset in bytes.
     pub(super) fn frame_word(&mut self, offset: usize) -> Value {
         (self.b.ins()).load(I64, MemFlagsData::trusted(), self.frame, offset as i32)
     }
 
-    /// The frame's value about the packet's arrival, which stays as it is; a load that disappears if nobody uses the value.
+    /// Loads the frame's value about the packet's arrival, which stays as it is; a load that disappears if nobody
+    /// uses the value.
     fn arrival_word(&mut self, offset: usize) -> Value {
         (self.b.ins()).load(I64, constant_memory(), self.frame, offset as i32)
     }
@@ -332,7 +333,7 @@ impl<'a> Gen<'a, '_> {
         self.put(slot, &value);
     }
 
-    /// The metadata of a packet that arrives; nothing is requested yet.
+    /// Writes the metadata of a packet that arrives; nothing is requested yet.
     pub(super) fn arrive(&mut self, bailouts: &Bailouts) {
         let zero = self.imm(0);
         for (may_be_set, offset) in [
@@ -359,7 +360,8 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// From ingress to egress: the work of the traffic manager on a packet that goes to one port. False if none does here.
+    /// Generates what is between ingress and egress: the work of the traffic manager on a packet that goes to one
+    /// port. False if none does here.
     fn between(&mut self) -> bool {
         let FastPathAnalysis {
             forwarding,
@@ -401,7 +403,7 @@ impl<'a> Gen<'a, '_> {
         true
     }
 
-    /// The inputs of a copy when it begins egress. No queue has kept it.
+    /// Writes the inputs of a copy when it begins egress. No queue has kept it.
     pub(super) fn start_egress(&mut self, port: Value, replica_id: Value, packet_path: Value) {
         let facts = self.facts();
         let zero = self.imm(0);
@@ -424,7 +426,7 @@ impl<'a> Gen<'a, '_> {
         self.b.def_var(self.steps, zero);
     }
 
-    /// Length of the packet with its headers as they are now.
+    /// Calculates the length of the packet, in bytes, with its headers as they are now.
     fn measure(&mut self) -> Value {
         let cursor = self.b.use_var(self.cursor);
         let payload = self.b.ins().isub(self.packet_len, cursor);
@@ -432,7 +434,7 @@ impl<'a> Gen<'a, '_> {
         self.b.ins().iadd(payload, headers)
     }
 
-    /// Length of the headers that are emitted, as they are now.
+    /// Calculates the length of the headers that are emitted, in bytes, as they are now.
     pub(super) fn header_bytes(&mut self) -> Value {
         let program = self.program;
         let mut known = 0;
@@ -491,7 +493,7 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// Whether the egress control left the drop port.
+    /// Generates the condition that the egress control left the drop port.
     pub(super) fn is_dropped(&mut self) -> Value {
         let forwarding = &self.facts().forwarding;
         let spec = self.read(forwarding.port).low();
@@ -502,7 +504,7 @@ impl<'a> Gen<'a, '_> {
         self.b.ins().icmp(IntCC::Equal, spec, drop_port)
     }
 
-    /// After the egress control: the drop port.
+    /// Ends the run of the packet if the egress control left the drop port.
     fn end_if_dropped(&mut self) {
         let bailouts = &self.facts().bailouts;
         let dropped = self.is_dropped();
@@ -520,7 +522,7 @@ impl<'a> Gen<'a, '_> {
         self.continue_in(next);
     }
 
-    /// The deparser.
+    /// Generates the deparser, and the end of the packet's run.
     fn depart(&mut self) {
         let FastPathAnalysis {
             headers, bailouts, ..
@@ -578,7 +580,7 @@ impl<'a> Gen<'a, '_> {
         self.exit_with(exit::SENT, Some(port));
     }
 
-    /// Whether the lengths of all headers that may be valid now are known if it is known whether they are.
+    /// Returns true if the lengths of all headers that may be valid now are known if it is known whether they are.
     fn has_known_lengths(&mut self, emitted: &[HeaderId]) -> bool {
         emitted.iter().all(|header| {
             let header = &self.program.headers[header.index()];

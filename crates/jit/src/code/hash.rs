@@ -47,7 +47,7 @@ enum Piece<'e> {
 }
 
 impl Gen<'_, '_> {
-    /// [`ir::StmtKind::Hash`].
+    /// Generates [`ir::StmtKind::Hash`]: a hash of the data, and of the payload if that is wanted.
     pub(crate) fn hash(
         &mut self,
         dst: SlotId,
@@ -66,7 +66,7 @@ impl Gen<'_, '_> {
         self.write(dst, &result);
     }
 
-    /// RFC 1071 over the concatenation of `data`.
+    /// Calculates the checksum of RFC 1071 over the concatenation of `data`.
     fn checksum(&mut self, data: &[Expr]) -> Wide {
         let widths = data.iter().map(|e| e.width(&self.program.slots));
         // Bits behind the value up to the end of the padded whole, of which only the place within a word counts.
@@ -134,9 +134,9 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// The sum of `data` from one made before, if that was of the same bytes of a header and only a few of its fields have changed: what
-    /// they were, which the packet still tells, is taken away, and what they are is added. The result is the very sum of the
-    /// bytes, neither negative nor too large.
+    /// Makes the sum of `data` from one made before, if that was of the same bytes of a header and only a few of
+    /// its fields have changed: what they were, which the packet still tells, is taken away, and what they are is
+    /// added. The result is the very sum of the bytes, neither negative nor too large.
     fn sum_again(&mut self, data: &[Expr]) -> Option<Value> {
         let Summed { header, runs, sum } = self.summed.clone()?;
         let valid = self.program.headers[header.index()].valid;
@@ -176,7 +176,8 @@ impl Gen<'_, '_> {
         self.b.ins().uextend(I64, value)
     }
 
-    /// The fields of `data` that do not lie in the packet as they came; `None` if `data` is not these bytes of the header.
+    /// Returns the fields of `data` that do not lie in the packet as they came; `None` if `data` is not these bytes
+    /// of the header.
     fn changes_since(
         &mut self,
         data: &[Expr],
@@ -224,7 +225,8 @@ impl Gen<'_, '_> {
         (left.is_empty() && open.is_none()).then_some(changes)
     }
 
-    /// The sum of bytes of a header in the packet, each run of them from a byte on; zero if the header is not valid.
+    /// Calculates the sum of bytes of a header in the packet, each run of them from a byte on; zero if the header
+    /// is not valid.
     fn sum_in_packet(&mut self, header: HeaderId, runs: &[(u32, u32)]) -> Value {
         let valid = self.read(self.program.headers[header.index()].valid).low();
         let zero = self.imm(0);
@@ -254,7 +256,7 @@ impl Gen<'_, '_> {
         sum
     }
 
-    /// The data of a checksum with whole bytes of headers that lie in the packet taken together.
+    /// Returns the data of a checksum with whole bytes of headers that lie in the packet taken together.
     fn pieces<'e>(&self, data: &'e [Expr]) -> Vec<Piece<'e>> {
         let slots = &self.program.slots;
         let mut pieces = Vec::new();
@@ -334,7 +336,8 @@ impl Gen<'_, '_> {
     }
 }
 
-/// The shift with which [`Gen::sum_bytes`] adds `width` bytes from this one of `bytes` bytes, if it adds them at once.
+/// Returns the shift with which [`Gen::sum_bytes`] adds `width` bytes from this one of `bytes` bytes, if it adds
+/// them at once.
 fn place_in_sum(at: u32, width: u32, bytes: u32) -> Option<u32> {
     let whole = bytes / 4 * 4;
     // Behind the last four bytes are two and one.

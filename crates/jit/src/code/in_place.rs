@@ -20,7 +20,8 @@ use engine::table::lpm32::{
 use smallvec::SmallVec;
 use std::mem::offset_of;
 
-/// Memory of a table's structures, which does not change while the function runs; control flow decides where it may be read.
+/// Returns the flags of memory of a table's structures, which does not change while the function runs; control flow
+/// decides where it may be read.
 fn table_memory() -> MemFlagsData {
     MemFlagsData::trusted().with_readonly()
 }
@@ -108,20 +109,20 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// The lookup ends with this record.
+    /// Ends the lookup with this record.
     fn done(&mut self, lookup: &Lookup<'_>, record: Value, hit: Value) {
         let args = [record.into(), hit.into()];
         let count = 1 + usize::from(lookup.wants_hit);
         self.b.ins().jump(lookup.done, &args[..count]);
     }
 
-    /// A word of the table's view.
+    /// Loads a word of the table's view, at an offset in bytes.
     fn view_word(&mut self, lookup: &Lookup<'_>, offset: usize) -> Value {
         let at = (lookup.view + offset) as i32;
         self.b.ins().load(I64, constant_memory(), lookup.views, at)
     }
 
-    /// With assertions: traps if the index is not below the number at this offset of the view.
+    /// Generates, with assertions, a trap if the index is not below the number at this offset of the view.
     fn assert_below(&mut self, lookup: &Lookup<'_>, index: Value, count: usize) {
         if cfg!(debug_assertions) {
             let count = self.view_word(lookup, count);
@@ -130,7 +131,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// The lookup has come to this entry.
+    /// Ends the lookup with this entry: counts the hit if there is a counter.
     fn found(&mut self, lookup: &Lookup<'_>, entry: Value, hit: Value) {
         self.assert_below(lookup, entry, offset_of!(TableView, entry_count));
         if lookup.table.counts {
@@ -162,14 +163,14 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// The lookup has come to nothing: the default action, whose record is the first.
+    /// Ends the lookup with nothing found: with the default action, whose record is the first.
     fn missed(&mut self, lookup: &Lookup<'_>) {
         let records = self.view_word(lookup, offset_of!(TableView, records));
         let zero = self.imm(0);
         self.done(lookup, records, zero);
     }
 
-    /// The lookup in a table without a key.
+    /// Generates the lookup in a table without a key.
     fn only_record(&mut self, lookup: &Lookup<'_>) {
         let records = self.view_word(lookup, offset_of!(TableView, records));
         let ready = self.b.create_block();
@@ -179,7 +180,7 @@ impl Gen<'_, '_> {
         self.done(lookup, records, zero);
     }
 
-    /// The address of an element of `bytes` bytes.
+    /// Calculates the address of an element of `bytes` bytes.
     pub(super) fn element(&mut self, first: Value, index: Value, bytes: usize) -> Value {
         let offset = match bytes.is_power_of_two() {
             true => self.shl_imm(index, bytes.ilog2()),
@@ -215,7 +216,7 @@ impl Gen<'_, '_> {
         self.continue_in(after);
     }
 
-    /// The entry at the place that is the key, and whether there is one; continues if there are places.
+    /// Loads the entry at the place that is the key, and tells whether there is one; continues if there are places.
     fn direct_entry(&mut self, lookup: &Lookup<'_>, key: Value) -> (Value, Value) {
         let places = self.view_word(lookup, offset_of!(TableView, direct));
         let ready = self.b.create_block();
@@ -232,7 +233,7 @@ impl Gen<'_, '_> {
         (entry, self.b.ins().uextend(I64, hit))
     }
 
-    /// The number that a hash map holds for a key; continues where it is found.
+    /// Finds the number that a hash map holds for a key; continues where it is found.
     fn probe(&mut self, lookup: &Lookup<'_>, key: &[Value]) -> Value {
         let buckets = self.buckets(lookup);
         let (mask, first) = self.first_bucket(lookup, key);
@@ -263,7 +264,7 @@ impl Gen<'_, '_> {
         self.number(word)
     }
 
-    /// The number in the word of a bucket that is not free.
+    /// Returns the number in the word of a bucket that is not free.
     fn number(&mut self, word: Value) -> Value {
         let low = self.b.ins().ireduce(I32, word);
         let one = self.b.ins().iconst(I32, 1);
@@ -271,7 +272,7 @@ impl Gen<'_, '_> {
         self.b.ins().uextend(I64, number)
     }
 
-    /// The buckets; continues if there are any.
+    /// Returns the address of the buckets; continues if there are any.
     fn buckets(&mut self, lookup: &Lookup<'_>) -> Value {
         let buckets = self.view_word(lookup, offset_of!(TableView, buckets));
         let ready = self.b.create_block();
@@ -280,14 +281,14 @@ impl Gen<'_, '_> {
         buckets
     }
 
-    /// The mask of bucket numbers, and the number of the first for a key.
+    /// Returns the mask of bucket numbers, and the number of the first for a key.
     fn first_bucket(&mut self, lookup: &Lookup<'_>, key: &[Value]) -> (Value, Value) {
         let hash = self.hash_key(key);
         let mask = self.view_word(lookup, offset_of!(TableView, bucket_mask));
         (mask, self.b.ins().band(hash, mask))
     }
 
-    /// The direct index of a root; continues if there is one.
+    /// Returns the address of the direct index of a root; continues if there is one.
     fn direct(&mut self, lookup: &Lookup<'_>, root: Value) -> Value {
         let at = offset_of!(Root, direct) as i32;
         let direct = self.b.ins().load(I64, table_memory(), root, at);
@@ -297,13 +298,13 @@ impl Gen<'_, '_> {
         direct
     }
 
-    /// The address in a direct index of what is there for these 32 bits.
+    /// Returns the address in a direct index of what is there for these 32 bits.
     fn direct_place(&mut self, direct: Value, bits: Value) -> Value {
         let index = self.shr_imm(bits, DIRECT_BITS);
         self.element(direct, index, size_of::<Direct>())
     }
 
-    /// The place of a block, which the direct index leads to, for these bits.
+    /// Loads the place of a block, which the direct index leads to, for these bits.
     fn place(&mut self, lookup: &Lookup<'_>, block: Value, bits: Value) -> Value {
         let block = self.b.ins().uextend(I64, block);
         self.assert_below(lookup, block, offset_of!(TableView, block_count));
@@ -315,7 +316,8 @@ impl Gen<'_, '_> {
         self.b.ins().load(I32, table_memory(), place, 0)
     }
 
-    /// Whether the prefix that is alone below a place of the direct index does not contain these bits.
+    /// Generates the condition that the prefix that is alone below a place of the direct index does not contain
+    /// these bits.
     fn differs_from_alone(&mut self, below: Value, bits: Value) -> Value {
         let bits = self.b.ins().ireduce(I32, bits);
         let wanted = self.b.ins().ishl_imm_u(bits, i64::from(DIRECT_BITS));
@@ -325,7 +327,7 @@ impl Gen<'_, '_> {
         self.b.ins().ushr(difference, ignored)
     }
 
-    /// [`engine::table::keymap::hash`].
+    /// Calculates [`engine::table::keymap::hash`] of a key.
     fn hash_key(&mut self, key: &[Value]) -> Value {
         let mut hash = self.imm(SEED);
         for &limb in key {
@@ -338,7 +340,7 @@ impl Gen<'_, '_> {
         hash
     }
 
-    /// Whether a bucket that is not free has this key.
+    /// Generates the condition that a bucket that is not free has this key.
     fn is_key(&mut self, bucket: Value, key: &[Value]) -> Value {
         let mut differences = None;
         for (i, &limb) in key.iter().enumerate() {
@@ -358,7 +360,7 @@ impl Gen<'_, '_> {
         self.b.ins().icmp(IntCC::Equal, differences, zero)
     }
 
-    /// The whole lookup in a table with a field matched by prefix.
+    /// Generates the whole lookup in a table with a field matched by prefix.
     fn longest_prefix(&mut self, lookup: &Lookup<'_>, key: &[Value], field: PrefixField) {
         let mut root = self.view_word(lookup, offset_of!(TableView, roots));
         if lookup.table.is_hashed() {

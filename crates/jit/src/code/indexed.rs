@@ -24,7 +24,8 @@ pub(super) struct Store<'e> {
     others: Vec<usize>,
 }
 
-/// The index and the elements that an expression chooses among by it, from the one at 0 on; beyond the last it is zero.
+/// Returns the index and the elements that an expression chooses among by it, from the one at 0 on; beyond the last
+/// it is zero.
 fn choice(expr: &Expr) -> Option<(&Expr, Vec<SlotId>)> {
     let Expr::Mux {
         cond,
@@ -43,7 +44,7 @@ fn choice(expr: &Expr) -> Option<(&Expr, Vec<SlotId>)> {
     (found && slots.len() as u64 == count).then_some((index, slots))
 }
 
-/// The index and the number that it is compared with, of `index < number`.
+/// Returns the index and the number that it is compared with, of `index < number`.
 fn below(cond: &Expr) -> Option<(&Expr, u64)> {
     match cond {
         Expr::Binary {
@@ -79,7 +80,7 @@ fn leaves(expr: &Expr, index: &Expr, out: &mut Vec<SlotId>) -> bool {
     }
 }
 
-/// The condition, destination and value of `if valid { field = value }`.
+/// Returns the condition, destination and value of `if valid { field = value }`.
 fn guarded(body: &[Stmt]) -> Option<(SlotId, SlotId, &Expr)> {
     let [
         Stmt {
@@ -109,7 +110,8 @@ fn guarded(body: &[Stmt]) -> Option<(SlotId, SlotId, &Expr)> {
 }
 
 impl Gen<'_, '_> {
-    /// The number of limbs from each of these slots to the next, if they all live in memory and are of the same width.
+    /// Returns the number of limbs from each of these slots to the next, if they all live in memory and are of the
+    /// same width.
     fn stride(&self, slots: &[SlotId]) -> Option<usize> {
         let [first, second, ..] = slots else {
             return None;
@@ -124,7 +126,7 @@ impl Gen<'_, '_> {
         regular.then_some(stride)
     }
 
-    /// The address of the slot so many strides behind one.
+    /// Calculates the address of the slot so many strides behind one.
     fn address(&mut self, first: SlotId, stride: usize, number: Value) -> Value {
         let bytes = self.imm(8 * stride as u64);
         let behind = self.b.ins().imul(number, bytes);
@@ -133,7 +135,8 @@ impl Gen<'_, '_> {
         self.b.ins().iadd_imm_u(at, offset)
     }
 
-    /// The value of an expression that chooses an element of a stack in memory.
+    /// Loads the value of an expression that chooses an element of a stack in memory; `None` if the expression is
+    /// no such.
     pub(super) fn chosen(&mut self, expr: &Expr) -> Option<Wide> {
         let (index, slots) = choice(expr)?;
         let stride = self.stride(&slots)?;
@@ -157,7 +160,7 @@ impl Gen<'_, '_> {
         })
     }
 
-    /// The assignment that most cases of a switch without a default are.
+    /// Returns the assignment that most cases of a switch without a default are.
     pub(super) fn store_of<'e>(
         &self,
         cases: &'e [(Vec<Bits>, Vec<Stmt>)],
@@ -199,7 +202,8 @@ impl Gen<'_, '_> {
             .then_some(Store { others, ..store })
     }
 
-    /// A switch of which some cases are such an assignment, and of the others the blocks are given. Ends at `after`.
+    /// Generates a switch of which some cases are such an assignment, and of the others the blocks are given. Ends
+    /// at `after`.
     pub(super) fn store_at(
         &mut self,
         index: &Wide,

@@ -71,7 +71,7 @@ impl EntryPoint {
         EntryPoint::Prefetch,
     ];
 
-    /// Whether a program has any use for the function.
+    /// Returns true if a program has any use for the function.
     pub fn is_useful(self, analysis: &Analysis<'_>) -> bool {
         let fast_path = analysis.fast_path.as_ref();
         match self {
@@ -82,17 +82,18 @@ impl EntryPoint {
         }
     }
 
-    /// Whether it takes a packet through both halves, and tells where it went.
+    /// Returns true if the function takes a packet through both halves, and tells where it went.
     pub fn is_fast_path(self) -> bool {
         matches!(self, EntryPoint::FastPath | EntryPoint::Unspecialised)
     }
 
-    /// Whether it runs on one packet after the other: then it is given the first [`Arrival`] and the end of them, besides the frame.
+    /// Returns true if the function runs on one packet after the other: then it is given the first [`Arrival`] and
+    /// the end of them, besides the frame.
     pub fn takes_packets(self) -> bool {
         self.is_fast_path() || self == EntryPoint::Prefetch
     }
 
-    /// The name of its function, for profilers.
+    /// Returns the name of the function, for profilers.
     pub fn symbol(self) -> &'static str {
         match self {
             EntryPoint::Ingress => "ingress",
@@ -307,7 +308,8 @@ fn begin_burst(b: &mut FunctionBuilder<'_>, entry: Block) -> Burst {
     }
 }
 
-/// Memory that does not change while the function runs and that may be read at any point of it.
+/// Returns the flags of memory that does not change while the function runs and that may be read at any point of
+/// it.
 fn constant_memory() -> MemFlagsData {
     MemFlagsData::trusted().with_readonly().with_can_move()
 }
@@ -367,7 +369,7 @@ impl Gen<'_, '_> {
         self.program.slots[slot.index()].width
     }
 
-    /// The value of a slot.
+    /// Returns the value that a slot has now.
     fn read(&mut self, slot: SlotId) -> Wide {
         if matches!(
             self.places[slot.index()],
@@ -389,13 +391,13 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Assigns a slot.
+    /// Assigns a value to a slot, and notes that.
     fn write(&mut self, slot: SlotId, value: &Wide) {
         self.note_assignment(slot);
         self.put(slot, value);
     }
 
-    /// Whether the value of a slot is kept anywhere when it is written.
+    /// Returns true if the value of a slot is kept anywhere when it is written.
     fn keeps(&self, slot: SlotId) -> bool {
         !matches!(self.places[slot.index()], Place::Unused | Place::InPacket)
     }
@@ -430,7 +432,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Assigns zero.
+    /// Assigns zero to a slot.
     fn clear(&mut self, slot: SlotId) {
         if self.places[slot.index()] == Place::EditedInPacket {
             // Its header becomes invalid.
@@ -465,7 +467,7 @@ impl Gen<'_, '_> {
         (self.b.ins()).store(MemFlagsData::trusted(), value, self.frame, offset as i32);
     }
 
-    /// Calls a shim.
+    /// Calls a shim; gives the first of what it returns, if it returns anything.
     fn call(&mut self, shim: Shim, args: &[Value]) -> Option<Value> {
         self.call_for_all(shim, args).first().copied()
     }
@@ -480,7 +482,7 @@ impl Gen<'_, '_> {
         self.b.inst_results(inst)
     }
 
-    /// The address of memory for `limbs` limbs, usable within the current statement.
+    /// Returns the address of memory for `limbs` limbs, usable within the current statement.
     fn scratch(&mut self, limbs: usize) -> Value {
         let offset = self.scratch_used;
         self.scratch_used += 8 * limbs as u32;
@@ -573,7 +575,7 @@ impl Gen<'_, '_> {
         self.b.ins().return_(&[]);
     }
 
-    /// The half of the pipeline that is generated.
+    /// Returns the half of the pipeline that is generated.
     fn pipeline(&self) -> Pipeline {
         match self.entry_point {
             EntryPoint::Egress => Pipeline::Egress,
@@ -581,7 +583,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Emitted bytes go to the buffer of the frame, from its beginning on.
+    /// Lets emitted bytes go to the buffer of the frame, from its beginning on.
     fn begin_emitting(&mut self) {
         let buffer = offset_of!(Frame, emitted) as i32;
         let at = (self.b.ins()).load(I64, MemFlagsData::trusted(), self.frame, buffer);
@@ -628,7 +630,7 @@ impl Gen<'_, '_> {
         self.continue_in(end);
     }
 
-    /// The blocks that stop the function early.
+    /// Generates the blocks that stop the function early.
     fn finish(&mut self) {
         for (block, code) in [
             (self.step_limit, drop_code(DropReason::StepLimit)),
@@ -677,12 +679,12 @@ impl Gen<'_, '_> {
     }
 }
 
-/// The variable `i` places after `first`; variables of a slot are declared together.
+/// Returns the variable `i` places after `first`; variables of a slot are declared together.
 fn nth(first: Variable, i: usize) -> Variable {
     Variable::from_u32(first.as_u32() + i as u32)
 }
 
-/// Bytes that a deparser may write without reserving room.
+/// Returns how many bytes a deparser may write without reserving room.
 pub(crate) fn emit_capacity(analysis: &Analysis<'_>) -> usize {
     analysis.emit_bytes + bytes::Packer::SLACK as usize
 }

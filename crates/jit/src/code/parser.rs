@@ -162,7 +162,7 @@ impl Gen<'_, '_> {
         blocks.expect("parser statements are in the parser only")
     }
 
-    /// The block that sets this error and rejects.
+    /// Returns the block that sets this error and rejects.
     fn failure(&mut self, error: u64) -> Block {
         let known = (self.parser_mut().failures.iter()).find(|f| f.0 == error);
         if let Some(&(_, block)) = known {
@@ -182,7 +182,7 @@ impl Gen<'_, '_> {
         self.continue_in(next);
     }
 
-    /// The bytes that the cursor has not passed.
+    /// Calculates how many bytes the cursor has not passed.
     fn remaining(&mut self) -> Value {
         let cursor = self.b.use_var(self.cursor);
         self.b.ins().isub(self.packet_len, cursor)
@@ -195,7 +195,7 @@ impl Gen<'_, '_> {
         self.fail_if(short, core_error::PACKET_TOO_SHORT);
     }
 
-    /// The address of the byte at the cursor.
+    /// Calculates the address of the byte at the cursor.
     fn at_cursor(&mut self) -> Value {
         let cursor = self.b.use_var(self.cursor);
         self.b.ins().iadd(self.packet, cursor)
@@ -207,7 +207,7 @@ impl Gen<'_, '_> {
         self.b.def_var(self.cursor, cursor);
     }
 
-    /// [`ir::StmtKind::Extract`].
+    /// Generates [`ir::StmtKind::Extract`]: reads a header's fields, and moves the cursor behind it.
     pub(crate) fn extract(&mut self, header: HeaderId, varbit_length: Option<&Expr>) {
         if let Some(length) = varbit_length {
             return self.extract_varbit(header, length);
@@ -232,7 +232,8 @@ impl Gen<'_, '_> {
         self.move_cursor(count);
     }
 
-    /// A header with a varbit: the fields before it are where they always are, the rest is read by a function.
+    /// Extracts a header with a varbit: the fields before it are where they always are, the rest is read by a
+    /// function.
     fn extract_varbit(&mut self, id: HeaderId, length: &Expr) {
         let program = self.program;
         let header = &program.headers[id.index()];
@@ -292,7 +293,7 @@ impl Gen<'_, '_> {
         bytes
     }
 
-    /// `count` bits from `offset` bits behind `base`, as a value of `width` bits.
+    /// Reads `count` bits from `offset` bits behind `base`, as a value of `width` bits.
     fn read_bits(&mut self, base: Value, offset: Value, count: Value, width: u32) -> Wide {
         let out = self.scratch(limbs_for(width));
         let limbs = self.imm(limbs_for(width) as u64);
@@ -300,7 +301,7 @@ impl Gen<'_, '_> {
         self.reload(out, width)
     }
 
-    /// [`ir::StmtKind::Lookahead`].
+    /// Generates [`ir::StmtKind::Lookahead`]: reads bits behind the cursor without moving it.
     pub(crate) fn lookahead(&mut self, dst: SlotId, offset: u32) {
         let width = self.width(dst);
         let bytes = (offset + width).div_ceil(8);
@@ -311,7 +312,7 @@ impl Gen<'_, '_> {
         self.write(dst, &value);
     }
 
-    /// [`ir::StmtKind::Advance`].
+    /// Generates [`ir::StmtKind::Advance`]: moves the cursor by so many bits, whole bytes or an error.
     pub(crate) fn advance(&mut self, bits: &Expr) {
         let bits = self.expr(bits).low();
         let odd = self.and_imm(bits, 7);
@@ -322,7 +323,7 @@ impl Gen<'_, '_> {
         self.note_move();
     }
 
-    /// [`ir::StmtKind::Reject`].
+    /// Generates [`ir::StmtKind::Reject`]: sets the error and ends the parser.
     pub(crate) fn reject(&mut self, error: &Expr) {
         let error = self.expr(error);
         let slot = self.program.architecture.parser_error(self.pipeline());
@@ -347,7 +348,8 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// The block to jump to for a target. If that spends a step, a block in between, noted in `again` with the state.
+    /// Returns the block to jump to for a target. If that spends a step, a block in between, noted in `again` with
+    /// the state.
     fn target(&mut self, target: Target, again: &mut Vec<(Block, Block)>) -> Block {
         let parser = self.parser_mut();
         let state = match target {
@@ -410,7 +412,7 @@ impl Gen<'_, '_> {
         self.transitions_back(again);
     }
 
-    /// Whether all matches hold; `None` if they always do.
+    /// Generates the condition that all matches hold; `None` if they always do.
     fn case_matches(&mut self, keys: &[Wide], matches: &[KeySet]) -> Option<Value> {
         if let [KeySet::ValueSet(value_set)] = matches {
             let (key, limbs) = self.spill_all(keys);
@@ -451,8 +453,9 @@ impl Gen<'_, '_> {
     }
 }
 
-/// The cases as a table of values and the target of all other values, if they are of that form: one key of at most 64
-/// bits, and values only, but for a last case that takes anything. `None` as the other target is a mismatch.
+/// Returns the cases as a table of values and the target of all other values, if they are of that form: one key of
+/// at most 64 bits, and values only, but for a last case that takes anything. `None` as the other target is a
+/// mismatch.
 #[expect(clippy::type_complexity, reason = "used once")]
 fn exact_cases(
     keys: &[Wide],

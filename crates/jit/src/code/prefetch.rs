@@ -30,7 +30,7 @@ impl Gen<'_, '_> {
         self.next_packet();
     }
 
-    /// Whether a statement is left out of the prefetch.
+    /// Returns true if a statement is left out of the prefetch.
     fn is_left_out(&self, stmt: &StmtKind) -> bool {
         // Statements with effects outside, and those that take time.
         matches!(
@@ -52,7 +52,8 @@ impl Gen<'_, '_> {
         )
     }
 
-    /// A statement where prefetching does another thing than the program; whether what follows is reached then.
+    /// Generates a statement where prefetching does another thing than the program; tells whether what follows is
+    /// reached then. `None` for all other statements.
     pub(super) fn stmt_to_prefetch(&mut self, stmt: &StmtKind) -> Option<bool> {
         let analysis = self.analysis;
         let prefetched = &analysis.prefetched;
@@ -92,7 +93,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Whether something is prefetched for within these statements.
+    /// Returns true if something is prefetched for within these statements.
     fn leads_to_any(&self, stmts: &[Stmt]) -> bool {
         let prefetched = &self.analysis.prefetched;
         ir::statements(stmts).any(|stmt| match &stmt.kind {
@@ -101,7 +102,7 @@ impl Gen<'_, '_> {
         })
     }
 
-    /// A cell will be read: notes its index, if that is known.
+    /// Notes the index of a cell that will be read, if that is known.
     fn note_cell(&mut self, cells: CellArray, index: &Expr) {
         let prefetched = &self.analysis.prefetched;
         let number = prefetched.cells.iter().position(|&c| c == cells);
@@ -135,7 +136,7 @@ impl Gen<'_, '_> {
         self.continue_in(after);
     }
 
-    /// A table is to be applied: looks into it, or notes the key, and takes it to be hit.
+    /// Prepares for a table to be applied: looks into it, or notes the key, and takes it to be hit.
     fn note_key(&mut self, table: TableId, keys: &[Expr], hit: Option<SlotId>) {
         let prefetched = &self.analysis.prefetched.tables;
         if let Some(wanted) = prefetched.iter().position(|t| t.table == table) {
@@ -156,7 +157,7 @@ impl Gen<'_, '_> {
     }
 }
 
-/// Whether the control ends behind these statements.
+/// Returns true if the control ends behind these statements.
 fn ends(stmts: &[Stmt]) -> bool {
     matches!(stmts, [.., last] if last.kind == StmtKind::Exit)
 }

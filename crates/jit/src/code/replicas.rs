@@ -77,7 +77,8 @@ impl Gen<'_, '_> {
         self.fast_path_mut().may_move = may_move;
     }
 
-    /// The end of a replica where egress exits, generated there. False if it is not done: for packets that go to one port, or within a loop.
+    /// Generates the end of a replica where egress exits, right there. False if it is not done: for packets that go
+    /// to one port, or within a loop.
     pub(super) fn replica_ends_here(&mut self) -> bool {
         let replica = self.fast_path.as_ref().and_then(|f| f.replica);
         let Some(replica) = replica.filter(|_| self.loop_depth == 0) else {
@@ -96,7 +97,7 @@ impl Gen<'_, '_> {
         true
     }
 
-    /// Everything behind egress.
+    /// Generates everything behind egress, for a replica.
     fn end_replica(&mut self, current: &CurrentReplica) {
         let program = self.program;
         let dropped = self.is_dropped();
@@ -117,7 +118,7 @@ impl Gen<'_, '_> {
         self.b.ins().jump(current.next, &[]);
     }
 
-    /// A replica leaves with its headers as they are now.
+    /// Sends a replica with its headers as they are now.
     fn emit_replica(&mut self, current: &CurrentReplica) {
         let program = self.program;
         let behind = (self.b.ins()).iadd_imm_u(current.replica, size_of::<Replica>() as i64);
@@ -147,7 +148,7 @@ impl Gen<'_, '_> {
         self.emits_exactly = false;
     }
 
-    /// All values that egress may read, to begin with for each replica.
+    /// Returns all values that egress may read, to begin with for each replica.
     fn values_now(&mut self) -> Vec<(Variable, Value)> {
         let mut variables = vec![self.cursor, self.fast_path_mut().moved];
         let port = self.facts().forwarding.port.index();
@@ -187,7 +188,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// The addresses of what is kept, and of its place in the state array.
+    /// Returns the addresses of what is kept, and of its place in the state array.
     fn saved_addresses(&mut self, range: &Range<usize>, saved: StackSlot) -> [Value; 2] {
         let saved = self.b.ins().stack_addr(I64, saved, 0);
         let state = (self.b.ins()).iadd_imm_u(self.state, 8 * range.start as i64);

@@ -22,7 +22,7 @@ use smallvec::smallvec;
 use std::mem::offset_of;
 
 impl Gen<'_, '_> {
-    /// Several statements.
+    /// Generates several statements; tells whether what follows can be reached.
     pub(crate) fn stmts(&mut self, stmts: &[Stmt]) -> bool {
         let mut rest = stmts;
         while let [stmt, behind @ ..] = rest {
@@ -100,7 +100,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Statements that control flow goes straight through, on packet and slots.
+    /// Generates a statement that control flow goes straight through, on packet and slots.
     fn leaf(&mut self, stmt: &StmtKind) {
         match stmt {
             StmtKind::Assign { dst, value } => {
@@ -149,7 +149,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Statements that are calls into the switch.
+    /// Generates a statement that is a call into the switch.
     fn extern_call(&mut self, stmt: &StmtKind) {
         match stmt {
             StmtKind::RegisterRead {
@@ -253,8 +253,8 @@ impl Gen<'_, '_> {
         self.join_in(after, from_first || from_second)
     }
 
-    /// The flag, now zero, that is set if a comparison holds and by nothing else here: then it is what the comparison gives, and later
-    /// conditions on it need no value in between.
+    /// Returns the flag, now zero, that is set if a comparison holds and by nothing else here: then it is what the
+    /// comparison gives, and later conditions on it need no value in between.
     fn flag_set(&mut self, cond: &Expr, then: &[Stmt]) -> Option<SlotId> {
         let [
             Stmt {
@@ -330,7 +330,8 @@ impl Gen<'_, '_> {
         self.branch(b, yes, no);
     }
 
-    /// Whether two fields that lie in the packet one behind the other have these constant values: one comparison, of both.
+    /// Generates the condition that two fields that lie in the packet one behind the other have these constant
+    /// values: one comparison, of both.
     fn both_equal(&mut self, a: &Expr, b: &Expr) -> Option<Value> {
         let (mut first, mut second) = (constant_field(a)?, constant_field(b)?);
         let (mut at, mut behind) = (
@@ -354,7 +355,7 @@ impl Gen<'_, '_> {
         Some(self.equal(&both, &wanted))
     }
 
-    /// Whether a condition holds, if that is certain here.
+    /// Returns whether a condition holds, if that is certain here.
     pub(super) fn known(&mut self, cond: &Expr) -> Option<bool> {
         match cond {
             Expr::Const(bits) => Some(!bits.is_zero()),
@@ -393,7 +394,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// The value of a slot, if it is certain here and fits in 64 bits.
+    /// Returns the value of a slot, if it is certain here and fits in 64 bits.
     pub(super) fn known_slot(&mut self, slot: SlotId) -> Option<u64> {
         match self.places[slot.index()] {
             Place::Zero => Some(0),
@@ -405,7 +406,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// The number that a value is, if it is a constant.
+    /// Returns the number that a value is, if it is a constant.
     pub(crate) fn known_value(&self, value: Value) -> Option<u64> {
         let dfg = &self.b.func.dfg;
         let inst = dfg.value_def(dfg.resolve_aliases(value)).inst()?;
@@ -418,7 +419,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// A body that goes on at `after`; tells whether its end is reached.
+    /// Generates a body that goes on at `after`; tells whether its end is reached.
     pub(super) fn body(&mut self, stmts: &[Stmt], after: Block) -> bool {
         self.branches += 1;
         let falls_through = self.stmts(stmts);
@@ -592,12 +593,12 @@ impl Gen<'_, '_> {
         self.reload(cell.expect("gives a result"), width)
     }
 
-    /// The view of cells of so many limbs, if they are reached in place here.
+    /// Returns the number of the view of cells of so many limbs, if they are reached in place here.
     fn cells_in_place(&self, view: Option<usize>, limbs: usize) -> Option<usize> {
         view.filter(|_| self.entry_point.is_fast_path() && limbs <= MAX_VALUE_LIMBS)
     }
 
-    /// The address of a cell; continues if it lies there, and else in the block that is given too.
+    /// Returns the address of a cell; continues if it lies there, and else in the block that is given too.
     fn cell_in_place(&mut self, view: usize, index: Value, limbs: usize) -> (Value, Block) {
         let at = offset_of!(Frame, cells) as i32;
         let views = (self.b.ins()).load(I64, constant_memory(), self.frame, at);
@@ -615,7 +616,7 @@ impl Gen<'_, '_> {
         (self.element(first, index, 8 * limbs), elsewhere)
     }
 
-    /// [`ir::StmtKind::Count`].
+    /// Generates [`ir::StmtKind::Count`]: counts the packet in a cell.
     fn count(&mut self, counter: CounterId, index: &Expr) {
         let index = self.expr(index).low();
         let view = self.cells_in_place(counter_view(self.program, counter), 2);
@@ -745,7 +746,7 @@ impl Gen<'_, '_> {
     }
 }
 
-/// The slot and the constant that an expression compares for equality.
+/// Returns the slot and the constant that an expression compares for equality.
 fn constant_field(expr: &Expr) -> Option<(&Expr, &Bits)> {
     match expr {
         Expr::Binary {
@@ -760,7 +761,7 @@ fn constant_field(expr: &Expr) -> Option<(&Expr, &Bits)> {
     }
 }
 
-/// Whether a comparison is of one bit with a constant, and if so, with which value of the bit it holds.
+/// Returns whether a comparison is of one bit with a constant, and if so, with which value of the bit it holds.
 fn is_bit(op: BinaryOp, a: &Expr, b: &Expr, g: &Gen<'_, '_>) -> Option<bool> {
     let Expr::Const(bits) = b else { return None };
     let one = a.width(&g.program.slots) == 1;
@@ -771,7 +772,7 @@ fn is_bit(op: BinaryOp, a: &Expr, b: &Expr, g: &Gen<'_, '_>) -> Option<bool> {
     }
 }
 
-/// Whether an operator on a first operand like this is "and" or "or" of conditions.
+/// Returns true if an operator on a first operand like this is "and" or "or" of conditions.
 fn is_logical(op: BinaryOp, a: &Expr, g: &Gen<'_, '_>) -> bool {
     matches!(op, BinaryOp::And | BinaryOp::Or) && a.width(&g.program.slots) == 1
 }

@@ -31,7 +31,8 @@ pub(super) struct ChosenByHit<'s> {
 }
 
 impl Gen<'_, '_> {
-    /// [`ir::StmtKind::Apply`]. Tells whether the code behind it can be reached.
+    /// Generates [`ir::StmtKind::Apply`]: the lookup, and the actions. Tells whether the code behind it can be
+    /// reached.
     pub(crate) fn apply(
         &mut self,
         table: TableId,
@@ -54,8 +55,8 @@ impl Gen<'_, '_> {
         self.dispatch(position, args, &actions)
     }
 
-    /// A lookup and the choice behind it that are one: the choice depends on the hit alone, and a hit runs the only action that entries
-    /// have, a miss none.
+    /// Recognises a lookup and the choice behind it that are one: the choice depends on the hit alone, and a hit
+    /// runs the only action that entries have, a miss none.
     pub(super) fn chosen_by_hit<'s>(
         &self,
         apply: &'s StmtKind,
@@ -159,7 +160,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// The limbs of a key as a table keeps it that is looked up in place.
+    /// Returns the limbs of a key as a table keeps it that is looked up in place.
     pub(super) fn key_in_place(&mut self, table: TableId, keys: &[Wide]) -> Limbs {
         let shape = KeyShape::new(&self.program.tables[table.index()].keys);
         match Packing::of_exact(&shape) {
@@ -168,7 +169,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// The number of a table's view, if it may be looked up in place.
+    /// Returns the number of a table's view, if it may be looked up in place.
     pub(super) fn view_of(&self, table: TableId) -> Option<usize> {
         let mut tables = self.analysis.tables_in_place.iter();
         tables.position(|t| t.table == table)
@@ -194,7 +195,7 @@ impl Gen<'_, '_> {
         (results[0], results[1])
     }
 
-    /// [`Gen::look_up`] with a function that keeps all registers, for where that is rarely done.
+    /// Does the same as [`Gen::look_up`] with a function that keeps all registers, for where that is rarely done.
     fn find(&mut self, table: TableId, keys: &[Wide]) -> (Value, Value) {
         let id = self.imm(table.0.into());
         if let [key] = keys
@@ -209,7 +210,7 @@ impl Gen<'_, '_> {
         (args, self.frame_word(offset_of!(Frame, found)))
     }
 
-    /// The limbs of a packed key. Keys have no bits above their widths.
+    /// Packs the limbs of a key. Keys have no bits above their widths.
     fn packed(&mut self, packing: &Packing, keys: &[Wide]) -> Wide {
         let mut limbs: Limbs = SmallVec::new();
         for (&limb, (to, up)) in keys.iter().flat_map(|k| &k.limbs).zip(packing.moves()) {

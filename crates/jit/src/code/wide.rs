@@ -30,12 +30,12 @@ pub(crate) struct Wide {
 /// The limbs of a value.
 pub(crate) type Limbs = SmallVec<[Value; 2]>;
 
-/// Number of limbs of a value of `width` bits.
+/// Returns the number of limbs of a value of `width` bits.
 pub(crate) fn limbs_for(width: u32) -> usize {
     width.div_ceil(64) as usize
 }
 
-/// Ones in the bits of the most significant limb that a value of `width` bits uses.
+/// Returns a mask with ones in the bits of the most significant limb that a value of `width` bits uses.
 pub(crate) fn top_mask(width: u32) -> u64 {
     match width % 64 {
         0 => u64::MAX,
@@ -44,7 +44,7 @@ pub(crate) fn top_mask(width: u32) -> u64 {
 }
 
 impl Wide {
-    /// The least significant limb.
+    /// Returns the least significant limb.
     pub fn low(&self) -> Value {
         self.limbs[0]
     }
@@ -55,12 +55,12 @@ impl Wide {
 }
 
 impl Gen<'_, '_> {
-    /// A 64-bit constant.
+    /// Makes a constant of 64 bits.
     pub fn imm(&mut self, value: u64) -> Value {
         self.b.ins().iconst(I64, value as i64)
     }
 
-    /// A constant.
+    /// Makes a constant of any width.
     pub fn constant(&mut self, bits: &Bits) -> Wide {
         Wide {
             width: bits.width(),
@@ -68,12 +68,12 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// A constant of at most 64 bits.
+    /// Makes a constant of at most 64 bits.
     pub fn small_constant(&mut self, width: u32, value: u64) -> Wide {
         self.constant(&Bits::from_u64(width, value))
     }
 
-    /// A 64-bit 0 or 1 from the result of a comparison.
+    /// Extends the result of a comparison to a 64-bit 0 or 1.
     fn flag(&mut self, condition: Value) -> Value {
         self.b.ins().uextend(I64, condition)
     }
@@ -106,7 +106,7 @@ impl Gen<'_, '_> {
         Wide { width, limbs }
     }
 
-    /// The most significant limb with the sign bit copied into the bits above the width.
+    /// Returns the most significant limb with the sign bit copied into the bits above the width.
     fn signed_top(&mut self, a: &Wide) -> Value {
         let top = a.top();
         match a.width % 64 {
@@ -118,7 +118,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// All ones if the value is negative as a signed number, else zero.
+    /// Returns all ones if the value is negative as a signed number, else zero.
     fn sign_mask(&mut self, a: &Wide) -> Value {
         let top = self.signed_top(a);
         self.sshr_imm(top, 63)
@@ -148,7 +148,7 @@ impl Gen<'_, '_> {
         self.b.ins().sshr_imm_u(a, i64::from(n))
     }
 
-    /// Limbs of `a << n`, `count` of them, `n` known.
+    /// Calculates the limbs of `a << n`, `count` of them, `n` known.
     fn shl_limbs(&mut self, a: &[Value], n: u32, count: usize) -> Limbs {
         let (whole, part) = ((n / 64) as usize, n % 64);
         let mut out = Limbs::new();
@@ -160,7 +160,7 @@ impl Gen<'_, '_> {
         out
     }
 
-    /// Limbs of `a >> n`, `count` of them, `n` known. Bits that come in from above are zero.
+    /// Calculates the limbs of `a >> n`, `count` of them, `n` known. Bits that come in from above are zero.
     fn shr_limbs(&mut self, a: &[Value], n: u32, count: usize) -> Limbs {
         let (whole, part) = ((n / 64) as usize, n % 64);
         let mut out = Limbs::new();
@@ -180,7 +180,7 @@ impl Gen<'_, '_> {
         out
     }
 
-    /// `this << part` with the high bits of `below` moving in.
+    /// Calculates `this << part` with the high bits of `below` moving in.
     fn join(&mut self, below: Option<Value>, this: Option<Value>, part: u32) -> Value {
         let high = this.map(|v| self.shl_imm(v, part));
         let low = below.map(|v| self.shr_imm(v, 64 - part));
@@ -191,7 +191,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Bits `high` down to `low`.
+    /// Returns bits `high` down to `low`, both included.
     pub fn slice(&mut self, a: &Wide, high: u32, low: u32) -> Wide {
         let width = high - low + 1;
         let limbs = self.shr_limbs(&a.limbs, low, limbs_for(width));
@@ -201,7 +201,7 @@ impl Gen<'_, '_> {
         self.masked(width, limbs)
     }
 
-    /// `a` above `b`.
+    /// Returns the concatenation of `a`, above, and `b`.
     pub fn concat(&mut self, a: &Wide, b: &Wide) -> Wide {
         let width = a.width + b.width;
         let mut limbs = self.shl_limbs(&a.limbs, b.width, limbs_for(width));
@@ -211,7 +211,7 @@ impl Gen<'_, '_> {
         Wide { width, limbs }
     }
 
-    /// Another width, cut or extended with zeros.
+    /// Changes a value to another width, cut or extended with zeros.
     pub fn resize(&mut self, a: &Wide, width: u32) -> Wide {
         let mut limbs: Limbs = a.limbs.iter().copied().take(limbs_for(width)).collect();
         while limbs.len() < limbs_for(width) {
@@ -224,7 +224,7 @@ impl Gen<'_, '_> {
         self.masked(width, limbs)
     }
 
-    /// To a larger width, with copies of the sign bit.
+    /// Extends a value to a larger width, with copies of the sign bit.
     pub fn sign_extend(&mut self, a: &Wide, width: u32) -> Wide {
         let top = self.signed_top(a);
         let mut limbs: Limbs = a.limbs.clone();
@@ -236,7 +236,7 @@ impl Gen<'_, '_> {
         self.masked(width, limbs)
     }
 
-    /// `then` if `condition` is not zero, else `otherwise`.
+    /// Chooses `then` if `condition` is not zero, else `otherwise`.
     pub fn mux(&mut self, condition: Value, then: &Wide, otherwise: &Wide) -> Wide {
         let limbs = (then.limbs.iter().zip(&otherwise.limbs))
             .map(|(&t, &o)| self.b.ins().select(condition, t, o))
@@ -417,7 +417,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Schoolbook multiplication, one row per limb of `a`, each added with its carries to what is above.
+    /// Multiplies as at school, one row per limb of `a`, each added with its carries to what is above.
     fn mul_rows(&mut self, a: &Wide, b: &Wide) -> Wide {
         let n = a.limbs.len();
         let zero = self.imm(0);
@@ -458,7 +458,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// An operator through [`Bits::binary`].
+    /// Applies an operator by a call of [`Bits::binary`].
     fn call_binary(&mut self, op: BinaryOp, a: &Wide, b: &Wide) -> Wide {
         let (x, y) = (self.spill(&[a]), self.spill(&[b]));
         let out = self.scratch(a.limbs.len());
@@ -468,7 +468,7 @@ impl Gen<'_, '_> {
         self.reload(out, a.width)
     }
 
-    /// Equality, as the result of a comparison.
+    /// Compares two values for equality; returns the result of a comparison.
     pub fn equal(&mut self, a: &Wide, b: &Wide) -> Value {
         if a.limbs.len() == 1 {
             return self.b.ins().icmp(IntCC::Equal, a.low(), b.low());
@@ -482,7 +482,7 @@ impl Gen<'_, '_> {
         self.b.ins().icmp(IntCC::Equal, difference, zero)
     }
 
-    /// `a < b`, as the result of a comparison.
+    /// Compares two values by `a < b`; returns the result of a comparison.
     pub fn less(&mut self, a: &Wide, b: &Wide, signed: bool) -> Value {
         let n = a.limbs.len();
         let (top_a, top_b, order) = if signed {
@@ -533,7 +533,7 @@ impl Gen<'_, '_> {
         self.saturate(a, &difference, overflow)
     }
 
-    /// `result`, or the end of the range on `a`'s side if `overflow` has a one in the place of the sign.
+    /// Returns `result`, or the end of the range on `a`'s side if `overflow` has a one in the place of the sign.
     fn saturate(&mut self, a: &Wide, result: &Wide, overflow: Value) -> Wide {
         let max = Bits::ones(a.width);
         let sign_bit = Bits::binary(BinaryOp::Shr, &max, &Bits::from_u64(8, 1)).not();
@@ -585,7 +585,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// `a << n` for `n` below the number of bits of the limbs.
+    /// Calculates `a << n` for `n` below the number of bits of the limbs.
     fn shl_variable(&mut self, a: &[Value], n: Value) -> Limbs {
         match a {
             [limb] => smallvec![self.b.ins().ishl(*limb, n)],
@@ -614,7 +614,8 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// `a >> n` for `n` below the number of bits of the limbs; copies of the highest bit come in if `signed`.
+    /// Calculates `a >> n` for `n` below the number of bits of the limbs; copies of the highest bit come in if
+    /// `signed`.
     fn shr_variable(&mut self, a: &[Value], n: Value, signed: bool) -> Limbs {
         match a {
             [limb] if signed => smallvec![self.b.ins().sshr(*limb, n)],

@@ -9,7 +9,7 @@ use ir::{ActionCall, ActionId, BinaryOp, Bits, KeyMatch, TableId};
 /// A key field: its width, and whether it is matched by prefix.
 type Field = (u32, bool);
 
-/// One table, whose key is `%20` and following; the result is written behind the key.
+/// Makes a program with one table, whose key is `%20` and following; the result is written behind the key.
 fn program(fields: &[Field], tells_hit: bool) -> ir::Program {
     let named = [("h0.$valid", 1), ("h0.hit", 8), ("h0.out", 80), ("hit", 1)];
     let mut slots: Vec<(String, u32)> = named.map(|(name, width)| (name.into(), width)).into();
@@ -59,7 +59,7 @@ fn program(fields: &[Field], tells_hit: bool) -> ir::Program {
     ir::text::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// Values that are often alike in their first bits, which most entries and packets have.
+/// Draws values that are often alike in their first bits, which most entries and packets have.
 fn value(width: u32, rng: &mut Rng) -> Bits {
     if width <= 16 || rng.one_in(10) {
         return rng.bits(width);
@@ -104,7 +104,7 @@ fn random_call(rng: &mut Rng) -> ActionCall {
     }
 }
 
-/// A value with one bit, counted from the lowest, turned over.
+/// Returns a value with one bit, counted from the lowest, turned over.
 fn flipped(value: &Bits, bit: u32) -> Bits {
     let width = value.width();
     let up_to_bit = Bits::prefix_mask(width, width - bit);
@@ -113,7 +113,7 @@ fn flipped(value: &Bits, bit: u32) -> Bits {
     Bits::binary(BinaryOp::Xor, value, &mask)
 }
 
-/// A packet whose key is in an entry, close to one, or anywhere.
+/// Makes a packet whose key is in an entry, close to one, or anywhere.
 fn packet(fields: &[Field], entries: &[Vec<KeyMatch>], rng: &mut Rng) -> Vec<u8> {
     let near = (!entries.is_empty() && !rng.one_in(6))
         .then(|| &entries[rng.below(entries.len() as u32) as usize]);
@@ -155,7 +155,7 @@ fn packet(fields: &[Field], entries: &[Vec<KeyMatch>], rng: &mut Rng) -> Vec<u8>
     bytes
 }
 
-/// Entries come, change and go; after every few of them packets come, in bursts and alone.
+/// Lets entries come, change and go; after every few of them packets come, in bursts and alone.
 fn come_and_go(fields: &[Field], seed: u64) {
     let program = program(fields, seed.is_multiple_of(2));
     let mut pair = Pair::new(program, seed);

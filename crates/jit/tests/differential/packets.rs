@@ -13,7 +13,7 @@ struct Draft<'a> {
     fields: BTreeMap<SlotId, (usize, u32)>,
 }
 
-/// A packet for the parser of `program`, with some payload.
+/// Makes a packet for the parser of `program`, with some payload.
 pub fn packet_for(program: &Program, rng: &mut Rng) -> Vec<u8> {
     let mut draft = Draft {
         program,

@@ -35,7 +35,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Both with empty tables.
+    /// Makes two switches of a program, interpreted and compiled, both with empty tables.
     pub fn new(program: Program, seed: u64) -> Pair {
         let program = Arc::new(program);
         let config = SwitchConfig {
@@ -69,7 +69,7 @@ impl Pair {
         pair
     }
 
-    /// The same update to both.
+    /// Applies the same update to both switches, which must agree on the result; true if it was accepted.
     pub fn write(&mut self, operation: Operation, entity: Entity) -> bool {
         let update = Update { operation, entity };
         let results = [
@@ -80,7 +80,7 @@ impl Pair {
         results[0].is_ok()
     }
 
-    /// Some random entries, groups, sessions and so on.
+    /// Adds some random entries, groups, sessions and so on.
     pub fn configure(&mut self, rng: &mut Rng) {
         for table in 0..self.program.tables.len() as u32 {
             for _ in 0..4 {
@@ -189,7 +189,7 @@ impl Pair {
         self.write(Operation::Insert, Entity::TableEntry { table: id, entry });
     }
 
-    /// A set of actions, a member, or a group with it, of a profile that has either the one or the others.
+    /// Makes a set of actions, a member, or a group with it, of a profile that has either the one or the others.
     fn random_target(
         &mut self,
         profile: ActionProfileId,
@@ -243,7 +243,7 @@ impl Pair {
         Target::Group(group_id)
     }
 
-    /// A port goes down or comes up.
+    /// Lets a random port go down or come up.
     pub fn random_port(&mut self, rng: &mut Rng) {
         let (port, up) = (rng.below(4), rng.one_in(2));
         for switch in [&mut self.interpreted, &mut self.compiled] {
@@ -251,12 +251,12 @@ impl Pair {
         }
     }
 
-    /// Packets that were dropped for any reason.
+    /// Returns the number of packets that were dropped for any reason.
     pub fn drops(&self) -> u64 {
         self.compiled.drops().values().sum()
     }
 
-    /// The same packet to both; gives how many came out.
+    /// Sends the same packet to both switches; gives how many came out.
     pub fn receive(&mut self, port: u32, packet: &[u8]) -> u64 {
         self.now_ps += 1_234_567_890;
         let now_ps = self.now_ps;
@@ -297,7 +297,8 @@ impl Pair {
         interpreted.len() as u64
     }
 
-    /// The same packets to both: one after the other to the interpreter, in one burst to machine code.
+    /// Sends the same packets to both switches: one after the other to the interpreter, in one burst to machine
+    /// code. Gives how many came out.
     pub fn receive_burst(&mut self, packets: &[(u32, Vec<u8>)]) -> u64 {
         self.now_ps += 1_234_567_890;
         let mut outputs = [Vec::new(), Vec::new()];
@@ -340,7 +341,7 @@ impl Pair {
         )
     }
 
-    /// All that packets left behind.
+    /// Compares all that packets left behind in the two switches.
     pub fn compare_objects(&self) {
         let (a, b) = (self.interpreted.runtime(), self.compiled.runtime());
         assert_eq!(a.out_of_range(), b.out_of_range(), "{}", self.what);
@@ -376,7 +377,7 @@ impl Pair {
     }
 }
 
-/// A packet with some zeros behind it, or none: stored as a whole, and with zeros that are shared.
+/// Makes a packet with some zeros behind it, or none: stored as a whole, and with zeros that are shared.
 fn with_zeros(packet: &[u8], number: u64) -> (Packet, Packet) {
     let zeros = [0, 3, 30, 400, 1][(number % 5) as usize];
     let mut sparse = Packet::EMPTY;
@@ -384,7 +385,8 @@ fn with_zeros(packet: &[u8], number: u64) -> (Packet, Packet) {
     (Packet::new(&sparse.bytes()), sparse)
 }
 
-/// The work of [`Switch::receive`], half by half, but at most [`MAX_COPIES`] times through egress: random programs like to clone clones.
+/// Does the work of [`Switch::receive`], half by half, but at most [`MAX_COPIES`] times through egress: random
+/// programs like to clone clones.
 fn run_bounded(switch: &mut Switch, now_ps: u64, port: u32, packet: Packet) -> Vec<Output> {
     let (mut out, mut emissions, mut enqueued) = (Vec::new(), Vec::new(), Vec::new());
     switch.ingress(Time::from(now_ps), port, packet, &mut enqueued);

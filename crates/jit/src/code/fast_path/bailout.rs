@@ -17,7 +17,7 @@ const INLINE_LIMBS: usize = 16;
 const SMALL_GAP: usize = 8;
 
 impl Gen<'_, '_> {
-    /// Something is requested that only the slow path does.
+    /// Notes that something is requested that only the slow path does.
     pub(in crate::code) fn note_request(&mut self) {
         if let Some(fast_path) = &self.fast_path {
             let bailout = fast_path.bailout;
@@ -98,7 +98,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Something is written to slots that live in memory; without effect if it is nothing but zeros.
+    /// Notes that something is written to slots that live in memory; without effect if it is nothing but zeros.
     pub(in crate::code) fn note_memory(&mut self, limbs: &[Value]) {
         let is_zero = |limb: &Value| self.known_value(*limb) == Some(0);
         if self.burst.is_some() && !limbs.iter().all(is_zero) {
@@ -137,7 +137,7 @@ impl Gen<'_, '_> {
         self.continue_in(after);
     }
 
-    /// Clears memory.
+    /// Clears so many limbs of memory, from an address on.
     fn clear_limbs(&mut self, first: Value, limbs: usize) {
         let zero = self.imm(0);
         self.in_pieces([first], limbs, |g, [at], offset, piece| {
@@ -149,7 +149,7 @@ impl Gen<'_, '_> {
         });
     }
 
-    /// Copies memory.
+    /// Copies so many limbs of memory from one address to another.
     pub(in crate::code) fn copy_limbs(&mut self, from: Value, to: Value, limbs: usize) {
         self.in_pieces([from, to], limbs, |g, [from, to], offset, piece| {
             let flags = MemFlagsData::trusted();

@@ -11,8 +11,8 @@ use cranelift_codegen::ir::{BlockArg, InstBuilder, MemFlagsData, Type, Value};
 use ir::{Expr, HeaderId, SlotId};
 
 impl<'a> Gen<'a, '_> {
-    /// The fields that, when their headers are valid, live in the packet. Nothing else is there: headers that were extracted one after
-    /// the other do not overlap, and a payload begins behind them.
+    /// Returns the fields that, when their headers are valid, live in the packet. Nothing else is there: headers
+    /// that were extracted one after the other do not overlap, and a payload begins behind them.
     pub(super) fn edited(&mut self) -> Vec<(HeaderId, SlotId)> {
         let program = self.program;
         let headers = &self.facts().headers;
@@ -63,8 +63,8 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// The runs of bytes (first, end) of a header without a varbit in which fields lie that may be assigned, or, of `all`, that may
-    /// not be as they were extracted.
+    /// Returns the runs of bytes (first, end) of a header without a varbit in which fields lie that may be
+    /// assigned, or, if `all`, that may not be as they were extracted.
     fn changes(&mut self, header: HeaderId, all: bool) -> Vec<(u32, u32)> {
         let program = self.program;
         let headers = &self.facts().headers;
@@ -90,7 +90,7 @@ impl<'a> Gen<'a, '_> {
         runs
     }
 
-    /// The fields of [`Gen::changes`], with what shares bytes with them.
+    /// Generates the bytes of the fields of [`Gen::changes`], with what shares bytes with them.
     fn overlay(&mut self, header: HeaderId, all: bool) -> Pieces {
         let program = self.program;
         let mut pieces = Pieces::new();
@@ -120,7 +120,7 @@ impl<'a> Gen<'a, '_> {
         pieces
     }
 
-    /// The address at which a header was extracted last.
+    /// Returns the address at which a header was extracted last.
     pub(in crate::code) fn source(&mut self, header: HeaderId) -> Value {
         match self.fast_path_mut().sources[header.index()] {
             Some(Source::Value(variable)) => self.b.use_var(variable),
@@ -132,12 +132,12 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// A field of a valid header that lies in the packet.
+    /// Loads a field of a valid header that lies in the packet.
     pub(super) fn field_at_source(&mut self, home: Home, slot: SlotId) -> Wide {
         self.bits_at_source(home, self.width(slot))
     }
 
-    /// So many bits, from a field on, of a valid header that lies in the packet.
+    /// Loads so many bits, from a field on, of a valid header that lies in the packet.
     pub(in crate::code) fn bits_at_source(&mut self, home: Home, width: u32) -> Wide {
         let base = self.source(home.header);
         let bytes = self.program.header_max_bytes(home.header) as u32;
@@ -145,7 +145,7 @@ impl<'a> Gen<'a, '_> {
         self.window_field(&mut window, home.offset, width)
     }
 
-    /// A field that lies in the packet if its header is valid, else zero.
+    /// Loads a field that lies in the packet if its header is valid; else it is zero.
     pub(in crate::code) fn reload_from_packet(&mut self, slot: SlotId) -> Wide {
         let width = self.width(slot);
         let Some(home) = self.facts().headers.home(slot) else {
@@ -175,7 +175,8 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// The address of a header in the packet as it was extracted, but for assigned fields, if it is valid and lies there.
+    /// Returns the address of a header in the packet as it was extracted, but for assigned fields, if it is valid
+    /// and lies there.
     fn place_in_packet(&mut self, header: HeaderId) -> Option<Value> {
         match self.facts().headers.is_from_packet(header) {
             true => Some(self.source(header)),
@@ -183,7 +184,8 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// The bytes of a header that is valid and lies there.
+    /// Generates the bytes of a header that is valid and lies in the packet at `from`, with the fields that were
+    /// assigned.
     fn bytes_from_packet(&mut self, header: HeaderId, from: Value) -> Pieces {
         let always = self.facts().headers.is_from_packet(header);
         let bytes = self.program.header_max_bytes(header) as u32;
@@ -229,7 +231,7 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// [`Gen::bytes_from_packet`] if the header is valid.
+    /// Generates [`Gen::bytes_from_packet`] if the header is valid, else zeros.
     fn bytes_if(&mut self, valid: Value, header: HeaderId, from: Value) -> Pieces {
         let [there, not_there, after] = [(); 3].map(|()| self.b.create_block());
         self.b.ins().brif(valid, there, &[], not_there, &[]);
@@ -254,7 +256,8 @@ impl<'a> Gen<'a, '_> {
         places.zip(params).collect()
     }
 
-    /// The address of an extracted header of which some fields are certain to be as they were then, and the others may have been assigned.
+    /// Returns the address of an extracted header of which some fields are certain to be as they were then, and the
+    /// others may have been assigned.
     fn fields_as_loaded(&mut self, header: HeaderId) -> Option<Value> {
         let program = self.program;
         let fields = &program.headers[header.index()].fields;
@@ -273,7 +276,7 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// The address of the extracted header of a field, if the field is certain to be as it was then.
+    /// Returns the address of the extracted header of a field, if the field is certain to be as it was then.
     fn as_loaded(&mut self, slot: SlotId) -> Option<Value> {
         let Place::Values { first, .. } = self.places[slot.index()] else {
             return None;
@@ -293,17 +296,18 @@ impl<'a> Gen<'a, '_> {
         found
     }
 
-    /// Whether a slot is the validity of a header, whose assignment means more than its value.
+    /// Returns true if a slot is the validity of a header, whose assignment means more than its value.
     pub(in crate::code) fn is_validity(&self, slot: SlotId) -> bool {
         self.fast_path.is_some() && self.facts().headers.validity_of(slot).is_some()
     }
 
-    /// Whether checksums are being verified, or the parser runs, on the fast path.
+    /// Returns true if checksums are being verified, or the parser runs, on the fast path.
     pub(in crate::code) fn is_on_arrival(&self) -> bool {
         self.fast_path.as_ref().is_some_and(|s| s.on_arrival)
     }
 
-    /// The place of a field in its header, which lies in the packet if it is valid, but for fields that were assigned.
+    /// Returns the place of a field in its header, which lies in the packet if it is valid, but for fields that
+    /// were assigned.
     pub(in crate::code) fn home_in_header(&self, slot: SlotId) -> Option<Home> {
         self.fast_path.as_ref()?;
         let headers = &self.facts().headers;
@@ -311,7 +315,7 @@ impl<'a> Gen<'a, '_> {
         headers.is_from_packet(home.header).then_some(home)
     }
 
-    /// The place of a field that lies in the packet now, if its header is valid, and is zero if not.
+    /// Returns the place of a field that lies in the packet now, if its header is valid, and is zero if not.
     pub(in crate::code) fn home_in_packet(&self, expr: &Expr) -> Option<Home> {
         let (fast_path, Expr::Slot(slot)) = (self.fast_path.as_ref()?, expr) else {
             return None;
@@ -322,7 +326,7 @@ impl<'a> Gen<'a, '_> {
         headers.home(*slot).filter(|_| unchanged)
     }
 
-    /// The form of the parser that is generated.
+    /// Returns the form of the parser that is generated.
     fn parser_form(&self) -> &'a ParserForm<'a> {
         let facts = self.facts();
         match (&facts.specialised, self.entry_point) {
@@ -331,7 +335,7 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// A header is being extracted at this address.
+    /// Notes that a header is being extracted at this address.
     pub(in crate::code) fn note_extraction(&mut self, header: HeaderId, base: Value) {
         let Some(fast_path) = &self.fast_path else {
             return;
@@ -349,7 +353,7 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// A header is about to become valid, or invalid.
+    /// Notes that a header is about to become valid, or invalid.
     pub(in crate::code) fn note_validity(&mut self, header: HeaderId, valid: bool) {
         if self.fast_path.is_none() {
             return;
@@ -370,7 +374,7 @@ impl<'a> Gen<'a, '_> {
         self.note_move_if(change);
     }
 
-    /// A slot is being assigned.
+    /// Notes that a slot is being assigned.
     pub(in crate::code) fn note_assignment(&mut self, slot: SlotId) {
         if self.fast_path.is_some() {
             let headers = &self.facts().headers;
@@ -380,7 +384,7 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// Headers do not lie any more where they were.
+    /// Notes that headers do not lie any more where they were.
     pub(in crate::code) fn note_move(&mut self) {
         if self.fast_path.is_some() {
             let one = self.imm(1);
