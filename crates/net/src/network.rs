@@ -56,7 +56,7 @@ pub struct Network {
 
 /// Building.
 impl Network {
-    /// An empty network. Switches learn of a port's state `detection_delay_ps` after it changed.
+    /// Creates an empty network. Switches learn of a port's state `detection_delay_ps` after it changed.
     pub fn new(seed: u64, detection_delay_ps: u64) -> Network {
         Network::begin_at(Time::ZERO, seed, detection_delay_ps)
     }
@@ -79,7 +79,7 @@ impl Network {
         }
     }
 
-    /// The seed for the random numbers of the component called `name`, such as a switch: the same whatever else there is.
+    /// Returns the seed for the random numbers of the component called `name`, such as a switch: the same whatever else there is.
     pub fn seed_of(&self, name: &str) -> u64 {
         named_seed(self.medium.seed, name)
     }
@@ -98,7 +98,7 @@ impl Network {
         Ok(id)
     }
 
-    /// A switch; packets leave it `latency_ps` after they arrived.
+    /// Adds a switch; packets leave it `latency_ps` after they arrived.
     pub fn add_switch(
         &mut self,
         name: &str,
@@ -129,7 +129,8 @@ impl Network {
         Ok(id)
     }
 
-    /// A modelled host with one card on port 0.
+    /// Adds a modelled host with one card on port 0. Refuses prefixes that are too long, and addresses that are not those of one
+    /// station.
     pub fn add_host(&mut self, name: &str, config: HostConfig) -> Result<NodeId, NetError> {
         if config.prefix_len > 32 {
             return Err(out_of_range("prefix_len", "at most 32"));
@@ -155,7 +156,7 @@ impl Network {
         Ok(id)
     }
 
-    /// A link between two ports, the same in both directions.
+    /// Adds a link between two ports, the same in both directions.
     pub fn add_link(
         &mut self,
         a: &str,
@@ -260,7 +261,7 @@ impl Network {
         self.medium.observers.unsubscribe(id)
     }
 
-    /// An observer, if it is subscribed and of this type.
+    /// Returns an observer if it is subscribed and of this type.
     pub fn observer<T: Observer>(&self, id: ObserverId) -> Option<&T> {
         self.medium.observers.get(id)
     }
@@ -288,7 +289,7 @@ impl Network {
         Ok(())
     }
 
-    /// [`Network::capture`] into a file, which is replaced.
+    /// Captures packets as [`Network::capture`] does, into a file, which is replaced.
     pub fn capture_to_path(&mut self, node: &str, port: u32, path: &Path) -> Result<(), NetError> {
         self.node_id(node)?;
         let file = std::fs::File::create(path)
@@ -309,27 +310,27 @@ impl Network {
 
 /// Reading.
 impl Network {
-    /// The present time.
+    /// Returns the present time of the network.
     pub fn now_ps(&self) -> Time {
         self.medium.now_ps()
     }
 
-    /// The number of events that have happened.
+    /// Returns the number of events that have happened.
     pub fn steps(&self) -> u64 {
         self.medium.scheduler.steps
     }
 
-    /// Number of scheduled events; a network without any stays as it is until somebody does something.
+    /// Returns the number of scheduled events; a network without any stays as it is until somebody does something.
     pub fn pending_events(&self) -> usize {
         self.medium.scheduler.len()
     }
 
-    /// Counters of a link, as of now.
+    /// Returns the counters of both directions of a link, as of now.
     pub fn link_counters(&self, link: LinkId) -> Result<LinkCounters, NetError> {
         self.medium.links.counters(link, self.now_ps())
     }
 
-    /// Counters of the ordering function of a direction; `None` if it has none.
+    /// Returns the counters of the ordering function of a direction; `None` if it has none.
     pub fn ordering_counters(
         &self,
         link: LinkId,
@@ -340,12 +341,12 @@ impl Network {
         Ok(ordering.map(|ordering| ordering.counters()))
     }
 
-    /// Counters of a node.
+    /// Returns the counters of a node; an error if there is no node of this name.
     pub fn node_counters(&self, node: &str) -> Result<NodeCounters, NetError> {
         Ok(self.node(self.node_id(node)?).state.counters)
     }
 
-    /// The node of this name.
+    /// Returns the node of this name; an error if there is none.
     pub fn node_id(&self, name: &str) -> Result<NodeId, NetError> {
         self.by_name
             .get(name)
@@ -353,7 +354,7 @@ impl Network {
             .ok_or_else(|| NetError::UnknownNode(name.to_owned()))
     }
 
-    /// The name of a node that there is.
+    /// Returns the name of a node that there is.
     pub fn node_name(&self, id: NodeId) -> &str {
         &self.node(id).state.name
     }

@@ -64,7 +64,7 @@ impl NodeState {
         }
     }
 
-    /// A packet comes; whether it is taken. A node that is down takes none.
+    /// Counts a packet that comes to the node, and returns whether it is taken: a node that is down takes none.
     #[inline]
     pub(crate) fn takes_packet(&mut self) -> bool {
         self.counters.received += u64::from(self.up);
@@ -72,7 +72,7 @@ impl NodeState {
         self.up
     }
 
-    /// The direction that leads away from a port.
+    /// Returns the direction that leads away from a port, if a link is connected to it.
     pub(crate) fn direction_from(&self, port: u32) -> Option<u32> {
         self.ports.get(port as usize).copied().flatten()
     }
@@ -86,7 +86,7 @@ impl NodeState {
         self.ports[port] = Some(direction);
     }
 
-    /// The number of the external interface that a port is.
+    /// Returns the number of the external interface that a port is, if it is one.
     pub(crate) fn external_at(&self, port: u32) -> Option<usize> {
         self.external.get(port as usize).copied().flatten()
     }
@@ -100,7 +100,7 @@ impl NodeState {
         self.external[port] = Some(number);
     }
 
-    /// Takes that back.
+    /// Makes a port no external interface any more.
     pub(crate) fn detach_external(&mut self, port: u32) {
         if let Some(number) = self.external.get_mut(port as usize) {
             *number = None;

@@ -16,7 +16,8 @@ pub struct Notification {
 }
 
 impl Notification {
-    /// The rank by which one of two comes first, before the order in which they happened.
+    /// Returns the key by which notifications are sorted: the time, then the node's name, with changes of ports before those of all
+    /// nodes. Notifications of equal keys stay in the order in which they happened.
     pub(crate) fn order(&self) -> (Time, Option<&str>) {
         let node = match self.event {
             NotificationEvent::PortChange { .. } => None,

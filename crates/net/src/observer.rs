@@ -37,7 +37,7 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// The time of day under the wall clock, the network's time under the virtual clock.
+    /// Returns the time of day under the wall clock, the network's time under the virtual clock, in nanoseconds.
     pub fn time_ns(self) -> u64 {
         self.epoch_ns + self.time_ps.ns()
     }
@@ -97,7 +97,7 @@ impl DropReason {
         DropReason::Corrupted,
     ];
 
-    /// Its name.
+    /// Returns the reason's name, such as `queue_full`.
     pub fn name(self) -> &'static str {
         match self {
             DropReason::QueueFull => "queue_full",
@@ -150,13 +150,13 @@ pub enum Observation<'a> {
 
 /// A subscriber.
 pub trait Observer: Any + Send {
-    /// Something happened.
+    /// Handles something that happened to a packet, a port or a node.
     fn observe(&mut self, moment: Moment, place: Place<'_>, seen: &Observation<'_>);
 
-    /// A run ends: passes on buffered data.
+    /// Passes on buffered data, as a run ends.
     fn flush(&mut self) {}
 
-    /// Why it cannot go on, the first time that somebody asks.
+    /// Returns why the observer cannot go on, the first time that somebody asks; `None` afterwards, or if it can.
     fn take_failure(&mut self) -> Option<String> {
         None
     }
@@ -211,24 +211,24 @@ impl Observers {
         }
     }
 
-    /// Whether somebody looks.
+    /// Returns whether there is any observer.
     #[inline(always)]
     pub(crate) fn is_active(&self) -> bool {
         self.active
     }
 
-    /// Whether somebody looks at the whole network.
+    /// Returns whether an observer is subscribed to the whole network.
     pub(crate) fn watch_all(&self) -> bool {
         !self.everywhere.is_empty()
     }
 
-    /// Whether somebody looks at a node in particular.
+    /// Returns whether an observer is subscribed to a node in particular.
     pub(crate) fn watch(&self, node: NodeId) -> bool {
         let numbers = self.by_node.get(node.0 as usize);
         numbers.is_some_and(|numbers| !numbers.is_empty())
     }
 
-    /// An observer, by its type.
+    /// Returns an observer if it is subscribed and of type `T`.
     pub(crate) fn get<T: Observer>(&self, id: ObserverId) -> Option<&T> {
         let subscription = self.subscriptions.get(id.0 as usize)?.as_ref()?;
         (&*subscription.observer as &dyn Any).downcast_ref()
@@ -258,7 +258,7 @@ impl Observers {
         observers.for_each(|it| it.observer.flush());
     }
 
-    /// The first failure that nobody was told of.
+    /// Returns the first failure of an observer that nobody was told of.
     pub(crate) fn take_failure(&mut self) -> Option<String> {
         let mut observers = self.subscriptions.iter_mut().flatten();
         observers.find_map(|it| it.observer.take_failure())
@@ -279,18 +279,18 @@ pub struct DropCounts {
 }
 
 impl DropCounts {
-    /// Packets that ended at a node, or on a link that leads away from it, for a reason.
+    /// Returns the number of packets that ended for a reason at a node, or on a link that leads away from it.
     pub fn at(&self, node: NodeId, reason: DropReason) -> u64 {
         let count = self.by_place.get(&(node, reason));
         count.copied().unwrap_or(0)
     }
 
-    /// All of them.
+    /// Returns the number of packets that ended for any reason anywhere.
     pub fn total(&self) -> u64 {
         self.by_place.values().sum()
     }
 
-    /// By node and reason, those that there are.
+    /// Returns the numbers of packets that ended, by node and reason, without those that are zero.
     pub fn iter(&self) -> impl Iterator<Item = (NodeId, DropReason, u64)> {
         let places = self.by_place.iter();
         places.map(|(&(node, reason), &count)| (node, reason, count))

@@ -76,7 +76,7 @@ pub struct OrderingConfig {
 }
 
 impl OrderingConfig {
-    /// With a buffer of 1,024 packets, numbers as wide as their field, and no headers yet.
+    /// Creates a configuration with a buffer of 1,024 packets, numbers as wide as their field, and no headers yet.
     pub fn new(max_delay_ps: u64, take_any_ps: u64) -> OrderingConfig {
         OrderingConfig {
             max_delay_ps,
@@ -168,7 +168,7 @@ struct Stream<P> {
 }
 
 impl<P> Stream<P> {
-    /// Whether nothing has come for so long, or ever.
+    /// Returns whether nothing has come for `for_ps` picoseconds, or ever.
     fn is_silent(&self, now_ps: Time, for_ps: u64) -> bool {
         self.last_received_ps
             .is_none_or(|since_ps| now_ps.saturating_sub(since_ps) >= for_ps)
@@ -224,7 +224,7 @@ impl<P> Ordering<P> {
         }
     }
 
-    /// The sequence number of a frame, if it has one. Payload that a header reaches into is stored first.
+    /// Finds the sequence number of a frame, if it has one. Payload that a header reaches into is stored first.
     pub(crate) fn find(&self, packet: &mut Packet) -> Option<SequenceTag> {
         packet.store(self.reach);
         SequenceTag::find(&self.config.headers, packet.stored())
@@ -235,7 +235,7 @@ impl<P> Ordering<P> {
         self.counters.untagged += 1;
     }
 
-    /// A packet came; `sent` gets what leaves now, in order.
+    /// Takes a packet that came; `sent` gets what leaves now, in order.
     pub(crate) fn receive(&mut self, now_ps: Time, it: Numbered, packet: P, sent: &mut Vec<P>) {
         self.release_due(now_ps, sent);
         if !self.streams.contains_key(&it.stream) && !self.make_room(now_ps) {
@@ -337,7 +337,7 @@ impl<P> Ordering<P> {
         }
     }
 
-    /// The lowest position that is held of a stream.
+    /// Returns the lowest position of a packet that is held of a stream.
     fn lowest(&self, stream: StreamId) -> Option<u64> {
         let held = &self.streams.get(&stream)?.held;
         held.first_key_value().map(|(&(position, _), _)| position)
@@ -361,7 +361,7 @@ impl<P> Ordering<P> {
         sent.push(packet);
     }
 
-    /// Whether there is room for one more stream, perhaps in place of some whose state says nothing any more.
+    /// Makes room for one more stream, perhaps in place of some whose state says nothing any more; returns whether there is some.
     fn make_room(&mut self, now_ps: Time) -> bool {
         let take_any_ps = self.config.take_any_ps;
         let is_past = |then_ps: Time| now_ps.saturating_sub(then_ps) >= take_any_ps;
@@ -374,7 +374,7 @@ impl<P> Ordering<P> {
         self.streams.len() < MAX_STREAMS
     }
 
-    /// When something will be due, if anything is held.
+    /// Returns the time at which the first packet that is held has to leave, if any is held.
     pub(crate) fn due_ps(&self) -> Option<Time> {
         self.held
             .first_key_value()
@@ -397,7 +397,8 @@ impl<P> Ordering<P> {
     }
 }
 
-/// The distance of a number above (or, negative, below) that of a position, the shorter way round; half of the space is below.
+/// Computes the distance of a number above (or, negative, below) that of a position, the shorter way round; half of the space is
+/// below.
 fn distance(position: u64, number: u64, bits: u32) -> i64 {
     let shift = 64 - bits;
     (number.wrapping_sub(position) << shift) as i64 >> shift

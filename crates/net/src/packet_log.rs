@@ -26,12 +26,12 @@ impl ReceivedLog {
         received_ps: Vec::new(),
     };
 
-    /// Number of arrivals.
+    /// Returns the number of arrivals, all copies of a packet included.
     pub fn len(&self) -> usize {
         self.sequence.len()
     }
 
-    /// Whether nothing arrived.
+    /// Returns whether nothing arrived.
     pub fn is_empty(&self) -> bool {
         self.sequence.is_empty()
     }

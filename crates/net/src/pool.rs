@@ -13,7 +13,7 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// A packet with these bytes, and shared ones behind them.
+    /// Builds a packet with these bytes, and shared ones behind them, in memory of a former packet if there is one.
     #[inline]
     pub(crate) fn packet(&mut self, stored: &[u8], rest: Shared) -> Packet {
         let mut packet = self.packets.pop().unwrap_or_default();

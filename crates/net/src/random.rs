@@ -12,7 +12,7 @@ pub struct Stream {
     spare: Option<f64>,
 }
 
-/// The seed of the component called `name` in a network seeded with `seed`.
+/// Returns the seed of the component called `name` in a network seeded with `seed`.
 pub fn named_seed(seed: u64, name: &str) -> u64 {
     // FNV-1a tells names apart; mixing before and after spreads related seeds and names over all bits.
     let mut hash = mix(seed ^ 0xcbf2_9ce4_8422_2325);
@@ -22,7 +22,7 @@ pub fn named_seed(seed: u64, name: &str) -> u64 {
     mix(hash)
 }
 
-/// The output function of SplitMix64.
+/// Mixes the bits of a number by the output function of SplitMix64.
 fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -30,7 +30,7 @@ fn mix(mut z: u64) -> u64 {
 }
 
 impl Stream {
-    /// The stream called `name` of a network seeded with `seed`.
+    /// Creates the stream called `name` of a network seeded with `seed`.
     pub fn named(seed: u64, name: &str) -> Stream {
         let mut counter = named_seed(seed, name);
         let state = std::array::from_fn(|_| {
@@ -40,7 +40,7 @@ impl Stream {
         Stream { state, spare: None }
     }
 
-    /// 64 random bits.
+    /// Draws 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
         let s = &mut self.state;
         let result = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
@@ -54,24 +54,24 @@ impl Stream {
         result
     }
 
-    /// Uniform in [0, 1), with 53 bits.
+    /// Draws a number that is uniform in [0, 1), with 53 bits.
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// True with the given probability; 0 is never and 1 always.
+    /// Draws true with the given probability; 0 is never and 1 always.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
     }
 
-    /// Uniform in [low, high]. Multiplying instead of dividing favours no value by more than 2^-64.
+    /// Draws a number that is uniform in [low, high]. Multiplying instead of dividing favours no value by more than 2^-64.
     pub fn uniform(&mut self, low: i64, high: i64) -> i64 {
         let span = high.abs_diff(low);
         let draw = (u128::from(self.next_u64()) * (u128::from(span) + 1)) >> 64;
         low.wrapping_add_unsigned(draw as u64)
     }
 
-    /// Exponential with this mean, rounded to a whole number, at least 1.
+    /// Draws an exponential number with this mean, rounded to a whole number, at least 1.
     pub fn exponential(&mut self, mean: u64) -> u64 {
         // In (0, 1]: the logarithm is finite.
         let unit = 1.0 - self.unit();
@@ -80,7 +80,7 @@ impl Stream {
         (draw.round() as u64).max(1)
     }
 
-    /// Normal with mean 0 and standard deviation 1 (Marsaglia's polar method).
+    /// Draws a normal number with mean 0 and standard deviation 1 (Marsaglia's polar method).
     pub fn normal(&mut self) -> f64 {
         if let Some(spare) = self.spare.take() {
             return spare;
@@ -98,7 +98,7 @@ impl Stream {
     }
 }
 
-/// Natural logarithm of a positive normal number, from exactly rounded operations only.
+/// Computes the natural logarithm of a positive normal number, from exactly rounded operations only.
 fn ln(x: f64) -> f64 {
     let bits = x.to_bits();
     let mut exponent = (bits >> 52) as i64 - 1023;

@@ -23,7 +23,7 @@ pub(crate) enum Record {
 }
 
 impl Record {
-    /// Nothing yet; `log`: of each packet.
+    /// Creates an empty record; `log` says whether it keeps each packet, rather than totals alone.
     pub(crate) fn new(log: bool) -> Record {
         match log {
             true => Record::Log {
@@ -37,7 +37,7 @@ impl Record {
         }
     }
 
-    /// A packet is sent now, the schedule's `number`-th; its sequence number.
+    /// Records that a packet is sent now, the schedule's `number`-th; returns its sequence number.
     pub(crate) fn sent(&mut self, now_ps: u64, number: u64) -> u64 {
         match self {
             Record::Log { sent, .. } => {
@@ -48,7 +48,7 @@ impl Record {
         }
     }
 
-    /// The number of packets sent.
+    /// Returns the number of packets sent.
     pub(crate) fn sent_count(&self) -> u64 {
         match self {
             Record::Log { sent, .. } => sent.sent_ps.len() as u64,
@@ -56,7 +56,7 @@ impl Record {
         }
     }
 
-    /// When a packet was sent, if it was. `due_ps` says when a number of the schedule is due.
+    /// Returns when a packet was sent, if it was. `due_ps` says when a number of the schedule is due.
     pub(crate) fn sent_at(&self, sequence: u64, due_ps: impl FnOnce(u64) -> u64) -> Option<u64> {
         match self {
             Record::Log { sent, .. } => {
@@ -67,7 +67,7 @@ impl Record {
         }
     }
 
-    /// A packet arrived at a host.
+    /// Records that a packet arrived at a host; times are in picoseconds since the record's origin.
     pub(crate) fn arrived(&mut self, node: NodeId, sequence: u64, sent_ps: u64, now_ps: u64) {
         match self {
             Record::Log { received, .. } => {
@@ -81,7 +81,7 @@ impl Record {
         }
     }
 
-    /// The log of what was sent.
+    /// Returns the log of what was sent; an error if there are totals only.
     pub(crate) fn sent_log(&self, flow: FlowId) -> Result<&SentLog, NetError> {
         match self {
             Record::Log { sent, .. } => Ok(sent),
@@ -89,7 +89,7 @@ impl Record {
         }
     }
 
-    /// The log of what arrived at a host; of what arrived nowhere in particular if there is none.
+    /// Returns the log of what arrived at a host, empty if `node` is `None`; an error if there are totals only.
     pub(crate) fn received_log(
         &self,
         flow: FlowId,
@@ -104,7 +104,8 @@ impl Record {
         }
     }
 
-    /// The statistics of the flow on its way to a host, or to nobody in particular.
+    /// Computes the statistics of the flow on its way to a host, or to nobody in particular. `interval_ps` is the nominal time
+    /// between packets.
     pub(crate) fn statistics(&self, node: Option<NodeId>, interval_ps: u64) -> FlowStatistics {
         match self {
             Record::Log { sent, received } => {

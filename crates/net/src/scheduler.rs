@@ -72,7 +72,7 @@ pub(crate) enum Event {
 }
 
 impl Event {
-    /// The lane of events that are mostly scheduled in the order in which they happen.
+    /// Returns the lane of an event that is mostly scheduled in the order in which it happens; `None` for the others.
     fn lane(&self) -> Option<Place> {
         match self {
             Event::Arrive { direction, .. } => Some(Place::Arrivals(*direction)),
@@ -83,7 +83,8 @@ impl Event {
         }
     }
 
-    /// The number that decides among events of one instant and priority, before the order in which they were scheduled does.
+    /// Returns the number that decides among events of one instant and priority, before the order in which they were scheduled
+    /// does.
     fn number(&self) -> u32 {
         match self {
             Event::Send { flow } => flow.0,
@@ -91,7 +92,7 @@ impl Event {
         }
     }
 
-    /// Whether it may change what a switch does with a packet, other than by sending another one.
+    /// Returns whether the event may change what a switch does with a packet, other than by sending another one.
     fn is_barrier(&self) -> bool {
         match self {
             Event::DirectionState { .. }
@@ -119,9 +120,10 @@ impl Event {
         }
     }
 
-    /// The order of events of one instant: failures and repairs, then their detection, then packets that wait for a
-    /// transmitter that is free now or was held long enough, then packets (so that a packet that arrives at the very instant of a failure is lost, and
-    /// one that arrives when another has just been sent does not find that in a queue), then sources, and agents last.
+    /// Returns the rank among events of one instant: failures and repairs, then their detection, then packets that wait for a
+    /// transmitter that is free now or was held long enough, then packets (so that a packet that arrives at the very instant of a
+    /// failure is lost, and one that arrives when another has just been sent does not find that in a queue), then sources, and
+    /// agents last.
     fn priority(&self) -> u64 {
         match self {
             Event::DirectionState { .. }
@@ -175,7 +177,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// The number that decides among events of one instant and priority.
+    /// Returns the number that decides among events of one instant and priority.
     #[inline(always)]
     fn number(self) -> u32 {
         match self {
@@ -215,13 +217,13 @@ impl<T> Default for Lane<T> {
 }
 
 impl<T: Waiting> Lane<T> {
-    /// When the first event that waits happens.
+    /// Returns the rank (time and order) of the first event that waits in the lane.
     #[inline(always)]
     fn head(&self) -> Option<Rank> {
         self.waiting.front().map(T::rank)
     }
 
-    /// Whether an event happens behind all that wait.
+    /// Returns whether an event happens behind all that wait in the lane.
     #[inline(always)]
     fn is_behind(&self, rank: Rank) -> bool {
         self.waiting.back().is_none_or(|last| last.rank() < rank)
@@ -257,7 +259,7 @@ impl<T: Waiting> Lanes<T> {
         self.lanes.resize_with(number as usize + 1, Lane::default);
     }
 
-    /// A place behind the others of a lane, to be filled, and whether the heap has to be told.
+    /// Appends a place to a lane, to be filled, and returns it with whether the heap has to be told of the lane.
     #[inline(always)]
     fn push(&mut self, number: u32) -> (&mut T, bool) {
         let lane = &mut self.lanes[number as usize];
@@ -378,7 +380,7 @@ impl Scheduler {
         self.by_number = true;
     }
 
-    /// It is the time of the next event.
+    /// Sets the present time to that of the next event, and counts the event.
     #[inline]
     pub(crate) fn begin_event(&mut self, time_ps: Time) {
         debug_assert!(time_ps >= self.now_ps, "time runs forward");
@@ -386,14 +388,14 @@ impl Scheduler {
         self.steps += 1;
     }
 
-    /// Up to when everything has happened to a node, as far as visits know.
+    /// Returns the time up to which everything has happened to a node, as far as visits know.
     #[inline]
     pub(crate) fn horizon_ps(&self, node: NodeId) -> Time {
         let horizon_ps = self.horizons_ps.get(node.0 as usize);
         horizon_ps.copied().unwrap_or_default()
     }
 
-    /// Schedules an event.
+    /// Schedules an event at a time.
     #[inline(always)]
     pub(crate) fn push(&mut self, time_ps: Time, event: Event) {
         if let Event::Arrive {
@@ -510,7 +512,7 @@ impl Scheduler {
         self.heap.push(Reverse(Key { rank, place }));
     }
 
-    /// When the next event happens, at the earliest.
+    /// Returns when the next event happens, at the earliest; `None` if none is scheduled.
     #[inline]
     pub(crate) fn next_time_ps(&self) -> Option<Time> {
         self.heap.peek().map(|key| key.0.rank.time_ps)
@@ -563,7 +565,8 @@ impl Scheduler {
         Some((rank.time_ps, event))
     }
 
-    /// The lane of the first event that happens before `end_ps` of those that wait in some lanes, whatever happens earlier elsewhere.
+    /// Returns the lane of the first event that happens before `end_ps` of those that wait in some lanes, whatever happens earlier
+    /// elsewhere.
     ///
     /// Events that overtake others are not in their lanes: [`Scheduler::are_whole`].
     #[inline(always)]
@@ -605,7 +608,7 @@ impl Scheduler {
         }
     }
 
-    /// When the first event of a lane happens.
+    /// Returns the rank (time and order) of the first event of a lane.
     #[inline(always)]
     fn head(&self, lane: Place) -> Option<Rank> {
         match lane {
@@ -615,7 +618,7 @@ impl Scheduler {
         }
     }
 
-    /// Whether all events of some lanes wait in them.
+    /// Returns whether all events of some lanes wait in them.
     #[inline]
     pub(crate) fn are_whole(&self, lanes: &[Place]) -> bool {
         lanes.iter().all(|lane| {
@@ -628,26 +631,27 @@ impl Scheduler {
         })
     }
 
-    /// Whether all packets that arrive by a direction wait in its lane.
+    /// Returns whether all packets that arrive by a direction wait in its lane.
     #[inline]
     pub(crate) fn is_whole(&self, direction: u32) -> bool {
         self.are_whole(&[Place::Arrivals(direction)])
     }
 
-    /// When the next packet arrives by a direction, if one is on its way.
+    /// Returns when the next packet arrives by a direction, if one is on its way.
     #[inline]
     pub(crate) fn head_ps(&self, direction: u32) -> Option<Time> {
         let head = self.arrivals.get(direction)?.head();
         head.map(|rank| rank.time_ps)
     }
 
-    /// When something happens next that may change what switches do with packets, other than by sending one.
+    /// Returns when something happens next that may change what switches do with packets, other than by sending one;
+    /// [`Time::NEVER`] if nothing is scheduled.
     #[inline]
     pub(crate) fn next_barrier_ps(&self) -> Time {
         self.barriers_ps.peek().map_or(Time::NEVER, |next| next.0)
     }
 
-    /// Number of scheduled events.
+    /// Returns the number of scheduled events.
     pub(crate) fn len(&self) -> usize {
         self.len
     }

@@ -62,7 +62,7 @@ pub struct FlowStatistics {
 }
 
 impl FlowStatistics {
-    /// Statistics of a flow with the given nominal interval between packets.
+    /// Computes the statistics of a flow with the given nominal interval between packets, in picoseconds.
     pub fn new(sent: &SentLog, received: &ReceivedLog, interval_ps: u64) -> FlowStatistics {
         let first = FirstCopies::of(sent, received);
         let sent_count = sent.sent_ps.len() as u64;
@@ -182,7 +182,7 @@ mod tests {
         }
     }
 
-    /// Sequence number and time of arrival; sent at ten times the sequence number.
+    /// Builds a log from sequence numbers and times of arrival; a packet was sent at ten times its sequence number.
     fn received(arrivals: &[(u64, u64)]) -> ReceivedLog {
         ReceivedLog {
             sequence: arrivals.iter().map(|a| a.0).collect(),

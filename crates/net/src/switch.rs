@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 /// Runs a switch's packets.
 pub(crate) trait Pipeline: Send {
-    /// The port that leads to the controller.
+    /// Returns the port that leads to the controller.
     fn cpu_port(&self) -> u32;
 
     /// Runs one packet; outputs are appended.
@@ -44,12 +44,12 @@ pub(crate) trait Pipeline: Send {
         }
     }
 
-    /// The switch that runs a P4 program, if that is what it is. Its tables and registers are for control.
+    /// Returns the switch that runs a P4 program, if that is what the pipeline is. Its tables and registers are for control.
     fn engine(&self) -> Option<&Switch> {
         None
     }
 
-    /// The same, for changes.
+    /// Returns the switch that runs a P4 program, for changes, if that is what the pipeline is.
     fn engine_mut(&mut self) -> Option<&mut Switch> {
         None
     }
@@ -107,7 +107,7 @@ pub(crate) struct SwitchNode {
 }
 
 impl SwitchNode {
-    /// A node around what runs packets. It has no ports until something is connected.
+    /// Creates a node around what runs packets. It has no ports until something is connected.
     pub(crate) fn new(mut pipeline: Box<dyn Pipeline>, latency_ps: u64) -> SwitchNode {
         if let Some(engine) = pipeline.engine_mut() {
             engine.runtime_mut().set_ports(PortStates::none());
@@ -128,12 +128,12 @@ impl SwitchNode {
         }
     }
 
-    /// The port that leads to the controller.
+    /// Returns the port that leads to the controller.
     pub(crate) fn cpu_port(&self) -> u32 {
         self.cpu_port
     }
 
-    /// Whether it was decided for the program that the switch has now where packets wait, or there is nothing to decide.
+    /// Returns whether it was decided for the program that the switch has now where packets wait, or there is nothing to decide.
     fn queueing_is_decided(&self) -> bool {
         self.pipeline.engine().is_none_or(|engine| {
             let decided = self.queueing_of.as_ref();
@@ -148,7 +148,7 @@ impl SwitchNode {
         }
     }
 
-    /// Packets arrived at ports, one after the other but at the same time. `packets` is empty afterwards.
+    /// Handles packets that arrived at ports, one after the other but at the same time. `packets` is empty afterwards.
     pub(crate) fn receive_burst(
         &mut self,
         own: &mut NodeState,
@@ -196,7 +196,7 @@ impl SwitchNode {
         medium.outputs = outputs;
     }
 
-    /// A packet comes out of the pipeline, now, and leaves when its latency is over.
+    /// Schedules that a packet which comes out of the pipeline now leaves when the switch's latency is over.
     #[inline(always)]
     fn come_out(&self, own: &mut NodeState, medium: &mut Medium, output: Output) {
         let Output { port, packet, .. } = output;
@@ -214,7 +214,7 @@ impl SwitchNode {
         medium.scheduler.push(at_ps, event);
     }
 
-    /// A packet leaves the switch, unless that failed since it came out.
+    /// Sends a packet out of the switch, or to the controller, unless the switch failed since the packet came out of the pipeline.
     #[inline(always)]
     fn depart(
         &self,
@@ -329,7 +329,7 @@ impl NodeModel for SwitchNode {
     }
 }
 
-/// Whether a program has digests or idle timeouts.
+/// Returns whether a program has digests or idle timeouts.
 fn has_deadlines(pipeline: &dyn Pipeline) -> bool {
     pipeline.engine().is_some_and(|engine| {
         let program = engine.program();
@@ -337,7 +337,7 @@ fn has_deadlines(pipeline: &dyn Pipeline) -> bool {
     })
 }
 
-/// The resolution of the times that a program's work depends on; the full one if the pipeline is not known to be a program.
+/// Returns the resolution of the times that a program's work depends on; the full one if the pipeline is not known to be a program.
 fn time_observed(pipeline: &dyn Pipeline) -> TimeObserved {
     let engine = pipeline.engine();
     engine.map_or(TimeObserved::Fully, |engine| {

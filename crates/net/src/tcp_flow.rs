@@ -229,7 +229,8 @@ impl Endpoint {
         Some(self.origin_ps + self.connection.due_ps()?)
     }
 
-    /// The next segment to be sent now: its headers are in `out`, the length of the frame is given.
+    /// Writes the headers of the next segment to be sent now into `out`, and returns the length of the frame; `None` if nothing is
+    /// to be sent.
     pub(crate) fn next_frame(&mut self, now_ps: Time, out: &mut Vec<u8>) -> Option<usize> {
         let segment = self.connection.next_segment(now_ps - self.origin_ps)?;
         out.clear();
@@ -298,7 +299,8 @@ impl TcpTransfer {
 }
 
 impl TcpFlow {
-    /// A flow whose client has not connected yet; its random numbers come from `draws`.
+    /// Creates a flow whose client has not connected yet; its random numbers come from `draws`. Refuses configurations that
+    /// contradict themselves.
     pub(crate) fn new(
         transfer: &TcpTransfer,
         client: Address,
@@ -335,12 +337,12 @@ impl TcpFlow {
         })
     }
 
-    /// Whether its ends are source and sink of INT headers.
+    /// Returns whether the flow's ends are source and sink of INT headers.
     pub(crate) fn uses_telemetry(&self) -> bool {
         self.server.connection.uses_telemetry()
     }
 
-    /// The nodes at its ends.
+    /// Returns the nodes of the client and the server.
     pub(crate) fn nodes(&self) -> [NodeId; 2] {
         [&self.client, &self.server].map(|end| end.address.node)
     }
@@ -352,7 +354,7 @@ impl TcpFlow {
         }
     }
 
-    /// The application's turn: it connects, or ends its silence. When it wants another turn, if it does.
+    /// Lets the application act: it connects, writes after its silence, or stops. Returns when it wants another turn, if it does.
     pub(crate) fn application_turn(&mut self, now_ps: Time) -> Option<Time> {
         if now_ps >= self.stop_ps {
             self.client.connection.stop();
@@ -390,7 +392,7 @@ impl TcpFlow {
         }
     }
 
-    /// The time of the next burst, which follows from the client's progress, once.
+    /// Returns the time of the next burst, once, when the client has been acknowledged everything; `None` otherwise.
     pub(crate) fn next_burst_ps(&mut self, now_ps: Time) -> Option<Time> {
         let Application::OnOff { silence_ps, .. } = self.application else {
             return None;
@@ -402,7 +404,7 @@ impl TcpFlow {
         Some(now_ps.saturating_add(self.draw(silence_ps)))
     }
 
-    /// An end takes a segment.
+    /// Gives a segment to an end, with the load that its INT headers report.
     pub(crate) fn receive(
         &mut self,
         now_ps: Time,
@@ -422,7 +424,7 @@ impl TcpFlow {
         }
     }
 
-    /// An end's timers are due.
+    /// Lets an end handle its timers that are due.
     pub(crate) fn on_timer(&mut self, now_ps: Time, side: Side) {
         let now_ps = now_ps - self.origin_ps;
         self.endpoint_mut(side).connection.on_timer(now_ps);
@@ -469,7 +471,7 @@ impl TcpFlow {
         }
     }
 
-    /// Its statistics.
+    /// Returns the statistics, states and failures of both ends, and when the transfer was finished.
     pub(crate) fn statistics(&self) -> TcpFlowStatistics {
         TcpFlowStatistics {
             client: self.client.connection.statistics(),
@@ -486,7 +488,7 @@ impl TcpFlow {
         &self.goodput
     }
 
-    /// If it is logged.
+    /// Returns the log of the client's window, if it is kept.
     pub(crate) fn window(&self) -> Option<&WindowLog> {
         self.log_window.then_some(&self.window)
     }
@@ -511,7 +513,7 @@ pub struct TcpFlowStatistics {
     pub finished_ps: Option<Time>,
 }
 
-/// A segment that reached a host, if its checksum is right: the host's port, the sender's, and the segment.
+/// Reads a segment that reached a host: the host's port, the sender's, and the segment. An error if its checksum is wrong.
 #[inline]
 pub(crate) fn read_segment<A: wire::Address>(
     source: A,
@@ -527,7 +529,7 @@ pub(crate) fn read_segment<A: wire::Address>(
     Ok((header.destination_port, header.source_port, segment))
 }
 
-/// The same of a segment with INT headers.
+/// Reads a segment with INT headers as [`read_segment`] does one without, and returns these too.
 pub(crate) fn read_telemetry<A: wire::Address>(
     source: A,
     destination: A,

@@ -26,7 +26,7 @@ pub(crate) struct SentTotals {
 }
 
 impl SentTotals {
-    /// A packet is sent, the schedule's `number`-th; its sequence number. Numbers only grow.
+    /// Counts a packet that is sent, the schedule's `number`-th; returns its sequence number. Numbers only grow.
     pub(crate) fn sent(&mut self, now_ps: u64, number: u64) -> u64 {
         let sequence = self.count;
         if self.number_after(sequence) != Some(number) {
@@ -44,13 +44,13 @@ impl SentTotals {
         self.count
     }
 
-    /// Which number in the schedule a packet had, if it was sent.
+    /// Returns which number in the schedule a packet had, if it was sent.
     pub(crate) fn number_of(&self, sequence: u64) -> Option<u64> {
         self.number_after(sequence)
             .filter(|_| sequence < self.count)
     }
 
-    /// The number that a packet has or would have, if its run went on as long.
+    /// Returns the number that a packet has or would have, if its run went on as long.
     fn number_after(&self, sequence: u64) -> Option<u64> {
         let mut latest_first = self.runs.iter().rev();
         let &(first, number) = latest_first.find(|(first, _)| *first <= sequence)?;
@@ -86,7 +86,7 @@ impl Gaps {
         }
     }
 
-    /// A number arrived: whether it was missing.
+    /// Takes a number that arrived out of the missing ones; returns whether it was missing.
     fn take(&mut self, number: u64) -> bool {
         let Some((&first, &last)) = self.missing.range(..=number).next_back() else {
             return false;
@@ -153,7 +153,7 @@ impl ReceivedTotals {
         }
     }
 
-    /// A packet arrived.
+    /// Counts a packet that arrived: as delivered, duplicated, reordered or undecided.
     #[inline]
     pub(crate) fn arrived(&mut self, sequence: u64, sent_ps: u64, received_ps: u64) {
         match self.largest {
@@ -177,7 +177,7 @@ impl ReceivedTotals {
         self.time(received_ps, received_ps.saturating_sub(sent_ps));
     }
 
-    /// Arrivals beyond the first of each packet, and packets that arrived after a later one.
+    /// Returns the number of arrivals beyond the first of each packet, and of packets that arrived after a later one.
     pub(crate) fn copies(&self) -> (u64, u64) {
         (self.duplicated, self.reordered)
     }
@@ -208,7 +208,7 @@ impl ReceivedTotals {
         times.jitter_ps += (difference_ps as f64 - times.jitter_ps) / 16.0;
     }
 
-    /// The statistics of the flow.
+    /// Computes the statistics of the flow, without percentiles. `interval_ps` is the nominal time between packets.
     pub(crate) fn statistics(&self, sent: &SentTotals, interval_ps: u64) -> FlowStatistics {
         let several = self.times.filter(|_| self.delivered > 1);
         FlowStatistics {
@@ -254,7 +254,7 @@ mod tests {
 
     const INTERVAL_PS: u64 = 10;
 
-    /// The copies of a packet in the network: the lateness of each.
+    /// Generates what the network does to each packet: the lateness in picoseconds of each of its copies.
     fn fates() -> impl Strategy<Value = Vec<Vec<u64>>> {
         let late = prop_oneof![4 => 5u64..8, 2 => 0u64..40, 1 => 0u64..3_000];
         let one = prop::collection::vec(late.clone(), 1);
@@ -266,7 +266,7 @@ mod tests {
         prop::collection::vec(fate, 0..250)
     }
 
-    /// Arrivals in their order: sequence number, time of sending, time of arrival.
+    /// Returns the arrivals in their order: sequence number, time of sending, time of arrival.
     fn arrivals(fates: &[Vec<u64>]) -> Vec<(u64, u64, u64)> {
         let copies = (0u64..).zip(fates).flat_map(|(sequence, copies)| {
             let sent_ps = sequence * INTERVAL_PS;
@@ -278,7 +278,7 @@ mod tests {
         arrivals
     }
 
-    /// Of the same arrivals, from the log and from totals that remember so many gaps.
+    /// Computes the statistics of the same arrivals twice: from the log, and from totals that remember so many gaps.
     fn both(fates: &[Vec<u64>], most_gaps: usize) -> (FlowStatistics, FlowStatistics) {
         let (mut sent, mut received) = (SentLog::default(), ReceivedLog::default());
         let mut sent_totals = SentTotals::default();

@@ -40,7 +40,7 @@ impl Traffic {
             .ok_or(NetError::UnknownFlow(flow.0))
     }
 
-    /// The node at an end of a connection.
+    /// Returns the node at an end of a TCP connection.
     pub(crate) fn node_of(&self, endpoint: EndpointId) -> NodeId {
         let [client, server] = self.tcp_flows[endpoint.flow()].nodes();
         match endpoint.side() {
@@ -49,18 +49,18 @@ impl Traffic {
         }
     }
 
-    /// The node of a connection's client.
+    /// Returns the node of a TCP connection's client.
     pub(crate) fn client_of(&self, flow: TcpFlowId) -> NodeId {
         self.node_of(EndpointId::new(flow, Side::Client))
     }
 
-    /// When a flow's next packet is due.
+    /// Returns when a flow's next packet is due; `None` if there is no more.
     #[inline]
     pub(crate) fn due_ps(&self, flow: FlowId) -> Option<Time> {
         self.flows[flow.0 as usize].due_ps()
     }
 
-    /// A packet reached a host.
+    /// Handles a packet that reached a host: it counts for its flow, is answered, or is told to the controller.
     pub(crate) fn receive(
         &mut self,
         host: &mut Host,
@@ -187,7 +187,7 @@ impl Traffic {
         flow.due_ps()
     }
 
-    /// An end of a connection may have timers that are due.
+    /// Lets an end of a TCP connection handle its timers that are due, and send.
     pub(crate) fn tcp_timer(
         &mut self,
         own: &mut NodeState,
@@ -207,7 +207,7 @@ impl Traffic {
         }
     }
 
-    /// It is the turn of a connection's application, at its client.
+    /// Lets a TCP connection's application act, at its client, and schedules its next turn.
     pub(crate) fn tcp_application(
         &mut self,
         own: &mut NodeState,
@@ -256,7 +256,8 @@ impl Traffic {
     }
 }
 
-/// A host took a packet for a flow (intact or not), or for nobody it knows.
+/// Counts a packet that a host took for a flow, intact or not; one for nobody that it knows (`intact` is `None`) is told to the
+/// controller.
 fn accepted(own: &mut NodeState, medium: &mut Medium, intact: Option<bool>, frame: &[u8]) {
     if intact == Some(false) {
         return corrupted(own, medium);

@@ -102,12 +102,12 @@ impl TrafficManagerConfig {
         queues.chain(&self.queue).try_for_each(QueueConfig::check)
     }
 
-    /// Whether it says something that only a traffic manager does, whatever the program is.
+    /// Returns whether the configuration asks for something that only a traffic manager does, whatever the program is.
     pub(crate) fn is_asked_for(&self) -> bool {
         self.queue.is_some() || !self.queue_of_priority.is_empty() || self.recirculation.is_some()
     }
 
-    /// The limit of a queue, on a port whose link would hold this.
+    /// Returns the limit of a queue, on a port whose link would hold `of_link`.
     fn queue(&self, number: u8, of_link: QueueConfig) -> QueueConfig {
         let mut own = self.queue_of_priority.iter().rev();
         match own.find(|(priority, _)| *priority == number) {
@@ -338,7 +338,7 @@ impl TrafficManager {
         }
     }
 
-    /// Whether one more clone or recirculated packet may be, at this time.
+    /// Counts one more clone or recirculated packet at this time; returns whether it is within the limit.
     pub(crate) fn may_work(&mut self, now_ps: Time) -> bool {
         if self.work_left.0 != now_ps {
             self.work_left = (now_ps, MAX_WORK);
@@ -348,7 +348,7 @@ impl TrafficManager {
         left.is_some()
     }
 
-    /// Whether the queues of a port are there, for this link.
+    /// Returns whether the queues of a port are there, for the link of this direction.
     pub(crate) fn has_port(&self, port: u32, direction: Option<u32>) -> bool {
         let known = self.ports.get(port as usize).and_then(Option::as_ref);
         known.is_some_and(|port| port.direction == direction)
@@ -366,7 +366,7 @@ impl TrafficManager {
         self.ports.get_mut(port as usize)?.as_deref_mut()
     }
 
-    /// A packet for a port whose queues are there.
+    /// Offers a packet to a queue of a port whose queues are there: it is taken, marked or dropped.
     pub(crate) fn offer(
         &mut self,
         now_ps: Time,
@@ -411,7 +411,7 @@ impl TrafficManager {
         Offered::Waits
     }
 
-    /// The next packet of a port whose transmitter is free.
+    /// Takes the next packet of a port whose transmitter is free: the first one of the highest queue that is not empty.
     pub(crate) fn take(&mut self, now_ps: Time, port: u32) -> Option<Taken> {
         let queues = &mut self.port(port)?.queues;
         let number = queues.iter().rposition(|q| !q.waiting.is_empty())?;
@@ -425,7 +425,7 @@ impl TrafficManager {
         })
     }
 
-    /// The packet taken from a queue last is sent at this time.
+    /// Notes that the packet taken from a queue last is sent at this time, from which on the queue may be idle.
     pub(crate) fn sent(&mut self, port: u32, queue: u8, sent_ps: Time) {
         if let Some(port) = self.port(port)
             && let Some(queue) = port.queues.get_mut(usize::from(queue))
@@ -434,7 +434,8 @@ impl TrafficManager {
         }
     }
 
-    /// Whether to look at a port again at this time: something waits, and nobody does yet.
+    /// Notes that a port is looked at again at this time; returns whether that has to be scheduled: something waits, and no earlier
+    /// look is planned.
     pub(crate) fn wake(&mut self, port: u32, at_ps: Time) -> bool {
         match self.port(port) {
             Some(port) if !port.is_empty() && port.wake_ps.is_none_or(|wake| wake > at_ps) => {
@@ -445,7 +446,7 @@ impl TrafficManager {
         }
     }
 
-    /// A port is looked at.
+    /// Notes that the planned look at a port takes place.
     pub(crate) fn woken(&mut self, now_ps: Time, port: u32) {
         if let Some(port) = self.port(port)
             && port.wake_ps.is_some_and(|wake| wake <= now_ps)
@@ -454,7 +455,7 @@ impl TrafficManager {
         }
     }
 
-    /// A packet for a recirculation port.
+    /// Offers a packet to a recirculation port; without such ports it goes through at once.
     pub(crate) fn recirculate(&mut self, now_ps: Time, packet: Recirculated) -> Recirculating {
         match &mut self.recirculation {
             None => Recirculating::Through(packet),
@@ -462,7 +463,7 @@ impl TrafficManager {
         }
     }
 
-    /// A packet has passed a recirculation port; when the next one will have.
+    /// Returns the packet that has passed a recirculation port, and when the next one will have; `None` if none has.
     pub(crate) fn recirculated(
         &mut self,
         now_ps: Time,
@@ -483,7 +484,7 @@ impl TrafficManager {
         lost + recirculation.map_or(0, |ports| ports.lose_all(now_ps))
     }
 
-    /// Statistics of all queues, by port and number; nothing of ports that never had a packet.
+    /// Returns the statistics of all queues, by port and number; none of ports that never had a packet.
     pub(crate) fn statistics(&self, now_ps: Time) -> Vec<(u32, u8, QueueStatistics)> {
         let ports = self.ports.iter().enumerate();
         let queues = ports.flat_map(|(number, port)| {
@@ -495,7 +496,7 @@ impl TrafficManager {
             .collect()
     }
 
-    /// Statistics of the recirculation ports, by number.
+    /// Returns the statistics of the recirculation ports, by number.
     pub(crate) fn recirculation_statistics(&self, now_ps: Time) -> Vec<RecirculationStatistics> {
         let ports = self.recirculation.as_ref();
         ports.map_or_else(Vec::new, |ports| ports.statistics(self.since_ps, now_ps))

@@ -12,7 +12,7 @@ pub(crate) struct WholeFrame {
 }
 
 impl WholeFrame {
-    /// A packet's bytes.
+    /// Returns all bytes of a packet, stored and shared, in one piece.
     #[inline]
     pub(crate) fn of(&mut self, packet: &Packet) -> &[u8] {
         let (stored, rest) = (packet.stored(), packet.rest());

@@ -80,7 +80,7 @@ struct Neighbour {
 }
 
 impl Visits {
-    /// There is another link, a link is another, or there is another source.
+    /// Forgets what visits know of the nodes, as there is another link or source, or a link has other parameters.
     pub(crate) fn network_changed(&mut self) {
         self.nodes.clear();
     }
@@ -237,8 +237,8 @@ impl Network {
         }
     }
 
-    /// An event that happens at a time. That of a flow that has sent further ahead meanwhile is put to when the next packet is due, and none
-    /// happens now.
+    /// Returns an event that is due if it still is to happen at its time. The sending of a flow that has sent further ahead
+    /// meanwhile is put to when the next packet is due, and nothing happens now.
     #[inline]
     pub(crate) fn still_due(&mut self, time_ps: Time, event: Event) -> Option<Event> {
         let Event::Send { flow } = event else {
@@ -253,7 +253,8 @@ impl Network {
         }
     }
 
-    /// Up to when nothing happens to a host but that it sends packets of a flow, if all nodes have come to `begin_ps`; that if it is not known.
+    /// Returns the time until which nothing happens to a host but that it sends packets of a flow, if all nodes have come to
+    /// `begin_ps`; `begin_ps` if that is not known.
     fn sends_alone_until_ps(&self, flow: FlowId, host: NodeId, begin_ps: Time) -> Time {
         let visit = self.visits.nodes.get(host.0 as usize);
         let Some(visit) = visit.filter(|visit| !visit.flows.is_empty()) else {
@@ -277,7 +278,7 @@ impl Network {
             .map_or(known_ps, |next_ps| next_ps.min(known_ps))
     }
 
-    /// The node at the end of a direction, if it can be visited now.
+    /// Returns the node at the end of a direction if it can be visited now.
     #[inline]
     fn visited_by(&self, direction: u32) -> Option<NodeId> {
         let node = *self.visits.ends.get(direction as usize)?;
@@ -286,7 +287,7 @@ impl Network {
         (can && !lanes.is_empty() && self.medium.scheduler.are_whole(lanes)).then_some(node)
     }
 
-    /// Up to when all that will come to a node is on its way, if all nodes have come to `begin_ps`.
+    /// Returns the time until which all packets that will come to a node are on their way, if all nodes have come to `begin_ps`.
     #[inline]
     fn known_until_ps(&self, node: NodeId, begin_ps: Time) -> Time {
         let neighbours = self.visits.nodes[node.0 as usize].neighbours.iter();
@@ -297,8 +298,8 @@ impl Network {
         known.min().unwrap_or(begin_ps)
     }
 
-    /// A node handles its packets, the first at `begin_ps` if it is given, as long as they are known and before
-    /// `end_ps`. Notes where it sent packets to.
+    /// Lets a node handle its packets, the first at `begin_ps` if it is given, as long as they are known and before `end_ps`; notes
+    /// where it sent packets to.
     fn visit(&mut self, node: NodeId, begin_ps: Time, first: Option<Event>, end_ps: Time) {
         let limit_ps = end_ps;
         let end_ps = limit_ps.min(self.known_until_ps(node, begin_ps));
@@ -405,7 +406,7 @@ impl Network {
         }
     }
 
-    /// A packet arrives at the switch being visited, which runs it with others.
+    /// Takes a packet that arrives at the switch being visited, which runs it with others.
     #[inline(always)]
     fn collect(&mut self, direction: u32, generation: u32, packet: Packet) {
         let Some(to) = self.medium.arrive(direction, generation) else {
@@ -418,7 +419,8 @@ impl Network {
         }
     }
 
-    /// The switch being visited runs its packets, each at its time. Its program cannot tell, so it is given one.
+    /// Runs the packets that the switch being visited collected, each at its time. Its program cannot tell, so it is given the time
+    /// of the first.
     fn run_collected(&mut self, node: NodeId) {
         if self.visits.burst.packets.is_empty() {
             return;
@@ -428,7 +430,7 @@ impl Network {
         (node.model).receive_visitors(own, &mut self.medium, visitors);
     }
 
-    /// When the first notification happened that waits to be taken.
+    /// Returns when the first notification happened that waits to be taken; [`Time::NEVER`] if none waits.
     #[inline]
     pub(crate) fn first_notification_ps(&self) -> Time {
         let times = self.medium.notifications.iter().map(|it| it.time_ps);

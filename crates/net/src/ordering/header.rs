@@ -39,7 +39,7 @@ pub struct SequenceHeader {
 }
 
 impl BitField {
-    /// Its value in a header that was checked to contain it; `bytes` are the header's and what follows.
+    /// Reads the field's value in a header that was checked to contain it; `bytes` are the header's and what follows.
     pub(super) fn read(self, bytes: &[u8]) -> u64 {
         let (first, bit) = ((self.offset / 8) as usize, self.offset % 8);
         let bytes = &bytes[first..];
@@ -71,7 +71,7 @@ impl BitField {
 }
 
 impl SequenceHeader {
-    /// The EtherType of what follows a header; `bytes` are the header's and what follows.
+    /// Returns the EtherType of what follows a header, if it is known; `bytes` are the header's and what follows.
     pub(super) fn ethertype_behind(&self, bytes: &[u8]) -> Option<u16> {
         let next = self.following.read(bytes);
         if self.ethertypes.is_empty() {
@@ -133,7 +133,7 @@ pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The redundancy tag of IEEE 802.1CB.
+    /// Builds the redundancy tag of IEEE 802.1CB.
     pub(crate) fn r_tag() -> SequenceHeader {
         SequenceHeader {
             ethertype: 0xf1c1,
@@ -151,7 +151,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// A header with a stream of 24 bits, a number of 32 and a protocol number.
+    /// Builds a header with a stream of 24 bits, a sequence number of 32 and a protocol number of 8.
     pub(crate) fn connection() -> SequenceHeader {
         SequenceHeader {
             ethertype: 0x88b5,

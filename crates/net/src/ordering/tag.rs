@@ -34,7 +34,7 @@ pub(crate) struct SequenceTag {
     ethertype: u16,
 }
 
-/// The offset and the value of the EtherType behind Ethernet and its VLAN tags, if the frame is long enough.
+/// Returns the offset and the value of the EtherType behind Ethernet and its VLAN tags, if the frame is long enough.
 fn ethertype_at(frame: &[u8]) -> Option<(usize, u16)> {
     let mut at = ADDRESSES_LEN;
     loop {
@@ -48,12 +48,13 @@ fn ethertype_at(frame: &[u8]) -> Option<(usize, u16)> {
     }
 }
 
-/// Bytes of a frame's Ethernet header with its VLAN tags; those of one without, if there is no such header.
+/// Returns the length in bytes of a frame's Ethernet header with its VLAN tags; that of one without tags if the frame is too short
+/// for a header.
 pub(crate) fn layer2_len(frame: &[u8]) -> usize {
     ethertype_at(frame).map_or(ADDRESSES_LEN, |(at, _)| at) + ETHERTYPE_LEN
 }
 
-/// The bytes of a frame in which these headers are, with all that may be in front of them.
+/// Returns the number of bytes at the beginning of a frame that may contain these headers, with all that may be in front of them.
 pub(super) fn reach(headers: &[SequenceHeader]) -> usize {
     let longest = headers.iter().map(|it| it.bytes as usize).max();
     ADDRESSES_LEN + MAX_VLANS * VLAN_LEN + ETHERTYPE_LEN + longest.unwrap_or(0)

@@ -5,7 +5,7 @@ const MS: u64 = 1_000_000_000;
 const A: StreamId = StreamId::Field(0, 1);
 const B: StreamId = StreamId::Field(0, 2);
 
-/// POFMaxDelay 10 ms, POFTakeAnyTime 100 ms.
+/// Builds an ordering function with POFMaxDelay 10 ms, POFTakeAnyTime 100 ms and a buffer of so many packets.
 fn ordering(buffer_packets: u32) -> Ordering<u64> {
     Ordering::new(OrderingConfig {
         buffer_packets,
@@ -13,7 +13,7 @@ fn ordering(buffer_packets: u32) -> Ordering<u64> {
     })
 }
 
-/// A packet whose content is its number comes; returns those that leave.
+/// Gives a packet whose content is its number to the ordering function; returns those that leave.
 fn come(it: &mut Ordering<u64>, at_ms: u64, stream: StreamId, number: u64) -> Vec<u64> {
     let mut sent = Vec::new();
     let numbered = Numbered {
@@ -25,7 +25,7 @@ fn come(it: &mut Ordering<u64>, at_ms: u64, stream: StreamId, number: u64) -> Ve
     sent
 }
 
-/// The time is over for something; returns those that leave.
+/// Lets the ordering function send what was held long enough at a time in milliseconds; returns the packets that leave.
 fn pass(it: &mut Ordering<u64>, at_ms: u64) -> Vec<u64> {
     let mut sent = Vec::new();
     it.release_due(Time::from(at_ms * MS), &mut sent);
@@ -310,7 +310,7 @@ fn play(config: OrderingConfig, coming: &[Coming]) -> (Ordering<Coming>, Vec<(u6
     (it, left)
 }
 
-/// The same in the most obvious way: lists that are searched, numbers that do not wrap.
+/// Plays the packets in the most obvious way: lists that are searched, numbers that do not wrap. Returns when which packets leave.
 fn play_obviously(config: OrderingConfig, coming: &[Coming]) -> Vec<(u64, Coming)> {
     let mut last: [Option<(u64, u64)>; 3] = [None; 3];
     let mut held: Vec<Coming> = Vec::new();

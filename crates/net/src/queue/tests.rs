@@ -34,7 +34,7 @@ fn idle(since_ps: u64) -> Occupancy {
     }
 }
 
-/// The average as a number; exact for what the tests use.
+/// Returns the average queue as a number; exact for what the tests use.
 fn average(red: &RedState) -> f64 {
     red.average as f64 / ONE as f64
 }
@@ -94,7 +94,7 @@ fn products_are_rounded_down() {
     assert_eq!(power(0, 1), 0);
 }
 
-/// The distances between the marks of a constant queue, the first one left out.
+/// Returns the distances between the marks of a constant queue, in packets, the first one left out.
 fn gaps(mut red: RedState, waiting: u64, bytes: usize) -> Vec<usize> {
     let marked: Vec<usize> = (0..60_000)
         .filter(|_| red.admit(Time::ZERO, busy(waiting), bytes, false) == Verdict::DropEarly)

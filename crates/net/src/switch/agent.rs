@@ -28,7 +28,7 @@ impl SwitchNode {
         }
     }
 
-    /// An event for the agent of a switch. It may be a former one, whose time another has taken.
+    /// Handles an event for the agent of a switch. It may be a former one, whose time another has taken.
     pub(super) fn agent_event(&mut self, own: &mut NodeState, medium: &mut Medium) {
         self.refresh_queueing(own, medium);
         let now_ps = medium.now_ps();
@@ -42,7 +42,8 @@ impl SwitchNode {
         }
     }
 
-    /// Whether the agent needs an event at this time; then there will be one.
+    /// Notes that the agent needs an event at this time; returns whether it has to be scheduled, which it has not if one is
+    /// earlier.
     fn wake(&mut self, at_ps: Time) -> bool {
         let needed = self.wake_ps.is_none_or(|planned_ps| at_ps < planned_ps);
         if needed {

@@ -66,7 +66,8 @@ impl Processor {
 }
 
 impl SwitchNode {
-    /// A packet comes to the processor.
+    /// Gives a packet to the processor: it is served at once, waits, or is dropped if the queue is full. A switch without a
+    /// processor runs it at once.
     pub(super) fn wait_for_processor(
         &mut self,
         own: &mut NodeState,
@@ -88,7 +89,7 @@ impl SwitchNode {
         }
     }
 
-    /// Begins with the first packet.
+    /// Begins to serve the first packet, and schedules the end of that.
     fn serve_next(&mut self, own: &NodeState, medium: &mut Medium) {
         let Some(processor) = &mut self.processor else {
             return;
@@ -101,7 +102,7 @@ impl SwitchNode {
         medium.scheduler.push(at_ps, event);
     }
 
-    /// The first packet's time is over, unless the switch failed since.
+    /// Runs the first packet, whose time in the processor is over, unless the switch failed since, and begins with the next.
     pub(super) fn served(&mut self, own: &mut NodeState, medium: &mut Medium, generation: u32) {
         if own.generation != generation {
             return;
@@ -116,7 +117,7 @@ impl SwitchNode {
         self.process(own, medium, port, packet);
     }
 
-    /// The switch failed and loses what waits.
+    /// Counts the packets that wait for the processor as lost, because the switch failed.
     pub(super) fn lose_waiting(&mut self, own: &mut NodeState, medium: &mut Medium) {
         let Some(processor) = &mut self.processor else {
             return;

@@ -78,7 +78,7 @@ impl SwitchNode {
         }
     }
 
-    /// The switch failed and loses what waits.
+    /// Counts the packets that wait in queues as lost, because the switch failed.
     pub(super) fn lose_queues(&mut self, own: &mut NodeState, medium: &mut Medium) {
         let now_ps = medium.now_ps();
         let lost = self.traffic.as_mut().map(|it| it.lose_all(now_ps));
@@ -112,7 +112,7 @@ impl SwitchNode {
         }
     }
 
-    /// A packet arrived.
+    /// Runs a packet that arrived through ingress, and puts its copies into queues.
     pub(super) fn receive_queued(
         &mut self,
         own: &mut NodeState,
@@ -131,7 +131,7 @@ impl SwitchNode {
         });
     }
 
-    /// A copy is at its queue, unless the switch failed or was given another program since.
+    /// Puts a copy into its queue that has come there, unless the switch failed or was given another program since.
     pub(super) fn enqueue_event(
         &mut self,
         own: &mut NodeState,
@@ -147,12 +147,12 @@ impl SwitchNode {
         self.with_traffic(own, medium, |_, work| work.copies.push_back(copy));
     }
 
-    /// The transmitter of a port may be free.
+    /// Sends the next packet of a port, whose transmitter may be free.
     pub(super) fn port_ready(&mut self, own: &mut NodeState, medium: &mut Medium, port: u32) {
         self.with_traffic(own, medium, |queued, work| queued.serve(port, work));
     }
 
-    /// A packet may have passed a recirculation port.
+    /// Takes a packet that has passed a recirculation port, if one has, and runs it again.
     pub(super) fn recirculation_ready(
         &mut self,
         own: &mut NodeState,
@@ -256,7 +256,7 @@ impl Queued<'_> {
         }
     }
 
-    /// The properties that the queues of a port are made from; the link's own is not used from now on.
+    /// Returns the properties that the queues of a port are made from; the link's own queue is not used from now on.
     fn port_plan(&mut self, port: u32, direction: Option<u32>) -> PortPlan {
         let (mut queue, mut rate_bps) = (QueueConfig::packets(u64::MAX), 1);
         let mut name = format!("{}:{port}", self.own.name);
@@ -322,7 +322,7 @@ impl Queued<'_> {
         self.traffic.emissions = emissions;
     }
 
-    /// A clone or a recirculated packet came out of egress.
+    /// Handles a clone or a recirculated packet that came out of egress: it goes to a queue, to ingress again, or is dropped.
     fn emitted(&mut self, emission: Emission, work: &mut Work) {
         let now_ps = self.medium.now_ps();
         if !self.traffic.may_work(now_ps) {

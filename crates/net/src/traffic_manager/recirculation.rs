@@ -46,7 +46,7 @@ pub struct RecirculationConfig {
 }
 
 impl RecirculationConfig {
-    /// One port of this rate, with a queue of 150 kB.
+    /// Creates the configuration of one recirculation port of this rate, with a queue of 150 kB.
     pub fn new(rate_bps: u64) -> RecirculationConfig {
         RecirculationConfig {
             ports: 1,
@@ -118,7 +118,7 @@ struct Port {
 }
 
 impl Port {
-    /// Begins to send a packet; when it is there.
+    /// Begins to send a packet, and returns when it has passed the port.
     fn send(&mut self, now_ps: Time, rate_bps: u64, packet: Recirculated) -> Time {
         let takes_ps = serialisation_ps(packet.bytes(), rate_bps);
         let there_ps = now_ps.saturating_add(takes_ps);
@@ -127,7 +127,7 @@ impl Port {
         there_ps
     }
 
-    /// The time left to send of the packet on its way.
+    /// Returns the time in picoseconds that it still takes to send the packet on its way; 0 if there is none.
     fn rest_ps(&self, now_ps: Time) -> u64 {
         let there_ps = self
             .sending
@@ -177,7 +177,7 @@ impl RecirculationPorts {
         }
     }
 
-    /// A packet came out of the deparser.
+    /// Offers a packet that came out of the deparser to its recirculation port: it is sent, waits or is dropped.
     pub(super) fn offer(&mut self, now_ps: Time, packet: Recirculated) -> Recirculating {
         let number = self.port_of(&packet);
         let port = &mut self.ports[usize::from(number)];
@@ -206,7 +206,8 @@ impl RecirculationPorts {
         }
     }
 
-    /// A packet has passed a port; when the next one will have.
+    /// Returns the packet that has passed a port by now, and when the next one, which begins to be sent, will have; `None` if none
+    /// has.
     pub(super) fn passed(
         &mut self,
         now_ps: Time,
@@ -232,7 +233,7 @@ impl RecirculationPorts {
         lost
     }
 
-    /// By port.
+    /// Computes the statistics of each recirculation port, by number.
     pub(super) fn statistics(&self, since_ps: Time, now_ps: Time) -> Vec<RecirculationStatistics> {
         let elapsed_ps = now_ps.saturating_sub(since_ps).max(1);
         let of = |port: &Port| {
