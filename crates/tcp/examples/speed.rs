@@ -43,7 +43,7 @@ fn main() {
     }
 }
 
-/// Processor time of this thread, so that a busy machine counts less; elapsed time where the system does not tell.
+/// Returns the processor time of this thread, so that a busy machine counts less; elapsed time where the system does not tell.
 fn cpu_time() -> Duration {
     static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     let told = std::fs::read_to_string("/proc/self/schedstat").ok();
@@ -54,7 +54,7 @@ fn cpu_time() -> Duration {
     }
 }
 
-/// Nanoseconds per data segment.
+/// Runs a transfer of [`SEGMENTS`] segments, and returns the processor time per data segment in nanoseconds.
 fn run(config: &Config) -> f64 {
     let mut ends = [
         Connection::connect(config, 1, 0).expect("a preset"),

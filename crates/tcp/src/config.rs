@@ -102,7 +102,7 @@ pub struct Hpcc {
 }
 
 impl Hpcc {
-    /// eta, maxStage and W_AI of the paper's evaluation, at this rate and round trip.
+    /// Creates the parameters with eta, maxStage and W_AI of the paper's evaluation, at this rate and round trip.
     pub fn published(rate_bps: u64, base_rtt_ps: u64) -> Hpcc {
         Hpcc {
             rate_bps,
@@ -287,7 +287,7 @@ pub struct DelayedAck {
 }
 
 impl Default for Config {
-    /// The standards of today, as far as they are written down.
+    /// Creates the configuration of today's standards, as far as they are written down.
     fn default() -> Config {
         Config {
             mss: 1448,
@@ -330,7 +330,8 @@ impl Default for Config {
 }
 
 impl Config {
-    /// `Agent/TCP/Newreno` and `Agent/TCPSink` of ns-2.1b8a (May 2001) with their defaults, as far as an endpoint has them.
+    /// Creates the configuration of `Agent/TCP/Newreno` and `Agent/TCPSink` of ns-2.1b8a (May 2001) with their defaults, as far as
+    /// an endpoint has them.
     ///
     /// Packets of 1000 bytes there are 1000 bytes on the wire: a driver that adds 40 bytes of headers gives `mss` 960. A window of
     /// 20 packets, which is also the first threshold; an initial window of 2; a clock tick of 0.1 s, SRTT and RTTVAR in

@@ -88,7 +88,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// An end that opens a connection, with this initial sequence number.
+    /// Creates an end that opens a connection, with this initial sequence number; an error if the configuration contradicts itself.
     pub fn connect(config: &Config, iss: u32, now_ps: u64) -> Result<Connection, ConfigError> {
         let mut connection = Connection::new(config, iss, State::SynSent)?;
         connection.syn_due = true;
@@ -96,7 +96,7 @@ impl Connection {
         Ok(connection)
     }
 
-    /// An end that waits for one.
+    /// Creates an end that waits for another one to open a connection; an error if the configuration contradicts itself.
     pub fn listen(config: &Config, iss: u32) -> Result<Connection, ConfigError> {
         Connection::new(config, iss, State::Listen)
     }
@@ -124,7 +124,7 @@ impl Connection {
 
     // The application's side.
 
-    /// The application has so many more bytes to send. Ignored after [`Connection::close`].
+    /// Adds so many bytes to what the application has to send. Ignored after [`Connection::close`].
     pub fn write(&mut self, bytes: u64) {
         if !self.sender.fin {
             // Far below where 64 bits end, whatever is written.
@@ -133,12 +133,12 @@ impl Connection {
         }
     }
 
-    /// The application has bytes without end.
+    /// Gives the application bytes without end to send.
     pub fn write_endless(&mut self) {
         self.write(1 << 62);
     }
 
-    /// The application has no more bytes; FIN follows the last one.
+    /// Closes the stream: the application has no more bytes; FIN follows the last one.
     pub fn close(&mut self) {
         match self.state {
             State::Listen => self.state = State::Closed,
@@ -151,7 +151,7 @@ impl Connection {
         self.sender.begin_burst();
     }
 
-    /// The application stops: of what it wrote, that which was not sent yet never is, and FIN follows what was.
+    /// Stops the application: of what it wrote, that which was not sent yet never is, and FIN follows what was.
     pub fn stop(&mut self) {
         let has_syn = matches!(
             self.state,
@@ -163,37 +163,37 @@ impl Connection {
         self.close();
     }
 
-    /// The application took bytes that were received; only where the configuration says that it does so itself.
+    /// Takes received bytes out of the buffer for the application; only where the configuration says that it does so itself.
     pub fn read(&mut self, bytes: u64) {
         self.receiver.read(bytes);
     }
 
-    /// The state.
+    /// Returns the connection's state (RFC 9293, 3.3.2).
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// Why the connection ended before its time, if it did.
+    /// Returns why the connection ended before its time, if it did.
     pub fn failure(&self) -> Option<Failure> {
         self.failure
     }
 
-    /// New bytes received in order: goodput's measure.
+    /// Returns the number of new bytes received in order: goodput's measure.
     pub fn received_bytes(&self) -> u64 {
         self.receiver.received_bytes()
     }
 
-    /// Whether the other end has sent all it had, and everything arrived.
+    /// Returns whether the other end has sent all it had, and everything arrived.
     pub fn is_finished(&self) -> bool {
         self.receiver.is_finished()
     }
 
-    /// Whether everything written was acknowledged.
+    /// Returns whether everything written was acknowledged.
     pub fn is_drained(&self) -> bool {
         self.sender.una >= self.sender.end
     }
 
-    /// Counts and gauges.
+    /// Returns the counts so far and the present windows and times.
     pub fn statistics(&self) -> Statistics {
         Statistics {
             bytes_received: self.received_bytes(),
@@ -201,7 +201,7 @@ impl Connection {
         }
     }
 
-    /// The invariants, for tests.
+    /// Checks the invariants of the sender, for tests.
     #[cfg(test)]
     pub(crate) fn check(&self) {
         self.sender.check();
@@ -209,7 +209,7 @@ impl Connection {
 
     // Timers.
 
-    /// When [`Connection::on_timer`] is to be called next.
+    /// Returns when [`Connection::on_timer`] is to be called next; `None` if no timer runs.
     pub fn due_ps(&self) -> Option<u64> {
         let due = self
             .sender
@@ -271,7 +271,7 @@ impl Connection {
 
     // Segments that leave.
 
-    /// The next segment to send, if one may be sent now.
+    /// Returns the next segment to send, if one may be sent now.
     pub fn next_segment(&mut self, now_ps: u64) -> Option<Segment> {
         let mut segment = match self.reset.take() {
             Some(reset) => Some(reset),
@@ -333,7 +333,7 @@ impl Connection {
         segment
     }
 
-    /// A segment at `sequence` with all that every segment carries; it takes the owed acknowledgment along.
+    /// Builds a segment at `sequence` with all that every segment carries; it takes the owed acknowledgment along.
     fn segment(&mut self, now_ps: u64, sequence: u64) -> Segment {
         let mut options = Options::default();
         if self.agreed.timestamps {
@@ -488,7 +488,7 @@ impl Connection {
         self.receiver.owed = Owed::Now;
     }
 
-    /// The SYN is acknowledged.
+    /// Establishes the connection, as our SYN is acknowledged: measures the handshake's round trip and lets data out.
     fn establish(&mut self, now_ps: u64) {
         if self.syn_lost {
             self.sender.rtt.forget_handshake(RTO_AFTER_LOST_SYN_PS);
@@ -558,8 +558,8 @@ impl Connection {
         }
     }
 
-    /// The INT headers with which a segment of [`Connection::next_segment`] leaves: data asks for the loads of the links on its way,
-    /// an acknowledgment alone brings back those of the newest data.
+    /// Returns the INT headers with which a segment of [`Connection::next_segment`] leaves: data asks for the loads of the links on
+    /// its way, an acknowledgment alone brings back those of the newest data.
     pub fn telemetry(&self, segment: &Segment) -> Option<(Kind, PathLoad)> {
         if !self.uses_telemetry() {
             return None;
@@ -572,7 +572,7 @@ impl Connection {
         Some((Kind::Echo, *load))
     }
 
-    /// Whether congestion control needs INT headers.
+    /// Returns whether congestion control needs INT headers.
     pub fn uses_telemetry(&self) -> bool {
         matches!(self.sender.config.congestion, Congestion::Hpcc(_))
     }
@@ -592,7 +592,7 @@ impl Connection {
         }
     }
 
-    /// RFC 7323, 5: whether the segment is not older than what was seen.
+    /// Checks that a segment is not older than what was seen (PAWS; RFC 7323, 5); one that is gets an acknowledgment.
     fn passes_timestamps(&mut self, segment: &Segment) -> bool {
         if !self.agreed.timestamps || segment.has(Flags::RST) {
             return true;
@@ -608,7 +608,7 @@ impl Connection {
         passes
     }
 
-    /// Outside of the window: answered, and its acknowledgment counts if only our closed window kept it out.
+    /// Answers a segment outside of the window; its acknowledgment counts if only our closed window kept it out.
     fn not_acceptable(&mut self, now_ps: u64, segment: &Segment, sequence: u64) {
         if segment.has(Flags::RST) {
             return;
@@ -651,7 +651,7 @@ impl Connection {
         }
     }
 
-    /// The other end's FIN arrived in order.
+    /// Changes the state because the other end's FIN arrived in order.
     fn peer_finished(&mut self, now_ps: u64) {
         match self.state {
             State::Established | State::SynReceived => self.state = State::CloseWait,
@@ -666,7 +666,7 @@ impl Connection {
         self.time_wait_at_ps = now_ps.saturating_add(self.sender.config.time_wait_ps);
     }
 
-    /// The acknowledgment field, window and ECN echo of an acceptable segment. Whether the segment's data counts.
+    /// Handles the acknowledgment field, window and ECN echo of an acceptable segment; returns whether the segment's data counts.
     fn acknowledgment(&mut self, now_ps: u64, segment: &Segment, sequence: u64) -> bool {
         let ack = unwrapped(self.sender.una, segment.acknowledgment);
         if self.state == State::SynReceived {

@@ -60,7 +60,7 @@ impl IntervalSet {
         }
     }
 
-    /// The interval that `sequence` is in.
+    /// Returns the interval that `sequence` is in, if there is one.
     pub(crate) fn containing(&self, sequence: u64) -> Option<(u64, u64)> {
         let at = self
             .intervals
@@ -77,7 +77,7 @@ impl IntervalSet {
         self.intervals.last().copied()
     }
 
-    /// The highest start of an interval that has, with those above it, `count` intervals or more than `bytes` bytes.
+    /// Returns the highest start of an interval that has, with those above it, `count` intervals or more than `bytes` bytes.
     pub(crate) fn edge_above(&self, count: u32, bytes: u64) -> Option<u64> {
         let mut sum = 0;
         for (above, &(start, end)) in (1..).zip(self.intervals.iter().rev()) {

@@ -63,7 +63,7 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver that has not seen a SYN.
+    /// Creates a receiver that has not seen a SYN.
     pub(crate) fn new(config: &Config) -> Receiver {
         Receiver {
             nxt: 0,
@@ -90,7 +90,7 @@ impl Receiver {
         }
     }
 
-    /// The other end's SYN had the number `irs`.
+    /// Starts the sequence space at `irs`, the number of the other end's SYN.
     pub(crate) fn synchronize(&mut self, irs: u64) {
         self.nxt = irs + 1;
         self.start = irs + 1;
@@ -98,25 +98,25 @@ impl Receiver {
         self.offered_edge = irs + 1;
     }
 
-    /// The shift that a buffer needs (RFC 7323, 2.3).
+    /// Returns the shift of the window field that a buffer of `limit` bytes needs, at most 14 (RFC 7323, 2.3).
     pub(crate) fn shift_for(limit: u64) -> u8 {
         (0..14)
             .find(|&shift| limit >> shift <= 65_535)
             .unwrap_or(14)
     }
 
-    /// New bytes received in order.
+    /// Returns the number of new bytes received in order.
     pub(crate) fn received_bytes(&self) -> u64 {
         let fin = self.fin.is_some_and(|fin| self.nxt > fin);
         self.nxt - self.start - u64::from(fin)
     }
 
-    /// Whether all data and the FIN arrived.
+    /// Returns whether all data and the FIN arrived.
     pub(crate) fn is_finished(&self) -> bool {
         self.fin.is_some_and(|fin| self.nxt > fin)
     }
 
-    /// The application took `bytes`.
+    /// Takes `bytes` out of the buffer for the application; owes a window update if it is worth a segment.
     pub(crate) fn read(&mut self, bytes: u64) {
         let before = self.window();
         self.unread -= bytes.min(self.unread);
@@ -128,12 +128,12 @@ impl Receiver {
         }
     }
 
-    /// The free receive buffer.
+    /// Returns the free bytes of the receive buffer.
     fn window(&self) -> u64 {
         self.limit - self.unread.min(self.limit)
     }
 
-    /// The header's window field, and from now on the edge that holds.
+    /// Returns the header's window field, and remembers the right edge that it offers.
     pub(crate) fn offer(&mut self, scaled: bool) -> u16 {
         let shift = if scaled { self.shift } else { 0 };
         // An offered window is not taken back (RFC 9293, 3.8.6), but for the bytes that scaling rounds away.
@@ -145,7 +145,7 @@ impl Receiver {
         field as u16
     }
 
-    /// Whether a segment of `len` numbers at `sequence` touches the window (RFC 9293, 3.4).
+    /// Returns whether a segment of `len` numbers at `sequence` touches the window (RFC 9293, 3.4).
     pub(crate) fn accepts(&self, sequence: u64, len: u64) -> bool {
         let edge = self.offered_edge.max(self.nxt);
         match (len, edge - self.nxt) {
@@ -156,7 +156,7 @@ impl Receiver {
         }
     }
 
-    /// Data at `sequence`, perhaps with a FIN behind it, of a segment that is accepted.
+    /// Takes data at `sequence`, perhaps with a FIN behind it, of a segment that is accepted.
     pub(crate) fn data(
         &mut self,
         now_ps: u64,
@@ -197,7 +197,7 @@ impl Receiver {
         }
     }
 
-    /// Data in order up to `end`. Returns whether something waited for it.
+    /// Advances over data in order up to `end`, and what waited behind it; returns whether something waited.
     fn advance(&mut self, end: u64) -> bool {
         let before = self.nxt;
         self.nxt = self.nxt.max(end);
@@ -216,7 +216,7 @@ impl Receiver {
         waited
     }
 
-    /// Data out of order.
+    /// Keeps data that arrived out of order, and notes it for the next SACK blocks.
     fn keep(&mut self, start: u64, end: u64, statistics: &mut Statistics) {
         if start >= end {
             return;
@@ -239,7 +239,7 @@ impl Receiver {
         self.recent[0] = start;
     }
 
-    /// A segment outside of the window; its part before the window was received before.
+    /// Notes the part of a segment outside of the window that was received before.
     pub(crate) fn old(&mut self, start: u64, end: u64, statistics: &mut Statistics) {
         self.note_duplicate(start, end.min(self.nxt), statistics);
     }
@@ -251,7 +251,8 @@ impl Receiver {
         }
     }
 
-    /// An acknowledgment for data in order.
+    /// Notes that an acknowledgment for data in order is owed: at once if `now`, in quick mode or for every so many segments, otherwise
+    /// later.
     fn owe(&mut self, now_ps: u64, now: bool) {
         self.unacknowledged_segments += 1;
         let Some(delayed) = self.delayed else {
@@ -270,7 +271,7 @@ impl Receiver {
         }
     }
 
-    /// The delayed acknowledgment's timer expired.
+    /// Makes the delayed acknowledgment due, as its timer expired.
     pub(crate) fn on_timer(&mut self) {
         self.ack_at_ps = NEVER_PS;
         if self.owed == Owed::Later {
@@ -278,7 +279,7 @@ impl Receiver {
         }
     }
 
-    /// A segment with the current acknowledgment leaves.
+    /// Notes that a segment with the current acknowledgment leaves: nothing is owed any more.
     pub(crate) fn acknowledged(&mut self) {
         self.owed = Owed::Nothing;
         self.ack_at_ps = NEVER_PS;
@@ -314,12 +315,12 @@ impl Receiver {
         blocks
     }
 
-    /// Whether the options need blocks at all.
+    /// Returns whether there is anything for SACK blocks to tell.
     pub(crate) fn has_blocks(&self) -> bool {
         self.duplicate.is_some() || !self.out_of_order.is_empty()
     }
 
-    /// ECN of an accepted segment with data (RFC 3168, 6.1.3; RFC 8257, 3.2).
+    /// Handles ECN of an accepted segment with data (RFC 3168, 6.1.3; RFC 8257, 3.2).
     pub(crate) fn notice_ecn(&mut self, ecn: EcnCodepoint, cwr: bool, statistics: &mut Statistics) {
         if cwr || self.echoes_each_mark {
             self.echoes_congestion = false;
@@ -330,7 +331,7 @@ impl Receiver {
         }
     }
 
-    /// The timestamp of a segment at `sequence` (RFC 7323, 4.3).
+    /// Remembers the timestamp of a segment at `sequence`, to be echoed, if it is the newest in order (RFC 7323, 4.3).
     pub(crate) fn notice_timestamp(&mut self, sequence: u64, value: u32) {
         if sequence <= self.last_ack && value.wrapping_sub(self.ts_recent) as i32 >= 0 {
             self.ts_recent = value;

@@ -56,13 +56,14 @@ impl RttEstimator {
         }
     }
 
-    /// Every measurement, also those that the timeout does not follow.
+    /// Records a measurement as the latest, and perhaps the least; the timeout does not follow it.
     pub(crate) fn observe(&mut self, rtt_ps: u64) {
         self.min_ps = self.min_ps.min(rtt_ps);
         self.latest_ps = rtt_ps;
     }
 
-    /// A measurement that ended at `now_ps`, at most one per round trip: the estimators' gains are meant for that.
+    /// Updates the averages and the timeout by a measurement that ended at `now_ps`, at most one per round trip: the estimators'
+    /// gains are meant for that.
     pub(crate) fn sample(&mut self, now_ps: u64, rtt_ps: u64) {
         self.observe(rtt_ps);
         self.smooth(rtt_ps);
@@ -92,7 +93,7 @@ impl RttEstimator {
         self.srtt_ps = (self.srtt_ps - self.srtt_ps / 8 + rtt_ps / 8).max(1);
     }
 
-    /// The timeout as a timer started now has it.
+    /// Returns the retransmission timeout in picoseconds as a timer started now has it.
     pub(crate) fn timeout_ps(&self) -> u64 {
         let backed_off = self
             .base_ps
@@ -106,7 +107,7 @@ impl RttEstimator {
         }
     }
 
-    /// After a timeout.
+    /// Raises the timeout to the double, up to a limit, after one expired.
     pub(crate) fn back_off(&mut self) {
         let most = match self.config.estimator {
             Estimator::Rfc6298 => 31,
@@ -120,12 +121,12 @@ impl RttEstimator {
         }
     }
 
-    /// New data was acknowledged (Karn: data that was sent once).
+    /// Ends the back-off, as new data was acknowledged (Karn: data that was sent once).
     pub(crate) fn end_back_off(&mut self) {
         self.backoff = 0;
     }
 
-    /// After a SYN was lost, the timeout of the data begins with at least `initial_ps` (RFC 6298, 5.7).
+    /// Raises the timeout to at least `initial_ps` for the data after a SYN was lost (RFC 6298, 5.7).
     pub(crate) fn forget_handshake(&mut self, initial_ps: u64) {
         self.backoff = 0;
         self.base_ps = self.base_ps.max(initial_ps);
@@ -135,7 +136,7 @@ impl RttEstimator {
         self.srtt_ps
     }
 
-    /// Smallest measurement, zero before the first.
+    /// Returns the smallest measurement in picoseconds, zero before the first.
     pub(crate) fn min_ps(&self) -> u64 {
         if self.min_ps == u64::MAX {
             0

@@ -20,7 +20,7 @@ pub enum EcnCodepoint {
 }
 
 impl EcnCodepoint {
-    /// From the low two bits of the traffic class.
+    /// Reads the codepoint from the low two bits of the traffic class.
     pub fn from_bits(bits: u8) -> EcnCodepoint {
         match bits & 3 {
             0b00 => EcnCodepoint::NotEct,
@@ -30,7 +30,7 @@ impl EcnCodepoint {
         }
     }
 
-    /// The low two bits of the traffic class.
+    /// Returns the low two bits of the traffic class.
     pub fn bits(self) -> u8 {
         self as u8
     }
@@ -56,7 +56,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// The header that carries this segment between these ports.
+    /// Builds the header that carries this segment between these ports.
     pub fn header(&self, source_port: u16, destination_port: u16) -> Header {
         Header {
             source_port,
@@ -70,7 +70,7 @@ impl Segment {
         }
     }
 
-    /// The segment that a header carries with so many bytes of payload.
+    /// Builds the segment that a header carries with so many bytes of payload.
     pub fn from_header(header: &Header, payload_bytes: u32, ecn: EcnCodepoint) -> Segment {
         Segment {
             sequence: header.sequence,
@@ -83,12 +83,12 @@ impl Segment {
         }
     }
 
-    /// Bytes of header and payload.
+    /// Returns the number of bytes of header and payload.
     pub fn len(&self) -> u64 {
         (Header::MIN_LEN + self.options.len()) as u64 + u64::from(self.payload_bytes)
     }
 
-    /// Never: a segment has a header.
+    /// Returns false always: a segment has a header.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -98,14 +98,14 @@ impl Segment {
     }
 }
 
-/// The sequence number near `reference` whose low 32 bits are `wire`. Inside, sequence numbers have 64 bits and start at
+/// Returns the sequence number near `reference` whose low 32 bits are `wire`. Inside, sequence numbers have 64 bits and start at
 /// 2^32 or more, so that they never wrap and nothing below zero is ever near.
 pub(crate) fn unwrapped(reference: u64, wire: u32) -> u64 {
     let distance = wire.wrapping_sub(reference as u32) as i32;
     reference.wrapping_add_signed(i64::from(distance))
 }
 
-/// The 64-bit form of an initial sequence number.
+/// Returns the 64-bit form of an initial sequence number.
 pub(crate) fn initial(wire: u32) -> u64 {
     (1 << 32) + u64::from(wire)
 }

@@ -105,7 +105,7 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// A sender whose SYN has the number `iss`.
+    /// Creates a sender whose SYN has the number `iss`.
     pub(crate) fn new(config: &Config, iss: u64) -> Sender {
         let mss = u64::from(config.mss);
         Sender {
@@ -156,7 +156,8 @@ impl Sender {
         }
     }
 
-    /// The handshake is over; `syn_lost`: our SYN had to be sent again; `sack`: both ends take selective acknowledgments.
+    /// Starts sending data, as the handshake is over; `syn_lost`: our SYN had to be sent again; `sack`: both ends take selective
+    /// acknowledgments.
     pub(crate) fn establish(&mut self, now_ps: u64, syn_lost: bool, sack: bool) {
         self.tracks = sack;
         self.una = self.nxt;
@@ -184,12 +185,12 @@ impl Sender {
         self.round_edge = self.nxt;
     }
 
-    /// Bytes that were sent and not acknowledged.
+    /// Returns the number of bytes that were sent and not acknowledged.
     pub(crate) fn outstanding(&self) -> u64 {
         self.nxt - self.una
     }
 
-    /// Bytes that were sent, not acknowledged, and not known to have left the network.
+    /// Returns the number of bytes that were sent, not acknowledged, and not known to have left the network.
     pub(crate) fn flight(&self) -> u64 {
         if self.tracks {
             self.tracking.scoreboard.pipe(self.outstanding())
@@ -198,12 +199,12 @@ impl Sender {
         }
     }
 
-    /// Whether segments in flight are known one by one.
+    /// Returns whether segments in flight are known one by one.
     pub(crate) fn tracks(&self) -> bool {
         self.tracks
     }
 
-    /// The other end's window, from an acceptable segment.
+    /// Updates the other end's window, from an acceptable segment.
     pub(crate) fn update_peer_window(&mut self, acknowledgment: u64, window: u64) {
         self.peer_edge = acknowledgment + window;
         self.peer_window_max = self.peer_window_max.max(window);
@@ -217,7 +218,7 @@ impl Sender {
         self.peer_edge
     }
 
-    /// Before an acknowledgment, a timer or new data lets segments out.
+    /// Begins a burst, whose length may be limited, before an acknowledgment, a timer or new data lets segments out.
     pub(crate) fn begin_burst(&mut self) {
         self.burst_left = self.config.burst_segments.unwrap_or(u32::MAX);
         if let Recovery::NewReno(details) = self.recovery
@@ -230,7 +231,7 @@ impl Sender {
 
     // Segments that leave.
 
-    /// The next part of the stream to send.
+    /// Returns the next part of the stream to send, if something may be sent now.
     pub(crate) fn next(&mut self, now_ps: u64) -> Option<Transmission> {
         if self.tracks {
             return self.next_tracked(now_ps);
@@ -251,14 +252,14 @@ impl Sender {
         Some(self.sent(now_ps, self.nxt, payload, fin))
     }
 
-    /// The segment at `sequence`, not beyond `edge`: payload bytes, and whether the FIN is in it.
+    /// Returns what the segment at `sequence`, not beyond `edge`, has: payload bytes, and whether the FIN is in it.
     pub(crate) fn cut(&self, sequence: u64, edge: u64) -> (u64, bool) {
         let available = self.end.min(edge).saturating_sub(sequence);
         let payload = available.min(self.mss);
         (payload, self.fin && sequence + payload == self.end)
     }
 
-    /// Payload bytes and FIN that the windows allow at `nxt`.
+    /// Returns the payload bytes and the FIN that the windows allow at `nxt`; `None` if nothing may leave.
     pub(crate) fn allowed(&mut self, now_ps: u64) -> Option<(u64, bool)> {
         let sequence = self.nxt;
         let (payload, fin) = self.cut(sequence, u64::MAX);
@@ -293,7 +294,7 @@ impl Sender {
         }
     }
 
-    /// New data leaves; if nothing is in flight, a silence ends.
+    /// Ends a silence if nothing is in flight when new data leaves.
     fn end_silence(&mut self, now_ps: u64) {
         if self.una < self.max {
             return;
@@ -306,8 +307,8 @@ impl Sender {
         self.algorithm.on_silence(&silence);
     }
 
-    /// The bytes that go into less room than a segment wants: enough that it is no silly window (RFC 9293, 3.8.6.2.1), or nothing, and
-    /// the persist timer watches.
+    /// Returns the bytes that go into less room than a segment wants: enough that it is no silly window (RFC 9293, 3.8.6.2.1), or
+    /// nothing, and the persist timer watches.
     fn squeezed(&mut self, now_ps: u64, room: u64) -> Option<(u64, bool)> {
         if room > 0 && room >= self.mss.min(self.peer_window_max / 2) {
             return Some((room, false));
@@ -326,14 +327,14 @@ impl Sender {
         backed_off.min(self.config.rto.maximum_ps)
     }
 
-    /// The persist timer expired; a probe is due.
+    /// Counts a window probe, which is due as the persist timer expired, and starts the timer anew, backed off.
     pub(crate) fn on_persist(&mut self, now_ps: u64) {
         self.persist_backoff = (self.persist_backoff + 1).min(31);
         self.persist_at_ps = now_ps.saturating_add(self.persist_ps());
         self.statistics.window_probes += 1;
     }
 
-    /// Whether the congestion window and our own limit allow `payload` bytes at `sequence`.
+    /// Returns whether the congestion window and our own limit allow `payload` bytes at `sequence`.
     fn window_takes(&self, sequence: u64, payload: u64) -> bool {
         if sequence + payload > self.una + self.config.window_limit_bytes {
             return false;
@@ -404,7 +405,7 @@ impl Sender {
 
     // The effects of an acknowledgment.
 
-    /// New data is acknowledged, `una < report.ack <= max`, where segments are not tracked.
+    /// Handles an acknowledgment of new data, `una < report.ack <= max`, where segments are not tracked.
     pub(crate) fn acknowledge(&mut self, now_ps: u64, report: &Report<'_>) {
         let ack = report.ack;
         let acked = ack - self.una;
@@ -464,7 +465,7 @@ impl Sender {
         self.algorithm.on_ack(&mut self.window, &ack);
     }
 
-    /// Whether the window is what holds the sender back.
+    /// Returns whether the window is what holds the sender back.
     pub(crate) fn is_window_limited(&self) -> bool {
         let flight = self.outstanding();
         if self.window.in_slow_start() {
@@ -474,12 +475,12 @@ impl Sender {
         }
     }
 
-    /// The window that a reduction starts from.
+    /// Returns the window that a reduction starts from.
     pub(crate) fn reduction_base(&self) -> Loss {
         self.reduction_base_of(self.flight())
     }
 
-    /// The same where `flight` bytes were in flight before the loss was noticed.
+    /// Returns the window that a reduction starts from where `flight` bytes were in flight before the loss was noticed.
     pub(crate) fn reduction_base_of(&self, flight: u64) -> Loss {
         let from_bytes = match self.config.reduction {
             // RFC 5681, 3.2, step 2: without what limited transmit added. Segments that arrived out of order still count.
@@ -498,8 +499,8 @@ impl Sender {
         Loss::lost(from_bytes)
     }
 
-    /// One measurement per round trip for the timer, never of what was sent twice unless timestamps tell the copies apart. Returns
-    /// this acknowledgment's own measurement.
+    /// Measures one round trip at a time for the timer, never of what was sent twice unless timestamps tell the copies apart.
+    /// Returns this acknowledgment's own measurement.
     fn measure(&mut self, now_ps: u64, ack: u64, echo_rtt_ps: Option<u64>) -> Option<u64> {
         if let Some(timed) = self.timed
             && ack >= timed.edge
@@ -524,8 +525,8 @@ impl Sender {
         echo_rtt_ps
     }
 
-    /// The other end echoes congestion and acknowledges up to `ack`: once per window of data the window is reduced (RFC 3168,
-    /// 6.1.2).
+    /// Reduces the window, once per window of data, because the other end, which acknowledges up to `ack`, echoes congestion (RFC
+    /// 3168, 6.1.2).
     pub(crate) fn on_congestion_echo(&mut self, ack: u64) {
         if self.phase != Phase::Open || ack <= self.reduced_until {
             return;
@@ -540,7 +541,7 @@ impl Sender {
         self.cwr_due = true;
     }
 
-    /// An acknowledgment up to `ack` says whether what it acknowledges was marked.
+    /// Tells the algorithm whether what an acknowledgment up to `ack` acknowledges was marked.
     pub(crate) fn on_mark(&mut self, ack: u64, echoes: bool) {
         self.algorithm.on_mark(&Mark {
             acked_bytes: ack.saturating_sub(self.una),
@@ -550,7 +551,7 @@ impl Sender {
         });
     }
 
-    /// An acknowledgment brought the loads of the path's links.
+    /// Tells the algorithm the loads of the path's links that an acknowledgment brought.
     pub(crate) fn on_load(&mut self, load: &PathLoad) {
         let echo = Echo {
             ack: self.una,
@@ -560,7 +561,7 @@ impl Sender {
         self.algorithm.on_echo(&mut self.window, &echo);
     }
 
-    /// Congestion at once lowers the window to the new threshold, unless the algorithm knows better.
+    /// Lowers the window to the new threshold at once, because of congestion, unless the algorithm has a model and knows better.
     pub(crate) fn reduce_window(&mut self, loss: &Loss) {
         self.algorithm.on_congestion(&mut self.window, loss);
         if !self.algorithm.has_model() {
@@ -568,7 +569,7 @@ impl Sender {
         }
     }
 
-    /// Whether this new data tells that the window was reduced.
+    /// Returns whether this new data tells that the window was reduced (CWR), which only the next one does.
     pub(crate) fn takes_cwr(&mut self) -> bool {
         std::mem::take(&mut self.cwr_due)
     }
@@ -580,7 +581,7 @@ impl Sender {
 
     // The timer.
 
-    /// When the next timer expires, `NEVER_PS` without one.
+    /// Returns when the next timer expires, `NEVER_PS` without one.
     pub(crate) fn due_ps(&self) -> u64 {
         let recovery = self
             .reorder_at_ps
@@ -597,7 +598,7 @@ impl Sender {
         self.pace_at_ps = NEVER_PS;
     }
 
-    /// Whether pacing lets a segment out; if not, a timer is set.
+    /// Returns whether pacing lets a segment out; if not, a timer is set.
     pub(crate) fn pacing_allows(&mut self, now_ps: u64) -> bool {
         let allows = self.paced_until_ps <= now_ps;
         if !allows {
@@ -606,7 +607,7 @@ impl Sender {
         allows
     }
 
-    /// A segment leaves: the next waits as long as this one takes at the paced rate.
+    /// Makes the next segment wait as long as this one, which leaves, takes at the paced rate.
     fn pace(&mut self, now_ps: u64, bytes: u64) {
         if let Some(rate) = self.algorithm.pacing_rate() {
             let takes_ps = scaled(bytes, 1_000_000_000_000, rate).min(1 << 50);
@@ -614,7 +615,7 @@ impl Sender {
         }
     }
 
-    /// RACK's, the probe's and pacing's timers.
+    /// Handles RACK's, the probe's and pacing's timers that are due.
     pub(crate) fn on_recovery_timers(&mut self, now_ps: u64) {
         if self.pace_at_ps <= now_ps {
             self.pace_at_ps = NEVER_PS;
@@ -633,7 +634,7 @@ impl Sender {
         self.rto_at_ps = now_ps.saturating_add(self.rtt.timeout_ps());
     }
 
-    /// The retransmission timer expired (RFC 5681, 3.1 and 4; RFC 6298, 5.4 to 5.6).
+    /// Handles the expiry of the retransmission timer (RFC 5681, 3.1 and 4; RFC 6298, 5.4 to 5.6).
     pub(crate) fn on_timeout(&mut self, now_ps: u64) {
         self.statistics.timeouts += 1;
         self.timeouts_in_row += 1;
@@ -671,7 +672,7 @@ impl Sender {
         self.restart_timer(now_ps);
     }
 
-    /// The invariants, for tests.
+    /// Checks the invariants of the sender, for tests.
     #[cfg(test)]
     pub(crate) fn check(&self) {
         assert!(self.una <= self.nxt && self.nxt <= self.max);
@@ -684,7 +685,7 @@ impl Sender {
         assert!(expected || running == [NEVER_PS; 3], "{running:?}");
     }
 
-    /// Counts and gauges.
+    /// Returns the counts so far and the present windows and times.
     pub(crate) fn statistics(&self) -> Statistics {
         Statistics {
             cwnd_bytes: self.window.cwnd.saturating_add_signed(self.inflation),

@@ -144,7 +144,8 @@ impl Bbr {
         self.bandwidth.get()
     }
 
-    /// Bandwidth times propagation time, times a gain.
+    /// Computes the bytes to keep in flight: bandwidth times propagation time, times a gain, and three segments; the window as long
+    /// as no round trip was measured.
     fn inflight(&self, gain: u64, window: &Window) -> u64 {
         if self.rtprop_ps == u64::MAX {
             return window.cwnd;
@@ -322,7 +323,7 @@ impl Bbr {
         }
     }
 
-    /// Entering, being in and leaving recovery (the draft's 4.2.3.4).
+    /// Adapts the window when recovery is entered, under way and left (the draft's 4.2.3.4).
     fn follow_recovery(&mut self, window: &mut Window, sample: &Sample) {
         if sample.lost_bytes > 0 {
             window.cwnd = window
@@ -377,7 +378,7 @@ impl Control for Bbr {
         self.conserving = false;
     }
 
-    /// BBRHandleRestartFromIdle of the draft (4.2.5): at the measured rate, without a gain.
+    /// Handles the end of a silence (BBRHandleRestartFromIdle of the draft, 4.2.5): sends at the measured rate, without a gain.
     fn on_silence(&mut self, _silence: &Silence) {
         self.idle_restart = true;
         let rate = self.bandwidth.get();
@@ -386,7 +387,7 @@ impl Control for Bbr {
         }
     }
 
-    /// The handshake's round trip gives the first rate.
+    /// Sets the first pacing rate, from the handshake's round trip.
     fn on_established(&mut self, window: &Window, now_ps: u64, rtt_ps: u64) {
         if rtt_ps > 0 {
             self.rtprop_ps = rtt_ps;
@@ -402,7 +403,7 @@ impl Control for Bbr {
         true
     }
 
-    /// BBRUpdateOnACK of the draft.
+    /// Updates the model of the path, the rate and the window (BBRUpdateOnACK of the draft).
     fn on_sample(&mut self, window: &mut Window, sample: &Sample) {
         self.update_bandwidth(sample);
         self.multiply();

@@ -132,21 +132,21 @@ impl Cubic {
 }
 
 impl Epoch {
-    /// The window that the curve has so long after the epoch began (RFC 9438, figure 1).
+    /// Computes the window, in bytes, that the curve has so long after the epoch began (RFC 9438, figure 1).
     fn at(&self, elapsed_ps: u64, mss: f64) -> f64 {
         let t = elapsed_ps as f64 / PS_PER_SECOND - self.k_seconds;
         self.origin + C * mss * (t * t * t)
     }
 }
 
-/// The time in which the curve rises by so many bytes to its flat point (K; RFC 9438, figure 2).
+/// Computes the time in seconds in which the curve rises by so many bytes to its flat point (K; RFC 9438, figure 2).
 fn plateau_seconds(below: u64, mss: u64) -> f64 {
     // In microseconds: the cube root of below / mss / 0.4 * 10^18.
     let cube = u128::from(below) * 2_500_000_000_000_000_000 / u128::from(mss.max(1));
     cube_root(cube) as f64 / 1e6
 }
 
-/// The largest integer whose cube is at most `value`, by Newton's method.
+/// Computes the largest integer whose cube is at most `value`, by Newton's method.
 fn cube_root(value: u128) -> u128 {
     if value == 0 {
         return 0;
@@ -216,7 +216,7 @@ mod tests {
         }
     }
 
-    /// Bytes of the window at the end of each round of acknowledgments of a whole window, `rtt_ms` long.
+    /// Returns the window in bytes at the end of each round of acknowledgments of a whole window, `rtt_ms` long.
     fn rounds(cubic: &mut Cubic, window: &mut Window, rtt_ms: u64, count: u64) -> Vec<u64> {
         let mut now_ps = 0;
         (0..count)

@@ -54,7 +54,8 @@ impl Hpcc {
         }
     }
 
-    /// MeasureInflight: U with this echo, unless it has nothing to be compared with. Remembers its links.
+    /// Computes U with this echo (MeasureInflight of the paper), and remembers its links; `None` if there is nothing to compare it
+    /// with.
     fn measure_inflight(&mut self, load: &PathLoad) -> Option<f64> {
         let before = self
             .links
@@ -94,7 +95,7 @@ impl Hpcc {
         Some(self.u)
     }
 
-    /// ComputeWind.
+    /// Computes the window W from U (ComputeWind of the paper); if `updates`, it becomes the reference window W_c.
     fn compute_wind(&mut self, u: f64, updates: bool) {
         let eta = f64::from(self.choices.eta_permille) / 1000.0;
         let ai = self.choices.ai_bytes as f64;
@@ -110,7 +111,7 @@ impl Hpcc {
         }
     }
 
-    /// W in whole segments.
+    /// Returns the window W in bytes, rounded up to whole segments.
     fn cwnd(&self, mss: u64) -> u64 {
         (self.w.ceil() as u64).div_ceil(mss).max(1) * mss
     }
@@ -119,7 +120,7 @@ impl Hpcc {
 impl Control for Hpcc {
     fn on_ack(&mut self, _window: &mut Window, _ack: &Ack) {}
 
-    /// Losses say nothing that the loads do not say better.
+    /// Ignores losses, which say nothing that the loads do not say better.
     fn on_congestion(&mut self, _window: &mut Window, _loss: &Loss) {}
 
     fn on_timeout(&mut self, _window: &mut Window, _loss: &Loss) {}
@@ -132,15 +133,15 @@ impl Control for Hpcc {
         Some(self.cwnd(mss))
     }
 
-    /// The loads of before would give the average over the silence, or none where the hops' clocks have wrapped: the next echo is the
-    /// first of its path again.
+    /// Forgets the loads of before, which would give the average over the silence, or none where the hops' clocks have wrapped: the
+    /// next echo is the first of its path again.
     fn on_silence(&mut self, silence: &Silence) {
         if silence.idle_ps >= self.choices.base_rtt_ps {
             self.links = None;
         }
     }
 
-    /// NewAck.
+    /// Sets the window from the loads that an acknowledgment echoes (NewAck of the paper).
     fn on_echo(&mut self, window: &mut Window, echo: &Echo<'_>) {
         let Some(u) = self.measure_inflight(echo.load) else {
             return;
@@ -153,7 +154,7 @@ impl Control for Hpcc {
         window.cwnd = self.cwnd(window.mss);
     }
 
-    /// R = W / T.
+    /// Returns the rate R = W / T, in bytes per second.
     fn pacing_rate(&self) -> Option<u64> {
         Some(((self.w / self.base_rtt * PS_PER_SECOND) as u64).max(1))
     }
@@ -164,7 +165,8 @@ mod tests {
     use super::*;
     use wire::int::Hop;
 
-    /// 1 Gb/s (code 3) and 100 microseconds: W_init is 12,500 bytes. A link's units are 128 bytes sent and 64 queued.
+    /// Creates the control for 1 Gb/s (code 3) and 100 microseconds: W_init is 12,500 bytes. A link's units are 128 bytes sent and
+    /// 64 queued.
     fn hpcc() -> (Hpcc, Window) {
         let choices = Choices {
             rate_bps: 1_000_000_000,

@@ -30,7 +30,7 @@ impl Window {
         self.cwnd < self.ssthresh
     }
 
-    /// The least that a threshold can be.
+    /// Returns the least that a threshold can be, two segments, in bytes.
     pub(crate) fn floor(&self) -> u64 {
         2 * self.mss
     }
@@ -61,7 +61,7 @@ pub(crate) struct Loss {
 }
 
 impl Loss {
-    /// Something was lost.
+    /// Creates the loss that something was lost while `from_bytes` were in flight.
     pub(crate) fn lost(from_bytes: u64) -> Loss {
         Loss {
             from_bytes,
@@ -116,7 +116,7 @@ pub(crate) struct Sample {
     pub(crate) recovering: bool,
 }
 
-/// `a * b / c`, at most the largest number; nearly always without the slow division of 128 bits.
+/// Computes `a * b / c`, at most the largest number; nearly always without the slow division of 128 bits.
 pub(crate) fn scaled(a: u64, b: u64, c: u64) -> u64 {
     match a.checked_mul(b) {
         Some(product) => product / c.max(1),
@@ -139,35 +139,36 @@ pub(crate) struct Silence {
 
 /// A congestion control algorithm.
 pub(crate) trait Control {
-    /// New data was acknowledged and the window may grow.
+    /// Lets the window grow, as new data was acknowledged.
     fn on_ack(&mut self, window: &mut Window, ack: &Ack);
-    /// A loss was found, or congestion was notified: sets the threshold. The caller sets the window.
+    /// Sets the threshold because a loss was found, or congestion was notified. The caller sets the window.
     fn on_congestion(&mut self, window: &mut Window, loss: &Loss);
-    /// The timer expired: sets the threshold. The caller sets the window.
+    /// Sets the threshold because the retransmission timer expired. The caller sets the window.
     fn on_timeout(&mut self, window: &mut Window, loss: &Loss);
-    /// New data was acknowledged while something other than the window limited the sender.
+    /// Notes that new data was acknowledged while something other than the window limited the sender.
     fn on_unused(&mut self, _now_ps: u64) {}
-    /// A silence ends.
+    /// Handles the end of a silence, in which nothing was in flight.
     fn on_silence(&mut self, _silence: &Silence) {}
-    /// The handshake is complete; it measured `rtt_ps` (0 if unknown).
+    /// Handles the end of the handshake, which measured `rtt_ps` (0 if unknown).
     fn on_established(&mut self, _window: &Window, _now_ps: u64, _rtt_ps: u64) {}
 
     /// Takes the marks of an acknowledgment, if both ends have ECN; before the window changes because of it.
     fn on_mark(&mut self, _mark: &Mark) {}
-    /// An acknowledgment echoed the loads of the path's links.
+    /// Handles the loads of the path's links, which an acknowledgment echoed.
     fn on_echo(&mut self, _window: &mut Window, _echo: &Echo<'_>) {}
-    /// The first window, if it is not the configuration's.
+    /// Returns the first window in bytes, if it is not the configuration's.
     fn initial_window(&self, _mss: u64) -> Option<u64> {
         None
     }
 
-    /// Whether the algorithm has a model of the path. Such an algorithm gets samples and sets the window itself, in recovery too.
+    /// Returns whether the algorithm has a model of the path. Such an algorithm gets samples and sets the window itself, in
+    /// recovery too.
     fn has_model(&self) -> bool {
         false
     }
-    /// An acknowledgment was measured. Only algorithms with a model are called.
+    /// Handles what an acknowledgment measured. Only algorithms with a model are called.
     fn on_sample(&mut self, _window: &mut Window, _sample: &Sample) {}
-    /// Bytes per second at which segments leave, if they are paced.
+    /// Returns the bytes per second at which segments leave, if they are paced.
     fn pacing_rate(&self) -> Option<u64> {
         None
     }
@@ -197,7 +198,7 @@ macro_rules! each {
 }
 
 impl Algorithm {
-    /// `seed` decides where BBR's cycle begins.
+    /// Creates the algorithm of a configuration; `seed` decides where BBR's cycle begins.
     pub(crate) fn new(config: &Config, seed: u32) -> Algorithm {
         match config.congestion {
             Congestion::NewReno => Algorithm::without_model(config),
@@ -210,7 +211,7 @@ impl Algorithm {
         }
     }
 
-    /// The algorithm for connections that cannot be measured.
+    /// Creates the algorithm for connections that cannot be measured, NewReno.
     pub(crate) fn without_model(config: &Config) -> Algorithm {
         Algorithm::NewReno(NewReno::new(config.increase, config.hystart))
     }

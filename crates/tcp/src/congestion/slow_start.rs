@@ -53,7 +53,7 @@ impl SlowStart {
         window.cwnd += bytes(self.increase, window.mss, ack.acked_bytes);
     }
 
-    /// Both are only for the first slow start; after a loss the threshold is known.
+    /// Ends both forms of HyStart: they are for the first slow start only; after a loss the threshold is known.
     pub(crate) fn on_congestion(&mut self) {
         self.exit = Exit::Loss;
     }
@@ -108,7 +108,7 @@ impl PlusPlus {
         }
     }
 
-    /// Whether the round trip has grown, or was only noisy.
+    /// Decides whether the round trip has grown, or was only noisy, by the least of this round and of the last.
     fn judge(&mut self) {
         if self.samples < RTT_SAMPLES || self.current_min_ps == u64::MAX {
             return;
@@ -178,7 +178,7 @@ impl Default for Classic {
 }
 
 impl Classic {
-    /// Whether slow start ends with this acknowledgment.
+    /// Decides whether slow start ends with this acknowledgment.
     fn finds_the_end(&mut self, window: &Window, ack: &Ack) -> bool {
         let Some(rtt_ps) = ack.rtt_ps else {
             return false;
@@ -195,7 +195,7 @@ impl Classic {
             && (self.is_long_train(ack.now_ps) || self.is_delayed(rtt_ps))
     }
 
-    /// Whether the acknowledgments without a gap fill half of the path.
+    /// Decides whether the acknowledgments without a gap fill half of the path.
     fn is_long_train(&mut self, now_ps: u64) -> bool {
         if now_ps.saturating_sub(self.train_ps) > CLASSIC_TRAIN_GAP_PS {
             return false;
@@ -204,7 +204,7 @@ impl Classic {
         now_ps.saturating_sub(self.round_start_ps) > (self.min_ps + CLASSIC_ACK_DELAY_PS) / 2
     }
 
-    /// Even the round's smallest round trip has waited in a queue.
+    /// Decides whether even the round's smallest round trip has waited in a queue.
     fn is_delayed(&mut self, rtt_ps: u64) -> bool {
         self.current_min_ps = self.current_min_ps.min(rtt_ps);
         if self.samples < RTT_SAMPLES {
@@ -226,7 +226,8 @@ mod tests {
         ends(HyStart::PlusPlus, rtts_ms, 5_000)
     }
 
-    /// The same for either form, with acknowledgments `gap_us` apart.
+    /// Returns the round in which slow start ends with either form of HyStart, for acknowledgments `gap_us` apart; `None` if it
+    /// does not end.
     fn ends(
         hystart: HyStart,
         rtts_ms: impl IntoIterator<Item = u64>,

@@ -12,7 +12,7 @@ impl Sender {
         }
     }
 
-    /// A duplicate acknowledgment.
+    /// Handles a duplicate acknowledgment: counts it, inflates the window, or enters recovery at the threshold.
     pub(crate) fn duplicate(&mut self, now_ps: u64) {
         self.statistics.duplicate_acks += 1;
         self.duplicates = self.duplicates.saturating_add(1);
@@ -47,7 +47,7 @@ impl Sender {
         }
     }
 
-    /// `acked` bytes were acknowledged in recovery, `una` says up to where. Returns whether the timer starts anew.
+    /// Handles an acknowledgment of `acked` bytes in recovery; `una` says up to where. Returns whether the timer starts anew.
     pub(crate) fn acknowledge_in_recovery(&mut self, now_ps: u64, acked: u64) -> bool {
         if self.una >= self.recover {
             self.leave_recovery(now_ps, acked);

@@ -40,7 +40,7 @@ struct Probe {
 }
 
 impl Rack {
-    /// A D-SACK for these numbers. Whether it tells of reordering: a probe that was not needed does not.
+    /// Notes a D-SACK for these numbers, and returns whether it tells of reordering: one for a probe that was not needed does not.
     pub(crate) fn duplicate_reported(&mut self, start: u64, end: u64) -> bool {
         let probe = &mut self.probe;
         let probed =
@@ -49,7 +49,7 @@ impl Rack {
         !probed
     }
 
-    /// A recovery ended without trouble.
+    /// Notes that a recovery ended without trouble: after enough of them the reordering window is narrow again.
     pub(crate) fn recovery_ended(&mut self) {
         self.persists = self.persists.saturating_sub(1);
         if self.persists == 0 {
@@ -57,7 +57,7 @@ impl Rack {
         }
     }
 
-    /// RFC 8985, 6.2, step 2.
+    /// Updates the newest delivered segment and its round trip (RFC 8985, 6.2, step 2).
     fn take_in(&mut self, now_ps: u64, delivery: &Delivery, rtt_min_ps: u64) {
         let Some(newest) = delivery.newest else {
             return;
@@ -75,7 +75,8 @@ impl Rack {
 }
 
 impl Sender {
-    /// Detection on an acknowledgment.
+    /// Detects losses on an acknowledgment. `widens`: it told of needless repeats, so the reordering window is widened, once per
+    /// round trip.
     pub(super) fn rack_detect(&mut self, now_ps: u64, delivery: &Delivery, widens: bool) {
         let rtt_min_ps = self.rtt.min_ps();
         let (una, nxt) = (self.una, self.nxt);
@@ -90,7 +91,7 @@ impl Sender {
         self.rack_mark(now_ps);
     }
 
-    /// The reordering window (RFC 8985, 6.2, step 4).
+    /// Returns the reordering window in picoseconds (RFC 8985, 6.2, step 4).
     fn reordering_window_ps(&self) -> u64 {
         let rack = &self.tracking.rack;
         let threshold = u64::from(self.config.duplicate_threshold) * self.mss;
@@ -103,7 +104,7 @@ impl Sender {
         (quarters * (self.rtt.min_ps() / 4)).min(self.rtt.srtt_ps())
     }
 
-    /// The time after its sending at which a segment is missed.
+    /// Returns the time after its sending at which a segment is missed, in picoseconds.
     pub(super) fn rack_patience_ps(&self) -> u64 {
         self.tracking.rack.rtt_ps + self.tracking.rack.window_ps
     }
@@ -122,7 +123,7 @@ impl Sender {
         self.reorder_at_ps = due_ps.unwrap_or(NEVER_PS);
     }
 
-    /// The reordering timer expired: the segments that it waited for are lost.
+    /// Marks the segments as lost that the reordering timer, which expired, waited for, and begins recovery if there are some.
     pub(crate) fn on_reorder_timer(&mut self, now_ps: u64) {
         self.reorder_at_ps = NEVER_PS;
         let flight = self.flight();
@@ -138,7 +139,7 @@ impl Sender {
 
     // Tail loss probes.
 
-    /// RFC 8985, 7.2: when to probe, from now. Called when new data leaves and when data is acknowledged.
+    /// Schedules the loss probe from now (RFC 8985, 7.2). Called when new data leaves and when data is acknowledged.
     pub(crate) fn schedule_probe(&mut self, now_ps: u64) {
         let Recovery::RackTlp { ack_delay_ps, .. } = self.recovery else {
             return;
@@ -165,13 +166,13 @@ impl Sender {
         self.probe_at_ps = now_ps.saturating_add(wait_ps).min(self.rto_at_ps);
     }
 
-    /// The probe timer expired (RFC 8985, 7.3).
+    /// Makes a loss probe due, as its timer expired (RFC 8985, 7.3).
     pub(crate) fn on_probe_timer(&mut self) {
         self.probe_at_ps = NEVER_PS;
         self.tail_probe_due = self.una < self.max;
     }
 
-    /// Whether a probe is due that takes the place of the timeout, which begins anew.
+    /// Returns whether a probe is due that takes the place of the timeout, which begins anew.
     pub(crate) fn probes_instead(&mut self, now_ps: u64) -> bool {
         let probes = self.probe_at_ps <= now_ps && self.una < self.max;
         if probes {
@@ -180,7 +181,7 @@ impl Sender {
         probes
     }
 
-    /// The probe itself: new data if there is some and the other end's window takes it, else the last segment again.
+    /// Sends the probe itself: new data if there is some and the other end's window takes it, else the last segment again.
     pub(super) fn tail_probe(&mut self, now_ps: u64) -> Option<Transmission> {
         self.statistics.tail_loss_probes += 1;
         let own_edge = self.una + self.config.window_limit_bytes;
@@ -202,8 +203,8 @@ impl Sender {
         Some(sent)
     }
 
-    /// RFC 8985, 7.4: whether the probe repaired a loss that nobody else noticed.
-    /// `is_plain`: it acknowledges nothing new and has no blocks.
+    /// Judges by an acknowledgment whether the probe repaired a loss that nobody else noticed, and lowers the window if so (RFC
+    /// 8985, 7.4). `is_plain`: it acknowledges nothing new and has no blocks.
     pub(super) fn probe_answered(&mut self, ack: u64, is_plain: bool) {
         let probe = self.tracking.rack.probe;
         if probe.end == 0 || ack < probe.end {
@@ -224,7 +225,7 @@ impl Sender {
         }
     }
 
-    /// A timeout makes probes of before meaningless.
+    /// Forgets the probe and the timers of before, which a timeout makes meaningless.
     pub(crate) fn forget_probe(&mut self) {
         self.tracking.rack.probe = Probe::default();
         self.probe_at_ps = NEVER_PS;

@@ -24,7 +24,7 @@ pub(crate) struct Tracking {
 }
 
 impl Tracking {
-    /// The window is lowered now.
+    /// Notes that the window is lowered now.
     pub(crate) fn window_lowered(&mut self) {
         self.repeated_before = self.scoreboard.repeated();
     }
@@ -51,7 +51,8 @@ impl Rate {
         }
     }
 
-    /// Bytes per second between the sending of the newest delivered segment and now; not if that was shorter than any round trip.
+    /// Computes the bytes per second between the sending of the newest delivered segment and now; `None` if that was shorter than
+    /// any round trip.
     fn sample(&mut self, newest: &Record, rtt_min_ps: u64) -> Option<u64> {
         let sending_ps = newest.sent_ps.saturating_sub(newest.first_sent_ps);
         let acking_ps = self.delivered_ps.saturating_sub(newest.delivered_ps);
@@ -74,7 +75,8 @@ pub(crate) struct Proportional {
 }
 
 impl Proportional {
-    /// Bytes that may be sent after `delivered` more bytes arrived (RFC 6937, section 3, with slow start reduction bound).
+    /// Computes the bytes that may be sent after `delivered` more bytes arrived (RFC 6937, section 3, with slow start reduction
+    /// bound).
     fn allowance(&mut self, delivered: u64, pipe: u64, ssthresh: u64, mss: u64) -> u64 {
         self.delivered += delivered;
         if pipe > ssthresh {
@@ -101,7 +103,7 @@ pub(crate) struct Report<'a> {
 }
 
 impl Sender {
-    /// An acknowledgment where segments are tracked; `una <= ack <= max`.
+    /// Handles an acknowledgment where segments are tracked; `una <= ack <= max`.
     pub(crate) fn acknowledge_selectively(&mut self, now_ps: u64, report: &Report<'_>) {
         let acked = report.ack - self.una;
         let window_limited = self.is_window_limited();
@@ -208,7 +210,7 @@ impl Sender {
         (reports_duplicate, widens)
     }
 
-    /// Round trips, for the timer and for everybody else.
+    /// Measures round trips, for the timer and for everybody else; returns that of a segment which was sent once, if there is one.
     fn measure_delivery(
         &mut self,
         now_ps: u64,
@@ -249,12 +251,12 @@ impl Sender {
         }
     }
 
-    /// Whether recovery must begin. After a timeout it is under way already.
+    /// Returns whether recovery must begin. After a timeout it is under way already.
     pub(super) fn has_losses(&self) -> bool {
         self.phase == Phase::Open && self.tracking.scoreboard.lost_bytes() > 0
     }
 
-    /// Recovery and the time after a timeout end when everything sent before is acknowledged. Whether a recovery did.
+    /// Ends recovery or the time after a timeout when everything sent before is acknowledged; returns whether it ended a recovery.
     fn end_phase(&mut self, ack: u64) -> bool {
         if self.phase == Phase::Open || ack < self.recover {
             return false;
@@ -271,7 +273,7 @@ impl Sender {
         recovered
     }
 
-    /// RFC 6675, section 5, step 4.
+    /// Enters recovery and reduces the window (RFC 6675, section 5, step 4).
     pub(super) fn enter_selective_recovery(&mut self, now_ps: u64, flight: u64) {
         self.statistics.fast_recoveries += 1;
         let loss = self.reduction_base_of(flight);
@@ -287,8 +289,8 @@ impl Sender {
         self.restart_timer(now_ps);
     }
 
-    /// The loss of a segment that was sent again is congestion anew (RFC 5681, 4.3), once for all that left before the window was
-    /// lowered. Only RACK finds it (RFC 8985, 3.4); without, the timer expires.
+    /// Treats the loss of a segment that was sent again as congestion anew (RFC 5681, 4.3), once for all that left before the
+    /// window was lowered. Only RACK finds it (RFC 8985, 3.4); without, the timer expires.
     pub(super) fn heed_lost_repeats(&mut self, now_ps: u64, flight: u64) {
         let Some(number) = self.tracking.scoreboard.take_lost_again() else {
             return;
@@ -322,7 +324,7 @@ impl Sender {
         };
     }
 
-    /// The window during recovery.
+    /// Sets the window during recovery, after `delivered` more bytes arrived.
     pub(super) fn reduce(&mut self, delivered: u64) {
         if self.algorithm.has_model() {
             return;
@@ -346,7 +348,7 @@ impl Sender {
         };
     }
 
-    /// The timers after an acknowledgment.
+    /// Sets the timers after an acknowledgment of `acked` new bytes.
     fn after_acknowledgment(&mut self, now_ps: u64, acked: u64) {
         if self.una == self.max {
             self.rto_at_ps = crate::NEVER_PS;
@@ -360,7 +362,7 @@ impl Sender {
         }
     }
 
-    /// The next segment to send if segments are tracked (RFC 6675, NextSeg).
+    /// Returns the next segment to send if segments are tracked (RFC 6675, NextSeg).
     pub(crate) fn next_tracked(&mut self, now_ps: u64) -> Option<Transmission> {
         if self.tail_probe_due {
             self.tail_probe_due = false;
@@ -394,7 +396,7 @@ impl Sender {
         None
     }
 
-    /// Rules 3 and 4: there is room, but nothing lost and nothing new.
+    /// Resends by rules 3 and 4 of NextSeg: there is room, but nothing lost and nothing new.
     fn last_resort(&mut self, now_ps: u64) -> Option<Transmission> {
         // Before everything in flight is looked at.
         if self.flight() + self.mss > self.window.cwnd {
@@ -423,7 +425,7 @@ impl Sender {
         self.resend(now_ps, index)
     }
 
-    /// Payload bytes of the segment at `index`, and whether the FIN is in it.
+    /// Returns the payload bytes of the segment at `index`, and whether the FIN is in it.
     fn content(&self, index: usize) -> Option<(u64, bool)> {
         let record = self.tracking.scoreboard.get(index)?;
         let fin = record.end > self.end;
@@ -465,7 +467,7 @@ impl Sender {
         }
     }
 
-    /// The timeout's part where segments are tracked: all segments not known to have arrived are lost.
+    /// Marks all segments as lost that are not known to have arrived: the timeout's part where segments are tracked.
     pub(crate) fn lose_everything(&mut self, now_ps: u64) {
         if self.tracking.scoreboard.reneges() {
             self.tracking.scoreboard.forget_sacked();

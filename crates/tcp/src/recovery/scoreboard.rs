@@ -52,7 +52,7 @@ impl Record {
         self.is(APP_LIMITED)
     }
 
-    /// Whether it left after the other: by time, then by number (RFC 8985, 5.2 step 2).
+    /// Returns whether this segment left after the other: by time, then by number (RFC 8985, 5.2 step 2).
     pub(crate) fn sent_after(&self, sent_ps: u64, end: u64) -> bool {
         (self.sent_ps, self.end) > (sent_ps, end)
     }
@@ -137,7 +137,7 @@ struct Repeat {
 }
 
 impl Scoreboard {
-    /// A segment leaves for the first time.
+    /// Records a segment that leaves for the first time.
     pub(crate) fn push(&mut self, start: u64, end: u64, now_ps: u64, stamp: &RateStamp) {
         let limited = if stamp.app_limited { APP_LIMITED } else { 0 };
         self.records.push_back(Record {
@@ -151,7 +151,7 @@ impl Scoreboard {
         });
     }
 
-    /// The segment at `index` leaves again.
+    /// Records that the segment at `index` leaves again.
     pub(crate) fn push_again(&mut self, index: usize, now_ps: u64, stamp: &RateStamp) {
         let Some(record) = self.records.get_mut(index) else {
             return;
@@ -172,17 +172,17 @@ impl Scoreboard {
         self.repeated += 1;
     }
 
-    /// Segments sent again so far.
+    /// Returns the number of segments sent again so far.
     pub(crate) fn repeated(&self) -> u64 {
         self.repeated
     }
 
-    /// The number of the last segment whose second copy was lost, since the last call.
+    /// Returns the number of the last segment whose second copy was lost, since the last call.
     pub(crate) fn take_lost_again(&mut self) -> Option<u64> {
         self.lost_again.take()
     }
 
-    /// Bytes that are thought to be in the network (RFC 6675, SetPipe) of `outstanding`.
+    /// Computes how many of the `outstanding` bytes are thought to be in the network (RFC 6675, SetPipe).
     pub(crate) fn pipe(&self, outstanding: u64) -> u64 {
         outstanding + self.again_bytes - self.sacked_bytes - self.lost_bytes
     }
@@ -191,7 +191,7 @@ impl Scoreboard {
         self.sacked_bytes
     }
 
-    /// Bytes that count as lost, sent again or not.
+    /// Returns the number of bytes that count as lost, sent again or not.
     pub(crate) fn lost_bytes(&self) -> u64 {
         self.lost_bytes
     }
@@ -213,7 +213,7 @@ impl Scoreboard {
         }
     }
 
-    /// Everything below `una` is acknowledged.
+    /// Removes everything below `una`, which is acknowledged, and adds it to `delivery`.
     pub(crate) fn acknowledge(&mut self, una: u64, delivery: &mut Delivery) {
         while let Some(record) = self.records.front().copied()
             && record.end <= una
@@ -245,7 +245,7 @@ impl Scoreboard {
         }
     }
 
-    /// The other end has `[start, end)`, which lies between the first unacknowledged number and the last sent.
+    /// Marks `[start, end)` as arrived at the other end. It lies between the first unacknowledged number and the last sent.
     pub(crate) fn sack(&mut self, start: u64, end: u64, delivery: &mut Delivery) {
         if self
             .sacked
@@ -281,7 +281,7 @@ impl Scoreboard {
         }
     }
 
-    /// The segment at `index` counts as lost; a copy of it that was sent again too.
+    /// Marks the segment at `index` as lost; a copy of it that was sent again too.
     pub(crate) fn mark_lost(&mut self, index: usize) {
         let Some(record) = self.records.get_mut(index) else {
             return;
@@ -300,7 +300,7 @@ impl Scoreboard {
         self.resend_until = self.resend_until.max(record.end);
     }
 
-    /// Everything that is not sacked counts as lost where `decides` says so.
+    /// Marks everything as lost that is not sacked and where `decides` says so.
     pub(crate) fn mark_lost_where(&mut self, decides: impl Fn(&Record) -> bool) {
         for index in 0..self.records.len() {
             if decides(&self.records[index]) {
@@ -309,7 +309,7 @@ impl Scoreboard {
         }
     }
 
-    /// The other end took back what it had selectively acknowledged (RFC 2018, section 8).
+    /// Forgets all selective acknowledgments, as the other end took them back (RFC 2018, section 8).
     pub(crate) fn forget_sacked(&mut self) {
         self.sacked = IntervalSet::default();
         self.sacked_bytes = 0;
@@ -319,12 +319,12 @@ impl Scoreboard {
         }
     }
 
-    /// Whether the first segment was selectively acknowledged, which no end does that keeps what it has.
+    /// Returns whether the first segment was selectively acknowledged, which no end does that keeps what it has.
     pub(crate) fn reneges(&self) -> bool {
         self.records.front().is_some_and(Record::is_sacked)
     }
 
-    /// The first lost segment that was not sent again.
+    /// Returns the index of the first lost segment that was not sent again.
     pub(crate) fn next_lost(&mut self) -> Option<usize> {
         if self.lost_bytes == 0 {
             return None;
@@ -343,8 +343,8 @@ impl Scoreboard {
         None
     }
 
-    /// The first segment that is neither sacked, lost nor sent again and lies below something sacked. Only what is undecided is
-    /// looked at, and sacked runs are jumped over: their other end may be far.
+    /// Returns the index of the first segment that is neither sacked, lost nor sent again and lies below something sacked. Only
+    /// what is undecided is looked at, and sacked runs are jumped over: their other end may be far.
     pub(crate) fn next_unsure(&self) -> Option<usize> {
         let highest = self.sacked.last()?.0;
         let mut index = self.position(self.undecided_from);
@@ -362,14 +362,14 @@ impl Scoreboard {
         None
     }
 
-    /// The last segment that is not sacked.
+    /// Returns the index of the last segment that is not sacked.
     pub(crate) fn last_unsacked(&self) -> Option<usize> {
         (0..self.records.len())
             .rev()
             .find(|&index| !self.records[index].is_sacked())
     }
 
-    /// Position of the segment that `sequence` is in, or of the next.
+    /// Returns the index of the segment that `sequence` is in, or of the next.
     pub(crate) fn position(&self, sequence: u64) -> usize {
         // Where nothing is out of order, it is the first.
         if self
@@ -387,8 +387,8 @@ impl Scoreboard {
         self.records.get(index)
     }
 
-    /// RFC 6675, IsLost for everything below: `threshold` discontiguous sacked runs, or more than `threshold - 1` segments'
-    /// bytes, lie above. Marks what has not been marked yet.
+    /// Marks what is lost by IsLost of RFC 6675 and not marked yet: everything below `threshold` discontiguous sacked runs, or
+    /// below more than `threshold - 1` segments' sacked bytes.
     pub(crate) fn mark_lost_by_sack(&mut self, threshold: u32, mss: u64) {
         let edge = self
             .sacked
@@ -408,8 +408,8 @@ impl Scoreboard {
         self.undecided_from = edge;
     }
 
-    /// RFC 8985, 6.2 step 5: a segment that left before the newest delivered one, and so long ago that it should have arrived
-    /// too, is lost. Returns when the next will be.
+    /// Marks segments as lost that left before the newest delivered one, and so long ago that they should have arrived too (RFC
+    /// 8985, 6.2 step 5). Returns when the next will be.
     pub(crate) fn mark_lost_by_time(
         &mut self,
         now_ps: u64,
@@ -424,7 +424,7 @@ impl Scoreboard {
         }
     }
 
-    /// Those sent once: their order is that of time.
+    /// Marks those sent once, whose order is that of time; returns when the next will be lost.
     fn mark_first_copies(
         &mut self,
         now_ps: u64,
@@ -453,7 +453,7 @@ impl Scoreboard {
         None
     }
 
-    /// Those sent again, by the time of their last copy.
+    /// Marks those sent again, by the time of their last copy; returns when the next will be lost.
     fn mark_repeats(&mut self, now_ps: u64, rack: (u64, u64), patience_ps: u64) -> Option<u64> {
         while let Some(&repeat) = self.repeats.front() {
             let Repeat { sent_ps, start, .. } = repeat;

@@ -3,7 +3,7 @@
 use super::channel::{Channel, Fate, MS, SECOND, Way};
 use crate::{Config, NewReno, Recovery, State};
 
-/// Every way of recovery.
+/// Returns every way of recovery.
 fn recoveries() -> [Recovery; 4] {
     [
         Recovery::NewReno(NewReno::RFC_6582),
@@ -15,7 +15,7 @@ fn recoveries() -> [Recovery; 4] {
     ]
 }
 
-/// A gigabit per second and a large queue.
+/// Creates a path of a gigabit per second with a large queue.
 fn fast(delay_ps: u64) -> Way {
     Way::new(125_000_000, 1000, delay_ps)
 }

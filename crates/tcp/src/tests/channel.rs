@@ -42,7 +42,7 @@ impl Way {
         }
     }
 
-    /// When a segment of `bytes` arrives, if the queue has room for it.
+    /// Passes a segment of `bytes` over the link; returns when it arrives, or `None` if the queue has no room for it.
     fn pass(&mut self, now_ps: u64, bytes: u64) -> Option<u64> {
         let time_ps =
             (u128::from(bytes) * u128::from(SECOND) / u128::from(self.bytes_per_second)) as u64;
@@ -60,7 +60,8 @@ impl Way {
 }
 
 impl Way {
-    /// The load of the link when the segment that passed last leaves: the queue in front of it stands for the queue behind it.
+    /// Returns the load of the link when the segment that passed last leaves: the queue in front of it stands for the queue behind
+    /// it.
     fn load(&self, now_ps: u64, code: u8) -> PathLoad {
         let wait_ps = self.free_at_ps - now_ps;
         let queue = u128::from(wait_ps) * u128::from(self.bytes_per_second) / u128::from(SECOND);
@@ -171,7 +172,7 @@ impl<F: FnMut(usize, u64, &Segment) -> Fate> Channel<F> {
             .push(Reverse((at_ps, self.count, 2 * slot + from)));
     }
 
-    /// The next arrival or timer; false if there is none until `until_ps`.
+    /// Runs the next arrival or timer; returns false if there is none until `until_ps`.
     pub(crate) fn step(&mut self, until_ps: u64) -> bool {
         let arrival = self.arrivals.peek().map_or(u64::MAX, |next| next.0.0);
         let timers = [0, 1].map(|end| self.ends[end].due_ps().unwrap_or(u64::MAX));

@@ -73,7 +73,7 @@ fn congestion_avoidance_adds_a_segment_each_round_trip() {
     assert_eq!((after - before) / 1448, 30);
 }
 
-/// Segments per round trip, over many losses, where `is_lost` says so of the n-th segment with data.
+/// Measures the segments per round trip, over many losses, where `is_lost` says so of the n-th segment with data.
 fn segments_per_round_trip(
     config: &Config,
     rtt_ms: u64,
@@ -191,7 +191,8 @@ fn cubic_follows_its_own_law_where_windows_are_large() {
     );
 }
 
-/// Share of the bottleneck that is used, smoothed round trip in milliseconds, and segments sent again per thousand.
+/// Measures the share of the bottleneck that is used, the smoothed round trip in milliseconds, and the segments sent again per
+/// thousand.
 fn bottleneck(config: &Config, queue: u64, lost_per_thousand: u64) -> (f64, f64, u64) {
     let mut draws = Draws(7);
     let way = Way::new(RATE, queue, 20 * MS);
@@ -358,7 +359,7 @@ fn sequence_numbers_wrap() {
     assert!(channel.ends[1].is_finished());
 }
 
-/// Congestion control with and without the features that depend on time.
+/// Returns congestion control with and without the features that depend on time.
 fn every_control() -> Vec<Config> {
     let plain = Config {
         delayed_ack: None,
@@ -416,7 +417,7 @@ enum Pause {
 
 const RTT: u64 = 100 * MS;
 
-/// The congestion windows in segments, by round trip, after 6000 segments of which the 600th was lost and a pause so long.
+/// Measures the congestion windows in segments, by round trip, after 6000 segments of which the 600th was lost and a pause so long.
 fn windows_after(config: &Config, pause: Pause, pause_ps: u64) -> Vec<u64> {
     let first = 6000 * 1448;
     let other = Config {

@@ -87,7 +87,7 @@ fn range(word: &str) -> Option<(u64, u64)> {
     Some((start.parse().ok()?, end.parse().ok()?))
 }
 
-/// Picoseconds, from decimal seconds, exactly.
+/// Parses decimal seconds into picoseconds, exactly.
 fn seconds(word: &str) -> u64 {
     let (whole, fraction) = word.split_once('.').unwrap_or((word, ""));
     let whole: u64 = whole
@@ -225,7 +225,7 @@ impl Exchange {
         self.flush();
     }
 
-    /// A handshake with an end that has all options.
+    /// Establishes the connection, with an end that has all options.
     fn establish(&mut self, rtt_ps: u64) {
         let now_ps = self.now_ps;
         self.end = Connection::connect(&self.config, OURS, now_ps).ok();
@@ -475,7 +475,7 @@ impl Exchange {
     }
 }
 
-/// A word of a `config` line.
+/// Applies a word of a `config` line to the configuration.
 fn choose(config: &mut Config, word: &str, words: &mut Words<'_>) {
     match word {
         "ns2" => *config = Config::ns2_2001(1000),
