@@ -72,8 +72,7 @@ class Run:
         return links
 
     def window(self, host: str, links: frozenset[int], extra_ms: float = DETECTION_MS) -> range:
-        """Return how many packets may be lost: those on the wires that went down, and those of the detection's time (or another).
-        """
+        """Return how many packets may be lost: those on wires that went down, and those of the detection's time (or another)."""
         wires = [self.topology.links[link] for link in self.path(host) if link in links]
         if not wires:
             return range(1)

@@ -106,8 +106,7 @@ class Outcome:
 
 
 def forward(network: Network, switch: int, bift: Bift, entropy: int, bit_string: int) -> Outcome:
-    """Forward a BitString as RFC 8279, 6.5, says, and return what becomes of it. Bits without an entry are cleared and go nowhere.
-    """
+    """Forward a BitString as RFC 8279, 6.5, says, and return what becomes of it. Bits without an entry go nowhere."""
     bucket = network.plan(switch).bifts[bift][entropy % BUCKETS]
     own_bift, own = network.bit_of[switch]
     outcome = Outcome(False, [])

@@ -121,8 +121,9 @@ class Gateway:
         return self.controller.user_plane
 
     def streams(self, per_s: float, stop_s: float, start_s: float = 0.0) -> list[tuple[int, Session, bool]]:
-        """Add flows of all subscribers, both ways, with ``per_s`` packets per second in all; return each with its session and True
-        if it is up.
+        """Add flows of all subscribers, both ways, with ``per_s`` packets per second in all.
+
+        Return for each its number, its session, and True if it is up.
         """
         rate = per_s / (2 * SUBSCRIBERS)
         found = []

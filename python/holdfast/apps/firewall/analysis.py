@@ -45,7 +45,7 @@ class Finding:
     because: tuple[int, ...]
 
     def sentence(self, rules: RuleSet) -> str:
-        """The finding, in words."""
+        """Return the finding as a sentence with the names of rules."""
         name, others = rules.rules[self.rule].name, ", ".join(repr(rules.rules[index].name) for index in self.because)
         if self.kind == "shadowed":
             return f"rule {name!r} is shadowed: it never decides, because of {others}"
@@ -76,14 +76,14 @@ class _Dimensions:
         self._high = [np.ascontiguousarray(bounds_of_boxes[:, axis, 1]) for axis in range(8)]
 
     def meeting(self, box: Box, among: Numbers) -> Numbers:
-        """Those of these boxes, by number, that have a packet in common with a box."""
+        """Return the numbers of those of these boxes that have a packet in common with a box."""
         for axis in MOST_TELLING:
             low, high = box[axis]
             among = among[(self._low[axis][among] < high) & (self._high[axis][among] > low)]
         return among
 
     def covers(self, box: Box, among: Numbers) -> Numbers:
-        """Those of these boxes that a box is within."""
+        """Return the numbers of those of these boxes that a box is within."""
         for axis in MOST_TELLING:
             low, high = box[axis]
             among = among[(self._low[axis][among] <= low) & (self._high[axis][among] >= high)]
@@ -91,7 +91,7 @@ class _Dimensions:
 
 
 def _boxes(match: Match, zones: Mapping[str, int]) -> Iterator[Box]:
-    """One box for each version of IP, so that all addresses of IPv4 are all addresses of IPv4."""
+    """Yield one box for each version of IP that the match has, so that all addresses of IPv4 are all addresses of IPv4."""
     for version in (4, 6):
         if match.version in (None, version):
             yield (
@@ -123,7 +123,7 @@ def _common(a: Box, b: Box) -> Box | None:
 
 
 def _without(a: Box, b: Box) -> Iterator[Box]:
-    """The parts of a box that are not in another, in boxes without a common packet."""
+    """Yield the parts of box ``a`` that are not in ``b``, as boxes without a common packet."""
     common = _common(a, b)
     if common is None:
         yield a
@@ -146,7 +146,7 @@ class _Search:
         self._steps = 0
 
     def finds(self, box: Box, others: Numbers) -> bool:
-        """Whether a packet of a box is in none of the others."""
+        """Return True if a packet of a box is in none of the others."""
 
         def cut(part: Box, near: Numbers) -> tuple[int, Numbers]:
             around = self._space.covers(part, near)
@@ -157,7 +157,7 @@ class _Search:
         return self._any(box, others, cut)
 
     def finds_decision(self, rule: Rule, box: Box, earlier: Numbers, later: Numbers) -> bool:
-        """Whether a box has a packet that no earlier one has, and about which the later ones do not decide as a rule does."""
+        """Return True if the rule decides about a packet of a box that no earlier box has, and the later ones decide otherwise."""
         before = int(later[0]) if len(later) else len(self._space.boxes)
 
         def cut(part: Box, near: Numbers) -> tuple[int, Numbers] | None:
@@ -172,7 +172,10 @@ class _Search:
         return self._any(box, np.concatenate((earlier, later)), cut)
 
     def _any(self, box: Box, others: Numbers, cut: Callable[[Box, Numbers], tuple[int, Numbers] | None]) -> bool:
-        """Whether a part of a box is left. ``cut``: what to cut out of a part, and what to look at after it; None: it stays."""
+        """Return True if a part of a box is left when the others are cut out of it.
+
+        ``cut``: returns what to cut out of a part, and what to look at after it; None: the part stays.
+        """
         waiting = [(box, others)]
         while waiting:
             part, near = waiting.pop()
@@ -194,9 +197,9 @@ class _Search:
 
 
 def analyse(rules: RuleSet) -> list[Finding]:
-    """The findings about the rules, in the order of the file.
+    """Return the findings about the rules, in the order of the file.
 
-    Raises :class:`NetworkError` if the search takes more than :data:`MOST_STEPS` steps for a rule.
+    Raise :class:`NetworkError` if the search takes more than :data:`MOST_STEPS` steps for a rule.
     """
     space = _Dimensions(rules)
     numbers: dict[int, list[int]] = {}
@@ -223,7 +226,7 @@ def _of_rule(rules: RuleSet, space: _Dimensions, index: int, own: list[int]) -> 
 
 
 def _contradicting(rules: RuleSet, space: _Dimensions, rule: Rule, own: list[int], earlier: Numbers) -> tuple[int, ...]:
-    """The rules before this one that have the same given priority, and decide otherwise about a packet that comes to both."""
+    """Return the earlier rules of the same given priority that decide otherwise about a packet that comes to both."""
     if rule.priority is None:
         return ()
     priorities = [rules.rules[space.owner[number]].priority for number in earlier]

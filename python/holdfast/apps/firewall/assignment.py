@@ -61,18 +61,18 @@ class Assignments:
         """The ports of MAC addresses that are bound anyway."""
 
     def expire(self, now_ps: int) -> bool:
-        """Forget what is over. Whether there was such a thing."""
+        """Forget learnt bindings whose time is over; return True if there was one."""
         over = [address for address, learnt in self.learnt.items() if learnt.until_ps <= now_ps]
         for address in over:
             del self.learnt[address]
         return bool(over)
 
     def next_expiry_ps(self) -> int | None:
-        """When the next binding is over."""
+        """Return when the next learnt binding expires, in picoseconds; None: there is none."""
         return min((learnt.until_ps for learnt in self.learnt.values()), default=None)
 
     def hear(self, frame: bytes, port: int, now_ps: int) -> Onward | Refusal:
-        """A packet for the controller: DHCP, DHCPv6, or a claim of an address. Its grants are in :attr:`learnt` afterwards."""
+        """Judge a packet for the controller: DHCP, DHCPv6, or a claim of an address. Its grants are in :attr:`learnt` then."""
         self.expire(now_ps)
         try:
             return self._hear(frame, port, now_ps)
@@ -208,7 +208,7 @@ def _dhcp_options(data: bytes) -> dict[int, bytes]:
 
 
 def _dhcpv6_addresses(data: bytes) -> list[tuple[ipaddress.IPv6Address, int]]:
-    """Addresses with their valid lifetimes, of the associations for addresses (options 3 and 4)."""
+    """Return addresses with their valid lifetimes in seconds, of the associations for addresses (options 3 and 4)."""
     found = []
     for code, value in _dhcpv6_options(data):
         if code in (3, 4):

@@ -22,7 +22,7 @@ CPU_PORT = 510
 
 @pytest.fixture(scope="session")
 def programs() -> dict[Variant, Program]:
-    """Each variant, with few flows."""
+    """Return the program of each variant, with room for few flows."""
     return {variant: compile_firewall(variant, SMALL) for variant in VARIANTS}
 
 
@@ -58,15 +58,15 @@ class Standalone:
         return self.now_us * 1_000_000
 
     def port_is_up(self, switch: str, port: int) -> bool:
-        """Always."""
+        """Return True: ports are always up."""
         return True
 
     def secret(self) -> bytes:
-        """The same in each test."""
+        """Return the hash keys' secret, 32 bytes, the same in each test."""
         return bytes(range(32))
 
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
-        """For :meth:`elapse`."""
+        """Note a handler that :meth:`elapse` calls after ``delay_ms``."""
         self.timers.append((self.now_us + round(delay_ms * 1000), next(self._numbers), handler))
 
     def _packet_out(self, packet: bytes) -> None:
@@ -101,11 +101,11 @@ class Standalone:
         self.device.collect_digests(self.now_us * 1000)
 
     def drops(self) -> dict[str, int]:
-        """Dropped packets by reason."""
+        """Return the number of dropped packets by reason."""
         return {reason: packets for reason, (packets, _) in self.controller.drops("s1").items()}
 
     def reason(self, port: int, frame: bytes) -> str:
-        """Why a frame is dropped; "passes" if it is not."""
+        """Send a frame and return the reason why it is dropped; "passes" if it is not."""
         before = self.drops()
         if self.receive(port, frame):
             assert self.drops() == before
@@ -118,11 +118,11 @@ class Standalone:
 
 @pytest.fixture
 def standalone() -> type[Standalone]:
-    """The class of such a switch."""
+    """Return the class of a switch with its controller and no network."""
     return Standalone
 
 
 @pytest.fixture(params=["jit", "interpreter"])
 def executor(request: pytest.FixtureRequest) -> Any:
-    """Each of the two."""
+    """Return each of the two executors in turn."""
     return request.param

@@ -144,7 +144,7 @@ class FirewallController(Controller):
             switch.writer.sources.write(holders(stations[name], switch.ports, elsewhere, far, links))
 
     def _ports(self, switch: str) -> Iterator[Port]:
-        """The declared ports, and those of the topology that zones name."""
+        """Yield a switch's declared ports, and those of the topology that zones name."""
         declared = list(self.rules.ports_of(switch))
         yield from declared
         taken = {port.port for port in declared}
@@ -233,19 +233,19 @@ class FirewallController(Controller):
     # ---- Requests of operators ----
 
     def learnt(self, switch: str) -> list[Station]:
-        """The bindings that a switch has learnt. Raises :class:`NetworkError` if there is no such switch."""
+        """Return the bindings that a switch has learnt. Raise :class:`NetworkError` if there is no such switch."""
         return [Station(each.port, each.mac, (each.address,)) for each in self._at(switch).assignments.learnt.values()]
 
     def refused(self, switch: str) -> dict[str, int]:
-        """Packets of address assignment that were not passed on, by reason."""
+        """Return the number of a switch's packets of address assignment that were not passed on, by reason."""
         return dict(self._at(switch).refused)
 
     def drops(self, switch: str) -> dict[str, tuple[int, int]]:
-        """Packets and bytes that a switch has dropped, by reason."""
+        """Return the packets and bytes that a switch has dropped, by reason."""
         return self._at(switch).writer.drops()
 
     def hits(self, switch: str) -> dict[str, int]:
-        """Packets that rules of the active set have decided about, by rule."""
+        """Return the packets that rules of the active set have decided about, by rule."""
         return self._at(switch).writer.hits()
 
     def _at(self, switch: str) -> _Switch:

@@ -55,12 +55,12 @@ class Station:
 
 
 def number_of(address: Address) -> int:
-    """An address as tables have it."""
+    """Return an address as tables have it: 128 bits, IPv4 mapped into IPv6."""
     return int(address) + (program.MAPPED if address.version == 4 else 0)
 
 
 def port_entries(rules: RuleSet, ports: Iterable[Port], numbers: Numbering) -> list[TableEntry]:
-    """The roles of ports. An entry's metadata is the name of its zone."""
+    """Return the entries for the roles of ports. An entry's metadata is the name of its zone."""
     return [
         TableEntry(
             program.PORTS,
@@ -86,9 +86,9 @@ def port_entries(rules: RuleSet, ports: Iterable[Port], numbers: Numbering) -> l
 def station_entries(
     stations: Iterable[Station], ports: Iterable[Port], numbers: Numbering, *, bridged: bool
 ) -> list[TableEntry]:
-    """The bindings of stations in both directions: those that may send from a port, and those that receive from it.
+    """Return the bindings of stations in both directions: those that may send from a port, and those that receive from it.
 
-    Raises :class:`NetworkError` for a station at a port that has no role.
+    Raise :class:`NetworkError` for a station at a port that has no role.
     """
     roles = {port.port: port for port in ports}
     entries: dict[EntryKey, TableEntry] = {}
@@ -113,7 +113,7 @@ def station_entries(
 
 
 def rule_entries(rules: RuleSet, numbers: Numbering, generation: int) -> list[TableEntry]:
-    """The rules in a generation of the table. An entry's metadata is the name of its rule."""
+    """Return the rules' entries in a generation of the table. An entry's metadata is the name of its rule."""
     order = rules.ordered()
     found = []
     for position, index in enumerate(order):
@@ -156,7 +156,7 @@ def _masked(prefix: Prefix) -> tuple[int, int]:
 
 
 def timeouts_us(rules: RuleSet) -> dict[int, int]:
-    """Microseconds by state."""
+    """Return the timeouts of flows in microseconds, by the number of their state."""
     return {number: round(getattr(rules.timeouts_s, name) * _US_PER_S) for name, number in program.STATES.items()}
 
 
@@ -164,7 +164,7 @@ Rates = tuple[int, int, int, int]
 
 
 def meter_rates(limit: Limit) -> tuple[Rates | None, Rates | None]:
-    """Of the meters of packets and bytes; None for one that limits nothing."""
+    """Return the rates of a limit's meters of packets and of bytes; None for one that limits nothing."""
     packets = bytes_ = None
     if limit.packets_per_s is not None:
         packets = (limit.packets_per_s, limit.burst_packets, limit.packets_per_s, limit.burst_packets)

@@ -23,7 +23,7 @@ class Counts:
 
 
 def findings(rules: Located[RuleSet]) -> list[dict[str, Any]]:
-    """The findings about a rule file, in its order, with the lines."""
+    """Return the findings about a rule file as dictionaries, in the file's order, with the lines."""
     names = [rule.name for rule in rules.value.rules]
     return [
         {
@@ -38,7 +38,7 @@ def findings(rules: Located[RuleSet]) -> list[dict[str, Any]]:
 
 
 def sentences(rules: Located[RuleSet], found: list[dict[str, Any]]) -> Iterator[str]:
-    """The findings as lines, or a line that says that there are none."""
+    """Yield the findings as lines, or a line that says that there are none."""
     for finding in found:
         yield f"{rules.path}:{finding['line']}: {finding['sentence']}"
     if not found:
@@ -56,7 +56,7 @@ def counts(address: str, device_id: int) -> Counts:
 
 
 def rules_table(rules: RuleSet, counted: Counts | None) -> Table:
-    """The rules in the order in which they are asked."""
+    """Return a table of the rules in the order in which they are asked, with the packets of each if they are counted."""
     table = Table(title="rules, first the one that is asked first", title_justify="left")
     columns = ["rule", "action", "from", "to", "protocol", "source", "destination", "limit"]
     for column in [*columns, "packets"] if counted else columns:
@@ -80,7 +80,7 @@ def rules_table(rules: RuleSet, counted: Counts | None) -> Table:
 
 
 def drops_table(counted: Counts) -> Table:
-    """Dropped packets by reason."""
+    """Return a table of dropped packets and bytes by reason."""
     table = Table(title="dropped", title_justify="left")
     for column in ("reason", "packets", "bytes"):
         table.add_column(column, justify="left" if column == "reason" else "right")

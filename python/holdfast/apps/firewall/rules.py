@@ -249,7 +249,7 @@ class RuleSet(Checked):
     @field_validator("zones", mode="before")
     @classmethod
     def _empty_zones(cls, value: object) -> object:
-        """``inside:`` alone is a zone with all defaults."""
+        """Read ``inside:`` alone as a zone with all defaults."""
         return (
             {name: {} if zone is None else zone for name, zone in value.items()} if isinstance(value, dict) else value
         )
@@ -319,11 +319,11 @@ class RuleSet(Checked):
             raise _wrong(place, f"{word!r} is neither a prefix nor a name in addresses ({error})") from None
 
     def ordered(self) -> list[int]:
-        """The indices of the rules, first the one that is asked first."""
+        """Return the indices of the rules, first the one that is asked first."""
         return sorted(range(len(self.rules)), key=lambda index: (-(self.rules[index].priority or 0), index))
 
     def matches(self, rule: Rule) -> list[Match]:
-        """The combinations of a rule's lists, without those of two versions of IP."""
+        """Return the combinations of a rule's lists, without those of two versions of IP."""
         found = []
         for from_zone, to_zone, source, destination, source_ports, destination_ports in itertools.product(
             _or_any(rule.from_zones),
@@ -350,11 +350,11 @@ class RuleSet(Checked):
         return [prefix for word in words for prefix in self._prefixes("", word)]
 
     def ports_of(self, switch: str) -> Iterator[Port]:
-        """The ports of a switch."""
+        """Return the ports of a switch, with those that are given for every switch."""
         return (port for port in self.ports if port.switch in (None, switch))
 
     def bindings_of(self, switch: str) -> Iterator[Binding]:
-        """The bindings at a switch."""
+        """Return the bindings at a switch, with those that are given for every switch."""
         return (binding for binding in self.bindings if binding.switch in (None, switch))
 
 
@@ -367,7 +367,7 @@ def _wrong(place: str, sentence: str) -> ParameterError:
 
 
 def read(path: Path) -> yaml_model.Located[RuleSet]:
-    """The rule set in a file. Raises :class:`holdfast.errors.ScenarioError` with the line of what is wrong."""
+    """Return the rule set in a file. Raise :class:`holdfast.errors.ScenarioError` with the line of what is wrong."""
     return yaml_model.read_located(path, RuleSet)
 
 

@@ -47,7 +47,7 @@ def bridge(standalone: Any, programs: dict[Variant, Program], executor: str) -> 
 def dhcp(
     kind: int, mac: bytes, *, answers: bool = False, address: str = "0.0.0.0", ciaddr: str = "0.0.0.0", xid: int = 7
 ) -> bytes:
-    """RFC 2131, with RFC 2132's options 53 and 51."""
+    """Return a frame with a DHCP message (RFC 2131) that has options 53 and 51 of RFC 2132."""
     message = struct.pack("!BBBBIHH", 2 if answers else 1, 1, 6, 0, xid, 0, 0x8000)
     message += (
         ipaddress.IPv4Address(ciaddr).packed + ipaddress.IPv4Address(address).packed + bytes(8) + mac.ljust(16, b"\0")
@@ -61,7 +61,7 @@ def dhcp(
 
 
 def dhcpv6(kind: int, mac: bytes, addresses: list[str], *, answers: bool = False, lifetime_s: int = LEASE_S) -> bytes:
-    """RFC 8415: one association with these addresses."""
+    """Return a frame with a DHCPv6 message (RFC 8415) that has one association with these addresses."""
     inner = b"".join(
         struct.pack("!HH", 5, 24) + ipaddress.IPv6Address(a).packed + struct.pack("!II", lifetime_s, lifetime_s)
         for a in addresses
@@ -75,13 +75,13 @@ def dhcpv6(kind: int, mac: bytes, addresses: list[str], *, answers: bool = False
 
 
 def claim(mac: bytes, target: str) -> bytes:
-    """RFC 4862, section 5.4."""
+    """Return a station's neighbour solicitation by which it looks for duplicates of an address (RFC 4862, section 5.4)."""
     packet = make.ipv6("::", "ff02::1:ff00:1", 58, make.neighbour(135, target), hop_limit=255)
     return make.ethernet(b"\x33\x33\xff\0\0\1", mac, 0x86DD, packet)
 
 
 def uses(mac: bytes, src: str) -> bytes:
-    """A datagram of a station to the server."""
+    """Return a datagram of a station to the server, from a source address."""
     dst = "2001:db8::4" if ":" in src else "10.0.0.254"
     return make.ethernet(make.mac(4), mac, 0x86DD if ":" in src else 0x0800, make.ip(src, dst, 17, make.udp(1, 2)))
 

@@ -47,7 +47,7 @@ def from_peer(payload: bytes, protocol: int = make.TCP, src: str = PEER) -> byte
 
 
 def established(bridge: Any, port: int) -> None:
-    """A connection of the host."""
+    """Open a connection of the host from a port."""
     for sender, segment in (
         (INSIDE, make.tcp(port, 80, make.SYN, seq=99)),
         (OUTSIDE, make.tcp(80, port, make.SYN | make.ACK, seq=999, ack=100)),

@@ -17,7 +17,7 @@ from holdfast.errors import NetworkError
 
 
 def thesis_network() -> Topology:
-    """Figure 3.2 of the thesis: two hosts at each of two edge switches, and a switch between."""
+    """Return the network of the thesis's figure 3.2: two hosts at each of two edge switches, and a switch between."""
     topology = Topology("thesis")
     for host in ("h1", "h2", "h3", "h4"):
         topology.add_host(host, ipv6=f"2001:db8:{host[1]}::1/64")
@@ -96,7 +96,7 @@ def test_hosts_that_are_not_there_are_an_error() -> None:
 
 @pytest.fixture
 def readme(tmp_path: Path) -> Path:
-    """The rule file of the README."""
+    """Write the rule file of the README to a file, and return its path."""
     [text] = re.findall(r"```yaml\n(.*?)```", (HERE / "README.md").read_text(), re.DOTALL)
     file = tmp_path / "rules.yaml"
     file.write_text(text)

@@ -63,7 +63,7 @@ class Wire:
                     )
 
     def frame(self, end: int, segment: Segment) -> tuple[int, bytes]:
-        """What the end puts on its cable, and at which port of the firewall."""
+        """Return the port of the firewall at which an end's segment arrives, and its frame."""
         side = 1 - end if self.mirrored else end
         ports = (self.client_port, 80) if end == 0 else (80, self.client_port)
         options = b"" if segment.scale is None else make.window_scale(segment.scale)
@@ -76,35 +76,35 @@ class Wire:
         return side + 1, make.ethernet(make.mac(2 - side), make.mac(side + 1), kind, packet)
 
     def __call__(self, end: int, segment: Segment) -> bool:
-        """Whether the segment passes."""
+        """Send a segment of an end, and return True if it passes."""
         return bool(self.firewall.receive(*self.frame(end, segment)))
 
     def reasons(self, *history: tuple[int, Segment]) -> list[str]:
-        """The reason of each segment's drop; "passes" without one."""
+        """Return the reason of each segment's drop; "passes" for one that passes."""
         return [self.firewall.reason(*self.frame(end, segment)) for end, segment in history]
 
 
 @pytest.fixture(params=["routed", "bridged"])
 def variant(request: pytest.FixtureRequest) -> Any:
-    """Each with flows."""
+    """Return each variant with flows in turn."""
     return request.param
 
 
 @pytest.fixture(params=[4, 6])
 def version(request: pytest.FixtureRequest) -> Any:
-    """Of IP."""
+    """Return each version of IP in turn."""
     return request.param
 
 
 @pytest.fixture(params=[False, True], ids=["inside", "outside"])
 def mirrored(request: pytest.FixtureRequest) -> Any:
-    """Whether the client is outside."""
+    """Return in turn whether the client is outside."""
     return request.param
 
 
 @pytest.fixture
 def wire(programs: dict[Variant, Program], variant: Variant, version: int, mirrored: bool, executor: str) -> Wire:
-    """A firewall in which the client's side may begin flows and the other may not."""
+    """Return a firewall in which the client's side may begin flows and the other may not."""
     firewall = Standalone(programs[variant], rules("outside" if mirrored else "inside"), executor)
     return Wire(firewall, version, mirrored, routes=variant == "routed")
 

@@ -29,7 +29,7 @@ def destination(number: int) -> str:
 
 
 def rule_set(name: str, allowed: set[int], **changes: Any) -> RuleSet:
-    """A rule for each of many destinations, and none for the others."""
+    """Return a rule set with a rule for each of many destinations: it allows those in ``allowed``, and denies the others."""
     rules = [
         {
             "name": f"{name}-{number}",

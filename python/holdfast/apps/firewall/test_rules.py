@@ -161,7 +161,7 @@ PACKETS = list(
 
 
 def decisions(rules: RuleSet, without: int | None = None) -> list[tuple[int | None, Any]]:
-    """For each packet the rule that decides, and how."""
+    """Return for each packet the rule that decides, and how; None and None: no rule does."""
     order = [index for index in rules.ordered() if index != without]
     matches = [(index, match) for index in order for match in rules.matches(rules.rules[index])]
     result: list[tuple[int | None, Any]] = []

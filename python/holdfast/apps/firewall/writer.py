@@ -59,7 +59,7 @@ class FirewallWriter:
             self._keys = {f"k{i}": params[f"k{i}"] for i in range(program.HASH_KEYS)}
 
     def prepare(self, rules: RuleSet) -> None:
-        """Rates and digests that no rule set changes while packets pass."""
+        """Set the rates and digests that no rule set changes while packets pass."""
         self._client.ensure_digest(
             program.LOG, max_list_size=100, max_timeout_ns=100_000_000, ack_timeout_ns=1_000_000_000
         )
@@ -104,7 +104,7 @@ class FirewallWriter:
             self._write_rules(1 - generation, [])
 
     def _write_configuration(self, rules: RuleSet, ports: list[Port], stations: Iterable[Station]) -> None:
-        """Within a batch that is open: differences, as :class:`TableWriter` writes them."""
+        """Write the differences of ports and bindings within an open batch, as :class:`TableWriter` writes them."""
         before = {entry.key: entry for entry in self._configuration.installed}
         wanted = {entry.key: entry for entry in self._wanted(rules, ports, stations)}
         for key in sorted(before.keys() - wanted.keys()):
@@ -133,7 +133,7 @@ class FirewallWriter:
                 self._timeouts[state] = timeout
 
     def _write_rules(self, generation: int, wanted: list[TableEntry]) -> None:
-        """Differences of a generation that is not active, in batches between which packets pass."""
+        """Write the differences of a generation that is not active, in batches between which packets pass."""
         installed, entries_by_key = self._rules[generation], {entry.key: entry for entry in wanted}
         gone = [entry for key, entry in installed.items() if entries_by_key.get(key) != entry]
         new = [entry for key, entry in entries_by_key.items() if installed.get(key) != entry]
@@ -147,22 +147,25 @@ class FirewallWriter:
     # ---- Reading ----
 
     def drops(self) -> dict[str, tuple[int, int]]:
-        """Packets and bytes that were dropped, by reason."""
+        """Return the packets and bytes that the switch has dropped, by reason."""
         return drops(self._client)
 
     def hits(self) -> dict[str, int]:
-        """Packets that rules of the active set have decided about, by rule."""
+        """Return the packets that rules of the active set have decided about, by rule."""
         return hits(self._client)
 
 
 def drops(client: Client) -> dict[str, tuple[int, int]]:
-    """Packets and bytes that a switch has dropped, by reason."""
+    """Return the packets and bytes that a switch has dropped, by reason; reasons without drops are left out."""
     cells = client.counters(program.DROPS)
     return {reason: cells[number] for number, reason in enumerate(program.REASONS) if number and cells[number][0]}
 
 
 def hits(client: Client) -> dict[str, int]:
-    """Packets that active rules have decided about in a switch, by rule: the first of each flow, and after a replacement."""
+    """Return how many packets active rules have decided about in a switch, by rule.
+
+    A rule decides about the first packet of each flow, and about the next one after a replacement.
+    """
     active = client.read_default(program.RULE_SET)
     generation = int(active.params["epoch"]) % 2 if active.action == program.ACTIVATE else 0
     found: dict[str, int] = {}

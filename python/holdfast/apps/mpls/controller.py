@@ -88,7 +88,7 @@ class MplsController(Controller):
     # ---- Setting up ----
 
     def connect(self, connection: Connection) -> tuple[Lsp, Lsp]:
-        """A pair of LSPs along the same nodes, one in each direction, for the packets between two sets of hosts.
+        """Set up a pair of LSPs along the same nodes, one in each direction, for the packets between two sets of hosts.
 
         Where the path does not reach a host's switch, the switches in between route plain IPv4.
         """
@@ -118,7 +118,7 @@ class MplsController(Controller):
         return forth, back
 
     def _attach(self, lsp: Lsp, sources: Sequence[str], destinations: Sequence[str]) -> None:
-        """Send what goes to these destinations into an LSP, and routes it to the ingress and from the egress."""
+        """Send what goes to these destinations into an LSP, and route it to the ingress and from the egress."""
         for name in destinations:
             place = self.topology.attachment(name)
             prefix = str(place.host.address.network)
@@ -128,7 +128,7 @@ class MplsController(Controller):
                 self._route(prefix, self._planner.shortest_path(self.topology.attachment(source).switch, lsp.ingress))
 
     def _route(self, prefix: str, path: Sequence[str]) -> None:
-        """Route a prefix along a path, but where that is done already."""
+        """Route a prefix along a path, except at switches where that is done already."""
         for node, following in pairwise(path):
             if (node, prefix) not in self._routes:
                 self._routes.add((node, prefix))
@@ -177,7 +177,7 @@ class MplsController(Controller):
         lsp.fecs.append(fec)
 
     def remove_fec(self, lsp: Lsp, fec: Fec) -> None:
-        """Take that back; the packets are then looked up among the other classes."""
+        """Remove a class of packets from an LSP; the packets are then looked up among the other classes."""
         if fec not in lsp.fecs:
             raise NetworkError(f"LSP {lsp.number} has no {fec}")
         self.lsrs[lsp.ingress].remove_fec(fec)
@@ -210,7 +210,7 @@ class MplsController(Controller):
     # ---- Reading ----
 
     def statistics(self, lsp: Lsp) -> LspStatistics:
-        """An LSP's counters, from when it was set up."""
+        """Return an LSP's counters, from when it was set up."""
 
         def by_node(counter: str) -> dict[str, int]:
             counts = {name: lsr.packets(counter, lsp.number) for name, lsr in self.lsrs.items()}
@@ -231,5 +231,5 @@ class MplsController(Controller):
         )
 
     def on_backup(self, lsp: Lsp) -> list[str]:
-        """The nodes that have switched an LSP to its backup (as of the last packet that each of them saw)."""
+        """Return the nodes that have switched an LSP to its backup (as of the last packet that each of them saw)."""
         return [name for name in self.lsrs if self.clients[name].register(ON_BACKUP, lsp.number)]

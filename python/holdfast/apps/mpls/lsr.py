@@ -82,7 +82,7 @@ class Hop:
     tunnel: tuple[tuple[int, int], ...] = ()
 
     def params(self) -> dict[str, Value]:
-        """The parameters of every action that sends."""
+        """Return the parameters that every action has that sends to this hop."""
         return {"port": self.port, "src_mac": self.src_mac, "dst_mac": self.dst_mac}
 
 
@@ -124,13 +124,13 @@ class Lsr:
     # ---- Labels and entries ----
 
     def allocate_label(self, lsp: int) -> int:
-        """The lowest free label of this node's space."""
+        """Allocate the lowest free label of this node's space for an LSP, and return it."""
         return self._labels.allocate(lsp)
 
     def add_nhlfe(
         self, lsp: int, hop: Hop, label: int | None, *, labelled: bool, uniform: bool, push_ttl: int
     ) -> Nhlfe:
-        """An entry that sends to the hop with this label (None: without, as its end asks for).
+        """Add an entry that sends to the hop with this label (None: without, as its end asks for).
 
         ``labelled``: for packets whose top label gives way to it; else it is pushed, with ``push_ttl``.
         """
@@ -160,7 +160,7 @@ class Lsr:
         return Nhlfe(number, hop.port)
 
     def add_ilm(self, lsp: int, label: int, action: str, params: Mapping[str, Value]) -> None:
-        """The action for packets that arrive with a label."""
+        """Add the action for packets that arrive with a label."""
         self._install(lsp, TableEntry(ILM, {"label": label}, f"MplsIngress.{action}", params))
 
     def _install(self, lsp: int, entry: TableEntry) -> None:
@@ -172,17 +172,17 @@ class Lsr:
         _fec_entry(fec, params).insert(self.client)
 
     def remove_fec(self, fec: Fec) -> None:
-        """Take that back."""
+        """Remove the binding of a class of packets to an LSP."""
         _fec_entry(fec, {}).delete(self.client)
 
     def add_route(self, prefix: str, hop: Hop) -> None:
-        """A plain IPv4 route."""
+        """Add a plain IPv4 route."""
         _ftn_lpm(prefix_of(prefix), "forward", hop.params()).insert(self.client)
 
     # ---- Notices ----
 
     def add_notice(self, lsp: int, changed_port: int, hop: Hop, label: int, number: int) -> None:
-        """When a port changes, tells it to whom the label leads; ``number`` is the LSP's hop that this is about."""
+        """Have a notice sent along a label when a port changes; ``number`` is the LSP's hop that this is about."""
         instance = self._add_replica(lsp, changed_port, hop.port)
         self.client.insert(
             NOTICES,
@@ -200,7 +200,7 @@ class Lsr:
         return instance
 
     def _write_replicas(self, changed_port: int, verb: Literal["insert", "modify"]) -> None:
-        """Copy of events by multicast, copies of packets that make a notice by a clone session: to the same places."""
+        """Write where events are copied by multicast, and packets that make a notice by a clone session: to the same places."""
         replicas = [(port, instance) for instance, port in self._replicas[changed_port].items()]
         with self.client.batch():
             self.client.multicast_group(changed_port + 1, replicas, verb=verb)
@@ -209,7 +209,7 @@ class Lsr:
     # ---- State ----
 
     def reset(self, lsp: int, wait_to_restore_us: int) -> None:
-        """An LSP's registers as they are before anything has happened."""
+        """Reset an LSP's registers to what they are before anything has happened."""
         with self.client.batch():
             for register in (ON_BACKUP, REPAIRED_AT, FAILED_HOPS, BACKUP_SELECTED):
                 self.client.write_register(register, lsp, 0)
@@ -222,11 +222,11 @@ class Lsr:
                 self.client.write_counter(counter, lsp)
 
     def port_is_up(self, port: int) -> bool:
-        """The program's state of a port."""
+        """Return True if the program's state of a port is up."""
         return self.client.register(PORT_UP, port) == 1
 
     def packets(self, counter: str, lsp: int) -> int:
-        """Packets in a counter's cell of an LSP."""
+        """Return the packets in an LSP's cell of a counter."""
         return self.client.counter(counter, lsp)[0]
 
     def remove(self, lsp: int) -> None:
@@ -242,12 +242,12 @@ class Lsr:
             numbers.release(lsp)
 
     def labels_in_use(self) -> int:
-        """The number of allocated labels."""
+        """Return the number of allocated labels."""
         return len(self._labels)
 
 
 def _fec_entry(fec: Fec, params: Mapping[str, Value]) -> TableEntry:
-    """Bind a class of packets to an LSP."""
+    """Return the entry that binds a class of packets to an LSP."""
     match = fec.match()
     if fec.is_prefix and fec.destination is not None:
         return _ftn_lpm(prefix_of(fec.destination), "bind", params)

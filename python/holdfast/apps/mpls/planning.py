@@ -39,14 +39,20 @@ class PathPlanner:
             self._check_backup(lsp, lsp.backup, (lsp.ingress, lsp.egress))
 
     def shortest_path(self, ingress: str, egress: str, without: Sequence[tuple[str, str]] = ()) -> list[str]:
-        """The path of the least cost that avoids these links; of equal ones always the same."""
+        """Return the path of the least cost that avoids these links; of equal ones always the same.
+
+        Raise :class:`NetworkError` if there is none.
+        """
         path = cheapest_path(self._topology, ingress, egress, without_links=without)
         if path is None:
             raise NetworkError(f"there is no path from {ingress} to {egress}")
         return path
 
     def disjoint_path(self, path: Sequence[str]) -> list[str]:
-        """The cheapest path between the same ends without the nodes of this one, or else without its links."""
+        """Return the cheapest path between the same ends without the nodes of this one, or else without its links.
+
+        Raise :class:`NetworkError` if there is none.
+        """
         other = disjoint_path(self._topology, path)
         if other is None:
             raise NetworkError(f"there is no path disjoint from {'-'.join(path)}")

@@ -20,7 +20,7 @@ _PRIMARY, _BACKUP = 1, 2
 
 
 def hop_towards(topology: Topology, node: str, following: str, tunnels: Mapping[tuple[str, str], Lsp]) -> Hop:
-    """The way from a node to the next one of a path: a link, or one of these LSPs."""
+    """Return the way from a node to the next one of a path: a link, or one of these LSPs with its labels."""
     tunnel = tunnels.get((node, following))
     if tunnel is None:
         link = to_neighbour(topology, node, following)
@@ -33,7 +33,10 @@ def hop_towards(topology: Topology, node: str, following: str, tunnels: Mapping[
 
 
 def failed_hops(topology: Topology, lsrs: Mapping[str, Lsr], lsp: Lsp) -> int:
-    """The ingress' register of links that are down, as the nodes beside these know it: a bit for each hop but the first."""
+    """Return the ingress' register of links that are down, as the nodes beside these know it.
+
+    It has a bit for each hop but the first.
+    """
     failed = 0
     for i, (node, following) in enumerate(pairwise(lsp.path)):
         if i > 0 and not lsrs[node].port_is_up(topology.port_towards(node, following)):
@@ -56,7 +59,7 @@ class Setup:
         self.backups: dict[int, Nhlfe] = {}
 
     def run(self) -> dict[str, Value]:
-        """Install the LSP, and gives the parameters that bind a class of packets to it."""
+        """Install the LSP, and return the parameters that bind a class of packets to it."""
         lsp, recovery = self.lsp, self.lsp.recovery
         self._egress_label()
         for i in range(1, self.last):
@@ -84,7 +87,7 @@ class Setup:
         return self._switch_params(0)
 
     def lsr(self, i: int) -> Lsr:
-        """The router at a position of the path."""
+        """Return the router at a position of the path."""
         return self.lsrs[self.lsp.path[i]]
 
     def _nhlfe(self, i: int, following: str, label: int | None, *, labelled: bool) -> Nhlfe:
@@ -105,7 +108,7 @@ class Setup:
             lsp.labels[lsp.egress] = EXPLICIT_NULL
 
     def _pop(self, label: int, side: int) -> None:
-        """The end of the LSP, by the primary or another way."""
+        """Add the label's entry at the end of the LSP, for packets by the primary or another way."""
         params: dict[str, Value] = {"lsp": self.number, "uniform": int(self.uniform)}
         action = "pop"
         if self._single_input(self.last):
@@ -114,7 +117,7 @@ class Setup:
         self.lsr(self.last).add_ilm(self.number, label, action, params)
 
     def _single_input(self, i: int) -> bool:
-        """Whether a node of the path is a merge point that takes one input at a time."""
+        """Return True if a node of the path is a merge point that takes one input at a time."""
         lsp = self.lsp
         merges = (i - 1 in lsp.detours) if lsp.backup is None else i == self.last
         return merges and not lsp.recovery.merge_capable
@@ -134,7 +137,7 @@ class Setup:
         }
 
     def _transit(self, i: int, label: int | None = None) -> None:
-        """A node on the way; ``label``: one with which packets come back from a detour."""
+        """Add the label's entry of a node on the way; ``label``: one with which packets come back from a detour."""
         params = self._switch_params(i)
         action = "label_switch"
         if self._single_input(i):
@@ -144,7 +147,7 @@ class Setup:
         self.lsr(i).add_ilm(self.number, self.lsp.labels[self.lsp.path[i]] if label is None else label, action, params)
 
     def _way(self, way: Sequence[str]) -> int | None:
-        """Set another way up to where it meets the path again, and gives its first label."""
+        """Set another way up to where it meets the path again, and return its first label."""
         meets = self.lsp.path.index(way[-1])
         if meets < self.last:
             label: int | None = self.lsr(meets).allocate_label(self.number)
@@ -164,7 +167,7 @@ class Setup:
         return label
 
     def _reverse(self, backup: Sequence[str], first: int | None) -> dict[int, int]:
-        """The LSP back to the ingress, which notices and looped packets take; its labels by position."""
+        """Set up the LSP back to the ingress, which notices and looped packets take, and return its labels by position."""
         mechanism = self.lsp.recovery.mechanism
         labels: dict[int, int] = {}
         if self.last < 2:
@@ -192,13 +195,13 @@ class Setup:
         return labels
 
     def _notices(self, reverse: Mapping[int, int]) -> None:
-        """Each node that has the ingress behind it tells it when the next link changes."""
+        """Have each node between ingress and egress tell the ingress when its next link changes."""
         for i in range(1, self.last):
             hop = hop_towards(self.topology, self.lsp.path[i], self.lsp.path[i - 1], {})
             self.lsr(i).add_notice(self.number, self.primaries[i].port, hop, reverse[i - 1], i)
 
     def _notices_downstream(self) -> None:
-        """The node behind a failure tells a merge point further on that nothing more will come."""
+        """Have the node behind a failure tell a merge point further on that nothing more will come."""
         for i in range(1, self.last):
             following = self.lsp.path[i + 1]
             hop = hop_towards(self.topology, self.lsp.path[i], following, {})

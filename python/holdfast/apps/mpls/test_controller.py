@@ -23,7 +23,7 @@ from holdfast.apps.mpls.lsr import FAILED_HOPS, FTN, FTN_LPM, ILM, NHLFES, NOTIC
 
 
 def ring(*, events: bool = True) -> Topology:
-    """Two hosts at opposite ends of a ring of six, s1-s2-s3-s4 above and s4-s5-s6-s1 below."""
+    """Return a network of two hosts at opposite ends of a ring of six, s1-s2-s3-s4 above and s4-s5-s6-s1 below."""
     topology = Topology("ring")
     topology.add_host("h1")
     topology.add_host("h2")
@@ -44,7 +44,7 @@ def network(program: Program, topology: Topology, **options: Any) -> tuple[Simul
 
 
 def delivered(net: SimulatedNetwork, start_s: float) -> int:
-    """Of a hundred packets from h1 to h2."""
+    """Send a hundred packets from h1 to h2, and return how many are delivered."""
     flow = net.add(
         UdpStream(source="h1", destination="h2", packets_per_s=10_000, start_s=start_s, stop_s=start_s + 0.01)
     )
@@ -53,7 +53,7 @@ def delivered(net: SimulatedNetwork, start_s: float) -> int:
 
 
 def installed(net: SimulatedNetwork) -> dict[str, Any]:
-    """Everything that LSPs leave in the switches."""
+    """Return everything that LSPs leave in the switches, by switch and kind."""
     state: dict[str, Any] = {}
     for name, client in net.clients.items():
         for table in (ILM, NHLFES, FTN, FTN_LPM, NOTICES):

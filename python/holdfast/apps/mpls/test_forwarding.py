@@ -35,7 +35,7 @@ class Router:
         return self.switch.process(port, bytes(packet))
 
     def one(self, packet: Packet | bytes, port: int = CORE) -> bytes:
-        """The packet that leaves, if it is one, by port 3."""
+        """Send a packet, and return the one packet that leaves for it, by port 3."""
         ((out_port, data),) = self.send(packet, port)
         assert out_port == OUT.port
         return data
@@ -78,7 +78,7 @@ def ether(ethertype: int = 0x8847) -> Packet:
 
 
 def labels(*stack: tuple[int, int], tc: int = 0) -> Packet:
-    """A label stack, top first, of (label, TTL)."""
+    """Return a label stack, top first, of (label, TTL)."""
     packet: Packet | None = None
     for i, (label, ttl) in enumerate(stack):
         entry = MPLS(label=label, cos=tc, s=int(i == len(stack) - 1), ttl=ttl)
@@ -88,7 +88,7 @@ def labels(*stack: tuple[int, int], tc: int = 0) -> Packet:
 
 
 def sent(hop: Hop, payload: Packet, ethertype: int = 0x8847) -> bytes:
-    """The frame that leaves to a hop."""
+    """Return the frame that leaves to a hop."""
     return hop.dst_mac + hop.src_mac + ethertype.to_bytes(2, "big") + bytes(payload)
 
 

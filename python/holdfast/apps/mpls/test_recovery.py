@@ -49,7 +49,7 @@ class Flow:
         return [k for k in range(self.total) if k not in self.delay_ms]
 
     def reordered(self) -> int:
-        """Packets that arrive behind one that was sent after them."""
+        """Return the number of packets that arrive behind one that was sent after them."""
         highest, count = -1, 0
         for k in self.arrivals:
             count += k < highest
@@ -57,7 +57,7 @@ class Flow:
         return count
 
     def delays(self, begin_ms: float, end_ms: float) -> list[float]:
-        """Of packets sent in a period."""
+        """Return the delays in milliseconds of packets sent in a period."""
         return [delay for k, delay in self.delay_ms.items() if begin_ms <= self.sent_ms[k] < end_ms]
 
 
@@ -105,17 +105,17 @@ class Run:
 
 
 def about(delays: list[float], expected_ms: float) -> bool:
-    """All of them, but for what the packets' length adds at each link."""
+    """Return True if all delays are as expected, but for what the packets' length adds at each link."""
     return bool(delays) and all(abs(delay - expected_ms) < 0.02 for delay in delays)
 
 
 def near(count: int, expected_ms: float) -> bool:
-    """The packets of a period, give or take one."""
+    """Return True if a count is that of a period's packets, give or take one."""
     return abs(count - expected_ms * PACKETS_PER_MS) <= 1
 
 
 def one_way(mechanism: Mechanism, case: Case, *, forth: bool) -> tuple[float, float]:
-    """Loss and extra delay in ms: table 8, and what is on the link, and what comes to it before the ingress has switched."""
+    """Return loss and extra delay in ms: table 8, what is on the link, and what reaches it before the ingress has switched."""
     upstream = case.a if forth else case.c
     loss = DETECTION_MS + case.b
     if mechanism == Mechanism.LOCAL:
@@ -292,7 +292,10 @@ def test_one_direction_fails(program: Program, mechanism: Mechanism) -> None:
 
 
 def chain(length: int) -> Topology:
-    """s1 to s<length> in a row of 1 ms, t2 to t<length-1> in a row of 2 ms beside it, rungs between them, and hosts at the ends."""
+    """Return a ladder: s1 to s<length> in a row of 1 ms, t2 to t<length-1> in a row of 2 ms beside it.
+
+    There are rungs between the rows, and hosts at the ends of the first one.
+    """
     topology = Topology("ladder")
     topology.add_host("h1")
     topology.add_host("h2")
@@ -351,7 +354,7 @@ def test_every_link_of_a_longer_path(program: Program, mechanism: Mechanism, hop
 
 
 def late_ms(network: SimulatedNetwork, flow: int) -> list[float]:
-    """When packets were sent that took the longer way."""
+    """Return when packets were sent, in milliseconds, that took the longer way."""
     log = network.received(flow)
     sent, received = log.sent_ps, log.received_ps
     return [here / PS_PER_MS for here, there in zip(sent, received, strict=True) if there - here > 8 * PS_PER_MS]

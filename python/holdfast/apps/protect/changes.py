@@ -53,11 +53,11 @@ class Changes:
         self._writes.setdefault((phase, switch), []).append((write, undo))
 
     def insert(self, phase: Phase, switch: str, entry: TableEntry) -> None:
-        """Add an entry, or removes it if the changes are taken back."""
+        """Add an entry, and remove it if the changes are taken back."""
         self.add(phase, switch, entry.insert, entry.delete)
 
     def modify(self, phase: Phase, switch: str, entry: TableEntry, before: TableEntry) -> None:
-        """Change an entry, or gives it back what it was."""
+        """Change an entry, and give it back what it was if the changes are taken back."""
         self.add(phase, switch, entry.modify, before.modify)
 
     def delete(self, phase: Phase, switch: str, entry: TableEntry) -> None:
@@ -81,7 +81,7 @@ class Changes:
         return sum(map(len, self._writes.values()))
 
     def apply(self, clients: Mapping[str, Client], *, lenient: bool = False) -> None:
-        """Write everything, in order. If a switch refuses a batch, what was written before is taken back, and the error raised.
+        """Write everything, in order. If a switch refuses a batch, take back what was written before, and raise the error.
 
         ``lenient`` is for removing: a switch that refuses, or is out of reach, keeps what it has, for a take-over to find, and the
         others go on.
@@ -116,7 +116,7 @@ class Transactions:
 
     @contextmanager
     def changes(self) -> Iterator[Changes]:
-        """Write that are collected inside are made at the end of the outermost block, or not at all if a switch refuses."""
+        """Yield changes that are written at the end of the outermost block, or not at all if a switch refuses."""
         if self._open is not None:
             yield self._open
             return

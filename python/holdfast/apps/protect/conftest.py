@@ -10,5 +10,5 @@ from holdfast.apps.protect import compile_protect
 
 @pytest.fixture(scope="session")
 def program() -> Program:
-    """The application's program with its defaults."""
+    """Return the application's program, compiled with its defaults."""
     return compile_protect()

@@ -116,7 +116,10 @@ class ProtectController(Controller):
         """The findings in the switches at the start; None if nothing."""
 
     def attach(self, plane: ControlPlane) -> None:
-        """Composes the parts that need to know the network."""
+        """Create the parts of the controller that need to know the network.
+
+        Raise :class:`NetworkError` for a host in a network that belongs to the tunnels.
+        """
         super().attach(plane)
         self._links.attach(plane, self.on_links_changed, self.reaction_delay_ps)
         for host in self.topology.hosts.values():
@@ -178,7 +181,7 @@ class ProtectController(Controller):
             self._links.hear(switch, packet, metadata["ingress_port"])
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """Take note of it, let routes follow if ``reroute`` is set, and copies if ``repair`` is."""
+        """Note the change, and let routes follow if ``reroute`` is set, and copies if ``repair`` is."""
         changed = self._links.port_changed(switch, port, up)
         self._note_down()
         if changed and self.reroute:
@@ -186,7 +189,7 @@ class ProtectController(Controller):
         self._repair_soon()
 
     def on_links_changed(self) -> None:
-        """Let routes and copies follow what was discovered or is gone, and tries what has been waiting."""
+        """Let routes and copies follow what was discovered or is gone, and try what has been waiting."""
         self._domain.install()
         self._note_down()
         if not self._keeps_routes:
@@ -274,7 +277,7 @@ class ProtectController(Controller):
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Everything done inside is written at its end, in one batch per switch and phase, or not at all if a switch refuses.
+        """Collect the writes made inside, and make them at the end: one batch per switch and phase, none if a switch refuses.
 
         Steps that would write over an earlier one's entries do not belong together.
         """
@@ -287,7 +290,7 @@ class ProtectController(Controller):
         return list(self.registry)
 
     def find_connection(self, ingress: str, egress: str) -> Connection | None:
-        """The first connection between two switches, if there is one."""
+        """Return the first connection between two switches; None: there is none."""
         return next(iter(self.registry.between(ingress, egress)), None)
 
     def add_connection(
@@ -375,7 +378,10 @@ class ProtectController(Controller):
                 )
 
     def _fitting(self, egress: str, acceptance: Acceptance) -> Acceptance:
-        """The program would cut a history longer than its own, and discard what the caller expects to pass."""
+        """Return the acceptance. Raise :class:`NetworkError` if its history is longer than the egress's program can have.
+
+        The program would cut such a history, and discard what the caller expects to pass.
+        """
         if acceptance.algorithm == "vector" and acceptance.history > (bits := _history_bits(self.clients[egress])):
             raise NetworkError(
                 f"{egress} runs a program with histories of {bits}; {acceptance.history} needs another HISTORY_BITS"
@@ -453,16 +459,16 @@ class ProtectController(Controller):
     # ---- Reading ----
 
     def statistics(self, connection: Connection) -> ConnectionStatistics:
-        """The counters of both ends of a connection."""
+        """Return the counters of both ends of a connection."""
         self.registry.check(connection)
         return read_statistics(self.clients, connection)
 
     def statistics_table(self) -> pl.DataFrame:
-        """One row per connection, with the columns of :class:`ConnectionStatistics` (but for its paths)."""
+        """Return one row per connection, with the columns of :class:`ConnectionStatistics` (but for its paths)."""
         return connections_table([read_statistics(self.clients, connection) for connection in self.registry])
 
     def paths_table(self) -> pl.DataFrame:
-        """One row per connection and path, with the columns of :class:`PathStatistics`."""
+        """Return one row per connection and path, with the columns of :class:`PathStatistics`."""
         return paths_table([read_statistics(self.clients, connection) for connection in self.registry])
 
     @property
@@ -476,14 +482,14 @@ class ProtectController(Controller):
         return [] if self._watch is None else self._watch.alarms
 
     def alarms_table(self) -> pl.DataFrame:
-        """One row per alarm, raised or cleared, with the columns of :class:`Alarm`."""
+        """Return one row per alarm, raised or cleared, with the columns of :class:`Alarm`."""
         rows = [{**asdict(alarm), "nodes": "-".join(alarm.nodes)} for alarm in self.alarms]
         types = {"connection": pl.String, "nodes": pl.String, "raised": pl.Boolean}
         return pl.DataFrame(rows, schema={f.name: types.get(f.name, pl.Int64) for f in fields(Alarm)})
 
 
 def _forwarding_action(topology: Topology, route: Route) -> str:
-    """With an ordering function in front of the host's link, accepted packets keep their numbers as far as that."""
+    """Return the action of a route. It keeps packets' numbers as far as an ordering function in front of the host's link."""
     in_order = route.hop is None and topology.puts_in_order(route.destination.host.name)
     return program.FORWARD_IN_ORDER if in_order else program.FORWARD
 

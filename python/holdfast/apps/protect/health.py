@@ -103,7 +103,7 @@ class HealthMonitor:
         return self.detection.period_ms / READINGS_PER_PERIOD
 
     def active(self) -> list[tuple[str, int]]:
-        """Connections and numbers of the paths that are in alarm."""
+        """Return the connections and the numbers of their paths that are in alarm."""
         return [(name, number) for name, watched in self._watched.items() for number in sorted(watched.in_alarm)]
 
     def keep(self, connections: Mapping[str, object]) -> None:
@@ -119,7 +119,10 @@ class HealthMonitor:
         discarded: Sequence[int],
         known_down: Sequence[bool],
     ) -> None:
-        """A reading of a connection's counters, by path. Paths that are known to be down are not latent errors."""
+        """Take a reading of a connection's counters by path, and raise and clear alarms.
+
+        Paths that are known to be down are not latent errors.
+        """
         watched = self._watched.get(connection)
         brought = tuple(p + d for p, d in zip(passed, discarded, strict=True))
         # With the window, a packet that was overtaken is passed by no path, though one has brought it.
@@ -152,7 +155,10 @@ class HealthMonitor:
             self._tell(Alarm(now_ps, connection, number, watched.nodes[i], expected, seen, raised=True))
 
     def _is_short(self, watched: Watched, i: int) -> bool:
-        """Too much is missing, and was an interval ago: no burst that is under way on a slower path is that long."""
+        """Return True if too much is missing on a path, and was an interval ago.
+
+        No burst that is under way on a slower path is that long.
+        """
         if len(watched.readings) < 2:
             return False
         *_, before, last = watched.readings
@@ -162,7 +168,7 @@ class HealthMonitor:
         return all(r.expected - r.brought[i] - watched.base[i] > tolerated for r in (before, last))
 
     def _is_silent(self, readings: deque[_Reading], i: int) -> bool:
-        """Nothing in the last two intervals, though the others brought enough in the first of the two.
+        """Return True if a path brought nothing in the last two intervals, though the others brought enough in the first of them.
 
         Packets that they brought in the second may still be under way on a slower path. One that was down in the first could not
         bring any.
@@ -183,5 +189,5 @@ class HealthMonitor:
 
 
 def _ran_backwards(readings: deque[_Reading], reading: _Reading) -> bool:
-    """Somebody has cleared the counters."""
+    """Return True if a counter is less than before: somebody has cleared the counters."""
     return bool(readings) and any(now < then for now, then in zip(reading.brought, readings[-1].brought, strict=True))

@@ -22,7 +22,7 @@ class PathPlanner:
         self._planned: dict[tuple[object, ...], list[Path]] = {}
 
     def disjoint_paths(self, ingress: str, egress: str, count: int, disjoint: Disjoint) -> list[Path]:
-        """The cheapest set of disjoint paths without links that are down (:func:`holdfast.paths.disjoint_paths`)."""
+        """Return the cheapest set of disjoint paths without links that are down (:func:`holdfast.paths.disjoint_paths`)."""
         topology, down = self._links.topology, self._links.down
         key = (ingress, egress, count, disjoint, down, len(topology.links))
         if key not in self._planned:
@@ -47,7 +47,7 @@ class PathPlanner:
         count: int | None,
         disjoint: Disjoint | None,
     ) -> list[Path]:
-        """The paths through these nodes, or without any the cheapest ``count`` disjoint ones."""
+        """Return the paths through these nodes, or without any the cheapest ``count`` disjoint ones."""
         kind = disjoint or self.disjoint
         if paths is None:
             return self.disjoint_paths(ingress, egress, checked_count(count or self.count), kind)
@@ -63,7 +63,7 @@ class PathPlanner:
 
 
 def checked_count(count: int) -> int:
-    """A number of paths. Raises :class:`NetworkError` if a connection cannot have so many."""
+    """Return a number of paths. Raise :class:`NetworkError` if a connection cannot have so many."""
     if not 2 <= count <= MAX_PATHS:
         raise NetworkError(f"a connection has 2 to {MAX_PATHS} paths, not {count}")
     return count

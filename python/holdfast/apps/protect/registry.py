@@ -24,14 +24,14 @@ class Registry:
         self._owner: dict[tuple[str, Flow], Connection] = {}
 
     def __iter__(self) -> Iterator[Connection]:
-        """In the order in which they were added."""
+        """Return the connections in the order in which they were added."""
         return iter(self._connections.values())
 
     def __len__(self) -> int:
         return len(self._connections)
 
     def between(self, ingress: str, egress: str) -> list[Connection]:
-        """The connections from one switch to another, the first one first."""
+        """Return the connections from one switch to another, the first one first."""
         return self._by_ends.get((ingress, egress), [])
 
     def check(self, connection: Connection) -> None:
@@ -45,14 +45,14 @@ class Registry:
         self._by_ends.setdefault((connection.ingress, connection.egress), []).append(connection)
 
     def forget(self, connection: Connection) -> None:
-        """Count it no more; its numbers stay taken."""
+        """Count a connection no more; its numbers stay taken."""
         del self._connections[connection.egress, connection.cid]
         self._by_ends[connection.ingress, connection.egress].remove(connection)
 
     # ---- Flows ----
 
     def owner(self, ingress: str, flow: Flow) -> Connection | None:
-        """The connection of a PTI that protects a flow."""
+        """Return the connection of a PTI that protects a flow; None: there is none."""
         return self._owner.get((ingress, flow))
 
     def adopt_flow(self, connection: Connection, flow: Flow, priority: int) -> None:
@@ -61,7 +61,7 @@ class Registry:
         self._owner[connection.ingress, flow] = connection
 
     def forget_flow(self, connection: Connection, flow: Flow, priority: int) -> None:
-        """Count it no more."""
+        """Count a flow no more among those of its connection."""
         connection.flows.remove((flow, priority))
         del self._owner[connection.ingress, flow]
 
@@ -76,7 +76,7 @@ class Registry:
         )
 
     def claim(self, connection: Connection) -> bool:
-        """Take the numbers of a connection that was found; false, and none taken, if one is another's."""
+        """Take the numbers of a connection that was found. Return False, and take none, if one is another's."""
         taken: list[tuple[Numbers, int]] = []
         for numbers, number in self._numbers(connection):
             if not isinstance(number, int) or not numbers.claim(number):
@@ -87,7 +87,7 @@ class Registry:
         return True
 
     def give_back(self, connection: Connection) -> None:
-        """The numbers of a connection are free again."""
+        """Free the numbers of a connection."""
         for numbers, number in self._numbers(connection):
             numbers.give_back(number)
 

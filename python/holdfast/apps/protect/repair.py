@@ -108,7 +108,7 @@ class Repairer:
         self._move(path_set, paths, "failed")
 
     def _replacements(self, path_set: PathSet, down: frozenset[int]) -> list[Path]:
-        """Paths for what is lost beside what is not; only where there are none, other paths for all."""
+        """Return paths for what is lost beside what is not; only where there are none, other paths for all."""
         topology, kind = self._links.topology, path_set.disjoint
         whole = {i: path for i, path in enumerate(path_set.paths) if down.isdisjoint(path.links)}
         lost = len(path_set.paths) - len(whole)
@@ -144,7 +144,7 @@ class Repairer:
             self._plane.call_later(self._wait_to_restore_ms, partial(self._return, path_set, self._waits))
 
     def _return(self, path_set: PathSet, wait: int) -> None:
-        """The wait is over, unless something failed meanwhile."""
+        """Move a path set back to its preferred paths, unless something failed while it waited."""
         if self._waiting.get(path_set) != wait:
             return
         del self._waiting[path_set]

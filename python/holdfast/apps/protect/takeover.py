@@ -93,7 +93,7 @@ def _read(topology: Topology, client: Client) -> _Found:
 
 
 def _routes(topology: Topology, client: Client) -> Iterator[tuple[Prefix, TableEntry]]:
-    """The routes of a switch that may be this controller's: of IPv6 what leads elsewhere than to hosts is somebody else's."""
+    """Yield the routes of a switch that may be this controller's; of IPv6 only those to hosts' networks."""
     for entry in read_entries(client, ROUTES.ipv4):
         yield ipaddress.IPv4Network(_prefix(entry)), entry
     subnets = {host.ipv6.network for host in topology.hosts.values() if host.ipv6 is not None}
@@ -115,7 +115,7 @@ def _number(entry: TableEntry, field: str) -> int:
 
 
 def _metadata(entry: TableEntry) -> dict[str, Any] | None:
-    """The metadata that the entry's controller left in it; None if it was none of ours."""
+    """Return the metadata that the entry's controller left in it; None if it is not this application's."""
     try:
         value = json.loads(entry.metadata)
     except ValueError:
@@ -140,7 +140,7 @@ class _Takeover:
         self.reserved: list[Callable[[], None]] = []
 
     def run(self) -> TakeOver:
-        """Adopt, and writes what is missing or too much."""
+        """Adopt what the switches hold, write what is missing, and remove what is too much."""
         for name, found in self.found.items():
             self._adopt_path_sets(name, found)
         for name, found in self.found.items():
@@ -170,7 +170,7 @@ class _Takeover:
         self.leftovers.append((phase, switch, write))
 
     def _reserve(self, numbers: Numbers, number: int) -> None:
-        """Nobody gets this number before the leftovers are removed."""
+        """Reserve a number until the leftovers are removed, so that nobody gets it before."""
         if numbers.claim(number):
             self.reserved.append(partial(numbers.give_back, number))
 
@@ -187,7 +187,7 @@ class _Takeover:
     # ---- Path sets ----
 
     def _adopt_path_sets(self, name: str, found: _Found) -> None:
-        """The groups whose copies are all there and understood; and no copies but those."""
+        """Adopt the groups whose copies are all there and understood, and remove the other groups and copies."""
         for group, present in sorted(found.groups.items()):
             path_set = self._path_set(name, group, present, found)
             if path_set is None or not self.tunnels.groups[name].claim(group):
@@ -226,12 +226,15 @@ class _Takeover:
         return path_set
 
     def _path(self, ingress: str, links: list[str], *, in_use: bool) -> Path:
-        """The path of a copy, or the intended one. Raises where there is no such link, or where no discovery could find it."""
+        """Return the path of a copy, or the intended one, over these links.
+
+        Raise where there is no such link, or where no discovery could find it.
+        """
         found = [self.state.links.find(*ends_of(name), in_use=in_use) for name in links]
         return path_over(self.topology, ingress, found)
 
     def _adopt_tunnel(self, path: Path, number: int, address: int) -> Tunnel:
-        """Raise :class:`NetworkError` where two tunnels would have an address, or one tunnel two."""
+        """Adopt a tunnel. Raise :class:`NetworkError` where two tunnels would have an address, or one tunnel two."""
         known = self.tunnels.find(path, number)
         text = str(ipaddress.IPv4Address(address))
         if known is not None:
@@ -243,7 +246,7 @@ class _Takeover:
         return self.tunnels.adopt_tunnel(path, number, text)
 
     def _remove_path_set(self, path_set: PathSet) -> None:
-        """Nobody uses it: its controller was killed before or after somebody did."""
+        """Remove a path set that nobody uses: its controller was killed before or after somebody did."""
         self._remove(Phase.UNCOPY, path_set.ingress, partial(_delete_group, path_set.group))
         for copy in path_set.copies:
             copy.tunnel.users -= 1
@@ -297,7 +300,7 @@ class _Takeover:
     # ---- Tunnels and routes ----
 
     def _compare_tunnels(self) -> None:
-        """Host routes and addresses: exactly those of the tunnels that are in use."""
+        """Make host routes and addresses exactly those of the tunnels that are in use."""
         endpoints: dict[str, set[str]] = {name: set() for name in self.found}
         routes: dict[str, set[Prefix]] = {name: set() for name in self.found}
         for tunnel in list(self.tunnels.tunnels.values()):
@@ -327,7 +330,7 @@ class _Takeover:
         return isinstance(prefix, ipaddress.IPv4Network) and prefix.subnet_of(self.tunnels.addresses)
 
     def _adopt_routes(self) -> None:
-        """The hosts' routes, of which the routing then writes what differs."""
+        """Adopt the hosts' routes, of which the routing then writes what differs."""
         for name, found in self.found.items():
             kept = [entry for prefix, entry in found.routes.items() if not self._is_tunnel(prefix)]
             self.state.routing.writers[name].adopt(kept)

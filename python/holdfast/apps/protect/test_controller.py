@@ -29,7 +29,7 @@ TUNNELS = 10 << 8 | 254
 
 
 def ladder(rungs: int = 3) -> Topology:
-    """Two hosts, their switches a and z, and as many ways between them as rungs, of equal delay and growing cost."""
+    """Return two hosts, their switches a and z, and ``rungs`` ways between them, of equal delay and growing cost."""
     t = Topology("ladder")
     t.add_host("h1")
     t.add_host("h2")
@@ -55,7 +55,7 @@ def stream(network: SimulatedNetwork, stop_s: float = 1.0) -> int:
 
 
 def entries(controller: ProtectController) -> dict[str, int]:
-    """Everything of connections in all switches, by kind."""
+    """Return how much there is of connections in all switches, by kind."""
     clients = controller.clients.values()
     return {
         "flows": sum(len(c.read_table(FLOW_TABLES[4])) for c in clients),

@@ -55,13 +55,13 @@ def stream(network: SimulatedNetwork, start_s: float, stop_s: float) -> int:
 
 
 def silent(t: Topology) -> Topology:
-    """No port ever tells."""
+    """Delay the detection of each link's failure so much that no port ever tells."""
     t.links[:] = [link.model_copy(update={"detection_delay_ms": 1e8}) for link in t.links]
     return t
 
 
 def routes_of(controller: ProtectController) -> dict[str, list[str]]:
-    """By connection; the first from a to z is a-z#0."""
+    """Return the paths of each connection by its name; the first from a to z is a-z#0."""
     return {str(connection): [str(path) for path in connection.paths] for connection in controller.connections}
 
 
@@ -254,7 +254,7 @@ def test_with_and_without_discovery(
 
 
 def client_port(controller: ProtectController, switch: str, copy: int) -> int:
-    """The port by which a switch's first connection sends a copy, by the controller's map."""
+    """Return the port by which a switch's first connection sends a copy, by the controller's map."""
     (connection, *_) = [c for c in controller.connections if c.ingress == switch]
     link = controller.topology.links[connection.paths[copy].links[0]]
     return link.a_port if link.a == switch else link.b_port

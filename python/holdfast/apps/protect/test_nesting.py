@@ -15,7 +15,7 @@ from holdfast.topology import Topology
 
 
 def segment() -> Topology:
-    """From a to z by w, or by x, a segment with two ways (m1, m2), and y."""
+    """Return a network from a to z by w, or by x, a segment with two ways (m1, m2), and y."""
     t = Topology("segment")
     t.add_host("h1")
     t.add_host("h2")

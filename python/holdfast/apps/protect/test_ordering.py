@@ -15,7 +15,10 @@ VECTOR = Acceptance("vector", history=64)
 
 
 def diamond(ordering: object = None, hosts: int = 2, host_mtu: int | None = None, rate_bps: float = 1e9) -> Topology:
-    """h1 at a; the others at z; a fast way that loses packets, and one that takes 3 ms more; both a little unsteady."""
+    """Return a network with h1 at a, the others at z, a fast way that loses packets, and one that takes 3 ms more.
+
+    Both ways have jitter.
+    """
     t = Topology("diamond")
     for name in ("a", "m1", "m2", "z"):
         t.add_switch(name)

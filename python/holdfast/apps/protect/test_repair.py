@@ -17,7 +17,10 @@ from holdfast.topology import Topology
 def run(
     program: Program, t: Topology, failures: list[tuple[float, str, bool]], until_s: float = 1.5, **parameters: object
 ) -> tuple[ProtectController, dict[str, int | float | None], SimulatedNetwork]:
-    """A stream of a second; failures and repairs of links and switches at their times; detection 10 ms, reaction 20 ms."""
+    """Run a stream of a second, with failures and repairs of links and switches at their times.
+
+    Detection takes 10 ms, reaction 20 ms.
+    """
     controller = ProtectController(protect=[("h1", "h2")], reaction_delay_ms=20, mtu=MTU, **parameters)  # type: ignore[arg-type]
     network = SimulatedNetwork(t, program, [controller], detection_delay_ms=10)
     flow = stream(network)

@@ -41,7 +41,7 @@ def kill_at_write(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
 
 
 def successor(network: SimulatedNetwork, **parameters: object) -> ProtectController:
-    """A controller that starts instead of the present one, on the switches as they are."""
+    """Start a controller in place of the present one, on the switches as they are, and return it."""
     controller = ProtectController(reaction_delay_ms=1, mtu=MTU, **parameters)  # type: ignore[arg-type]
     network.controllers = [controller]
     network._scheduler = Scheduler()
@@ -51,7 +51,7 @@ def successor(network: SimulatedNetwork, **parameters: object) -> ProtectControl
 
 
 def dump(controller: ProtectController) -> dict[str, object]:
-    """All that the switches hold, but counters."""
+    """Return all that the switches hold, but counters, by switch."""
     tables = (ROUTE_TABLE, COPY_TABLE, ENDPOINT_TABLE, CONNECTION_TABLE, FLOW_TABLES[4])
     return {
         name: (
@@ -104,7 +104,7 @@ def test_nothing_changes_in_the_switches(program: Program) -> None:
 
 
 def steps(controller: ProtectController) -> list[Callable[[], object]]:
-    """A controller's life, in a few steps."""
+    """Return a few steps of a controller's life, as functions."""
 
     def change() -> None:
         controller.change_connection(controller.connections[0], paths=[["a", "m3", "z"], ["a", "m4", "z"]], mtu=1500)
@@ -153,7 +153,7 @@ def test_killed_at_any_write(program: Program, killed_at: int) -> None:
 
 
 def writes_in_all(program: Program) -> int:
-    """The number of batches of the steps."""
+    """Return the number of batches that all steps write."""
     if not _TOTAL:
         network, controller = build(program, ladder(4), protect=[("h1", "h2")], drain_ms=20)
         network.run(0.1)

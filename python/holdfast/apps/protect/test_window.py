@@ -24,7 +24,7 @@ PTE = "10.254.0.2"
 
 
 def accepts(last: int, sn: int, bits: int) -> bool:
-    """The paper's definition, literally."""
+    """Return True if a number is in the window by the paper's definition, literally."""
     sn_max = 2**bits - 1
     window = 2 ** (bits - 1)
     if last + window < sn_max:

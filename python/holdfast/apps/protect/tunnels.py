@@ -41,7 +41,7 @@ class Tunnels:
     # ---- Path sets ----
 
     def acquire(self, changes: Changes, paths: Sequence[Path], disjoint: Disjoint) -> PathSet:
-        """The path set over these paths, for one more user; set up unless others have it already."""
+        """Return the path set over these paths, for one more user; set it up unless others have it already."""
         ingress, egress = paths[0].nodes[0], paths[0].nodes[-1]
         path_set = self._shared.get((ingress, disjoint, tuple(paths)))
         if path_set is None:
@@ -74,14 +74,14 @@ class Tunnels:
         self._shared.setdefault((path_set.ingress, path_set.disjoint, path_set.preferred), path_set)
 
     def forget(self, path_set: PathSet) -> None:
-        """Count it no more."""
+        """Count a path set no more among those that there are."""
         del self.path_sets[path_set.ingress, path_set.group]
         key = (path_set.ingress, path_set.disjoint, path_set.preferred)
         if self._shared.get(key) is path_set:
             del self._shared[key]
 
     def release(self, changes: Changes, path_set: PathSet) -> None:
-        """One user less; without any the path set is taken down."""
+        """Count one user less; take the path set down if none is left."""
         path_set.users -= 1
         if path_set.users:
             return
@@ -164,7 +164,7 @@ class Tunnels:
         return tunnel
 
     def find(self, path: Path, number: int) -> Tunnel | None:
-        """The tunnel of this number over a path, if there is one."""
+        """Return the tunnel of this number over a path; None: there is none."""
         return self.tunnels.get(_key(path, number))
 
     def adopt_tunnel(self, path: Path, number: int, address: str) -> Tunnel:
@@ -173,7 +173,7 @@ class Tunnels:
         return tunnel
 
     def forget_tunnel(self, tunnel: Tunnel) -> None:
-        """Count it no more; its address is free again."""
+        """Count a tunnel no more; its address is free again."""
         del self.tunnels[_key(tunnel.path, tunnel.number)]
         self.numbers.give_back(self.number_of(tunnel.address))
 
@@ -191,7 +191,7 @@ class Tunnels:
             changes.insert(Phase.ROUTE, node, tunnel_route(self._topology, tunnel, node))
 
     def number_of(self, address: str) -> int:
-        """An address' place among the tunnels' addresses."""
+        """Return an address' place among the tunnels' addresses."""
         return address_number(address) - int(self.addresses.network_address)
 
 

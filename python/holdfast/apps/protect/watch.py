@@ -42,7 +42,7 @@ class LatentErrorWatch:
         self._lately_down |= self._links.down
 
     def run(self) -> None:
-        """Read the counters, and comes back."""
+        """Read the counters, and call this again after the interval."""
         now_ps, down = self._plane.now_ps, self._links.down | self._lately_down
         self._lately_down = frozenset()
         connections = list(self._registry)

@@ -84,12 +84,12 @@ OWNERS = (
 
 
 def network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-    """A prefix."""
+    """Return the network that a prefix is written for."""
     return ipaddress.ip_network(text)
 
 
 def rule_sets(rng: random.Random) -> list[Rule]:
-    """Rules that allow and deny parts of what the hosts send, in random order."""
+    """Return rules that allow and deny parts of what the hosts send, in random order."""
     rules = [
         Rule(True, INSIDE, OUTSIDE, limit=rng.choice((0, 0, 1))),
         Rule(True, INSIDE, SERVERS, protocol=6, dst_ports=(80, 443)),
@@ -154,7 +154,7 @@ class Side:
                 client.configure_meter(names.NEW_FLOWS, None, (*model.new_flows, *model.new_flows))
 
     def write_rules(self, rules: list[Rule], epoch: int, judges_again: bool) -> None:
-        """Another rule set: its rules first, then one write that makes it the active one."""
+        """Write another rule set: its rules first, then one write that makes it the active one."""
         generation = epoch & 1
         with self.client.batch():
             for match, priority in self._generations[generation]:
@@ -176,13 +176,13 @@ class Side:
         self.client.set_default(names.RULE_SET, names.ACTIVATE, params)
 
     def drops(self) -> list[int]:
-        """Counted drops by reason."""
+        """Return the counted drops by the number of their reason."""
         cells = self.client.counters(names.DROPS)
         return [cells[i][0] for i in range(len(names.REASONS))]
 
 
 def number(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> int:
-    """An address as tables have it."""
+    """Return an address as tables have it: 128 bits, IPv4 mapped into IPv6."""
     return int(address) + (0xFFFF << 32 if address.version == 4 else 0)
 
 
@@ -194,7 +194,7 @@ def source_cell(zone: int, address: ipaddress.IPv4Address | ipaddress.IPv6Addres
 
 
 def rule_match(rule: Rule, generation: int) -> Match:
-    """The key of a rule's entry."""
+    """Return the match of a rule's entry."""
     match: Match = {"generation": generation}
     for name, value, width in (
         ("from_zone", rule.from_zone, 8),
@@ -216,7 +216,7 @@ def rule_match(rule: Rule, generation: int) -> Match:
 
 
 def world(*, bridged: bool, rng: random.Random) -> Model:
-    """A model with hosts behind six ports, and no rules yet."""
+    """Return a model with hosts behind six ports, and no rules yet."""
     model = Model(bridged=bridged)
     model.roles = dict(ROLES)
     model.timeouts_us = dict(TIMEOUTS_US)
@@ -255,7 +255,7 @@ class Conversation:
         self.restart(rng)
 
     def restart(self, rng: random.Random) -> None:
-        """From the first segment on."""
+        """Start again with the first segment, at random sequence numbers."""
         self.next = [rng.choice((rng.getrandbits(32), 2**32 - rng.randrange(400))) for _ in range(2)]
         self.acked = [self.next[0], self.next[1]]
         self.scales = [rng.choice((None, 0, 2, 7, 14, 20)) for _ in range(2)]
@@ -263,7 +263,7 @@ class Conversation:
         self.step = 0
 
     def packet(self, rng: random.Random) -> tuple[int, bytes]:
-        """The next packet: which end sends it, and what is in IP."""
+        """Return the end that sends the next packet (0 or 1), and what is in IP."""
         if self.protocol == 6:
             return self._segment(rng)
         sender = rng.choice((0, 0, 1))
@@ -308,11 +308,11 @@ class Conversation:
         return sender, segment
 
     def protocol_number(self) -> int:
-        """In the IP header."""
+        """Return the protocol number of the IP header."""
         return 58 if self.protocol == 1 and self.version == 6 else self.protocol
 
     def heard(self, passed: bool) -> None:
-        """The fate of the packet; these ends do not care."""
+        """Ignore the fate of the packet: these ends do not care."""
 
 
 class Recovery(Conversation):
@@ -325,10 +325,10 @@ class Recovery(Conversation):
         self.last: tuple[int, Segment] | None = None
 
     def restart(self, rng: random.Random) -> None:
-        """Nothing: such ends begin anew by themselves."""
+        """Do nothing: such ends begin anew by themselves."""
 
     def packet(self, rng: random.Random) -> tuple[int, bytes]:
-        """What is on its way, or what an end sends by itself."""
+        """Return the end (0 or 1) and the segment of what is on its way, or of what an end sends by itself."""
         pair = self.pair
         while not any(pair.flying):
             end = rng.randrange(2)
@@ -344,7 +344,7 @@ class Recovery(Conversation):
         return end, make.tcp(*ports, segment.flags, seq=segment.seq, ack=segment.ack, payload=payload, options=options)
 
     def heard(self, passed: bool) -> None:
-        """It arrives if it has passed."""
+        """Let the last packet arrive if it has passed."""
         if passed and self.last is not None:
             end, segment = self.last
             self.pair.leave(1 - end, self.pair.ends[1 - end].receive(segment))
@@ -352,7 +352,7 @@ class Recovery(Conversation):
 
 
 def _mutated(rng: random.Random, protocol: int, segment: bytes) -> bytes:
-    """Something that the end did not send."""
+    """Return a segment with one thing changed, which the end did not send."""
     data = bytearray(segment)
     if protocol == 6 and rng.random() < 0.8:
         what = rng.randrange(5)
@@ -378,7 +378,7 @@ class Feedback:
 
 
 def arrivals(rng: random.Random, bridged: bool, feedback: Feedback) -> Iterator[tuple[int, int, bytes]]:
-    """Without end: microseconds since the packet before, port and frame."""
+    """Yield without end the microseconds since the packet before, the port and the frame."""
     talks: list[Conversation] = []
     sent: list[tuple[int, bytes, int, Conversation]] = []
     while True:
@@ -431,7 +431,7 @@ def arrivals(rng: random.Random, bridged: bool, feedback: Feedback) -> Iterator[
 
 
 def _elsewhere(rng: random.Random, port: int, src: str, dst: str) -> tuple[int, str, str]:
-    """From another port, or with other addresses."""
+    """Return a packet's port and addresses with one of them replaced: another port, another host's address, or a strange one."""
     other = HOSTS[rng.choice(sorted(HOSTS))][":" in src]
     strange = (
         ("::1", "::", "ff02::1", "::ffff:10.0.1.1", "fe80::1", "2001:db8:1::77", "::10.0.1.1", "2001:db8:8::9")
@@ -462,7 +462,7 @@ def _elsewhere(rng: random.Random, port: int, src: str, dst: str) -> tuple[int, 
 
 
 def _odd_ip(rng: random.Random, src: str, dst: str, protocol: int, segment: bytes) -> bytes:
-    """Options, fragments, extension headers, lengths that lie, the last hop."""
+    """Return an odd IP packet: with options, extension headers, lengths that lie, a fragment, or at its last hop."""
     what = rng.randrange(7)
     if ":" in src and ":" in dst:
         if what < 2:
@@ -494,7 +494,7 @@ def _flipped(rng: random.Random, frame: bytes) -> bytearray:
 def _error(
     rng: random.Random, port: int, packet: bytes, sender: int, talk: Conversation, bridged: bool
 ) -> tuple[int, bytes]:
-    """ICMP about a packet that was sent, from its receiver or a router there; sometimes from elsewhere."""
+    """Return an ICMP error about a packet that was sent, from its receiver or a router there; sometimes from elsewhere."""
     ends = talk.ends if sender == 0 else talk.ends[::-1]
     addresses = talk.addresses if sender == 0 else talk.addresses[::-1]
     src, dst = addresses[1], addresses[0]
@@ -515,7 +515,7 @@ def _error(
 
 
 def _control(rng: random.Random, bridged: bool) -> tuple[int, bytes]:
-    """ARP, neighbour discovery, DHCP, LLDP and others."""
+    """Return a port, and a frame of ARP, neighbour discovery, DHCP, LLDP or another protocol."""
     port = rng.choice(sorted(HOSTS))
     sender = make.mac(port if rng.random() < 0.9 else rng.randrange(1, 9))
     if rng.random() < 0.02:
@@ -614,7 +614,7 @@ def _reason(side: Side, decisions: Counter[str]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command."""
+    """Run the command, and return its status."""
     parser = argparse.ArgumentParser(prog="python -P -m holdfast.apps.firewall.tests.differential", description=__doc__)
     parser.add_argument("--packets", type=int, default=20_000, help="packets for each variant and executor")
     parser.add_argument("--seed", type=int, default=0)

@@ -70,7 +70,7 @@ class End:
         return self.again()
 
     def again(self) -> list[Segment]:
-        """What its timer sends."""
+        """Return what the end's retransmission timer sends."""
         if self.state == "syn_sent":
             return [Segment(SYN, self.una, scale=self.scale)]
         if self.state == "syn_received":
@@ -198,7 +198,7 @@ class Pair:
         self.flying[end].extend(segments)
 
     def deliver(self, end: int) -> None:
-        """The next segment of this end arrives, or does not."""
+        """Let the next segment of this end arrive, or be dropped by the network."""
         if not self.flying[end]:
             return
         segment = self.flying[end].popleft()
@@ -208,7 +208,7 @@ class Pair:
             self.dropped.append((end, segment))
 
     def settle(self) -> None:
-        """Everything arrives that is on its way, and what it causes.
+        """Let everything arrive that is on its way, and what it causes.
 
         Ends that answer each other's answers without end fall silent, as RFC 5961, section 7, has them.
         """
@@ -219,7 +219,7 @@ class Pair:
             queue.clear()
 
     def act(self) -> str:
-        """Something happens to an end, or to what is on its way."""
+        """Let something random happen to an end, or to what is on its way, and return what it was."""
         end = self.rng.randrange(2)
         what = self.rng.choice(
             ("connect", "connect", "reboot", "abort", "send", "send", "again", "settle") + 6 * ("deliver",)

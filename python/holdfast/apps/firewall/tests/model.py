@@ -64,7 +64,7 @@ class Bucket:
         self.tokens_ps = self.burst * 10**12
 
     def take(self, amount: int, now_us: int) -> bool:
-        """Whether there were so many."""
+        """Take tokens, and return True, if there are so many at this time."""
         self.tokens_ps = min(self.tokens_ps + self.rate * (now_us - self.filled_us) * 10**6, self.burst * 10**12)
         self.filled_us = now_us
         if self.tokens_ps < amount * 10**12:
@@ -114,7 +114,7 @@ class Flow:
     """Whether the initiator has sent an answer that does not fit, and what it acknowledged."""
 
     def turned(self) -> None:
-        """The other end begins it."""
+        """Exchange the ends: the other one begins the flow."""
         self.initiator, self.responder = self.responder, self.initiator
         self.initiator_port, self.responder_port = self.responder_port, self.initiator_port
         self.zones = self.zones[::-1]
@@ -175,7 +175,7 @@ def _number(data: bytes, at: int, count: int) -> int:
 
 
 def _not_after(a: int, b: int) -> bool:
-    """Whether a sequence number is not behind another (RFC 9293, section 3.4)."""
+    """Return True if sequence number ``a`` is not behind ``b`` (RFC 9293, section 3.4)."""
     return (b - a) % 2**32 < HALF
 
 
@@ -275,7 +275,7 @@ class Model:
         self._check_transport(packet, body[40:], length)
 
     def _parse_transport(self, packet: Packet, body: bytes) -> None:
-        """The fields as seen by a parser that does not look at lengths."""
+        """Set a packet's transport fields as a parser sees them that does not look at lengths."""
         packet.flow_src, packet.flow_dst, packet.flow_protocol = packet.src, packet.dst, packet.protocol
         if packet.protocol == 6:
             _need(body, 20)
@@ -351,7 +351,7 @@ class Model:
                 packet.kind = "icmp"
 
     def _check_transport(self, packet: Packet, body: bytes, carried: int) -> None:
-        """Lengths: the IP header's against those inside."""
+        """Check the lengths in the transport header against the IP header's. Raise :class:`_Bad` if they do not fit."""
         bad = False
         if packet.kind == "tcp":
             head = 4 * (body[12] >> 4)
@@ -373,7 +373,7 @@ class Model:
     # ---- Judging ----
 
     def receive(self, port: int, frame: bytes, now_us: int) -> Verdict:
-        """The verdict on a frame."""
+        """Return the verdict on a frame that arrives at a port."""
         try:
             packet = self._parse(port, frame)
             if port not in self.roles:
@@ -412,7 +412,7 @@ class Model:
             raise _Bad("icmp_unrelated")
 
     def _check_sender(self, packet: Packet, role: Role) -> bool:
-        """Whether the controller is asked to assign an address."""
+        """Check that a port may send from these addresses; return True if the controller is asked to assign an address."""
         nobody = packet.src is not None and int(packet.src) == 0
         if packet.src_mac[0] & 1:
             raise _Bad("spoofed_mac")
@@ -527,7 +527,7 @@ class Model:
         return None
 
     def _find(self, packet: Packet, now_us: int) -> tuple[Flow | None, bool]:
-        """The living flow of a packet, and whether the packet is its initiator's."""
+        """Return the living flow of a packet, and True if the packet is its initiator's; None and True: there is no flow."""
         here = (packet.flow_src, packet.src_port, packet.flow_dst, packet.dst_port, packet.flow_protocol)
         there = (packet.flow_dst, packet.dst_port, packet.flow_src, packet.src_port, packet.flow_protocol)
         if packet.is_echo:
@@ -591,7 +591,7 @@ class Model:
         return rule
 
     def _attempt(self, packet: Packet, role: Role, flow: Flow, forward: bool, to_zone: int, now_us: int) -> None:
-        """A first segment in a living flow (RFC 9293, 3.5.1 and 3.10.7.4): it changes nothing until it is answered."""
+        """Note a first segment in a living flow: it changes nothing until it is answered (RFC 9293, 3.5.1 and 3.10.7.4)."""
         if role.only_replies:
             raise _Bad("reply_only")
         assert packet.src is not None and packet.dst is not None
@@ -605,14 +605,14 @@ class Model:
 
     @staticmethod
     def _answers(packet: Packet, flow: Flow, forward: bool) -> bool:
-        """Whether a segment acknowledges an attempt of the other end."""
+        """Return True if a segment acknowledges an attempt of the other end."""
         attempt = flow.attempt
         if attempt is None or attempt.by_initiator == forward or not packet.flags & ACK:
             return False
         return 0 < (packet.ack - attempt.number) % 2**32 <= attempt.length
 
     def _reopen(self, packet: Packet, flow: Flow, forward: bool, now_us: int) -> None:
-        """The second segment that answers an attempt: the attempt has begun the flow."""
+        """Begin the flow anew with the attempt that this segment is the second one to answer."""
         attempt = flow.attempt
         assert attempt is not None
         begins = replace(flow)
@@ -683,7 +683,7 @@ class Model:
         flow.ends[0].acknowledged, flow.ends[0].scale = packet.seq, packet.scale
 
     def _advance(self, packet: Packet, flow: Flow, forward: bool, limit: int, now_us: int) -> None:
-        """A packet of a living flow."""
+        """Let a packet of a living flow pass and advance the flow, or raise :class:`_Bad`."""
         if packet.kind == "error":
             end = flow.ends[0 if forward else 1]
             attempt = flow.attempt
@@ -702,7 +702,7 @@ class Model:
         flow.until_us = now_us + self.timeouts_us[flow.state]
 
     def _recovering(self, packet: Packet, flow: Flow, forward: bool, limit: int, now_us: int) -> None:
-        """A segment; if it does not fit, it may be of another connection that an end has."""
+        """Let a segment pass that fits the flow, or that may be of another connection that an end has."""
         only_acks = packet.flags & (ACK | RST | FIN) == ACK and packet.data == 0
         try:
             self._segment(packet, flow, forward, limit, now_us)
@@ -723,7 +723,7 @@ class Model:
     def _segment(
         self, packet: Packet, flow: Flow, forward: bool, limit: int, now_us: int, state: str | None = None
     ) -> None:
-        """A segment that is no attempt and answers none. ``state``: if it is not the flow's."""
+        """Advance a flow by a segment that is no attempt and answers none. ``state``: that of the flow, if another than its own."""
         mine, theirs = flow.ends if forward else flow.ends[::-1]
         syn, ack, rst, fin = (bool(packet.flags & bit) for bit in (SYN, ACK, RST, FIN))
         after = (packet.seq + packet.data + syn + fin) % 2**32
@@ -734,7 +734,7 @@ class Model:
         finished = set(flow.finished)
 
         def within(number: int, end: End) -> bool:
-            """Between what was acknowledged to an end and what it sent."""
+            """Return True if a number is between what was acknowledged to an end and what it sent."""
             return (number - end.acknowledged) % 2**32 <= (end.sent - end.acknowledged) % 2**32
 
         if state == "syn_sent" and forward:

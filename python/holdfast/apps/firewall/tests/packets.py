@@ -11,7 +11,7 @@ ICMP, TCP, UDP, ICMPV6 = 1, 6, 17, 58
 
 
 def checksum(data: bytes) -> int:
-    """RFC 1071."""
+    """Return the Internet checksum of these bytes (RFC 1071)."""
     if len(data) % 2:
         data += b"\0"
     total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
@@ -21,17 +21,17 @@ def checksum(data: bytes) -> int:
 
 
 def mac(number: int) -> bytes:
-    """A locally administered address."""
+    """Return a locally administered MAC address that ends in this number."""
     return b"\x02\0\0" + number.to_bytes(3, "big")
 
 
 def number(address: bytes) -> int:
-    """Of an address."""
+    """Return the number that an address's bytes are."""
     return int.from_bytes(address, "big")
 
 
 def ethernet(dst: bytes, src: bytes, ether_type: int, payload: bytes) -> bytes:
-    """A frame, padded to the 60 bytes of a wire."""
+    """Return an Ethernet frame, padded to the 60 bytes of a wire."""
     return (dst + src + struct.pack("!H", ether_type) + payload).ljust(60, b"\0")
 
 
@@ -49,7 +49,7 @@ def ipv4(
     version: int = 4,
     bad_checksum: bool = False,
 ) -> bytes:
-    """An IPv4 packet."""
+    """Return an IPv4 packet."""
     ihl = 5 + len(options) // 4
     length = 4 * ihl + len(payload) if total_len is None else total_len
     head = struct.pack(
@@ -72,7 +72,7 @@ def ipv4(
 def ipv6(
     src: str, dst: str, next_header: int, payload: bytes, *, hop_limit: int = 64, payload_len: int | None = None
 ) -> bytes:
-    """An IPv6 packet."""
+    """Return an IPv6 packet."""
     length = len(payload) if payload_len is None else payload_len
     return (
         struct.pack("!IHBB", 6 << 28, length, next_header, hop_limit)
@@ -83,7 +83,7 @@ def ipv6(
 
 
 def ip(src: str, dst: str, protocol: int, payload: bytes) -> bytes:
-    """A packet of the version that the addresses have."""
+    """Return an IP packet of the version that the addresses have."""
     return ipv6(src, dst, protocol, payload) if ":" in src else ipv4(src, dst, protocol, payload)
 
 
@@ -99,29 +99,29 @@ def tcp(
     options: bytes = b"",
     data_offset: int | None = None,
 ) -> bytes:
-    """A segment; its checksum is zero, which no switch looks at."""
+    """Return a TCP segment; its checksum is zero, which no switch looks at."""
     offset = 5 + len(options) // 4 if data_offset is None else data_offset
     head = struct.pack("!HHIIBBHHH", src_port, dst_port, seq % 2**32, ack % 2**32, offset << 4, flags, window, 0, 0)
     return head + options + payload
 
 
 def window_scale(shift: int) -> bytes:
-    """The options of a usual first segment (RFC 9293, RFC 7323)."""
+    """Return the options of a usual first segment, with this window shift (RFC 9293, RFC 7323)."""
     return b"\x02\x04\x05\xb4\x04\x02\x01\x03\x03" + bytes((shift,)) + b"\x01\x00"
 
 
 def udp(src_port: int, dst_port: int, payload: bytes = b"data", *, length: int | None = None) -> bytes:
-    """A datagram without a checksum."""
+    """Return a UDP datagram without a checksum."""
     return struct.pack("!HHHH", src_port, dst_port, 8 + len(payload) if length is None else length, 0) + payload
 
 
 def icmp(kind: int, code: int = 0, identifier: int = 0, sequence: int = 0, payload: bytes = b"") -> bytes:
-    """A message of ICMP or ICMPv6 of eight bytes and more."""
+    """Return a message of ICMP or ICMPv6 of eight bytes and more."""
     return struct.pack("!BBHHH", kind, code, 0, identifier, sequence) + payload
 
 
 def arp(operation: int, sender_mac: bytes, sender: str, target: str, target_mac: bytes = bytes(6)) -> bytes:
-    """RFC 826 for Ethernet and IPv4."""
+    """Return an ARP message for Ethernet and IPv4 (RFC 826)."""
     return (
         struct.pack("!HHBBH", 1, 0x0800, 6, 4, operation)
         + sender_mac
@@ -132,5 +132,5 @@ def arp(operation: int, sender_mac: bytes, sender: str, target: str, target_mac:
 
 
 def neighbour(kind: int, target: str) -> bytes:
-    """A neighbour solicitation (135) or advertisement (136)."""
+    """Return a neighbour solicitation (135), an advertisement (136), or the same fields with another type."""
     return struct.pack("!BBHI", kind, 0, 0, 0) + ipaddress.IPv6Address(target).packed

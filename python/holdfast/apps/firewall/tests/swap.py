@@ -71,12 +71,12 @@ BASE: dict[str, Any] = {
 
 
 def destination(number: int) -> str:
-    """The destination of a rule."""
+    """Return the destination address of the rule with this number."""
     return str(ipaddress.IPv4Address("198.18.0.0") + number)
 
 
 def rule_set(name: str, parity: int, rules: int) -> RuleSet:
-    """A rule for each destination; numbers of the parity are allowed."""
+    """Return a rule set with a rule for each destination; numbers of the parity are allowed."""
     return RuleSet.model_validate(
         {
             **BASE,
@@ -95,13 +95,13 @@ def rule_set(name: str, parity: int, rules: int) -> RuleSet:
 
 
 def frame(number: int) -> bytes:
-    """A packet to a destination."""
+    """Return a packet to the destination with this number."""
     body = make.ipv4("10.0.0.1", destination(number), 17, make.udp(SOURCE_PORT, DESTINATION_PORT))
     return make.ethernet(make.mac(2), make.mac(1), 0x0800, body)
 
 
 def topology() -> Topology:
-    """The firewall, and a switch behind it that takes what passes."""
+    """Return a network of the firewall, and a switch behind it that takes what passes."""
     found = Topology("swap")
     found.add_switch(FIREWALL)
     found.add_switch(BEHIND)
@@ -110,7 +110,7 @@ def topology() -> Topology:
 
 
 def begin(network: Network, rate_per_s: float, seconds: float) -> tuple[list[int], float]:
-    """Let packets come in at this rate, for so many seconds; the numbers of the generators, and when the first packet comes."""
+    """Let packets come in at this rate for so many seconds; return the generators' numbers, and when the first packet comes."""
     period_ms = 1000 * DESTINATIONS / rate_per_s
     count = max(1, round(seconds * rate_per_s / DESTINATIONS))
     start_ms = network.now_ps / 1e9 + SOON_MS
@@ -151,7 +151,7 @@ class Swapped:
 
 
 def judged(passed: Sequence[int]) -> tuple[int, int, list[str]]:
-    """Count of packets passed by the old and the new set, and contradictions to both, of the numbers that came out in order."""
+    """Count packets passed by the old and the new set, and contradictions to both, in the numbers that came out in order."""
     wrong = []
     change = next((i for i, number in enumerate(passed) if number % 2), len(passed))
     for i, (one, following) in enumerate(pairwise(passed), 1):
@@ -181,7 +181,10 @@ def _programs() -> dict[str, _core.Program]:
 
 
 def _numbers(path: Path) -> tuple[list[int], float]:
-    """The destinations of a capture's packets, all as long as :func:`frame` makes them, and seconds from the first to the last."""
+    """Return the destinations' numbers in a capture, and the seconds from the first packet to the last.
+
+    All packets are as long as :func:`frame` makes them. Raise ValueError for a capture with others.
+    """
     frame_bytes, file_header, record_header, address = len(frame(0)), 24, 16, 30
     records = np.fromfile(path, np.uint8, offset=file_header).reshape(-1, record_header + frame_bytes)
     lengths = np.ascontiguousarray(records[:, 8:12]).view("<u4")
@@ -216,7 +219,7 @@ def _watched(
 
 
 def simulated(folder: Path, *, rules: int = RULES, rate_per_s: float = RATE_PER_S, batch_ms: float = 1.0) -> Swapped:
-    """In virtual time, which goes on by ``batch_ms`` before each of the batches in which the new set is written."""
+    """Replace the set in virtual time, which goes on by ``batch_ms`` before each of the batches that write the new set."""
     # Entries are written and deleted, one batch makes the set the active one, and there is time before and behind.
     seconds = (2 * math.ceil(rules / writer.CHUNK) + 5) * batch_ms / 1000
     network = SimulatedNetwork(topology(), _programs(), [])
@@ -252,7 +255,7 @@ def _temporary() -> Iterator[Path]:
 
 
 def _prefer_network() -> None:
-    """The network's thread comes before all others of the machine, where that is permitted: it is what is measured."""
+    """Put the network's thread before all others of the machine, where that is permitted: it is what is measured."""
     for task in Path("/proc/self/task").iterdir():
         if (task / "comm").read_text(encoding="utf-8").strip() == "holdfast-net":
             with suppress(OSError):
@@ -260,7 +263,7 @@ def _prefer_network() -> None:
 
 
 def live(folder: Path, *, rules: int = RULES, rate_per_s: float = RATE_PER_S, seconds: float = LIVE_S) -> Swapped:
-    """On the wall clock: this thread writes while the network's thread moves packets, for so many seconds or longer."""
+    """Replace the set on the wall clock: this thread writes while the network's moves packets, for ``seconds`` or longer."""
     path = folder / "passed.pcap"
     with LiveNetwork(topology(), _programs(), [], interfaces={}) as network:
         _prefer_network()
@@ -283,7 +286,7 @@ def live(folder: Path, *, rules: int = RULES, rate_per_s: float = RATE_PER_S, se
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command."""
+    """Run the command, and return its status."""
     parser = argparse.ArgumentParser(prog="python -P -m holdfast.apps.firewall.tests.swap", description=__doc__)
     parser.add_argument("--live", action="store_true", help="on the wall clock, over gRPC")
     parser.add_argument("--rules", type=int, default=RULES)

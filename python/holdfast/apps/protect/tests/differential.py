@@ -47,7 +47,7 @@ class Configuration:
         return f"{a.algorithm}{history}, reset {a.reset_ms:g} ms, {self.sn_bits}-bit numbers"
 
     def compile(self) -> Program:
-        """The program for it."""
+        """Compile the program for the configuration."""
         return compile_protect(
             {"SN_BITS": str(self.sn_bits), "HISTORY_BITS": str(self.history_bits), "CONNECTIONS": "16"}
         )
@@ -73,7 +73,7 @@ time, histories shorter than, as long as and longer than half the space."""
 
 
 def ipv4_header(total_len: int, protocol: int, src: bytes, dst: bytes) -> bytes:
-    """An IPv4 header without options."""
+    """Return an IPv4 header without options."""
     header = struct.pack("!BBHHHBBH4s4s", 0x45, 0, total_len, 0, 0, 64, protocol, 0, src, dst)
     total = sum(struct.unpack("!10H", header))
     total = (total & 0xFFFF) + (total >> 16)
@@ -82,7 +82,7 @@ def ipv4_header(total_len: int, protocol: int, src: bytes, dst: bytes) -> bytes:
 
 
 def endpoint(path: int) -> bytes:
-    """The egress's address on a path."""
+    """Return the egress's address on a path."""
     return bytes((10, 254, 0, 2 + path))
 
 
@@ -115,17 +115,17 @@ class Egress:
         ]
 
     def receive(self, now_us: int, sn: int, path: int) -> bool:
-        """A copy with this number by this path; whether it was passed on."""
+        """Receive a copy with this number by this path; return True if it is passed on."""
         packet = self._heads[path] + sn.to_bytes(4, "big") + self._tail
         return bool(self.switch.process(1, packet, now_us * _PS_PER_US))
 
     def reset(self) -> None:
-        """As a controller resets a connection: the history forgotten (or, for the paper's window, the number zero)."""
+        """Reset the connection as a controller does: forget the history (or, for the paper's window, the number zero)."""
         for register in ("history", "last_accepted_sn"):
             self._client.write_register(_ACCEPTANCE + register, INDEX, 0)
 
     def counts(self) -> Counts:
-        """Everything that is counted, by the names of :meth:`SequenceRecovery.counts`."""
+        """Return everything that is counted, by the names of :meth:`SequenceRecovery.counts`."""
         counts = {
             "lost": self._client.register(_ACCEPTANCE + "lost", INDEX),
             "resets": self._counter("resets", INDEX),
@@ -139,7 +139,7 @@ class Egress:
 
 
 def arrivals(rng: random.Random, space: int, history: int) -> Iterator[tuple[int, int, int]]:
-    """Without end: microseconds since the arrival before, sequence number, path.
+    """Yield without end the microseconds since the arrival before, a sequence number and a path.
 
     An ingress numbers packets; up to four paths lose, duplicate, delay and reorder them, for a while all or not at all. Now and
     then it restarts with other numbers, is silent, or somebody else sends any number: often enough to meet everything, seldom
@@ -178,7 +178,7 @@ def arrivals(rng: random.Random, space: int, history: int) -> Iterator[tuple[int
 
 
 def _overtaking(rng: random.Random, queue: deque[int]) -> int:
-    """Any of the first few: mostly the first."""
+    """Take one of the first few copies from the queue, mostly the first, and return it."""
     at = min(int(rng.expovariate(2.0)), len(queue) - 1)
     queue.rotate(-at)
     copy = queue.popleft()
@@ -212,7 +212,7 @@ def compare(configuration: Configuration, events: int, seed: int, executor: Exec
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command."""
+    """Run the command, and return its status."""
     parser = argparse.ArgumentParser(prog="python -P -m holdfast.apps.protect.tests.differential", description=__doc__)
     parser.add_argument("--events", type=int, default=100_000, help="arrivals per configuration")
     parser.add_argument("--seed", type=int, default=0)

@@ -38,7 +38,7 @@ class SequenceRecovery:
         self.begin()
 
     def begin(self) -> None:
-        """As when the egress starts, or a controller resets the connection. Counters stay."""
+        """Reset the state as when the egress starts, or a controller resets the connection. Counters stay."""
         self.sequence_recovery_reset()
         if self.is_paper_window:
             self.recov_seq_num, self.take_any = 0, False
@@ -54,25 +54,25 @@ class SequenceRecovery:
         return self.acceptance.algorithm == "window" and self.acceptance.reset_ms == 0
 
     def sequence_recovery_reset(self) -> None:
-        """7.4.3.3. The copy that is taken after the reset counts it here."""
+        """Reset sequence recovery (7.4.3.3). The copy that is taken after the reset counts it here."""
         self.recov_seq_num = self.recov_seq_space - 1
         self.sequence_history = [0] * self.acceptance.history
         self.take_any = True
         self.remaining_ticks = 0
 
     def restart_timer(self) -> None:
-        """After each accepted copy."""
+        """Restart the reset timer, as after each accepted copy."""
         self.remaining_ticks = round(self.acceptance.reset_ms * 1000)
 
     def elapse(self, ticks: int) -> None:
-        """7.4.3.2.5: the timer counts down to zero, which is a reset; at zero it stands still."""
+        """Count the timer down to zero, which is a reset; at zero it stands still (7.4.3.2.5)."""
         if self.remaining_ticks > 0:
             self.remaining_ticks = max(0, self.remaining_ticks - ticks)
             if self.remaining_ticks == 0:
                 self.sequence_recovery_reset()
 
     def receive(self, sequence_number: int, path: int) -> bool:
-        """A copy with this number; whether it is passed on."""
+        """Receive a copy with this number; return True if it is passed on."""
         if self.take_any:
             accepted = self._take(sequence_number)
         elif self.acceptance.algorithm == "vector":
@@ -96,12 +96,12 @@ class SequenceRecovery:
         return True
 
     def _delta(self, sequence_number: int) -> int:
-        """The signed difference, in the number space's two's complement."""
+        """Return the signed difference to the last number, in the number space's two's complement."""
         delta = (sequence_number - self.recov_seq_num) % self.recov_seq_space
         return delta - self.recov_seq_space if delta >= self.recov_seq_space // 2 else delta
 
     def _vector(self, sequence_number: int, path: int) -> bool:
-        """7.4.3.4, VectorRecoveryAlgorithm."""
+        """Run the VectorRecoveryAlgorithm (7.4.3.4) on a number; return True if it accepts."""
         delta = self._delta(sequence_number)
         length = self.acceptance.history
         if delta >= length or delta <= -length:
@@ -122,13 +122,13 @@ class SequenceRecovery:
         return True
 
     def _shift_sequence_history(self, new_value: int) -> None:
-        """7.4.3.4, ShiftSequenceHistory."""
+        """Shift a bit into the history (7.4.3.4, ShiftSequenceHistory); a zero that falls out is a loss."""
         if self.sequence_history.pop() == 0:
             self.lost += 1
         self.sequence_history.insert(0, new_value)
 
     def _match(self, sequence_number: int, path: int) -> bool:
-        """7.4.3.5, MatchRecoveryAlgorithm."""
+        """Run the MatchRecoveryAlgorithm (7.4.3.5) on a number; return True if it accepts."""
         delta = self._delta(sequence_number)
         if delta == 0:
             return False
@@ -138,7 +138,7 @@ class SequenceRecovery:
         return True
 
     def _window(self, sequence_number: int, path: int) -> bool:
-        """P4-Protect, equations 1 to 3, with SN_max the largest number and W half of the space."""
+        """Judge a number by P4-Protect, equations 1 to 3, with SN_max the largest number and W half of the space."""
         last, sn_max, window = self.recov_seq_num, self.recov_seq_space - 1, self.recov_seq_space // 2
         if last + window < sn_max:
             accepted = last < sequence_number <= last + window
@@ -153,7 +153,7 @@ class SequenceRecovery:
         return accepted
 
     def counts(self) -> Counts:
-        """Everything that is counted, by the program's names; of copies with the path after the name."""
+        """Return everything that is counted, by the program's names; of copies with the path after the name."""
         counts = {"lost": self.lost, "resets": self.resets}
         for name in ("passed", "discarded", "rogue", "out_of_order"):
             counts |= {f"{name}{path}": n for path, n in enumerate(getattr(self, name))}

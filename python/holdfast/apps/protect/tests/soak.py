@@ -78,7 +78,7 @@ class Soak:
         return 2 * (PLANES * LINK_DELAY_MS / 1e3 + self.slower_us / 1e6)
 
     def topology(self) -> Topology:
-        """``h<c>`` sends to ``g<c>``, from ``a<i>`` over each ``p<k>`` to ``z<j>``."""
+        """Return the network: ``h<c>`` sends to ``g<c>``, from ``a<i>`` over each ``p<k>`` to ``z<j>``."""
         t = Topology("soak")
         for c in range(1, self.connections + 1):
             t.add_host(f"h{c}")
@@ -99,7 +99,7 @@ class Soak:
         return t
 
     def ends(self, connection: int) -> tuple[int, int]:
-        """Number of a connection's ingress and egress node."""
+        """Return the numbers of a connection's ingress and egress node."""
         return connection // self.side + 1, connection % self.side + 1
 
 
@@ -219,7 +219,7 @@ class Outcome:
     processor_s: float = 0.0
 
     def add(self, other: Outcome) -> None:
-        """Add another part's."""
+        """Add the counts of another part to these."""
         for name in (
             "parts", "sent", "delivered", "lost", "duplicated", "undecided", "reordered", "failures", "copies_lost",
             "latent_errors", "unreported", "not_cleared", "false_alarms", "memory_first", "memory_last", "processor_s",
@@ -243,7 +243,7 @@ class Memory:
             del self._samples[::2]
 
     def thirds(self) -> tuple[float, float]:
-        """Medians of the first and the last third of the time."""
+        """Return the medians of the first and the last third of the time, in bytes."""
         end_s = self._samples[-1][0]
         first = [it for now_s, it in self._samples if now_s <= end_s / 3] or [self._samples[0][1]]
         last = [it for now_s, it in self._samples if now_s >= end_s * 2 / 3]
@@ -251,7 +251,7 @@ class Memory:
 
 
 def resident_bytes() -> int:
-    """Of this process, now."""
+    """Return the resident memory of this process, in bytes."""
     return int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
@@ -298,7 +298,7 @@ class Run:
             self._schedule(error)
 
     def _schedule(self, error: LatentError) -> None:
-        """The transit node loses the route of one connection's path, and gets it back."""
+        """Have the transit node lose the route of one connection's path, and get it back."""
         connection = self.connections[error.connection]
         client = self.network.clients[connection.paths[error.path].nodes[1]]
         key = {"dst_addr": f"{connection.addresses[error.path]}/32"}
@@ -307,7 +307,10 @@ class Run:
         self.network.call_later(error.end_s * 1e3, partial(client.insert, ROUTE_TABLE, key, entry.action, entry.params))
 
     def run(self, goes_on: Callable[[float], bool] = lambda _: True) -> Outcome:
-        """To the end, and a little longer for what is under way. ``goes_on`` is told the virtual time, some times per second."""
+        """Run to the end, and a little longer for what is under way, and return the outcome.
+
+        ``goes_on`` is told the virtual time, some times per second, and ends the run if it returns False.
+        """
         soak, outcome, memory = self.soak, self.outcome, Memory()
         start, start_processor = time.monotonic(), time.process_time()
         memory.sample(0.0)
@@ -373,7 +376,7 @@ class Run:
 
 
 def promises(soak: Soak) -> dict[str, bool]:
-    """The counts that must be zero.
+    """Return for each count whether it must be zero.
 
     Duplicates: always. Order: always with *window*, which drops what was overtaken; with *vector* if a packet has come by the
     slower path before the next one comes by the faster. Losses: with *vector* if the paths differ by less than the history, with
@@ -389,7 +392,7 @@ def promises(soak: Soak) -> dict[str, bool]:
 
 
 def broken(outcome: Outcome) -> Iterator[str]:
-    """Each promise that was not kept, in words."""
+    """Yield a sentence for each promise that was not kept."""
     for name, promised in promises(outcome.soak).items():
         if promised and (count := getattr(outcome, name)):
             yield f"{count} packets {name}"
@@ -410,7 +413,7 @@ def broken(outcome: Outcome) -> Iterator[str]:
 
 
 def table(outcome: Outcome) -> str:
-    """The outcome, a row per number."""
+    """Return the outcome as text, a row per number."""
     soak, held = outcome.soak, promises(outcome.soak)
     longest = max(outcome.reported_ms, default=0.0)
     each_ns = 1e9 * outcome.processor_s / max(1, outcome.sent)
@@ -441,7 +444,7 @@ def table(outcome: Outcome) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command."""
+    """Run the command, and return its status."""
     parser = argparse.ArgumentParser(prog="python -P -m holdfast.apps.protect.tests.soak", description=__doc__)
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--packets-per-s", type=float, default=50, help="of each connection")

@@ -25,7 +25,7 @@ PROGRESS_S = 10.0
 
 
 def parts(soak: Soak, jobs: int) -> list[Soak]:
-    """The connections, failures and latent errors shared out, always in the same way; each part draws its own."""
+    """Share out the connections, failures and latent errors, always in the same way; each part draws its own."""
     if jobs == 1:
         return [soak]
     counts = ("connections", "failures", "latent_errors")
@@ -40,7 +40,10 @@ def parts(soak: Soak, jobs: int) -> list[Soak]:
 
 
 def run_parts(soak: Soak, jobs: int, until: float) -> Outcome:
-    """The sum of all parts. They end at ``until`` by the machine's clock at the latest, and when this process is interrupted."""
+    """Run all parts, and return the sum of their outcomes.
+
+    They end at ``until`` by the machine's clock at the latest, and when this process is interrupted.
+    """
     context = interpreter.context()
     stop, progress = context.Event(), Progress(soak)
     if jobs == 1:
@@ -97,7 +100,7 @@ def _run_processes(
 
 
 def _received(pipe: Any) -> Any:
-    """The next message of a part; None if it is gone."""
+    """Return the next message of a part; None if the part is gone."""
     try:
         return pipe.recv()
     except EOFError:
@@ -105,7 +108,7 @@ def _received(pipe: Any) -> Any:
 
 
 def _run_part(soak: Soak, until: float, stop: Event, pipe: Connection) -> None:
-    """In a process of its own: says now and then how far it is, then the outcome, or what is wrong."""
+    """Run a part in a process of its own: say now and then how far it is, then the outcome, or what is wrong."""
     try:
         pipe.send(Run(soak).run(Limits(until, stop, pipe.send).go_on))
     except HoldfastError as error:
@@ -114,7 +117,7 @@ def _run_part(soak: Soak, until: float, stop: Event, pipe: Connection) -> None:
 
 @contextmanager
 def _interrupts(stop: Event) -> Iterator[None]:
-    """An interrupt asks for the end."""
+    """Turn an interrupt inside the block into a request to stop."""
     before = signal.signal(signal.SIGINT, lambda *_: stop.set())
     try:
         yield
@@ -131,7 +134,7 @@ class Limits:
     tell: Callable[[float], None]
 
     def go_on(self, now_s: float) -> bool:
-        """Asked by the run."""
+        """Tell how far the run is, and return True if it goes on."""
         self.tell(now_s)
         return not self.stop.is_set() and time.monotonic() < self.until
 
@@ -144,7 +147,7 @@ class Progress:
         self._begin = self._last = time.monotonic()
 
     def tell(self, now_s: float) -> None:
-        """Now and then."""
+        """Print the progress, every PROGRESS_S seconds at most."""
         now = time.monotonic()
         if now - self._last < PROGRESS_S:
             return
