@@ -304,7 +304,7 @@ def _captured(function: FunctionType) -> list[object]:
 
 
 def _note(module: str | None, modules: set[str]) -> bool:
-    """Add a module to ``modules`` if it is neither Holdfast's nor installed, and return True unless it is Holdfast's or built in."""
+    """Add a module to ``modules`` if it is neither Holdfast's nor installed, and return True if it was added."""
     if not module or module.partition(".")[0] == __name__.partition(".")[0]:
         return False
     file = _file_of(module)

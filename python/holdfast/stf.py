@@ -81,7 +81,7 @@ def run(
 
 
 def _reason_against(path: Path) -> str:
-    """Return the reason not to read a script, such as a pipe without an end. It is empty for one that can be read, or is missing."""
+    """Return the reason not to read a script, such as that it is a pipe. It is empty for one that can be read, or is missing."""
     if path.exists() and not path.is_file():
         return "the script is not a regular file"
     if path.exists() and path.stat().st_size > MOST_TEXT_BYTES:

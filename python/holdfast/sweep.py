@@ -358,7 +358,7 @@ class _Bar:
         self._progress.stop()
 
     def advance(self) -> None:
-        """Count one more run that is over. Without a terminal, print a line each tenth part of all runs, and more in long sweeps."""
+        """Count one more finished run. Without a terminal, print a line each tenth part of all runs, and more in long sweeps."""
         self._progress.advance(self._task)
         self._finished += 1
         done, total = self._finished, self._total

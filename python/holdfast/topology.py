@@ -53,7 +53,7 @@ def great_circle_km(a: Position, b: Position) -> float:
 
 
 def is_letter(character: str) -> bool:
-    """Return True if a character can stand in the name of a node: a letter or digit of any script, or a mark such as a vowel sign."""
+    """Return True if a character can be in the name of a node: a letter or digit of any script, or a mark such as a vowel sign."""
     return character.isalnum() or unicodedata.category(character)[0] == "M"
 
 

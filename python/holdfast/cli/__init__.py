@@ -34,7 +34,7 @@ def options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """P4_16 compiler, software switch, and a network on two clocks. Cut a link and measure the loss."""
+    """Compile P4_16, run it in a software switch and in networks on two clocks, cut a link, and measure the loss."""
 
 
 app.command()(networks.demo)
@@ -55,7 +55,7 @@ app.command()(machine.doctor)
 
 
 def main() -> None:
-    """Entry point: every error of the family, and of the system, ends in one message and exit status 1."""
+    """Run the command line: every error of the family, and of the system, ends in one message and exit status 1."""
     interrupts.end_quietly()
     try:
         app(prog_name="holdfast")

@@ -98,7 +98,7 @@ def demo(
 
 
 def _show_comparison(run: Callable[[], Comparison], out: Path) -> None:
-    """Run it, and prints the ranking, the advice and the notes on them."""
+    """Run a comparison, and print the ranking, the advice and the notes on them."""
     from holdfast.compare import advice, terminal
 
     with resumable():
@@ -399,7 +399,7 @@ def _compare_gateways(
     times: Mapping[str, float | None],
     crowd: Mapping[str, float | None],
 ) -> None:
-    """``compare --scenario bng``."""
+    """Run ``compare --scenario bng``: compare mechanisms of gateways, and print the results."""
     from holdfast.compare.bng import mechanisms, results, scenario, terminal
 
     chosen = mechanisms.find(names)

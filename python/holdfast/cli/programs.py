@@ -50,7 +50,7 @@ TRACE_LINES = 2000
 
 
 def macros(defines: list[str]) -> dict[str, str]:
-    """``NAME=VALUE`` and ``NAME``, which means 1, by name."""
+    """Return macros by name from ``NAME=VALUE`` and ``NAME``, which means 1."""
     return {name: value if given else "1" for name, given, value in (d.partition("=") for d in defines)}
 
 
@@ -74,7 +74,7 @@ def _check_source(source: Path, includes: list[Path]) -> None:
 
 
 def examine(source: Path, defines: list[str], includes: list[Path], as_json: bool) -> None:
-    """Print what a program reads that may not be there; end the command with 1 if there is something."""
+    """Print what a program reads that may not be there; end the command with status 1 if there is something, else 0."""
     _check_source(source, includes)
     found = Program.examine(str(source), include_dirs=[str(i) for i in includes], defines=macros(defines))
     if as_json:
@@ -86,7 +86,7 @@ def examine(source: Path, defines: list[str], includes: list[Path], as_json: boo
 
 
 def compile_or_fail(source: Path, defines: list[str], includes: list[Path], library: bool = False) -> Program:
-    """Compile, printing warnings; diagnostics go to standard error as they are.
+    """Compile a program and print warnings; on errors print the diagnostics to standard error, and end the command with 1.
 
     A file without `main` ends the command: with success if ``library`` says that having checked it is enough.
     """
@@ -103,7 +103,7 @@ def compile_or_fail(source: Path, defines: list[str], includes: list[Path], libr
 
 
 def _is_artifact(file: Path) -> bool:
-    """Whether `compile` wrote the file; otherwise it counts as source."""
+    """Return True if ``compile`` wrote the file; otherwise it counts as source."""
     if not file.is_file():
         return False
     with file.open("rb") as stream:
@@ -113,7 +113,10 @@ def _is_artifact(file: Path) -> bool:
 def load_or_fail(
     file: Path, defines: list[str], includes: list[Path], p4info: Path | None, *, needs_p4info: bool
 ) -> Program:
-    """A program from its source, or from the output of `compile` with its P4Info."""
+    """Load a program from its source, or from the output of ``compile`` with its P4Info.
+
+    A mistake ends the command with one message.
+    """
     if not _is_artifact(file):
         if p4info is not None:
             fail(f"--p4info belongs to a compiled program, and {str(file)!r} is source")

@@ -52,25 +52,25 @@ Includes = Annotated[list[Path], typer.Option("--include", "-I", help="Directory
 
 
 def say(kind: str, message: object) -> None:
-    """One line on standard error, never wrapped, so that programs can search it."""
+    """Print one line on standard error, never wrapped, so that programs can search it."""
     errors.print(screenful(f"{kind}: {message}"), markup=False, highlight=False, soft_wrap=True)
 
 
 def fail(message: str) -> NoReturn:
-    """End the command with one clear message."""
+    """Print one clear message and end the command with status 1."""
     say("error", message)
     raise typer.Exit(1)
 
 
 def check_folder(file: Path | None) -> None:
-    """End the command before the work if it could not write its results."""
+    """End the command before its work if the directory for its results is missing."""
     if file is not None and not file.absolute().parent.is_dir():
         fail(f"there is no directory for {str(file)!r}")
 
 
 @contextmanager
 def writing(file: Path) -> Iterator[None]:
-    """Report a failure to write a requested file."""
+    """End the command with a message if a requested file cannot be written within the context."""
     try:
         yield
     except OSError as error:
@@ -78,13 +78,13 @@ def writing(file: Path) -> Iterator[None]:
 
 
 def progress(text: str) -> None:
-    """Show progress on a terminal."""
+    """Print progress on standard error."""
     errors.print(Text(text, style="dim"))
 
 
 @contextmanager
 def resumable() -> Iterator[None]:
-    """End the command, when it is interrupted, with the advice to run it once more."""
+    """End the command, when it is interrupted within the context, with the advice to run it once more."""
     try:
         with interrupts.raised():
             yield
@@ -94,5 +94,5 @@ def resumable() -> Iterator[None]:
 
 
 def say_where(out: Path) -> None:
-    """Name a folder with a report."""
+    """Print the folder of the results, and the path of its report."""
     console.print(f"results in {out}/; open {out}/report.html", markup=False, highlight=False, soft_wrap=True)

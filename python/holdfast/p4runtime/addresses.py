@@ -12,14 +12,14 @@ Access: TypeAlias = Literal["machine", "certificate", "anybody"]
 
 
 def access_at(address: str, *, certificates: bool) -> Access:
-    """The clients that may connect to a server at an address that demands certificates or does not."""
+    """Return the clients that may connect to a server at an address, which demands certificates or does not."""
     if certificates:
         return "certificate"
     return "machine" if is_loopback(address) else "anybody"
 
 
 def is_loopback(address: str) -> bool:
-    """Whether an address (``127.0.0.1:9559``, ``[::1]:9559``, ``localhost:9559``, ``unix:path``) is local."""
+    """Return True if an address (``127.0.0.1:9559``, ``[::1]:9559``, ``localhost:9559``, ``unix:path``) is local."""
     if address.startswith("unix:"):
         return True
     host = address.rpartition(":")[0].strip("[]")
@@ -32,7 +32,7 @@ def is_loopback(address: str) -> bool:
 
 
 def check(address: str) -> None:
-    """Raise :class:`P4RuntimeError` if there is no such port: gRPC would take it modulo 2^16, or choose one itself."""
+    """Raise :class:`P4RuntimeError` if an address has no port up to 65535: gRPC would take it modulo 2^16, or choose one itself."""
     port = address.rpartition(":")[2]
     if not address.startswith("unix") and not (port.isdecimal() and int(port) < 1 << 16):
         raise invalid_argument(f"address {address!r}: write HOST:PORT with a port up to 65535, as in 127.0.0.1:9559")

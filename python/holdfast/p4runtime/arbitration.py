@@ -35,7 +35,7 @@ class _Role:
 
 
 def election_id_of(message: Proto) -> int | None:
-    """The 128-bit election id of a message that has such a field; None if it is unset."""
+    """Return the 128-bit election id of a message that has such a field, or None if it is unset."""
     if not message.HasField("election_id"):
         return None
     return int(message.election_id.high) << 64 | int(message.election_id.low)
@@ -55,7 +55,7 @@ class Arbitration:
         self._roles: dict[str, _Role] = {"": _Role()}
 
     def update(self, session: Session, message: Proto) -> None:
-        """Handle a ``MasterArbitrationUpdate``; raise what the stream must be terminated with."""
+        """Handle a ``MasterArbitrationUpdate``. Raises the :class:`P4RuntimeError` that the stream must be terminated with."""
         name, election_id = message.role.name, election_id_of(message)
         self._check(session, message, name, election_id)
         if name not in self._roles and len(self._roles) >= limits.MAX_ROLES:
@@ -100,7 +100,7 @@ class Arbitration:
                 raise invalid_argument(f"election id {election_id} is used by another controller")
 
     def disconnect(self, session: Session) -> None:
-        """The stream is closed. Without its primary, a role waits for a new arbitration update."""
+        """Forget a closed stream. Without its primary, a role waits for a new arbitration update."""
         role = self._roles.get(session.role) if session.role is not None else None
         if role is None or session not in role.sessions:
             return
@@ -112,7 +112,10 @@ class Arbitration:
             del self._roles[session.role]
 
     def check_primary(self, role_name: str, role_id: int, election_id: int | None) -> None:
-        """The checks before a Write or SetForwardingPipelineConfig: NOT_FOUND, then PERMISSION_DENIED."""
+        """Raise NOT_FOUND for an unknown role, PERMISSION_DENIED if the election id is not its primary's.
+
+        These are the first checks of a Write or SetForwardingPipelineConfig.
+        """
         role = self._roles.get(role_name) if not (role_id and not role_name) else None
         if role is None:
             raise P4RuntimeError("NOT_FOUND", f"device {self._device_id} has no role {role_name or role_id!r}")
@@ -120,12 +123,12 @@ class Arbitration:
             raise P4RuntimeError("PERMISSION_DENIED", "the client is not the primary")
 
     def is_primary(self, session: Session) -> bool:
-        """Whether this stream's client is the primary of its role."""
+        """Return True if this stream's client is the primary of its role."""
         role = self._roles.get(session.role) if session.role is not None else None
         return role is not None and role.primary is session
 
     def primaries(self) -> list[Session]:
-        """The primaries of all roles."""
+        """Return the streams of the primaries of all roles."""
         return [role.primary for role in self._roles.values() if role.primary is not None]
 
     def _notify(self, role: _Role, sessions: list[Session]) -> None:

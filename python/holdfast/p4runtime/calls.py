@@ -35,7 +35,7 @@ class Calls:
         """Calls whose request has not arrived whole, the oldest first."""
 
     def begin(self, client: str, cancel: Callable[[], object]) -> Call:
-        """Count one more, which ``cancel`` ends. RESOURCE_EXHAUSTED if its client has its share already."""
+        """Count one more call, which ``cancel`` ends. Raises RESOURCE_EXHAUSTED if its client has its share already."""
         with self._lock:
             if client and self._counts[client] >= limits.MAX_CALLS_PER_CLIENT:
                 raise P4RuntimeError(
@@ -65,12 +65,12 @@ class Calls:
                 del self._counts[call.client]
 
     def waiting(self) -> int:
-        """Return how many wait for their request."""
+        """Return the number of calls that wait for their request."""
         with self._lock:
             return len(self._waiting)
 
     def cancel_late(self, now_s: float) -> None:
-        """End calls whose request is late: after ``REQUEST_S``, or sooner if others wait too. To be called now and then."""
+        """Cancel calls whose request is late: after ``REQUEST_S``, or sooner if others wait too. To be called now and then."""
         with self._lock:
             late = [call for call in self._waiting if now_s - call.since_s > limits.REQUEST_S]
             for call in late:
@@ -81,7 +81,7 @@ class Calls:
             call.cancel()
 
     def _take_oldest(self, number: int, before_s: float) -> list[Call]:
-        """Take so many from those that wait since before then, each the oldest of the client that has most of all that wait."""
+        """Take so many calls that wait since before ``before_s``, each the oldest of the client that has most of all that wait."""
         if number <= 0:
             return []
         counts = Counter(call.client for call in self._waiting)

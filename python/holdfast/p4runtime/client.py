@@ -70,7 +70,7 @@ class Client(ClientSession):
         metadata: bytes = b"",
         idle_timeout_ns: int = 0,
     ) -> None:
-        """Add an entry. Fields left out of ``match`` (or given as None) are don't-care.
+        """Add an entry to a table. Fields left out of ``match`` (or given as None) are don't-care.
 
         ``action``: in a table with an action profile or selector, a :class:`Member` or :class:`Group`. ``priority``: the
         highest wins; only for tables with ternary, range or optional fields, and there required.
@@ -88,22 +88,22 @@ class Client(ClientSession):
         metadata: bytes = b"",
         idle_timeout_ns: int = 0,
     ) -> None:
-        """Give an existing entry another action."""
+        """Give an existing entry of a table another action."""
         self._write_entry("modify", table, match, action, params, priority, metadata, idle_timeout_ns)
 
     def delete(self, table: str, match: Mapping[str, Value | Pair], priority: int | None = None) -> None:
-        """Remove an entry."""
+        """Remove an entry from a table."""
         self._write_entry("delete", table, match, None, None, priority, b"")
 
     def set_default(self, table: str, action: str, params: Mapping[str, Value] | None = None) -> None:
-        """Set what a miss runs."""
+        """Set the action that a table runs when no entry matches."""
         info = self.p4info.tables[table]
         entity = p4runtime_pb2.Entity(table_entry={"table_id": info.id, "is_default_action": True})
         fill_action(entity.table_entry.action.action, info, action, params)
         self._update("modify", entity, f"default action of {info.name}")
 
     def reset_default(self, table: str) -> None:
-        """Set what a miss runs to what the program says."""
+        """Set the action that a table runs when no entry matches back to the program's."""
         info = self.p4info.tables[table]
         entity = p4runtime_pb2.Entity(table_entry={"table_id": info.id, "is_default_action": True})
         self._update("modify", entity, f"default action of {info.name}")
@@ -159,7 +159,7 @@ class Client(ClientSession):
         *,
         verb: Literal["insert", "modify"] = "insert",
     ) -> None:
-        """Make (or changes) a member of an action profile or selector."""
+        """Make a member of an action profile or selector, or change it with ``verb="modify"``."""
         info = self.p4info.action_profiles[profile]
         given = {"action_profile_id": info.id, "member_id": uint(member_id, 32, "member")}
         entity = p4runtime_pb2.Entity(action_profile_member=given)
@@ -171,7 +171,7 @@ class Client(ClientSession):
         self._update(verb, entity, f"member {member_id} of {info.name}")
 
     def delete_profile_member(self, profile: str, member_id: int) -> None:
-        """Remove a member that no group and no entry uses."""
+        """Remove a member of an action profile or selector that no group and no entry uses."""
         info = self.p4info.action_profiles[profile]
         given = {"action_profile_id": info.id, "member_id": uint(member_id, 32, "member")}
         entity = p4runtime_pb2.Entity(action_profile_member=given)
@@ -187,7 +187,7 @@ class Client(ClientSession):
         max_size: int = 0,
         verb: Literal["insert", "modify"] = "insert",
     ) -> None:
-        """Make (or changes) a group of an action selector.
+        """Make a group of an action selector, or change it with ``verb="modify"``.
 
         ``members``: ids, or weights by id. ``watch_ports``: by member, the port without which it is not chosen.
         """
@@ -204,7 +204,7 @@ class Client(ClientSession):
         self._update(verb, entity, f"group {group_id} of {info.name}")
 
     def delete_profile_group(self, profile: str, group_id: int) -> None:
-        """Remove a group that no entry uses."""
+        """Remove a group of an action selector that no entry uses."""
         info = self.p4info.action_profiles[profile]
         given = {"action_profile_id": info.id, "group_id": uint(group_id, 32, "group")}
         entity = p4runtime_pb2.Entity(action_profile_group=given)
@@ -237,7 +237,7 @@ class Client(ClientSession):
         *,
         verb: Literal["insert", "modify", "delete"] = "insert",
     ) -> None:
-        """Make (or with ``verb="modify"`` changes) a multicast group: replicas are (egress port, instance)."""
+        """Make a multicast group, or change it with ``verb="modify"``: replicas are (egress port, instance)."""
         entity = p4runtime_pb2.Entity()
         group = entity.packet_replication_engine_entry.multicast_group_entry
         group.multicast_group_id = uint(group_id, 32, "multicast group id")
@@ -257,7 +257,10 @@ class Client(ClientSession):
         *,
         verb: Literal["insert", "modify", "delete"] = "insert",
     ) -> None:
-        """Make (or changes) a clone session: replicas are (egress port, instance); 0 bytes: not truncated."""
+        """Make a clone session, or change it with ``verb="modify"``.
+
+        Replicas are (egress port, instance). Clones longer than ``packet_length_bytes`` are cut; 0: none is.
+        """
         entity = p4runtime_pb2.Entity()
         session = entity.packet_replication_engine_entry.clone_session_entry
         session.session_id = uint(session_id, 32, "clone session id")
@@ -271,7 +274,7 @@ class Client(ClientSession):
         self.clone_session(session_id, (), verb="delete")
 
     def set_value_set(self, name: str, members: Iterable[Value]) -> None:
-        """Make these the members of a parser value set of one exact field."""
+        """Set the members of a parser value set of one exact field."""
         value_set = self.p4info.value_sets[name]
         message = next(it for it in self.p4info.message.value_sets if it.preamble.id == value_set.id)
         field, what = message.match[0], f"member of value set '{value_set.name}'"
@@ -283,7 +286,7 @@ class Client(ClientSession):
         self._update("modify", entity, f"value set {value_set.name}")
 
     def write_register(self, name: str, index: int | None, value: Value) -> None:
-        """Set a cell of a register, or all of them (None).
+        """Set a cell of a register, or with ``index=None`` all of them.
 
         A struct is given as one number, its first member in the highest bits.
         """
@@ -295,7 +298,7 @@ class Client(ClientSession):
         self._update("modify", entity, f"register {register.name}[{'*' if index is None else index}]")
 
     def write_counter(self, name: str, index: int | None, packets: int = 0, bytes: int = 0) -> None:
-        """Set a cell of a counter, or all of them (None); by default to zero."""
+        """Set a cell of a counter, or with ``index=None`` all of them; by default to zero."""
         counter = self.p4info.counters[name]
         cell = {"counter_id": counter.id, "index": _cell(index), "data": _counts(packets, bytes)}
         entity = p4runtime_pb2.Entity(counter_entry=cell)
@@ -309,7 +312,7 @@ class Client(ClientSession):
         packets: int = 0,
         bytes: int = 0,
     ) -> None:
-        """Set the direct counter of an entry; by default to zero."""
+        """Set the direct counter of a table's entry; by default to zero."""
         info = self.p4info.tables[table]
         entity = p4runtime_pb2.Entity(direct_counter_entry={"data": _counts(packets, bytes)})
         fill_key(entity.direct_counter_entry.table_entry, info, match, priority)
@@ -318,7 +321,7 @@ class Client(ClientSession):
     def enable_digest(
         self, name: str, *, max_timeout_ns: int = 0, max_list_size: int = 1, ack_timeout_ns: int = 0
     ) -> None:
-        """Have the device send digests of this kind, by default each by itself and unacknowledged."""
+        """Tell the device to send digests of this kind, by default each by itself and unacknowledged."""
         digest = self.p4info.digests[name]
         config = {
             "max_timeout_ns": int64(max_timeout_ns, "max_timeout_ns"),
@@ -331,7 +334,10 @@ class Client(ClientSession):
     def ensure_digest(
         self, name: str, *, max_timeout_ns: int = 0, max_list_size: int = 1, ack_timeout_ns: int = 0
     ) -> None:
-        """:meth:`enable_digest`, outside a batch, for a controller whose predecessor may have enabled it: then that is kept."""
+        """Enable a digest, as :meth:`enable_digest` does, or keep it as it is if a predecessor of this controller has enabled it.
+
+        It cannot be used in a batch.
+        """
         try:
             self.enable_digest(
                 name, max_timeout_ns=max_timeout_ns, max_list_size=max_list_size, ack_timeout_ns=ack_timeout_ns
@@ -345,7 +351,7 @@ class Client(ClientSession):
     def read_table(
         self, table: str, match: Mapping[str, Value | Pair] | None = None, priority: int | None = None
     ) -> list[Entry]:
-        """The entries of a table, or those with this match key, with direct counters if there are any."""
+        """Read the entries of a table, or those with this match key, with direct counters if there are any."""
         info = self.p4info.tables[table]
         entity = p4runtime_pb2.Entity()
         if match:
@@ -358,26 +364,26 @@ class Client(ClientSession):
         return [read_entry(self.p4info, info, e.table_entry) for e in self._read(entity)]
 
     def read_default(self, table: str) -> Entry:
-        """The action of a miss."""
+        """Read the action that a table runs when no entry matches."""
         info = self.p4info.tables[table]
         entity = p4runtime_pb2.Entity(table_entry={"table_id": info.id, "is_default_action": True})
         return next(read_entry(self.p4info, info, e.table_entry) for e in self._read(entity))
 
     def counters(self, name: str, index: int | None = None) -> dict[int, tuple[int, int]]:
-        """(packets, bytes) of the cells of a counter, by index."""
+        """Read the cells of a counter, or one of them: (packets, bytes) by index."""
         cell = {"counter_id": self.p4info.counters[name].id, "index": _cell(index)}
         entity = p4runtime_pb2.Entity(counter_entry=cell)
         cells = (e.counter_entry for e in self._read(entity))
         return {cell.index.index: (cell.data.packet_count, cell.data.byte_count) for cell in cells}
 
     def counter(self, name: str, index: int) -> tuple[int, int]:
-        """(packets, bytes) of one cell of a counter."""
+        """Read one cell of a counter: (packets, bytes)."""
         return self.counters(name, index)[index]
 
     def direct_counter(
         self, table: str, match: Mapping[str, Value | Pair], priority: int | None = None
     ) -> tuple[int, int]:
-        """(packets, bytes) of the entry with this key. NOT_FOUND if there is none."""
+        """Read the direct counter of the entry with this key: (packets, bytes). Raises NOT_FOUND if there is no such entry."""
         info = self.p4info.tables[table]
         entity = p4runtime_pb2.Entity()
         key = entity.direct_counter_entry.table_entry
@@ -389,11 +395,11 @@ class Client(ClientSession):
         raise P4RuntimeError("NOT_FOUND", f"table '{info.name}' has no entry {describe(match, priority)}")
 
     def registers(self, name: str, index: int | None = None) -> dict[int, int]:
-        """The cells of a register, by index; a struct as one number, its first member in the highest bits."""
+        """Read the cells of a register, by index; a struct is one number, its first member in the highest bits."""
         return self._cells(name, [index])
 
     def register_cells(self, name: str, indices: Iterable[int]) -> dict[int, int]:
-        """Some cells of a register, as :meth:`registers`, in few requests."""
+        """Read some cells of a register, as :meth:`registers` does, in few requests."""
         wanted = list(indices)
         found: dict[int, int] = {}
         for first in range(0, len(wanted), MAX_READ_ENTITIES):
@@ -411,25 +417,25 @@ class Client(ClientSession):
         return {cell.index.index: p4data.from_p4data(register.type_spec, types, cell.data) for cell in cells}
 
     def register(self, name: str, index: int) -> int:
-        """One cell of a register."""
+        """Read one cell of a register as a number."""
         return self.registers(name, index)[index]
 
     def value_set(self, name: str) -> list[int]:
-        """The members of a parser value set of one exact field."""
+        """Read the members of a parser value set of one exact field."""
         entity = p4runtime_pb2.Entity()
         entity.value_set_entry.value_set_id = self.p4info.value_sets[name].id
         members = (member for found in self._read(entity) for member in found.value_set_entry.members)
         return [int.from_bytes(member.match[0].exact.value, "big") for member in members]
 
     def multicast_groups(self) -> dict[int, list[tuple[int, int]]]:
-        """(egress port, instance) of the replicas of each multicast group, by id."""
+        """Read the multicast groups: (egress port, instance) of each replica, by the group's id."""
         entity = p4runtime_pb2.Entity()
         entity.packet_replication_engine_entry.multicast_group_entry.SetInParent()
         groups = (e.packet_replication_engine_entry.multicast_group_entry for e in self._read(entity))
         return {g.multicast_group_id: read_replicas(g) for g in groups}
 
     def clone_sessions(self) -> dict[int, list[tuple[int, int]]]:
-        """(egress port, instance) of the replicas of each clone session, by id."""
+        """Read the clone sessions: (egress port, instance) of each replica, by the session's id."""
         entity = p4runtime_pb2.Entity()
         entity.packet_replication_engine_entry.clone_session_entry.SetInParent()
         sessions = (e.packet_replication_engine_entry.clone_session_entry for e in self._read(entity))
@@ -471,11 +477,11 @@ class LocalClient(Client):
         self._events.append(event)
 
     def poll(self, timeout_s: float = 0.0) -> Event | None:
-        """The next event, or None; never waits, because nobody else could make one."""
+        """Return the next event, or None; never wait, because nobody else could make one."""
         return self._events.popleft() if self._events else None
 
     def close(self) -> None:
-        """End the session."""
+        """End the session with the device."""
         self._device.close(self._session)
         if self.arbitration is not None:
             self.arbitration = Arbitration(False, "NOT_FOUND", self.arbitration.election_id)
@@ -552,7 +558,7 @@ class GrpcClient(Client):
         return self._ended is not None
 
     def _outgoing(self) -> Iterator[bytes]:
-        """The messages to the server, in gRPC's thread."""
+        """Yield the serialized messages to the server, in gRPC's thread. Those that wait travel together if the server allows."""
         while (first := self._requests.get()) is not None:
             if not self._batched or self._requests.empty():
                 yield first
@@ -635,7 +641,9 @@ class GrpcClient(Client):
         self._events.put(event)
 
     def poll(self, timeout_s: float = 0.0) -> Event | None:
-        """The next event.
+        """Return the next event, or None if there is none within the timeout.
+
+        Raises :class:`P4RuntimeError` when the stream has ended and all events are read.
 
         None if there is none within the timeout. Raises when the stream has ended and all events are read.
         """
@@ -649,7 +657,7 @@ class GrpcClient(Client):
         return event
 
     def close(self) -> None:
-        """End the session and close the channel; the election id is free when it returns, unless the server does not answer."""
+        """End the session and close the channel. The election id is free when this returns, unless the server does not answer."""
         if self._closed:
             return
         self._closed = True
@@ -663,7 +671,7 @@ class GrpcClient(Client):
 
 
 def _cell(index: int | None) -> dict[str, int] | None:
-    """Of an array; None: all of them."""
+    """Return the message of a cell's index, or None, which means all cells."""
     return None if index is None else {"index": int64(index, "index")}
 
 
@@ -672,7 +680,7 @@ def _counts(packets: int, bytes: int) -> dict[str, int]:
 
 
 def _from_rpc_error(error: grpc.RpcError) -> P4RuntimeError:
-    """The details in ``grpc-status-details-bin`` if there are any, else code and message."""
+    """Convert an error of gRPC, with the details in ``grpc-status-details-bin`` if there are any, else with code and message."""
     call: Any = error
     for key, value in call.trailing_metadata() or ():
         if key == "grpc-status-details-bin":

@@ -37,7 +37,7 @@ UPDATE_TYPES: dict[str, int] = {
 
 @lru_cache(maxsize=16)
 def _index_of(p4info: bytes) -> P4InfoIndex:
-    """The switches of a network mostly run the same program."""
+    """Return the index of a serialized P4Info. It is cached, because the switches of a network mostly run the same program."""
     message = p4info_pb2.P4Info()
     message.ParseFromString(p4info)
     return P4InfoIndex(message)
@@ -45,7 +45,7 @@ def _index_of(p4info: bytes) -> P4InfoIndex:
 
 @lru_cache(maxsize=1024)
 def _head(device_id: int, role: str, election_id: int, atomicity: Atomicity) -> bytes:
-    """A ``WriteRequest`` without updates, which those follow."""
+    """Return a serialized ``WriteRequest`` without updates; serialized updates can be appended to it."""
     head = p4runtime_pb2.WriteRequest(device_id=device_id, role=role)
     head.atomicity = p4runtime_pb2.WriteRequest.Atomicity.Value(atomicity.upper())
     set_election_id(head, election_id)
@@ -57,7 +57,7 @@ _MOST_PACKED = 1024
 
 
 def _varint(number: int) -> bytes:
-    """A length in protobuf's encoding."""
+    """Encode a length as protobuf does, 7 bits to a byte, the lowest first."""
     if number < 0x80:
         return bytes((number,))
     found = bytearray()
@@ -109,7 +109,7 @@ class ClientSession(abc.ABC):
 
     @abc.abstractmethod
     def _call_write(self, request: bytes) -> None:
-        """Send a serialized ``WriteRequest``."""
+        """Send a serialized ``WriteRequest`` to the device."""
 
     @abc.abstractmethod
     def _call_read(self, request: Proto) -> Iterable[Proto]: ...
@@ -121,13 +121,13 @@ class ClientSession(abc.ABC):
     def _call_capabilities(self, request: Proto) -> Proto: ...
     @abc.abstractmethod
     def _send(self, message: bytes) -> None:
-        """Send a serialized ``StreamMessageRequest``."""
+        """Send a serialized ``StreamMessageRequest`` to the device."""
 
     @abc.abstractmethod
     def _put(self, event: Event) -> None: ...
     @abc.abstractmethod
     def poll(self, timeout_s: float = 0.0) -> Event | None:
-        """The next event; None if there is none within the timeout."""
+        """Return the next event, or None if there is none within the timeout."""
 
     @abc.abstractmethod
     def close(self) -> None:
@@ -162,7 +162,7 @@ class ClientSession(abc.ABC):
         self._send(message.SerializeToString())
 
     def _receive(self, message: Proto) -> None:
-        """A ``StreamMessageResponse`` from the device."""
+        """Handle a ``StreamMessageResponse`` from the device: hand it to a listener, or put it among the events."""
         kind = message.WhichOneof("update")
         if kind == "arbitration":
             update = message.arbitration
@@ -183,7 +183,7 @@ class ClientSession(abc.ABC):
             self._put(StreamError(code_name(message.error.canonical_code), message.error.message))
 
     def packets_in(self, timeout_s: float = 0.0) -> Iterator[PacketIn]:
-        """Packet-ins as they come, until none comes for ``timeout_s``. Other events are passed over."""
+        """Yield packet-ins as they come, until none comes for ``timeout_s``. Other events are discarded."""
         while (event := self.poll(timeout_s)) is not None:
             if isinstance(event, PacketIn):
                 yield event
@@ -230,13 +230,13 @@ class ClientSession(abc.ABC):
         self._packet_out_metadata = {}
 
     def pipeline_config(self) -> Proto | None:
-        """The device's ``ForwardingPipelineConfig``; None if it has none."""
+        """Return the device's ``ForwardingPipelineConfig``, or None if it has none."""
         request = p4runtime_pb2.GetForwardingPipelineConfigRequest(device_id=self.device_id)
         response = self._call_get_pipeline(request)
         return response.config if response.HasField("config") else None
 
     def api_version(self) -> str:
-        """The version of P4Runtime that the server implements."""
+        """Return the version of P4Runtime that the server implements, as in ``1.5.0``."""
         return str(self._call_capabilities(p4runtime_pb2.CapabilitiesRequest()).p4runtime_api_version)
 
     # ---- Requests ----
@@ -267,7 +267,7 @@ class ClientSession(abc.ABC):
         self._send_update(verb, p4runtime_pb2.WriteRequest(updates=[update]).SerializeToString(), what)
 
     def _send_update(self, verb: str, update: bytes, what: str | EntryName) -> None:
-        """``update``: a request with nothing else."""
+        """Send one update, or add it to the batch that is open. ``update``: a serialized request with nothing else."""
         if self._batch is not None:
             self._batch.updates.append(update)
             self._batch.descriptions.append((verb, what))
@@ -295,7 +295,7 @@ class ClientSession(abc.ABC):
         self._send(b"\x12" + _varint(len(packet)) + packet)
 
     def _pack_metadata(self, metadata: Mapping[str, Value]) -> bytes:
-        """The metadata of a serialized ``PacketOut``."""
+        """Serialize the metadata of a ``PacketOut``; fields of the packet-out header that are left out are zero."""
         message = p4runtime_pb2.PacketOut()
         header = self.p4info.packet_out
         if header is None and metadata:
@@ -325,7 +325,7 @@ class ClientSession(abc.ABC):
         return DigestList(digest.name, message.list_id, values, message.timestamp)
 
     def acknowledge(self, digest_list: DigestList) -> None:
-        """Tell the device that a digest list was acted upon."""
+        """Acknowledge a digest list: tell the device that it was acted upon."""
         message = p4runtime_pb2.StreamMessageRequest()
         message.digest_ack.digest_id = self.p4info.digests[digest_list.digest].id
         message.digest_ack.list_id = digest_list.list_id

@@ -25,23 +25,23 @@ _MAC = re.compile(r"[0-9A-Fa-f]{1,2}([:-])(?:[0-9A-Fa-f]{1,2}\1){4}[0-9A-Fa-f]{1
 
 
 def out_of_range(message: str) -> P4RuntimeError:
-    """A value that its field cannot hold."""
+    """Return the error for a value that its field cannot hold."""
     return P4RuntimeError("OUT_OF_RANGE", message)
 
 
 def encode(value: int) -> bytes:
-    """The canonical binary string of a non-negative integer: the shortest, at least one byte."""
+    """Encode a non-negative integer as its canonical binary string: the shortest, at least one byte."""
     return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
 
 
 def encode_signed(value: int) -> bytes:
-    """The canonical binary string of an ``int<W>``: the shortest two's complement."""
+    """Encode an ``int<W>`` as its canonical binary string: the shortest two's complement."""
     bits = (value if value >= 0 else ~value).bit_length() + 1
     return value.to_bytes((bits + 7) // 8, "big", signed=True)
 
 
 def decode(data: bytes, width: int, what: str = "value") -> int:
-    """The integer in a binary string for ``bit<width>``. Leading zeros are fine; OUT_OF_RANGE if empty or too large."""
+    """Decode a binary string for ``bit<width>``. Leading zeros are fine; raise OUT_OF_RANGE if it is empty or too large."""
     if not data:
         raise out_of_range(f"{what}: the binary string is empty; zero is one byte of zero")
     value = int.from_bytes(data, "big")
@@ -51,7 +51,7 @@ def decode(data: bytes, width: int, what: str = "value") -> int:
 
 
 def decode_signed(data: bytes, width: int, what: str = "value") -> int:
-    """The integer in a binary string for ``int<width>``. Sign extension is fine; OUT_OF_RANGE if empty or too large."""
+    """Decode a binary string for ``int<width>``. Sign extension is fine; raise OUT_OF_RANGE if it is empty or too large."""
     if not data:
         raise out_of_range(f"{what}: the binary string is empty; zero is one byte of zero")
     value = int.from_bytes(data, "big", signed=True)
@@ -61,22 +61,25 @@ def decode_signed(data: bytes, width: int, what: str = "value") -> int:
 
 
 def canonical(data: bytes) -> bytes:
-    """The canonical form of a binary string that is known to fit."""
+    """Return the canonical form of a binary string that is known to fit: without leading zeros, at least one byte."""
     return data.lstrip(b"\0") or b"\0"
 
 
 def all_ones(width: int) -> int:
-    """The largest value of ``bit<width>``; a mask of all bits."""
+    """Return the largest value of ``bit<width>``, which is a mask of all bits."""
     return (1 << width) - 1
 
 
 def prefix_mask(width: int, prefix_len: int) -> int:
-    """The mask of a prefix, in ``width`` bits."""
+    """Return the mask of a prefix, in ``width`` bits."""
     return all_ones(width) ^ all_ones(width - prefix_len)
 
 
 def is_pair(value: Value | Pair | None) -> TypeGuard[Pair]:
-    """Whether a value is a pair; one in a list, as YAML has it, must have two elements: INVALID_ARGUMENT otherwise."""
+    """Return True if a value is a pair.
+
+    Raises INVALID_ARGUMENT for a list or tuple without exactly two elements; YAML has pairs as lists.
+    """
     if not isinstance(value, tuple | list):
         return False
     if len(value) != 2:
@@ -85,7 +88,7 @@ def is_pair(value: Value | Pair | None) -> TypeGuard[Pair]:
 
 
 def to_int(value: Value | Pair, width: int, what: str = "value") -> int:
-    """The integer that a person means for ``bit<width>``.
+    """Return the integer that a person means by a value for ``bit<width>``.
 
     Takes a non-negative int; bytes in network order; a string with an IPv4, IPv6 or MAC address (the field must have
     32, 128 or 48 bits), or with a decimal, ``0x``, ``0o`` or ``0b`` number; an address of :mod:`ipaddress`. Raises
@@ -109,7 +112,7 @@ def to_int(value: Value | Pair, width: int, what: str = "value") -> int:
 
 
 def to_prefix(value: Value | Pair, width: int, what: str = "prefix") -> tuple[int, int]:
-    """(value, prefix length in bits) from ``"10.0.0.0/24"``, a network, a pair, or a single value (all bits).
+    """Return (value, prefix length in bits) from ``"10.0.0.0/24"``, a network, a pair, or a single value (all bits).
 
     Bits behind the prefix must be zero: INVALID_ARGUMENT otherwise, with the value that was probably meant.
     """
@@ -133,7 +136,7 @@ def to_prefix(value: Value | Pair, width: int, what: str = "prefix") -> tuple[in
 
 
 def to_ternary(value: Value | Pair, width: int, what: str = "ternary") -> tuple[int, int]:
-    """(value, mask) from a pair, a prefix, or a single value (then all bits count).
+    """Return (value, mask) from a pair, a prefix, or a single value (then all bits count).
 
     Value bits outside the mask must be zero.
     """
@@ -150,7 +153,7 @@ def to_ternary(value: Value | Pair, width: int, what: str = "ternary") -> tuple[
 
 
 def to_range(value: Value | Pair, width: int, what: str = "range") -> tuple[int, int]:
-    """(low, high), both included, from a pair, or from a single value (then both)."""
+    """Return (low, high), both included, from a pair, or from a single value (then both). Raises INVALID_ARGUMENT if low > high."""
     if not is_pair(value):
         number = to_int(value, width, what)
         return number, number
@@ -161,7 +164,7 @@ def to_range(value: Value | Pair, width: int, what: str = "range") -> tuple[int,
 
 
 def show(value: int, width: int) -> str:
-    """A value for people: an address where the width suggests one, else hexadecimal above 16 bits, else decimal."""
+    """Format a value for people: an address where the width suggests one, else hexadecimal above 16 bits, else decimal."""
     if width == 32:
         return str(ipaddress.IPv4Address(value))
     if width == 128:
@@ -200,5 +203,5 @@ def _parse(text: str, width: int, what: str) -> int:
 
 
 def _short(data: bytes) -> str:
-    """Bytes for a message, cut where long."""
+    """Format bytes in hexadecimal for a message, cut after 20."""
     return f"0x{data.hex()}" if len(data) <= 20 else f"0x{data[:20].hex()}... ({len(data)} bytes)"

@@ -50,7 +50,7 @@ Without one, numbers mean themselves, and strings are given numbers as they come
 
 @lru_cache(maxsize=32)
 def _load_program(artifact: bytes) -> Program:
-    """The program of an artifact.
+    """Load the program of an artifact.
 
     The same one for the same bytes, so switches that are given one program share its code.
     """
@@ -128,16 +128,16 @@ class Device:
     # ---- Streams ----
 
     def open(self, send: Callable[[Proto], None]) -> Session:
-        """A new stream. ``send`` takes a ``StreamMessageResponse``, from any thread, and must not block."""
+        """Open a stream. ``send`` takes a ``StreamMessageResponse``, from any thread, and must not block."""
         return Session(send)
 
     def close(self, session: Session) -> None:
-        """The stream is gone. If it was the primary's, the others are told that there is none."""
+        """Forget a stream that is closed. If it was the primary's, the other clients are told that there is none."""
         with self._lock:
             self._arbitration.disconnect(session)
 
     def handle(self, session: Session, message: Proto) -> None:
-        """A ``StreamMessageRequest``.
+        """Handle a ``StreamMessageRequest``.
 
         Raises what the stream must be terminated with; lesser errors are sent on the stream.
         """
@@ -179,7 +179,7 @@ class Device:
             self._running.core.acknowledge(self._running.switch, message.digest_id, message.list_id)
 
     def _send_to_primaries(self, response: Proto, object_id: int = 0) -> None:
-        """To those whose role may deal with the object, if it is about one."""
+        """Send a message to the primaries, if it is about an object to those whose role may deal with that."""
         for session in self._arbitration.primaries():
             if self._running is None or self._running.core.role_may(session.role or "", object_id):
                 session.send(response)
@@ -187,14 +187,14 @@ class Device:
     # ---- From the data plane ----
 
     def _packet_in(self, packet: bytes) -> Proto | None:
-        """The ``PacketIn`` for a packet from the CPU port; None if it is shorter than the packet-in header."""
+        """Return the ``PacketIn`` for a packet from the CPU port, or None if it is shorter than the packet-in header."""
         if self._running is None:
             return p4runtime_pb2.PacketIn(payload=packet)
         data = self._running.core.packet_in(packet)
         return None if data is None else p4runtime_pb2.PacketIn.FromString(data)
 
     def split_packet_in(self, data: bytes) -> tuple[bytes, dict[str, int]]:
-        """Payload and packet-in header fields by name of a packet from the CPU port; all payload if it is too short."""
+        """Split a packet from the CPU port into payload and packet-in header fields by name; all is payload if it is too short."""
         with self._lock:
             message, running = self._packet_in(data), self._running
         if message is None or running is None:
@@ -204,7 +204,9 @@ class Device:
         return message.payload, {names[m.metadata_id]: int.from_bytes(m.value, "big") for m in message.metadata}
 
     def packet_in(self, data: bytes) -> bool:
-        """A packet from the CPU port, packet-in header first: to the primaries.
+        """Send a packet from the CPU port, packet-in header first, to the primaries.
+
+        Returns False if it is shorter than the header.
 
         False if it is shorter than the header.
         """
@@ -244,16 +246,19 @@ class Device:
     # ---- Write and Read ----
 
     def write(self, request: Proto) -> Proto:
-        """``WriteRequest`` to ``WriteResponse``. UNKNOWN with one failure per refused update if some were."""
+        """Handle a ``WriteRequest`` and return a ``WriteResponse``.
+
+        Raises UNKNOWN with one failure per refused update if some were.
+        """
         self.write_serialized(request.SerializeToString())
         return p4runtime_pb2.WriteResponse()
 
     def write_serialized(self, data: bytes) -> None:
-        """:meth:`write` for a request that has not been decoded."""
+        """Handle a ``WriteRequest`` as :meth:`write` does, from bytes that have not been decoded."""
         self.write_request(write_request(data))
 
     def write_request(self, request: WriteRequest) -> None:
-        """:meth:`write` for what :func:`write_request` makes."""
+        """Handle a ``WriteRequest`` as :meth:`write` does, from what the function :func:`write_request` returns."""
         with self._lock:
             self._check_writer(request)
             atomic = self._is_atomic(request.atomicity)
@@ -294,14 +299,14 @@ class Device:
         return bool(atomicity != p4runtime_pb2.WriteRequest.CONTINUE_ON_ERROR)
 
     def read(self, request: Proto) -> Iterator[Proto]:
-        """``ReadRequest`` to ``ReadResponse`` messages, as of now; taking them does not lock the device.
+        """Answer a ``ReadRequest`` with ``ReadResponse`` messages, as of now; taking them does not lock the device.
 
         Raises after the last one if a request was refused.
         """
         return map(p4runtime_pb2.ReadResponse.FromString, self.read_serialized(request.SerializeToString()))
 
     def read_serialized(self, data: bytes) -> Iterator[bytes]:
-        """:meth:`read` with messages that are not decoded."""
+        """Answer a serialized ``ReadRequest`` with serialized ``ReadResponse`` messages, as :meth:`read` does."""
         request = small_request(p4runtime_pb2.ReadRequest, data)
         _check_size(len(request.entities), limits.MAX_READ_ENTITIES, "entities")
         with self._lock:
@@ -312,7 +317,7 @@ class Device:
         return _responses(reading, pipeline.switch)
 
     def written(self) -> int:
-        """Table entries that clients have written, replicas of multicast groups, and members of action profiles."""
+        """Count the table entries that clients have written, replicas of multicast groups, and members of action profiles."""
         wanted = p4runtime_pb2.ReadRequest(device_id=self.device_id)
         wanted.entities.add().table_entry.SetInParent()
         wanted.entities.add().packet_replication_engine_entry.multicast_group_entry.SetInParent()
@@ -326,7 +331,7 @@ class Device:
         )
 
     def capabilities(self, request: Proto) -> Proto:
-        """``CapabilitiesRequest`` to ``CapabilitiesResponse``."""
+        """Answer a ``CapabilitiesRequest`` with a ``CapabilitiesResponse``."""
         if request.device_id:
             self._check_device(request)
         return p4runtime_pb2.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
@@ -334,7 +339,7 @@ class Device:
     # ---- The pipeline ----
 
     def set_forwarding_pipeline_config(self, request: Proto) -> Proto:
-        """``SetForwardingPipelineConfigRequest`` to its response."""
+        """Handle a ``SetForwardingPipelineConfigRequest`` and return its response."""
         actions = p4runtime_pb2.SetForwardingPipelineConfigRequest
         with self._lock:
             self._check_pipeline_client(request)
@@ -373,7 +378,7 @@ class Device:
             raise P4RuntimeError("PERMISSION_DENIED", f"role '{request.role}' may not set the pipeline")
 
     def get_forwarding_pipeline_config(self, request: Proto) -> Proto:
-        """``GetForwardingPipelineConfigRequest`` to its response: the config that reads and writes refer to."""
+        """Answer a ``GetForwardingPipelineConfigRequest`` with the config that reads and writes refer to."""
         kinds = p4runtime_pb2.GetForwardingPipelineConfigRequest
         with self._lock:
             self._check_device(request)
@@ -394,7 +399,7 @@ class Device:
             return response
 
     def _verified(self, request: Proto) -> _Pipeline:
-        """The config of a request as a pipeline on a scratch switch. INVALID_ARGUMENT if it cannot be realized."""
+        """Build the config of a request as a pipeline on a scratch switch. Raises INVALID_ARGUMENT if it cannot be realized."""
         if not request.HasField("config"):
             raise invalid_argument("the config is missing")
         config = p4runtime_pb2.ForwardingPipelineConfig()
@@ -425,7 +430,7 @@ class Device:
         self._realize(self._saved)
 
     def _reconcile(self, verified: _Pipeline) -> None:
-        """Realizes a config and keeps the state: the switch goes on if only the cookie is new."""
+        """Put a config into effect and keep the state; the switch goes on if only the cookie is new."""
         old = self._running
         if old is None:
             self._realize(verified)
@@ -438,7 +443,7 @@ class Device:
             self._realize(verified, kept)
 
     def _target(self) -> _Pipeline:
-        """The pipeline that reads and writes refer to: the saved config if there is one, else the running one."""
+        """Return the pipeline that reads and writes refer to: the saved config if there is one, else the running one."""
         pipeline = self._saved or self._running
         if pipeline is None:
             raise no_pipeline()
@@ -469,7 +474,10 @@ def _responses(reading: _core.Reading, switch: Switch) -> Iterator[bytes]:
 
 
 def write_request(data: bytes) -> WriteRequest:
-    """A request whose updates have not been decoded. INVALID_ARGUMENT if it is none, RESOURCE_EXHAUSTED if it is too large."""
+    """Return a request whose updates have not been decoded.
+
+    Raises INVALID_ARGUMENT if the bytes are no ``WriteRequest``, RESOURCE_EXHAUSTED if it is too large.
+    """
     updates, longest = _core.extent(data, _UPDATES)
     _check_size(updates, limits.MAX_WRITE_UPDATES, "updates")
     check_bytes(longest, limits.MAX_UPDATE_BYTES, "an update")
@@ -478,19 +486,19 @@ def write_request(data: bytes) -> WriteRequest:
 
 
 def small_request(kind: Proto, data: bytes) -> Proto:
-    """:func:`decoded` for what has few bytes. RESOURCE_EXHAUSTED if it has more."""
+    """Decode a request, as :func:`decoded` does, that has few bytes. Raises RESOURCE_EXHAUSTED if it has more."""
     check_bytes(len(data), limits.MAX_SMALL_REQUEST_BYTES, f"a {kind.DESCRIPTOR.name}")
     return decoded(kind, data)
 
 
 def check_bytes(size: int, most: int, what: str) -> None:
-    """RESOURCE_EXHAUSTED, before it is decoded, for what is too large."""
+    """Raise RESOURCE_EXHAUSTED for what has more than ``most`` bytes, before it is decoded."""
     if size > most:
         raise P4RuntimeError("RESOURCE_EXHAUSTED", f"{what} has {size} bytes; {most} are taken")
 
 
 def decoded(kind: Proto, data: bytes) -> Proto:
-    """The message of that kind in these bytes. INVALID_ARGUMENT if there is none."""
+    """Decode bytes as a message of this kind. Raises INVALID_ARGUMENT if they are none."""
     try:
         return kind.FromString(data)
     except DecodeError:
@@ -498,13 +506,13 @@ def decoded(kind: Proto, data: bytes) -> Proto:
 
 
 def _check_size(count: int, most: int, what: str) -> None:
-    """RESOURCE_EXHAUSTED, before anything is done, if one request has more elements than are taken."""
+    """Raise RESOURCE_EXHAUSTED, before anything is done, if one request has more elements than are taken."""
     if count > most:
         raise P4RuntimeError("RESOURCE_EXHAUSTED", f"the request has {count} {what}; {most} are taken in one")
 
 
 def _check_atomic_size(count: int) -> None:
-    """RESOURCE_EXHAUSTED for an atomic batch that would halt packets, and other clients, for too long."""
+    """Raise RESOURCE_EXHAUSTED for an atomic batch that would halt packets, and other clients, for too long."""
     if count > limits.MAX_ATOMIC_UPDATES:
         raise P4RuntimeError(
             "RESOURCE_EXHAUSTED",
@@ -514,12 +522,12 @@ def _check_atomic_size(count: int) -> None:
 
 
 def no_pipeline() -> P4RuntimeError:
-    """Nothing can be said before there is a pipeline."""
+    """Return the error for a request that needs a pipeline when there is none."""
     return P4RuntimeError("FAILED_PRECONDITION", "no forwarding pipeline config has been set")
 
 
 def _stream_error(message: Proto, error: P4RuntimeError) -> Proto:
-    """``StreamError`` for a message, which it carries back, with as much of its payload as tells it apart."""
+    """Return a ``StreamError`` for a message, which it carries back, with as much of its payload as tells it apart."""
     response = p4runtime_pb2.StreamMessageResponse()
     response.error.canonical_code = code_number(error.code)
     response.error.message = error.message

@@ -17,7 +17,7 @@ from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
 
 
 def fill_key(message: Proto, table: Table, match: Mapping[str, Value | Pair], priority: int | None) -> None:
-    """Put a table, a key and a priority into a ``TableEntry``."""
+    """Write a table, a key and a priority into a ``TableEntry``."""
     message.table_id = table.id
     message.priority = uint(priority or 0, 31, "priority")
     for name, value in match.items():
@@ -26,7 +26,7 @@ def fill_key(message: Proto, table: Table, match: Mapping[str, Value | Pair], pr
 
 
 def _fill_match(message: Proto, table: str, match_field: MatchField, value: Value | Pair) -> None:
-    """Add a ``FieldMatch``; don't-care matches (prefix length 0, mask 0, full range) are left out."""
+    """Add a ``FieldMatch`` to a ``TableEntry``; don't-care matches (prefix length 0, mask 0, full range) are left out."""
     width = match_field.width
     if match_field.kind == "exact" and _is_plain(value, match_field):
         message.match.add(field_id=match_field.id).exact.value = codec.encode(value)
@@ -68,7 +68,7 @@ def _fill_string(message: Proto, match_field: MatchField, value: bytes) -> None:
 
 
 def fill_action(message: Proto, table: Table, action: str, params: Mapping[str, Value] | None) -> None:
-    """Put an action of a table with its parameters into a message."""
+    """Write an action of a table with its parameters into an ``Action`` message."""
     info = table.actions[action]
     message.action_id = info.id
     for name, value in (params or {}).items():
@@ -81,12 +81,12 @@ def fill_action(message: Proto, table: Table, action: str, params: Mapping[str, 
 
 
 def _is_plain(value: Value | Pair, owner: MatchField | Param) -> TypeGuard[int]:
-    """Whether the value is a number as it stands: most are, and there are many."""
+    """Return True if the value is a number that fits as it stands: most are, and there are many."""
     return type(value) is int and owner.uri is None and value >= 0 and value.bit_length() <= owner.width
 
 
 def encoded_value(owner: MatchField | Param, value: Value | Pair, what: str) -> bytes:
-    """Return the bytes of a value: a number, or a string of a type that is translated to strings."""
+    """Encode a value as bytes: a number, or a string of a type that is translated to strings."""
     if owner.uri is None:
         return codec.encode(codec.to_int(value, owner.width, what))
     if not isinstance(value, str):
@@ -95,12 +95,12 @@ def encoded_value(owner: MatchField | Param, value: Value | Pair, what: str) -> 
 
 
 def decoded_value(owner: MatchField | Param, data: bytes) -> int | str:
-    """Return the value of bytes: a number, or a string of a type that is translated to strings."""
+    """Decode bytes to a number, or to a string of a type that is translated to strings."""
     return int.from_bytes(data, "big") if owner.uri is None else data.decode(errors="replace")
 
 
 def read_entry(p4info: P4InfoIndex, table: Table, message: Proto) -> Entry:
-    """A table's entry as a value."""
+    """Convert a ``TableEntry`` to a value, with names for ids."""
     match: dict[str, int | str | tuple[int, int]] = {}
     for item in message.match:
         match_field = table.fields.by_id(item.field_id)
@@ -148,14 +148,14 @@ def _read_match(match_field: MatchField, message: Proto) -> int | str | tuple[in
 
 
 def fill_replicas(message: Proto, replicas: Sequence[tuple[int, int]]) -> None:
-    """Add replicas, (egress port, instance), to a group or session."""
+    """Add replicas, (egress port, instance), to the message of a multicast group or clone session."""
     for port, instance in replicas:
         port_bytes = codec.encode(codec.to_int(port, 32, "replica port"))
         message.replicas.add(port=port_bytes, instance=uint(instance, 32, "replica instance"))
 
 
 def read_replicas(message: Proto) -> list[tuple[int, int]]:
-    """The replicas of a group or session: (egress port, instance)."""
+    """Return the replicas of a multicast group or clone session: (egress port, instance)."""
     return [
         (int.from_bytes(r.port, "big") if r.WhichOneof("port_kind") == "port" else r.egress_port, r.instance)
         for r in message.replicas
@@ -163,7 +163,7 @@ def read_replicas(message: Proto) -> list[tuple[int, int]]:
 
 
 def describe(match: Mapping[str, Value | Pair], priority: int | None) -> str:
-    """A key for people."""
+    """Describe a key and its priority for people."""
 
     def text(value: Value | Pair) -> str:
         if isinstance(value, tuple | list):
@@ -175,12 +175,12 @@ def describe(match: Mapping[str, Value | Pair], priority: int | None) -> str:
 
 
 def uint(value: int, bits: int, what: str) -> int:
-    """The value, if it fits into so many bits."""
+    """Return the value as an integer. Raises OUT_OF_RANGE if it does not fit into so many bits."""
     return codec.to_int(value, bits, what)
 
 
 def int64(value: int, what: str) -> int:
-    """The value, if it is one of 64 bits with a sign."""
+    """Return the value. Raises OUT_OF_RANGE if it does not fit into 64 bits with a sign."""
     if not -(1 << 63) <= value < 1 << 63:
         raise codec.out_of_range(f"{what}: {value} does not fit into 64 bits")
     return value

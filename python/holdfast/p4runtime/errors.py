@@ -68,7 +68,7 @@ class P4RuntimeError(HoldfastError):
         return len(self._failures)
 
     def first_failures(self, most: int) -> tuple[UpdateFailure, ...]:
-        """Return the first ``most`` failures."""
+        """Return the first ``most`` failures of the batch."""
         if isinstance(self._failures, Failures):
             return tuple(UpdateFailure(*failure) for failure in self._failures.first(most))
         return self._failures[:most]
@@ -90,31 +90,31 @@ class P4RuntimeError(HoldfastError):
         return "\n  ".join([self.message, *map(str, self.first_failures(_FAILURES_SHOWN)), *rest])
 
     def with_descriptions(self, descriptions: Sequence[str]) -> P4RuntimeError:
-        """The same error with each failure naming the element that it belongs to."""
+        """Return the same error with each failure naming the element that it belongs to."""
         failures = [f._replace(what=descriptions[f.index]) if f.index < len(descriptions) else f for f in self.failures]
         return P4RuntimeError(self.code, self.message, failures, self.batch_size)
 
 
 def invalid_argument(message: str) -> P4RuntimeError:
-    """The request makes no sense for this program, whatever the state of the device."""
+    """Return the error for a request that makes no sense for this program, whatever the state of the device."""
     return P4RuntimeError("INVALID_ARGUMENT", message)
 
 
 def unimplemented(message: str) -> P4RuntimeError:
-    """The request may make sense, but this device does not do it."""
+    """Return the error for a request that may make sense, but that this device does not support."""
     return P4RuntimeError("UNIMPLEMENTED", message)
 
 
 @cache
 def code_number(name: str) -> int:
-    """The number of a canonical status; that of ``UNKNOWN`` for a name that is none."""
+    """Return the number of a canonical status; that of ``UNKNOWN`` for a name that is none."""
     codes: dict[str, int] = dict(code_pb2.Code.items())
     return codes.get(name, codes["UNKNOWN"])
 
 
 @cache
 def code_name(number: int) -> str:
-    """The name of a canonical status number."""
+    """Return the name of a canonical status number; ``UNKNOWN`` for a number that is none."""
     return next((name for name, value in code_pb2.Code.items() if value == number), "UNKNOWN")
 
 
@@ -163,7 +163,7 @@ _SHORTER_BYTES = 100
 
 
 def from_status(status: Proto) -> P4RuntimeError:
-    """The error that a ``google.rpc.Status`` with ``p4.v1.Error`` details tells of.
+    """Return the error that a ``google.rpc.Status`` with ``p4.v1.Error`` details tells of.
 
     Details of other types are passed over.
     """
@@ -178,5 +178,5 @@ def from_status(status: Proto) -> P4RuntimeError:
 
 
 def quoted(names: Iterable[str]) -> str:
-    """Name for a message: ``'a', 'b'``."""
+    """Quote names for a message: ``'a', 'b'``."""
     return ", ".join(f"'{name}'" for name in names)

@@ -126,7 +126,10 @@ STREAM_HANDSHAKE_S = 10.0
 
 
 def change(assignments: Iterable[str]) -> None:
-    """Set limits for servers and devices that are made from now on, each as ``NAME=VALUE``. HoldfastError on what is no limit."""
+    """Set limits for servers and devices that are made from now on, each as ``NAME=VALUE``.
+
+    Raises :class:`HoldfastError` for a name that is no limit, or a value that is out of range.
+    """
     known = {name: value for name, value in globals().items() if name.isupper()}
     for text in assignments:
         name, separator, value = text.partition("=")

@@ -163,7 +163,7 @@ class Names(Generic[T]):
         return id in self._by_id
 
     def has(self, name: str) -> bool:
-        """Whether a name, as :meth:`__getitem__` takes it, is one object's."""
+        """Return True if a name, as :meth:`__getitem__` takes it, means exactly one object."""
         try:
             self[name]
         except P4RuntimeError:
@@ -171,21 +171,21 @@ class Names(Generic[T]):
         return True
 
     def spellings(self) -> Iterator[tuple[str, T]]:
-        """Every name that means one object."""
+        """Yield every name that means one object, with the object."""
         return ((name, self[name]) for name in self._by_name if self.has(name))
 
     def get(self, id: int) -> T | None:
-        """By id; None if there is none."""
+        """Return the object with an id, or None if there is none."""
         return self._by_id.get(id)
 
     def by_id(self, id: int) -> T:
-        """By id; INVALID_ARGUMENT if there is none."""
+        """Return the object with an id. Raises INVALID_ARGUMENT if there is none."""
         if (item := self._by_id.get(id)) is None:
             raise invalid_argument(f"no {self.kind} has id {id}{self.where}; {self._choices()}")
         return item
 
     def __getitem__(self, name: str) -> T:
-        """By name; INVALID_ARGUMENT with suggestions if there is none, or if the name is ambiguous."""
+        """Return the object with a name. Raises INVALID_ARGUMENT, with suggestions, if there is none or the name is ambiguous."""
         if (known := self._found.get(name)) is not None:
             return known
         found = self._by_name.get(name, [])
@@ -213,7 +213,11 @@ class Names(Generic[T]):
 
 @lru_cache(maxsize=4096)
 def _names_of(name: str, alias: str) -> tuple[str, ...]:
-    """Every switch of a network has the same objects mostly: splitting their names took a tenth of a short simulation."""
+    """Return the names of an object: whole, alias, and every ending after a dot.
+
+    It is cached: every switch of a network has mostly the same objects, and splitting their names took a tenth of a short
+    simulation.
+    """
     parts = name.split(".")
     endings = (".".join(parts[i:]) for i in range(1, len(parts)))
     return tuple(dict.fromkeys((name, alias or name, *endings)))
@@ -240,7 +244,7 @@ class P4InfoIndex:
 
     @staticmethod
     def from_text(text: str) -> P4InfoIndex:
-        """The index of a P4Info in protobuf text format. INVALID_ARGUMENT if it cannot be parsed."""
+        """Build the index of a P4Info in protobuf text format. Raises INVALID_ARGUMENT if it cannot be parsed."""
         return P4InfoIndex(parse_text(text))
 
     def _table(self, message: Proto) -> Table:
@@ -261,7 +265,7 @@ class P4InfoIndex:
         )
 
     def _uri(self, type_name: str) -> str | None:
-        """Of a type that is translated to strings; None for others."""
+        """Return the URI of a type that is translated to strings, or None for other types."""
         types = self.message.type_info.new_types
         translated = types[type_name].translated_type if type_name in types else None
         return translated.uri if translated is not None and translated.HasField("sdn_string") else None
@@ -298,7 +302,7 @@ class P4InfoIndex:
 
 
 def message_of(program: Program) -> Proto:
-    """The ``P4Info`` of a program: the compiler's, or what was given with the artifact.
+    """Return the ``P4Info`` of a program: the compiler's, or what was given with the artifact.
 
     INVALID_ARGUMENT if that cannot be parsed.
     """
@@ -307,7 +311,7 @@ def message_of(program: Program) -> Proto:
 
 
 def parse_text(text: str) -> Proto:
-    """A ``P4Info`` from protobuf text format. INVALID_ARGUMENT if it cannot be parsed."""
+    """Parse a ``P4Info`` in protobuf text format. Raises INVALID_ARGUMENT if it cannot be parsed."""
     message = p4info_pb2.P4Info()
     message.CopyFrom(_parsed(text))
     return message
@@ -315,7 +319,10 @@ def parse_text(text: str) -> Proto:
 
 @lru_cache(maxsize=32)
 def _parsed(text: str) -> Proto:
-    """Every switch of a network has the same text mostly, and parsing it took half of a short simulation's time."""
+    """Parse a ``P4Info`` in protobuf text format once for the same text.
+
+    Every switch of a network has mostly the same text, and parsing it took half of a short simulation's time.
+    """
     message = p4info_pb2.P4Info()
     try:
         text_format.Parse(text, message)

@@ -40,27 +40,27 @@ class Client:
     rights: ClientRights | None = None
 
     def check_device(self, device_id: int) -> None:
-        """PERMISSION_DENIED unless it may deal with the device."""
+        """Raise PERMISSION_DENIED unless the client may deal with the device."""
         if self.rights and self.rights.devices is not None and device_id not in self.rights.devices:
             raise self._denied(f"deal with device {device_id}")
 
     def check_read(self) -> None:
-        """PERMISSION_DENIED unless it may read."""
+        """Raise PERMISSION_DENIED unless the client may read."""
         if self.rights and not self.rights.read:
             raise self._denied("read")
 
     def check_roles(self) -> None:
-        """PERMISSION_DENIED unless it may write as some role."""
+        """Raise PERMISSION_DENIED unless the client may write as some role."""
         if self.rights and not self.rights.roles:
             raise self._denied("write")
 
     def check_role(self, role: str) -> None:
-        """PERMISSION_DENIED unless it may write as this role, "" for the default one."""
+        """Raise PERMISSION_DENIED unless the client may write as this role; "" is the default one."""
         if self.rights and role not in self.rights.roles:
             raise self._denied(f"take the role '{role}'" if role else "take the default role")
 
     def check_pipeline(self) -> None:
-        """PERMISSION_DENIED unless it may set the pipeline."""
+        """Raise PERMISSION_DENIED unless the client may set the pipeline."""
         if self.rights and not self.rights.pipeline:
             raise self._denied("set the pipeline")
 
@@ -79,7 +79,9 @@ class Trust:
         self._rights = rights
 
     def client(self, authentication: Mapping[str, Sequence[bytes]]) -> Client:
-        """From ``ServicerContext.auth_context()``.
+        """Return the client of a call from its ``ServicerContext.auth_context()``.
+
+        Raises UNAUTHENTICATED for the server's own certificate, PERMISSION_DENIED for a client that the rights do not name.
 
         UNAUTHENTICATED for the server's own certificate, PERMISSION_DENIED for a client that the rights do not name.
         """
@@ -103,7 +105,7 @@ def _texts(values: Sequence[bytes]) -> list[str]:
 
 
 def _der(pem: bytes) -> bytes:
-    """Of the first certificate in a PEM file, which is the server's own."""
+    """Return the DER form of the first certificate in a PEM file, which is the server's own."""
     begin, end = b"-----BEGIN CERTIFICATE-----", b"-----END CERTIFICATE-----"
     first = pem[pem.index(begin) : pem.index(end) + len(end)]
     return ssl.PEM_cert_to_DER_cert(first.decode())

@@ -80,13 +80,16 @@ class TlsFiles:
     rights: Rights | None = None
 
     def trust(self) -> Trust | None:
-        """The clients' certificates and rights; None if they need no certificates."""
+        """Return the trust in clients by their certificates and rights, or None if they need no certificates."""
         if self.client_ca is None:
             return None
         return Trust(read_regular(self.certificate, MOST_PEM_BYTES, HoldfastError), self.rights)
 
     def server_credentials(self) -> grpc.ServerCredentials:
-        """For gRPC, which says to its log alone what is wrong with a file: so HoldfastError tells, or OSError if it is no PEM."""
+        """Return gRPC's credentials of the files. Raises HoldfastError for a file that cannot be read, OSError if it is no PEM.
+
+        gRPC says only in its log what is wrong with a file.
+        """
         # OpenSSL would wait for what a pipe brings.
         contents = {
             file: read_regular(Path(file), MOST_PEM_BYTES, HoldfastError)
@@ -132,7 +135,7 @@ class _Backlog:
         self._bytes = 0
 
     def take(self, size: int) -> bool:
-        """Whether there is room for so many more; then they count."""
+        """Count ``size`` more bytes and return True, or return False if there is no room for them."""
         with self._lock:
             if self._bytes + size > limits.MAX_QUEUED_BYTES_IN_ALL:
                 return False
@@ -140,7 +143,7 @@ class _Backlog:
             return True
 
     def give_back(self, size: int) -> None:
-        """So many have been sent or thrown away."""
+        """Subtract bytes that have been sent or thrown away."""
         with self._lock:
             self._bytes -= size
 
@@ -154,14 +157,14 @@ class _Handled:
         self._due_s = math.inf
 
     def add(self, size: int) -> None:
-        """So many more."""
+        """Count ``size`` more bytes, and schedule when freed memory is given back."""
         with self._lock:
             self._bytes += size
             wait_s = _GIVE_BACK_SOON_S if self._bytes >= _GIVE_BACK_BYTES else _GIVE_BACK_S
             self._due_s = min(self._due_s, time.monotonic() + wait_s)
 
     def give_back(self, now_s: float) -> None:
-        """Give memory back if that is due."""
+        """Give freed memory back to the system if that is due."""
         with self._lock:
             if now_s < self._due_s:
                 return
@@ -184,7 +187,7 @@ class _Stream:
         """Whether the client takes several messages in one."""
 
     def send(self, message: Proto) -> None:
-        """Queue a message; notifications, but never arbitration, are dropped when the client does not keep up."""
+        """Queue a message; drop notifications, but never arbitration, when the client does not keep up."""
         if message.WhichOneof("update") == "arbitration":
             self._send_arbitration(message)
             return
@@ -198,7 +201,10 @@ class _Stream:
             self._items.put((message, size))
 
     def _send_arbitration(self, message: Proto) -> None:
-        """Beside what notifications may take: a client that reads slowly still learns who is the primary."""
+        """Queue an arbitration update beside the limit of notifications.
+
+        A client that reads slowly still learns who is the primary.
+        """
         with self._lock:
             if self._over:
                 return
@@ -210,11 +216,11 @@ class _Stream:
             self._items.put((message, 0))
 
     def end(self, error: P4RuntimeError | None = None) -> None:
-        """Behind what waits, the stream ends so."""
+        """End the stream behind the messages that wait, with the status of ``error`` if one is given."""
         self._items.put(_End(error))
 
     def take(self, timeout_s: float | None = None) -> Proto | _End:
-        """The next message; waits for it so long, then ``queue.Empty``."""
+        """Return the next message, for which it waits ``timeout_s``. Raises ``queue.Empty`` if none comes."""
         item = self._items.get(timeout=timeout_s)
         if isinstance(item, _End):
             return item
@@ -223,7 +229,7 @@ class _Stream:
         return self._with_more(message, size) if self.batched and not self._items.empty() else message
 
     def _with_more(self, first: Proto, size: int) -> Proto:
-        """A batch of a message and what waits behind it."""
+        """Return a batch of a message and what waits behind it."""
         batch = [first.SerializeToString()]
         sizes = [size]
         while len(batch) < stream_batches.MOST_MESSAGES and sum(sizes) < stream_batches.MOST_BYTES:
@@ -247,7 +253,7 @@ class _Stream:
             self._backlog.give_back(size)
 
     def discard(self) -> None:
-        """The client is gone: messages that wait for it are discarded, and no more are queued."""
+        """Discard the messages that wait for a client that is gone, and queue no more."""
         with self._lock:
             self._over = True
             self._items = queue.SimpleQueue()
@@ -268,7 +274,7 @@ class _Streams:
         self._closing = False
 
     def admit(self, stream: _Stream, client: str) -> None:
-        """Take one more, of this client; if there are too many, the oldest silent one of the client that has most makes room."""
+        """Admit one more stream; if there are too many, end the oldest silent one of the client that has most of these."""
         with self._lock:
             if self._closing:
                 raise P4RuntimeError("UNAVAILABLE", "the server is shutting down")
@@ -283,7 +289,10 @@ class _Streams:
             victim.end(P4RuntimeError("RESOURCE_EXHAUSTED", "newer streams came before an arbitration update did"))
 
     def speaks(self, stream: _Stream) -> None:
-        """Give a place to a stream whose client is about to send its first arbitration update; RESOURCE_EXHAUSTED without one."""
+        """Give a place to a stream whose client is about to send its first arbitration update.
+
+        Raises RESOURCE_EXHAUSTED if there is no place for it.
+        """
         with self._lock:
             if (client := self._silent.get(stream)) is None:
                 return
@@ -310,7 +319,7 @@ class _Streams:
             return self._dropped + sum(stream.dropped for stream in (*self._silent, *self._speaking))
 
     def close(self) -> list[_Stream]:
-        """Take no more streams, and returns those that are open."""
+        """Take no more streams, and return those that are open."""
         with self._lock:
             self._closing = True
             return [*self._silent, *self._speaking]
@@ -336,7 +345,7 @@ class _Reads:
         self._computing = threading.Lock()
 
     def begin(self, cancel: Callable[[], object], client: str = "") -> _Read:
-        """Count one more, which ``cancel`` ends. RESOURCE_EXHAUSTED if there are too many, or too many of its client."""
+        """Count one more Read, which ``cancel`` ends. Raises RESOURCE_EXHAUSTED if there are too many in all or of its client."""
         with self._lock:
             if len(self._reads) >= limits.MAX_READS:
                 raise P4RuntimeError("RESOURCE_EXHAUSTED", f"the server answers {limits.MAX_READS} Reads at a time")
@@ -350,17 +359,20 @@ class _Reads:
             return read
 
     def next_of(self, responses: Iterator[Proto | bytes]) -> Proto | bytes | None:
-        """The next message. Threads that compute would take the interpreter from each other, and from what writes."""
+        """Return the next message, or None.
+
+        One thread at a time computes: several would take the interpreter from each other, and from what writes.
+        """
         with self._computing:
             return next(responses, None)
 
     def end(self, read: _Read) -> None:
-        """It is over."""
+        """Forget a Read that is over."""
         with self._lock:
             self._reads.discard(read)
 
     def cancel_stalled(self, now: float) -> None:
-        """End those whose client has not taken a message for too long."""
+        """Cancel Reads whose client has not taken a message for too long."""
         with self._lock:
             reads = list(self._reads)
         for read in reads:
@@ -383,7 +395,7 @@ class _Servicer:
     def _call(
         self, requests: Iterator[bytes], context: grpc.ServicerContext, check: Callable[[Client], object]
     ) -> Iterator[tuple[bytes, Client]]:
-        """Receive the request of a call, from a client that passes the check; the call is in progress while inside.
+        """Receive the request of a call, from a client that passes the check; the call is in progress within the context.
 
         The check and the client's share come first: a client could keep the request back.
         """
@@ -537,18 +549,18 @@ class _Servicer:
             self._handled.add(handled)
 
     def look_after(self) -> None:
-        """End calls whose request is late and Reads that stall, and gives memory back. To be called now and then."""
+        """End calls whose request is late and Reads that stall, and give memory back. To be called now and then."""
         now_s = time.monotonic()
         self._calls.cancel_late(now_s)
         self._reads.cancel_stalled(now_s)
         self._handled.give_back(now_s)
 
     def notifications_dropped(self) -> int:
-        """So far, on all streams."""
+        """Return the number of notifications dropped so far, on all streams."""
         return self._streams.dropped()
 
     def end_streams(self) -> None:
-        """End all streams and take no more."""
+        """End all streams, and take no more."""
         for stream in self._streams.close():
             stream.end(P4RuntimeError("UNAVAILABLE", "the server is shutting down"))
 
@@ -640,7 +652,7 @@ class Server:
         self._timer.start()
 
     def stop(self, grace_s: float = 1.0) -> None:
-        """End all streams, let calls in progress finish for so long, and returns when the server is gone.
+        """End all streams, let calls in progress finish for ``grace_s``, and return when the server is gone.
 
         A call that gRPC itself cannot end is left behind after a few more seconds.
         """
@@ -666,14 +678,14 @@ class Server:
 
 
 def serve(devices: Iterable[Device], address: str, tls: TlsFiles | None = None, *, insecure: bool = False) -> Server:
-    """A :class:`Server` that is started."""
+    """Start and return a :class:`Server`."""
     server = Server(devices, address, tls, insecure=insecure)
     server.start()
     return server
 
 
 def _stream_message(data: bytes) -> _Sized:
-    """A ``StreamMessageRequest``.
+    """Decode a ``StreamMessageRequest``; return its size and the message, or why it was refused.
 
     Does not raise: gRPC would end the call itself, at the same time as the handler does, and then never finish it.
     """
@@ -685,7 +697,7 @@ def _stream_message(data: bytes) -> _Sized:
 
 
 def _handle_batch(device: Device, session: Session, stream: _Stream, batch: Proto) -> None:
-    """Several messages in one; an empty one asks for such ones."""
+    """Handle several messages in one; an empty one asks the server to send such ones."""
     try:
         messages = stream_batches.messages_of(batch)
     except DecodeError:
@@ -705,7 +717,7 @@ def _handle_batch(device: Device, session: Session, stream: _Stream, batch: Prot
 
 
 def _handlers(servicer: _Servicer) -> grpc.GenericRpcHandler:
-    """The service ``p4.v1.P4Runtime``, as the published ``add_P4RuntimeServicer_to_server`` has it, but requests come as bytes.
+    """Return the handlers of ``p4.v1.P4Runtime``, as ``add_P4RuntimeServicer_to_server`` has them, but requests come as bytes.
 
     gRPC answers INTERNAL to a request that it cannot decode; the handlers answer INVALID_ARGUMENT. They receive the request
     themselves, which gRPC does without a limit of time. The answers of Read are serialized already.
@@ -749,7 +761,7 @@ def _by_id(devices: Iterable[Device]) -> dict[int, Device]:
 
 
 def _answer(context: grpc.ServicerContext, call: Callable[[], Any]) -> Any:
-    """The result of the call, or the end of the RPC with the status of the error it raises."""
+    """Return the result of the call, or end the RPC with the status of the error that it raises."""
     try:
         return call()
     except P4RuntimeError as e:
@@ -777,7 +789,7 @@ def _machine(peer: str) -> str:
 
 
 def _details_bytes(context: grpc.ServicerContext) -> int:
-    """The number of bytes that the details of an error may have."""
+    """Return the number of bytes that the details of an error may have, as the client says or by default."""
     given = dict(context.invocation_metadata()).get(DETAILS_BYTES_KEY, "")
     text = given if isinstance(given, str) and given.isdecimal() and len(given) < 10 else ""
     return int(text) if text else limits.ERROR_DETAILS_BYTES

@@ -42,12 +42,12 @@ _StreamMessages = _kind()
 
 
 def request(messages: Iterable[bytes] = ()) -> bytes:
-    """A ``StreamMessageRequest`` with these."""
+    """Serialize a ``StreamMessageRequest`` that is a batch of these messages."""
     return cast("bytes", _filled(p4runtime_pb2.StreamMessageRequest(), messages).SerializeToString())
 
 
 def response(messages: Iterable[bytes] = ()) -> Proto:
-    """A ``StreamMessageResponse`` with these."""
+    """Return a ``StreamMessageResponse`` that is a batch of these messages."""
     return _filled(p4runtime_pb2.StreamMessageResponse(), messages)
 
 
@@ -58,15 +58,15 @@ def _filled(message: Proto, messages: Iterable[bytes]) -> Proto:
 
 
 def is_batch(message: Proto) -> bool:
-    """Whether a ``StreamMessageRequest`` or ``StreamMessageResponse`` is a batch."""
+    """Return True if a ``StreamMessageRequest`` or ``StreamMessageResponse`` is a batch."""
     return bool(message.WhichOneof("update") == "other" and message.other.type_url == TYPE_URL)
 
 
 def messages_of(batch: Proto) -> Sequence[bytes]:
-    """The messages of a batch. Raises ``google.protobuf.message.DecodeError`` if it is malformed."""
+    """Return the messages of a batch. Raises ``google.protobuf.message.DecodeError`` if it is malformed."""
     return cast("Sequence[bytes]", _StreamMessages.FromString(batch.other.value).message)
 
 
 def refuses(message: Proto) -> bool:
-    """Whether a ``StreamMessageResponse`` says that the server knows no batches."""
+    """Return True if a ``StreamMessageResponse`` says that the server knows no batches."""
     return bool(message.WhichOneof("update") == "error" and message.error.other.other.type_url == TYPE_URL)

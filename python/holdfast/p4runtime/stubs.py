@@ -31,7 +31,7 @@ _MODULES = ("p4.config.v1.p4types_pb2", "p4.config.v1.p4info_pb2", "p4.v1.p4data
 
 
 def _serialized_descriptor(path: Path) -> bytes:
-    """The ``serialized_pb`` literal in a generated file, without executing the file."""
+    """Return the ``serialized_pb`` literal in a generated file, without executing the file."""
     for node in ast.parse(path.read_bytes(), str(path)).body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
             target = node.targets[0]
@@ -45,7 +45,7 @@ def _serialized_descriptor(path: Path) -> bytes:
 
 
 def _build(name: str) -> types.ModuleType:
-    """A ``_pb2`` module made from the descriptor in the installed file of that name, registered as if imported."""
+    """Build a ``_pb2`` module from the descriptor in the installed file of that name, and register it as if it were imported."""
     from google.protobuf.internal import builder
 
     spec = importlib.util.find_spec(name)

@@ -21,7 +21,10 @@ class Branch:
 
 
 def shortest_path_tree(paths: ShortestPaths, root: str, leaves: Iterable[str]) -> dict[str, Branch]:
-    """The branches by switch, from the root on. Leaves that no path leads to are left out, and the root is always there."""
+    """Return the tree from ``root`` to ``leaves``: a branch by switch, from the root on.
+
+    Leaves that no path leads to are left out, and the root is always there.
+    """
     tree = {root: Branch(None)}
     for leaf in leaves:
         node, target = paths.number[root], paths.number[leaf]

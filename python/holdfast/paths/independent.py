@@ -35,21 +35,24 @@ class IndependentTrees:
 
     @classmethod
     def of(cls, topology: Topology, unusable: Collection[int] = ()) -> IndependentTrees:
-        """Of a topology's switches without some links, given by index."""
+        """Return the trees of a topology's switches without some links, given by index."""
         return cls(ShortestPaths.of(topology, unusable))
 
     def tree(self, which: WhichTree) -> Tree:
-        """One of the two trees of every destination."""
+        """Return one of the two trees of every destination."""
         return Tree(self, which)
 
     def pair(self, node: int, destination: int) -> tuple[Hop, Hop] | None:
-        """The first hops of a node's two ways; None where no path leads, or none is needed."""
+        """Return the first hops of a node's two ways, or None where no path leads, or none is needed."""
         if destination not in self._known:
             self._known[destination] = self._towards(destination)
         return self._known[destination].get(node)
 
     def _towards(self, destination: int) -> dict[int, tuple[Hop, Hop]]:
-        """Each block has its own root: the node of it that everything in it passes on the way to the destination."""
+        """Return both hops of every node towards a destination.
+
+        Each block has its own root: the node of it that everything in it passes on the way to the destination.
+        """
         pairs: dict[int, tuple[Hop, Hop]] = {}
         seen: set[int] = set()
         waiting = [destination]
@@ -72,13 +75,13 @@ class Tree:
     which: WhichTree
 
     def next_hops(self, node: int, destination: int) -> list[Hop]:
-        """The node's hop in the tree, alone in a list; none where no path leads, or none is needed."""
+        """Return the node's hop in the tree, alone in a list; none where no path leads, or none is needed."""
         pair = self.trees.pair(node, destination)
         return [] if pair is None else [pair[self.which]]
 
 
 def _blocks(hops: list[list[Hop]]) -> list[set[int]]:
-    """The nodes of each biconnected component (Hopcroft and Tarjan), without recursion."""
+    """Return the nodes of each biconnected component (Hopcroft and Tarjan), without recursion."""
     blocks: list[set[int]] = []
     order: dict[int, int] = {}
     low: dict[int, int] = {}
@@ -111,7 +114,7 @@ def _blocks(hops: list[list[Hop]]) -> list[set[int]]:
 
 
 def _block_pairs(hops: list[list[Hop]], block: set[int], root: int) -> dict[int, tuple[Hop, Hop]]:
-    """Both hops of every node of a block but the root."""
+    """Return both hops of every node of a block, except the root."""
     inside = {node: [hop for hop in hops[node] if hop.neighbour in block] for node in block}
     if len(block) == 2:
         (node,) = block - {root}
@@ -145,7 +148,7 @@ def _block_pairs(hops: list[list[Hop]], block: set[int], root: int) -> dict[int,
 def _descend_and_ascend(
     inside: dict[int, list[Hop]], ordered: list[int], position: dict[int, int], ascends: dict[int, Hop]
 ) -> tuple[dict[int, tuple[Hop, Hop]], dict[int, tuple[int, int]]]:
-    """The cheapest descending and ascending hop of each node, and their costs. ``ascends``: links to the root, by node."""
+    """Return the cheapest descending and ascending hop of each node, and their costs. ``ascends``: links to the root, by node."""
     down: dict[int, Hop] = {}
     down_cost, up_cost = {ordered[0]: 0}, {ordered[0]: 0}
     for node in ordered[1:]:
@@ -166,7 +169,7 @@ def _descend_and_ascend(
 
 
 def _st_order(inside: dict[int, list[Hop]], root: int) -> list[int]:
-    """An st-numbering of a biconnected graph with three nodes or more, the root first (Tarjan, "Two streamlined...", 1986)."""
+    """Return an st-numbering of a biconnected graph of three nodes or more, the root first (Tarjan, "Two streamlined...", 1986)."""
     preorder, parent, low = _depth_first(inside, root)
     partner = preorder[1]
     before, after = {partner: root}, {root: partner}
@@ -194,7 +197,7 @@ def _insert(before: dict[int, int], after: dict[int, int], node: int, between: t
 
 
 def _depth_first(inside: dict[int, list[Hop]], root: int) -> tuple[list[int], dict[int, int], dict[int, int]]:
-    """Nodes in preorder, their parents, and the least preorder number that each one's subtree has a link to."""
+    """Return the nodes in preorder, their parents, and the least preorder number that each one's subtree has a link to."""
     preorder, number = [root], {root: 0}
     parent: dict[int, int] = {}
     low = {root: 0}

@@ -48,7 +48,7 @@ class ShortestPaths:
 
     @classmethod
     def of(cls, topology: Topology, unusable: Collection[int] = ()) -> ShortestPaths:
-        """Of a topology's switches without some links, given by index."""
+        """Return the paths of a topology's switches without some links, given by index."""
         switches = topology.switches
         links = enumerate(topology.links)
         return cls(
@@ -57,7 +57,7 @@ class ShortestPaths:
         )
 
     def distances(self, node: int) -> list[int]:
-        """From a node to every other, and as costs have no direction also back (Dijkstra)."""
+        """Return the distances from a node to every other by number, and, as costs have no direction, also back (Dijkstra)."""
         known = self._distances.get(node)
         if known is not None:
             return known
@@ -82,11 +82,14 @@ class ShortestPaths:
         return len(self._distances)
 
     def next_hop(self, node: int, destination: int) -> Hop | None:
-        """The first hop of a shortest path; of several the first of :attr:`hops`. None where no path leads, or none is needed."""
+        """Return the first hop of a shortest path, or None where no path leads, or none is needed.
+
+        Of several hops it is the first of :attr:`hops`.
+        """
         return self._first_hop(node, self.distances(destination))
 
     def next_hops_to(self, destination: int) -> list[Hop | None]:
-        """The same of every node."""
+        """Return :meth:`next_hop` of every node, by number."""
         distance = self.distances(destination)
         return [self._first_hop(node, distance) for node in range(len(self.nodes))]
 
@@ -101,7 +104,7 @@ class ShortestPaths:
         raise AssertionError("a distance is that over some hop")
 
     def next_hops(self, node: int, destination: int) -> list[Hop]:
-        """The first hops of all shortest paths, in the order of :attr:`hops`."""
+        """Return the first hops of all shortest paths, in the order of :attr:`hops`."""
         distance = self.distances(destination)
         here = distance[node]
         if here in (0, UNREACHABLE):
@@ -109,7 +112,7 @@ class ShortestPaths:
         return [hop for hop in self.hops[node] if distance[hop.neighbour] + hop.cost == here]
 
     def without(self, links: Collection[int]) -> tuple[ShortestPaths, dict[int, set[int]]]:
-        """The same without some links, and by destination the nodes whose next hops may be others than here.
+        """Return the paths without some links, and by destination the nodes whose next hops may be others than here.
 
         Only what these links were part of is computed again, of those destinations whose distances are known.
         """
@@ -126,7 +129,7 @@ class ShortestPaths:
         return left, moved
 
     def farther_than(self, before: ShortestPaths) -> dict[int, list[int]]:
-        """By node those that are at another distance from it than ``before``, which this came from by :meth:`without`.
+        """Return by node those that are farther from it than in ``before``, which this came from by :meth:`without`.
 
         Of those nodes whose distances are known; nodes with the same distances are not in it.
         """
@@ -140,16 +143,18 @@ class ShortestPaths:
         return found
 
     def is_on_the_way(self, node: int, hop: Hop, destination: int) -> bool:
-        """Whether a hop of a node is the first one of a shortest path."""
+        """Return True if a hop of a node is the first one of a shortest path to the destination."""
         distance = self.distances(destination)
         return distance[node] != UNREACHABLE and distance[hop.neighbour] + hop.cost == distance[node]
 
     def ends_of(self, links: Collection[int]) -> list[tuple[int, Hop]]:
-        """The ends of links: nodes, with their hops over them."""
+        """Return the ends of links: each node, with its hop over the link."""
         return [(node, hop) for node, hops in enumerate(self.hops) for hop in hops if hop.link in links]
 
     def lengthened(self, distance: list[int], gone: Collection[tuple[int, Hop]]) -> tuple[set[int], list[int]]:
-        """Distances from before some links were ``gone`` (:meth:`ends_of`), as they are here, and the nodes with other next hops.
+        """Return nodes with other next hops, and distances as they are here, from the distances before some links were ``gone``.
+
+        ``gone`` is from :meth:`ends_of`.
 
         ``distance`` is returned itself if it holds. It may be that of a graph without some node, whose distance is unreachable.
         """
@@ -165,7 +170,7 @@ class ShortestPaths:
         }, found
 
     def _farther(self, distance: list[int], ends: Collection[int]) -> tuple[set[int], list[int]]:
-        """The nodes that are farther than ``distance`` says, ``ends`` having lost a next hop; and the distances that there are."""
+        """Return the nodes that are farther than ``distance`` once ``ends`` have lost a next hop, and the distances there are."""
         farther: set[int] = set()
         heap = [(distance[node], node) for node in ends]
         heapq.heapify(heap)
@@ -202,12 +207,15 @@ class ShortestPaths:
 
 @lru_cache(maxsize=4)
 def _known(topology: Topology) -> ShortestPaths:
-    """Topologies are compared by identity, so one that changes must not be asked before."""
+    """Return the shortest paths of a topology, computed once.
+
+    Topologies are compared by identity, so one that changes must not be asked before.
+    """
     return ShortestPaths.of(topology)
 
 
 def next_on_path(topology: Topology, node: str, egress: str) -> str:
-    """Return the next switch on the routers' path, all links being up."""
+    """Return the next switch on the routers' path, all links being up. Raises :class:`NetworkError` if there is no path."""
     paths = _known(topology)
     hop = paths.next_hop(paths.number[node], paths.number[egress])
     if hop is None:
@@ -216,7 +224,7 @@ def next_on_path(topology: Topology, node: str, egress: str) -> str:
 
 
 def path_by_cost(topology: Topology, ingress: str, egress: str) -> list[str]:
-    """The switches on the routers' path, all links being up."""
+    """Return the switches on the routers' path from end to end, all links being up."""
     path = [ingress]
     while path[-1] != egress:
         path.append(next_on_path(topology, path[-1], egress))
@@ -224,7 +232,7 @@ def path_by_cost(topology: Topology, ingress: str, egress: str) -> list[str]:
 
 
 def path_delay_ms(topology: Topology, source: str, destination: str) -> float:
-    """Propagation from host to host on that path."""
+    """Return the propagation delay from host to host on the routers' path, in milliseconds."""
     ends = [topology.attachment(name) for name in (source, destination)]
     path = path_by_cost(topology, ends[0].switch, ends[1].switch)
     edges = topology.graph.edges

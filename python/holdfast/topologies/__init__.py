@@ -38,7 +38,7 @@ GENERATORS: Mapping[str, Callable[..., Topology]] = {
 
 
 def usage(name: str) -> str:
-    """The syntax of a generator's call by name: ``grid:ROWSxCOLUMNS[,hosts=1,...]``."""
+    """Return the syntax of a generator's call by name: ``grid:ROWSxCOLUMNS[,hosts=1,...]``."""
     parameters = inspect.signature(GENERATORS[name]).parameters.values()
     sizes = [p.name.upper() for p in parameters if p.default is p.empty]
     options = [f"{p.name}={p.default}" for p in parameters if p.default not in (p.empty, None)]
@@ -46,7 +46,7 @@ def usage(name: str) -> str:
 
 
 def by_name(text: str) -> Topology:
-    """A generated topology: ``NAME:SIZE,PARAMETER=VALUE,...``; the sizes of a grid are ``ROWSxCOLUMNS``."""
+    """Generate a topology from ``NAME:SIZE,PARAMETER=VALUE,...``; the sizes of a grid are ``ROWSxCOLUMNS``."""
     name, _, rest = text.partition(":")
     if name not in GENERATORS:
         known = ", ".join(GENERATORS)
@@ -72,7 +72,10 @@ def by_name(text: str) -> Topology:
 
 
 def _number(text: str, key: str, value: str, annotation: str) -> int | float:
-    """``annotation`` is a text, as in every module that postpones the evaluation of annotations."""
+    """Parse the value of a parameter. Raises :class:`TopologyError` if it is no number of the annotated type.
+
+    ``annotation`` is a text, as in every module that postpones the evaluation of annotations.
+    """
     try:
         number = float(value)
     except ValueError:
@@ -85,7 +88,7 @@ def _number(text: str, key: str, value: str, annotation: str) -> int | float:
 
 
 def load(text: str, *, largest: bool = False, **parameters: Any) -> Topology:
-    """A topology from a name (:func:`by_name`) or a file: ``.yaml``, ``.yml`` or ``.graphml``.
+    """Load a topology from a name (:func:`by_name`) or a file: ``.yaml``, ``.yml`` or ``.graphml``.
 
     ``largest``: of one that is not connected only the largest part, with a warning that says what is left out.
     ``parameters`` are those of :meth:`holdfast.topology.Topology.from_graphml`, and only for such files.
@@ -115,7 +118,10 @@ _RIGHT = ("rate", "delay", "queue")
 
 
 def listing(topology: Topology, most: int | None = None) -> Iterator[str]:
-    """Count of nodes and links, and a line for each link, those of hosts last; of more than ``most`` links only the first ones."""
+    """Yield a line that counts nodes and links, and a line for each link, those of hosts last.
+
+    Of more than ``most`` links only the first ones have lines.
+    """
     links = list(zip(topology.link_names(), topology.links, strict=True))
     links.sort(key=lambda named: named[1].a in topology.hosts or named[1].b in topology.hosts)
     yield f"{topology.name}: {len(topology.switches)} switches, {len(topology.hosts)} hosts, {len(links)} links"
@@ -130,7 +136,7 @@ def listing(topology: Topology, most: int | None = None) -> Iterator[str]:
 
 
 def _padded(column: Sequence[str], *, right: bool) -> list[str]:
-    """Texts with blanks up to the width of the widest, as a terminal counts it."""
+    """Pad texts with blanks to the width of the widest, as a terminal counts it."""
     widths = [len(text) if text.isascii() else cell_len(text) for text in column]
     widest = max(widths)
     blanks = (" " * (widest - width) for width in widths)
@@ -138,7 +144,7 @@ def _padded(column: Sequence[str], *, right: bool) -> list[str]:
 
 
 def _degrees(topology: Topology) -> str:
-    """Of links between switches, in one line."""
+    """Return a line with the number of links between switches, and with how many each switch has."""
     ends = Counter[str]()
     between = 0
     for link in topology.links:

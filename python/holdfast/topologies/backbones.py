@@ -84,7 +84,7 @@ ABILENE_LINKS: tuple[tuple[str, str], ...] = (
 
 
 def nsfnet(*, hosts: int = 1, rate_bps: int = T1_BPS) -> Topology:
-    """NSFNET's T1 backbone after its extension of 1991: 14 sites, 21 links of 1.544 Mb/s.
+    """Build NSFNET's T1 backbone after its extension of 1991: 14 sites, 21 links of 1.544 Mb/s.
 
     Links and their lengths in kilometres are the ones that the literature on optical networks has used since Mukherjee, Banerjee,
     Ramamurthy and Mukherjee, "Some principles for designing a wide-area WDM optical network" (IEEE/ACM Transactions on
@@ -98,7 +98,7 @@ def nsfnet(*, hosts: int = 1, rate_bps: int = T1_BPS) -> Topology:
 
 
 def abilene(*, hosts: int = 1, rate_bps: int = OC_192_BPS) -> Topology:
-    """Internet2's Abilene backbone as of 2005: 11 sites, 14 links, all of them OC-192c (9.953 Gb/s on the line).
+    """Build Internet2's Abilene backbone as of 2005: 11 sites, 14 links, all of them OC-192c (9.953 Gb/s on the line).
 
     Sites and links are those of Internet2's own information sheet of February 2005 ("Abilene Network", 200502-IS-AN), which the
     Internet Topology Zoo (Knight et al., JSAC 29(9), 2011) has as well. The delays are ours: great circles between the cities at

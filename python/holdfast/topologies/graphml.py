@@ -70,7 +70,7 @@ def read(
 
 
 def named(names: Sequence[str]) -> str:
-    """The first names, and the number of the others."""
+    """Return the first :data:`MOST_NAMED` names, and the number of the others, as text."""
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return ", ".join(names[:MOST_NAMED]) + more
 
@@ -115,7 +115,10 @@ class _Reading:
             self.topology.add_switch(name, position=_position(name, node.data))
 
     def _legal_name(self, label: str) -> str:
-        """Return ``São_Paulo_BR`` for ``São Paulo (BR)``; names that hosts get are not given away."""
+        """Return the name of a switch for a label: ``São_Paulo_BR`` for ``São Paulo (BR)``.
+
+        Names that hosts get are not given away.
+        """
         plain = "".join(c for c in unicodedata.normalize("NFC", label) if unicodedata.category(c) != "Cf")
         words = "".join(c if is_letter(c) else " " for c in plain).split()
         name = "_".join(words) or f"s{len(self.topology.switches) + 1}"
@@ -167,7 +170,7 @@ class _Reading:
         self.topology.add_link(a, b, rate_bps=rate, delay_ms=delay_ms, **reverse)
 
     def _rate_bps(self, edge: Edge, name: str, known: int | None = None) -> int:
-        """Return the rate of the link that is added next. ``known``: what an edge back has if nothing is said of it."""
+        """Return the rate of the link that is added next, in bit/s. ``known``: what an edge back has if nothing is said of it."""
         if self.rate_bps:
             return self.rate_bps
         try:
@@ -184,7 +187,7 @@ class _Reading:
         return round(bps)
 
     def remarks(self) -> list[str]:
-        """What was assumed, one sentence each."""
+        """Return what was assumed, one sentence each."""
         topology, found = self.topology, []
         if self.unlabelled:
             found.append(f"{counted(len(self.unlabelled), 'node')} without a label: {named(self.unlabelled)}")

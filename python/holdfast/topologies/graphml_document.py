@@ -131,7 +131,7 @@ def read(path: Path) -> Document:
 
 
 def _decoded(content: bytes, path: Path, error: Exception) -> str:
-    """The text of a file that declares an encoding of several bytes for a character."""
+    """Decode a file that declares an encoding of several bytes for a character. Raises :class:`TopologyError` for another."""
     declared = re.match(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._-]+)", content)
     name = declared[1].decode() if declared else ""
     try:
@@ -316,7 +316,7 @@ class _Reader:
                 self._directed.pop()
 
     def document(self) -> Document:
-        """Check the ends of edges, give the data their names, and says what was left out."""
+        """Check the ends of edges, give the data their names, and return the document with what was left out."""
         if self._graph is None:
             raise TopologyError(f"{self._path}: not a graph in GraphML: there is no <graph>")
         if not self._nodes:
@@ -368,7 +368,7 @@ class _Reader:
         return marked.replace(LABEL, "").replace(MARK, "")
 
     def _remarks(self) -> list[str]:
-        """What was left out or assumed, with its number."""
+        """Return what was left out or assumed, with its number, one sentence each."""
         counts, left_out = self._counts, self._left_out
         found = []
         if further := counts.pop("further", 0):
@@ -394,5 +394,5 @@ class _Reader:
 
 
 def counted(number: int, one: str, several: str | None = None) -> str:
-    """``1 edge``, ``2 edges``."""
+    """Return a number with its noun: ``1 edge``, ``2 edges``."""
     return f"{number} {one if number == 1 else several or f'{one}s'}"

@@ -33,9 +33,10 @@ def waxman(
     hosts: int = 1,
     rate_bps: int = RATE_BPS,
 ) -> Topology:
-    """Waxman's model (JSAC 6(9), 1988): two switches at distance d are linked with probability ``beta * exp(-d / (alpha * L))``.
+    """Generate a topology by Waxman's model (JSAC 6(9), 1988).
 
-    L is the largest distance between two switches. More ``beta``: more links; more ``alpha``: more long ones among them.
+    Two switches at distance d are linked with probability ``beta * exp(-d / (alpha * L))``. L is the largest distance between
+    two switches. More ``beta``: more links; more ``alpha``: more long ones among them.
     """
     _check(size, hosts, side_km, seed)
     for name, value in (("alpha", alpha), ("beta", beta)):
@@ -63,7 +64,7 @@ def erdos_renyi(
     hosts: int = 1,
     rate_bps: int = RATE_BPS,
 ) -> Topology:
-    """Each two switches are linked with probability ``p`` (Gilbert's form of the model), wherever they lie."""
+    """Generate a topology in which each two switches are linked with probability ``p`` (Gilbert's form of the model)."""
     _check(size, hosts, side_km, seed)
     if not 0 <= p <= 1:
         raise TopologyError(f"p is {p:g}; it must be between 0 and 1")
@@ -97,12 +98,12 @@ def _positions(random: Random, size: int, side_km: float) -> list[Position]:
 
 
 def _drawn(random: Random, part: list[int]) -> int:
-    """Only :meth:`random.Random.random` has the same values in every version of Python."""
+    """Draw a member of a part. Only :meth:`random.Random.random` has the same values in every version of Python."""
     return part[int(random.random() * len(part))]
 
 
 def _parts(size: int, edges: Iterable[Edge]) -> list[list[int]]:
-    """The connected parts, each sorted, in the order of their first members."""
+    """Return the connected parts, each sorted, in the order of their first members."""
     leader = list(range(size))
 
     def find(i: int) -> int:
@@ -121,7 +122,10 @@ def _parts(size: int, edges: Iterable[Edge]) -> list[list[int]]:
 
 
 def _shortest_joins(positions: list[Position], parts: list[list[int]]) -> list[Edge]:
-    """The shortest links that join the parts, one after the other, to the first (Prim's algorithm); of equals the first ends."""
+    """Return the shortest links that join the parts, one after the other, to the first (Prim's algorithm).
+
+    Of equal links it is the one with the first ends.
+    """
     part_of = {i: part for part in parts for i in part}
     nearest = {j: (math.inf, -1) for part in parts[1:] for j in part}
     new, joins = parts[0], []

@@ -30,7 +30,7 @@ def _build(
     rate_bps: int,
     delay_ms: float,
 ) -> Topology:
-    """Switch at the positions, links between them by their numbers from 0, then the hosts."""
+    """Build a topology of switches at the positions, links between them by their numbers from 0, then the hosts."""
     _at_least("hosts", hosts, 0)
     topology = Topology(name)
     for i, position in enumerate(positions):
@@ -51,35 +51,35 @@ def _circle(size: int) -> Iterable[Position]:
 
 
 def line(size: int, *, hosts: int = 1, rate_bps: int = RATE_BPS, delay_ms: float = DELAY_MS) -> Topology:
-    """``size`` switches in a row."""
+    """Build a topology of ``size`` switches in a row."""
     _at_least("size", size, 1)
     links = ((i, i + 1) for i in range(size - 1))
     return _build(f"line_{size}", ((float(i), 0.0) for i in range(size)), links, hosts, rate_bps, delay_ms)
 
 
 def ring(size: int, *, hosts: int = 1, rate_bps: int = RATE_BPS, delay_ms: float = DELAY_MS) -> Topology:
-    """``size`` switches in a circle."""
+    """Build a topology of ``size`` switches in a circle, three at least."""
     _at_least("size", size, 3)
     links = ((i, (i + 1) % size) for i in range(size))
     return _build(f"ring_{size}", _circle(size), links, hosts, rate_bps, delay_ms)
 
 
 def star(leaves: int, *, hosts: int = 1, rate_bps: int = RATE_BPS, delay_ms: float = DELAY_MS) -> Topology:
-    """``s1`` in the middle and ``leaves`` switches around it; the one in the middle has hosts too."""
+    """Build a topology of ``s1`` in the middle and ``leaves`` switches around it; the one in the middle has hosts too."""
     _at_least("leaves", leaves, 1)
     links = ((0, i + 1) for i in range(leaves))
     return _build(f"star_{leaves}", [(0.0, 0.0), *_circle(leaves)], links, hosts, rate_bps, delay_ms)
 
 
 def mesh(size: int, *, hosts: int = 1, rate_bps: int = RATE_BPS, delay_ms: float = DELAY_MS) -> Topology:
-    """``size`` switches, each linked to each."""
+    """Build a topology of ``size`` switches, each linked to each."""
     _at_least("size", size, 1)
     links = ((i, j) for i in range(size) for j in range(i + 1, size))
     return _build(f"mesh_{size}", _circle(size), links, hosts, rate_bps, delay_ms)
 
 
 def grid(rows: int, columns: int, *, hosts: int = 1, rate_bps: int = RATE_BPS, delay_ms: float = DELAY_MS) -> Topology:
-    """``rows`` by ``columns`` switches, numbered along the rows, each linked to those beside, above and below."""
+    """Build a topology of ``rows`` by ``columns`` switches, numbered along the rows, linked to those beside, above and below."""
     _at_least("rows", rows, 1)
     _at_least("columns", columns, 1)
     links = [(i, i + 1) for i in range(rows * columns) if (i + 1) % columns]
@@ -89,7 +89,7 @@ def grid(rows: int, columns: int, *, hosts: int = 1, rate_bps: int = RATE_BPS, d
 
 
 def fat_tree(k: int, *, rate_bps: int = RATE_BPS, delay_ms: float = 0.001, hosts: int | None = None) -> Topology:
-    """The fat-tree of k-port switches of Al-Fares, Loukissas and Vahdat (SIGCOMM 2008, section 3).
+    """Build the fat-tree of k-port switches of Al-Fares, Loukissas and Vahdat (SIGCOMM 2008, section 3).
 
     ``k`` pods of ``k/2`` edge switches (``e<pod>.<n>``) and ``k/2`` aggregation switches (``a<pod>.<n>``), ``(k/2)**2`` core
     switches (``c<n>``), and ``k/2`` hosts at each edge switch: ``k**3/4`` with full bisection bandwidth. ``hosts``: another

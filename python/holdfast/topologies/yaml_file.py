@@ -61,21 +61,21 @@ class Node:
     value: Any
 
     def error(self, message: str) -> TopologyError:
-        """The error to raise for this value."""
+        """Return the error to raise for this value, with the file and the line."""
         return TopologyError(f"{self.file}:{self.line}: {excerpt(message)}")
 
     def expect(self, kind: type[R], what: str) -> R:
-        """The value, if it is of that kind."""
+        """Return the value if it is of this kind. Raises :class:`TopologyError` with ``what`` is expected otherwise."""
         if not isinstance(self.value, kind):
             raise self.error(f"{what} expected, and here is {_FOUND.get(type(self.value), repr(self.value))}")
         return self.value
 
     def mapping(self, what: str) -> dict[str, Node]:
-        """The value as a mapping; nothing is an empty one."""
+        """Return the value as a mapping, an empty one if there is no value. Raises :class:`TopologyError` for anything else."""
         return {} if self.value is None else self.expect(dict, what)
 
     def plain(self) -> Any:
-        """The value without the lines."""
+        """Return the value without the lines."""
         if isinstance(self.value, dict):
             return {key: node.plain() for key, node in self.value.items()}
         if isinstance(self.value, list):
@@ -84,7 +84,10 @@ class Node:
 
 
 def read(path: Path) -> Topology:
-    """Read a topology file and those that it includes. Every host needs a link; it warns of hosts that cannot reach each other."""
+    """Read a topology file and those that it includes, and warn of hosts that cannot reach each other.
+
+    Raises :class:`TopologyError` for mistakes in the files, or a host without a link.
+    """
     topology = Topology(path.stem)
     files = _Files()
     root = files.parse(path)
@@ -113,7 +116,7 @@ class _Files:
         self._left_values = MOST_VALUES
 
     def parse(self, path: Path) -> dict[str, Node]:
-        """A file, by key."""
+        """Parse a file into values by key."""
         if not self._left:
             raise TopologyError(f"{path}: a topology has at most {MOST_FILES} files, each inclusion counted")
         self._left -= 1
@@ -137,7 +140,7 @@ def _document(path: Path, composed: yaml.Node | None) -> dict[str, Node]:
 
 
 def _node(path: Path, node: yaml.Node) -> Node:
-    """Convert YAML's representation, refusing doubled keys, which YAML's own loader would let pass."""
+    """Convert YAML's nodes to values with lines; refuse doubled keys, which YAML's own loader would let pass."""
     line = node.start_mark.line + 1
     if isinstance(node, yaml.SequenceNode):
         return Node(path, line, [_node(path, item) for item in node.value])
@@ -206,7 +209,7 @@ def _include(topology: Topology, node: Node, path: Path, chain: tuple[Path, ...]
 
 
 def _named(node: Node | None, what: str) -> Iterator[tuple[str, Node]]:
-    """Name with their options, from a list of names or a mapping of names to options."""
+    """Yield names with their options, from a list of names or a mapping of names to options."""
     if node is None or node.value is None:
         return
     if isinstance(node.value, list):
@@ -249,7 +252,7 @@ def _add_each(node: Node | None, what: str, needed: tuple[str, ...], add: Callab
 
 
 def write(topology: Topology, *, ascii_only: bool = False) -> str:
-    """The text of a file that reads as the same topology. Values that are defaults are left out.
+    """Return the text of a file that reads as the same topology. Values that are defaults are left out.
 
     ``ascii_only``: with escapes for all other characters, for an output that could not write them.
     """
@@ -275,7 +278,10 @@ def write(topology: Topology, *, ascii_only: bool = False) -> str:
 
 
 def _link(link: Link) -> dict[str, Any]:
-    """The ends first. The given parameters of the other direction count even if they are the defaults of links."""
+    """Return the fields of a link, its ends first.
+
+    The given parameters of the other direction count even if they are the defaults of links.
+    """
     ends = ("a", "b", "a_port", "b_port")
     found = {**{name: getattr(link, name) for name in ends}, **_options(link, set(ends))}
     if link.reverse is not None:
@@ -284,7 +290,7 @@ def _link(link: Link) -> dict[str, Any]:
 
 
 def _options(model: BaseModel, without: set[str]) -> dict[str, Any]:
-    """The fields that are not defaults, as YAML's own types."""
+    """Return the fields that are not defaults, as YAML's own types."""
     fields = model.model_dump(mode="python", exclude_defaults=True, exclude=without)
     return {key: _yaml_value(value) for key, value in fields.items()}
 
