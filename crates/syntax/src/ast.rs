@@ -45,7 +45,7 @@ pub struct Name {
 }
 
 impl Name {
-    /// A name from its text and place.
+    /// Makes a name from its text and place.
     pub fn new(text: impl Into<Arc<str>>, span: Span) -> Name {
         Name {
             text: text.into(),
@@ -53,7 +53,7 @@ impl Name {
         }
     }
 
-    /// The identifier's text.
+    /// Returns the text of the identifier.
     pub fn as_str(&self) -> &str {
         &self.text
     }

@@ -12,7 +12,7 @@ use crate::token::{Token, TokenKind as T};
 const MAX_DEPTH: usize = 100;
 
 impl Preprocessor<'_> {
-    /// The value of a condition; a malformed one is reported and counts as false.
+    /// Evaluates the condition of an `#if` or `#elif`. A malformed one is reported and counts as false.
     pub(crate) fn condition(&mut self, word: &Token, args: &[Token]) -> bool {
         let tokens = self.expand_condition(args);
         let tokens = self.replace_questions(&tokens);
@@ -58,7 +58,8 @@ impl Preprocessor<'_> {
         out
     }
 
-    /// The answer to `defined`, and how many of the tokens after it belong to it.
+    /// Returns the answer to `defined`, and how many of the tokens after it belong to it; `None` if no name
+    /// follows.
     fn defined(&self, operand: &[Token]) -> Option<(bool, usize)> {
         let name = |t: &Token| t.kind.is_word().then(|| self.is_defined(&t.text));
         match operand {
@@ -70,7 +71,8 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// The answer to `__has_include`, and how many of the tokens after it belong to it.
+    /// Returns the answer to `__has_include`, and how many of the tokens after it belong to it; `None` if no
+    /// file name in parentheses follows.
     fn has_include(&self, operand: &[Token]) -> Option<(bool, usize)> {
         let close = operand.iter().position(|t| t.kind == T::RParen)?;
         let [open, name @ ..] = &operand[..close] else {
@@ -112,7 +114,7 @@ impl Number {
         self.bits as i64
     }
 
-    /// The magnitude of a shift amount, and whether it is negative, which shifts the other way.
+    /// Returns the magnitude of a shift amount, and whether it is negative, which shifts the other way.
     fn amount(self) -> (u64, bool) {
         match self.unsigned {
             false => (self.as_signed().unsigned_abs(), self.as_signed() < 0),
@@ -170,7 +172,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Expressions between commas: the last one counts.
+    /// Evaluates expressions between commas, of which the last one counts.
     fn sequence(&mut self, live: bool) -> Value {
         let mut value = self.ternary(live)?;
         while self.eat(T::Comma) {
@@ -179,7 +181,8 @@ impl Evaluator<'_> {
         Ok(value)
     }
 
-    /// `live` is false where C does not evaluate: there, dividing by zero is no error.
+    /// Evaluates a condition, perhaps with `? :` behind it. `live` is false where C does not evaluate: there,
+    /// dividing by zero is no error.
     fn ternary(&mut self, live: bool) -> Value {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -203,7 +206,7 @@ impl Evaluator<'_> {
         Ok(value)
     }
 
-    /// The operator here and how tightly it binds. A right shift is two tokens.
+    /// Returns the operator here, how tightly it binds, and its number of tokens: a right shift is two.
     fn operator(&self) -> Option<(T, u8, usize)> {
         let token = self.peek()?;
         let next = self.tokens.get(self.pos + 1).map(|t| t.kind);
@@ -306,7 +309,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// An integer constant, or what is wrong with it.
+/// Parses an integer constant of C; the error says what is wrong with it.
 fn integer(text: &str) -> Result<Number, &'static str> {
     let text = text.to_ascii_lowercase();
     let digits = text.trim_end_matches(['u', 'l']);
@@ -330,7 +333,7 @@ fn integer(text: &str) -> Result<Number, &'static str> {
     })
 }
 
-/// The value of `'c'`; `None` for anything but one character of ASCII or an escape sequence.
+/// Returns the value of `'c'`; `None` for anything but one character of ASCII or an escape sequence.
 fn character(text: &str) -> Option<Number> {
     let inside = text.strip_prefix('\'')?.strip_suffix('\'')?;
     let value = match inside.strip_prefix('\\') {
@@ -356,7 +359,7 @@ fn character(text: &str) -> Option<Number> {
     Some(Number::signed(i64::from(value as i8)))
 }
 
-/// `None` for a division by zero.
+/// Computes a binary operator as C does, in 64 bits; `None` for a division by zero.
 fn apply(op: T, shift_right: bool, a: Number, b: Number) -> Option<Number> {
     let unsigned = a.unsigned || b.unsigned;
     let less = |a: Number, b: Number| match unsigned {

@@ -65,7 +65,7 @@ pub struct Label {
 }
 
 impl Diagnostic {
-    /// An error at `span`.
+    /// Makes an error at `span`, without labels, notes and hint.
     pub fn error(code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             code,
@@ -78,7 +78,7 @@ impl Diagnostic {
         }
     }
 
-    /// A warning at `span`.
+    /// Makes a warning at `span`, without labels, notes and hint.
     pub fn warning(code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             severity: Severity::Warning,
@@ -86,7 +86,7 @@ impl Diagnostic {
         }
     }
 
-    /// Adds another place.
+    /// Adds another place in the source, with a message of its own.
     pub fn label(mut self, span: Span, message: impl Into<String>) -> Diagnostic {
         self.labels.push(Label {
             span,
@@ -95,7 +95,7 @@ impl Diagnostic {
         self
     }
 
-    /// Adds a fact.
+    /// Adds a fact that explains the message.
     pub fn note(mut self, note: impl Into<String>) -> Diagnostic {
         self.notes.push(note.into());
         self
@@ -115,12 +115,12 @@ impl Diagnostic {
         self
     }
 
-    /// Whether it is an error.
+    /// Returns whether it is an error, and not a warning.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 
-    /// The text to show: the message, the source line with carets, then labels, notes and the hint.
+    /// Renders the text to show: the message, the source line with carets, then labels, notes and the hint.
     pub fn render(&self, sources: &SourceMap) -> String {
         let mut out = String::new();
         let severity = match self.severity {
@@ -189,14 +189,14 @@ impl Sink {
         }
     }
 
-    /// [`Sink::push`] of what has not been said before.
+    /// Adds what is reported like [`Sink::push`], unless it has been said before.
     pub fn push_new(&mut self, diagnostic: Diagnostic) {
         if !self.list.contains(&diagnostic) {
             self.push(diagnostic);
         }
     }
 
-    /// What is kept so far.
+    /// Returns the diagnostics that are kept so far.
     pub fn list(&self) -> &[Diagnostic] {
         &self.list
     }
@@ -211,17 +211,17 @@ impl Sink {
         self.list.extend(kept);
     }
 
-    /// The number of errors, kept or not.
+    /// Returns the number of errors, kept or not.
     pub fn errors(&self) -> usize {
         self.errors
     }
 
-    /// Whether no further error is kept.
+    /// Returns whether so many errors were reported that no further one is kept.
     pub fn is_full(&self) -> bool {
         self.errors > Sink::LIMIT
     }
 
-    /// The kept diagnostics, in the order of their discovery.
+    /// Returns the kept diagnostics, in the order of their discovery.
     pub fn into_vec(self) -> Vec<Diagnostic> {
         self.list
     }

@@ -14,7 +14,7 @@ use crate::source::Span;
 // The preprocessor
 // ---------------------------------------------------------------------------------------------------------------------
 
-/// The file to compile cannot be read.
+/// Reports that the file to compile cannot be read.
 pub(crate) fn cannot_open(span: Span, path: &Path, error: &LoadError) -> Diagnostic {
     let path = path.display();
     match error {
@@ -27,7 +27,7 @@ pub(crate) fn cannot_open(span: Span, path: &Path, error: &LoadError) -> Diagnos
     }
 }
 
-/// An included file cannot be found or read.
+/// Reports that an included file cannot be found or read.
 pub(crate) fn cannot_include(
     span: Span,
     name: &str,
@@ -58,25 +58,26 @@ pub(crate) fn cannot_include(
 }
 
 messages! {
-    /// Files include each other without end, most likely.
+    /// Reports files that include each other deeper than the limit, most likely without end.
     fn includes_too_deep(limit: usize) =>
         error("E0003", "files include each other more than {limit} deep")
             .hint("guard the included file with `#ifndef NAME`, `#define NAME` and `#endif`");
 
-    /// An `#include` does not name a file.
+    /// Reports an `#include` that does not name a file.
     fn malformed_include() => error("E0004", "`#include` needs a file name")
         .hint("write `#include \"file\"` or `#include <file>`");
 
-    /// A directive nobody knows. The reference compiler's preprocessor leaves such lines alone, and its lexer skips them.
+    /// Warns of a directive nobody knows. The reference compiler's preprocessor leaves such lines alone, and
+    /// its lexer skips them.
     fn unknown_directive(name: &str) =>
         warning("W0005", "there is no preprocessor directive `#{name}`; the line is ignored")
             .hint("a comment starts with `//`");
 
-    /// A directive that other preprocessors have.
+    /// Reports a directive that other preprocessors have.
     fn unsupported_directive(name: &str) => error("E0024", "`#{name}` is not supported");
 }
 
-/// `#error`
+/// Reports the message of an `#error`.
 pub(crate) fn error_directive(span: Span, message: &str) -> Diagnostic {
     Diagnostic::error(
         "E0006",
@@ -85,7 +86,7 @@ pub(crate) fn error_directive(span: Span, message: &str) -> Diagnostic {
     )
 }
 
-/// `#warning`
+/// Warns with the message of a `#warning`.
 pub(crate) fn warning_directive(span: Span, message: &str) -> Diagnostic {
     Diagnostic::warning(
         "W0007",
@@ -95,28 +96,28 @@ pub(crate) fn warning_directive(span: Span, message: &str) -> Diagnostic {
 }
 
 messages! {
-    /// `#else`, `#elif` or `#endif` without `#if`.
+    /// Reports an `#else`, `#elif` or `#endif` without `#if`.
     fn without_if(directive: &str) => error("E0008", "`#{directive}` without an `#if` before it");
 
-    /// `#else` or `#elif` after `#else`.
+    /// Reports an `#else` or `#elif` after `#else`.
     fn after_else(directive: &str, earlier: Span) =>
         error("E0009", "`#{directive}` after the `#else` of the same `#if`")
             .label(earlier, "the `#else` is here");
 
-    /// `#if` without `#endif`.
+    /// Reports an `#if` without `#endif`.
     fn unterminated_if() => error("E0010", "this conditional has no `#endif` in its file");
 
-    /// A directive that needs a macro's name has none.
+    /// Reports a directive that needs a macro's name and has none.
     fn macro_name_expected(directive: &str) =>
         error("E0011", "`#{directive}` needs the name of a macro");
 
-    /// A macro's parameters are not names between commas.
+    /// Reports a macro whose parameters are not names between commas.
     fn malformed_macro_params(name: &str) =>
         error("E0012", "the parameters of the macro `{name}` are not a list of different names")
             .hint("for a macro without parameters, leave a blank before the parenthesis");
 }
 
-/// A macro is used with too few or too many arguments.
+/// Reports a macro that is used with too few or too many arguments.
 pub(crate) fn wrong_macro_args(
     span: Span,
     name: &str,
@@ -135,51 +136,51 @@ pub(crate) fn wrong_macro_args(
 }
 
 messages! {
-    /// The arguments of a macro never end.
+    /// Reports a use of a macro whose arguments never end.
     fn unterminated_macro_use(name: &str) =>
         error("E0014", "the arguments of the macro `{name}` have no closing `)`");
 
-    /// The expression of an `#if` makes no sense.
+    /// Reports an `#if` whose expression cannot be evaluated.
     fn bad_condition(problem: &str) =>
         error("E0015", "this condition cannot be evaluated: {problem}");
 
-    /// A macro is defined again with another meaning.
+    /// Warns of a macro that is defined again with another meaning.
     fn macro_redefined(name: &str, earlier: Span) =>
         warning("W0016", "the macro `{name}` is defined again with another meaning")
             .label(earlier, "it was defined here before")
             .hint(format!("if that is intended, write `#undef {name}` first"));
 
-    /// `##` makes something that is no token.
+    /// Warns of a `##` that makes something that is no token.
     fn bad_paste(text: &str) =>
         warning("W0017", "`##` makes `{text}`, which is not one token; it stays two")
             .hint("leave the `##` out");
 
-    /// `##` at the start or end of a macro.
+    /// Reports a `##` at the start or end of a macro.
     fn paste_at_edge() => error("E0018", "`##` needs something on both sides");
 
-    /// `#` without a parameter after it.
+    /// Warns of a `#` without a parameter after it.
     fn stringify_needs_param() =>
         warning("W0019", "in a macro with parameters, `#` has a parameter after it; this one stays as it is");
 
-    /// Macros or includes make too much of a program.
+    /// Reports macros or includes that make too much of a program.
     fn program_too_large() => error("E0020", "the program is too large after preprocessing")
         .note("the rest of it was not read; macros or includes that multiply each other are the usual cause");
 
-    /// A `#line` does not say which line.
+    /// Reports a `#line` that does not say which line.
     fn malformed_line() =>
         error("E0021", "`#line` needs a line number and perhaps a file name in quotes");
 
-    /// Something after a directive that should end.
+    /// Warns of text after a directive that should end.
     fn extra_in_directive(directive: &str) =>
         warning("W0022", "text after `#{directive}` is ignored")
             .hint("make it a comment");
 
-    /// `\` and blanks at the end of a line. The reference compiler's preprocessor warns of it, too.
+    /// Warns of `\` and blanks at the end of a line. The reference compiler's preprocessor warns of it, too.
     fn loose_splice() =>
         warning("W0025", "blanks after this `\\`; it joins the line with the next one all the same")
             .hint("remove the blanks, or the `\\` if the lines are not to be joined");
 
-    /// A file of a size no program has.
+    /// Reports a file of a size no program has.
     fn file_too_large(limit_mb: usize) =>
         error("E0023", "this file has more than {limit_mb} megabytes and was not read");
 }
@@ -188,7 +189,7 @@ messages! {
 // Single tokens
 // ---------------------------------------------------------------------------------------------------------------------
 
-/// A character P4 has no use for.
+/// Reports a character that P4 does not use.
 pub(crate) fn unexpected_character(span: Span, text: &str) -> Diagnostic {
     let character = match text.chars().next() {
         Some(c) if c.is_control() => format!("U+{:04X}", u32::from(c)),
@@ -198,13 +199,13 @@ pub(crate) fn unexpected_character(span: Span, text: &str) -> Diagnostic {
 }
 
 messages! {
-    /// A string without its closing quote.
+    /// Reports a string without its closing quote.
     fn unterminated_string() => error("E0101", "this string has no closing `\"`");
 
-    /// A comment without its end.
+    /// Reports a comment without its end.
     fn unterminated_comment() => error("E0102", "this comment has no closing `*/`");
 
-    /// A number that is none.
+    /// Reports a number that is not an integer literal of P4.
     fn malformed_integer(text: &str, problem: &str) =>
         error("E0103", "`{text}` is not an integer: {problem}");
 }
@@ -214,23 +215,23 @@ messages! {
 // ---------------------------------------------------------------------------------------------------------------------
 
 messages! {
-    /// Something else was wanted here.
+    /// Reports that something else was wanted here.
     fn expected(wanted: &str, found: &str) => error("E0200", "expected {wanted}, found {found}");
 
-    /// A line ends without its semicolon.
+    /// Reports a line that ends without its semicolon.
     fn missing_semicolon(after: &str) => error("E0202", "missing `;` after {after}");
 
-    /// A `{` without its `}`.
+    /// Reports a `{` without its `}`.
     fn unclosed_brace(what: &str, open: Span) =>
         error("E0203", "missing `}}` at the end of the {what}")
             .label(open, format!("the {what} starts here"));
 
-    /// Nesting or chains beyond the limit.
+    /// Reports nesting or chains beyond the limit.
     fn too_deep() => error("E0204", "this is nested too deeply")
         .note("the rest of the program was not read");
 }
 
-/// A declaration where it may not be.
+/// Reports a declaration where it may not be.
 pub(crate) fn misplaced(span: Span, what: &str, place: &str, belongs: &str) -> Diagnostic {
     let diagnostic = Diagnostic::error("E0205", span, format!("{what} cannot be declared {place}"));
     if belongs.is_empty() {
@@ -241,58 +242,58 @@ pub(crate) fn misplaced(span: Span, what: &str, place: &str, belongs: &str) -> D
 }
 
 messages! {
-    /// Something outside of the declaration it belongs in.
+    /// Reports something outside of the declaration it belongs in.
     fn stray(text: &str) => error("E0206", "`{text}` cannot stand outside of a declaration")
         .hint("look for a `}` too many before it");
 
-    /// A keyword as a name.
+    /// Reports a keyword that stands for a name.
     fn keyword_as_name(keyword: &str, what: &str) =>
         error("E0207", "expected {what}, but `{keyword}` is a keyword");
 
-    /// A comma before the end of a list that takes none.
+    /// Reports a comma before the end of a list that takes none.
     fn trailing_comma() => error("E0208", "this list may not end with a comma");
 
-    /// `_` as a value.
+    /// Reports a `_` that stands for a value.
     fn dont_care_value() => error("E0209", "`_` is not a value")
         .note("it can stand for a whole argument, a whole type argument or a whole key set");
 
-    /// A type as a value.
+    /// Reports a type that stands for a value.
     fn type_as_value(text: &str) => error("E0210", "expected an expression, but `{text}` is a type")
         .hint("a cast has parentheses around the type: `(bit<8>) value`");
 
-    /// `...` before other fields.
+    /// Reports a `...` before other fields.
     fn dots_not_last() => error("E0211", "`...` can only stand at the end of the list");
 
-    /// `i++`
+    /// Reports an increment such as `i++`.
     fn increment() => error("E0212", "`++` joins two values; there is nothing on its right")
         .hint("to add one, write `+= 1`");
 
-    /// An assignment to something that is no variable.
+    /// Reports an assignment to something that is no variable.
     fn not_assignable() => error("E0213", "nothing can be assigned to this expression")
         .note("the left side must be a variable, perhaps with members, indices and slices");
 
-    /// `a + b;`
+    /// Reports an expression alone, such as `a + b;`.
     fn expression_statement() => error("E0214", "this expression is not a statement")
         .note("a statement calls something or assigns to something");
 
-    /// `else` alone.
+    /// Reports an `else` without an `if`.
     fn else_without_if() => error("E0215", "`else` without an `if` before it");
 
-    /// A statement parser states cannot have.
+    /// Reports a statement that parser states cannot have.
     fn not_in_state(word: &str) => error("E0216", "`{word}` cannot be used in a parser state");
 
-    /// Something after a state's transition.
+    /// Reports something after a state's transition.
     fn after_transition(transition: Span) =>
         error("E0217", "nothing can follow the transition of a state")
             .label(transition, "the transition is here");
 
-    /// Something after a control's `apply` block.
+    /// Reports something after a control's `apply` block.
     fn after_apply(apply: Span) =>
         error("E0218", "nothing can follow the `apply` block of a control")
             .label(apply, "the block is here");
 }
 
-/// A control without `apply`.
+/// Reports a control without an `apply` block.
 pub(crate) fn control_without_apply(span: Span, name: &str, ends_early: bool) -> Diagnostic {
     let diagnostic = Diagnostic::error(
         "E0219",
@@ -307,24 +308,24 @@ pub(crate) fn control_without_apply(span: Span, name: &str, ends_early: bool) ->
 }
 
 messages! {
-    /// A parser without states.
+    /// Reports a parser without states.
     fn parser_without_states(name: &str) => error("E0220", "the parser `{name}` has no states")
         .hint("it needs at least `state start { transition accept; }`");
 
-    /// A variable after a parser's first state.
+    /// Reports a variable after a parser's first state.
     fn local_after_state() =>
         error("E0221", "declarations in a parser must stand before its first state");
 
-    /// `T name[4]`
+    /// Reports a size behind the name, as in `T name[4]`.
     fn size_after_name(ty: Span) => error("E0222", "a size cannot stand after the name")
         .label(ty, "it belongs after the type, and only a stack of headers has one");
 
-    /// A function without a body that is not `extern`.
+    /// Reports a function without a body that is not `extern`.
     fn function_without_body(name: &str) => error("E0223", "the function `{name}` has no body")
         .hint("to declare a function of the architecture, write `extern` before it");
 }
 
-/// A method without a return type.
+/// Reports a method without a return type.
 pub(crate) fn method_without_type(span: Span, name: &str, object: &str) -> Diagnostic {
     let diagnostic = Diagnostic::error(
         "E0224",
@@ -341,39 +342,39 @@ pub(crate) fn method_without_type(span: Span, name: &str, object: &str) -> Diagn
 }
 
 messages! {
-    /// An enum without members.
+    /// Reports an enum without members.
     fn empty_enum(name: &str) => error("E0225", "the enum `{name}` has no members");
 
-    /// A value in an enum without an underlying type.
+    /// Reports a value in an enum without an underlying type.
     fn value_in_plain_enum(name: &str) =>
         error("E0226", "`{name}` cannot have a value, because its enum has no underlying type")
             .hint("write the type after `enum`: `enum bit<8> Name { ... }`");
 
-    /// No value in an enum with an underlying type.
+    /// Reports a member without a value in an enum with an underlying type.
     fn enum_member_without_value(name: &str) =>
         error("E0227", "`{name}` needs a value, because its enum has an underlying type");
 
-    /// A key element without a match kind.
+    /// Reports a key element without a match kind.
     fn key_without_match_kind() => error("E0228", "this key has no match kind")
         .hint("write for instance `: exact` after it");
 
-    /// `key = { ... };`
+    /// Reports a semicolon after a property's list, as in `key = { ... };`.
     fn semicolon_after_list(property: &str) =>
         error("E0229", "there is no `;` after the list of `{property}`");
 
-    /// `priority = N: ...`
+    /// Reports a priority that is an expression without parentheses around it, as in `priority = N: ...`.
     fn bare_priority() => error("E0230", "a priority that is not just a number needs parentheses");
 
-    /// `@name(` without its `)`.
+    /// Reports an annotation `@name(` without its `)`.
     fn unclosed_annotation() => error("E0201", "this annotation has no closing `)`");
 
-    /// `headr foo { ... }`
+    /// Reports a word that starts no declaration, as in `headr foo { ... }`.
     fn unknown_declaration(word: &str) => error("E0231", "`{word}` does not start a declaration");
 
-    /// More than anybody wants to read.
+    /// Reports more errors than anybody wants to read.
     fn too_many() => error("E0299", "too many errors; this and all later ones are not shown");
 
-    /// Likewise.
+    /// Warns of more warnings than anybody wants to read.
     fn too_many_warnings() =>
         warning("W0298", "too many warnings; this and all later ones are not shown");
 }

@@ -75,7 +75,7 @@ pub(crate) fn lex(file: FileId, source: &str, interner: &mut Interner) -> Lexed 
     }
 }
 
-/// The backslashes with blanks before their line end, outside of `comments`.
+/// Finds the backslashes with blanks before their line end, outside of `comments`.
 fn loose_splices(file: FileId, spliced: &Spliced<'_>, comments: &[Range<usize>]) -> Vec<Span> {
     let in_comment = |at: usize| {
         let next = comments.partition_point(|comment| comment.end < at);
@@ -89,7 +89,7 @@ fn loose_splices(file: FileId, spliced: &Spliced<'_>, comments: &[Range<usize>])
     spliced.cuts().iter().filter(loose).map(backslash).collect()
 }
 
-/// The kind of `text` if it is exactly one token.
+/// Returns the kind of `text` if it is exactly one token.
 pub(crate) fn single(text: &str) -> Option<TokenKind> {
     let mut lexer = Lexer::new(text);
     if text.is_empty() || lexer.skip_blanks().is_some() || lexer.pos != 0 {
@@ -99,7 +99,8 @@ pub(crate) fn single(text: &str) -> Option<TokenKind> {
     (lexer.pos == text.len() && kind != TokenKind::Unknown).then_some(kind)
 }
 
-/// The length of the rest of a line, without its end, in front of a text of blanks and comments.
+/// Returns the length in bytes of the rest of a line, without its end, in front of a text of blanks and
+/// comments.
 pub(crate) fn rest_of_line(blanks: &str) -> u32 {
     let spliced = splice::splice(blanks);
     let mut lexer = Lexer::new(&spliced.text);
@@ -212,8 +213,8 @@ impl<'a> Lexer<'a> {
         TokenKind::Unknown
     }
 
-    /// The length of an apostrophe with what C takes for one token with it: in a directive a whole character, elsewhere only what
-    /// hides the start of a comment, as in `it's /* so`.
+    /// Returns the length in bytes of an apostrophe with what C takes for one token with it: in a directive a
+    /// whole character, elsewhere only what hides the start of a comment, as in `it's /* so`.
     fn character(&self) -> usize {
         let rest = self.rest();
         let line = &rest[..rest.find('\n').unwrap_or(rest.len())];
@@ -230,7 +231,8 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// A string may hold line ends, but not directives. One that never ends is taken to end with its line.
+    /// Reads a string, which may hold line ends, but not directives. One that never ends is taken to end with
+    /// its line.
     fn string(&mut self) -> TokenKind {
         let bytes = self.rest().as_bytes();
         let mut i = 1;
@@ -266,7 +268,8 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Whether the next quote ends a string, rather than beginning one: something is behind it that follows a string.
+/// Returns whether the next quote ends a string, rather than beginning one: something is behind it that follows
+/// a string.
 fn closes_string(text: &str) -> bool {
     let mut quotes = text.match_indices('"');
     let closing = quotes.find(|(i, _)| !text[..*i].ends_with('\\'));
@@ -276,7 +279,7 @@ fn closes_string(text: &str) -> bool {
     })
 }
 
-/// Whether a line is a directive.
+/// Returns whether a line is a directive of the preprocessor.
 fn is_directive(line: &[u8]) -> bool {
     let mut rest = line.trim_ascii_start();
     let blanks = &line[..line.len() - rest.len()];

@@ -45,12 +45,12 @@ pub struct Parsed {
 }
 
 impl Parsed {
-    /// Whether any diagnostic is an error.
+    /// Returns whether any diagnostic is an error.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(Diagnostic::is_error)
     }
 
-    /// All diagnostics as text.
+    /// Renders all diagnostics as text.
     pub fn render(&self) -> String {
         render_all(&self.diagnostics, &self.sources)
     }
@@ -92,8 +92,8 @@ pub fn parse(path: &Path, loader: &dyn Loader, defines: &[(String, String)]) -> 
     }
 }
 
-/// The strings without an end, and whether the preprocessor found another mistake that leaves the program unknown: a comment without
-/// an end only leaves out what follows it.
+/// Returns the strings without an end, and whether the preprocessor found another mistake that leaves the
+/// program unknown: a comment without an end only leaves out what follows it.
 fn lexical_damage(sink: &Sink) -> (Vec<Span>, bool) {
     let errors = sink.list().iter().filter(|d| d.is_error());
     // Codes of single tokens.

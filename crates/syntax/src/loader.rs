@@ -46,7 +46,7 @@ pub trait Loader {
     }
 }
 
-/// Whether two names of files differ in case, in separators or in the ending alone.
+/// Returns whether two names of files differ in case, in separators or in the ending alone.
 fn alike(a: &str, b: &str) -> bool {
     let bare = |name: &str| -> String {
         let letters = name.trim_end_matches(".p4").trim_end_matches(".P4").chars();
@@ -89,7 +89,7 @@ pub struct FileLoader {
 }
 
 impl FileLoader {
-    /// A loader without include directories and built-in files.
+    /// Creates a loader without include directories and built-in files.
     pub fn new() -> FileLoader {
         FileLoader::default()
     }
@@ -175,12 +175,12 @@ pub struct MemoryLoader {
 }
 
 impl MemoryLoader {
-    /// A loader without files.
+    /// Creates a loader without any files.
     pub fn new() -> MemoryLoader {
         MemoryLoader::default()
     }
 
-    /// Adds a file.
+    /// Adds a file with a path and a text.
     #[must_use]
     pub fn file(mut self, path: impl Into<PathBuf>, text: impl Into<String>) -> MemoryLoader {
         self.files.insert(path.into(), text.into());

@@ -459,7 +459,7 @@ impl Preprocessor<'_> {
         live
     }
 
-    /// The body of `used` with `args` in place of its parameters.
+    /// Returns the body of `used` with `args` in place of its parameters.
     fn substitute(&mut self, used: &Macro, args: &[Vec<Live>], site: Span) -> Vec<Live> {
         let mut expanded: Vec<Option<Vec<Live>>> = vec![None; args.len()];
         let mut out: Vec<Live> = Vec::new();
@@ -503,7 +503,7 @@ impl Preprocessor<'_> {
         expanded
     }
 
-    /// The operands of a run of `##`, or a single `#` operand or token, put together.
+    /// Puts the operands of a run of `##` together, or handles a single `#` operand or token.
     fn paste(
         &mut self,
         used: &Macro,
@@ -541,7 +541,7 @@ impl Preprocessor<'_> {
         out
     }
 
-    /// A body token, or the argument for it, not expanded.
+    /// Returns a token of the body, or the argument for it if it is a parameter, not expanded.
     fn raw_operand(
         &self,
         used: &Macro,
@@ -590,7 +590,8 @@ impl Preprocessor<'_> {
         left.extend(right);
     }
 
-    /// The text of an argument as a string. Quotes and backslashes are escaped in strings alone (ISO C 6.10.3.2).
+    /// Makes a string of the text of an argument. Quotes and backslashes are escaped in strings alone (ISO C
+    /// 6.10.3.2).
     fn stringify(&mut self, arg: &[Live], hash: &Token, site: Span) -> Live {
         let mut text = String::from("\"");
         for (i, live) in arg.iter().enumerate() {
@@ -618,7 +619,7 @@ impl Preprocessor<'_> {
     }
 }
 
-/// The number of tokens of `todo` that are the operand of a word of a condition that must not be expanded.
+/// Counts the tokens of `todo` that are the operand of a word of a condition that must not be expanded.
 fn operand_of(word: &str, todo: &[Live]) -> usize {
     let kind = |ahead: usize| {
         let index = todo.len().checked_sub(ahead + 1)?;
@@ -643,7 +644,8 @@ fn quote(text: &str) -> String {
     format!("\"{}\"", escape(text))
 }
 
-/// The parameters after the opening parenthesis, whether the last takes the rest, and how many tokens they are.
+/// Parses the parameters after the opening parenthesis. Returns them, whether the last takes the rest, and how
+/// many tokens they are; `None` if they are malformed.
 fn macro_params(tokens: &[Token]) -> Option<(Vec<Arc<str>>, bool, usize)> {
     let mut params: Vec<Arc<str>> = Vec::new();
     let mut i = 0;
@@ -673,7 +675,7 @@ fn macro_params(tokens: &[Token]) -> Option<(Vec<Arc<str>>, bool, usize)> {
     }
 }
 
-/// Whether the parenthesis that stands next in `todo` is closed.
+/// Returns whether the parenthesis that stands next in `todo` is closed.
 fn is_closed(todo: &[Live]) -> bool {
     let mut depth = 0;
     todo.iter().rev().any(|live| {
@@ -711,7 +713,7 @@ fn collect_actuals(used: &Macro, wanted: usize, todo: &mut Vec<Live>) -> Option<
     }
 }
 
-/// The end of the run of operands joined by `##` that starts at `start`. `# param` is one operand.
+/// Returns the end of the run of operands joined by `##` that starts at `start`. `# param` is one operand.
 fn paste_group(used: &Macro, start: usize) -> usize {
     let operand_end = |i: usize| {
         let hash = used.body.get(i).is_some_and(|t| t.kind == T::Hash);

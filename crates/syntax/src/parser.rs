@@ -138,7 +138,7 @@ impl<'t> Parser<'t> {
         self.token_at(0)
     }
 
-    /// The token `ahead` of the current one; past the end it is the end marker.
+    /// Returns the token `ahead` of the current one; past the end it is the end marker.
     fn token_at(&self, ahead: usize) -> &'t Token {
         self.token_index(self.pos + ahead)
     }
@@ -159,7 +159,7 @@ impl<'t> Parser<'t> {
         self.kind() == kind
     }
 
-    /// The index after the bracket that closes the one at `index`.
+    /// Returns the index after the bracket that closes the one at `index`; `None` if no bracket does.
     fn after_partner(&self, index: usize) -> Option<usize> {
         self.partners
             .get(index)
@@ -172,12 +172,12 @@ impl<'t> Parser<'t> {
         self.token().span
     }
 
-    /// The span of the last token read.
+    /// Returns the span of the last token read.
     fn last_span(&self) -> Span {
         self.token_index(self.pos.saturating_sub(1)).span
     }
 
-    /// From `start` to the last token read.
+    /// Returns the span from `start` to the last token read.
     fn since(&self, start: Span) -> Span {
         start.to(self.last_span())
     }
@@ -209,8 +209,8 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// A `{`. A missing one is reported, and taken as written if the file has a `}` too many, so that what follows is read as it was
-    /// meant.
+    /// Takes a `{`. A missing one is reported, and taken as written if the file has a `}` too many, so that
+    /// what follows is read as it was meant.
     fn open_brace(&mut self) -> Outcome<Span> {
         if self.at(T::LBrace) || !self.lacks_open_brace() {
             return self.expect(T::LBrace);
@@ -220,12 +220,12 @@ impl<'t> Parser<'t> {
         Ok(self.last_span().after())
     }
 
-    /// Whether a `{` is missing here, most likely.
+    /// Returns whether a `{` is missing here, most likely.
     fn lacks_open_brace(&self) -> bool {
         self.missing_opens > 0 && !matches!(self.kind(), T::LBrace | T::RBrace | T::Semi | T::Eof)
     }
 
-    /// A name where one is declared or selected.
+    /// Reads a name where one is declared or selected.
     fn name(&mut self, what: &str) -> Outcome<Name> {
         if self.kind().is_name() {
             let token = self.bump();
@@ -241,7 +241,7 @@ impl<'t> Parser<'t> {
         Err(self.expected(what))
     }
 
-    /// `name` or `.name` where an expression or a type names something.
+    /// Reads `name` or `.name` where an expression or a type names something.
     fn path(&mut self, what: &str) -> Outcome<Path> {
         let start = self.span();
         let absolute = self.eat(T::Dot);
@@ -253,7 +253,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// A semicolon. A missing one at the end of a line is reported and taken as written.
+    /// Takes a semicolon. A missing one at the end of a line is reported and taken as written.
     fn semi(&mut self, after: &str) -> Outcome<()> {
         if self.eat(T::Semi) {
             return Ok(());
@@ -322,7 +322,8 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// The parser would only repeat itself on every level on its way out, so it stops reading.
+    /// Reports that the program is nested too deeply and goes to its end: the parser would only repeat itself
+    /// on every level on its way out.
     fn too_deep(&mut self) -> Failed {
         let failed = self.fail(errors::too_deep(self.span()));
         self.aborted = true;
@@ -348,7 +349,7 @@ impl<'t> Parser<'t> {
 
     // -- Lists --------------------------------------------------------------------------------------------------------
 
-    /// Items between commas up to (not including) `close`.
+    /// Reads items between commas up to (not including) `close`.
     fn comma_list<R>(
         &mut self,
         close: T,
@@ -372,7 +373,7 @@ impl<'t> Parser<'t> {
         Ok(items)
     }
 
-    /// `<T1, T2>` after a declared name.
+    /// Reads `<T1, T2>` after a declared name, and declares the type parameters.
     fn type_params(&mut self) -> Outcome<Vec<Name>> {
         if !self.eat(T::Lt) {
             return Ok(Vec::new());

@@ -92,7 +92,7 @@ impl Current {
     }
 }
 
-/// Whether a word of a directive is a line's number.
+/// Returns whether a word of a directive is a line's number.
 fn is_number(text: &str) -> bool {
     text.parse::<u32>().is_ok()
 }
@@ -140,8 +140,8 @@ impl<'a> Preprocessor<'a> {
         }
     }
 
-    /// The whole program's tokens with an end marker, which stands at the end of the file `main`, and whether they are
-    /// really all.
+    /// Returns the whole program's tokens with an end marker, which stands at the end of the file `main`, and
+    /// whether they are really all.
     pub(crate) fn finish(mut self, main: FileId) -> (Vec<Token>, bool) {
         let end = self
             .sources
@@ -260,7 +260,7 @@ impl<'a> Preprocessor<'a> {
         }
     }
 
-    /// The number of files that include the one being read, directly or not.
+    /// Returns the number of files that include the one being read, directly or not.
     pub(crate) fn include_level(&self) -> usize {
         self.open_files.saturating_sub(1)
     }
@@ -278,7 +278,7 @@ impl<'a> Preprocessor<'a> {
         }
     }
 
-    /// `line` is what follows the `#`.
+    /// Processes a directive: `hash` is its `#`, and `line` is what follows it.
     fn directive(&mut self, hash: &Token, line: &[Token], current: &mut Current) {
         // A `#` alone on its line means nothing.
         let Some((word, args)) = line.split_first() else {
@@ -327,7 +327,7 @@ impl<'a> Preprocessor<'a> {
         }
     }
 
-    /// The text from the first to the last of `tokens`, as in the file.
+    /// Returns the text from the first to the last of `tokens`, as in the file.
     fn text_of(&self, tokens: &[Token]) -> String {
         match (tokens.first(), tokens.last()) {
             (Some(first), Some(last)) => {
@@ -360,7 +360,7 @@ impl<'a> Preprocessor<'a> {
         });
     }
 
-    /// Whether the condition of an `#if`, `#ifdef`, `#elif` and so on holds.
+    /// Returns whether the condition of an `#if`, `#ifdef`, `#elif` and so on holds.
     fn holds(&mut self, word: &Token, args: &[Token]) -> bool {
         let directive = &*word.text;
         if matches!(directive, "if" | "elif") {
@@ -447,7 +447,7 @@ impl<'a> Preprocessor<'a> {
         }
     }
 
-    /// The file an `#include` names, written as it is or made by macros.
+    /// Returns the file that an `#include` names, written as it is or made by macros; `None` if it names none.
     fn include_name(&mut self, word: &Token, args: &[Token]) -> Option<(String, IncludeStyle)> {
         let first = args.first()?;
         if first.kind == T::Lt {
@@ -465,7 +465,8 @@ impl<'a> Preprocessor<'a> {
         header_name(&args[..1])
     }
 
-    /// `#line 12 "file"`, whose numbers and names macros may make, or the `# 12 "file"` that other preprocessors leave.
+    /// Processes `#line 12 "file"`, whose numbers and names macros may make, or the `# 12 "file"` that other
+    /// preprocessors leave.
     fn line_directive(&mut self, word: &Token, args: &[Token]) {
         let last = args.last().unwrap_or(word).span;
         let args = self.expand(args);
@@ -488,7 +489,8 @@ impl<'a> Preprocessor<'a> {
         }
     }
 
-    /// The end of the line of the directive whose last token is `last`: joined lines and comments may continue it.
+    /// Returns the end of the line of the directive whose last token is `last`: joined lines and comments may
+    /// continue it.
     fn end_of_line(&self, last: Span) -> Span {
         let text = self.sources.file(last.file).map_or("", |f| &f.text);
         let next = self.next_start.map_or(text.len(), |next| next as usize);
@@ -498,7 +500,7 @@ impl<'a> Preprocessor<'a> {
     }
 }
 
-/// The file that tokens name.
+/// Returns the file that tokens name, in quotes or angle brackets; `None` if they name none.
 pub(crate) fn header_name(tokens: &[Token]) -> Option<(String, IncludeStyle)> {
     match tokens {
         [name] if name.kind == T::Str => Some((

@@ -23,7 +23,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The bytes `start..end` of `file`.
+    /// Makes the range of the bytes `start..end` of `file`.
     pub fn new(file: FileId, start: u32, end: u32) -> Span {
         Span {
             file,
@@ -32,8 +32,9 @@ impl Span {
         }
     }
 
-    /// From the start of `self` to the end of `other`. Places in different files cannot be joined: the answer is then
-    /// `self` (a construct that starts in one file and ends in another is shown where it starts).
+    /// Returns the range from the start of `self` to the end of `other`. Places in different files cannot be
+    /// joined: the answer is then `self` (a construct that starts in one file and ends in another is shown
+    /// where it starts).
     pub fn to(self, other: Span) -> Span {
         if self.file == other.file && other.end >= self.start {
             Span::new(self.file, self.start, other.end)
@@ -42,7 +43,7 @@ impl Span {
         }
     }
 
-    /// The empty range just after `self`.
+    /// Returns the empty range just after `self`.
     pub fn after(self) -> Span {
         Span::new(self.file, self.end, self.end)
     }
@@ -105,12 +106,12 @@ pub struct SourceMap {
 }
 
 impl SourceMap {
-    /// An empty map.
+    /// Creates a map without any files.
     pub fn new() -> SourceMap {
         SourceMap::default()
     }
 
-    /// Adds a file.
+    /// Adds a file and returns its id; `included_at` is the place of the `#include` that names it.
     pub fn add(
         &mut self,
         name: impl Into<Arc<str>>,
@@ -135,24 +136,24 @@ impl SourceMap {
         id
     }
 
-    /// The files in the order they were loaded.
+    /// Returns the files in the order they were loaded.
     pub fn files(&self) -> &[SourceFile] {
         &self.files
     }
 
-    /// A file, if `id` came from this map.
+    /// Returns a file, if `id` came from this map.
     pub fn file(&self, id: FileId) -> Option<&SourceFile> {
         self.files.get(id.0 as usize)
     }
 
-    /// The text of a span; empty when the span is not from this map.
+    /// Returns the text of a span; empty when the span is not from this map.
     pub fn text(&self, span: Span) -> &str {
         let text = self.file(span.file).map_or("", |f| &f.text);
         text.get(span.start as usize..span.end as usize)
             .unwrap_or("")
     }
 
-    /// The start of a span, as a person would say it.
+    /// Returns where a span starts: file, line and column as a person would say them, after `#line` directives.
     pub fn location(&self, span: Span) -> Location {
         let Some(file) = self.file(span.file) else {
             return Location {
@@ -187,7 +188,7 @@ impl SourceMap {
         }
     }
 
-    /// The physical line a span starts on: its range of bytes without the line end, and its text.
+    /// Returns the physical line a span starts on: its range of bytes without the line end, and its text.
     pub fn line(&self, span: Span) -> (Span, &str) {
         let Some(file) = self.file(span.file) else {
             return (Span::default(), "");
@@ -217,7 +218,7 @@ impl SourceMap {
         ))
     }
 
-    /// The macro whose expansion put something at `span`, if `span` is (the start of) such a place.
+    /// Returns the macro whose expansion put something at `span`, if `span` is (the start of) such a place.
     pub fn expansion(&self, span: Span) -> Option<&Expansion> {
         self.expansions
             .get(&(span.file, span.start))

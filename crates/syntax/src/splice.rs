@@ -65,7 +65,7 @@ pub(crate) fn joined(text: &str) -> Cow<'_, str> {
     splice(text).text
 }
 
-/// The first line of `text`, joined with those that continue it.
+/// Returns the first line of `text`, joined with those that continue it.
 pub(crate) fn logical_line(text: &str) -> Cow<'_, str> {
     let ends = |(end, _): &(usize, &str)| {
         let line = &text[..*end];
@@ -76,8 +76,8 @@ pub(crate) fn logical_line(text: &str) -> Cow<'_, str> {
     joined(&text[..end.map_or(text.len(), |(end, _)| end)])
 }
 
-/// The length of the backslash at the start of `rest` with its line end, and whether blanks stand between; `None` if the line does not
-/// end here.
+/// Returns the length in bytes of the backslash at the start of `rest` with its line end, and whether blanks
+/// stand between; `None` if the line does not end here.
 fn continuation(rest: &str) -> Option<(usize, bool)> {
     let after = &rest[1..];
     let trimmed = after.trim_start_matches(BLANK);
@@ -89,13 +89,13 @@ fn continuation(rest: &str) -> Option<(usize, bool)> {
 }
 
 impl Spliced<'_> {
-    /// The place in the file of a token that starts at `at` in the joined text.
+    /// Returns the place in the file of a token that starts at `at` in the joined text.
     pub fn start(&self, at: usize) -> u32 {
         let before = self.cuts.partition_point(|cut| cut.at <= at);
         self.original(at, before)
     }
 
-    /// The place in the file of the end of a token that ends at `at` in the joined text.
+    /// Returns the place in the file of the end of a token that ends at `at` in the joined text.
     pub fn end(&self, at: usize) -> u32 {
         let before = self.cuts.partition_point(|cut| cut.at < at);
         self.original(at, before)
@@ -108,7 +108,7 @@ impl Spliced<'_> {
         (at + removed) as u32
     }
 
-    /// The cuts, in the order of the text.
+    /// Returns the cuts, in the order of the text.
     pub fn cuts(&self) -> &[Cut] {
         &self.cuts
     }

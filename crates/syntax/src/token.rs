@@ -36,17 +36,17 @@ macro_rules! token_kinds {
         pub enum TokenKind { $($class,)* $($word,)* $($symbol,)* }
 
         impl TokenKind {
-            /// The keyword spelled `text`.
+            /// Returns the keyword spelled `text`, if it is one.
             pub fn keyword(text: &str) -> Option<TokenKind> {
                 match text { $($spelling => Some(TokenKind::$word),)* _ => None }
             }
 
-            /// Whether it is a keyword, reserved or not.
+            /// Returns whether it is a keyword, reserved or not.
             pub fn is_keyword(self) -> bool {
                 matches!(self, $(TokenKind::$word)|*)
             }
 
-            /// Its name in a message.
+            /// Returns its name for a message, in backquotes if it is a word or symbol.
             pub fn describe(self) -> &'static str {
                 match self {
                     $(TokenKind::$class => $what,)*
@@ -100,17 +100,18 @@ token_kinds! {
 }
 
 impl TokenKind {
-    /// Whether it is an identifier or keyword.
+    /// Returns whether it is an identifier or keyword.
     pub fn is_word(self) -> bool {
         self == TokenKind::Ident || self.is_keyword()
     }
 
-    /// Whether it may stand where a declaration needs a name: an identifier, or a keyword that is one only in context.
+    /// Returns whether it may stand where a declaration needs a name: an identifier, or a keyword that is one
+    /// only in context.
     pub fn is_name(self) -> bool {
         self.is_value_name() || self == TokenKind::List
     }
 
-    /// Whether it may stand where an expression needs a name.
+    /// Returns whether it may stand where an expression needs a name.
     pub fn is_value_name(self) -> bool {
         use TokenKind::*;
         matches!(

@@ -21,7 +21,7 @@ fn parse_files(files: &[(&str, &str)], defines: &[(&str, &str)]) -> Parsed {
     parse(Path::new(files[0].0), &loader, &defines)
 }
 
-/// The dump of the program followed by its diagnostics.
+/// Returns the dump of the program followed by its diagnostics.
 fn outcome(parsed: &Parsed) -> String {
     format!("{}{}", dump::program(&parsed.program), parsed.render())
 }
@@ -34,7 +34,7 @@ fn check_files(files: &[(&str, &str)], expected: Expect) {
     expected.assert_eq(&outcome(&parse_files(files, &[])));
 }
 
-/// Whether a condition holds.
+/// Returns whether the condition of an `#if` holds.
 fn holds(condition: &str) -> bool {
     let text = format!(
         "#define ONE 1\n#define ADD(a, b) ((a) + (b))\n#if {condition}\nconst int A = 1;\n#endif\n"

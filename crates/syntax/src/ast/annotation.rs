@@ -31,8 +31,8 @@ pub enum AnnotationBody {
 }
 
 impl Annotation {
-    /// The string if the body is just one string literal (or several in a row, or with `++` between them, which are
-    /// joined): `@name("a.b")` or `@name["a.b"]`.
+    /// Returns the string if the body is just one string literal (or several in a row, or with `++` between
+    /// them, which are joined): `@name("a.b")` or `@name["a.b"]`. `None` for any other body.
     pub fn string(&self) -> Option<String> {
         match &self.body {
             AnnotationBody::Tokens(tokens) => string_of_tokens(tokens),
@@ -49,7 +49,8 @@ impl Annotation {
         }
     }
 
-    /// The integer if the body is just one integer literal: `@id(0x2a)` or `@id[0x2a]`.
+    /// Returns the integer if the body is just one integer literal: `@id(0x2a)` or `@id[0x2a]`. `None` for any
+    /// other body.
     pub fn int(&self) -> Option<&IntLiteral> {
         match &self.body {
             AnnotationBody::Tokens(tokens) => match tokens.as_slice() {
@@ -75,7 +76,7 @@ impl Annotation {
     }
 }
 
-/// String literals in a row, or with `++` between them, joined; `None` if there is none, or anything else.
+/// Joins string literals in a row, or with `++` between them; `None` if there is none, or anything else.
 pub fn string_of_tokens(tokens: &[AnnotationToken]) -> Option<String> {
     let is_string = |t: &AnnotationToken| matches!(t.kind, AnnotationTokenKind::Str(_));
     let part = |t: &AnnotationToken| match &t.kind {

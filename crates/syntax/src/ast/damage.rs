@@ -37,14 +37,14 @@ pub struct Hole {
 }
 
 impl Hole {
-    /// Whether `name` may have been declared here.
+    /// Returns whether `name` may have been declared in this hole.
     pub fn may_declare(&self, name: &str) -> bool {
         self.nameless || self.words.contains(name)
     }
 }
 
 impl Damage {
-    /// Whether nothing is missing.
+    /// Returns whether nothing is missing from the program.
     pub fn is_none(&self) -> bool {
         self.broken.is_empty() && self.lost.is_empty() && !self.hopeless
     }

@@ -186,7 +186,7 @@ pub enum UnaryOp {
 }
 
 impl UnaryOp {
-    /// The operator as written.
+    /// Returns the operator as it is written.
     pub fn symbol(self) -> &'static str {
         match self {
             UnaryOp::Not => "!",
@@ -245,7 +245,7 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// The operator as written.
+    /// Returns the operator as it is written.
     pub fn symbol(self) -> &'static str {
         match self {
             BinaryOp::Mul => "*",

@@ -77,7 +77,7 @@ pub struct Param {
 }
 
 impl Param {
-    /// Whether `@optional` stands before it.
+    /// Returns whether `@optional` stands before the parameter.
     pub fn is_optional(&self) -> bool {
         self.annotations
             .iter()

@@ -9,7 +9,7 @@ use crate::source::Span;
 use crate::token::{Token, TokenKind as T};
 
 impl Parser<'_> {
-    /// Any number of annotations.
+    /// Reads any number of annotations, one after the other.
     pub(super) fn annotations(&mut self) -> Outcome<Vec<Annotation>> {
         let mut annotations = Vec::new();
         while self.at(T::At) {
@@ -45,7 +45,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `@pragma name tokens` to the end of the line.
+    /// Reads `@pragma name tokens` to the end of the line.
     fn pragma(&mut self, start: Span) -> Outcome<Annotation> {
         self.bump();
         let name = self.annotation_name()?;
@@ -67,7 +67,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Any word is good as an annotation's name.
+    /// Reads an annotation's name, which may be any word, keywords included.
     fn annotation_name(&mut self) -> Outcome<Name> {
         if !self.kind().is_word() {
             return Err(self.expected("an annotation's name"));
@@ -79,8 +79,8 @@ impl Parser<'_> {
         })
     }
 
-    /// Tokens up to and including the parenthesis that closes the body, which `open` opened. If there is none, the body
-    /// ends with its line.
+    /// Reads tokens up to and including the parenthesis that closes the body, which `open` opened. If there is
+    /// none, the body ends with its line.
     fn annotation_tokens(&mut self, open: Span) -> Outcome<Vec<AnnotationToken>> {
         let start = self.pos;
         let mut tokens = Vec::new();
@@ -140,7 +140,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `name = expression`
+    /// Reads a pair `name = expression` of an annotation.
     pub(super) fn named_expr(&mut self) -> Outcome<NamedExpr> {
         let name = self.name("a name")?;
         self.expect(T::Assign)?;

@@ -35,7 +35,7 @@ impl Place {
         }
     }
 
-    /// Whether `kind` may stand here; otherwise what it is and where it belongs.
+    /// Checks that a declaration of `kind` may stand here. The error says what it is and where it belongs.
     fn allows(self, kind: &DeclKind) -> Result<(), (&'static str, &'static str)> {
         use DeclKind::*;
         let (what, belongs, allowed) = match kind {
@@ -78,7 +78,7 @@ impl Place {
     }
 }
 
-/// The name of a kind of declaration that can only be at the top level.
+/// Returns the name, for messages, of a kind of declaration that can only be at the top level.
 fn global(kind: &DeclKind) -> &'static str {
     match kind {
         DeclKind::Parser(_) | DeclKind::ParserType(_) => "a parser",
@@ -91,7 +91,8 @@ fn global(kind: &DeclKind) -> &'static str {
     }
 }
 
-/// Whether a word lacks one letter of a keyword that stands before a name and parameters, as a function's type does.
+/// Returns whether a word lacks one letter of a keyword that stands before a name and parameters, as a
+/// function's type does.
 fn is_misspelt(word: &str) -> bool {
     ["control", "parser", "action"].iter().any(|keyword| {
         let without = |i: usize| keyword[..i] == word[..i] && keyword[i + 1..] == word[i..];
@@ -100,7 +101,7 @@ fn is_misspelt(word: &str) -> bool {
 }
 
 impl Parser<'_> {
-    /// The whole program.
+    /// Reads the whole program, to the end of the tokens.
     pub(super) fn program(mut self) -> Program {
         let mut program = Program::default();
         // Once something stands outside of where it belongs, a misplaced brace is to blame for what follows it too.
@@ -145,7 +146,7 @@ impl Parser<'_> {
         program
     }
 
-    /// Whether something stands here that belongs inside a declaration.
+    /// Returns whether something stands here that belongs inside a declaration.
     fn at_stray(&self) -> bool {
         let brace_follows = self.kind_at(1) == T::LBrace || self.kind_at(2) == T::LBrace;
         match self.kind() {
@@ -170,13 +171,13 @@ impl Parser<'_> {
         }
     }
 
-    /// One declaration that may stand at `place`.
+    /// Reads one declaration that may stand at `place`.
     pub(super) fn decl(&mut self, place: Place) -> Outcome<Decl> {
         let annotations = self.annotations()?;
         self.decl_after(annotations, place)
     }
 
-    /// A declaration whose annotations have been read.
+    /// Reads a declaration whose annotations have been read.
     pub(super) fn decl_after(
         &mut self,
         annotations: Vec<Annotation>,
@@ -278,7 +279,7 @@ impl Parser<'_> {
 
     // -- Declarations that start with a type --------------------------------------------------------------------------
 
-    /// A variable, instantiation or function.
+    /// Reads a declaration that begins with a type: a variable, instantiation or function.
     fn typed_decl(&mut self) -> Outcome<DeclKind> {
         let start = self.span();
         let ty = self.ty()?;
@@ -332,7 +333,7 @@ impl Parser<'_> {
         Ok(DeclKind::Function(FunctionDecl { signature, body }))
     }
 
-    /// From the type parameters to the closing parenthesis.
+    /// Reads the rest of a signature, from the type parameters to the closing parenthesis.
     fn signature_after(
         &mut self,
         start: Span,
@@ -594,7 +595,7 @@ impl Parser<'_> {
 
     // -- Parsers and controls -----------------------------------------------------------------------------------------
 
-    /// Name, type parameters and parameters.
+    /// Reads the name, type parameters and parameters of a parser, control or package.
     fn block_type(&mut self) -> Outcome<BlockType> {
         let name = self.name("a name")?;
         let type_params = self.type_params()?;

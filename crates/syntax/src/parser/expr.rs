@@ -12,7 +12,7 @@ use crate::errors;
 use crate::source::Span;
 use crate::token::TokenKind as T;
 
-/// The text between a string literal's quotes.
+/// Returns the text between a string literal's quotes.
 pub(super) fn string_value(text: &str) -> Arc<str> {
     text.strip_prefix('"')
         .and_then(|t| t.strip_suffix('"'))
@@ -20,7 +20,7 @@ pub(super) fn string_value(text: &str) -> Arc<str> {
         .into()
 }
 
-/// An integer literal, or what is wrong with it.
+/// Parses an integer literal; the error says what is wrong with it.
 pub(super) fn int_literal(text: &str) -> Result<IntLiteral, &'static str> {
     let after_digits = text
         .find(|c: char| !c.is_ascii_digit())
@@ -66,7 +66,7 @@ pub(super) fn int_literal(text: &str) -> Result<IntLiteral, &'static str> {
     })
 }
 
-/// The operator of a token and how tightly it binds.
+/// Returns the operator of a token and how tightly it binds; `None` if it is no binary operator.
 fn binary_op(kind: T) -> Option<(BinaryOp, u8)> {
     use BinaryOp::*;
     Some(match kind {
@@ -97,7 +97,7 @@ fn binary_op(kind: T) -> Option<(BinaryOp, u8)> {
 const SHIFT_POWER: u8 = 8;
 
 impl Parser<'_> {
-    /// Any expression.
+    /// Reads any expression, `? :` included.
     pub(super) fn expr(&mut self) -> Outcome<Expr> {
         self.deeper(|p| {
             let condition = p.binary(0)?;
@@ -120,7 +120,7 @@ impl Parser<'_> {
         })
     }
 
-    /// The expression at the head of a statement: there `f<x>(...)` is a call whatever `x` is.
+    /// Reads the expression at the head of a statement: there `f<x>(...)` is a call whatever `x` is.
     pub(super) fn statement_expr(&mut self) -> Outcome<Expr> {
         if matches!(self.kind(), T::LParen)
             || !(self.kind().is_value_name() || matches!(self.kind(), T::Dot | T::This))
@@ -137,7 +137,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Operators that bind tighter than `min`.
+    /// Reads an expression of operators that bind tighter than `min`.
     fn binary(&mut self, min: u8) -> Outcome<Expr> {
         let outer = std::mem::take(&mut self.chain);
         let left = self.prefix()?;
@@ -172,7 +172,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// The operator here, how tightly it binds and its number of tokens: `>>` is two.
+    /// Returns the operator here, how tightly it binds and its number of tokens: `>>` is two.
     fn operator(&self) -> Option<(BinaryOp, u8, usize)> {
         let token = self.token();
         if token.kind == T::Gt && self.gt_closes {
@@ -210,7 +210,7 @@ impl Parser<'_> {
 
     // -- Casts --------------------------------------------------------------------------------------------------------
 
-    /// Whether the parenthesis here starts a cast.
+    /// Returns whether the parenthesis here starts a cast.
     fn at_cast(&self) -> bool {
         let first = self.token_at(1);
         match first.kind {
@@ -224,7 +224,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether `name`, with the token `ahead` after it, is the type of a cast.
+    /// Returns whether `name`, with the token `ahead` after it, is the type of a cast.
     fn names_cast_type(&self, name: &str, ahead: usize) -> bool {
         match (self.scopes.lookup(name), self.kind_at(ahead)) {
             (Some(is_type), T::RParen | T::Lt | T::LBracket) => is_type,
@@ -320,7 +320,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `{ values }` or `{ names = values }`
+    /// Reads `{ values }` or `{ names = values }`, braces included.
     fn braced(&mut self) -> Outcome<Expr> {
         let start = self.expect(T::LBrace)?;
         let kind = if self.kind().is_name() && self.kind_at(1) == T::Assign {
@@ -356,8 +356,8 @@ impl Parser<'_> {
 
     // -- Postfixes ----------------------------------------------------------------------------------------------------
 
-    /// Members, indices, slices and calls after `base`. `call_likely` says that `<` is not a comparison if it can be
-    /// type arguments.
+    /// Reads members, indices, slices and calls after `base`. `call_likely` says that `<` is not a comparison
+    /// if it can be type arguments.
     fn postfix(&mut self, mut base: Expr, call_likely: bool) -> Outcome<Expr> {
         loop {
             let start = base.span;
@@ -415,7 +415,8 @@ impl Parser<'_> {
         Ok(kind)
     }
 
-    /// Whether the `<` here starts type arguments. It does after a type, and before something that can only be a type.
+    /// Returns whether the `<` here starts type arguments. It does after a type, and before something that can
+    /// only be a type.
     fn at_type_args(&self, base: &Expr, call_likely: bool) -> bool {
         let names_type = match &base.kind {
             ExprKind::Path(path) => self.scopes.is_type(path.name.as_str()),
@@ -441,7 +442,7 @@ impl Parser<'_> {
         self.scopes.is_type(name) && !matches!(self.kind_at(ahead), T::Dot | T::LParen)
     }
 
-    /// `base<types>(arguments)`, or the type `base<types>` before a dot.
+    /// Reads the rest of `base<types>(arguments)`, or of the type `base<types>` before a dot.
     fn specialised(&mut self, base: Expr) -> Outcome<ExprKind> {
         let start = base.span;
         let type_args = self.type_args()?;
@@ -468,7 +469,7 @@ impl Parser<'_> {
         }))
     }
 
-    /// `(arguments)`
+    /// Reads `(arguments)`, the list of a call, parentheses included.
     pub(super) fn arguments(&mut self) -> Outcome<Vec<Argument>> {
         self.expect(T::LParen)?;
         let args = self.bracketed(|p| p.comma_list(T::RParen, false, Self::argument))?;

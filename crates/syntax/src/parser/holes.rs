@@ -28,13 +28,13 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the program has as many `{` as `}`.
+    /// Returns whether the program has as many `{` as `}`.
     fn braces_match(&self) -> bool {
         !self.lacks_close && !self.lacks_open
     }
 
-    /// What the declaration from the token `start` to the current place lacks, if it lacks anything. It is the first thing read since
-    /// `gaps` and `errors` were counted.
+    /// Returns what the declaration from the token `start` to the current place lacks, if it lacks anything. It
+    /// is the first thing read since `gaps` and `errors` were counted.
     pub(super) fn broken(
         &mut self,
         start: usize,
@@ -78,14 +78,14 @@ impl Parser<'_> {
         })
     }
 
-    /// Whether the declaration at `start` may be part of another one that ended too early: it follows the place where braces stopped
-    /// to match.
+    /// Returns whether the declaration at `start` may be part of another one that ended too early: it follows
+    /// the place where braces stopped to match.
     fn is_doubtful(&mut self, start: usize) -> bool {
         self.unstructured &= !self.is_certain(start);
         self.unstructured
     }
 
-    /// Whether the declaration at `start` begins with a word that only stands at the top level.
+    /// Returns whether the declaration at `start` begins with a word that only stands at the top level.
     fn is_certain(&self, start: usize) -> bool {
         let mut kinds = self.tokens[start..].iter().map(|t| t.kind);
         let first = kinds.find(|k| *k != T::At);
@@ -127,7 +127,7 @@ impl Parser<'_> {
         words.map(|t| t.text.clone()).collect()
     }
 
-    /// What is known of a gap. At the top level everything is a declaration.
+    /// Returns what is known of a gap. At the top level everything is a declaration.
     pub(super) fn hole(&self, gap: Gap, top_level: bool) -> Hole {
         let Gap { mut start, mut end } = gap;
         let declares = top_level || self.may_declare(&self.tokens[start..end]);
@@ -149,7 +149,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The statement that has the token `index`.
+    /// Returns the range of tokens of the statement that has the token `index`.
     fn statement_around(&self, index: usize) -> Gap {
         let ends = |t: &Token| matches!(t.kind, T::Semi | T::LBrace | T::RBrace);
         let behind = self.tokens[index..].iter().position(ends);
@@ -159,14 +159,15 @@ impl Parser<'_> {
         }
     }
 
-    /// The start of the statement before `start`: what cannot be a statement may be the rest of that one, behind a `;` too many.
+    /// Returns the start of the statement before `start`: what cannot be a statement may be the rest of that
+    /// one, behind a `;` too many.
     fn statement_before(&self, start: usize) -> usize {
         let ends = |t: &Token| matches!(t.kind, T::Semi | T::LBrace | T::RBrace);
         let before = &self.tokens[..start.saturating_sub(1)];
         before.iter().rposition(ends).map_or(start, |end| end + 1)
     }
 
-    /// Whether a broken statement or local item may have been a declaration.
+    /// Returns whether a broken statement or local item may have been a declaration.
     fn may_declare(&self, tokens: &[Token]) -> bool {
         let kind = |i: usize| tokens.get(i).map_or(T::Eof, |t| t.kind);
         match kind(0) {
@@ -211,7 +212,7 @@ pub(super) fn doubt_last(damage: &mut Damage, decls: &[Decl]) {
     }
 }
 
-/// Whether tokens begin as a statement or a declaration, or assign something.
+/// Returns whether tokens begin as a statement or a declaration, or assign something.
 fn is_statement(tokens: &[Token]) -> bool {
     let Some((first, rest)) = tokens.split_first() else {
         return false;
@@ -228,8 +229,8 @@ fn is_statement(tokens: &[Token]) -> bool {
     }
 }
 
-/// Whether a name stands among `tokens` as in a declaration, outside of brackets: behind a word or the end of a type, and before `=`,
-/// `;` or a bracket.
+/// Returns whether a name stands among `tokens` as in a declaration, outside of brackets: behind a word or the
+/// end of a type, and before `=`, `;` or a bracket.
 fn declares_name(tokens: &[Token]) -> bool {
     let end_of_type =
         |t: &Token| t.kind.is_word() || matches!(t.kind, T::Gt | T::RBracket | T::RParen);

@@ -5,10 +5,10 @@ use crate::errors;
 use crate::source::Span;
 use crate::token::{Token, TokenKind as T};
 
-/// For each opening bracket the index of its partner, and whether all have one.
+/// Finds for each opening bracket the index of its partner, and returns with that whether all have one.
 ///
-/// A closing bracket that does not fit the innermost open one closes an outer one if that fits, and those between stay
-/// alone; round and square brackets never reach across a brace.
+/// A closing bracket that does not fit the innermost open one closes an outer one if that fits, and those
+/// between stay alone; round and square brackets never reach across a brace.
 pub(super) fn partners(tokens: &[Token]) -> (Vec<Option<u32>>, bool) {
     let mut partners = vec![None; tokens.len()];
     let mut open: Vec<(usize, T)> = Vec::new();
@@ -40,7 +40,7 @@ pub(super) fn partners(tokens: &[Token]) -> (Vec<Option<u32>>, bool) {
     (partners, balanced && open.is_empty())
 }
 
-/// Reserved words that start a declaration and can start nothing else.
+/// Returns whether a reserved word starts a declaration and can start nothing else.
 pub(super) fn starts_declaration(kind: T) -> bool {
     use T::*;
     matches!(
@@ -59,7 +59,7 @@ pub(super) fn starts_declaration(kind: T) -> bool {
     )
 }
 
-/// Reserved words that start a statement and can start nothing else.
+/// Returns whether a reserved word starts a statement and can start nothing else.
 fn starts_statement(kind: T) -> bool {
     use T::*;
     matches!(
@@ -86,7 +86,7 @@ impl Parser<'_> {
         self.close_braces(unclosed);
     }
 
-    /// The part of [`Parser::skip_item`] after the current place.
+    /// Skips the part of [`Parser::skip_item`] after the current place.
     fn skip_to_end(&mut self, start: usize) {
         loop {
             let token = self.token();
@@ -144,7 +144,7 @@ impl Parser<'_> {
         Ok(false)
     }
 
-    /// The number of braces opened since `start` that are open here.
+    /// Counts the braces opened since `start` that are open here.
     fn open_braces(&self, start: usize) -> usize {
         self.tokens[start..self.pos]
             .iter()
@@ -164,8 +164,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether an item is over after a `{ ... }` that has just been skipped: it is not before the rest of an
-    /// expression or statement.
+    /// Returns whether an item is over after a `{ ... }` that has just been skipped: it is not before the rest
+    /// of an expression or statement.
     fn body_ends_item(&self) -> bool {
         let next = self.token();
         let ends_typedef = next.kind.is_name() && self.kind_at(1) == T::Semi;
@@ -174,8 +174,8 @@ impl Parser<'_> {
         starts_item && next.kind != T::Else && !ends_typedef
     }
 
-    /// Items between braces, the opening one included, each read by `item`. Broken ones are skipped. `what` names
-    /// the whole, for a message when the closing brace is missing.
+    /// Reads items between braces, the opening one included, each by `item`. Broken ones are skipped. `what`
+    /// names the whole, for a message when the closing brace is missing.
     pub(super) fn braced_items<R>(
         &mut self,
         what: &str,
@@ -196,7 +196,8 @@ impl Parser<'_> {
         Ok(items)
     }
 
-    /// Whether a list that `open` opened ends here; takes the closing brace, or reports that it is missing.
+    /// Returns whether a list that `open` opened ends here; takes the closing brace, or reports that it is
+    /// missing.
     pub(super) fn closes(&mut self, open: Span, what: &str) -> bool {
         if self.eat(T::RBrace) {
             return true;
@@ -209,7 +210,7 @@ impl Parser<'_> {
         missing
     }
 
-    /// Whether a declaration starts here that cannot be inside `what`.
+    /// Returns whether a declaration starts here that cannot be inside `what`.
     fn starts_outer_item(&self, what: &str) -> bool {
         let state = self.at(T::State) && self.kind_at(1).is_name() && self.kind_at(2) == T::LBrace;
         match what {

@@ -12,7 +12,8 @@ use crate::errors;
 use crate::source::Span;
 use crate::token::TokenKind as T;
 
-/// The operator of an assignment; `None` inside for the plain one.
+/// Returns the operator of an assignment (`None` inside for the plain one), or `None` if the token assigns
+/// nothing.
 fn assignment(kind: T) -> Option<Option<BinaryOp>> {
     Some(Some(match kind {
         T::Assign => return Some(None),
@@ -32,7 +33,7 @@ fn assignment(kind: T) -> Option<Option<BinaryOp>> {
 }
 
 impl Parser<'_> {
-    /// `{ statements }` with annotations before it, in a scope of its own.
+    /// Reads `{ statements }` with annotations before it, in a scope of its own.
     pub(super) fn block(&mut self, what: &str) -> Outcome<Block> {
         let annotations = self.annotations()?;
         self.block_after(annotations, what)
@@ -48,7 +49,7 @@ impl Parser<'_> {
         })
     }
 
-    /// One statement or local declaration.
+    /// Reads one statement or local declaration.
     pub(super) fn stmt(&mut self) -> Outcome<Stmt> {
         self.deeper(|p| {
             let start = p.span();
@@ -125,7 +126,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a variable declaration or instantiation starts here, rather than an expression.
+    /// Returns whether a variable declaration or instantiation starts here, rather than an expression.
     fn at_declaration(&self) -> bool {
         match self.kind() {
             T::Error => return self.kind_at(1) != T::Dot,
@@ -164,7 +165,7 @@ impl Parser<'_> {
         }
     }
 
-    /// An assignment or a call, without its semicolon.
+    /// Reads an assignment or a call, without its semicolon.
     fn simple_stmt(&mut self) -> Outcome<StmtKind> {
         let target = self.statement_expr()?;
         let shift_assign = self.at(T::Gt) && self.token().joint && self.kind_at(1) == T::Ge;
@@ -271,7 +272,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `T name` or `T name = value`
+    /// Reads the variable of a loop: `T name` or `T name = value`.
     fn loop_variable(&mut self, annotations: Vec<Annotation>, start: Span) -> Outcome<Decl> {
         let ty = self.ty()?;
         let name = self.name("a loop variable's name")?;
@@ -355,7 +356,8 @@ impl Parser<'_> {
         })
     }
 
-    /// A function's, action's or control's body. A broken header leaves the body unread: it is skipped by the caller.
+    /// Reads a function's, action's or control's body. A broken header leaves the body unread: it is skipped by
+    /// the caller.
     pub(super) fn body(&mut self, what: &str) -> Outcome<Block> {
         if !matches!(self.kind(), T::LBrace | T::At) && !self.lacks_open_brace() {
             return Err(self.expected("`{`"));

@@ -17,7 +17,7 @@ pub(super) struct SplitString {
 }
 
 impl Preprocessor<'_> {
-    /// Lines of text that end at the byte `end`, where a directive or the end of the file is.
+    /// Processes lines of text that end at the byte `end`, where a directive or the end of the file is.
     pub(super) fn text_run(&mut self, tokens: &[Token], end: u32) {
         let split = tokens.iter().position(|t| t.kind == T::SplitStr);
         self.text_lines(&tokens[..split.unwrap_or(tokens.len())]);
@@ -29,7 +29,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// The text from `start` to the end of the last whole line before `end`, its lines joined.
+    /// Returns the text from `start` to the end of the last whole line before `end`, its lines joined.
     fn lines_between(&self, file: FileId, start: u32, end: u32) -> String {
         let text = self.sources.text(Span::new(file, start, end));
         let trimmed = text.trim_end_matches([' ', '\t']);
@@ -85,7 +85,7 @@ impl Preprocessor<'_> {
     }
 }
 
-/// The place of the first quote without a backslash before it.
+/// Returns the place of the first quote without a backslash before it.
 fn closing_quote(text: &str) -> Option<usize> {
     let mut escaped = false;
     text.bytes().position(|b| {

@@ -56,7 +56,8 @@ const SEVERAL: &[(&str, &str)] = &[
     ("|+|=", "| + |="),
 ];
 
-/// The texts of tokens; `>` has a mark if the next is a `>` without a blank between, since the two can be a shift.
+/// Returns the texts of tokens; `>` has a mark if the next is a `>` without a blank between, since the two can
+/// be a shift.
 fn texts(tokens: &[Token]) -> Vec<String> {
     let text = |t: &Token| {
         let several = SEVERAL.iter().find(|(symbol, _)| *symbol == &*t.text);
@@ -88,7 +89,7 @@ impl Drop for Scratch {
     }
 }
 
-/// `cpp` with the options with which the reference compiler calls it, but for `-C`: comments stay out.
+/// Prepares `cpp` with the options with which the reference compiler calls it, but for `-C`: comments stay out.
 fn cpp(dir: &Path) -> Command {
     let mut command = Command::new("cpp");
     command.current_dir(dir).args([
@@ -102,7 +103,7 @@ fn cpp(dir: &Path) -> Command {
     command
 }
 
-/// Whether there is a `cpp` that is GCC's; the reason is printed if there is none.
+/// Returns whether there is a `cpp` that is GCC's; the reason is printed if there is none.
 fn has_cpp() -> bool {
     let version = Command::new("cpp").arg("--version").output();
     let text = version.map(|v| String::from_utf8_lossy(&v.stdout).into_owned());
@@ -113,7 +114,7 @@ fn has_cpp() -> bool {
     found
 }
 
-/// The tokens that `cpp` leaves of a program, or its messages.
+/// Returns the tokens that `cpp` leaves of a program, or its messages.
 fn reference(dir: &Path, files: &Files) -> Result<Vec<String>, String> {
     for (name, text) in files {
         std::fs::write(dir.join(name), text).expect("a file for cpp");
@@ -213,7 +214,8 @@ fn place(outcome: &Outcome, span: Span) -> (u32, u32) {
     (at.line, at.column)
 }
 
-/// The line and column of a place, counted from the start of its file. A `#line` before it is not followed.
+/// Returns the line and column of a place, counted from the start of its file. A `#line` before it is not
+/// followed.
 fn counted(outcome: &Outcome, span: Span) -> (u32, u32) {
     let file = outcome.sources.file(span.file).expect("a file");
     let before = &file.text[..span.start as usize];

@@ -4,7 +4,7 @@
 
 use syntax::ast::*;
 
-/// A whole program, one declaration per line or block.
+/// Renders a whole program, one declaration per line or block.
 pub fn program(program: &Program) -> String {
     let mut out = String::new();
     for decl in &program.decls {
@@ -14,7 +14,7 @@ pub fn program(program: &Program) -> String {
     out
 }
 
-/// One expression on one line.
+/// Renders one expression on one line.
 pub fn expr(expr: &Expr) -> String {
     expr_sexp(expr).flat()
 }
@@ -35,7 +35,7 @@ impl Sexp {
         }
     }
 
-    /// On one line if it is short, else its parts on lines of their own.
+    /// Renders the node on one line if it is short, else its parts on lines of their own.
     fn layout(&self, indent: usize) -> String {
         let flat = self.flat();
         let Sexp::List(items) = self else { return flat };
@@ -68,14 +68,14 @@ fn atom(text: impl Into<String>) -> Sexp {
     Sexp::Atom(text.into())
 }
 
-/// A node: its head, then its parts.
+/// Makes a node of its head and its parts.
 fn node(head: &str, parts: impl IntoIterator<Item = Sexp>) -> Sexp {
     let mut items = vec![atom(head)];
     items.extend(parts);
     Sexp::List(items)
 }
 
-/// A node, unless it has no parts.
+/// Makes a node of its head and its parts; `None` if it has no parts.
 fn group(head: &str, parts: impl IntoIterator<Item = Sexp>) -> Option<Sexp> {
     let mut parts = parts.into_iter().peekable();
     parts.peek()?;
@@ -183,7 +183,7 @@ fn decl_kind(kind: &DeclKind) -> Sexp {
     }
 }
 
-/// The declarations of types and of the members of `error` and `match_kind`.
+/// Renders the declarations of types and of the members of `error` and `match_kind`.
 fn type_decl(kind: &DeclKind) -> Sexp {
     match kind {
         DeclKind::Typedef(d) => {
