@@ -4,7 +4,7 @@ use crate::info::{Array, Field, Info, Table};
 use crate::values::Type;
 use ir::{MatchKind, Program};
 
-/// The first thing that is not true of the program, as a sentence.
+/// Returns the first thing in the P4Info that is not true of the program, as a sentence; `None` if everything is.
 pub(crate) fn contradiction(program: &Program, info: &Info) -> Option<String> {
     tables(program, info)
         .or_else(|| arrays(program, info))
@@ -115,7 +115,8 @@ fn arrays(program: &Program, info: &Info) -> Option<String> {
     registers.or(counters).or(meters)
 }
 
-/// Of a counter or meter with this name and number of cells.
+/// Compares a counter or meter that P4Info claims with the name and size that the program declares; returns what differs, as a
+/// sentence.
 fn array(kind: &str, declared: Option<(&str, Option<u64>)>, claimed: &Array) -> Option<String> {
     match declared {
         None => Some(format!("the program has no {kind} with id {}", claimed.id)),
@@ -162,7 +163,7 @@ fn others(program: &Program, info: &Info) -> Option<String> {
     value_sets.or(digests).or(profiles)
 }
 
-/// P4Info's word in lower case.
+/// Returns the word that P4Info has for a match kind, in lower case.
 pub(crate) fn kind_name(kind: MatchKind) -> &'static str {
     match kind {
         MatchKind::Exact => "exact",
@@ -174,7 +175,7 @@ pub(crate) fn kind_name(kind: MatchKind) -> &'static str {
     }
 }
 
-/// None if they are the same, or the claimed one is not told.
+/// Returns how two widths in bits differ, for a sentence; `None` if they are the same, or the claimed one is not told.
 fn different(own: u32, claimed: u32) -> Option<String> {
     let same = claimed == 0 || own == claimed;
     (!same).then(|| format!("{own} bits, in the P4Info {claimed}"))

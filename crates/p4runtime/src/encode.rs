@@ -62,7 +62,7 @@ fn put_value(out: &mut Vec<u8>, tag: u32, field: Option<&Field>, value: &Bits) {
     }
 }
 
-/// A `FieldMatch`; nothing for a don't-care.
+/// Appends a `FieldMatch` to a message; nothing for a don't-care.
 pub(crate) fn put_match(out: &mut Vec<u8>, tag: u32, field: &Field, key_match: &KeyMatch) {
     let dont_care = match key_match {
         KeyMatch::Exact(_) | KeyMatch::Optional(Some(_)) => false,
@@ -114,7 +114,7 @@ pub(crate) fn put_match(out: &mut Vec<u8>, tag: u32, field: &Field, key_match: &
 }
 
 impl Pipeline {
-    /// The contents of an `Action`.
+    /// Appends the contents of an `Action` to a message.
     fn put_call(&self, out: &mut Vec<u8>, call: &ActionCall) {
         let declared = &self.program.actions[call.action.index()];
         let action = self.info.actions.get(declared.id);
@@ -134,7 +134,7 @@ impl Pipeline {
         m::Action::decode(&out[..]).unwrap_or_default()
     }
 
-    /// The contents of a `TableEntry`, with those of its resources that are set in `asked`.
+    /// Appends the contents of a `TableEntry` to a message, with those of its resources that are set in `asked`.
     pub(crate) fn put_entry(
         &self,
         out: &mut Vec<u8>,
@@ -194,7 +194,7 @@ impl Pipeline {
         }
     }
 
-    /// The `TableEntry` of an entry, without its resources.
+    /// Returns the `TableEntry` of an entry, without its resources.
     pub(crate) fn entry_message(&self, table: &Table, read: &InstalledEntry) -> m::TableEntry {
         let mut out = Vec::new();
         self.put_entry(&mut out, table, read, &m::TableEntry::default());

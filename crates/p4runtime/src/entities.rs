@@ -23,18 +23,18 @@ use engine::control::{ControlError, Operation};
 
 /// A kind of entity as the control plane serves it; the message says which of them.
 pub(crate) trait Served {
-    /// The P4Info id of what it belongs to; 0 where there is none.
+    /// Returns the P4Info id of what the entity belongs to; 0 where there is none.
     fn object_id(&self) -> u32 {
         0
     }
 
-    /// The plan of an update, or the reason to refuse it.
+    /// Returns the plan of an update, or the reason to refuse it.
     fn plan(&self, pipeline: &Pipeline, operation: Operation) -> Result<Plan, ControlError>;
 
-    /// The entities that a read selects, of those that the role may have.
+    /// Returns the entities that a read selects, of those that the role may have.
     fn answer(&self, source: &mut Source<'_>) -> Result<Answer, ControlError>;
 
-    /// If it is read at once, the ids that the answer depends on.
+    /// Returns the ids that the answer to a read depends on if it is made at once; `None` if it is made in slices.
     fn at_once(&self) -> Option<(u32, u32)> {
         None
     }

@@ -23,7 +23,7 @@ impl Table {
         TableId(self.number as u32)
     }
 
-    /// The matches of an entry, one per key of the program.
+    /// Returns the matches of an entry, one per key of the program. INVALID_ARGUMENT if a field is unknown, given twice or wrong.
     pub fn matches(&self, given: &[m::FieldMatch]) -> Result<Vec<KeyMatch>, ControlError> {
         let mut used = 0;
         let mut matches = Vec::with_capacity(self.keys.len());
@@ -41,7 +41,7 @@ impl Table {
         Ok(matches)
     }
 
-    /// The identity of an entry. INVALID_ARGUMENT as the specification says.
+    /// Returns the identity of an entry: table, matches and priority. INVALID_ARGUMENT as the specification says.
     pub fn key(&self, message: &m::TableEntry) -> Result<Key, ControlError> {
         let matches = self.matches(&message.matches)?;
         let label = &self.label;
@@ -92,7 +92,8 @@ impl Table {
     }
 }
 
-/// Of those that are given, so many were used: the others are of unknown fields, or second ones.
+/// Checks that all match fields that are given were used, which are `used` in number: the others are of unknown fields, or second
+/// ones.
 pub(crate) fn check_given(
     label: &str,
     fields: &Names<Field>,
@@ -114,7 +115,7 @@ pub(crate) fn check_given(
     Ok(())
 }
 
-/// The match of one field; a don't-care is not given.
+/// Converts the match of one field; a don't-care is not given.
 pub(crate) fn field_match(
     label: &str,
     field: &Field,
@@ -218,7 +219,7 @@ pub(crate) fn field_match(
     }
 }
 
-/// The match of a translated field, which is in fact exact (specification, "Translation of Match Fields").
+/// Converts the match of a translated field, which is in fact exact (specification, "Translation of Match Fields").
 fn whole_match(
     field: &Field,
     given: &m::MatchKind,
@@ -280,7 +281,7 @@ impl m::MatchKind {
 }
 
 impl Field {
-    /// The switch's value for the controller's. INVALID_ARGUMENT if there is none.
+    /// Returns the switch's value for the controller's. INVALID_ARGUMENT if there is none.
     pub fn value(&self, bytes: &[u8], what: &dyn Fn() -> String) -> Result<Bits, ControlError> {
         refuse!(
             self.width == 0 && self.translation.is_none() => InvalidArgument,
@@ -300,7 +301,7 @@ impl Field {
         Ok(value)
     }
 
-    /// The value that a client sees.
+    /// Returns the value that a client sees for one of the switch's.
     pub fn shown(&self, value: &Bits) -> Bytes {
         match &self.translation {
             None => values::bytestring(value),
@@ -310,7 +311,7 @@ impl Field {
 }
 
 impl Pipeline {
-    /// An action of a table, with its arguments.
+    /// Converts an action of a table, with its arguments. An error if the table does not have it, or not in this place.
     pub(crate) fn call(
         &self,
         table: &Table,
@@ -372,7 +373,7 @@ impl Pipeline {
         })
     }
 
-    /// The action, member or group of an entry of a table.
+    /// Converts the action, member, group or one-shot set of an entry of a table.
     pub(crate) fn entry_action(
         &self,
         table: &Table,
@@ -406,7 +407,7 @@ impl Pipeline {
         }))
     }
 
-    /// The action of a miss. `is_const` is of the default action.
+    /// Builds the message of a table's default entry, with the action of a miss. `is_const` is of the default action.
     pub(crate) fn default_message(
         &self,
         table: &Table,
@@ -428,7 +429,7 @@ impl Pipeline {
     }
 }
 
-/// The action in a message for a table without implementation.
+/// Returns the action in a message for a table without implementation; an error if there is none.
 pub(crate) fn direct_action<'a>(
     table: &Table,
     action: Option<&'a m::TableAction>,
@@ -451,7 +452,7 @@ pub(crate) fn not_zero(id: u32, what: impl FnOnce() -> String) -> Result<u32, Co
     }
 }
 
-/// The part of a message that the switch is to keep and does not look at.
+/// Returns the part of a message that the switch is to keep and does not look at; `None` if there is none.
 pub(crate) fn note_of(message: &m::TableEntry) -> Option<Note> {
     let mut note = match &message.action {
         Some(m::TableAction {
@@ -466,7 +467,7 @@ pub(crate) fn note_of(message: &m::TableEntry) -> Option<Note> {
     (!bytes.is_empty()).then(|| bytes.into())
 }
 
-/// The inverse of [`note_of`].
+/// Decodes a note into the part of a message that [`note_of`] made it from.
 pub(crate) fn note(note: Option<&Note>) -> m::EntryNote {
     let note = note.and_then(|note| m::EntryNote::decode(&note[..]).ok());
     note.unwrap_or_default()

@@ -106,7 +106,7 @@ pub(crate) struct Names<T> {
 }
 
 impl<T: Named> Names<T> {
-    /// Objects of the program, each of a message.
+    /// Collects objects of the program, each of a message.
     fn of<M>(
         kind: &'static str,
         messages: &[M],
@@ -141,7 +141,7 @@ impl<T: Named> Names<T> {
         self.by_id.get(&id).map(|at| &self.list[*at])
     }
 
-    /// [`Self::get`], found at once if it is at this place.
+    /// Finds an object by its id as [`Self::get`] does, at once if it is at this place.
     pub fn at(&self, place: usize, id: u32) -> Option<&T> {
         let there = self.list.get(place).filter(|object| object.id() == id);
         there.or_else(|| self.get(id))
@@ -151,7 +151,7 @@ impl<T: Named> Names<T> {
         self.by_id.get(&id).copied()
     }
 
-    /// INVALID_ARGUMENT if there is none.
+    /// Finds an object by its id. INVALID_ARGUMENT if there is none.
     pub fn by_id(&self, id: u32) -> Result<&T, ControlError> {
         let names = || self.list.iter().map(Named::name).collect();
         let unknown = || unknown(self.kind, id, &self.place, names());
@@ -236,17 +236,17 @@ impl Info {
         })
     }
 
-    /// The controller header with this name.
+    /// Finds the controller header with this name.
     pub fn header(&self, name: &str) -> Option<&Header> {
         self.headers.list.iter().find(|header| header.name == name)
     }
 
-    /// Whether a role may deal with an object. The default role may everything, and what names no role is everybody's.
+    /// Returns whether a role may deal with an object. The default role may everything, and what names no role is everybody's.
     pub fn role_may(&self, role: &str, id: u32) -> bool {
         role.is_empty() || self.roles.get(&id).is_none_or(|owner| owner == role)
     }
 
-    /// PERMISSION_DENIED unless [`Self::role_may`].
+    /// Checks that a role may deal with an object. PERMISSION_DENIED unless [`Self::role_may`].
     pub fn check_role(&self, role: &str, id: u32) -> Result<(), ControlError> {
         if self.role_may(role, id) {
             return Ok(());
@@ -294,7 +294,7 @@ impl Builder<'_> {
         })
     }
 
-    /// A parameter, or a field of a controller header.
+    /// Builds a parameter, or a field of a controller header.
     fn value_field(
         &mut self,
         (id, name): (u32, &str),
@@ -376,7 +376,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Of a type that is translated otherwise than by itself.
+    /// Returns the translation of a type that is translated otherwise than by itself; `None` for any other type.
     fn translation(
         &mut self,
         type_name: &Option<p4::P4NamedType>,
@@ -596,8 +596,8 @@ impl Builder<'_> {
         })
     }
 
-    /// The type of a register's or digest's data, of so many bits in the program. UNIMPLEMENTED if members are translated to another
-    /// width: P4Info does not tell the program's, so nobody knows where the next member begins.
+    /// Returns the type of a register's or digest's data, of so many bits in the program. UNIMPLEMENTED if members are translated
+    /// to another width: P4Info does not tell the program's, so nobody knows where the next member begins.
     fn data(
         &self,
         spec: &Option<p4::P4DataTypeSpec>,
@@ -669,7 +669,7 @@ impl Builder<'_> {
         })
     }
 
-    /// Of the objects that messages name by id.
+    /// Iterates over the preambles of the objects that messages name by id.
     fn preambles(&self) -> impl Iterator<Item = &p4::Preamble> {
         let info = self.info;
         let preambles = (info.actions.iter().map(|it| &it.preamble))
@@ -685,7 +685,7 @@ impl Builder<'_> {
         preambles.flatten()
     }
 
-    /// Ids of all kinds share one number space (comment of `Preamble.id`).
+    /// Checks that no id is there twice: ids of all kinds share one number space (comment of `Preamble.id`).
     fn check_ids_are_unique(&self) -> Result<(), ControlError> {
         let mut seen: BTreeMap<u32, &str> = BTreeMap::new();
         for preamble in self.preambles() {
@@ -741,7 +741,8 @@ impl Builder<'_> {
     }
 }
 
-/// An annotation that is not understood must not open an object to everybody.
+/// Reads the role in an annotation, which is one string. An annotation that is not understood is an error, as it must not open an
+/// object to everybody.
 fn role(annotation: &str, rest: &str, owner: &str) -> Result<String, ControlError> {
     let inside = rest.strip_prefix('(').and_then(|it| it.strip_suffix(')'));
     let inside = inside.map(str::trim);
@@ -783,7 +784,7 @@ fn width(bitwidth: i32, what: &str) -> Result<u32, ControlError> {
     }
 }
 
-/// The ids of the direct counters.
+/// Returns the ids of the direct counters; an error if one is zero or there twice.
 fn direct_counters(list: &[p4::DirectCounter]) -> Result<BTreeSet<u32>, ControlError> {
     let mut found = BTreeSet::new();
     for direct in list {
@@ -796,7 +797,7 @@ fn direct_counters(list: &[p4::DirectCounter]) -> Result<BTreeSet<u32>, ControlE
     Ok(found)
 }
 
-/// The ids and types of the direct meters.
+/// Returns the ids and types of the direct meters; an error if an id is zero or there twice.
 fn direct_meters(list: &[p4::DirectMeter]) -> Result<BTreeMap<u32, MeterType>, ControlError> {
     let mut found = BTreeMap::new();
     for direct in list {
@@ -821,7 +822,7 @@ fn meter_type(spec: &Option<p4::MeterSpec>) -> Result<MeterType, ControlError> {
 }
 
 impl Header {
-    /// The parts on the wire: the field, unless the control plane does not know it, and the width in bits.
+    /// Returns the parts on the wire: the field, unless the control plane does not know it, and the width in bits.
     pub fn parts(&self) -> impl Iterator<Item = (Option<&Field>, u32)> {
         let field = |at: usize| &self.fields.list[at];
         let parts = self.layout.iter();
@@ -830,8 +831,8 @@ impl Header {
 }
 
 impl Field {
-    /// The bits that a controller's mask has, or the length of its prefix, where it holds one value alone: those of the type, and
-    /// of a string its own.
+    /// Returns the bits that a controller's mask has, or the length of its prefix, where it holds one value alone: those of the
+    /// type, and of a string its own.
     pub fn mask_width(&self, value: &[u8]) -> u32 {
         match self.width {
             0 => 8 * value.len() as u32,
@@ -839,7 +840,7 @@ impl Field {
         }
     }
 
-    /// In bits; 0 if P4Info does not tell it.
+    /// Returns the width in bits that the field has in the program; 0 if P4Info does not tell it.
     pub fn width_in_program(&self) -> u32 {
         if self.is_translated { 0 } else { self.width }
     }

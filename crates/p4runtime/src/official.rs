@@ -132,7 +132,7 @@ fn table_entry(kind: p4::table_action::Type) -> p4::TableEntry {
     }
 }
 
-/// Data of the kinds that are served. Of others, only the kind is read.
+/// Returns data of the kinds that are served. Of others, only the kind is read.
 fn data() -> Vec<p4::P4Data> {
     use p4::p4_data::Data;
     let member = || p4::P4Data {

@@ -66,7 +66,7 @@ impl Pipeline {
         })
     }
 
-    /// The program.
+    /// Returns the program that the pipeline runs.
     pub fn program(&self) -> &Arc<Program> {
         &self.program
     }
@@ -101,12 +101,13 @@ impl Pipeline {
         self.notes().extend(inherited);
     }
 
-    /// Whether a role may deal with an object.
+    /// Returns whether a role may deal with an object.
     pub fn role_may(&self, role: &str, id: u32) -> bool {
         self.info.role_may(role, id)
     }
 
-    /// The packet for the CPU port of a serialized `PacketOut`. INVALID_ARGUMENT unless each metadata field occurs exactly once.
+    /// Builds the packet for the CPU port of a serialized `PacketOut`. INVALID_ARGUMENT unless each metadata field occurs exactly
+    /// once.
     pub fn packet_out(&self, message: &[u8]) -> Result<Vec<u8>, ControlError> {
         let message = m::PacketOut::decode(message);
         let message = message.map_err(|why| invalid(format!("packet-out: {why}")))?;
@@ -155,7 +156,7 @@ impl Pipeline {
         Ok(packet)
     }
 
-    /// The serialized `PacketIn` for what came out of the CPU port; None if it is shorter than the controller header.
+    /// Builds the serialized `PacketIn` for what came out of the CPU port; `None` if it is shorter than the controller header.
     pub fn packet_in(&self, packet: &[u8]) -> Option<Vec<u8>> {
         let header = self.info.header("packet_in");
         let bits: u32 = header.map_or(0, header_bits);
@@ -188,7 +189,7 @@ impl Pipeline {
         switch.take_due_digests(now_ps, most)
     }
 
-    /// Digest id and serialized `DigestList` of each of these lists.
+    /// Builds the digest id and the serialized `DigestList` of each of these lists. `now_ns` is its timestamp.
     pub fn digest_messages(&self, lists: Vec<DigestList>, now_ns: i64) -> Vec<(u32, Vec<u8>)> {
         let lists = lists.into_iter().filter_map(|list| {
             let id = self.program.digests[list.digest.index()].id;
@@ -262,7 +263,7 @@ pub fn p4info_text(message: &[u8]) -> Result<String, DecodeError> {
     Ok(proto::text::p4info(message))
 }
 
-/// The object that an index of the program's refers to is gone.
+/// Builds the error that the object which an index of the program's refers to is gone.
 pub(crate) fn replaced(during: &str) -> ControlError {
     ControlError::new(
         ControlErrorCode::Aborted,

@@ -63,7 +63,7 @@ impl<'a> Source<'a> {
         Ok(open)
     }
 
-    /// The object of this id, or with 0 all that the role may have.
+    /// Returns the object of this id, or with 0 all that the role may have. An error if there is no such object.
     pub fn wanted<T: Named>(
         &self,
         objects: &'a Names<T>,
@@ -108,7 +108,7 @@ enum Part {
 
 /// State that is copied from the switch slice by slice.
 pub(crate) trait Sliced: Debug + Send + Sync {
-    /// The next slice, and whether there are more.
+    /// Fetches the next slice, and says whether there are more.
     fn fetch(&mut self, switch: &Switch) -> Result<(Slice, bool), ControlError>;
 }
 
@@ -137,7 +137,7 @@ impl Slice {
 }
 
 impl Reading {
-    /// Begins to read.
+    /// Begins to read what a request asks for: entities that are read at once are fetched now, the others in slices.
     pub fn new(
         pipeline: Arc<Pipeline>,
         ReadRequest(request): &ReadRequest,
@@ -176,7 +176,7 @@ impl Reading {
         }
     }
 
-    /// The number of the request's entities, and those of them that were refused so far.
+    /// Returns the number of the request's entities, and those of them that were refused so far.
     pub fn failures(&self) -> (usize, &[Failure]) {
         (self.count, &self.failures)
     }
@@ -199,7 +199,7 @@ impl Reading {
         }
     }
 
-    /// The serialized `ReadResponse` of a slice, None if nothing of it was wanted. It is the slice that was fetched last.
+    /// Encodes a slice, the one that was fetched last, as a serialized `ReadResponse`; `None` if nothing of it was wanted.
     pub fn encode(&mut self, slice: Slice) -> Option<Vec<u8>> {
         let mut out = Vec::new();
         slice.0.encode(&self.pipeline, &mut out);
@@ -223,7 +223,7 @@ impl Answer {
         answer
     }
 
-    /// An error if one object was asked for and is not there.
+    /// Builds an answer of entities; an error if one object was asked for and is not there.
     pub fn found(
         entities: Vec<EntityKind>,
         id: u32,

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 pub struct Number(SmallVec<[u8; 32]>);
 
 impl Number {
-    /// From bytes in network order.
+    /// Reads a number from bytes in network order.
     pub fn from_be_bytes(bytes: &[u8]) -> Number {
         let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
         Number(SmallVec::from_slice(&bytes[zeros..]))
@@ -82,7 +82,7 @@ pub enum Match {
 }
 
 impl Match {
-    /// By the name that P4 has for it.
+    /// Returns the match kind of the name that P4 has for it.
     pub fn of_name(name: &str) -> Option<Match> {
         Some(match name {
             "exact" => Match::Exact,
@@ -124,7 +124,7 @@ pub struct ActionShape {
 }
 
 impl ActionShape {
-    /// The parameter of a name.
+    /// Finds the parameter of a name.
     pub fn param(&self, name: &str) -> Option<Slot> {
         find(&self.params, name).copied()
     }
@@ -142,17 +142,17 @@ pub struct EntryEncoder {
 }
 
 impl EntryEncoder {
-    /// The field of a name.
+    /// Finds the field of a name, with its match kind.
     pub fn field(&self, name: &str) -> Option<(Slot, Match)> {
         find(&self.fields, name).copied()
     }
 
-    /// The action of a name.
+    /// Finds the action of a name.
     pub fn action(&self, name: &str) -> Option<&ActionShape> {
         find(&self.actions, name)
     }
 
-    /// An entry of this table, with nothing in it yet.
+    /// Begins an entry of this table, with nothing in it yet.
     pub fn entry(&self) -> EntryBytes {
         let mut bytes = Vec::with_capacity(256);
         put_number(&mut bytes, 1, self.table);
@@ -244,7 +244,8 @@ impl EntryBytes {
             .all(|(slot, value)| value.bits() <= slot.width)
     }
 
-    /// A `WriteRequest` that has an update of this kind with this entry, and nothing else: requests one after another are one.
+    /// Encodes a `WriteRequest` that has an update of this kind with this entry, and nothing else: requests one after another are
+    /// one.
     pub fn request(mut self, kind: u32, priority: u32, metadata: &[u8]) -> Vec<u8> {
         put_number(&mut self.bytes, 4, priority);
         if !metadata.is_empty() {

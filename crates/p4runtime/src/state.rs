@@ -54,8 +54,8 @@ pub struct Reconciliation {
 type Plans = Vec<Option<Result<Plan, ControlError>>>;
 
 impl Reconciliation {
-    /// Begins it. `facts` are those of the old switch; `prepared` has the new pipeline's program, which has just been loaded. The
-    /// meaning of strings is taken over.
+    /// Begins a reconciliation. `facts` are those of the old switch; `prepared` has the new pipeline's program, which has just been
+    /// loaded. The meaning of strings is taken over.
     pub fn new(
         new: Arc<Pipeline>,
         old: Arc<Pipeline>,
@@ -179,7 +179,7 @@ impl Reconciliation {
     }
 }
 
-/// The entries of a switch that can be deleted.
+/// Reads the entries of a switch that can be deleted.
 fn initial_entries(switch: &Switch) -> Result<Vec<(TableId, Entry)>, ControlError> {
     let mut found = Vec::new();
     for table in (0..switch.program().tables.len() as u32).map(TableId) {

@@ -76,7 +76,7 @@ impl Translation {
         }
     }
 
-    /// The switch's value for the controller's. INVALID_ARGUMENT if there is none.
+    /// Returns the switch's value for the controller's. INVALID_ARGUMENT if there is none.
     pub fn to_switch(&self, bytes: &[u8], what: &dyn Fn() -> String) -> Result<u64, ControlError> {
         let wrong = |why: String| invalid(format!("{}: {why}", what()));
         let value = if self.width == 0 {
@@ -107,7 +107,7 @@ impl Translation {
         }
     }
 
-    /// The controller's value for the switch's; for one that no client wrote, its own number.
+    /// Returns the controller's value for the switch's; for one that no client wrote, its own number.
     pub fn to_controller(&self, number: &Bits) -> Bytes {
         let Some(small) = number.to_u64() else {
             return values::bytestring(number);
@@ -144,7 +144,7 @@ impl Known {
         Ok(number)
     }
 
-    /// A string for a number that came from the program.
+    /// Names a number that came from the program by a string.
     fn name(&mut self, number: u64, is_given: bool) -> Bytes {
         let mut text = number.to_string();
         while self.to_switch.contains_key(text.as_bytes()) {

@@ -26,7 +26,7 @@ fn significant(bytes: &[u8]) -> &[u8] {
     &bytes[zeros..]
 }
 
-/// The value of a byte string for `bit<width>`, as the switch has it in `own` bits. The error says what is wrong.
+/// Converts a byte string for `bit<width>` to the value that the switch has in `own` bits. The error says what is wrong.
 pub(crate) fn number(bytes: &[u8], width: u32, own: u32) -> Result<Bits, String> {
     let significant = significant(bytes);
     let bits = match significant {
@@ -51,7 +51,7 @@ pub(crate) fn number(bytes: &[u8], width: u32, own: u32) -> Result<Bits, String>
     Ok(Bits::from_be_bytes(own, significant))
 }
 
-/// Bytes for a message, cut where long.
+/// Formats bytes for an error's text, cut where long.
 fn shown(bytes: &[u8]) -> String {
     let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
     match bytes.len() {
@@ -71,19 +71,19 @@ pub(crate) fn put_bytestring(out: &mut Vec<u8>, value: &Bits) {
     }
 }
 
-/// The shortest byte string of a value.
+/// Returns the shortest byte string of a value.
 pub(crate) fn bytestring(value: &Bits) -> Bytes {
     let mut out = Vec::new();
     put_bytestring(&mut out, value);
     Bytes::from(out)
 }
 
-/// The shortest byte string of a number.
+/// Returns the shortest byte string of a number.
 pub(crate) fn bytestring_of(number: u64) -> Bytes {
     bytestring(&Bits::from_u64(64, number))
 }
 
-/// The canonical form of a byte string.
+/// Returns the canonical form of a byte string, without leading zeros.
 pub(crate) fn canonical(bytes: &[u8]) -> &[u8] {
     match significant(bytes) {
         [] => &[0],
@@ -107,7 +107,7 @@ pub(crate) enum Type {
 }
 
 impl Type {
-    /// The type of a specification. INVALID_ARGUMENT or UNIMPLEMENTED if it cannot be dealt with.
+    /// Builds the type of a specification. INVALID_ARGUMENT or UNIMPLEMENTED if it cannot be dealt with.
     pub fn new(spec: Option<&P4DataTypeSpec>, types: &P4TypeInfo) -> Result<Type, ControlError> {
         Type::resolve(spec, types, 0, &mut 0)
     }
@@ -211,7 +211,7 @@ impl Type {
         }
     }
 
-    /// In bits, as the program has it; 0 if P4Info does not tell.
+    /// Returns the width in bits that the type has in the program; 0 if P4Info does not tell.
     pub fn width_in_program(&self) -> u32 {
         if self.has_translated() {
             0
@@ -242,7 +242,7 @@ impl Type {
         }
     }
 
-    /// The canonical `P4Data` of a value.
+    /// Encodes a value as canonical `P4Data`.
     pub fn to_data(&self, value: &Bits) -> P4Data {
         let data = match self {
             Type::Bool => DataKind::Bool(!value.is_zero()),
@@ -264,7 +264,7 @@ impl Type {
         P4Data { data: Some(data) }
     }
 
-    /// The reverse of [`Self::to_data`], None for no bits at all.
+    /// Decodes `P4Data`, the reverse of [`Self::to_data`]; `None` for no bits at all. INVALID_ARGUMENT if it is not of this type.
     pub fn value_of(&self, data: Option<&P4Data>) -> Result<Option<Bits>, ControlError> {
         let data = data.and_then(|data| data.data.as_ref());
         let string = |bytes: &[u8], width| number(bytes, width, width).map_err(value_error);
@@ -337,7 +337,7 @@ fn cut(members: &[Type], value: &Bits) -> Members {
     }
 }
 
-/// The shortest two's complement of a value with sign.
+/// Returns the shortest two's complement of a value with sign.
 fn signed(value: &Bits) -> Bytes {
     let width = value.width();
     let negative = value.bit(width - 1);

@@ -111,12 +111,12 @@ impl Batch {
         }
     }
 
-    /// The number of updates.
+    /// Returns the number of updates.
     pub fn len(&self) -> usize {
         self.plans.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there is no update.
     pub fn is_empty(&self) -> bool {
         self.plans.is_empty()
     }
@@ -126,7 +126,7 @@ impl Batch {
         std::mem::take(&mut self.failures)
     }
 
-    /// The number of updates that have been applied or have failed.
+    /// Returns the number of updates that have been applied or have failed.
     pub fn applied(&self) -> usize {
         self.at
     }
@@ -223,7 +223,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// The plan of an update, or the reason to refuse it.
+    /// Returns the plan of an update, or the reason to refuse it.
     pub(crate) fn plan(&self, update: &m::Update, role: &str) -> Result<Plan, ControlError> {
         let operation = match update.kind {
             1 => Operation::Insert,

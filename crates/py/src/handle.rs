@@ -36,7 +36,7 @@ fn idle(network: net::Network) -> State {
 }
 
 impl NetworkHandle {
-    /// A handle of a network that stands still.
+    /// Creates a handle of a network that stands still.
     pub(crate) fn new(network: net::Network) -> NetworkHandle {
         NetworkHandle {
             state: RwLock::new(idle(network)),

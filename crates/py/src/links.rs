@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use wire::bfd::State;
 
-/// A direction by its name.
+/// Reads the name of a link's direction, `a_to_b` or `b_to_a`.
 pub(crate) fn direction(name: &str) -> PyResult<LinkDirection> {
     let choices = [
         ("a_to_b", LinkDirection::AToB),
@@ -22,7 +22,7 @@ pub(crate) fn direction(name: &str) -> PyResult<LinkDirection> {
     chosen("a direction is", name, choices)
 }
 
-/// A distribution of durations: `("exponential", mean_ps)` or `("fixed", time_ps)`.
+/// Reads a distribution of durations: `("exponential", mean_ps)` or `("fixed", time_ps)`.
 pub(crate) fn duration((distribution, ps): &(String, u64)) -> PyResult<Duration> {
     let choices = [
         ("exponential", Duration::Exponential { mean_ps: *ps }),
@@ -101,13 +101,13 @@ fn loss(value: LossValue) -> PyResult<Loss> {
 struct Keywords<'py>(Bound<'py, PyDict>);
 
 impl<'py> Keywords<'py> {
-    /// A value that must be there.
+    /// Takes a value that must be there out of the dictionary.
     fn needed<T: FromPyObjectOwned<'py>>(&self, key: &str) -> PyResult<T> {
         let value = self.take(key)?;
         value.ok_or_else(|| failed(format!("{key} is missing")))
     }
 
-    /// A value, if it is there and not None.
+    /// Takes a value out of the dictionary, if it is there and not None.
     fn take<T: FromPyObjectOwned<'py>>(&self, key: &str) -> PyResult<Option<T>> {
         let Some(value) = self.0.get_item(key)? else {
             return Ok(None);
@@ -122,7 +122,7 @@ impl<'py> Keywords<'py> {
         })
     }
 
-    /// A dictionary of its own among the values, read by `f`.
+    /// Takes a dictionary of its own out of the values, and reads it by `f`.
     fn nested<T>(
         &self,
         key: &str,
@@ -170,7 +170,7 @@ fn step(keywords: &Keywords<'_>) -> PyResult<Step> {
     })
 }
 
-/// A queue: `queue_bytes` or `queue_packets`, `red` or `mark_above`.
+/// Reads a queue: `queue_bytes` or `queue_packets`, `red` or `mark_above`.
 fn queue(keywords: &Keywords<'_>, default: QueueConfig) -> PyResult<QueueConfig> {
     let mut queue = match (
         keywords.take("queue_bytes")?,
@@ -194,7 +194,7 @@ fn queue(keywords: &Keywords<'_>, default: QueueConfig) -> PyResult<QueueConfig>
     Ok(queue)
 }
 
-/// A link's configuration.
+/// Reads a link's configuration, of which `rate_bps` alone must be there.
 pub(crate) fn link_config(parameters: Option<&Bound<'_, PyDict>>) -> PyResult<LinkConfig> {
     let parameters = parameters.ok_or_else(|| failed("rate_bps is missing"))?;
     read(parameters, |keywords| {
@@ -216,7 +216,7 @@ pub(crate) fn link_config(parameters: Option<&Bound<'_, PyDict>>) -> PyResult<Li
     })
 }
 
-/// A BFD session's timers: `desired_min_tx_us`, `required_min_rx_us` and `detect_mult`.
+/// Reads a BFD session's timers: `desired_min_tx_us`, `required_min_rx_us` and `detect_mult`.
 fn bfd(keywords: &Keywords<'_>) -> PyResult<BfdConfig> {
     Ok(BfdConfig {
         desired_min_tx_us: keywords.needed("desired_min_tx_us")?,
@@ -225,7 +225,7 @@ fn bfd(keywords: &Keywords<'_>) -> PyResult<BfdConfig> {
     })
 }
 
-/// One end of a BFD session, as a `BfdStatistics`.
+/// Builds a `BfdStatistics` from the statistics of one end of a BFD session.
 pub(crate) fn bfd_statistics(s: &BfdStatistics) -> PyResult<Record> {
     let state = match s.state {
         State::AdminDown => "admin_down",
@@ -242,7 +242,7 @@ pub(crate) fn bfd_statistics(s: &BfdStatistics) -> PyResult<Record> {
     )
 }
 
-/// An ordering function: `max_delay_ps`, `take_any_ps`, `buffer_packets`, `sequence_bits` and `headers`.
+/// Reads an ordering function: `max_delay_ps`, `take_any_ps`, `buffer_packets`, `sequence_bits` and `headers`.
 fn ordering(keywords: &Keywords<'_>) -> PyResult<OrderingConfig> {
     let mut config = OrderingConfig::new(
         keywords.needed("max_delay_ps")?,
@@ -257,8 +257,8 @@ fn ordering(keywords: &Keywords<'_>) -> PyResult<OrderingConfig> {
     Ok(config)
 }
 
-/// A header with a sequence number: `ethertype`, `bytes`, `sequence`, `following`, and perhaps `stream` and `ethertypes`. Fields are
-/// `(offset, width)` in bits.
+/// Reads a header with a sequence number: `ethertype`, `bytes`, `sequence`, `following`, and perhaps `stream` and `ethertypes`.
+/// Fields are `(offset, width)` in bits.
 fn sequence_header(keywords: &Keywords<'_>) -> PyResult<SequenceHeader> {
     let field = |(offset, width): (u32, u32)| BitField { offset, width };
     Ok(SequenceHeader {
@@ -271,12 +271,12 @@ fn sequence_header(keywords: &Keywords<'_>) -> PyResult<SequenceHeader> {
     })
 }
 
-/// `queue_bytes`, `queue_packets`, `red` and `mark_above` of one queue.
+/// Reads `queue_bytes`, `queue_packets`, `red` and `mark_above` of one queue, which has 150,000 bytes unless they say otherwise.
 fn queue_of(keywords: &Keywords<'_>) -> PyResult<QueueConfig> {
     queue(keywords, QueueConfig::bytes(150_000))
 }
 
-/// The queues in which packets of a switch wait, by name.
+/// Reads the name of the queues in which packets of a switch wait: `auto`, `link` or `traffic_manager`.
 pub(crate) fn queueing(name: &str) -> PyResult<Queueing> {
     let choices = [
         ("auto", Queueing::Auto),
@@ -286,7 +286,7 @@ pub(crate) fn queueing(name: &str) -> PyResult<Queueing> {
     chosen("queueing is", name, choices)
 }
 
-/// A traffic manager: `queues`, `queue`, `queue_of_priority` and `recirculation`.
+/// Reads a traffic manager: `queues`, `queue`, `queue_of_priority` and `recirculation`.
 pub(crate) fn traffic_manager(
     parameters: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<TrafficManagerConfig> {
@@ -307,7 +307,7 @@ pub(crate) fn traffic_manager(
     })
 }
 
-/// Recirculation ports: `ports`, `rate_bps`, `spread` and `queue`.
+/// Reads recirculation ports: `ports`, `rate_bps`, `spread` and `queue`.
 fn recirculation(keywords: &Keywords<'_>) -> PyResult<RecirculationConfig> {
     let rate_bps: Option<u64> = keywords.take("rate_bps")?;
     let mut config = RecirculationConfig::new(rate_bps.unwrap_or(0));

@@ -11,14 +11,14 @@ use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// None if this process may open packet sockets, else the reason.
+/// Returns None if this process may open packet sockets, else the reason why not.
 #[pyfunction]
 pub(crate) fn interfaces_ready() -> Option<String> {
     ::ports::interfaces_ready().err()
 }
 
-/// Freed blocks of 256 KiB or more go back to the system from now on, and grow without a copy; threads to come share the arenas of
-/// the allocator that there are.
+/// Sets up the allocator: freed blocks of 256 KiB or more go back to the system from now on, and grow without a copy; threads to
+/// come share the arenas of the allocator that there are.
 #[pyfunction]
 pub(crate) fn set_up_allocator() {
     ::ports::set_up_allocator();
@@ -30,7 +30,8 @@ pub(crate) fn give_back_freed() {
     detached(::ports::give_back_freed);
 }
 
-/// The requirements of live networks and benchmarks, by name: whether each is met, and particulars or the reason why not.
+/// Checks the requirements of live networks and benchmarks. Returns by name whether each is met, and particulars or the reason why
+/// not.
 #[pyfunction]
 pub(crate) fn probe() -> BTreeMap<&'static str, (bool, String)> {
     ::ports::probe()
@@ -86,7 +87,7 @@ fn address(text: &str) -> PyResult<IpAddr> {
         .map_err(|_| failed(format!("{text:?} is no IPv4 or IPv6 address")))
 }
 
-/// `10.0.0.0/8` as address and length.
+/// Parses a prefix such as `10.0.0.0/8` into address and length.
 fn prefix(text: &str) -> PyResult<(IpAddr, u8)> {
     let bad = || {
         failed(format!(
@@ -113,13 +114,13 @@ impl Namespace {
         })
     }
 
-    /// As ``ip netns`` knows it: ``hf<n>-<label>``.
+    /// Returns the name by which ``ip netns`` knows it: ``hf<n>-<label>``.
     #[getter]
     fn name(&self) -> &str {
         &self.name
     }
 
-    /// A prefix for a command that runs it in here: ``subprocess.Popen([*namespace.exec_prefix, "iperf3", "-s"])``.
+    /// Returns a prefix for a command that runs it in here: ``subprocess.Popen([*namespace.exec_prefix, "iperf3", "-s"])``.
     #[getter]
     fn exec_prefix(&self) -> Vec<String> {
         ["ip", "netns", "exec", &self.name].map(String::from).into()
@@ -209,7 +210,7 @@ impl Namespace {
         record!(Load, report, [sent, refused], { elapsed_ns: elapsed_ns })
     }
 
-    /// The kernel's counters of an interface in here.
+    /// Returns the kernel's counters of an interface in here.
     fn interface_counters(&self, interface: &str) -> PyResult<Record> {
         let counters =
             self.with(|namespace| namespace.within(|| ::ports::interface_counters(interface))?)?;

@@ -78,7 +78,7 @@ fn family(name: &str) -> PyResult<Family> {
     chosen("family must be", name, choices)
 }
 
-/// A host's name, or an address of that family.
+/// Reads a destination: a host's name, or an address of that family.
 fn destination(text: String, family: Family) -> PyResult<Destination> {
     match (text.parse(), family) {
         (Ok(IpAddr::V4(address)), Family::Ipv4) => Ok(Destination::Ipv4(address)),
@@ -136,9 +136,9 @@ impl Network {
         Ok(Switch::node(network, name, executor, config, program))
     }
 
-    /// Packets that enter a switch by themselves, at one of its ports, like packets from outside: every ``period_ps`` (``count``
-    /// times; 0 is without end), or when the switch notices that a port went down, or that one came up, then with the number of
-    /// that port in the two bytes at ``port_offset``. Returns the generator's id.
+    /// Adds packets that enter a switch by themselves, at one of its ports, like packets from outside: every ``period_ps``
+    /// (``count`` times; 0 is without end), or when the switch notices that a port went down, or that one came up, then with the
+    /// number of that port in the two bytes at ``port_offset``. Returns the generator's id.
     #[pyo3(signature = (switch, port, packet, *, period_ps=0, count=0, start_ps=0, on_port_down=false, on_port_up=false, port_offset=None))]
     fn add_packet_generator(
         &self,
@@ -178,13 +178,13 @@ impl Network {
         Ok(id.0)
     }
 
-    /// The number of packets that a generator has made.
+    /// Returns the number of packets that a generator has made.
     fn packets_generated(&self, generator: u32) -> PyResult<u64> {
         self.call(move |n| n.packets_generated(GeneratorId(generator)))
     }
 
-    /// A modelled host on one link (port 0): answers pings, sends and receives the traffic added to it. ``ipv6``: an address, and the
-    /// length of its subnet's prefix; the gateway is the same.
+    /// Adds a modelled host on one link (port 0): answers pings, sends and receives the traffic added to it. ``ipv6``: an address,
+    /// and the length of its subnet's prefix; the gateway is the same.
     #[pyo3(signature = (name, *, mac, ipv4, prefix_len, gateway_mac, ipv6=None))]
     fn add_host(
         &self,
@@ -205,7 +205,7 @@ impl Network {
         self.call(move |n| n.add_host(&name, config).map(drop))
     }
 
-    /// A Linux interface as a node with one port 0 (wall clock only).
+    /// Adds a Linux interface as a node with one port 0 (wall clock only).
     fn add_interface(&self, name: String, interface: String) -> PyResult<()> {
         detached(|| match &*self.handle.read() {
             // The sockets are opened when the clock starts.
@@ -231,13 +231,14 @@ impl Network {
         port_statistics(counters)
     }
 
-    /// Counters of an interface that is a switch's port, since it was added.
+    /// Returns the counters of an interface that is a switch's port, since it was added.
     fn port_statistics(&self, switch: String, port: u32) -> PyResult<Record> {
         let (counters, _) = detached(|| self.handle.port(switch, port)).map_err(failed)?;
         port_statistics(counters)
     }
 
-    /// The socket that sends the frames of such a port now: ``"af_packet"`` or ``"af_xdp"``; None while the clock does not run.
+    /// Returns the kind of socket that sends the frames of such a port now: ``"af_packet"`` or ``"af_xdp"``; None while the clock
+    /// does not run.
     fn port_io(&self, switch: String, port: u32) -> PyResult<Option<&'static str>> {
         let (_, by_xdp) = detached(|| self.handle.port(switch, port)).map_err(failed)?;
         Ok(by_xdp.map(|by_xdp| if by_xdp { "af_xdp" } else { "af_packet" }))
@@ -337,7 +338,7 @@ impl Network {
         self.call(move |n| n.declare_port(&switch, port, down))
     }
 
-    /// Statistics of the BFD session of a switch's port, or None if it has none.
+    /// Returns the statistics of the BFD session of a switch's port, or None if it has none.
     fn bfd_statistics(&self, switch: String, port: u32) -> PyResult<Option<Record>> {
         let found = self.call(move |n| n.bfd_statistics(&switch, port))?;
         found.map(|s| links::bfd_statistics(&s)).transpose()
@@ -350,7 +351,7 @@ impl Network {
         Ok(id.0)
     }
 
-    /// The drops since :meth:`count_drops`, which gave the number: node, reason and packets.
+    /// Returns the drops since :meth:`count_drops`, which gave the number: node, reason and packets.
     fn drops(&self, counter: u32) -> PyResult<Vec<(String, &'static str, u64)>> {
         self.call(move |n| {
             let counts = n.observer::<net::DropCounts>(net::ObserverId(counter));
@@ -402,7 +403,8 @@ impl Network {
         self.call(move |n| n.fail_randomly(&failures))
     }
 
-    /// The random failures and repairs that have happened: time, what ("s1", "s1:1-s2:1", "s1:1>s2:1"), whether it came back.
+    /// Returns the random failures and repairs that have happened: time, what ("s1", "s1:1-s2:1", "s1:1>s2:1"), whether it came
+    /// back.
     fn random_failures(&self) -> PyResult<Vec<(Ps, String, bool)>> {
         self.call(|n| {
             let records = n.random_failures().iter();
@@ -452,7 +454,7 @@ impl Network {
         self.call(move |n| n.add_udp_stream(&stream).map(|flow| flow.0))
     }
 
-    /// Echo requests of a modelled host to another or to an address. Returns the flow id.
+    /// Adds echo requests of a modelled host to another or to an address. Returns the flow id.
     #[pyo3(signature = (source, destination, *, interval_ps, start_ps, stop_ps, payload_bytes=56, family="ipv4"))]
     fn add_ping(
         &self,
@@ -552,7 +554,7 @@ impl Network {
         })
     }
 
-    /// The packets that a host received of a multicast group.
+    /// Returns the statistics of the packets that a host received of a multicast group.
     fn group_statistics(&self, host: String, group: &str) -> PyResult<Record> {
         let group = ip("group", group)?;
         let found = self.call(move |n| n.group_statistics(&host, group))?;
@@ -579,7 +581,7 @@ impl Network {
         self.call(move |n| n.send_frame(&node, &frame))
     }
 
-    /// The time on the network's clock.
+    /// Returns the time on the network's clock, in picoseconds.
     #[getter]
     fn now_ps(&self) -> PyResult<Ps> {
         let running = detached(|| match &*self.handle.read() {
@@ -602,7 +604,8 @@ impl Network {
         })
     }
 
-    /// Virtual clock: runs to ``until_ps`` or to the first instant with notifications, whichever is first.
+    /// Runs the virtual clock to ``until_ps`` or to the first instant with notifications, whichever is first. Returns the
+    /// notifications.
     fn run(&self, py: Python<'_>, until_ps: Ps) -> PyResult<Vec<Notification>> {
         // In parts, so that an interrupt need not wait for the end. That does not change what happens.
         let mut part_ps = 1_000_000_000;
@@ -623,15 +626,15 @@ impl Network {
         }
     }
 
-    /// Wall clock: runs in a thread of its own until :meth:`stop`. ``time_ps`` counts from here. Each switch makes ``copies_per_s``
-    /// copies of copies at most, of all packets together (resubmissions, recirculations and clones behind the first two passes);
-    /// others are dropped as ``recirculation_limit``.
+    /// Starts the wall clock: the network runs in a thread of its own until :meth:`stop`. ``time_ps`` counts from here. Each switch
+    /// makes ``copies_per_s`` copies of copies at most, of all packets together (resubmissions, recirculations and clones behind
+    /// the first two passes); others are dropped as ``recirculation_limit``.
     #[pyo3(signature = (*, copies_per_s=engine::COPIES_PER_S))]
     fn start(&self, copies_per_s: u64) -> PyResult<()> {
         detached(|| self.handle.start(copies_per_s)).map_err(failed)
     }
 
-    /// Wall clock: notifications since the last call; waits up to the timeout for one.
+    /// Returns the notifications since the last call, under the wall clock; waits up to the timeout for one.
     fn poll(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Vec<Notification>> {
         let timeout = Duration::try_from_secs_f64(timeout_s)
             .map_err(|e| failed(format!("timeout_s is {timeout_s}: {e}")))?;
@@ -658,14 +661,14 @@ impl Network {
         detached(|| self.handle.stop()).map_err(failed)
     }
 
-    /// Columns of a :class:`SentLog` as little-endian int64 arrays.
+    /// Returns the columns of a :class:`SentLog` as little-endian int64 arrays.
     fn sent(&self, flow: u32) -> PyResult<(Column, Column)> {
         self.call(move |n| n.sent(FlowId(flow)).map(readings::sent_columns))
     }
 
-    /// Columns of a :class:`ReceivedLog` as little-endian int64 arrays, in order of arrival. For a ping flow: the replies, as they
-    /// arrive back at the source. ``host``: the arrivals there, as of a stream to a multicast address; without it, at the
-    /// destination.
+    /// Returns the columns of a :class:`ReceivedLog` as little-endian int64 arrays, in order of arrival. For a ping flow: the
+    /// replies, as they arrive back at the source. ``host``: the arrivals there, as of a stream to a multicast address; without it,
+    /// at the destination.
     #[pyo3(signature = (flow, *, host=None))]
     fn received(&self, flow: u32, host: Option<String>) -> PyResult<(Column, Column, Column)> {
         self.call(move |n| {
@@ -677,7 +680,7 @@ impl Network {
         })
     }
 
-    /// Statistics of a flow at its destination or at ``host``.
+    /// Returns the statistics of a flow at its destination or at ``host``.
     #[pyo3(signature = (flow, *, host=None))]
     fn statistics(&self, flow: u32, host: Option<String>) -> PyResult<Record> {
         let s = self.call(move |n| match &host {
@@ -707,13 +710,13 @@ impl Network {
         )
     }
 
-    /// Statistics of a TCP connection.
+    /// Returns the statistics of both ends of a TCP connection.
     fn tcp_statistics(&self, flow: u32) -> PyResult<Record> {
         let statistics = self.call(move |n| n.tcp_statistics(TcpFlowId(flow)))?;
         crate::tcp::statistics(&statistics)
     }
 
-    /// New bytes in order at the server of a TCP connection, by bin, as a little-endian int64 array.
+    /// Returns the new bytes in order at the server of a TCP connection, by bin, as a little-endian int64 array.
     fn tcp_goodput(&self, flow: u32) -> PyResult<Vec<u8>> {
         let bins = self.call(move |n| {
             n.tcp_goodput(TcpFlowId(flow))
@@ -722,23 +725,24 @@ impl Network {
         Ok(bins)
     }
 
-    /// Columns of a :class:`WindowLog` as little-endian int64 arrays; HoldfastError if ``log_window`` was not set.
+    /// Returns the columns of a :class:`WindowLog` as little-endian int64 arrays. Raises HoldfastError if ``log_window`` was not
+    /// set.
     fn tcp_window(&self, flow: u32) -> PyResult<WindowColumns> {
         self.call(move |n| n.tcp_window(TcpFlowId(flow)).map(readings::window_columns))
     }
 
-    /// Packets that claim to be of a flow and reached a host damaged. They are not in the logs.
+    /// Returns the number of packets that claim to be of a flow and reached a host damaged. They are not in the logs.
     fn corrupted(&self, flow: u32) -> PyResult<u64> {
         self.call(move |n| n.corrupted(FlowId(flow)))
     }
 
-    /// Counters of both directions of a link.
+    /// Returns the counters of both directions of a link.
     fn link_counters(&self, link: u32) -> PyResult<Record> {
         let counters = self.call(move |n| n.link_counters(LinkId(link)))?;
         readings::link_counters(&counters)
     }
 
-    /// Counters of the ordering function of a direction, or None if there is none.
+    /// Returns the counters of the ordering function of a direction, or None if there is none.
     fn ordering_counters(&self, link: u32, direction: &str) -> PyResult<Option<Record>> {
         let direction = links::direction(direction)?;
         let counters = self.call(move |n| n.ordering_counters(LinkId(link), direction))?;
@@ -795,12 +799,12 @@ impl Network {
         self.call(move |n| n.add_processor(&switch, config))
     }
 
-    /// Whether packets of a switch wait in a traffic manager now.
+    /// Returns whether packets of a switch wait in a traffic manager now.
     fn has_traffic_manager(&self, switch: String) -> PyResult<bool> {
         self.call(move |n| n.has_traffic_manager(&switch))
     }
 
-    /// Statistics of the queues of a switch's traffic manager.
+    /// Returns the statistics of the queues of a switch's traffic manager.
     fn queue_statistics(&self, switch: String) -> PyResult<Vec<Record>> {
         let queues = self.call(move |n| n.queue_statistics(&switch))?;
         let records = queues.iter().map(|(port, queue, s)| {
@@ -815,7 +819,7 @@ impl Network {
         records.collect()
     }
 
-    /// Statistics of the recirculation ports of a switch.
+    /// Returns the statistics of the recirculation ports of a switch.
     fn recirculation_statistics(&self, switch: String) -> PyResult<Vec<Record>> {
         let ports = self.call(move |n| n.recirculation_statistics(&switch))?;
         let records = ports.iter().enumerate().map(|(port, s)| {
@@ -830,7 +834,7 @@ impl Network {
         records.collect()
     }
 
-    /// Packet counters of a node.
+    /// Returns the packet counters of a node.
     fn node_counters(&self, node: String) -> PyResult<Record> {
         let c = self.call(move |n| n.node_counters(&node))?;
         record!(
@@ -852,12 +856,12 @@ impl Network {
         )
     }
 
-    /// Whether a port has a signal: there is a link, and it works towards this port; or it is an interface that is up.
+    /// Returns whether a port has a signal: there is a link, and it works towards this port; or it is an interface that is up.
     fn port_is_up(&self, node: String, port: u32) -> PyResult<bool> {
         self.call(move |n| n.port_is_up(&node, port))
     }
 
-    /// The lateness and the load of the wall clock, while it runs.
+    /// Returns the lateness and the load of the wall clock, while it runs.
     fn wall_statistics(&self) -> PyResult<Record> {
         let statistics = detached(|| match &*self.handle.read() {
             State::Running(clock) => Ok(clock.statistics()),

@@ -35,7 +35,7 @@ impl Notification {
     }
 }
 
-/// The core's, for Python.
+/// Converts a notification of the core for Python.
 pub(crate) fn notification(py: Python<'_>, from: net::Notification) -> Notification {
     let (kind, port, up, data) = match from.event {
         NotificationEvent::PortChange { port, up } => ("port_change", port, up, Vec::new()),

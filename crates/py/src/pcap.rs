@@ -16,7 +16,7 @@ type Picoseconds = u128;
 /// Larger captures are for tools that do not hold them in memory.
 const MAX_FILE_BYTES: u64 = 1 << 30;
 
-/// The contents of a file; not those of a device or a pipe, which may have no end. The beginning must be a capture's.
+/// Reads the contents of a file; not those of a device or a pipe, which may have no end. The beginning must be a capture's.
 fn read_capture(path: &Path) -> io::Result<Result<Vec<u8>, String>> {
     if !std::fs::metadata(path)?.is_file() {
         return Ok(Err("this is not a regular file".into()));
@@ -37,7 +37,7 @@ fn read_capture(path: &Path) -> io::Result<Result<Vec<u8>, String>> {
     Ok(Ok(bytes))
 }
 
-/// The frames of a pcap or pcapng file of Ethernet frames, each with its time in picoseconds (0 where a file has none).
+/// Reads the frames of a pcap or pcapng file of Ethernet frames, each with its time in picoseconds (0 where a file has none).
 #[pyfunction]
 pub(crate) fn read_pcap(
     py: Python<'_>,

@@ -51,7 +51,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Of a field with bytes of its own, how often it is in a serialized message, and how many bytes it has at most.
+/// Returns how often a field with bytes of its own is in a serialized message, and how many bytes it has at most.
 #[pyfunction]
 pub(crate) fn extent(data: &Bound<'_, PyBytes>, field: u32) -> (usize, usize) {
     let data = PyBackedBytes::from(data.clone());
@@ -214,7 +214,7 @@ impl Pipeline {
         Ok(Pipeline { inner })
     }
 
-    /// Whether a role may deal with the object of this id.
+    /// Returns whether a role may deal with the object of this id.
     fn role_may(&self, role: &str, id: u32) -> bool {
         self.inner.role_may(role, id)
     }
@@ -289,13 +289,13 @@ impl Pipeline {
         })
     }
 
-    /// The packet that goes into the CPU port for a serialized ``PacketOut``.
+    /// Returns the packet that goes into the CPU port for a serialized ``PacketOut``.
     fn packet_out(&self, message: &[u8]) -> PyResult<Vec<u8>> {
         let packet = self.inner.packet_out(message);
         packet.map_err(|error| refused(&error))
     }
 
-    /// The serialized ``PacketIn`` for what came out of the CPU port; None if that is shorter than the controller header.
+    /// Returns the serialized ``PacketIn`` for what came out of the CPU port; None if that is shorter than the controller header.
     fn packet_in(&self, packet: &[u8]) -> Option<Vec<u8>> {
         self.inner.packet_in(packet)
     }
@@ -375,7 +375,7 @@ impl Batch {
         locked(&self.inner).len()
     }
 
-    /// The number of updates that have been applied or refused.
+    /// Returns the number of updates that have been applied or refused.
     #[getter]
     fn applied(&self) -> usize {
         locked(&self.inner).applied()
@@ -421,7 +421,7 @@ pub(crate) struct Reading {
 
 #[pymethods]
 impl Reading {
-    /// The next serialized ``ReadResponse``, None at the end. It copies a slice between packets.
+    /// Returns the next serialized ``ReadResponse``, None at the end. It copies a slice between packets.
     fn next(&self, switch: &Switch) -> PyResult<Option<Vec<u8>>> {
         loop {
             let reading = self.inner.clone();

@@ -55,7 +55,7 @@ impl Interfaces {
     }
 }
 
-/// The packet sockets behind a running network.
+/// Returns the packet sockets behind a running network; an error if it has none.
 pub(crate) fn packet_io(io: &mut dyn FrameIo) -> Result<&mut PacketIo, NetError> {
     (io as &mut dyn Any)
         .downcast_mut()
@@ -150,7 +150,7 @@ impl NetworkHandle {
         Ok(counters)
     }
 
-    /// The counts of a port, and whether its frames leave by XDP (unknown if the clock stands still).
+    /// Returns the counts of a port, and whether its frames leave by XDP (unknown if the clock stands still).
     pub(crate) fn port(
         &self,
         switch: String,

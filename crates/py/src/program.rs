@@ -17,7 +17,7 @@ pub(crate) enum ExecutorKind {
 }
 
 impl ExecutorKind {
-    /// From the name that Python gives.
+    /// Reads the name that Python gives: `jit` or `interpreter`.
     pub(crate) fn parse(name: &str) -> PyResult<ExecutorKind> {
         let choices = [
             ("jit", ExecutorKind::Jit),
@@ -72,7 +72,7 @@ impl Program {
         }
     }
 
-    /// The program itself.
+    /// Returns the program in the compiler's intermediate representation.
     pub(crate) fn ir(&self) -> &Arc<ir::Program> {
         &self.ir
     }
@@ -82,7 +82,7 @@ impl Program {
         &self.own_p4info
     }
 
-    /// The executor of the program; the same for all switches.
+    /// Returns the executor of the program; the same for all switches. The first call with a kind compiles.
     pub(crate) fn executor(&self, kind: ExecutorKind) -> Result<Arc<dyn Executor>, String> {
         match kind {
             ExecutorKind::Jit => self
@@ -99,7 +99,7 @@ impl Program {
         }
     }
 
-    /// A new switch of the engine that runs this program. Call it without the interpreter lock: it may compile.
+    /// Creates a switch of the engine that runs this program. Call it without the interpreter lock: it may compile.
     pub(crate) fn make_switch(
         &self,
         kind: ExecutorKind,
@@ -164,7 +164,7 @@ fn compiled(outcome: compile::Outcome) -> Compilation {
     }
 }
 
-/// The program, or a [`crate::errors::CompileError`] with all diagnostics.
+/// Returns the compiled program, or a [`crate::errors::CompileError`] with all diagnostics.
 fn finish(compilation: Compilation) -> PyResult<Program> {
     let diagnostics = compilation
         .diagnostics
@@ -190,7 +190,7 @@ fn options(include_dirs: Vec<PathBuf>, defines: BTreeMap<String, String>) -> com
     }
 }
 
-/// The default of `defines`, which the signature shows as an ellipsis.
+/// Returns the default of `defines`, which the signature shows as an ellipsis.
 fn nothing() -> BTreeMap<String, String> {
     BTreeMap::new()
 }
@@ -298,25 +298,25 @@ impl Program {
         detached(|| ir::text::print(&self.ir))
     }
 
-    /// Name, usually the stem of the source file.
+    /// Returns the program's name, usually the stem of the source file.
     #[getter]
     fn name(&self) -> &str {
         &self.ir.name
     }
 
-    /// P4Info in protobuf text format; of a program loaded from an artifact what was given with it.
+    /// Returns the P4Info in protobuf text format; of a program loaded from an artifact what was given with it.
     #[getter]
     fn p4info(&self) -> &str {
         &self.p4info
     }
 
-    /// The serialized ``P4Info``; empty for a program loaded from an artifact.
+    /// Returns the serialized ``P4Info``; empty for a program loaded from an artifact.
     #[getter]
     fn p4info_message(&self) -> &[u8] {
         &self.p4info_message
     }
 
-    /// Warnings of the compiler.
+    /// Returns the warnings of the compiler.
     #[getter]
     fn warnings(&self, py: Python<'_>) -> Vec<Py<Diagnostic>> {
         self.warnings.iter().map(|w| w.clone_ref(py)).collect()

@@ -24,7 +24,7 @@ pub(crate) type Record = Py<PyAny>;
 /// The bytes of a column.
 pub(crate) type Column = Vec<u8>;
 
-/// A column of a log, as little-endian 64-bit integers.
+/// Encodes a column of a log as little-endian 64-bit integers.
 pub(crate) fn column(values: impl ExactSizeIterator<Item = u64>) -> Column {
     let mut bytes = Vec::with_capacity(values.len() * 8);
     for value in values {

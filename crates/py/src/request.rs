@@ -16,8 +16,8 @@ pub(crate) struct EntryEncoder {
 
 #[pymethods]
 impl EntryEncoder {
-    /// ``fields``: name, id, width in bits and match kind; ``actions``: name, id and parameters, which are name, id and width. One with
-    /// several names is there under each of them.
+    /// Creates an encoder for the entries of a table. ``fields``: name, id, width in bits and match kind; ``actions``: name, id and
+    /// parameters, which are name, id and width. One with several names is there under each of them.
     #[new]
     fn new(
         table_id: u32,
@@ -99,12 +99,12 @@ impl EntryEncoder {
     }
 }
 
-/// The object with a name.
+/// Finds the object with a name; `None` if the name is no string.
 fn called<T>(name: &Bound<'_, PyAny>, find: impl FnOnce(&str) -> Option<T>) -> Option<T> {
     find(name.cast::<PyString>().ok()?.to_str().ok()?)
 }
 
-/// None: it is neither a number as it stands nor two of them.
+/// Reads what Python gives for a match field, a number or two of them; `None` if it is neither as it stands.
 fn given(value: &Bound<'_, PyAny>, (slot, kind): (Slot, Match)) -> PyResult<Option<Given>> {
     let Ok(pair) = value.cast_exact::<PyTuple>() else {
         return Ok(number(value, slot.width)?.map(Given::Number));
@@ -120,7 +120,7 @@ fn given(value: &Bound<'_, PyAny>, (slot, kind): (Slot, Match)) -> PyResult<Opti
         .map(|(first, second)| Given::Pair(first, second)))
 }
 
-/// A number of at most so many bits, rounded up to bytes. None: it is none, and no other number either.
+/// Reads a number of at most so many bits, rounded up to bytes. `None` if it is none, or does not fit.
 fn number(value: &Bound<'_, PyAny>, width: u32) -> PyResult<Option<Number>> {
     if !value.is_exact_instance_of::<PyInt>() {
         return Ok(None);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use stf::Executors;
 
-/// The scripts of a directory and those below it, in order. Raises OSError.
+/// Returns the scripts of a directory and those below it, in order. Raises OSError.
 #[pyfunction]
 pub(crate) fn stf_scripts(py: Python<'_>, directory: PathBuf) -> PyResult<Vec<PathBuf>> {
     Ok(py.detach(|| stf::scripts(&directory))?)

@@ -30,7 +30,8 @@ pub(crate) struct Switch {
 /// Ports of a switch, whatever its architecture allows, are below this.
 const MAX_PORTS: u32 = ir::architecture::v1model::DROP_PORT;
 
-/// The configuration of a switch, checked. Without a port for the control plane, it is the one that the program's architecture has.
+/// Builds the configuration of a switch, and checks it. Without a port for the control plane, it is the one that the program's
+/// architecture has.
 pub(crate) fn switch_config(
     program: &ir::Program,
     cpu_port: Option<u32>,
@@ -48,7 +49,7 @@ pub(crate) fn switch_config(
 }
 
 impl Switch {
-    /// The switch that is a node of a network.
+    /// Creates the switch that is a node of a network.
     pub(crate) fn node(
         network: Arc<NetworkHandle>,
         name: String,
@@ -104,7 +105,7 @@ impl Switch {
         }
     }
 
-    /// Whether it is not in a network.
+    /// Returns whether the switch is not in a network.
     pub(crate) fn stands_alone(&self) -> bool {
         matches!(self.home, Home::Alone(_))
     }
@@ -129,7 +130,7 @@ impl Switch {
         Ok(())
     }
 
-    /// A packet that arrives at a port.
+    /// Builds a packet that arrives at a port. Refuses a port that the switch does not have, and a packet that is too long.
     fn arriving(&self, port: u32, bytes: &[u8]) -> PyResult<Packet> {
         self.check_port(port)?;
         if bytes.len() > engine::packet::MAX_BYTES {
@@ -165,7 +166,7 @@ impl Switch {
         })
     }
 
-    /// The port that leads to the control plane; unless given, that of the program's architecture (510 in v1model).
+    /// Returns the port that leads to the control plane; unless given, that of the program's architecture (510 in v1model).
     #[getter]
     fn cpu_port(&self) -> u32 {
         self.config.cpu_port
@@ -232,7 +233,7 @@ impl Switch {
         Ok(())
     }
 
-    /// The program that runs.
+    /// Returns the program that runs.
     #[getter]
     fn program(&self, py: Python<'_>) -> Py<Program> {
         self.program
@@ -249,13 +250,13 @@ impl Switch {
         self.with(move |switch| switch.set_port_up(port, up))
     }
 
-    /// Whether a port is up, as the switch knows it.
+    /// Returns whether a port is up, as the switch knows it.
     fn port_is_up(&self, port: u32) -> PyResult<bool> {
         self.check_port(port)?;
         self.with(move |switch| switch.runtime().ports().is_up(port))
     }
 
-    /// Counted drops by reason.
+    /// Returns the numbers of packets dropped, by reason.
     fn drops(&self) -> PyResult<BTreeMap<&'static str, u64>> {
         self.with(|switch| {
             let drops = switch.drops().into_iter();
@@ -282,12 +283,12 @@ impl Switch {
         }
     }
 
-    /// When a digest list will be due, or an entry may be idle, if nothing else happens.
+    /// Returns when a digest list will be due, or an entry may be idle, if nothing else happens.
     fn next_deadline_ps(&self) -> PyResult<Option<Ps>> {
         self.with(|switch| switch.runtime().next_deadline_ps().map(Ps))
     }
 
-    /// Digest messages that were lost because too many waited.
+    /// Returns the number of digest messages that were lost because too many waited.
     fn digests_lost(&self) -> PyResult<u64> {
         self.with(|switch| switch.runtime().digests().lost())
     }
@@ -330,8 +331,8 @@ impl Switch {
         })
     }
 
-    /// Like :meth:`process` on the interpreter; the trace, as JSON or as indented text, with every assignment to a variable if
-    /// ``assignments``. Tables and registers are used as they are.
+    /// Processes a packet like :meth:`process`, on the interpreter. Returns the trace, as JSON or as indented text, with every
+    /// assignment to a variable if ``assignments``. Tables and registers are used as they are.
     #[pyo3(signature = (port, packet, now_ps=None, *, text=false, assignments=false))]
     fn trace(
         &self,

@@ -11,8 +11,8 @@ use tcp::{
     PartialAck, Recovery, Reduction,
 };
 
-/// A preset, changed by options; each option is named like the field of the configuration that it sets. The presets' segments make
-/// packets of the same length in both families, so that those over IPv6 hold 20 bytes less.
+/// Builds a configuration from a preset, changed by options; each option is named like the field of the configuration that it sets.
+/// The presets' segments make packets of the same length in both families, so that those over IPv6 hold 20 bytes less.
 pub(crate) fn config(
     preset: &str,
     options: &Bound<'_, PyDict>,
@@ -132,7 +132,7 @@ fn reduction(name: &str) -> PyResult<Reduction> {
     chosen("reduction must be", name, choices)
 }
 
-/// Whether there is one, or which.
+/// Reads the option ``hystart``: whether there is HyStart (HyStart++), or that it is the classic one.
 fn hystart(value: &Bound<'_, PyAny>) -> PyResult<Option<HyStart>> {
     if let Ok(wanted) = value.extract::<bool>() {
         return Ok(wanted.then_some(HyStart::PlusPlus));
@@ -163,7 +163,7 @@ fn details_of_cubic(config: &mut Config) -> PyResult<&mut Cubic> {
     }
 }
 
-/// Rate and round trip have no default: the configuration's check refuses their zeros.
+/// Returns HPCC's details for changes. Rate and round trip have no default: the configuration's check refuses their zeros.
 fn details_of_hpcc(config: &mut Config) -> PyResult<&mut Hpcc> {
     match &mut config.congestion {
         Congestion::Hpcc(details) => Ok(details),
@@ -187,7 +187,7 @@ fn exit(name: &str) -> PyResult<ExitWindow> {
     chosen("newreno_exit must be", name, choices)
 }
 
-/// The two forms of NewReno keep the preset's other details.
+/// Reads the name of a way of recovery. The two forms of NewReno keep the preset's other details.
 fn recovery(name: &str, preset: Recovery) -> PyResult<Recovery> {
     let details = match preset {
         Recovery::NewReno(details) => details,
@@ -217,7 +217,7 @@ fn recovery(name: &str, preset: Recovery) -> PyResult<Recovery> {
     chosen("recovery must be", name, choices)
 }
 
-/// The pattern of a client's writes, from its name and numbers.
+/// Builds the pattern of a client's writes, from its name and numbers.
 pub(crate) fn application(
     kind: &str,
     bytes: u64,
@@ -237,7 +237,7 @@ pub(crate) fn application(
     chosen("application must be", kind, choices)
 }
 
-/// The client's counts and gauges, then those of the server, and the states of both ends, as a `TcpStatistics`.
+/// Builds a `TcpStatistics`: the client's counts and present values, then those of the server, and the states of both ends.
 pub(crate) fn statistics(s: &TcpFlowStatistics) -> PyResult<Record> {
     let (client, server) = (&s.client, &s.server);
     let failure = s.client_failure.or(s.server_failure);

@@ -62,7 +62,7 @@ fn individual<'py>(py: Python<'py>, it: &Report) -> PyResult<Bound<'py, PyTuple>
     (group, flags, hop(py, &it.hop)?, drop, it.domain_id, packet).into_pyobject(py)
 }
 
-/// The individual reports of a UDP payload. `HoldfastError` says which rule it breaks.
+/// Decodes the individual reports of a UDP payload. `HoldfastError` says which rule it breaks.
 #[pyfunction]
 pub(crate) fn decode_reports<'py>(
     py: Python<'py>,
@@ -80,7 +80,7 @@ pub(crate) fn decode_reports<'py>(
     reports.iter().map(|it| individual(py, it)).collect()
 }
 
-/// Original UDP port and hops of a report of the thesis: time, bytes, queue, switch, port; the first one first.
+/// Decodes a report of the thesis into the original UDP port and the hops: time, bytes, queue, switch, port; the first one first.
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 pub(crate) fn decode_thesis_report(
@@ -91,7 +91,7 @@ pub(crate) fn decode_thesis_report(
     Ok((port, hops.iter().map(hop).collect()))
 }
 
-/// The rules that a payload can break.
+/// Returns the rules that a payload can break.
 pub(crate) fn rules() -> Vec<String> {
     Malformed::ALL.map(|rule| rule.to_string()).into()
 }
@@ -121,13 +121,13 @@ impl ReportSocket {
         })
     }
 
-    /// The port at which it listens.
+    /// Returns the UDP port at which it listens.
     #[getter]
     fn port(&self) -> u16 {
         self.port
     }
 
-    /// Packets that the kernel had no room for.
+    /// Returns the number of packets that the kernel had no room for.
     fn drops(&self, py: Python<'_>) -> u64 {
         py.detach(|| self.lock().drops())
     }
@@ -253,7 +253,7 @@ impl ReportCollector {
         ReportCollector(Mutex::new(Collector::new(limits, indicators, with_rows)))
     }
 
-    /// A UDP packet's payload, with the time of its arrival in nanoseconds.
+    /// Takes in a UDP packet's payload, with the time of its arrival in nanoseconds.
     fn take(&self, now_ns: u64, payload: &[u8]) {
         self.lock().take(now_ns, payload);
     }
@@ -299,7 +299,7 @@ impl ReportCollector {
         .map_err(|e: String| failed(e))
     }
 
-    /// Counts by name.
+    /// Returns the counts so far, by name.
     fn counts(&self, py: Python<'_>) -> BTreeMap<&'static str, u64> {
         self.with(py, |it| {
             let lost = it.reporters().values().map(|it| it.lost).sum();
@@ -320,14 +320,14 @@ impl ReportCollector {
         })
     }
 
-    /// Payloads by the rule that they break.
+    /// Returns the number of malformed payloads by the rule that they break.
     fn malformed(&self) -> BTreeMap<String, u64> {
         let collector = self.lock();
         let counts = Malformed::ALL.map(|rule| (rule.to_string(), collector.malformed(rule)));
         counts.into()
     }
 
-    /// The flows with most reports, or all of them, that of the last report last.
+    /// Returns the flows with most reports, or all of them, that of the last report last.
     #[pyo3(signature = (busiest=None))]
     fn flows(&self, py: Python<'_>, busiest: Option<usize>) -> Vec<(Flow, FlowTuple)> {
         self.with(py, |collector| {
@@ -394,7 +394,7 @@ impl ReportCollector {
         })
     }
 
-    /// Rows that nobody has taken.
+    /// Returns the number of rows that nobody has taken.
     #[getter]
     fn rows(&self) -> usize {
         self.lock().rows()

@@ -77,7 +77,8 @@ fn table_id(entry: &Option<m::TableEntry>) -> u32 {
     entry.as_ref().map_or(0, |entry| entry.table_id)
 }
 
-/// The table of a direct resource, and the key of the entry, None for the default one.
+/// Returns the table of a direct resource, and the key of the entry, `None` for the default one. An error unless the update
+/// modifies a resource that the table has.
 fn entry_key<'a>(
     pipeline: &'a Pipeline,
     operation: Operation,

@@ -110,7 +110,7 @@ pub(super) fn transfer(
     Ok(Some(next.map_or((at + 1, 0), |next| (at, next))))
 }
 
-/// A configuration, if wanted with new counters: those of a meter without configuration are gone.
+/// Plans to configure a meter, if wanted with new counters: those of a meter without configuration are gone.
 pub(super) fn configured(
     resets: bool,
     config: Option<MeterConfig>,
@@ -121,7 +121,7 @@ pub(super) fn configured(
     Plan::of(updates.collect())
 }
 
-/// `MeterCounterData` in a write sets the counters to zero, so that is all it may say.
+/// Checks that `MeterCounterData` in a write sets the counters to zero, which is all it may say.
 pub(super) fn check_reset(
     data: Option<&m::MeterCounterData>,
     what: &dyn Fn() -> String,
@@ -137,8 +137,9 @@ pub(super) fn check_reset(
     Ok(())
 }
 
-/// The engine marks with two rates and three colours (RFC 2698). A single rate with two colours is the special case of equal rates and
-/// bursts; the single rate with three colours (RFC 2697) is that, too, as long as there is no excess burst.
+/// Converts the configuration of a meter. The engine marks with two rates and three colours (RFC 2698). A single rate with two
+/// colours is the special case of equal rates and bursts; the single rate with three colours (RFC 2697) is that, too, as long as
+/// there is no excess burst.
 pub(super) fn meter_config(
     message: &m::MeterConfig,
     ty: MeterType,
@@ -169,7 +170,7 @@ pub(super) fn meter_config(
     Ok(config)
 }
 
-/// A meter that counted nothing has zeros.
+/// Builds the message of a meter's counts by colour. A meter that counted nothing has zeros.
 pub(crate) fn colours_message(counts: Option<[CounterData; 3]>) -> m::MeterCounterData {
     let [green, yellow, red] = counts.unwrap_or_default().map(|c| Some(count_message(c)));
     m::MeterCounterData { green, yellow, red }

@@ -304,8 +304,8 @@ impl Pipeline {
         }
     }
 
-    /// An action of one of the tables that the profile implements. Tables may differ in their actions; the engine checks that an
-    /// entry names what its own table can run.
+    /// Converts the action of a member: one of the tables that the profile implements has it. Tables may differ in their actions;
+    /// the engine checks that an entry names what its own table can run.
     fn member_call(
         &self,
         profile: &Profile,
@@ -360,7 +360,8 @@ impl Pipeline {
     }
 }
 
-/// The port of a message with a `watch_kind`.
+/// Returns the port of a message with a `watch_kind`; `None` if it has none. An error if the port does not fit into [`PORT_BITS`]
+/// bits.
 fn watch_port(watch: Option<&Watch>, what: &str) -> Result<Option<u32>, ControlError> {
     match watch {
         Some(Watch::Port(bytes)) if !bytes.is_empty() => {
@@ -389,7 +390,7 @@ fn is_numeric(watch: Option<&Watch>) -> bool {
     matches!(watch, Some(Watch::Number(_)))
 }
 
-/// The part of a one-shot set that the switch does not keep.
+/// Returns the part of a one-shot set that the switch does not keep.
 pub(crate) fn set_note(set: &m::ActionSet) -> m::EntryNote {
     let numeric = set.actions.iter().zip(0..);
     let numeric = numeric.filter(|(action, _)| is_numeric(action.watch.as_ref()));
@@ -401,7 +402,7 @@ pub(crate) fn set_note(set: &m::ActionSet) -> m::EntryNote {
     }
 }
 
-/// As in the specification's rules on setting `max_size`.
+/// Checks the `max_size` of a group by the specification's rules on setting it, and returns it.
 fn checked_max_size(profile: &Profile, max_size: i32, what: &str) -> Result<u64, ControlError> {
     let most = profile.max_group_size;
     match u64::try_from(max_size) {

@@ -29,7 +29,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// Whether a table has what is to be read.
+    /// Returns whether a table has what is to be read.
     pub fn is_of(self, table: &Table) -> bool {
         match self {
             Form::Entry => true,
@@ -38,7 +38,7 @@ impl Form {
         }
     }
 
-    /// The direct resource.
+    /// Returns the name of what is read, as in "the direct counter".
     pub fn resource(self) -> &'static str {
         match self {
             Form::Entry => "entry",
@@ -85,7 +85,7 @@ impl Copied for Entries {
     }
 }
 
-/// Of the entries that a message selects.
+/// Answers a read with the entries, or their direct resources, that a message selects.
 pub(super) fn select(
     message: &m::TableEntry,
     form: Form,
@@ -214,7 +214,7 @@ impl Pipeline {
 }
 
 impl m::TableEntry {
-    /// Whether an entry that runs an action is one of those that this filter asks for, keys apart.
+    /// Returns whether an entry that runs an action is one of those that this filter asks for, keys apart.
     fn selects(&self, action_id: u32, note: Option<&Note>) -> bool {
         let wanted = self.action.as_ref().and_then(|action| action.kind.as_ref());
         if let Some(m::ActionKind::Action(action)) = wanted
@@ -243,7 +243,7 @@ fn direct_meter_message(
     }))
 }
 
-/// The key fields of a `TableEntry`.
+/// Keeps the key fields of a `TableEntry`, and drops the others.
 fn key_of(entry: m::TableEntry) -> m::TableEntry {
     m::TableEntry {
         table_id: entry.table_id,
