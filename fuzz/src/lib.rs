@@ -82,7 +82,7 @@ fn reached(stage: Stage, what: impl Hash) -> Reached {
     }
 }
 
-/// Any bytes as a program that can include what is built in and nothing else.
+/// Builds a loader of any bytes as a program that can include what is built in and nothing else.
 fn loader(text: &str) -> MemoryLoader {
     let mut loader = MemoryLoader::new().file(INPUT, text);
     for (name, text) in seeds::includes() {
@@ -91,7 +91,7 @@ fn loader(text: &str) -> MemoryLoader {
     loader
 }
 
-/// The kinds of messages; how often each occurs matters only up to a few.
+/// Returns the kinds of messages; how often each occurs matters only up to a few.
 fn codes(diagnostics: &[syntax::diagnostics::Diagnostic]) -> Vec<&'static str> {
     let mut codes: Vec<&str> = diagnostics.iter().map(|d| d.code).collect();
     codes.sort_unstable();
@@ -99,7 +99,7 @@ fn codes(diagnostics: &[syntax::diagnostics::Diagnostic]) -> Vec<&'static str> {
     codes
 }
 
-/// Preprocessor and parser: a tree and diagnostics that can be shown.
+/// Runs the preprocessor and the parser: a tree and diagnostics that can be shown.
 pub fn parse(data: &[u8]) -> Reached {
     let text = String::from_utf8_lossy(data);
     let parsed = syntax::parse(Path::new(INPUT), &loader(&text), &[]);
@@ -113,13 +113,13 @@ pub fn parse(data: &[u8]) -> Reached {
     reached(stage, (codes(&parsed.diagnostics), size))
 }
 
-/// How large a count is, roughly.
+/// Returns how large a count is, roughly: its number of bits.
 fn magnitude(count: usize) -> u32 {
     count.checked_ilog2().map_or(0, |log| log + 1)
 }
 
-/// All of the compiler. What it accepts is a valid program, its text form means the same, its P4Info can be read, and both executors
-/// run it alike.
+/// Runs all of the compiler. What it accepts is a valid program, its text form means the same, its P4Info can be read, and both
+/// executors run it alike.
 pub fn compile(data: &[u8]) -> Reached {
     let text = String::from_utf8_lossy(data);
     let options = Options::default();
@@ -161,7 +161,7 @@ pub fn compile(data: &[u8]) -> Reached {
     }
 }
 
-/// How far a program came that is refused.
+/// Returns how far a program came that is refused.
 fn refusal(outcome: &Outcome) -> Stage {
     // The codes of syntax/errors.rs start with E0.
     let mut errors = outcome.diagnostics.iter().filter(|d| d.is_error());
@@ -172,7 +172,7 @@ fn refusal(outcome: &Outcome) -> Stage {
     }
 }
 
-/// The contents of a program, by magnitude.
+/// Returns the contents of a program, by magnitude.
 fn shape(program: &ir::Program) -> [u32; 8] {
     let sizes = [
         program.slots.len(),
@@ -187,7 +187,7 @@ fn shape(program: &ir::Program) -> [u32; 8] {
     sizes.map(magnitude)
 }
 
-/// A capture file, of either format. Its packets lie in it, and a reader ends.
+/// Reads a capture file, of either format. Its packets lie in it, and a reader ends.
 pub fn capture(data: &[u8]) -> Reached {
     let Ok(reader) = wire::capture::Reader::new(data) else {
         return reached(Stage::Refused, wire::capture::is_capture(data));
@@ -205,7 +205,8 @@ pub fn capture(data: &[u8]) -> Reached {
     reached(Stage::Ran, (magnitude(packets), magnitude(stored)))
 }
 
-/// A telemetry report, whole and in halves, for a collector with little room. Its values lie in it, and everything is counted.
+/// Decodes a telemetry report, whole and in halves, for a collector with little room. Its values lie in it, and everything is
+/// counted.
 pub fn report(data: &[u8]) -> Reached {
     let indicators = wire::report::Indicators {
         dscp: 0x17,
@@ -274,7 +275,7 @@ pub fn report(data: &[u8]) -> Reached {
     reached(stage, (shapes, magnitude(found.len())))
 }
 
-/// The text form of a program, as it comes in a device configuration. If it is valid both executors must run it, and alike.
+/// Parses the text form of a program, as it comes in a device configuration. If it is valid both executors must run it, and alike.
 pub fn artifact(data: &[u8]) -> Reached {
     let text = String::from_utf8_lossy(data);
     // The packets come after the program.
@@ -309,7 +310,8 @@ pub fn artifact(data: &[u8]) -> Reached {
     }
 }
 
-/// Valid, but not worth the time and memory: that a switch refuses to be as large as it is told is tested elsewhere.
+/// Returns whether a program is valid, but not worth the time and memory: that a switch refuses to be as large as it is told is
+/// tested elsewhere.
 fn is_giant(program: &ir::Program) -> bool {
     let bits: u64 = program.slots.iter().map(|s| u64::from(s.width)).sum();
     let cells = program
@@ -321,7 +323,7 @@ fn is_giant(program: &ir::Program) -> bool {
     bits > 1 << 16 || cells.fold(0, u64::saturating_add) > 1 << 16
 }
 
-/// The applications under packets and control operations.
+/// Runs the applications under packets and control operations.
 pub fn packet(data: &[u8]) -> Reached {
     static SUBJECTS: OnceLock<Vec<(Subject, Dialect)>> = OnceLock::new();
     let subjects = SUBJECTS.get_or_init(|| {
@@ -343,7 +345,7 @@ pub fn packet(data: &[u8]) -> Reached {
     }
 }
 
-/// The result of a history, by magnitude.
+/// Returns the result of a history, by magnitude.
 fn outcome(statistics: &conformance::Statistics) -> Vec<u32> {
     let counts = [
         statistics.sent,
@@ -358,7 +360,7 @@ fn outcome(statistics: &conformance::Statistics) -> Vec<u32> {
 /// Attempts to make a generated program that finds something smaller.
 const ATTEMPTS: u32 = 400;
 
-/// A program made of the bytes, and a history of packets and control operations.
+/// Runs a program made of the bytes, with a history of packets and control operations.
 pub fn generated_program(data: &[u8]) -> Reached {
     match generated::run(data) {
         Ok(statistics) => {

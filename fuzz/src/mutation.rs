@@ -96,7 +96,7 @@ pub enum Form {
     Bytes,
 }
 
-/// A mutant of some input of the corpus, or of `start` if there is one.
+/// Makes a mutant of some input of the corpus, or of `start` if there is one.
 pub fn mutate(corpus: &[Vec<u8>], start: Option<Vec<u8>>, form: Form, rng: &mut Rng) -> Vec<u8> {
     let pick = |rng: &mut Rng| corpus[rng.below(corpus.len() as u32) as usize].clone();
     let mut input = match start {
@@ -151,7 +151,7 @@ fn change_bytes(input: &mut Vec<u8>, other: &[u8], rng: &mut Rng) {
     }
 }
 
-/// Where the lines are, with their ends.
+/// Returns where the lines are, with their ends.
 fn lines(text: &[u8]) -> Vec<Range<usize>> {
     let mut lines = Vec::new();
     let mut start = 0;
@@ -192,7 +192,7 @@ fn change_lines(input: &mut Vec<u8>, other: &[u8], rng: &mut Rng) {
     }
 }
 
-/// The range from a brace to the one that closes it.
+/// Returns the range from a random brace to the one that closes it, if there is one.
 fn block(text: &[u8], rng: &mut Rng) -> Option<Range<usize>> {
     let opening: Vec<usize> = (0..text.len()).filter(|i| text[*i] == b'{').collect();
     if opening.is_empty() {
@@ -234,7 +234,7 @@ enum Kind {
     Sign,
 }
 
-/// Where the words, numbers and signs are.
+/// Returns where the words, numbers and signs are.
 fn tokens(text: &[u8]) -> Vec<(Range<usize>, Kind)> {
     const SIGNS: [&[u8]; 14] = [
         b"&&&", b"|+|", b"|-|", b"...", b"..", b"++", b"<<", b">>", b"==", b"!=", b"<=", b">=",
@@ -263,7 +263,7 @@ fn tokens(text: &[u8]) -> Vec<(Range<usize>, Kind)> {
     tokens
 }
 
-/// Another token of the same kind in the place of one, or one more, or one less.
+/// Puts another token of the same kind in the place of one, or adds or removes one.
 fn change_tokens(input: &mut Vec<u8>, other: &[u8], rng: &mut Rng) {
     let own = tokens(input);
     if own.is_empty() {

@@ -34,7 +34,7 @@ fn is_in(name: &str, list: &str) -> bool {
     list.split_whitespace().any(|known| known == name)
 }
 
-/// Why the text cannot be read, with its line.
+/// Checks that the text of a P4Info can be read; the error says why not, with its line.
 pub fn check(text: &str) -> Result<(), String> {
     let mut open: Vec<&str> = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -92,7 +92,7 @@ fn field(name: &str, value: &str, message: Option<&str>) -> Result<(), String> {
         .ok_or(format!("not from {least} to {greatest}"))
 }
 
-/// Printable ASCII between quotes, with escapes of one letter or three octal digits.
+/// Returns whether a value is printable ASCII between quotes, with escapes of one letter or three octal digits.
 fn is_string(value: &str) -> bool {
     let Some(inside) = value.strip_prefix('"').and_then(|v| v.strip_suffix('"')) else {
         return false;

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 /// Random programs and histories.
 const RANDOM: u64 = 40;
 
-/// The files that programs may include, by their names.
+/// Returns the files that programs may include, by their names.
 pub fn includes() -> &'static [(String, String)] {
     static INCLUDES: OnceLock<Vec<(String, String)>> = OnceLock::new();
     INCLUDES.get_or_init(|| {
@@ -47,7 +47,7 @@ pub fn write(target: &str) {
     }
 }
 
-/// Inputs to start from.
+/// Returns the inputs that a target starts from.
 pub fn seeds(target: &str) -> Vec<Vec<u8>> {
     match target {
         "parse" | "compile" => {
@@ -64,12 +64,12 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
     }
 }
 
-/// A generated program, as text.
+/// Generates a program, as text, from a seed.
 fn generated_source(seed: u64) -> Vec<u8> {
     generated::source(&generated::case(seed)).into_bytes()
 }
 
-/// An input that is not a mutant, when the target has an endless supply of those.
+/// Returns an input that is not a mutant, when the target has an endless supply of those.
 pub fn fresh(target: &str, seed: u64) -> Option<Vec<u8>> {
     match target {
         "parse" | "compile" => Some(generated_source(seed)),
@@ -118,7 +118,7 @@ fn artifacts() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// A file of the older format, and one of the newer in each byte order with every kind of block that has packets.
+/// Returns a file of the older format, and one of the newer in each byte order with every kind of block that has packets.
 fn captures() -> Vec<Vec<u8>> {
     let mut writer = wire::pcap::Writer::new(Vec::new()).expect("memory takes a header");
     for length in [0, 14, 60] {
@@ -129,7 +129,8 @@ fn captures() -> Vec<Vec<u8>> {
     vec![writer.into_inner(), pcapng(false), pcapng(true)]
 }
 
-/// Section header, interface with a resolution and an offset, enhanced, simple and obsolete packet, and a block that nobody knows.
+/// Builds a pcapng file: section header, interface with a resolution and an offset, enhanced, simple and obsolete packet, and a
+/// block that nobody knows.
 fn pcapng(big_endian: bool) -> Vec<u8> {
     let u16 = |n: u16| match big_endian {
         true => n.to_be_bytes(),
@@ -177,7 +178,8 @@ fn pcapng(big_endian: bool) -> Vec<u8> {
     .concat()
 }
 
-/// Telemetry reports: with INT-MD over TCP, INT-MX over UDP with its port, of a drop, of a frame and of TLVs; several of them; a thesis's.
+/// Returns telemetry reports: with INT-MD over TCP, INT-MX over UDP with its port, of a drop, of a frame and of TLVs; several of
+/// them; a thesis's.
 fn reports() -> Vec<Vec<u8>> {
     let ipv4 = |protocol: u8, dscp: u8| {
         let addresses = [10, 0, 0, 1, 10, 0, 0, 2];

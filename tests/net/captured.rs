@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 pub struct Captured(Arc<Mutex<Vec<u8>>>);
 
 impl Captured {
-    /// All of it, from the file's header on.
+    /// Returns all bytes of the capture, from the file's header on.
     pub fn bytes(&self) -> Vec<u8> {
         self.0.lock().unwrap().clone()
     }

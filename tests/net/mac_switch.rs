@@ -63,13 +63,13 @@ control deparser { emit h0 }
     text
 }
 
-/// A learning switch with an entry for each MAC address and port.
+/// Builds a learning switch with an entry for each MAC address and port.
 #[allow(dead_code, reason = "each test uses some")]
 pub fn mac_switch(entries: &[(u64, u32)], seed: u64) -> Box<Switch> {
     switch_of(entries, Kind::Learning, true, seed)
 }
 
-/// A switch with an entry for each MAC address and port, as machine code or interpreted.
+/// Builds a switch with an entry for each MAC address and port, as machine code or interpreted.
 pub fn switch_of(entries: &[(u64, u32)], kind: Kind, machine_code: bool, seed: u64) -> Box<Switch> {
     let program = ir::text::parse(&text(entries, kind)).expect("IR text");
     ir::verify::verify(&program).expect("a program");

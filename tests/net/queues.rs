@@ -74,7 +74,7 @@ impl Bench {
         }
     }
 
-    /// What arrives at the hosts by a time: when, where and what.
+    /// Runs the network to a time, and returns what arrives at the hosts by then: when in picoseconds, where and what.
     fn run(&mut self, until_ps: u64) -> Vec<(u64, String, Tag)> {
         let mut all = Vec::new();
         while self.network.now_ps() < Time::from(until_ps) {
@@ -95,7 +95,7 @@ impl Bench {
     }
 }
 
-/// On both executors.
+/// Builds a bench on either executor.
 fn benches() -> [Bench; 2] {
     [Bench::new(false), Bench::new(true)]
 }
@@ -109,7 +109,7 @@ fn to(port: u8, priority: u8) -> Tag {
     }
 }
 
-/// When the packet of this number (from 1 on) of those that h1 sent at time 0 reaches its queue.
+/// Returns when the packet of this number (from 1 on) of those that h1 sent at time 0 reaches its queue.
 fn queued_ps(number: u64) -> u64 {
     number * FAST_PS + LATENCY_PS
 }
@@ -381,7 +381,7 @@ fn a_queue_marks_what_can_be_marked() {
     );
 }
 
-/// The frames of a capture, all of one size.
+/// Returns the frames of a capture, all of one size.
 fn frames(capture: &Captured) -> impl Iterator<Item = Vec<u8>> {
     let bytes = capture.bytes();
     let records = bytes[24..]
@@ -522,7 +522,7 @@ fn the_program_decides_unless_somebody_else_does() {
     );
 }
 
-/// The priorities of the next three frames at hosts.
+/// Returns the priorities of the next three frames at hosts.
 fn three_priorities(clock: &WallClock) -> Vec<u8> {
     let mut priorities = Vec::new();
     for _ in 0..100 {

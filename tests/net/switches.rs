@@ -18,7 +18,7 @@ fn mac_value(number: u8) -> u64 {
     0x0200_0000_0000 | u64::from(number)
 }
 
-/// h1 - s1 = s2 - h2 with two links in the middle, of which the first (ports 2) is used. The hosts think that they share a
+/// Builds h1 - s1 = s2 - h2 with two links in the middle, of which the first (ports 2) is used. The hosts think that they share a
 /// subnet.
 fn network(seed: u64) -> (Network, Vec<LinkId>) {
     let mut network = Network::new(seed, 10 * US);

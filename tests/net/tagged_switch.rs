@@ -40,7 +40,7 @@ pub struct Tag {
 }
 
 impl Tag {
-    /// A frame to everybody with this tag.
+    /// Builds a frame to everybody with this tag.
     pub fn frame(&self, size: usize) -> Vec<u8> {
         let mut frame = vec![0; size.max(AT + BYTES)];
         frame[..6].fill(0xff);
@@ -49,14 +49,14 @@ impl Tag {
         frame
     }
 
-    /// The same, of IPv4's type.
+    /// Builds a frame to everybody with this tag, of IPv4's type.
     pub fn ipv4_frame(&self, size: usize) -> Vec<u8> {
         let mut frame = self.frame(size);
         frame[12..14].copy_from_slice(&[8, 0]);
         frame
     }
 
-    /// The tag of a frame.
+    /// Reads the tag of a frame.
     pub fn of(frame: &[u8]) -> Tag {
         let word = |at: usize| {
             let bytes = &frame[AT + at..AT + at + 4];
@@ -117,7 +117,7 @@ control deparser {{ emit h0 emit h1 }}
     text
 }
 
-/// A switch by machine code or the interpreter, whose program cares about queues or does not.
+/// Builds a switch by machine code or the interpreter, whose program cares about queues or does not.
 pub fn tagged_switch(jit: bool, reads_queues: bool) -> Box<Switch> {
     let program = ir::text::parse(&text(reads_queues)).expect("IR text");
     ir::verify::verify(&program).expect("a program");

@@ -89,7 +89,7 @@ fn ipv6_address(host: usize) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, host as u16 + 1)
 }
 
-/// By switch, the switch that comes next on a shortest way to one of them.
+/// Returns by switch the one that comes next on a shortest way to one of them.
 fn next_hops(edges: &[(usize, usize)], switches: usize, to: usize) -> Vec<usize> {
     let mut next = vec![usize::MAX; switches];
     next[to] = to;
@@ -291,7 +291,7 @@ fn add_failures(scenario: &mut Scenario, dice: &mut Dice) {
     }
 }
 
-/// Everything that a run shows.
+/// Runs a random network, and returns everything that the run shows, as text.
 fn run(seed: u64, families: Families, reaction_ps: u64) -> String {
     let mut scenario = scenario(seed, families, Time::ZERO);
     let network = &mut scenario.network;

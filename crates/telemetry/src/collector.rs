@@ -120,7 +120,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// A collector of a domain. It keeps [`Rows`] only if they are wanted: somebody has to take them.
+    /// Creates a collector of a domain. It keeps [`Rows`] only if they are wanted: somebody has to take them.
     pub fn new(limits: Limits, indicators: Indicators, with_rows: bool) -> Collector {
         Collector {
             packets: 0,
@@ -142,12 +142,12 @@ impl Collector {
         }
     }
 
-    /// Flows.
+    /// Returns the flows that were reported.
     pub fn flows(&self) -> &Flows {
         &self.flows
     }
 
-    /// Output ports.
+    /// Returns the output ports that were reported, with what is known of each.
     pub fn hops(&self) -> &BTreeMap<HopKey, HopState> {
         &self.hops
     }
@@ -164,22 +164,22 @@ impl Collector {
         keys.filter_map(|key| self.drops.get_key_value(key))
     }
 
-    /// Reported drops by node and reason.
+    /// Returns the number of reported drops by node and reason.
     pub fn drops(&self) -> &BTreeMap<(u32, u8), u64> {
         &self.drops
     }
 
-    /// Reporters by node and hardware subsystem.
+    /// Returns the reporters by node and hardware subsystem.
     pub fn reporters(&self) -> &BTreeMap<(u32, u8), ReporterState> {
         &self.reporters
     }
 
-    /// Payloads that break a rule.
+    /// Returns the number of payloads that break a rule.
     pub fn malformed(&self, rule: Malformed) -> u64 {
         self.malformed[rule as usize]
     }
 
-    /// Rows that nobody has taken yet.
+    /// Returns the number of rows that nobody has taken yet.
     pub fn rows(&self) -> usize {
         self.rows.as_ref().map_or(0, Rows::len)
     }
@@ -189,7 +189,7 @@ impl Collector {
         self.rows.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// A UDP packet's payload, with the time of its arrival.
+    /// Takes in a UDP packet's payload, with the time of its arrival in nanoseconds.
     pub fn take(&mut self, now_ns: u64, payload: &[u8]) {
         self.packets += 1;
         self.bytes += payload.len() as u64;
@@ -204,7 +204,8 @@ impl Collector {
         }
     }
 
-    /// One number belongs to a packet, that may hold several reports.
+    /// Counts a packet's reports and the packets lost before it, by its sequence number. One number belongs to a packet, that may
+    /// hold several reports.
     fn count_sequence(&mut self, reports: &[Report]) {
         let Some(first) = reports.first() else {
             return;
@@ -288,7 +289,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A payload with one report of a dropped, congested or passed packet: flags, metadata bits and the words behind them.
+    /// Generates payloads with one report of a dropped, congested or passed packet: flags, metadata bits and the words behind them.
     fn any_payload() -> impl Strategy<Value = Vec<u8>> {
         let header = (any::<u16>(), 0..6u8, any::<u8>(), any::<u16>());
         (header, proptest::collection::vec(any::<u32>(), 0..20)).prop_map(

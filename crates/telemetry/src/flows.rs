@@ -46,7 +46,7 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// No flows yet, and room for `limit` of them.
+    /// Creates a table without flows, and with room for `limit` of them.
     pub(crate) fn new(limit: usize) -> Flows {
         Flows {
             by_key: HashMap::new(),
@@ -57,27 +57,28 @@ impl Flows {
         }
     }
 
-    /// The number of flows.
+    /// Returns the number of flows.
     pub fn len(&self) -> usize {
         self.by_turn.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no flows.
     pub fn is_empty(&self) -> bool {
         self.by_turn.is_empty()
     }
 
-    /// Flows that had to go.
+    /// Returns the number of flows that had to go, as there was no room.
     pub fn evicted(&self) -> u64 {
         self.evicted
     }
 
-    /// The flows; the one that was reported last is the last.
+    /// Iterates over the flows; the one that was reported last is the last.
     pub fn iter(&self) -> impl Iterator<Item = (&FlowKey, &FlowState)> {
         self.by_turn.values().map(|key| (key, &self.by_key[key]))
     }
 
-    /// The flow, from now on the one that was reported last.
+    /// Returns a flow, from now on the one that was reported last; a new one takes the place of the one reported longest ago if
+    /// there is no room.
     fn touch(&mut self, key: FlowKey, now_ns: u64) -> &mut FlowState {
         self.turn += 1;
         let known = self.by_key.get(&key).map(|state| state.turn);
@@ -98,7 +99,7 @@ impl Flows {
         state
     }
 
-    /// One more report about a flow.
+    /// Counts one more report about a flow, and takes in what it says.
     pub(crate) fn take(&mut self, now_ns: u64, key: FlowKey, report: &Report) {
         let state = self.touch(key, now_ns);
         state.reports += 1;
@@ -113,7 +114,7 @@ impl Flows {
 }
 
 impl FlowState {
-    /// A packet that has passed the node that reports.
+    /// Takes in the report of a packet that has passed the node that reports: its path and latency.
     fn pass(&mut self, report: &Report) {
         let md = report.packet.embedded.filter(|it| it.mode == Mode::Md);
         let path: Vec<u32> = match md {
@@ -142,7 +143,7 @@ impl FlowState {
     }
 }
 
-/// Whether all nodes of one path are on the other, in the same order.
+/// Returns whether all nodes of one path are on the other, in the same order.
 fn extends(longer: &[u32], shorter: &[u32]) -> bool {
     let mut rest = longer.iter();
     shorter.iter().all(|node| rest.any(|it| it == node))

@@ -45,22 +45,22 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.columns[0].len() / 8
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.columns[0].is_empty()
     }
 
-    /// A column for each of [`COLUMNS`].
+    /// Returns a column for each of [`COLUMNS`], of little-endian 64-bit values.
     pub fn columns(&self) -> &[Vec<u8>; COLUMNS.len()] {
         &self.columns
     }
 
-    /// The flows of the column `flow`.
+    /// Returns the flows of the column `flow`.
     pub fn flows(&self) -> &[FlowKey] {
         &self.flows
     }

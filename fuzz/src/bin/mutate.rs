@@ -145,7 +145,8 @@ impl Fuzzer {
         self.keep.join(format!("{}-{what}", self.name))
     }
 
-    /// Each seed as it is first; then mutants, most of them of the corpus, and programs that nobody has seen.
+    /// Returns the next input: each seed as it is first; then mutants, most of them of the corpus, and programs that nobody has
+    /// seen.
     fn next_input(&mut self) -> Vec<u8> {
         if let Some(seed) = self.corpus[..self.seeds].get(self.runs as usize) {
             return seed.clone();
@@ -195,7 +196,7 @@ impl Fuzzer {
         Ok(())
     }
 
-    /// Mutants take the places of other mutants, never of seeds.
+    /// Adds an input to the corpus. If that is full, mutants take the places of other mutants, never of seeds.
     fn remember(&mut self, input: Vec<u8>) {
         if self.corpus.len() < MAX_CORPUS.max(2 * self.seeds) {
             return self.corpus.push(input);
@@ -266,7 +267,7 @@ fn watch(name: &'static str, start: Instant) -> Arc<AtomicU64> {
     clock
 }
 
-/// The processor time of the process, to a hundredth of a second; `None` if the system does not report it.
+/// Returns the processor time of the process, to a hundredth of a second; `None` if the system does not report it.
 fn processor_time() -> Option<Duration> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     // The name may hold anything, also blanks; behind it, user and system time are fields 14 and 15 of the line.
@@ -277,7 +278,7 @@ fn processor_time() -> Option<Duration> {
     Some(Duration::from_millis((user + system) * 10))
 }
 
-/// Memory that the process holds; `None` where the system does not say.
+/// Returns the memory that the process holds, in MiB; `None` where the system does not say.
 fn resident_mb() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|l| l.starts_with("VmRSS:"))?;
