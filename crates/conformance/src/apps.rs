@@ -7,12 +7,12 @@ use crate::twin::Subject;
 use compile::Options;
 use std::path::{Path, PathBuf};
 
-/// The repository.
+/// Returns the directory of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The options of the compiler, with the directories of includes.
+/// Returns the options of the compiler, with the directories of includes and the given macros.
 pub fn options(defines: &[(&str, &str)]) -> Options {
     let define = |&(name, value): &(&str, &str)| (name.to_string(), value.to_string());
     Options {
@@ -90,7 +90,7 @@ pub fn all() -> Vec<Application> {
     all
 }
 
-/// Returns the router.
+/// Returns the router of the applications.
 pub fn router() -> Application {
     Application::new("router", "python/holdfast/apps/router/router.p4", &[])
 }
@@ -126,7 +126,7 @@ pub fn mpls() -> Application {
     Application::new("mpls", path, &[]).with(Dialect::of(frames::mpls_frame))
 }
 
-/// Returns IP multicast.
+/// Returns IP multicast, with packets of BIER networks.
 pub fn ipmc() -> Application {
     let path = "python/holdfast/apps/ipmc/ipmc.p4";
     Application::new("ipmc", path, &[]).with(Dialect::of(frames::bier_frame))
@@ -190,7 +190,7 @@ pub enum Domain {
     TransitOnly,
 }
 
-/// Returns INT v2.1.
+/// Returns INT v2.1 for a kind of domain.
 pub fn telemetry(domain: Domain) -> Application {
     let (name, defines) = match domain {
         Domain::ByDscp => ("telemetry", vec![]),

@@ -2,7 +2,7 @@
 
 use ir::{BinaryOp, Bits};
 
-/// Bytes that depend on the seed only.
+/// Returns `count` bytes that depend on the seed only.
 pub fn random_bytes(seed: u64, count: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut byte = || {
@@ -20,17 +20,17 @@ pub struct Choices<'a> {
 }
 
 impl<'a> Choices<'a> {
-    /// Decisions from these bytes.
+    /// Makes decisions from these bytes.
     pub fn new(bytes: &'a [u8]) -> Choices<'a> {
         Choices { bytes }
     }
 
-    /// Whether all bytes are used up.
+    /// Returns whether all bytes are used up.
     pub fn is_over(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// The next byte.
+    /// Takes the next byte; zero if all are used up.
     pub fn byte(&mut self) -> u8 {
         match self.bytes.split_first() {
             Some((&first, rest)) => {
@@ -41,32 +41,33 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// Below `limit`, which is above zero and at most 256.
+    /// Takes a number below `limit`, which is above zero and at most 256.
     pub fn below(&mut self, limit: u32) -> u32 {
         u32::from(self.byte()) % limit.max(1)
     }
 
-    /// True once in `n` times.
+    /// Decides true once in `n` times; false if all bytes are used up.
     pub fn one_in(&mut self, n: u32) -> bool {
         self.below(n) == n - 1
     }
 
-    /// One of a list that is not empty.
+    /// Takes one of a list that is not empty.
     pub fn pick<T: Copy>(&mut self, list: &[T]) -> T {
         list[self.below(list.len() as u32) as usize]
     }
 
-    /// The next `count` bytes.
+    /// Takes the next `count` bytes; zeros if all are used up.
     pub fn bytes(&mut self, count: usize) -> Vec<u8> {
         (0..count).map(|_| self.byte()).collect()
     }
 
-    /// Sixteen bits.
+    /// Takes the next two bytes as a number.
     pub fn u16(&mut self) -> u16 {
         u16::from_be_bytes([self.byte(), self.byte()])
     }
 
-    /// A value: often small, sometimes all ones or small with zeros behind it, else anything.
+    /// Takes a value of `width` bits: often small, sometimes all ones or small with zeros behind it, else
+    /// anything.
     pub fn bits(&mut self, width: u32) -> Bits {
         let small = |choices: &mut Self| {
             Bits::from_u64(width.max(8), u64::from(choices.byte() & 7)).resize(width)

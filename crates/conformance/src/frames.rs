@@ -17,7 +17,7 @@ pub const ADDRESSES: [u32; 7] = [
 /// Protocols, tunnels among them.
 pub const PROTOCOLS: [u8; 6] = [17, 6, 1, 4, 253, 50];
 
-/// A frame, or what is left of one.
+/// Writes a frame with an IPv4 packet, a tunnel or a protection header, or what is left of one.
 pub fn frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     let mut frame = Vec::new();
     if choices.one_in(16) {
@@ -46,8 +46,8 @@ pub fn frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     frame
 }
 
-/// A frame of a BIER network with BitStrings of 64 bits: BIER in Ethernet and in tunnels, multicast, the control packets of hosts, and what
-/// [`frame`] writes.
+/// Writes a frame of a BIER network with BitStrings of 64 bits: BIER in Ethernet and in tunnels, multicast, the
+/// control packets of hosts, and what [`frame`] writes.
 pub fn bier_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     if from_controller || choices.one_in(4) {
         return frame(choices, from_controller);
@@ -65,7 +65,7 @@ pub fn bier_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     frame
 }
 
-/// RFC 8296, section 2.
+/// Writes a BIER header and its payload (RFC 8296, section 2).
 fn bier(choices: &mut Choices<'_>) -> Vec<u8> {
     let (proto, payload) = match choices.below(4) {
         0 => (6, multicast_v6(choices)),
@@ -96,7 +96,7 @@ fn bier(choices: &mut Choices<'_>) -> Vec<u8> {
     packet
 }
 
-/// GRE (RFC 2784) in IP, and in another tunnel in turn.
+/// Writes a BIER packet in GRE (RFC 2784) in IP, and that in another tunnel in turn.
 fn bier_in_tunnel(choices: &mut Choices<'_>) -> Vec<u8> {
     let mut packet = vec![0, 0, 0xab, 0x37];
     if choices.one_in(8) {
@@ -110,7 +110,7 @@ fn bier_in_tunnel(choices: &mut Choices<'_>) -> Vec<u8> {
     packet
 }
 
-/// A frame of a Shorternet, with a context or an IP packet behind the header, or what [`frame`] writes.
+/// Writes a frame of a Shorternet, with a context or an IP packet behind the header, or what [`frame`] writes.
 pub fn shorternet_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     if from_controller || choices.one_in(2) {
         return frame(choices, from_controller);
@@ -180,7 +180,8 @@ pub fn rtag_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     frame
 }
 
-/// A frame of a PPPoE gateway: from a line with up to two tags, with or without that of a port in front, or from the core.
+/// Writes a frame of a PPPoE gateway: from a line with up to two tags, with or without that of a port in front,
+/// or from the core.
 pub fn bng_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     if from_controller || choices.one_in(8) {
         return frame(choices, from_controller);
@@ -235,7 +236,7 @@ pub fn bng_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     frame
 }
 
-/// A datagram, or a segment of TCP that opens a connection.
+/// Writes a datagram, or a segment of TCP that opens a connection.
 fn segment(choices: &mut Choices<'_>) -> Vec<u8> {
     if choices.one_in(2) {
         return datagram(choices);
@@ -255,7 +256,7 @@ fn segment(choices: &mut Choices<'_>) -> Vec<u8> {
     ipv4(choices, 6, &[], &tcp)
 }
 
-/// Data of a group, or a membership message.
+/// Writes data of an IPv4 group, or a membership message of IGMP.
 fn multicast(choices: &mut Choices<'_>) -> Vec<u8> {
     let protocol = if choices.one_in(8) { 2 } else { 17 };
     let length = choices.below(60) as usize;
@@ -273,7 +274,7 @@ fn multicast(choices: &mut Choices<'_>) -> Vec<u8> {
     packet
 }
 
-/// The same in IPv6.
+/// Writes data of an IPv6 group, or a membership message of MLD.
 fn multicast_v6(choices: &mut Choices<'_>) -> Vec<u8> {
     let length = choices.below(60) as usize;
     let mut payload = choices.bytes(length);
@@ -301,7 +302,7 @@ fn multicast_v6(choices: &mut Choices<'_>) -> Vec<u8> {
     packet
 }
 
-/// An outer header, a protection header and a datagram.
+/// Writes an outer header, a protection header and a datagram.
 fn protected(choices: &mut Choices<'_>) -> Vec<u8> {
     let mut payload = vec![0, 0, choices.below(4) as u8];
     // Sequence numbers near zero, near the end, and anywhere.
@@ -333,7 +334,7 @@ fn datagram(choices: &mut Choices<'_>) -> Vec<u8> {
     ipv4(choices, protocol, &options, &payload)
 }
 
-/// A header with a right checksum (mostly) around a payload.
+/// Writes an IPv4 header with a right checksum (mostly) around a payload.
 fn ipv4(choices: &mut Choices<'_>, protocol: u8, options: &[u8], payload: &[u8]) -> Vec<u8> {
     let ihl = 5 + options.len() / 4;
     let total = (ihl * 4 + payload.len()) as u16;
@@ -364,7 +365,7 @@ fn ipv4(choices: &mut Choices<'_>, protocol: u8, options: &[u8], payload: &[u8])
     header
 }
 
-/// RFC 1071.
+/// Computes the Internet checksum of some bytes (RFC 1071).
 pub(crate) fn checksum(bytes: &[u8]) -> u16 {
     let mut sum = 0u32;
     for pair in bytes.chunks(2) {

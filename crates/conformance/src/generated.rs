@@ -46,7 +46,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Whether another finding is likely the same one: a refusal must have the same code.
+    /// Returns whether another finding is likely the same one: a refusal must have the same code.
     fn is_like(&self, other: &Finding) -> bool {
         let code = |f: &Finding| f.message.split(':').next().map(str::to_string);
         self.kind == other.kind && (self.kind != Kind::Refused || code(self) == code(other))
@@ -60,7 +60,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// The bytes of the program and those of the history.
+/// Splits a case into the bytes of the program and those of the history.
 fn split(case: &[u8]) -> (&[u8], &[u8]) {
     let [high, low, rest @ ..] = case else {
         return (&[], &[]);
@@ -74,7 +74,7 @@ fn join(program: &[u8], history: &[u8]) -> Vec<u8> {
     [&length.to_be_bytes(), program, history].concat()
 }
 
-/// A case that depends on the seed only: mostly small programs, sometimes large ones.
+/// Returns a case that depends on the seed only: mostly small programs, sometimes large ones.
 pub fn case(seed: u64) -> Vec<u8> {
     let mut random = random_bytes(seed, 4096 + 900).into_iter();
     let length = match random.next() {
@@ -87,12 +87,12 @@ pub fn case(seed: u64) -> Vec<u8> {
     join(&program, &history)
 }
 
-/// The program of a case.
+/// Returns the P4 program of a case.
 pub fn source(case: &[u8]) -> String {
     generate::program(split(case).0, Constants::Plain)
 }
 
-/// Runs a case.
+/// Runs a case; an error has the kind of the finding, a message and the program.
 pub fn run(case: &[u8]) -> Result<Statistics, Finding> {
     let source = source(case);
     let outcome = catch_unwind(AssertUnwindSafe(|| check(&source, case)));
@@ -150,7 +150,8 @@ fn compiled(source: &str, copy_arguments: bool) -> Result<ir::Program, (Kind, St
     }
 }
 
-/// Bytes that small fields and few entries meet; few decisions, so that a case has many packets.
+/// Writes a frame of bytes that small fields and few entries meet. It takes few decisions, so that a case has
+/// many packets.
 pub fn frame(choices: &mut Choices<'_>, _from_controller: bool) -> Vec<u8> {
     let length = match choices.below(8) {
         7 => choices.below(256) as usize,
@@ -169,7 +170,7 @@ pub fn frame(choices: &mut Choices<'_>, _from_controller: bool) -> Vec<u8> {
     frame
 }
 
-/// A smaller case with a finding like that of `case`; gives up after so many attempts.
+/// Returns a smaller case with a finding like that of `case`; gives up after so many attempts.
 pub fn minimise(case: &[u8], finding: &Finding, attempts: u32) -> Vec<u8> {
     let (program, history) = split(case);
     let mut parts = [program.to_vec(), history.to_vec()];

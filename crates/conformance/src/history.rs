@@ -77,7 +77,7 @@ pub struct Dialect {
 }
 
 impl Dialect {
-    /// Packets of a kind, and nothing else that is special.
+    /// Makes a dialect with packets of a kind, and nothing else that is special.
     pub fn of(frame: Frames) -> Dialect {
         Dialect {
             frame,
@@ -92,7 +92,7 @@ pub fn run(subject: &Subject, bytes: &[u8]) -> Result<Statistics, String> {
     run_with(subject, bytes, &Dialect::of(frames::frame))
 }
 
-/// Like [`run`], in a dialect.
+/// Runs a history like [`run`], in a dialect.
 pub fn run_with(subject: &Subject, bytes: &[u8], dialect: &Dialect) -> Result<Statistics, String> {
     run_at(subject, bytes, dialect, None)
 }
@@ -321,7 +321,7 @@ fn target(choices: &mut Choices<'_>, program: &Program, table: TableId, selects:
     }
 }
 
-/// Members of every profile and a group of every selector, for the first entries.
+/// Makes members of every profile and a group of every selector, for the first entries.
 fn first_members(choices: &mut Choices<'_>, program: &Program) -> Vec<Update> {
     let mut updates = Vec::new();
     for i in 0..program.action_profiles.len() as u32 {
@@ -364,7 +364,7 @@ fn member(choices: &mut Choices<'_>, program: &Program) -> Entity {
     member_of(choices, program, profile, member_id)
 }
 
-/// A member with an action of some table that has the profile.
+/// Makes a member with an action of some table that has the profile.
 fn member_of(
     choices: &mut Choices<'_>,
     program: &Program,
@@ -452,7 +452,7 @@ fn action(choices: &mut Choices<'_>, program: &Program, table: TableId) -> (Acti
     (action, widths.map(|w| value(choices, w)).collect())
 }
 
-/// An update with what the dialect says of its action's parameters.
+/// Returns an update with what the dialect says of its action's parameters.
 pub(crate) fn in_dialect(
     choices: &mut Choices<'_>,
     program: &Program,
@@ -478,7 +478,7 @@ pub(crate) fn in_dialect(
     update
 }
 
-/// A value that has a chance to mean something: an address, a port, a small number.
+/// Chooses a value that has a chance to mean something: an address, a port, a small number.
 fn value(choices: &mut Choices<'_>, width: u32) -> Bits {
     match width {
         32 if choices.one_in(4) => Bits::from_u64(32, u64::from(choices.pick(&ADDRESSES))),
@@ -490,7 +490,7 @@ fn value(choices: &mut Choices<'_>, width: u32) -> Bits {
     }
 }
 
-/// A value that packets have in such a field.
+/// Chooses a value that packets have in such a field.
 fn key_value(choices: &mut Choices<'_>, width: u32) -> Bits {
     match width {
         32 if !choices.one_in(8) => Bits::from_u64(32, u64::from(choices.pick(&ADDRESSES))),

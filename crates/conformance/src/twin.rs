@@ -41,8 +41,8 @@ impl Subject {
         })
     }
 
-    /// This program beside another that should mean the same, both on the interpreter. They must have the same objects and
-    /// tables, in the same order.
+    /// Puts this program beside another that should mean the same, both on the interpreter. They must have the
+    /// same objects and tables, in the same order.
     pub fn beside(&self, other: Program) -> Subject {
         let other = Arc::new(other);
         Subject {
@@ -52,7 +52,8 @@ impl Subject {
         }
     }
 
-    /// This program on the interpreter beside the machine code of another: no twins, to test who looks for differences.
+    /// Puts this program on the interpreter beside the machine code of another: no twins, to test who looks for
+    /// differences.
     pub fn with_machine_code_of(&self, other: &Subject) -> Subject {
         Subject {
             machine_code: other.machine_code.clone(),
@@ -71,7 +72,7 @@ pub struct Twin {
 }
 
 impl Twin {
-    /// Two fresh switches.
+    /// Creates two fresh switches, one for each executor.
     pub fn new(subject: &Subject) -> Twin {
         let config = SwitchConfig::default();
         let switch = |program: &Arc<Program>, executor: &Arc<dyn Executor>| {
@@ -87,17 +88,17 @@ impl Twin {
         }
     }
 
-    /// The program.
+    /// Returns the program that the interpreter runs.
     pub fn program(&self) -> &Arc<Program> {
         self.interpreter.program()
     }
 
-    /// Packets dropped so far, for whatever reason.
+    /// Counts the packets dropped so far, for whatever reason.
     pub fn drops(&self) -> u64 {
         self.interpreter.drops().values().sum()
     }
 
-    /// Packets (bytes, where packets are not counted) in the first cells of each counter.
+    /// Returns for each counter the packets (bytes, where packets are not counted) in its first cells.
     pub fn counted(&self, cells: u64) -> Vec<u64> {
         let counters = self.program().counters.iter().enumerate();
         let sum = |(i, counter): (usize, &ir::Counter)| {
@@ -117,7 +118,7 @@ impl Twin {
         self.machine_code.set_now_ps(now_ps);
     }
 
-    /// Lets time pass.
+    /// Lets `by_ps` picoseconds of time pass.
     pub fn advance(&mut self, by_ps: u64) {
         self.now_ps += by_ps;
     }
@@ -254,7 +255,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// A packet with some zeros behind it, or none: stored as a whole, and with zeros that are not.
+/// Returns a packet with some zeros behind it, or none: stored as a whole, and with zeros that are not.
 fn with_zeros(packet: &[u8], number: u64) -> (Packet, Packet) {
     let zeros = [0, 1, 30, 400][(number % 4) as usize];
     let mut sparse = Packet::default();

@@ -56,7 +56,8 @@ const BNG_RARE: [&str; 4] = [
     "BngIngress.echoes",
 ];
 
-/// `rare` are counters that need not have counted.
+/// Runs random histories of an application and checks that they are worth something. `rare` are counters that
+/// need not have counted.
 fn histories(application: &Application, rare: &[&str]) {
     let name = &application.name;
     let subject = application.subject().unwrap_or_else(|why| panic!("{why}"));
@@ -177,7 +178,7 @@ fn a_difference_is_found() {
     assert!(found);
 }
 
-/// The EtherType of IPv4 in the router's parser.
+/// Finds the EtherType of IPv4 in the router's parser.
 fn find_constant(program: &mut ir::Program) -> &mut Bits {
     for state in &mut program.parser.states {
         if let ir::Transition::Select { cases, .. } = &mut state.transition {

@@ -12,7 +12,7 @@ const MAX_DIGITS: usize = 4096;
 
 type Parsed<T> = Result<T, String>;
 
-/// Parses a script.
+/// Parses a script, line by line. Returns the commands, and the lines that are none with the reason.
 pub fn parse(text: &str) -> (Script, Vec<Problem>) {
     let mut script = Script::default();
     let mut problems = Vec::new();
@@ -70,7 +70,7 @@ fn command(line: &str) -> Parsed<Command> {
     Ok(command)
 }
 
-/// Commands that the reference target's command line has too.
+/// Parses a command that the reference target's command line has too.
 fn object_command(keyword: &str, tokens: &mut Tokens) -> Parsed<Command> {
     Ok(match keyword {
         "mirroring_add" => Command::MirroringAdd {
@@ -172,7 +172,7 @@ fn remove(tokens: &mut Tokens) -> Parsed<Command> {
     })
 }
 
-/// `FIELD:PATTERN` as long as there are any.
+/// Parses matches `FIELD:PATTERN` as long as there are any.
 fn matches(tokens: &mut Tokens) -> Parsed<Vec<(String, Pattern)>> {
     let mut matches = Vec::new();
     while tokens.list.get(tokens.at + 1).is_some_and(|t| t == ":") {
@@ -366,7 +366,7 @@ impl Tokens {
         Err(format!("`{token}` where {what} is expected"))
     }
 
-    /// A decimal number that is not the name of a field.
+    /// Reads a decimal number that is not the name of a field; `None` if the next token is none.
     fn priority(&mut self) -> Parsed<Option<u32>> {
         let digits = |t: &str| t.bytes().all(|b| b.is_ascii_digit());
         if self.peek().is_some_and(digits) {
@@ -411,7 +411,7 @@ impl Tokens {
         })
     }
 
-    /// `RATE:BURST`, the rate a decimal fraction per microsecond.
+    /// Reads `RATE:BURST`, the rate a decimal fraction per microsecond.
     fn rate(&mut self) -> Parsed<Rate> {
         let token = self.next("a rate")?;
         let per_second = per_second(token)
@@ -452,7 +452,8 @@ fn number(token: &str) -> Option<Number> {
     })
 }
 
-/// A decimal fraction per microsecond, exactly, as units per second.
+/// Converts a decimal fraction per microsecond, exactly, to units per second; `None` if that is no whole
+/// number.
 fn per_second(token: &str) -> Option<u64> {
     let (whole, fraction) = token.split_once('.').unwrap_or((token, ""));
     let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());

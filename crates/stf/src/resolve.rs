@@ -8,7 +8,8 @@ use ir::{Action, ActionId, Bits, Key, KeyMatch, MatchKind, Program, TableId};
 /// A message for the reader of the script.
 pub(crate) type Resolved<T> = Result<T, String>;
 
-/// The position of the thing called `wanted`: exactly, else by the end after a dot, else by the end.
+/// Finds the position of the thing called `wanted`: exactly, else by the end after a dot, else by the end. The
+/// error names two candidates, or says that there is none.
 pub(crate) fn find<'a>(
     what: &str,
     wanted: &str,
@@ -31,13 +32,13 @@ pub(crate) fn find<'a>(
     Err(format!("there is no {what} `{wanted}`"))
 }
 
-/// The table called `name`.
+/// Finds the table called `name` in a program.
 pub(crate) fn table(program: &Program, name: &str) -> Resolved<TableId> {
     let names = program.tables.iter().map(|t| t.name.as_str());
     Ok(TableId(find("table", name, names)? as u32))
 }
 
-/// An action of a table with its arguments in the order of its parameters.
+/// Finds an action of a table, and returns its arguments in the order of its parameters.
 pub(crate) fn call(
     program: &Program,
     table: TableId,
@@ -75,7 +76,7 @@ fn arguments(
     Ok(args)
 }
 
-/// The matches of all key fields of a table; fields that are not given match anything.
+/// Returns the matches of all key fields of a table; fields that are not given match anything.
 pub(crate) fn matches(
     program: &Program,
     table: TableId,
@@ -90,7 +91,8 @@ pub(crate) fn matches(
     Ok(matches)
 }
 
-/// The key field called `name`, which may be written `h$0.f` for `h[0].f` and `h.$valid$` for `h.isValid()`.
+/// Finds the key field called `name`, which may be written `h$0.f` for `h[0].f` and `h.$valid$` for
+/// `h.isValid()`.
 fn field(keys: &[Key], name: &str) -> Resolved<usize> {
     let bracketed = brackets(name);
     let names = keys.iter().map(|k| k.name.as_str());
@@ -104,7 +106,7 @@ fn field(keys: &[Key], name: &str) -> Resolved<usize> {
     found
 }
 
-/// `a$0.b` to `a[0].b`.
+/// Rewrites the name `a$0.b` to `a[0].b`.
 fn brackets(name: &str) -> String {
     let parts = name.split('.').map(|part| match part.split_once('$') {
         Some((stack, index)) if !index.is_empty() && index.bytes().all(|b| b.is_ascii_digit()) => {
@@ -250,14 +252,14 @@ fn prefix_mask(key: &Key, length: u32) -> Resolved<Bits> {
     Ok(Bits::prefix_mask(key.width, length))
 }
 
-/// A number that may have `*` digits, which count as zero.
+/// Returns the value of a number in `width` bits. It may have `*` digits, which count as zero.
 fn value(number: &Number, width: u32, name: &str) -> Resolved<Bits> {
     number
         .to_bits(width)
         .ok_or_else(|| format!("the value of `{name}` has more than {width} bits"))
 }
 
-/// A number without `*` digits.
+/// Returns the value of a number without `*` digits in `width` bits.
 pub(crate) fn exact(number: &Number, width: u32, name: &str) -> Resolved<Bits> {
     if number.has_wildcard() {
         return Err(format!("`{name}` needs a number without `*`"));

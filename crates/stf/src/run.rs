@@ -292,7 +292,8 @@ impl<'s> Runner<'s> {
         Ok(Target::Member(member_id))
     }
 
-    /// Table, matches and priority as the switch wants them: priorities there start from 1.
+    /// Returns table, matches and priority as the switch wants them: priorities there start from 1, and are 0
+    /// in a table without them.
     fn key(
         &self,
         table: &str,
@@ -540,7 +541,7 @@ impl<'s> Runner<'s> {
     }
 }
 
-/// A line on each side of a packet that is not what was expected.
+/// Writes the expected and the actual packet on a line each, if they differ.
 fn describe(
     text: &mut String,
     port: u32,

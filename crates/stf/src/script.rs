@@ -12,7 +12,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// Whether a run tests packets (also that none leaves) or state.
+    /// Returns whether a run tests packets (also that none leaves) or state.
     pub fn checks_something(&self) -> bool {
         self.lines.iter().any(|line| {
             matches!(
@@ -300,7 +300,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// Whether it holds for values in this order.
+    /// Returns whether the comparison holds for values in this order.
     pub fn holds(self, order: std::cmp::Ordering) -> bool {
         match self {
             Comparison::Eq => order.is_eq(),
@@ -312,7 +312,7 @@ impl Comparison {
         }
     }
 
-    /// As it is written.
+    /// Returns the comparison as it is written in a script.
     pub fn text(self) -> &'static str {
         match self {
             Comparison::Eq => "==",
@@ -348,7 +348,7 @@ pub struct Number {
 }
 
 impl Number {
-    /// Bits that a digit stands for; a decimal digit has none of its own.
+    /// Returns the bits that a digit stands for; a decimal digit has none of its own.
     pub fn bits_per_digit(&self) -> Option<u32> {
         match self.radix {
             2 => Some(1),
@@ -358,23 +358,23 @@ impl Number {
         }
     }
 
-    /// Whether some digit is `*`.
+    /// Returns whether some digit is `*`.
     pub fn has_wildcard(&self) -> bool {
         self.digits.contains(&None)
     }
 
-    /// Whether every digit is `*`.
+    /// Returns whether every digit is `*`.
     pub fn is_anything(&self) -> bool {
         self.digits.iter().all(Option::is_none)
     }
 
-    /// Whether no digit stands behind a `*`.
+    /// Returns whether no digit stands behind a `*`.
     pub fn is_prefix(&self) -> bool {
         let behind = self.digits.iter().skip_while(|d| d.is_some());
         behind.into_iter().all(Option::is_none)
     }
 
-    /// The value with `*` as zero; `None` if it does not fit into `width` bits.
+    /// Returns the value with `*` as zero; `None` if it does not fit into `width` bits.
     pub fn to_bits(&self, width: u32) -> Option<Bits> {
         // Four bits hold every digit, and one word more than `width` shows what does not fit.
         let room = (self.digits.len() as u32 * 4).max(width) + 64;
@@ -389,7 +389,7 @@ impl Number {
         (value.bit_length() <= width).then(|| value.resize(width))
     }
 
-    /// The value as a machine word, if it fits and has no `*`.
+    /// Returns the value as a machine word, if it fits and has no `*`.
     pub fn to_u64(&self) -> Option<u64> {
         if self.has_wildcard() {
             return None;
@@ -397,7 +397,8 @@ impl Number {
         self.to_bits(64)?.to_u64()
     }
 
-    /// Ones where a digit was given and zeros where `*` or nothing was, cut to `width` bits. All ones for a decimal number.
+    /// Returns ones where a digit was given and zeros where `*` or nothing was, cut to `width` bits. All ones
+    /// for a decimal number.
     pub fn mask(&self, width: u32) -> Bits {
         let Some(per_digit) = self.bits_per_digit() else {
             return Bits::ones(width);
@@ -426,7 +427,7 @@ pub struct PacketPattern {
 }
 
 impl PacketPattern {
-    /// This packet and no other.
+    /// Makes the pattern of this packet and no other.
     pub fn of(packet: &[u8]) -> PacketPattern {
         let nibbles = packet.iter().flat_map(|byte| [byte >> 4, byte & 15]);
         PacketPattern {
@@ -435,7 +436,7 @@ impl PacketPattern {
         }
     }
 
-    /// Whether `packet` looks like this.
+    /// Returns whether `packet` looks like the pattern; bytes may follow unless it is exact.
     pub fn matches(&self, packet: &[u8]) -> bool {
         let nibble = |i: usize| {
             let byte = packet.get(i / 2)?;

@@ -26,7 +26,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// `passed`, `passed without packets`, `failed` or `skipped`.
+    /// Returns the status in words: `passed`, `passed without packets`, `failed` or `skipped`.
     pub fn name(self) -> &'static str {
         match self {
             Status::Passed => "passed",
@@ -59,7 +59,8 @@ pub struct TestResult {
     pub reason: String,
 }
 
-/// The scripts of a directory and those below it, in order of their paths. Links to directories are not followed.
+/// Finds the scripts of a directory and those below it, in order of their paths. Links to directories are not
+/// followed.
 pub fn scripts(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut scripts = Vec::new();
     let mut directories = vec![directory.to_path_buf()];
@@ -95,7 +96,7 @@ pub fn run_file(script: &Path, options: &Options, executors: Executors) -> TestR
     result_of(script, test(script, options, executors))
 }
 
-/// The result of the test in a file.
+/// Makes the result of the test in a file from its outcome.
 fn result_of(file: &Path, outcome: Result<Status, (Status, String)>) -> TestResult {
     let name = file.file_stem().unwrap_or_default().to_string_lossy();
     let (status, reason) = match outcome {
@@ -174,7 +175,8 @@ fn test_program(
     })
 }
 
-/// The architecture file that the program includes in place of v1model.p4 or psa.p4, if it includes neither, directly or not.
+/// Returns the architecture file that the program includes in place of v1model.p4 or psa.p4, if it includes
+/// neither, directly or not.
 fn other_architecture(outcome: &Outcome) -> Option<String> {
     let files = outcome.sources.files();
     let is_known = |name: &str| {

@@ -253,7 +253,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// A call of something that a statement may call.
+    /// Chooses a call of something that a statement may call; `None` if there is nothing.
     fn any_call(&mut self) -> Option<Call> {
         let calls = |kind| self.scope.calls.is_some_and(|calls| calls(kind));
         let callables = self.program.callables.iter().enumerate();
@@ -266,7 +266,7 @@ impl Chooser<'_> {
         self.possible(callee).then(|| self.call(callee, false))
     }
 
-    /// Whether there are places for all parameters that need one.
+    /// Returns whether there are places for all parameters that need one.
     fn possible(&self, callee: usize) -> bool {
         let place = |p: &Parameter| match p.direction {
             Direction::Out | Direction::InOut => self.has_place(p.ty, true),
@@ -276,7 +276,8 @@ impl Chooser<'_> {
         self.program.callables[callee].parameters.iter().all(place)
     }
 
-    /// A call. `bound`: by a table, which gives no arguments for parameters without direction.
+    /// Chooses the arguments of a call. `bound`: by a table, which gives no arguments for parameters without
+    /// direction.
     fn call(&mut self, callee: usize, bound: bool) -> Call {
         self.scope.calls_left = self.scope.calls_left.saturating_sub(1);
         let parameters = self.program.callables[callee].parameters.clone();
@@ -319,7 +320,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// The call of a function with a result of this type.
+    /// Chooses the call of a function with a result of this type; `None` if there is none.
     fn function(&mut self, ty: Type) -> Option<Call> {
         let callables = self.program.callables.iter().enumerate();
         let fits = callables
@@ -342,7 +343,8 @@ impl Chooser<'_> {
         variables.any(|(_, of, _)| !paths(*of, ty).is_empty())
     }
 
-    /// Something of a type; `depth` of the expressions in its indexes.
+    /// Chooses a variable of a type, or a part of one; `depth` is that of the expressions in its indexes.
+    /// `None` if nothing in scope fits.
     fn lvalue(&mut self, ty: Type, writable: bool, depth: u32) -> Option<Lvalue> {
         let variables = self.scope.variables.iter();
         let fits = variables.filter(|(.., w)| *w || !writable);
@@ -388,7 +390,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// An expression that a value of the type comes from.
+    /// Chooses an expression whose value has the type, at most `depth` levels deep.
     fn expr(&mut self, ty: Type, depth: u32) -> Expr {
         if ty == Type::Items {
             // There is one in scope wherever one is asked for: see `possible`.
@@ -421,7 +423,7 @@ impl Chooser<'_> {
         Box::new(self.expr(ty, depth))
     }
 
-    /// An expression with operands.
+    /// Chooses an expression with operands, each at most `less` levels deep.
     fn composed(&mut self, ty: Type, less: u32) -> Expr {
         match ty {
             Type::Byte => match self.choices.below(6) {
@@ -462,7 +464,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// A struct or header, its fields in either order.
+    /// Chooses the values of a struct or header, its fields in either order.
     fn literal(&mut self, ty: Type, depth: u32) -> Expr {
         let mut order = [0, 1];
         if self.choices.one_in(2) {
@@ -477,7 +479,8 @@ fn is_action(kind: Kind) -> bool {
     matches!(kind, Kind::GlobalAction | Kind::LocalAction)
 }
 
-/// The ways from a variable to something of a type, by fields and indexes (`None`), and whether four bits of a byte are meant.
+/// Returns the ways from a variable to something of a type, by fields and indexes (`None`), and whether four
+/// bits of a byte are meant.
 fn paths(of: Type, wanted: Type) -> Vec<(Vec<Option<usize>>, bool)> {
     if wanted == Type::Nibble && of != Type::Nibble {
         let bytes = paths(of, Type::Byte).into_iter();

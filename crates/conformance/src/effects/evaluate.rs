@@ -59,7 +59,7 @@ pub(super) fn run(program: &Program, packet: &[u8]) -> Vec<u8> {
 }
 
 impl Value {
-    /// The value of a variable that nothing was assigned to.
+    /// Returns the value of a variable that nothing was assigned to.
     fn initial(ty: Type) -> Value {
         let bytes = vec![Value::Bits(0); ty.fields().len()];
         match ty {
@@ -144,7 +144,7 @@ impl Machine<'_> {
         }
     }
 
-    /// The low bits of the values of keys, evaluated from left to right, as a number.
+    /// Returns the low bits of the values of keys, evaluated from left to right, as a number.
     fn bits_of(&mut self, keys: &[Expr]) -> usize {
         let bit = |key: &Expr| usize::from(self.value(key).byte() & 1);
         keys.iter()
@@ -313,7 +313,8 @@ impl Machine<'_> {
         variable.set(&place.steps, place.low, value);
     }
 
-    /// The steps of "Calling convention". `data`: the value of a parameter that a table's entry gives.
+    /// Calls something in the steps of "Calling convention" and returns its result. `data`: the value of a
+    /// parameter that a table's entry gives.
     fn call(&mut self, call: &Call, data: Option<u8>) -> Option<Value> {
         let callee = &self.program.callables[call.callee];
         let mut values: Vec<Option<Value>> = callee.parameters.iter().map(|_| None).collect();

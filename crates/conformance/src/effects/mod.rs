@@ -92,7 +92,7 @@ fn compiled(source: &str, copy_arguments: bool) -> Result<Program, String> {
     }
 }
 
-/// A packet of small numbers, which meet each other and the values of keys.
+/// Returns a packet of small numbers, which meet each other and the values of keys.
 fn packet(number: u64) -> Vec<u8> {
     let bytes = random_bytes(number, PACKET_BYTES).into_iter();
     bytes

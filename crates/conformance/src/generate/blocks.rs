@@ -79,7 +79,7 @@ impl Generator<'_> {
         });
     }
 
-    /// A control that ingress and egress apply, perhaps more than once.
+    /// Declares a control that ingress and egress apply, perhaps more than once.
     fn declare_sub_control(&mut self) {
         let types = [Type::Header(0), Type::Bit(8), self.argument_type()];
         let parameters = self.parameters(&types);

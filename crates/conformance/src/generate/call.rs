@@ -12,7 +12,8 @@ impl Generator<'_> {
         self.calls_left = calls;
     }
 
-    /// A type of parameters with direction: bits mostly, of few widths, and whole headers, structs and stacks.
+    /// Chooses a type of parameters with direction: bits mostly, of few widths, and whole headers, structs and
+    /// stacks.
     pub(super) fn argument_type(&mut self) -> Type {
         match self.choices.below(8) {
             4 => Type::Header(self.choices.pick(&self.fixed_headers())),
@@ -76,8 +77,8 @@ impl Generator<'_> {
         }
     }
 
-    /// Something that can be written: a variable, an element of a stack (or a field of one) that is known when the program
-    /// runs, or a slice.
+    /// Chooses something that can be written: a variable, an element of a stack (or a field of one) that is
+    /// known when the program runs, or a slice. `None` if nothing in scope fits.
     fn place(&mut self, ty: &Type, depth: u32) -> Option<String> {
         let chosen = self.choices.below(6);
         let element = match chosen {
@@ -122,7 +123,7 @@ impl Generator<'_> {
         Some(format!("{path}[(bit<2>) {index}]{field}"))
     }
 
-    /// A number that is known when the program runs: a variable, or the result of a function.
+    /// Chooses a number that is known when the program runs: a variable, or the result of a function.
     pub(super) fn index(&mut self, depth: u32) -> Option<String> {
         let call = match self.choices.below(3) {
             2 => self.call(&Type::Bit(8), depth),
@@ -132,7 +133,7 @@ impl Generator<'_> {
         call.or_else(|| Some(self.any_variable(false, number)?.0))
     }
 
-    /// A call of a function with this result, or with another number that is cast.
+    /// Chooses a call of a function with this result, or with another number that is cast.
     pub(super) fn call(&mut self, ty: &Type, depth: u32) -> Option<String> {
         // An argument may be a call again, but one level less deep.
         let depth = depth.checked_sub(1)?;
@@ -159,7 +160,8 @@ impl Generator<'_> {
         }
     }
 
-    /// A function for its effects, or a control; a parser has sub-parsers, which its states apply.
+    /// Writes a call of a function for its effects, or of a control; a parser has sub-parsers, which its states
+    /// apply.
     pub(super) fn call_statement(&mut self) {
         let applies = !self.scope.in_action && self.scope.section != Section::Parser;
         if applies && !self.scope.instances.is_empty() && self.choices.one_in(2) {

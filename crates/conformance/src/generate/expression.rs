@@ -5,12 +5,12 @@ use super::{Constants, Generator, Section};
 use ir::Bits;
 
 impl Generator<'_> {
-    /// The path of some variable of this type.
+    /// Chooses the path of some variable of this type; `None` if there is none.
     pub(super) fn readable(&mut self, ty: &Type) -> Option<String> {
         self.variable(ty, false)
     }
 
-    /// The path of some variable of this type that may be written.
+    /// Chooses the path of some variable of this type that may be written; `None` if there is none.
     pub(super) fn writable(&mut self, ty: &Type) -> Option<String> {
         self.variable(ty, true)
     }
@@ -20,7 +20,8 @@ impl Generator<'_> {
         found.map(|(path, _)| path)
     }
 
-    /// A path of some type that `fits` likes, and the type. In arguments it is often one that the statement names already.
+    /// Chooses a path of some type that `fits` likes, and returns the type too. In arguments it is often one
+    /// that the statement names already.
     pub(super) fn any_variable(
         &mut self,
         writable: bool,
@@ -48,7 +49,8 @@ impl Generator<'_> {
         Some((chosen.path.clone(), chosen.ty.clone()))
     }
 
-    /// An expression. Composite types become lists or named members, which only fit where the type is known.
+    /// Chooses an expression of a type. Composite types become lists or named members, which only fit where the
+    /// type is known.
     pub(super) fn expression(&mut self, ty: &Type, depth: u32) -> String {
         match ty {
             Type::Bit(width) => self.bits(*width, depth),
@@ -67,7 +69,7 @@ impl Generator<'_> {
         }
     }
 
-    /// A value without variables.
+    /// Chooses a value of a type without variables.
     pub(super) fn constant(&mut self, ty: &Type) -> String {
         match ty {
             Type::Bit(width) => self.literal(*width),
@@ -105,7 +107,7 @@ impl Generator<'_> {
         format!("error.{}", self.choices.pick(&ir::verify::CORE_ERRORS))
     }
 
-    /// A literal with its width.
+    /// Chooses a literal of `width` bits, written with its width.
     pub(super) fn literal(&mut self, width: u32) -> String {
         let value = self.choices.bits(width);
         format!("{width}w{}", hexadecimal(&value))
@@ -121,12 +123,12 @@ impl Generator<'_> {
         format!("({sign}{width}s{})", hexadecimal(&positive))
     }
 
-    /// Whether a constant in an expression is to be hidden here.
+    /// Returns whether a constant in an expression is to be hidden here.
     fn hides(&self) -> bool {
         self.constants == Constants::Hidden && self.scope.has_zero
     }
 
-    /// A literal in an expression.
+    /// Chooses a literal in an expression, or a constant by its name.
     fn operand(&mut self, width: u32) -> String {
         let fits = self.constants_by_name.iter().filter(|(_, w)| *w == width);
         let named: Vec<String> = fits.map(|(name, _)| name.clone()).collect();
@@ -149,7 +151,7 @@ impl Generator<'_> {
         }
     }
 
-    /// A variable of the type, or of another width, or a literal.
+    /// Chooses a variable of the width, or of another width, or a literal.
     fn leaf(&mut self, width: u32) -> String {
         match self.choices.below(5) {
             1..=3 => match self.readable(&Type::Bit(width)) {
@@ -161,7 +163,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Some variable cast to a width.
+    /// Chooses some variable, cast to a width.
     fn resized(&mut self, width: u32) -> String {
         match self.any_variable(false, |ty| matches!(ty, Type::Bit(_))) {
             Some((path, Type::Bit(w))) if w == width => path,
@@ -220,7 +222,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Casts of serializable enums, what a parser can look ahead to, elements of a stack.
+    /// Chooses a cast of a serializable enum, what a parser can look ahead to, or an element of a stack.
     fn special(&mut self, width: u32, depth: u32) -> String {
         let mut serials = self.types.serials.iter();
         if let Some(i) = serials.position(|s| s.width == width) {
@@ -243,7 +245,7 @@ impl Generator<'_> {
         self.scope.variables.iter().any(|v| v.path == "hdr.stack")
     }
 
-    /// A field of an element of the stack that is known when the program runs.
+    /// Chooses a field of an element of the stack whose index is known when the program runs.
     fn stack_element(&mut self, width: u32, depth: u32) -> Option<String> {
         let mut stacks = self.scope.variables.iter();
         let stack = stacks.find_map(|v| match v.ty {
@@ -358,7 +360,7 @@ impl Generator<'_> {
         format!("({a} {operator} {b})")
     }
 
-    /// Two values of any type that has equality.
+    /// Chooses a comparison for equality of two values of any type that has it.
     fn equality(&mut self, depth: u32) -> String {
         let operator = self.choices.pick(&["==", "!="]);
         let types = self.types.clone();
@@ -426,7 +428,7 @@ impl Generator<'_> {
     }
 }
 
-/// The largest number of so many bits, or of 64.
+/// Returns the largest number of so many bits, or of 64.
 fn mask(width: u32) -> u64 {
     u64::MAX >> (64 - width.min(64))
 }

@@ -99,7 +99,7 @@ impl Generator<'_> {
         }
     }
 
-    /// A call that any control may make.
+    /// Writes a call that any control may make.
     fn shared_call(&mut self) {
         match self.choices.below(8) {
             0..=2 => self.register_call(),
@@ -110,7 +110,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Statements that forward the packet.
+    /// Writes a statement that forwards the packet, to one port or a group, or drops it.
     fn forward(&mut self) {
         let ingress = self.scope.section == Section::Ingress;
         match self.choices.below(8) {
@@ -176,7 +176,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Expressions for a hash or a checksum.
+    /// Chooses expressions for a hash or a checksum.
     pub(super) fn hashed(&mut self) -> String {
         let count = 1 + self.choices.below(3);
         let values = (0..count).map(|_| {
@@ -221,7 +221,7 @@ impl Generator<'_> {
         self.line(format!("digest<{name}>(1, {value});"));
     }
 
-    /// Whether a digest may have it: bits only, at one level.
+    /// Returns whether a digest may have the type: bits only, at one level.
     fn is_digest(&self, ty: &Type) -> bool {
         match ty {
             Type::Struct(i) => {
@@ -232,7 +232,7 @@ impl Generator<'_> {
         }
     }
 
-    /// A copy of the packet, at most once per pass of it.
+    /// Writes a statement that makes a copy of the packet, at most once per pass of it.
     fn copy(&mut self) {
         let kind = match self.scope.section {
             Section::Ingress => "I2E",
@@ -249,7 +249,7 @@ impl Generator<'_> {
         self.once(&call);
     }
 
-    /// The packet from the start again.
+    /// Writes a statement that sends the packet to the start again.
     fn again(&mut self) {
         let index = 1 + self.choices.below(2);
         let call = match self.scope.section {
@@ -259,7 +259,8 @@ impl Generator<'_> {
         self.once(&call);
     }
 
-    /// Mostly for packets from outside only: packets that multiply without end are cut off anyway, but take long.
+    /// Writes a call, mostly for packets from outside only: packets that multiply without end are cut off
+    /// anyway, but take long.
     fn once(&mut self, call: &str) {
         if self.choices.one_in(16) {
             return self.line(call);
@@ -277,7 +278,7 @@ impl Generator<'_> {
         self.line(format!("{call}({condition} || sm.ingress_port != {port});"));
     }
 
-    /// A call in a checksum control.
+    /// Writes a call in a checksum control, if a header has a field for it.
     pub(super) fn checksum(&mut self, verb: &str) {
         let Some(path) = self.writable(&Type::Bit(16)) else {
             return;
@@ -300,7 +301,7 @@ impl Generator<'_> {
 }
 
 impl super::Scope {
-    /// Whether standard metadata is at hand as `sm`.
+    /// Returns whether standard metadata is at hand as `sm`.
     pub(super) fn standard(&self) -> bool {
         matches!(self.section, Section::Ingress | Section::Egress)
     }

@@ -96,7 +96,7 @@ impl Direction {
         }
     }
 
-    /// Whether the argument must be something that can be written.
+    /// Returns whether the argument must be something that can be written.
     fn writes(self) -> bool {
         matches!(self, Direction::Out | Direction::InOut)
     }
@@ -179,7 +179,7 @@ struct Generator<'a> {
 }
 
 impl Generator<'_> {
-    /// A name that nothing else has.
+    /// Makes a name that nothing else has.
     fn name(&mut self, start: &str) -> String {
         self.names += 1;
         format!("{start}{}", self.names)
@@ -193,7 +193,7 @@ impl Generator<'_> {
         self.text.push('\n');
     }
 
-    /// A line that ends in a brace.
+    /// Writes a line that ends in a brace, and indents what follows.
     fn open(&mut self, line: impl AsRef<str>) {
         self.line(format!("{} {{", line.as_ref()));
         self.indent += 1;
@@ -208,7 +208,7 @@ impl Generator<'_> {
         self.line(line);
     }
 
-    /// Parameters as they are declared.
+    /// Returns parameters as they are declared.
     fn parameter_list(&self, parameters: &[Parameter]) -> String {
         let mut list = String::new();
         for (i, parameter) in parameters.iter().enumerate() {

@@ -5,7 +5,7 @@ use super::types::{HEADERS, METADATA, STANDARD, Type};
 use super::{Callable, DEPTH, Direction, Generator, Parameter, SMALL_STATEMENTS, Scope, Section};
 
 impl Generator<'_> {
-    /// A parser that takes one header and has a number to work with.
+    /// Declares a parser that takes one header and has a number to work with.
     pub(super) fn declare_sub_parser(&mut self) {
         let header = self.choices.pick(&self.fixed_headers());
         let parameter = |name: String, direction, ty| Parameter {
@@ -154,7 +154,8 @@ impl Generator<'_> {
         }
     }
 
-    /// To any state: forward mostly, and back, which ends with the packet or with the steps it may take.
+    /// Chooses the target of a transition, which may be any state: forward mostly, and back, which ends with
+    /// the packet or with the steps it may take.
     fn target(&mut self, state: u32, states: u32) -> String {
         match self.choices.below(8) {
             0 | 1 => "accept".into(),

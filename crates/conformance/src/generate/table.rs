@@ -95,7 +95,7 @@ impl Generator<'_> {
         self.scope.actions.push(Action { name, parameters });
     }
 
-    /// A type of values that the control plane can give.
+    /// Chooses a type of values that the control plane can give.
     fn entry_type(&mut self) -> Type {
         match self.choices.below(6) {
             4 => Type::Bit(9),
@@ -151,7 +151,7 @@ impl Generator<'_> {
         self.scope.tables.push(Table { name, actions });
     }
 
-    /// Direct counters and meters, action profiles and selectors.
+    /// Declares direct counters and meters, action profiles and selectors.
     fn declare_attached(&mut self) -> Attached {
         let mut attached = Attached::default();
         if self.choices.one_in(3) {
@@ -195,7 +195,7 @@ impl Generator<'_> {
         attached
     }
 
-    /// The key, without the fields that only select.
+    /// Declares the key, and returns it without the fields that only select.
     fn declare_keys(&mut self, selects: bool) -> Vec<(Type, Match)> {
         let count = match self.choices.below(6) {
             0..=2 => 1,
@@ -249,7 +249,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Some of the actions in scope, each with its bound arguments.
+    /// Declares a list of some of the actions in scope, each with its bound arguments.
     fn declare_action_list(&mut self, reader: Option<&str>) -> Vec<(Action, String)> {
         let mut list = Vec::new();
         self.open("actions =");
@@ -286,7 +286,7 @@ impl Generator<'_> {
         list
     }
 
-    /// An action without bound arguments, with constants for the others.
+    /// Chooses an action without bound arguments, with constants for the others.
     fn entry_call(&mut self, actions: &[Action]) -> String {
         let action = actions[self.choices.below(actions.len() as u32) as usize].clone();
         let arguments = action.parameters.iter().map(|p| self.constant(&p.ty));
@@ -324,7 +324,7 @@ impl Generator<'_> {
         self.close();
     }
 
-    /// A match; the first key has another value in each entry, so that no two are the same.
+    /// Chooses a match; the first key has another value in each entry, so that no two are the same.
     fn key_set(&mut self, ty: &Type, kind: Match, own: Option<u32>) -> String {
         let Type::Bit(width) = *ty else {
             return match (ty, own) {

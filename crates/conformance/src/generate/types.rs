@@ -38,7 +38,7 @@ pub(super) struct Composite {
 }
 
 impl Composite {
-    /// The length of the varbit field, if there is one (it is the last).
+    /// Returns the length of the varbit field, if there is one (it is the last).
     pub fn varbit(&self) -> Option<u32> {
         match self.fields.last() {
             Some((_, Type::Varbit(width))) => Some(*width),
@@ -133,7 +133,7 @@ impl Types {
         }
     }
 
-    /// Bits in a packet, of what may be in headers.
+    /// Returns the number of bits in a packet, of what may be in headers.
     pub fn bits(&self, ty: &Type) -> u32 {
         match ty {
             Type::Bit(width) | Type::Int(width) => *width,
@@ -147,7 +147,8 @@ impl Types {
         }
     }
 
-    /// Whether values of it can be written with their members and compared: no varbit, stack or union is in it.
+    /// Returns whether values of it can be written with their members and compared: no varbit, stack or union
+    /// is in it.
     pub fn is_plain(&self, ty: &Type) -> bool {
         match ty {
             Type::Varbit(_) | Type::Stack(..) | Type::Union(_) => false,
@@ -169,7 +170,7 @@ impl Generator<'_> {
         self.choices.pick(&WIDTHS)
     }
 
-    /// A type without parts.
+    /// Chooses a type without parts.
     pub(super) fn scalar(&mut self) -> Type {
         match self.choices.below(10) {
             5 => Type::Int(self.width().max(2)),
@@ -223,7 +224,7 @@ impl Generator<'_> {
         self.declare_metadata();
     }
 
-    /// Constants by name, which are seen in all of the program.
+    /// Declares constants by name, which are seen in all of the program.
     pub(super) fn declare_constants(&mut self) {
         for _ in 0..self.choices.below(5) {
             let (name, width) = (self.name("CONSTANT_"), self.width());
@@ -269,7 +270,7 @@ impl Generator<'_> {
         }
     }
 
-    /// A header of whole bytes; the second one ends in a varbit half of the time.
+    /// Declares a header of whole bytes; the second one ends in a varbit half of the time.
     fn header(&mut self, position: u32) {
         let name = self.name("header_");
         let mut fields = Vec::new();
@@ -307,7 +308,7 @@ impl Generator<'_> {
         self.close();
     }
 
-    /// Bits and numbers only.
+    /// Declares a struct of bits and numbers only.
     fn flat_structure(&mut self) {
         let name = self.name("flat_");
         let fields: Vec<_> = (0..1 + self.choices.below(3))
@@ -351,14 +352,15 @@ impl Generator<'_> {
         self.types.unions.push(Composite { name, fields });
     }
 
-    /// Headers without a varbit; the first is always one.
+    /// Returns the headers without a varbit; the first is always one.
     pub(super) fn fixed_headers(&self) -> Vec<usize> {
         let headers = self.types.headers.iter().enumerate();
         let fixed = headers.filter(|(_, h)| h.varbit().is_none());
         fixed.map(|(i, _)| i).collect()
     }
 
-    /// One instance of each header, sometimes a stack and a union, and where metadata is made visible.
+    /// Declares the struct of headers: one instance of each, sometimes a stack and a union, and where metadata
+    /// is made visible.
     fn declare_headers(&mut self) {
         let sum = Composite {
             name: "sum_t".into(),
@@ -413,7 +415,7 @@ impl Generator<'_> {
     }
 }
 
-/// The fields that programs use of it.
+/// Returns the fields of standard metadata that programs use.
 fn standard_metadata() -> Vec<(String, Type)> {
     let fields = [
         ("ingress_port", 9),

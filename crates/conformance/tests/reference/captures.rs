@@ -13,7 +13,8 @@ use stf::script::{Command, Line, PacketPattern, Script};
 use stf::suite::{TestResult, run_script};
 use wire::pcap::Reader;
 
-/// The cases of a directory, in order of their names: the programs that have a directory of captures beside them.
+/// Returns the cases of a directory, in order of their names: the programs that have a directory of captures
+/// beside them.
 pub fn cases(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut cases = Vec::new();
     for entry in std::fs::read_dir(directory)? {
@@ -38,7 +39,8 @@ enum Direction {
     Out,
 }
 
-/// The commands, then the packets in the order of their times, then what the other switch made of them.
+/// Makes a script of the commands, then the packets in the order of their times, then what the other switch
+/// made of them.
 fn script(program: &Path) -> Result<Script, String> {
     let mut script = commands(&program.with_extension("stf"))?;
     let captures = program.with_extension("");
@@ -84,7 +86,7 @@ fn script(program: &Path) -> Result<Script, String> {
     Ok(script)
 }
 
-/// The commands before the packets; none if there is no file.
+/// Reads the commands before the packets; none if there is no file.
 fn commands(path: &Path) -> Result<Script, String> {
     let text = match std::fs::read(path) {
         Ok(text) => text,
@@ -109,7 +111,7 @@ fn commands(path: &Path) -> Result<Script, String> {
     Ok(script)
 }
 
-/// Port and direction, from the name of a file: digits in front of `_in` or `_out`.
+/// Returns port and direction, from the name of a file: digits in front of `_in` or `_out`.
 fn port_of(path: &Path) -> Option<(u32, Direction)> {
     let stem = path.file_stem()?.to_str()?;
     let (name, direction) = match stem.rsplit_once('_')? {
@@ -122,7 +124,7 @@ fn port_of(path: &Path) -> Option<(u32, Direction)> {
     Some((port, direction))
 }
 
-/// The frames of a capture, with their times.
+/// Reads the frames of a capture, with their times in nanoseconds.
 fn frames(path: &Path) -> Result<Vec<(u64, Vec<u8>)>, String> {
     let wrong = |what: String| format!("{}: {what}", path.display());
     let bytes = std::fs::read(path).map_err(|e| wrong(e.to_string()))?;
