@@ -26,7 +26,7 @@ TCP_SUFFERS_PERCENT = 10.0
 
 
 def advice(comparison: Comparison) -> str:
-    """One plain sentence, or why there is none."""
+    """Return one plain sentence of advice, or why there is none."""
     if comparison.unranked is not None:
         return f"{comparison.unranked}."
     static = _static(comparison)
@@ -72,7 +72,7 @@ def advice(comparison: Comparison) -> str:
 
 
 def _cheap(comparison: Comparison, static: Summary) -> Summary | None:
-    """The first that is cheap and loses clearly less than static."""
+    """Return the first mechanism by rank that is cheap and loses clearly less than static, or None."""
     helpful = (
         one
         for one in comparison.summaries
@@ -82,7 +82,7 @@ def _cheap(comparison: Comparison, static: Summary) -> Summary | None:
 
 
 def _random(comparison: Comparison) -> bool:
-    """Whether there are seeds that differ."""
+    """Return True if there are several seeds and their results differ."""
     return len(comparison.seeds) > 1 and not comparison.seeds_agree
 
 
@@ -95,7 +95,7 @@ def _more_seeds(comparison: Comparison) -> int:
 
 
 def _unconfirmed(comparison: Comparison, best: Summary) -> str:
-    """Differences from the best one, in either direction, that means show and these seeds do not confirm."""
+    """Return a clause with the differences from the best mechanism, in either direction, that means show and seeds leave open."""
     if not _random(comparison):
         return ""
     text = ""
@@ -109,12 +109,12 @@ def _unconfirmed(comparison: Comparison, best: Summary) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """``a, b and c``; nothing of none."""
+    """Join names as ``a, b and c``; return an empty text if there are none."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _part_without_another_way(comparison: Comparison) -> float:
-    """Of what static loses to failures, the part lost to those after which some switches cannot reach each other."""
+    """Return the part of static's loss to failures that is lost to those which leave some switches without a path to each other."""
     topology = comparison.scenario.topology
     cut: dict[str, bool] = {}
     for failure in comparison.scenario.failures:
@@ -133,7 +133,7 @@ def _part_without_another_way(comparison: Comparison) -> float:
 
 
 def _tcp(comparison: Comparison, named: Sequence[Summary]) -> str:
-    """The loss of TCP under those that are named, if it is large under one of them; all the same, if that one loses no packet."""
+    """Return a clause on TCP's loss under ``named`` if one of them loses much; "all the same" is of one that loses no packet."""
     shown = [(one, each) for one in named if (each := one.goodput_lost_percent) is not None]
     if not any(each > TCP_SUFFERS_PERCENT for _, each in shown):
         return ""
@@ -153,7 +153,7 @@ def _tcp(comparison: Comparison, named: Sequence[Summary]) -> str:
 
 
 def _slowed_by_a_window(comparison: Comparison, one: Summary) -> bool:
-    """Whether connections are the default traffic's, which are limited by their windows, and the path is longer meanwhile."""
+    """Return True if connections are the default traffic's, limited by their windows, and the path is longer during the failure."""
     scenario = comparison.scenario
     if scenario.own_traffic or any(entry.rate_bps is not None for entry in scenario.traffic.tcp):
         return False
@@ -179,7 +179,7 @@ def _all_flows(comparison: Comparison) -> str:
 
 
 def _equals(comparison: Comparison, chosen: Summary) -> str:
-    """Name those of the same rank that no test tells from the chosen one: not by packets, outage or TCP's loss."""
+    """Return a clause with those of the same rank that no test tells from ``chosen``: not by packets, outage or TCP's loss."""
     tests = (comparison.lost_less, comparison.back_sooner, comparison.delivers_more, comparison.seems_less)
     equal = [
         other.mechanism
@@ -194,7 +194,7 @@ def _equals(comparison: Comparison, chosen: Summary) -> str:
 
 
 def _loss(comparison: Comparison, one: Summary, *, outages: bool) -> str:
-    """Its loss, and, where outages tell, its outage with the failure, and without if that is material."""
+    """Return a mechanism's loss in words and, with ``outages``, its outage with the failure, and without if that is material."""
     cases = [case for case in comparison.cases if case.mechanism == one.mechanism]
     many = len(comparison.scenario.failures) > 1
     lost = packets(one.lost_mean)
@@ -219,7 +219,7 @@ def _loss(comparison: Comparison, one: Summary, *, outages: bool) -> str:
 
 
 def notes(comparison: Comparison) -> list[str]:
-    """Everything that qualifies the numbers, a sentence or two each."""
+    """Return everything that qualifies the numbers, a sentence or two each."""
     scenario, times, summaries = comparison.scenario, comparison.scenario.times, comparison.summaries
     found = [
         f"Switches notice a failure after {times.detection_delay_ms:g} ms; what a controller does about it takes effect"
@@ -300,7 +300,7 @@ def _note_of_telemetry(comparison: Comparison) -> str:
 
 
 def _notes_of_promises(comparison: Comparison) -> list[str]:
-    """Whether mechanisms kept what they said beforehand, and where not."""
+    """Return a sentence for each mechanism on whether it kept what it promised beforehand, and where not."""
     found = []
     for each in comparison.summaries:
         if each.promises is None:
@@ -323,7 +323,7 @@ def _notes_of_promises(comparison: Comparison) -> list[str]:
 
 
 def _resolution(scenario: Scenario) -> str:
-    """The resolution of lost packets and outages where nothing is random."""
+    """Return a sentence on the resolution of lost packets and outages where nothing is random; empty without probes."""
     intervals = [1000 / entry.packets_per_s for entry in scenario.traffic.udp]
     intervals += [entry.interval_ms for entry in scenario.traffic.ping]
     if not intervals:
@@ -333,7 +333,7 @@ def _resolution(scenario: Scenario) -> str:
 
 
 def _notes_of_noise(comparison: Comparison) -> list[str]:
-    """The rule by which mechanisms differ, and the loss without a failure."""
+    """Return sentences on the rule by which mechanisms differ, and on the loss without a failure."""
     scenario, summaries, noise = comparison.scenario, comparison.summaries, comparison.noise
     found = [f"Not reliable: {doubt}." for doubt in comparison.doubts if doubt not in (comparison.unranked or "")]
     if AS_FEW in advice(comparison):
@@ -404,14 +404,14 @@ def _notes_of_all(comparison: Comparison) -> list[str]:
 
 
 def _between_switches(topology: Topology) -> nx.MultiGraph[str]:
-    """Parallel links are edges of their own."""
+    """Return the graph of the links between switches; parallel links are edges of their own."""
     graph: nx.MultiGraph[str] = nx.MultiGraph()
     graph.add_edges_from((link.a, link.b) for link in topology.links if {link.a, link.b} <= topology.switches.keys())
     return graph
 
 
 def _bridges(topology: Topology) -> int:
-    """Link between switches without which some could not reach each other."""
+    """Count the links between switches without which some could not reach each other."""
     graph = _between_switches(topology)
     return sum(graph.number_of_edges(edge[0], edge[1]) == 1 for edge in nx.bridges(nx.Graph(graph)))
 
@@ -421,7 +421,7 @@ def _static(comparison: Comparison) -> Summary:
 
 
 def _grouped(summaries: list[Summary], count: Callable[[Summary], int]) -> str:
-    """``3 (a, b), 5 (c)``, without those that have none."""
+    """Return ``3 (a, b), 5 (c)``: mechanisms by their count, without those that have none."""
     names: dict[int, list[str]] = {}
     for summary in summaries:
         if count(summary):

@@ -127,16 +127,16 @@ class Comparison:
         return "plain routing" if self.baseline == STATIC else self.baseline
 
     def row(self, mechanism: str, failure: str, seed: int) -> Row:
-        """A run; of a failure that nothing could notice the undisturbed one."""
+        """Return the row of a run, or that of the undisturbed run if the failure hit nothing in use."""
         row = self._rows[mechanism, failure, seed]
         return self._rows[mechanism, NO_FAILURE, seed] if row["skipped"] else row
 
     def is_carried(self, mechanism: str, failure: str, seed: int) -> bool:
-        """Whether the failure hit something that the mechanism uses."""
+        """Return True if the failure hit something that the mechanism uses."""
         return not self._rows[mechanism, failure, seed]["skipped"]
 
     def measured(self, receptions: Sequence[Reception], failure: str) -> list[int]:
-        """The receptions that are counted under a failure: not those with an end at a switch that fails."""
+        """Return the places of receptions that are counted under a failure: not those with an end at a switch that fails."""
         topology = self.scenario.topology
         if failure not in topology.switches:
             return list(range(len(receptions)))
@@ -189,7 +189,7 @@ class Comparison:
             )
 
     def _affected(self, failure: str) -> tuple[list[int], list[int], list[int]]:
-        """The receptions of probes, bulk connections and transfers that did worse under some mechanism, with some seed.
+        """Return the places of probes, connections and transfers that did worse under some mechanism, with some seed.
 
         Connections only if they deliver something in every undisturbed run: of nothing, no part can be lost.
         """
@@ -325,7 +325,7 @@ class Comparison:
         return multicast.best_tree_bytes(self.scenario)
 
     def _interval(self, cases: Sequence[Case]) -> tuple[float | None, float | None]:
-        """Of the mean of what is lost to the failure, seed by seed."""
+        """Return the interval of the mean of what is lost to the failure, seed by seed; (None, None) with one seed."""
         if len(self.seeds) < 2:
             return None, None
         return mean_interval(self._by_seed(cases, lambda case: case.lost_to_failure))
@@ -334,7 +334,7 @@ class Comparison:
         return tuple(statistics.fmean(value(case) for case in cases if case.seed == seed) for seed in self.seeds)
 
     def _goodput_by_seed(self, cases: Sequence[Case]) -> tuple[float, ...]:
-        """The percentage lost; empty if there is a seed without anything to lose."""
+        """Return the percentage of goodput lost by seed; empty if a seed has nothing to lose."""
         found = [percent_of([case for case in cases if case.seed == seed]) for seed in self.seeds]
         known = tuple(each for each in found if each is not None)
         return known if len(known) == len(found) else ()
@@ -342,7 +342,7 @@ class Comparison:
     # ---- Differences beyond noise ----
 
     def lost_less(self, one: Summary, other: Summary) -> bool:
-        """Whether one loses less to the failure than the other.
+        """Return True if ``one`` loses less to the failure than ``other``.
 
         By more than noise: so many packets, or the share of the greater loss. With several seeds also: 95 % confidence in the
         differences, seed by seed. With one seed, or where all give the same, also: more than both lose undisturbed in the runs that
@@ -352,13 +352,13 @@ class Comparison:
         return self._surely(one.lost_by_seed, other.lost_by_seed, least, unsteady=unsteady)
 
     def back_sooner(self, one: Summary, other: Summary) -> bool:
-        """Whether one has the shorter outage, by the same rule; undisturbed, the longer of both outages is noise."""
+        """Return True if ``one`` has the shorter outage, by the same rule; undisturbed, the longer of both outages is noise."""
         least = max(self.noise.outage_ms, self.noise.share * max(one.outage_mean_ms, other.outage_mean_ms))
         unsteady = max(one.outage_unsteady_ms, other.outage_unsteady_ms)
         return self._surely(one.outage_by_seed_ms, other.outage_by_seed_ms, least, unsteady=unsteady)
 
     def delivers_more(self, one: Summary, other: Summary) -> bool:
-        """Whether one loses less of TCP's goodput, by more than a few segments for each failure.
+        """Return True if ``one`` loses less of TCP's goodput, by more than a few segments for each failure.
 
         With one seed that is not known where probes are lost undisturbed.
         """
@@ -372,11 +372,11 @@ class Comparison:
         )
 
     def carries_less(self, one: Summary, other: Summary) -> bool:
-        """Whether one carries fewer bytes."""
+        """Return True if ``one`` carries fewer bytes, by more than noise."""
         return one.bytes_ratio < other.bytes_ratio - self.noise.bytes_ratio
 
     def better(self, one: Summary, other: Summary) -> bool:
-        """By packets lost to the failure, or else by the outage, or else by bytes carried.
+        """Return True if ``one`` is better by packets lost to the failure, or else by the outage, or else by bytes carried.
 
         Where the means of packets differ by more than noise, but the runs cannot confirm it, the outage decides only in the same
         direction, and bytes do not: a mechanism that seems to lose more is not ahead for being cheaper.
@@ -393,27 +393,27 @@ class Comparison:
         return False
 
     def seems_less(self, one: Summary, other: Summary) -> bool:
-        """Whether one loses less on average by more than noise, but these runs cannot confirm it."""
+        """Return True if ``one`` loses less on average by more than noise, but these runs cannot confirm it."""
         return other.lost_mean - one.lost_mean > self._least_packets(one, other) and not self.lost_less(one, other)
 
     def _least_packets(self, one: Summary, other: Summary) -> float:
         return max(self.noise.packets, self.noise.share * max(abs(one.lost_mean), abs(other.lost_mean)))
 
     def as_good(self, one: Summary, other: Summary) -> bool:
-        """Whether neither loses less, nor is back sooner."""
+        """Return True if neither loses less than the other, nor is back sooner."""
         tests = (self.lost_less, self.back_sooner)
         return not any(less(one, other) or less(other, one) for less in tests)
 
     def surely_gains(self, one: Summary) -> bool:
-        """Whether it loses fewer packets with the failure than without, with 95 % confidence over several seeds."""
+        """Return True if fewer packets are lost with the failure than without, with 95 % confidence over several seeds."""
         return one.lost_high is not None and not self.seeds_agree and one.lost_high < 0
 
     def _alike(self, one: Summary, other: Summary) -> bool:
-        """Whether they are as good, and do not seem to differ either."""
+        """Return True if neither is better by a test, and they do not seem to differ either."""
         return self.as_good(one, other) and not self.seems_less(one, other) and not self.seems_less(other, one)
 
     def best(self, less: Callable[[Summary, Summary], bool]) -> set[str]:
-        """Those that nobody is ahead of, by one of the tests of this class, if the test tells any apart.
+        """Return the mechanisms that nobody is ahead of by one of the tests of this class; none if the test tells none apart.
 
         The column's best value is among them, and what the test tells from it is not.
         """
@@ -421,7 +421,7 @@ class Comparison:
         return {each.mechanism for each in self.summaries} - beaten if beaten else set()
 
     def _surely(self, one: Sequence[float], other: Sequence[float], least: float, *, unsteady: float) -> bool:
-        """Whether the first is smaller, by more than ``least``."""
+        """Return True if the first values are smaller, by more than ``least``, and with several seeds with 95 % confidence."""
         ahead = [b - a for a, b in zip(one, other, strict=True)]
         if len(ahead) > 1 and not self.seeds_agree:
             return statistics.fmean(ahead) > least and mean_interval(ahead)[0] > 0
@@ -437,13 +437,14 @@ class Comparison:
         return None
 
     def disturbed(self) -> dict[tuple[str, int], str]:
-        """Of a live comparison, see :func:`holdfast.compare.doubts.disturbed`."""
+        """Return the disturbed runs of a live comparison, as :func:`holdfast.compare.doubts.disturbed` does."""
         return doubts.disturbed(self)
 
     def late(self) -> dict[str, float]:
-        """Of a live comparison, in milliseconds: the network's clock, on average and at most, and the senders of probes at most.
+        """Return how late a live comparison was in milliseconds, and how many runs were made again for it.
 
-        And how many runs were made again for it.
+        Of the network's clock the lateness on average and at most, of the senders of probes at most. And how many runs were made
+        again for it.
         """
         rows = [row for row in self._rows.values() if not row["skipped"]]
         return {
@@ -461,26 +462,26 @@ class Comparison:
         return bool(others) and all(replace(c, seed=self.seeds[0]) == first[c.mechanism, c.failure] for c in others)
 
     def case_frame(self) -> pl.DataFrame:
-        """All cases; numbers that were not counted are null."""
+        """Return a table of all cases; numbers that were not counted are null."""
         frame = pl.DataFrame([asdict(case) for case in self.cases], infer_schema_length=None)
         if self.uncounted is not None:
             frame = frame.with_columns(pl.lit(None).cast(frame.schema[name]).alias(name) for name in COUNTED_OF_CASE)
         return frame
 
     def summary_of(self, one: Summary) -> dict[str, object]:
-        """As it stands in files; numbers that were not counted are None."""
+        """Return a summary as it stands in files; numbers that were not counted are None."""
         nothing = dict.fromkeys(COUNTED, None) if self.uncounted is not None else {}
         return {**asdict(one), **nothing}
 
     def probe_flows(self) -> list[tuple[Flow, list[int]]]:
-        """The flows of probes, each with the places of its receptions in a row."""
+        """Return the flows of probes, each with the places of its receptions in a row."""
         found: dict[int, list[int]] = {}
         for i, each in enumerate(self.probes):
             found.setdefault(each.flow.place, []).append(i)
         return [(self.probes[places[0]].flow, places) for places in found.values()]
 
     def worst_receiver(self, mechanism: str, places: Sequence[int]) -> tuple[str, float, int]:
-        """Of a flow under any failure: the receiver with the longest outage, that outage, and the most packets that one lost.
+        """Return a flow's receiver with the longest outage under any failure, that outage in ms, and the most packets one lost.
 
         Receptions that a failure cuts off by themselves do not count. No receiver is named if all are cut off.
         """
@@ -500,7 +501,7 @@ class Comparison:
         return worst, outages[worst], lost[worst]
 
     def flow_frame(self) -> pl.DataFrame:
-        """All flows of all runs that took place, the undisturbed ones included: a row each."""
+        """Return a table with a row for each flow of each run that took place, the undisturbed ones included."""
         rows: list[dict[str, object]] = []
         for key, row in self._took_place():
             for flow, places in self.probe_flows():
@@ -520,7 +521,7 @@ class Comparison:
         return pl.DataFrame(rows, schema=schema)
 
     def receiver_frame(self) -> pl.DataFrame | None:
-        """All receptions of flows with several receivers, in all runs that took place; None if there is no such flow."""
+        """Return a table of all receptions of flows with several receivers, in all runs that took place, or None without any."""
         several = [(flow, places) for flow, places in self.probe_flows() if len(places) > 1]
         if not several:
             return None
@@ -534,19 +535,19 @@ class Comparison:
         return pl.DataFrame(rows, schema={**KEY_SCHEMA, **names, **FIGURES_SCHEMA})
 
     def costliest_failures(self) -> list[str]:
-        """Those that lost most packets over all mechanisms first."""
+        """Return the failures, those that lost most packets over all mechanisms first."""
         costs: dict[str, int] = {}
         for case in self.cases:
             costs[case.failure] = costs.get(case.failure, 0) + case.lost_to_failure
         return sorted(self.scenario.failures, key=lambda name: -costs.get(name, 0))
 
     def telemetry_rows(self) -> Iterator[tuple[dict[str, object], TelemetryRow]]:
-        """The INT reports' row of each run that took place, with the run's point."""
+        """Yield the INT reports' row of each run that took place, with the run's point."""
         for point, row in self._took_place():
             yield point, json.loads(row["telemetry"])
 
     def telemetry_of(self, mechanism: str, failure: str) -> TelemetryRow | None:
-        """The INT reports' row with the first seed; None of a failure that nothing noticed."""
+        """Return the INT reports' row with the first seed, or None for a failure that nothing noticed."""
         row = self.row(mechanism, failure, self.seeds[0])
         return None if row["skipped"] else cast(TelemetryRow, json.loads(row["telemetry"]))
 
@@ -557,7 +558,10 @@ class Comparison:
 
 
 def _on_the_wire_ms(topology: Topology, failure: str) -> float:
-    """Of a link that fails its delay; of a switch those of its two longest links between switches, one after the other."""
+    """Return the time on the wires of what fails, in milliseconds.
+
+    That is a link's delay; or the delays of the two longest links between switches at a switch, one after the other.
+    """
     if failure not in topology.switches:
         return float(topology.links[topology.find_link(failure)].delay_ms)
     between = (link for link in topology.links if {link.a, link.b} <= topology.switches.keys())
@@ -565,5 +569,5 @@ def _on_the_wire_ms(topology: Topology, failure: str) -> float:
 
 
 def _named(flow: Flow) -> dict[str, object]:
-    """As people know it; several receivers are one text."""
+    """Return a flow's kind and ends as people know it; several receivers are one text."""
     return {"kind": flow.kind, "source": flow.ends.source, "destination": " ".join(flow.ends.receivers)}

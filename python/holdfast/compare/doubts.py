@@ -27,7 +27,7 @@ LATE_MS = 25.0
 
 
 def doubts(comparison: Comparison, found: Sequence[Summary]) -> list[str]:
-    """Why nothing follows from the runs, a sentence each."""
+    """Return why nothing follows from the runs, a sentence each; empty if something does."""
     why = []
     if comparison.scenario.live:
         why += _doubts_of_live(comparison)
@@ -64,7 +64,7 @@ def doubts(comparison: Comparison, found: Sequence[Summary]) -> list[str]:
 
 
 def unranked(comparison: Comparison, found: Sequence[Summary]) -> str | None:
-    """No packet counted, nothing of this traffic on what fails, or a doubt."""
+    """Return why there is no ranking, or None: no packet counted, nothing of this traffic on what fails, or a doubt."""
     if comparison.uncounted is not None:
         return f"No ranking: {comparison.uncounted}"
     static = next(each for each in found if each.mechanism == comparison.baseline)
@@ -85,7 +85,7 @@ def unranked(comparison: Comparison, found: Sequence[Summary]) -> str | None:
 
 
 def _uses(comparison: Comparison, link: str) -> bool:
-    """Whether static's traffic is on it, undisturbed."""
+    """Return True if static's traffic is on a link, undisturbed."""
     index = comparison.scenario.topology.find_link(link)
     return bool(comparison.row(comparison.baseline, NO_FAILURE, comparison.seeds[0])["links_used"][index])
 
@@ -105,7 +105,7 @@ def _doubts_of_live(comparison: Comparison) -> list[str]:
 
 
 def disturbed(comparison: Comparison) -> dict[tuple[str, int], str]:
-    """Of a live comparison: mechanisms and seeds whose undisturbed run cannot be what the others are compared with, and why."""
+    """Return the mechanisms and seeds of a live comparison whose undisturbed run is no base for the others, and why."""
     found: dict[tuple[str, int], str] = {}
     for mechanism in comparison.mechanisms:
         for seed in comparison.seeds:
@@ -141,7 +141,7 @@ def _why_disturbed(comparison: Comparison, mechanism: str, seed: int) -> str | N
 
 
 def _lossy(comparison: Comparison) -> bool:
-    """Whether links lose packets as they should."""
+    """Return True if links lose packets by their model of loss."""
     return any(
         _loses(link) or (link.reverse is not None and _loses(link.reverse))
         for link in comparison.scenario.topology.links

@@ -21,29 +21,29 @@ LABELLED_SWITCHES = {WIDE: 40, NARROW: 16}
 
 
 def _f(value: float) -> str:
-    """A coordinate: tenths of a pixel."""
+    """Format a coordinate with tenths of a pixel."""
     return f"{value:.1f}".removesuffix(".0")
 
 
 def picture(width: float, height: float, parts: Sequence[str], label: str) -> str:
-    """The element around what was drawn; ``label`` says the same to those who cannot see it."""
+    """Return the SVG element around what was drawn; ``label`` says the same to those who cannot see it."""
     body = "\n".join(parts)
     return f'<svg viewBox="0 0 {_f(width)} {_f(height)}" role="img" aria-label="{escape(label)}">\n{body}\n</svg>'
 
 
 def text(x: float, y: float, words: str, *, anchor: str = "start", style: str = "") -> str:
-    """One line."""
+    """Return the SVG element of one line of text."""
     kind = f' class="{style}"' if style else ""
     return f'<text x="{_f(x)}" y="{_f(y)}" text-anchor="{anchor}"{kind}>{escape(words)}</text>'
 
 
 def line(x1: float, y1: float, x2: float, y2: float, style: str, more: str = "") -> str:
-    """A straight one."""
+    """Return the SVG element of a straight line."""
     return f'<line x1="{_f(x1)}" y1="{_f(y1)}" x2="{_f(x2)}" y2="{_f(y2)}" class="{style}"{more}/>'
 
 
 def nice_step(span: float, count: int) -> float:
-    """A round distance of ticks, so that about ``count`` of them fit into ``span``."""
+    """Return a round distance of ticks, so that about ``count`` of them fit into ``span``."""
     if span <= 0:
         return 1.0
     raw = span / count
@@ -73,7 +73,7 @@ class Panel:
 
 
 def panel(spec: Panel, width: float, height: float, label: str) -> str:
-    """Draw one, with the scale of time below it: on a phone there is no other in sight."""
+    """Draw one panel, with the scale of time below it: on a phone there is no other in sight."""
     left, right, above, below = 36.0, 10.0, 8.0, 18.0
     inner_width, inner_height = width - left - right, height - above - below
     start, end = spec.span
@@ -107,7 +107,7 @@ def panel(spec: Panel, width: float, height: float, label: str) -> str:
 
 
 def _steps(curve: Curve, x: Callable[[float], float], y: Callable[[float], float], start: float, end: float) -> str:
-    """The path of the bins within the span."""
+    """Return the SVG path of the bins within the span."""
     found: list[str] = []
     for i, value in enumerate(curve.values):
         left = curve.start_s + i * curve.bin_s
@@ -118,7 +118,7 @@ def _steps(curve: Curve, x: Callable[[float], float], y: Callable[[float], float
 
 
 def decade(value: float) -> int:
-    """0 for nothing, then 1 up to 10, 2 up to 100, 3 up to 1000, 4 for more."""
+    """Return a number's decade: 0 for nothing, then 1 up to 10, 2 up to 100, 3 up to 1000, 4 for more."""
     return 0 if value <= 0 else min(4, max(1, math.ceil(math.log10(value) - 1e-9)))
 
 
@@ -147,7 +147,7 @@ def network(
     switches: Mapping[str, Mapping[str, float]],
     width: float = WIDE,
 ) -> str:
-    """The switches where they are, the links between them, and what fails.
+    """Draw the switches where they are, the links between them, and what fails.
 
     ``ends``: switches whose hosts have traffic. ``switches``: the cost of the failure of each, by mechanism, if they fail in turn.
     """
@@ -185,7 +185,7 @@ def network(
 
 
 def slug(name: str) -> str:
-    """A mechanism as part of an attribute's name."""
+    """Return a mechanism's name as part of an attribute's name."""
     return name.replace("+", "p").lower()
 
 
@@ -198,7 +198,7 @@ def _named(costs: Mapping[str, float]) -> str:
 
 
 def _data(costs: Mapping[str, float]) -> str:
-    """For the page's script: the cost of the failure under each mechanism."""
+    """Return attributes for the page's script: the decade of the failure's cost under each mechanism."""
     return "".join(f' data-{slug(name)}="{decade(cost)}"' for name, cost in costs.items())
 
 
@@ -215,7 +215,7 @@ def _cross(x: float, y: float) -> str:
 
 
 def _fit(places: Mapping[str, tuple[float, float]], width: float) -> tuple[dict[str, tuple[float, float]], float]:
-    """Into the width, north up, with the ratio of the sides kept within reason; and the height that is needed."""
+    """Fit places into the width, north up, with the ratio of the sides kept within reason; return the points and the height."""
     xs, ys = zip(*places.values(), strict=True)
     wide, high = (max(xs) - min(xs)) or 1.0, (max(ys) - min(ys)) or 0.0
     margin_x, margin_y = (70.0 if width == WIDE else 46.0), 34.0
@@ -242,7 +242,10 @@ def _labels(
     width: float,
     height: float,
 ) -> list[str]:
-    """Name beside their switches, on the side where they cover least. One that would cover another is left to the pointer."""
+    """Write names beside their switches, on the side where they cover least.
+
+    A name that would cover another is left to the pointer.
+    """
     written: list[Box] = []
     taken: list[Box] = [(x - 6, y - 6, x + 6, y + 6) for x, y in points.values()]
     dots = [
@@ -291,7 +294,7 @@ class Dots:
 
 
 def distribution(rows: Sequence[Dots], unit: str, *, floor: float, width: float = WIDE) -> str:
-    """A row of dots per mechanism over a logarithmic scale; values below ``floor`` stand at its left end."""
+    """Draw a row of dots per mechanism over a logarithmic scale; values below ``floor`` stand at its left end."""
     left, row_height = 112.0 if width == WIDE else 94.0, 34.0
     left = max(left, 8 + 6.6 * max((len(row.name) for row in rows), default=0))
     top = max((value for row in rows for value, _ in row.values), default=floor)
@@ -321,7 +324,10 @@ def distribution(rows: Sequence[Dots], unit: str, *, floor: float, width: float 
 
 
 def _dots(row: Dots, middle: float, zero: float, floor: float, x: Callable[[float], float], room: float) -> str:
-    """Dots that would lie upon each other are put side by side, up and down from the middle; those below the floor are counted."""
+    """Draw the dots of a row, side by side up and down where they would lie upon each other.
+
+    Those below the floor are one dot with their number.
+    """
     columns: dict[int, list[tuple[float, str]]] = {}
     below = 0
     for value, name in sorted(row.values, reverse=True):
@@ -354,7 +360,7 @@ class Line:
 
 
 def growth(lines: Sequence[Line], *, width: float = WIDE) -> str:
-    """Curves over two logarithmic scales, the mechanism's name at the end of each; values below 0.1 are on the line of zero."""
+    """Draw curves over two logarithmic scales, the mechanism's name at the end of each; values below 0.1 are on the zero line."""
     left, right, height = 44.0, width - 124.0, 220.0
     zero, bottom = height - 36, height - 54
     x_top = max((x for each in lines for x, _ in each.points), default=1.0)

@@ -55,7 +55,7 @@ class Figures:
 
 
 def figures(row: Row, places: Sequence[int]) -> Figures:
-    """Of the receptions of one flow, by their places in a row."""
+    """Return the figures of one flow from those of its receptions, by their places in a row."""
     return Figures(
         sent=sum(row["sent"][i] for i in places),
         lost=sum(row["lost"][i] for i in places),
@@ -191,35 +191,35 @@ class Summary:
 
 
 def packets(count: float) -> str:
-    """``1 packet``, ``1.5 packets``, ``20 packets``."""
+    """Return a number of packets with its noun: ``1 packet``, ``1.5 packets``, ``20 packets``."""
     shown = f"{count:.0f}" if abs(count) >= 10 else f"{count:.2g}"
     return f"{shown} packet{'' if shown == '1' else 's'}"
 
 
 def percent(share: float) -> str:
-    """``5 %`` of 0.05."""
+    """Format a share as a percentage: ``5 %`` of 0.05."""
     return f"{100 * share:.0f} %"
 
 
 def mean_lost_percent(before: Sequence[int], now: Sequence[int], which: Sequence[int]) -> float | None:
-    """Of what each connection delivered before, a mean over these connections."""
+    """Return the mean over connections of what each lost, in percent of what it delivered before; None without connections."""
     found = mean([100 * (before[i] - now[i]) / before[i] for i in which])
     return None if found is None else round(found, 6)
 
 
 def percent_of(cases: Sequence[Case]) -> float | None:
-    """The mean over connections that cases of one mechanism lost of their goodput."""
+    """Return the mean percentage of goodput that the connections of one mechanism's cases lost, or None."""
     found = [(case.goodput_lost_percent, case.connections) for case in cases if case.connections]
     return mean_of_all(found)
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """None of nothing."""
+    """Return the mean, or None of no values."""
     return statistics.fmean(values) if values else None
 
 
 def mean_of_all(weighed: Sequence[tuple[float | None, int]]) -> float | None:
-    """None if one of them is: the mean of the others would be one of other things."""
+    """Return the weighted mean, or None if one value is None: the mean of the others would be one of other things."""
     found = [(value, weight) for value, weight in weighed if value is not None]
     if not found or len(found) < len(weighed):
         return None
@@ -227,13 +227,13 @@ def mean_of_all(weighed: Sequence[tuple[float | None, int]]) -> float | None:
 
 
 def worst_of(values: Sequence[float | None]) -> float | None:
-    """None if one of them is."""
+    """Return the greatest value, or None if one value is None or there is none."""
     found = [value for value in values if value is not None]
     return max(found) if found and len(found) == len(values) else None
 
 
 def mean_difference(values: Sequence[float | None], base: Sequence[float | None], which: Sequence[int]) -> float | None:
-    """None if one of them has none."""
+    """Return the mean difference of values from their base at some places, or None if one of them has none."""
     found = [(values[i], base[i]) for i in which]
     differences = [a - b for a, b in found if a is not None and b is not None]
     return mean(differences) if len(differences) == len(found) else None

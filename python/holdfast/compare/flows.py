@@ -58,7 +58,7 @@ class Reception:
 
 
 def flows_of(scenario: Scenario) -> list[Flow]:
-    """The scenario's flows, in an order that is always the same."""
+    """Return the scenario's flows, in an order that is always the same."""
     traffic, failure_s = scenario.traffic, scenario.times.failure_s
     flows: list[Flow] = []
     entries: list[UdpEntry | TcpEntry | PingEntry] = [*traffic.udp, *traffic.tcp, *traffic.ping]
@@ -74,17 +74,20 @@ def flows_of(scenario: Scenario) -> list[Flow]:
 
 
 def receptions_of(scenario: Scenario) -> list[Reception]:
-    """All receptions, flow by flow."""
+    """Return all receptions of the scenario, flow by flow."""
     return [Reception(flow, receiver) for flow in flows_of(scenario) for receiver in flow.ends.receivers]
 
 
 def of_kind(receptions: Iterable[Reception], *kinds: Kind) -> list[int]:
-    """The places of those of some kinds, kind by kind."""
+    """Return the places of the receptions of some kinds, kind by kind."""
     known = list(receptions)
     return [i for kind in kinds for i, each in enumerate(known) if each.flow.kind == kind]
 
 
 def not_protected(flows: Iterable[Ends], unprotected: Iterable[Pair]) -> list[int]:
-    """The places of flows that cannot be protected on the way to one of their receivers; pairs may be named either way round."""
+    """Return the places of flows that cannot be protected on the way to one of their receivers.
+
+    Pairs may be named either way round.
+    """
     known = {frozenset(pair) for pair in unprotected}
     return [i for i, ends in enumerate(flows) if any(frozenset(pair) in known for pair in ends.pairs)]

@@ -63,7 +63,7 @@ UDP_PORT, TCP_PORT = 10_000, 30_000
 
 
 def check(scenario: Scenario, mechanisms: Sequence[Mechanism], seeds: Sequence[int]) -> None:
-    """Raise one sentence if the comparison cannot be live, or the machine cannot."""
+    """Raise an error of one sentence if the comparison cannot be live, or the machine cannot."""
     topology, traffic = scenario.topology, scenario.traffic
     if len(topology.switches) > SWITCHES or len(topology.hosts) > HOSTS:
         raise ScenarioError(
@@ -119,7 +119,7 @@ def _per_s(flow: Flow) -> float:
 
 
 def measured(point: Mapping[str, Any], _: int) -> RunRow:
-    """The row of a point for :func:`holdfast.sweep.run`, as in :func:`holdfast.compare.runs.measured`."""
+    """Return the row of a point for :func:`holdfast.sweep.run`, as :func:`holdfast.compare.runs.measured` does."""
     path, mechanism, seed, failure = (point[name] for name in ("scenario", "mechanism", "network_seed", "failure"))
     still = _undisturbed(path, mechanism, seed, point.get("attempt", 0))
     if failure == NO_FAILURE:
@@ -131,12 +131,12 @@ def measured(point: Mapping[str, Any], _: int) -> RunRow:
 
 @lru_cache(maxsize=1)
 def _undisturbed(path: str, mechanism: str, seed: int, _attempt: int) -> RunRow:
-    """Each mechanism's first run, for each attempt another; the others need to know what it used."""
+    """Return each mechanism's first run, for each attempt another; the others need to know what it used."""
     return _run_in_time(path, mechanism, seed, NO_FAILURE)
 
 
 def _run_in_time(path: str, mechanism: str, seed: int, failure: str) -> RunRow:
-    """A run that the machine did not hold up; if all were, the last one, whose lateness is said with the results."""
+    """Return a run that the machine did not hold up; if all were held up the last one, whose lateness is said with the results."""
     repeated = 0
     while _late_ms(found := _run(path, mechanism, seed, failure)) > LATE_MS and repeated < ATTEMPTS - 1:
         repeated += 1
@@ -202,7 +202,7 @@ def _run(path: str, mechanism: str, seed: int, failure: str) -> RunRow:
 
 
 def _sent(receptions: Sequence[Reception], *, multicast: bool) -> list[int]:
-    """By which reception each one's stream is known at the source: its own, or the first of its flow if that is sent to a group."""
+    """Return for each reception the place by which its source knows the stream: its own, or the first of a flow sent to a group."""
     first: dict[int, int] = {}
     for i, each in enumerate(receptions):
         first.setdefault(each.flow.place, i)
@@ -210,7 +210,7 @@ def _sent(receptions: Sequence[Reception], *, multicast: bool) -> list[int]:
 
 
 def _given(scenario: Scenario, seed: int, *, multicast: bool) -> dict[str, Told]:
-    """The streams that each host with traffic sends and receives, of each reception by its place in :func:`receptions_of`.
+    """Return the streams that each host with traffic sends and receives, of each reception by its place in ``receptions_of``.
 
     ``multicast``: of a flow with several receivers one stream is sent, to the flow's group, and else one to each receiver.
     """
@@ -280,7 +280,7 @@ def _given(scenario: Scenario, seed: int, *, multicast: bool) -> dict[str, Told]
 
 
 def _seen(scenario: Scenario, outputs: Mapping[str, Seen], *, multicast: bool) -> list[Stream | Connection]:
-    """The measured stream or connection of each reception, from the reports of both ends."""
+    """Return the measured stream or connection of each reception, from the reports of both ends."""
     receptions = receptions_of(scenario)
     sent = _sent(receptions, multicast=multicast)
     return [
@@ -346,17 +346,17 @@ class _Process:
             self._process.stdin.flush()
 
     def wait_ready(self) -> None:
-        """Until its sockets are open."""
+        """Wait until the host's sockets are open. Raises :class:`LiveError` if it did not start."""
         assert self._process.stdout is not None
         if self._process.stdout.readline() != "ready\n":
             raise LiveError(f"host {self.name} did not start: {self._last_words()}")
 
     def begin(self, start_ns: int) -> None:
-        """Say when it starts."""
+        """Tell the host when it starts, in nanoseconds of the monotonic clock."""
         self._say(str(start_ns))
 
     def result(self) -> Seen:
-        """Its report at the end."""
+        """Return the host's report at the end. Raises :class:`LiveError` if it failed or did not end in time."""
         try:
             output, errors = self._process.communicate(timeout=20)
         except subprocess.TimeoutExpired:

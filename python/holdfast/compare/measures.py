@@ -55,7 +55,7 @@ class Connection:
 
 
 def bins_of(scenario: Scenario) -> int:
-    """The number of bins of a curve."""
+    """Return the number of bins of a curve."""
     return -(-round(scenario.times.end_s * 1000) // scenario.bin_ms)
 
 
@@ -67,7 +67,7 @@ class Instrument(NamedTuple):
 
 
 def add_traffic(network: SimulatedNetwork, scenario: Scenario, *, multicast: bool) -> list[Instrument]:
-    """Add the scenario's flows to a simulated network; in the order of :func:`holdfast.compare.flows.receptions_of`.
+    """Add the scenario's flows to a simulated network; return instruments in the order of ``receptions_of``.
 
     ``multicast``: of a flow with several receivers one packet is sent, to the flow's group, and else one to each receiver.
     """
@@ -130,7 +130,10 @@ class Application:
 
 
 def _application(scenario: Scenario, flow: Flow, entry: TcpEntry) -> Application:
-    """It writes always, a transfer, or bursts, which begin as far apart as the rate says, unless the round trip is longer."""
+    """Return the application of a connection: one that writes always, a transfer, or bursts.
+
+    Bursts begin as far apart as the rate says, unless the round trip is longer.
+    """
     if entry.transfer_bytes is not None:
         return Application("transfer", entry.transfer_bytes)
     if entry.rate_bps is None:
@@ -141,7 +144,7 @@ def _application(scenario: Scenario, flow: Flow, entry: TcpEntry) -> Application
 
 
 def entries(network: Network) -> list[int]:
-    """State per switch, in the topology's order.
+    """Count the state of each switch, in the topology's order.
 
     Table entries that the controller has written, replicas of multicast groups, and members of action profiles.
     """
@@ -149,7 +152,7 @@ def entries(network: Network) -> list[int]:
 
 
 def links_used(network: Network) -> list[bool]:
-    """By link of the topology: whether it has carried a packet."""
+    """Return for each link of the topology whether it has carried a packet."""
     counters = [network.link_counters(name) for name in network.topology.link_names()]
     return [bool(each.a_to_b.offered or each.b_to_a.offered) for each in counters]
 
@@ -157,7 +160,7 @@ def links_used(network: Network) -> list[bool]:
 def simulated(
     network: SimulatedNetwork, scenario: Scenario, instruments: Sequence[Instrument], cut_off: set[str]
 ) -> Measures:
-    """The measures of a simulation that is over."""
+    """Return the measures of a simulation that is over."""
     seen = [
         _simulated_stream(network, at) if each.flow.is_probe else _simulated_connection(network, scenario, at.flow)
         for each, at in zip(receptions_of(scenario), instruments, strict=True)
@@ -183,7 +186,7 @@ def _simulated_connection(network: SimulatedNetwork, scenario: Scenario, flow: i
 
 
 def first_copies(received: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """Of arrivals, which begin with a sequence number, each number's first."""
+    """Return the first arrival of each sequence number, with which arrivals begin."""
     seen: set[int] = set()
     first = []
     for arrival in received:
@@ -196,7 +199,7 @@ def first_copies(received: Sequence[tuple[int, int, int]]) -> list[tuple[int, in
 def stream_of(
     sent_ps: Sequence[int], received: Sequence[tuple[int, int, int]], interval_ps: int, *, constant: bool
 ) -> Stream:
-    """From the logs of both ends: sequence numbers, times of sending and of arrival, in the order of arrival.
+    """Return a stream from the logs of both ends: sequence numbers, times of sending and of arrival, in the order of arrival.
 
     These are the numbers that the core has for a simulated stream, but that of a gap what its sender itself was late by does not
     count, if its interval is to be ``constant``: the sender's delays are not the network's doing.
@@ -222,7 +225,7 @@ def stream_of(
 
 
 def row(scenario: Scenario, seen: Sequence[Stream | Connection], cut_off: set[str], wire_bytes: int) -> Measures:
-    """The numbers of a run, of what was seen at each reception. ``cut_off``: hosts at a switch that failed."""
+    """Return the numbers of a run from what was seen at each reception. ``cut_off``: hosts at a switch that failed."""
     receptions = receptions_of(scenario)
     counted = [cut_off.isdisjoint(each.hosts) for each in receptions]
     probes = [(each, counted[i]) for i in of_kind(receptions, "udp", "ping") if isinstance(each := seen[i], Stream)]
@@ -267,7 +270,7 @@ def _mean_ms(times_ps: Sequence[int]) -> float | None:
 
 
 def _delivered(scenario: Scenario, streams: Sequence[Stream]) -> list[int]:
-    """First copies by the time of their arrival."""
+    """Count first copies by the time of their arrival, in the bins of a curve."""
     curve = [0] * bins_of(scenario)
     width_ps = scenario.bin_ms * PS_PER_MS
     for stream in streams:

@@ -33,7 +33,7 @@ class Setting:
         return list(found.values())
 
     def mtu_for(self, overhead_bytes: int) -> int:
-        """Link between switches take what hosts send with a tunnel's headers, so that none is lost for its length."""
+        """Return an MTU of links between switches with which a tunnel's headers make no packet of the hosts too long."""
         return max(1600, self.largest_packet_bytes + overhead_bytes)
 
 
@@ -75,5 +75,5 @@ class Mechanism:
     files: tuple[Path, ...] = ()
 
     def code(self) -> str:
-        """Return a hash of what it does that is not in Holdfast; empty if there is nothing."""
+        """Return a hash of the mechanism's code that is not in Holdfast; empty if there is none."""
         return of_code((self.build, self.core_state, self.with_telemetry, self.multicast), self.files)

@@ -37,7 +37,7 @@ REPAIR_TUNNEL_BYTES = 20
 
 @cache
 def _router_program() -> Program:
-    """Compiled once per process, as the others."""
+    """Compile the router's program, once per process, as the others."""
     return compile_router()
 
 
@@ -66,7 +66,7 @@ def _ip_frr(setting: Setting) -> Built:
 
 
 def _mpls(setting: Setting, *, mechanism: mpls.Mechanism) -> Built:
-    """A pair of LSPs for each two switches whose hosts talk to each other."""
+    """Build MPLS with a pair of LSPs for each two switches whose hosts talk to each other."""
     topology = setting.topology
     mpls.add_port_events(topology)
     unprotected: list[Pair] = []
@@ -107,7 +107,7 @@ class _Ways:
 
 
 def _local_ways(topology: Topology, a: str, b: str) -> _Ways:
-    """The routers' path, and a detour around each link that has one."""
+    """Return the routers' path, and a detour around each link that has one."""
     path = path_by_cost(topology, a, b)
     found = {hop: detour(topology, *hop) for hop in pairwise(path)}
     detours = {hop: way for hop, way in found.items() if way is not None and len(way) - 1 <= MAX_HOPS}
@@ -115,7 +115,7 @@ def _local_ways(topology: Topology, a: str, b: str) -> _Ways:
 
 
 def _end_to_end_ways(topology: Topology, a: str, b: str) -> _Ways:
-    """The routers' path if there is another that is disjoint from it, or else the cheapest two that are disjoint.
+    """Return the routers' path if another is disjoint from it, or else the cheapest two that are disjoint.
 
     A path of more links than an LSP can have is none.
     """
@@ -138,7 +138,7 @@ def _neighbours(path: Sequence[str]) -> set[frozenset[str]]:
 
 
 def _by_switches(topology: Topology, pairs: Sequence[Pair]) -> dict[tuple[str, str], list[Pair]]:
-    """The pairs by their switches, in whichever direction these were met first."""
+    """Return the pairs by their switches, in whichever direction these were met first."""
     groups: dict[tuple[str, str], list[Pair]] = {}
     for pair in pairs:
         a, b = (topology.attachment(name).switch for name in pair)
@@ -147,7 +147,7 @@ def _by_switches(topology: Topology, pairs: Sequence[Pair]) -> dict[tuple[str, s
 
 
 def _at(topology: Topology, pair: Pair, switch: str) -> str:
-    """The host of a pair that is at a switch."""
+    """Return the host of a pair that is at a switch."""
     return pair[0] if topology.attachment(pair[0]).switch == switch else pair[1]
 
 
@@ -165,7 +165,7 @@ class _ProtectPairs(ProtectController):
         self._unprotected = unprotected
 
     def on_start(self) -> None:
-        """Route, then connections."""
+        """Install routes, then the connections of all pairs that can have them."""
         super().on_start()
         with self.together():
             for a, b in self._pairs:
@@ -182,7 +182,7 @@ class _ProtectPairs(ProtectController):
                 self.protect_hosts(b, a)
 
     def _connect(self, ingress: str, egress: str) -> None:
-        """A connection over paths without a common node, or else without a common link."""
+        """Add a connection over paths without a common node, or else without a common link."""
         if self.find_connection(ingress, egress) is None:
             try:
                 self.add_connection(ingress, egress, disjoint="node")
@@ -258,22 +258,25 @@ STATIC, COPIES = "static", "ingress-replication"
 
 
 def known() -> dict[str, Mechanism]:
-    """All mechanisms by name."""
+    """Return all mechanisms by name, those of multicast included."""
     return MECHANISMS | multicast_mechanisms.MECHANISMS
 
 
 def baseline(traffic: TrafficFile) -> str:
-    """The mechanism that the others are measured against."""
+    """Return the name of the mechanism that the others are measured against."""
     return COPIES if all(ends.group is not None for ends in traffic.flows()) else STATIC
 
 
 def defaults(traffic: TrafficFile) -> list[str]:
-    """The mechanisms that are compared if none is named: those of multicast if all flows have several receivers."""
+    """Return the mechanisms that are compared if none is named: those of multicast if all flows have several receivers."""
     return list(MECHANISMS if baseline(traffic) == STATIC else multicast_mechanisms.MECHANISMS)
 
 
 def with_telemetry(names: Sequence[str] | None, baseline: str) -> list[str]:
-    """Of the named mechanisms (None: of all) those that report by INT; a named one without raises :class:`ScenarioError`."""
+    """Return those of the named mechanisms (None: of all) that report by INT.
+
+    Raises :class:`ScenarioError` for a named one that does not.
+    """
     able = [name for name, mechanism in MECHANISMS.items() if mechanism.with_telemetry is not None]
     if baseline not in able:
         raise ScenarioError(f"--telemetry int is for flows with one receiver: {baseline} has no INT")
@@ -286,7 +289,7 @@ def with_telemetry(names: Sequence[str] | None, baseline: str) -> list[str]:
 
 
 def find(names: Sequence[str], baseline: str = STATIC) -> list[Mechanism]:
-    """The mechanisms of these names, and in front of them the one that the others are measured against."""
+    """Return the mechanisms of these names, and in front of them the one that the others are measured against."""
     mechanisms = known()
     for name in names:
         if name not in mechanisms:

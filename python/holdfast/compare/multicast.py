@@ -38,7 +38,10 @@ JOINS = 40
 
 
 def best_tree_bytes(scenario: Scenario) -> float | None:
-    """Bytes that the best trees of all flows carry in a run; None if there is traffic whose packets are not known beforehand."""
+    """Return the bytes that the best trees of all flows carry in a run.
+
+    None if there is traffic whose packets are not known beforehand.
+    """
     if scenario.traffic.tcp or scenario.traffic.ping:
         return None
     return sum(
@@ -53,7 +56,7 @@ def _tree_bytes(scenario: Scenario, entry: UdpEntry, ends: Ends) -> float:
 
 
 def best_tree_links(topology: Topology, ends: Ends) -> int:
-    """Link between switches of the smaller one of the two trees."""
+    """Count the links between switches of the smaller one of the two trees."""
     root, *leaves = (topology.attachment(host).switch for host in ends.hosts)
     shortest = {hop for leaf in leaves for hop in pairwise(path_by_cost(topology, root, leaf))}
     graph = nx.Graph(topology.graph.subgraph(topology.switches))
@@ -76,7 +79,10 @@ def _drawn(topology: Topology, count: int) -> tuple[Ends, ...]:
 
 
 def core_curve(topology: Topology, mechanism: Mechanism) -> list[CoreState]:
-    """By the number of groups, which are drawn as those of the default traffic are; nothing if the mechanism does not say it."""
+    """Return the state of the core by the number of groups, drawn as those of the default traffic.
+
+    It is empty if the mechanism does not say it.
+    """
     if mechanism.core_state is None:
         return []
     drawn = _drawn(topology, GROUP_COUNTS[-1])
@@ -88,7 +94,10 @@ def _core(states: Sequence[int], groups: int) -> CoreState:
 
 
 def join_cost(network: Network, built: Built, flows: Sequence[Ends]) -> tuple[float | None, float | None]:
-    """Update, and switches that they go to, of a join; means. Members before are members again after."""
+    """Return the mean number of updates of a join, and of switches that they go to. Members before are members again after.
+
+    (None, None) if nobody joins by the controller.
+    """
     pairs = [(ends, receiver) for ends in flows if ends.group is not None for receiver in ends.receivers]
     if built.membership is None or not pairs:
         return None, None

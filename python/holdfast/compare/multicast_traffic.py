@@ -32,7 +32,7 @@ LIVE_GROUPS, LIVE_RECEIVERS, LIVE_COPIES_PER_S = 3, 5, 4000
 
 
 def draw(topology: Topology, count: int, receivers: int = RECEIVERS) -> list[Ends]:
-    """So many groups, the first ones always the same. Raises :class:`ScenarioError` if no host has two to send to."""
+    """Draw ``count`` groups, the first ones always the same. Raises :class:`ScenarioError` if no host has two to send to."""
     at = {name: topology.attachment(name).switch for name in topology.hosts}
     hosts = list(at)
     size = min(receivers, max(2, len(hosts) // 2))
@@ -52,7 +52,7 @@ def draw(topology: Topology, count: int, receivers: int = RECEIVERS) -> list[End
 
 
 def default(topology: Topology, through: Iterable[frozenset[str]] = (), *, live: bool = False) -> TrafficFile:
-    """The offered traffic. ``through``: as in :func:`holdfast.compare.traffic_file.default`."""
+    """Return the default multicast traffic. ``through``: as in :func:`holdfast.compare.traffic_file.default`."""
     wanted = min(LIVE_GROUPS if live else GROUPS, max(1, len(topology.hosts) // 2))
     groups = _through(topology, list(through), wanted, LIVE_RECEIVERS if live else RECEIVERS)
     copies = sum(len(ends.receivers) for ends in groups)
@@ -73,7 +73,7 @@ def default(topology: Topology, through: Iterable[frozenset[str]] = (), *, live:
 
 
 def _through(topology: Topology, through: Sequence[frozenset[str]], wanted: int, receivers: int) -> list[Ends]:
-    """Groups of different ends; those that one of the links or switches lies on the way of come first."""
+    """Return groups of different ends; those that one of the links or switches lies on the way of come first."""
     drawn = {(ends.source, ends.receivers): ends for ends in draw(topology, max(CANDIDATES, wanted), receivers)}
     groups = list(drawn.values())
     if through:
@@ -84,7 +84,7 @@ def _through(topology: Topology, through: Sequence[frozenset[str]], wanted: int,
 
 
 def _parts(topology: Topology, ends: Ends) -> set[frozenset[str]]:
-    """The links and the switches that the routers' paths of a group consist of, but for those at their ends."""
+    """Return the links and the switches that the routers' paths of a group consist of, except the switches at their ends."""
     parts: set[frozenset[str]] = set()
     for pair in ends.pairs:
         path = path_by_cost(topology, *(topology.attachment(host).switch for host in pair))

@@ -18,7 +18,7 @@ NONE = "\N{EN DASH}"
 
 
 def page(title: str, body: str, more_style: str) -> str:
-    """A whole page."""
+    """Return a whole HTML page with its styles and scripts."""
     style = (HERE / "report.css").read_text(encoding="utf-8") + more_style
     script = (HERE / "report.js").read_text(encoding="utf-8")
     return (
@@ -29,7 +29,7 @@ def page(title: str, body: str, more_style: str) -> str:
 
 
 def colours(styles: Sequence[tuple[str, tuple[str, str]]]) -> str:
-    """Rules for both schemes: each class with its colour on white and on black."""
+    """Return CSS rules for both schemes: each class with its colour on white and on black."""
 
     def rules(shade: int) -> str:
         return "\n".join(
@@ -42,7 +42,7 @@ def colours(styles: Sequence[tuple[str, tuple[str, str]]]) -> str:
 
 
 def cell(shown: str, heading: str, unit: str, *, best: bool) -> str:
-    """The first line large, the second small below it. Where the table is too wide, cells say themselves what they are.
+    """Return a table's cell, its first line large, the second small. Where the table is too wide, cells say what they are.
 
     A terminal's hyphen for nothing is a dash here.
     """
@@ -54,7 +54,7 @@ def cell(shown: str, heading: str, unit: str, *, best: bool) -> str:
 
 
 def choice_buttons(choices: Sequence[tuple[str, str]], pressed: str) -> str:
-    """Name and values; one is pressed."""
+    """Return a button for each (name, value), of which one is pressed."""
     found = []
     for name, value in choices:
         state = "true" if name == pressed else "false"
@@ -63,11 +63,11 @@ def choice_buttons(choices: Sequence[tuple[str, str]], pressed: str) -> str:
 
 
 def for_both(draw: Callable[..., str]) -> str:
-    """A picture for wide windows and one for phones, of which the style shows one."""
+    """Draw a picture for wide windows and one for phones, of which the style shows one."""
     widths = {"wide": drawing.WIDE, "narrow": drawing.NARROW}
     return "".join(f'<div class="{name}">{draw(width=width)}</div>' for name, width in widths.items())
 
 
 def listed(items: Sequence[tuple[str, str]]) -> str:
-    """Terms and what they are."""
+    """Return an HTML list of terms and what they are."""
     return "<dl>" + "".join(f"<dt>{escape(term)}</dt><dd>{escape(words)}</dd>" for term, words in items) + "</dl>"

@@ -38,7 +38,7 @@ Column = tuple[str, str, Callable[[Summary], str], Less | None]
 
 
 def write(comparison: Comparison, path: Path) -> None:
-    """Write the report; the same comparison gives the same bytes."""
+    """Write the report to a file; the same comparison gives the same bytes."""
     scenario = comparison.scenario
     parts = [
         f"<h1>{escape(_title(comparison))}</h1>",
@@ -58,7 +58,7 @@ def write(comparison: Comparison, path: Path) -> None:
 
 
 def _style(name: str) -> str:
-    """The class of a mechanism's colour."""
+    """Return the CSS class of a mechanism's colour."""
     return f"m{list(mechanisms.known()).index(name)}"
 
 
@@ -168,7 +168,7 @@ def _promises(summary: Summary) -> str:
 
 
 def _least(value: Callable[[Summary], float | None]) -> Less:
-    """Whether the first has less of what both have."""
+    """Return a test of whether the first summary has less of what both have."""
 
     def less(one: Summary, other: Summary) -> bool:
         values = value(one), value(other)
@@ -218,7 +218,7 @@ def _ranking(comparison: Comparison) -> str:
 
 
 def _receivers(comparison: Comparison) -> str:
-    """Of each flow with several receivers the worst one, under each mechanism; nothing if there is no such flow."""
+    """Return a table of the worst receiver of each flow with several, under each mechanism; empty if there is no such flow."""
     several = [(flow, places) for flow, places in comparison.probe_flows() if len(places) > 1]
     if not several:
         return ""
@@ -241,7 +241,7 @@ def _receivers(comparison: Comparison) -> str:
 
 
 def _rule(comparison: Comparison) -> str:
-    """The meaning of the order and of bold numbers."""
+    """Return the meaning of the order and of bold numbers, as text."""
     noise = comparison.noise
     bold = (
         f"Bold: cannot be told from the best of the column, where any can, by more than {noise.goodput_percent:g}"
@@ -307,7 +307,7 @@ def _network(comparison: Comparison) -> str:
 
 
 def _costs(comparison: Comparison, lost: Mapping[tuple[str, str], Sequence[int]], failure: str) -> dict[str, float]:
-    """By mechanism, the mean of what the failure loses; nothing if that is no more than what is lost undisturbed."""
+    """Return the mean of what the failure loses by mechanism; 0 if that is no more than what is lost undisturbed."""
     found = {m.name: statistics.fmean(lost[failure, m.name]) for m in comparison.mechanisms}
     unsteady = {s.mechanism: s.lost_undisturbed for s in comparison.summaries}
     return {name: 0.0 if cost <= unsteady[name] else cost for name, cost in found.items()}
@@ -342,7 +342,7 @@ def _distributions(comparison: Comparison) -> str:
 
 
 def _core(comparison: Comparison) -> str:
-    """The state in the core against the number of groups; nothing if no flow has several receivers."""
+    """Return the section on the state in the core against the number of groups; empty if no flow has several receivers."""
     if all(ends.group is None for ends in comparison.flows):
         return ""
     topology = comparison.scenario.topology
@@ -401,7 +401,7 @@ def _over_time(comparison: Comparison) -> str:
 
 
 def _telemetry(comparison: Comparison) -> str:
-    """INT's reports about ports around the failure; of several, around the one that cost most."""
+    """Return INT's reports about ports around the failure, of several around the one that cost most."""
     failure = comparison.costliest_failures()[0]
     heads = "".join(
         f"<th>{interval}<small>latency, \N{MICRO SIGN}s</small></th><th>{NONE}<small>queue, packets</small></th>"
@@ -438,7 +438,7 @@ ZOOM_S = 0.4
 
 
 def _lanes(comparison: Comparison, failure: str) -> str:
-    """For each mechanism the probes that arrived, around the failure and around the repair, and the goodput of TCP."""
+    """Draw for each mechanism the probes that arrived, around failure and repair, and the goodput of TCP."""
     scenario, times, seed = comparison.scenario, comparison.scenario.times, comparison.seeds[0]
     window = (times.failure_s, times.repair_s)
     zoom_s = min(times.down_s, max(ZOOM_S, 2e-3 * (times.detection_delay_ms + times.reaction_delay_ms)))
@@ -495,7 +495,7 @@ def _lanes(comparison: Comparison, failure: str) -> str:
 
 
 def _probe_factor(comparison: Comparison) -> int:
-    """The number of the runs' bins that make one of the picture's."""
+    """Return how many of the runs' bins make one of the picture's."""
     scenario = comparison.scenario
     sent = sum(comparison.row(comparison.baseline, NO_FAILURE, comparison.seeds[0])["sent"])
     per_bin = sent * scenario.bin_ms / 1000 / scenario.times.end_s
@@ -503,7 +503,7 @@ def _probe_factor(comparison: Comparison) -> int:
 
 
 def _rebinned(bin_ms: int, factor: int, column: CurveColumn) -> Callable[[Row], Curve]:
-    """How to take a curve out of a row, in wider bins; goodput as Mb/s."""
+    """Return a function that takes a curve out of a row, in wider bins; goodput as Mb/s."""
     scale = 8e-6 / (bin_ms * factor / 1000) if column == "goodput_curve" else 1.0
 
     def curve(row: Row) -> Curve:
@@ -517,13 +517,13 @@ def _rebinned(bin_ms: int, factor: int, column: CurveColumn) -> Callable[[Row], 
 
 
 def _counted_share(comparison: Comparison, failure: str, still: Row) -> float:
-    """The part of all probes that is of flows which the failure does not cut off by itself."""
+    """Return the part of all probes that is of flows which the failure does not cut off by itself."""
     sent = still["sent"]
     return sum(sent[i] for i in comparison.measured(comparison.probes, failure)) / (sum(sent) or 1)
 
 
 def _percent(curve: Curve, still: Curve, share: float) -> Curve:
-    """Against the median of the undisturbed curve, of which only a share can arrive."""
+    """Return a curve in percent of the median of the undisturbed curve, of which only a share can arrive."""
     full = share * sorted(still.values)[len(still.values) // 2] or 1
     return Curve(curve.start_s, curve.bin_s, [100 * value / full for value in curve.values])
 

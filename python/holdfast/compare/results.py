@@ -34,7 +34,7 @@ def run(
     jobs: int = 1,
     console: Console | None = None,
 ) -> Comparison:
-    """Run every mechanism under every failure and write the results to ``out``. ``console``: for the progress.
+    """Run every mechanism under every failure, write the results to ``out``, and return them. ``console``: for the progress.
 
     A live scenario runs one thing at a time, whatever ``jobs`` says; when all is done, another call measures again.
     """
@@ -71,7 +71,7 @@ def run(
 def _again(
     comparison: Comparison, points: Sequence[sweep.Point], rows: Sequence[Row], folder: Path, console: Console | None
 ) -> Comparison:
-    """Make all runs of a mechanism and a seed again whose undisturbed one was disturbed, a few times."""
+    """Repeat all runs of a mechanism and a seed whose undisturbed one was disturbed, a few times."""
     (folder / "journal.jsonl").unlink()
     kept = {(row["mechanism"], row["failure"], row["network_seed"]): row for row in rows}
     for attempt in range(1, live.ATTEMPTS):
@@ -94,7 +94,7 @@ def _again(
 
 
 def _code_of(mechanisms: Sequence[Mechanism]) -> Callable[[sweep.Point], str]:
-    """Return the code of a point's mechanism, for :func:`holdfast.sweep.run`."""
+    """Return a function that gives the code of a point's mechanism, for :func:`holdfast.sweep.run`."""
     codes = {mechanism.name: mechanism.code() for mechanism in mechanisms}
     return lambda point: codes[str(point["mechanism"])]
 
@@ -104,7 +104,7 @@ def _rows(frame: pl.DataFrame) -> list[Row]:
 
 
 def summary(comparison: Comparison) -> dict[str, object]:
-    """The content of ``summary.json``: the givens, the mechanisms in the order of their ranks, the advice and the notes."""
+    """Return the content of ``summary.json``: the givens, the mechanisms in the order of their ranks, the advice and the notes."""
     scenario = comparison.scenario
     topology = scenario.topology
     return {

@@ -36,7 +36,7 @@ LEAD_S = 0.001
 
 
 def schedule(network: Network, failure: str, failure_s: float, repair_s: float) -> set[str]:
-    """Plan the failure and the repair; the hosts that have no other way, as they are at a switch that fails."""
+    """Plan the failure and the repair; return the hosts that have no other way, as they are at a switch that fails."""
     topology = network.topology
     if failure == NO_FAILURE:
         return set()
@@ -50,14 +50,14 @@ def schedule(network: Network, failure: str, failure_s: float, repair_s: float) 
 
 
 def is_used(topology: Topology, failure: str, links_used: Sequence[bool]) -> bool:
-    """Whether a link carries anything, or any link of a switch."""
+    """Return True if a link carries anything, or any link of a switch."""
     if failure not in topology.switches:
         return links_used[topology.find_link(failure)]
     return any(used and failure in (link.a, link.b) for link, used in zip(topology.links, links_used, strict=True))
 
 
 def setting_of(path: str, scenario: Scenario) -> Setting:
-    """The setting that a mechanism is built for, with a topology of its own."""
+    """Return the setting that a mechanism is built for, with a topology of its own."""
     topology, flows = scenarios.fresh_topology(path), scenario.traffic.flows()
     if scenario.telemetry:
         telemetry.add_collector(topology, flows)
@@ -108,7 +108,7 @@ class Prepared:
         self.instruments = add_traffic(self.network, scenario, multicast=chosen.multicast)
 
     def run(self, failure: str, *, skip: bool = True) -> RunRow:
-        """The row of a failure; of what is not used :data:`SKIPPED`, unless ``skip`` is False."""
+        """Return the row of a failure; :data:`SKIPPED` for what is not used, unless ``skip`` is False."""
         if self._undisturbed is None:
             # The collector never looks at the objects that exist now, so children do not copy them.
             gc.collect()
@@ -152,7 +152,7 @@ _kept: dict[tuple[str, str, int], Prepared] = {}
 
 
 def prepared(path: str, mechanism: str, seed: int) -> Prepared:
-    """The last one that was asked for is kept: a sweep asks for one failure after the other.
+    """Return a prepared network. The last one is kept: a sweep asks for one failure after the other.
 
     It goes before the next one is built, as one can take gigabytes.
     """
@@ -166,7 +166,7 @@ def prepared(path: str, mechanism: str, seed: int) -> Prepared:
 
 
 def measured(point: Mapping[str, Any], _: int) -> RunRow:
-    """The row of a point for :func:`holdfast.sweep.run`: ``scenario`` (a file), ``mechanism``, ``network_seed`` and ``failure``.
+    """Return a point's row for :func:`holdfast.sweep.run`: ``scenario`` (a file), ``mechanism``, ``network_seed``, ``failure``.
 
     The network's seed is in the point, and the sweep's is not looked at: so failures of one prepared network follow each other.
     """
@@ -182,7 +182,10 @@ class _Answer(TypedDict, total=False):
 
 
 def _in_child(work: Callable[[], RunRow]) -> RunRow:
-    """The result of ``work``, done by a copy of this process, so that this one stays as it is."""
+    """Return the result of ``work``, done by a forked copy of this process, so that this one stays as it is.
+
+    Raises :class:`ScenarioError` if the copy failed.
+    """
     reader, writer = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -212,7 +215,7 @@ def _in_child(work: Callable[[], RunRow]) -> RunRow:
 
 
 def _child(work: Callable[[], RunRow], reader: int, writer: int) -> None:
-    """The life of the copy. It leaves without tidying up what is its parent's."""
+    """Run the work in the copy, write its result, and exit without tidying up what is the parent's."""
     try:
         os.close(reader)
         try:

@@ -67,7 +67,7 @@ class Times(Checked):
 
 
 def times(given: Mapping[str, float]) -> Times:
-    """From the command's options; the error for a wrong one is one sentence."""
+    """Return the times of the command's options. Raises :class:`ScenarioError` with one sentence for a wrong one."""
     try:
         return Times.model_validate(given)
     except ValidationError as error:
@@ -114,7 +114,7 @@ class Scenario:
         return 10 * max(1, -(-round(self.times.end_s * 100) // 1000))
 
     def write(self, folder: Path) -> Path:
-        """Write what a run needs to know, under a name that is its hash."""
+        """Write what a run needs to know under a name that is its hash, and return the path."""
         needed: Written = {
             "topology": self.topology.to_yaml(),
             "traffic": self.traffic.model_dump(mode="json", exclude_defaults=True),
@@ -149,7 +149,7 @@ class Written(TypedDict):
 
 @lru_cache(maxsize=2)
 def read(path: str) -> Scenario:
-    """The scenario from :meth:`Scenario.write`; the failures are the runs' business. Not to be changed: it is shared."""
+    """Read a scenario from :meth:`Scenario.write`; the failures are the runs' business. Not to be changed: it is shared."""
     file = Path(path)
     content: Written = json.loads(file.read_text(encoding="utf-8"))
     return Scenario(
@@ -166,13 +166,13 @@ def read(path: str) -> Scenario:
 
 
 def fresh_topology(path: str) -> Topology:
-    """The topology of a scenario that was written, for a mechanism to add to."""
+    """Return a copy of the topology of a scenario that was written, for a mechanism to add to."""
     return _topology(path).copy()
 
 
 @lru_cache(maxsize=2)
 def _topology(path: str) -> Topology:
-    """Reading takes seconds for a thousand switches, and each mechanism needs one. Not to be changed: it is shared."""
+    """Read a scenario's topology once: it takes seconds for a thousand switches. Not to be changed: it is shared."""
     return Topology.from_yaml(Path(path).with_suffix(".yaml"))
 
 
@@ -187,7 +187,7 @@ def build(
     live: bool = False,
     telemetry: bool = False,
 ) -> Scenario:
-    """A scenario from what the user writes; anything wrong is one sentence.
+    """Build a scenario from the command's options. Raises :class:`ScenarioError` with one sentence for anything wrong.
 
     ``largest``: of a topology that is not connected the largest part alone. ``traffic``: a file, or the default one, of pairs or
     of multicast. ``when`` are fields of :class:`Times`.
@@ -248,7 +248,7 @@ def check_alone(scenario: str, others: Mapping[str, object]) -> None:
 
 
 def check_telemetry(*, telemetry: bool, live: bool) -> None:
-    """Raise :class:`ScenarioError` for what cannot be together."""
+    """Raise :class:`ScenarioError` if telemetry is asked for in a live comparison."""
     if telemetry and live:
         raise ScenarioError(
             "--telemetry int is of simulated networks: leave out --live, or run holdfast switch and holdfast collect"
@@ -256,13 +256,13 @@ def check_telemetry(*, telemetry: bool, live: bool) -> None:
 
 
 def link_names(topology: Topology) -> list[str]:
-    """The links between switches, by names of their own."""
+    """Return the links between switches, by names of their own."""
     named = zip(topology.link_names(), topology.links, strict=True)
     return [name for name, link in named if {link.a, link.b} <= topology.switches.keys()]
 
 
 def _sample(topology: Topology, fail: str) -> tuple[str, ...]:
-    """Draw the links of ``sample:N,seed=S``, in the order of the topology."""
+    """Draw the links of ``sample:N,seed=S``; return their names in the order of the topology."""
     match = re.fullmatch(rf"{SAMPLE}:([0-9]{{1,9}})(?:,seed=([0-9]{{1,9}}))?", fail)
     if match is None:
         raise ScenarioError(f"--fail {fail}: write {SAMPLE}:N or {SAMPLE}:N,seed=S with whole numbers")
@@ -276,7 +276,7 @@ def _sample(topology: Topology, fail: str) -> tuple[str, ...]:
 
 
 def _failures(topology: Topology, fail: str) -> tuple[tuple[str, ...], list[frozenset[str]]]:
-    """The elements that fail in turn, and for a single failure those that traffic should lead through."""
+    """Return the elements that fail in turn, and for a single failure those that traffic should lead through."""
     if fail == ALL:
         if not (names := link_names(topology)):
             raise ScenarioError(f"{topology.name}: there are no links between switches that could fail")

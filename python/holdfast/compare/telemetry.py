@@ -65,7 +65,7 @@ def _program() -> Program:
 
 
 def router(setting: Setting, *, reroute: bool) -> Built:
-    """A program and controller that route like the router of :mod:`holdfast.apps.router`, and report."""
+    """Build a program and a controller that route like the router of :mod:`holdfast.apps.router`, and report."""
     watch = [Watch(protocol=protocol, instructions=INSTRUCTIONS, hops=HOPS, drops=False) for protocol in (6, 17)]
     controller = TelemetryController(
         watch,
@@ -93,17 +93,17 @@ class Reports:
     """
 
     def __init__(self, times: Times) -> None:
-        """The collector of ``holdfast collect`` decodes and counts; hops come from the rows of its reports."""
+        """Make the collector of ``holdfast collect``, which decodes and counts; hops come from the rows of its reports."""
         self.collector = Collector(Limits(), with_rows=True)
         self._bounds_us = np.array([round(at * 1e6) for at in (times.failure_s, times.repair_s)], np.uint64)
         self._ports: dict[tuple[int, int, Interval], _Port] = {}
 
     def listen(self, network: Network) -> None:
-        """From now on."""
+        """Listen to the collector's host from now on."""
         network.add_frame_listener(COLLECTOR, self.frame)
 
     def frame(self, time_ps: int, frame: bytes) -> None:
-        """A frame that reached the collector's host."""
+        """Take a frame that reached the collector's host."""
         to_port = int.from_bytes(frame[UDP_OFFSET + 2 : UDP_OFFSET + 4], "big")
         if frame[12:14] == b"\x08\x00" and frame[23] == 17 and to_port == COLLECTOR_PORT:
             self.collector.take(time_ps // 1000, frame[UDP_OFFSET + 8 :])
@@ -111,7 +111,7 @@ class Reports:
                 self._sum_up()
 
     def _sum_up(self) -> None:
-        """Add the hops that came since the last time."""
+        """Add the hops that came since the last time to the sums of their ports and intervals."""
         data, _ = self.collector.core.take_rows()
         rows = {name: np.frombuffer(values, "<u8") for name, values in data}
         columns = [rows[name] for name in ("node_id", "egress_port", "egress_time", "latency", "queue_occupancy")]
@@ -131,7 +131,7 @@ class Reports:
             found.queue_max = max(found.queue_max, int(queue[here].max()))
 
     def row(self, topology: Topology) -> TelemetryRow:
-        """All that was reported."""
+        """Return all that was reported, with a row for each port and interval."""
         self._sum_up()
         names = {switch.index: name for name, switch in topology.switches.items()}
         behind = {
@@ -179,7 +179,7 @@ LINES = 16
 
 
 def around(topology: Topology, failure: str, row: TelemetryRow, most: int = LINES) -> list[PortLine]:
-    """The ports of switches at the failure and beside it; if there are too many, those with the longest latencies."""
+    """Return the ports of switches at the failure and beside it; if there are too many, those with the longest latencies."""
     if failure in topology.switches:
         near = {failure}
     else:
@@ -205,7 +205,7 @@ def _longest_us(line: PortLine) -> int:
 
 
 def cells(port: PortRow | None) -> tuple[str, str]:
-    """Latency and queue, mean and largest, as text."""
+    """Format latency and queue as text, each mean and largest; dashes if nothing was reported."""
     if port is None:
         return "-", "-"
     return (
@@ -215,7 +215,7 @@ def cells(port: PortRow | None) -> tuple[str, str]:
 
 
 def frame(rows: Iterable[tuple[Mapping[str, object], TelemetryRow]]) -> pl.DataFrame:
-    """A row per run, port and interval."""
+    """Return a table with a row per run, port and interval."""
     return pl.DataFrame(
         [{**point, **port} for point, row in rows for port in row["ports"]],
         infer_schema_length=None,

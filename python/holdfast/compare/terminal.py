@@ -14,7 +14,7 @@ Column = tuple[str, Callable[[Summary], str]]
 
 
 def number(value: float | None, *, sign: bool = False) -> str:
-    """Three digits that say something; a dash if there is none."""
+    """Format a number with three digits that say something; a dash for None."""
     if value is None:
         return "-"
     if abs(value) < 0.0005:
@@ -24,7 +24,7 @@ def number(value: float | None, *, sign: bool = False) -> str:
 
 
 def title(comparison: Comparison) -> str:
-    """The subject of the comparison, in two lines of which a narrow terminal makes more."""
+    """Describe the subject of the comparison in two lines, of which a narrow terminal makes more."""
     scenario, times = comparison.scenario, comparison.scenario.times
     topology = scenario.topology
     what = f"each of {len(scenario.failures)} {scenario.failed}" if len(scenario.failures) > 1 else scenario.failures[0]
@@ -37,7 +37,7 @@ def title(comparison: Comparison) -> str:
 
 
 def difference(value: float | None) -> str:
-    """Hundredths, with a sign."""
+    """Format a difference with a sign, in hundredths below 1; a dash for None."""
     if value is None:
         return "-"
     return (
@@ -52,14 +52,14 @@ def difference(value: float | None) -> str:
 
 
 def completion(summary: Summary, *, of: str = " of ", after: str = "") -> str:
-    """The mean time of transfers; if one is not finished, how many were, as that mean would be of the fast ones."""
+    """Format the mean time of transfers, or, if one is not finished, how many were: that mean would be of the fast ones."""
     if summary.transfers_unfinished:
         return f"{summary.transfers - summary.transfers_unfinished}{of}{summary.transfers}{after}"
     return number(summary.completion_mean_ms)
 
 
 def ratio(value: float | None) -> str:
-    """Two decimals."""
+    """Format a ratio with two decimals; a dash for None."""
     return "-" if value is None else f"{value:.2f}"
 
 
@@ -100,7 +100,7 @@ MULTICAST: list[Column] = [
 
 
 def telemetry_table(comparison: Comparison) -> Table:
-    """INT's reports around the failure that cost most: latency in microseconds and queue in packets, mean / largest."""
+    """Return a table of INT's reports around the failure that cost most: latency in microseconds, queue in packets."""
     failure = comparison.costliest_failures()[0]
     result = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     result.add_column("INT", style="bold", no_wrap=True)
@@ -118,7 +118,7 @@ def telemetry_table(comparison: Comparison) -> Table:
 
 
 def table(comparison: Comparison) -> Table:
-    """Best first, unless there is no ranking."""
+    """Return the table of mechanisms, best first unless there is no ranking."""
     result = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     result.add_column("", style="bold", no_wrap=True)
     measures = MANY if len(comparison.scenario.failures) > 1 else ONE

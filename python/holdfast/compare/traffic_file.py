@@ -149,7 +149,7 @@ class Entry(Checked):
         return () if self.destination is None else (self.destination,)
 
     def begins_s(self, failure_s: float) -> float:
-        """From the beginning of the run."""
+        """Return when the entry begins, in seconds from the beginning of the run."""
         if self.after_failure_s is not None:
             return failure_s + self.after_failure_s
         return self.start_s or 0.0
@@ -212,7 +212,7 @@ class TcpEntry(Entry):
         return self
 
     def tcp_options(self) -> TcpOptions:
-        """For both ends. Of Linux's choices those that belong to another choice than the file's are left out."""
+        """Return the options of both ends. Of Linux's choices those that belong to another choice than the file's are left out."""
         given = self.options or TcpOptions()
         if "preset" in given.model_fields_set:
             return given
@@ -224,7 +224,7 @@ class TcpEntry(Entry):
 
     @field_serializer("options")
     def _as_given(self, options: TcpOptions | None) -> Keywords | None:
-        """A preset that is given counts, even if it is the one by default."""
+        """Return the options that are given; a given preset counts even if it is the one by default."""
         return None if options is None else options.model_dump(mode="json", exclude_unset=True, exclude_none=True)
 
     @property
@@ -234,7 +234,7 @@ class TcpEntry(Entry):
 
 
 def _try(options: TcpOptions) -> None:
-    """Raise what the core would say of them in a run."""
+    """Raise what the native core would say of the options in a run."""
     network = _core.Network()
     mac, gateway = bytes(5) + b"\1", bytes(5) + b"\2"
     for name, address in (("a", "10.0.0.1"), ("b", "10.0.0.2")):
@@ -254,7 +254,7 @@ class TrafficFile(Checked):
     ping: list[PingEntry] = []
 
     def entries(self) -> Iterable[tuple[str, Entry]]:
-        """Every entry with its place in the file."""
+        """Yield every entry with its place in the file, such as ``udp.0``."""
         for kind in ("udp", "tcp", "ping"):
             for i, entry in enumerate(getattr(self, kind)):
                 yield f"{kind}.{i}", entry
@@ -266,13 +266,13 @@ class TrafficFile(Checked):
         return {ends: str(FIRST_GROUP + i) for i, ends in enumerate(several)}
 
     def ends(self, entry: Entry) -> list[Ends]:
-        """Source and receivers of each flow that an entry stands for."""
+        """Return source and receivers of each flow that an entry stands for."""
         if entry.source is not None:
             return [Ends(entry.source, entry.to, self.groups.get((entry.source, entry.to)))]
         return [Ends(source, (destination,)) for source, destination in self.pairs]
 
     def flows(self) -> list[Ends]:
-        """Hosts that talk to each other, in the order of the file: the same ends once, and a pair in one direction."""
+        """Return the hosts that talk to each other, in the order of the file: the same ends once, and a pair in one direction."""
         found: dict[object, Ends] = {}
         for _, entry in self.entries():
             for ends in self.ends(entry):
@@ -280,13 +280,13 @@ class TrafficFile(Checked):
         return list(found.values())
 
     def largest_packet_bytes(self) -> int:
-        """Of IPv4, its header included."""
+        """Return the length of the largest IPv4 packet in bytes, header included."""
         sizes = [udp.payload_bytes + 28 for udp in self.udp] + [ping.payload_bytes + 28 for ping in self.ping]
         sizes += [(entry.tcp_options().mss or MSS) + 52 for entry in self.tcp]
         return max(sizes, default=0)
 
     def check(self, topology: Topology, failure_s: float, end_s: float) -> None:
-        """Raise :class:`ScenarioError` if a host does not exist, or nothing would be sent."""
+        """Raise :class:`ScenarioError` if a host does not exist, nothing would be sent, or too much."""
         if not any(self.ends(entry) for _, entry in self.entries()):
             raise ScenarioError(
                 "there is no traffic: give udp, tcp or ping, each with source and destination or with pairs"
@@ -305,7 +305,7 @@ class TrafficFile(Checked):
         self._check_amount(failure_s, end_s)
 
     def _check_amount(self, failure_s: float, end_s: float) -> None:
-        """Each entry is bounded by itself; there can be any number of entries and pairs."""
+        """Raise :class:`ScenarioError` if all entries together are too much: each is bounded by itself alone."""
         probes: list[tuple[float, UdpEntry | PingEntry]] = [(udp.packets_per_s, udp) for udp in self.udp]
         probes += [(1000 / ping.interval_ms, ping) for ping in self.ping]
         copies = (sum(len(ends.receivers) for ends in self.ends(entry)) for _, entry in probes)
@@ -320,7 +320,7 @@ class TrafficFile(Checked):
 
 
 def default(topology: Topology, through: Iterable[frozenset[str]] = (), *, live: bool = False) -> TrafficFile:
-    """The traffic offered without a file: probes between up to 50 host pairs, and TCP between up to 16 of these.
+    """Return the traffic offered without a file: probes between up to 50 host pairs, and TCP between up to 16 of these.
 
     Pairs lie far apart in the order of the hosts, but by no more than ``LONGEST_PATH`` links. ``through``: links (two ends) or
     switches (one name); pairs whose cheapest path leads through one of them come first, so that a single failure meets traffic. Its
@@ -358,17 +358,17 @@ def default(topology: Topology, through: Iterable[frozenset[str]] = (), *, live:
 
 
 def probes_per_s(topology: Topology) -> float:
-    """Probe of the default size that take ``PROBES_SHARE`` of the slowest link."""
+    """Return the packets per second of probes of the default size that take ``PROBES_SHARE`` of the slowest link."""
     return min(_rate_bps(link) for link in topology.links) * PROBES_SHARE / PROBE_WIRE_BITS
 
 
 def _rate_bps(link: Link) -> float:
-    """Of the slower direction."""
+    """Return the rate of a link's slower direction in bit/s."""
     return min(link.rate_bps, link.rate_bps if link.reverse is None else reversed_link(link).rate_bps)
 
 
 def _tcp_pairs(topology: Topology, pairs: Sequence[Pair]) -> tuple[list[Pair], float]:
-    """Of these pairs those that have TCP, and what each of them takes, connection and transfers together, in bits per second."""
+    """Return those of the pairs that have TCP, and what each takes, connection and transfers together, in bit/s."""
     users: dict[int, int] = {}
     chosen: list[Pair] = []
     each_bps = float(PAIR_BPS)
@@ -384,7 +384,7 @@ def _tcp_pairs(topology: Topology, pairs: Sequence[Pair]) -> tuple[list[Pair], f
 
 
 def _links_of(topology: Topology, source: str, destination: str) -> set[int]:
-    """The hosts' own links, those of the cheapest path, and those of the second one, by their places in the topology."""
+    """Return the places of the hosts' own links, of those of the cheapest path, and of those of the second one."""
     ends = [topology.attachment(name) for name in (source, destination)]
     path = path_by_cost(topology, ends[0].switch, ends[1].switch)
     hops = [*pairwise(path), *pairwise(disjoint_path(topology, path) or ())]
@@ -393,7 +393,7 @@ def _links_of(topology: Topology, source: str, destination: str) -> set[int]:
 
 
 def _bulk(topology: Topology, source: str, destination: str, rate_bps: float, start_s: float) -> TcpEntry:
-    """A connection of that rate: limited by its window if that is a few segments at least, or else by its application."""
+    """Return a connection of a rate in bit/s, limited by its window if that is a few segments, else by its application."""
     window = round(rate_bps / 8 * 2 * path_delay_ms(topology, source, destination) / 1000)
     if window >= BURST_SEGMENTS * MSS:
         options = TcpOptions(window_limit_bytes=window)
@@ -402,7 +402,7 @@ def _bulk(topology: Topology, source: str, destination: str, rate_bps: float, st
 
 
 def describe(traffic: TrafficFile) -> str:
-    """One line for people."""
+    """Describe the traffic in one line for people."""
     streams = sum(len(traffic.ends(entry)) for entry in traffic.udp)
     pings = sum(len(traffic.ends(entry)) for entry in traffic.ping)
     bulk = sum(len(traffic.ends(e)) * e.count for e in traffic.tcp if e.transfer_bytes is None)
@@ -429,12 +429,12 @@ def describe(traffic: TrafficFile) -> str:
 
 
 def kind_of(flows: Iterable[Ends]) -> str:
-    """A flow in words: ``host pair`` if each has one receiver."""
+    """Return what a flow is called: ``host pair`` if each has one receiver, else ``flow``."""
     return "host pair" if all(len(ends.receivers) == 1 for ends in flows) else "flow"
 
 
 def counted(count: int, what: str) -> str:
-    """``1 link``, ``2 links``."""
+    """Return a number with its noun: ``1 link``, ``2 links``."""
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
@@ -466,7 +466,7 @@ def _default_pairs(topology: Topology, through: Sequence[frozenset[str]]) -> lis
 
 
 def _far_pairs(hosts: Sequence[str], switch: Mapping[str, str]) -> Iterator[Pair]:
-    """All pairs of hosts at different switches, once each; those that are farthest apart in the order of the hosts come first."""
+    """Yield all pairs of hosts at different switches, once each; those farthest apart in the order of the hosts come first."""
     count = len(hosts)
     for distance in range(count // 2, 0, -1):
         for i in range(count // 2 if 2 * distance == count else count):
@@ -494,7 +494,7 @@ def _leads_through(
     through: Sequence[frozenset[str]],
     known: dict[str, dict[str, bool]] | None = None,
 ) -> bool:
-    """Whether the routers' path between two switches leads through one of some links (two ends) or switches (one name).
+    """Return True if the routers' path between two switches leads through one of ``through``: links (two ends) or switches (one).
 
     ``known``: by destination, the answers for switches of former calls, so that each is walked from once.
     """

@@ -35,7 +35,7 @@ REDIAL_S = 0.5
 
 @cache
 def program() -> Program:
-    """Compiled once per process."""
+    """Compile the access node's program, once per process."""
     return Program.compile(str(Path(apps.__path__[0]) / "bng" / "access.p4"))
 
 
@@ -85,7 +85,7 @@ class AccessNode(Controller):
         return self.clients[NODE]
 
     def on_start(self) -> None:
-        """Have everybody dial at their times."""
+        """Make every subscriber dial at its time."""
         clock = NetworkClock(self.plane)
         for caller in self.callers:
             model = Subscriber(
@@ -108,7 +108,7 @@ class AccessNode(Controller):
             clock.call_later(caller.at_s, model.dial)
 
     def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """A frame of a gateway for a subscriber."""
+        """Hand a frame of a gateway to the subscriber that it is for."""
         if switch != NODE:
             return
         line, frame = untagged(packet, 1)
@@ -117,7 +117,7 @@ class AccessNode(Controller):
             model.receive(frame)
 
     def _sender(self, caller: Caller) -> Callable[[bytes], None]:
-        """Write frames to the gateway that they are for; to all gateways, if they are for any."""
+        """Return a function that sends a caller's frames to the gateway that they are for; to all gateways, if they are for any."""
         ports = list(self._uplinks.values())
         first = caller.number % len(ports)
         preferred = ports[first:] + ports[:first]
@@ -139,7 +139,7 @@ class AccessNode(Controller):
             self.client.packet_out(wire, egress_port=port)
 
     def _up(self, caller: Caller) -> Callable[[Subscriber], None]:
-        """Note that a caller is online, and lets its host's packets through."""
+        """Return a function that notes that a caller is online, and lets its host's packets through."""
 
         def up(model: Subscriber) -> None:
             own = self.online[caller.number]

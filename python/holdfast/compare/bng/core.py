@@ -29,25 +29,25 @@ class Core(Controller):
         self._installed: dict[IPv4Address, str] = {}
 
     def on_start(self) -> None:
-        """The way to the server."""
+        """Install the route to the server."""
         host, attachment = self.topology.hosts[self._server], self.topology.attachment(self._server)
         mac = self.topology.port_mac(NODE, attachment.port)
         route: dict[str, int | bytes] = {"port": attachment.port, "src_mac": mac, "dst_mac": host.mac}
         self.clients[NODE].insert("ipv4_lpm", {"dst_addr": f"{host.address.ip}/32"}, "forward", route)
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """A gateway that is gone has no routes."""
+        """Withdraw the routes of a gateway when the port to it goes down."""
         if switch == NODE and not up:
             for name in (name for name, (at, _) in self._gateways.items() if at == port):
                 self._withdraw(name, [address for address, by in self._announced.items() if name in by])
 
     def announce(self, gateway: str, addresses: Iterable[IPv4Address]) -> None:
-        """A gateway has sessions with these addresses."""
+        """Announce the addresses of a gateway's sessions to the core; the routes take effect after the reaction delay."""
         wanted = list(addresses)
         self.plane.call_later(self._delay_ms, lambda: self._announce(gateway, wanted))
 
     def withdraw(self, gateway: str, addresses: Iterable[IPv4Address]) -> None:
-        """It has them no more."""
+        """Withdraw addresses that a gateway has no more; the routes go after the reaction delay."""
         wanted = list(addresses)
         self.plane.call_later(self._delay_ms, lambda: self._withdraw(gateway, wanted))
 
@@ -68,7 +68,7 @@ class Core(Controller):
             self._install(address)
 
     def _install(self, address: IPv4Address) -> None:
-        """Have the oldest announcement of an address in the table."""
+        """Write the oldest announcement of an address into the table, or remove the route if there is none."""
         client, by = self.clients[NODE], self._announced.get(address)
         wanted, there = by[0] if by else None, self._installed.get(address)
         if wanted == there:

@@ -58,7 +58,10 @@ BASELINE: Final = "single"
 
 
 def find(names: Sequence[str] | None) -> list[Mechanism]:
-    """Those with these names, in the order of the registry, and the baseline; all if None is given."""
+    """Return the mechanisms of these names, in the order of the registry, and the baseline; all if ``names`` is None.
+
+    Raises :class:`ScenarioError` for an unknown name.
+    """
     known = {each.name: each for each in MECHANISMS}
     if unknown := [name for name in names or () if name not in known]:
         raise ScenarioError(f"there is no mechanism {unknown[0]!r} in scenario bng (known: {', '.join(known)})")

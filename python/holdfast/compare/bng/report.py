@@ -60,7 +60,7 @@ def write(comparison: Comparison, path: Path) -> None:
 
 
 def _style(name: str) -> str:
-    """The class of a mechanism's colour."""
+    """Return the CSS class of a mechanism's colour."""
     return f"m{[each.name for each in mechanisms.MECHANISMS].index(name)}"
 
 
@@ -174,7 +174,7 @@ def _lost_of_part(part: Part) -> str:
 
 
 def _lanes(comparison: Comparison, failure: str) -> str:
-    """For each mechanism the packets that arrived and the subscribers with a session, of the first seed."""
+    """Draw for each mechanism the packets that arrived and the subscribers with a session, of the first seed."""
     times, seed = comparison.scenario.times, comparison.seeds[0]
     window = (times.failure_s, times.repair_s)
     span = (max(0.0, times.failure_s - 0.25 * times.down_s), times.end_s)
@@ -213,7 +213,7 @@ def _networks(comparison: Comparison) -> str:
 
 
 def _network(comparison: Comparison, mechanism: Mechanism, *, width: float) -> str:
-    """The switches of a mechanism; crosses are what fails in turn."""
+    """Draw the switches of a mechanism, with crosses on what fails in turn."""
     failures = comparison.scenario.failures
     topology = world.topology(mechanism, 1)
     at = {name: world.failing(mechanism, name) for name in failures}

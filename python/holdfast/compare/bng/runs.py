@@ -41,13 +41,13 @@ class RunRow(TypedDict):
 
 
 def measured(point: Mapping[str, Any], _: int) -> RunRow:
-    """The row of a point for :func:`holdfast.sweep.run`: ``scenario`` (a file), ``mechanism``, ``network_seed``, ``failure``."""
+    """Return a point's row for :func:`holdfast.sweep.run`: ``scenario`` (a file), ``mechanism``, ``network_seed``, ``failure``."""
     [mechanism] = [each for each in mechanisms.MECHANISMS if each.name == point["mechanism"]]
     return run(World(scenario.read(point["scenario"]), mechanism, point["network_seed"]), point["failure"])
 
 
 def run(world: World, failure: str) -> RunRow:
-    """Run a world under a failure."""
+    """Run a world under a failure and return what was measured."""
     given = world.given
     world.schedule(failure)
     online_curve: list[int] = []

@@ -77,7 +77,7 @@ class Written(Checked):
     executor: Literal["jit", "interpreter"] = "jit"
 
     def write(self, folder: Path) -> Path:
-        """Write it under a name that is its hash."""
+        """Write the scenario under a name that is its hash, and return its path."""
         text = self.model_dump_json(indent=1)
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{NAME}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
@@ -127,7 +127,10 @@ def build(
     subscribers: Mapping[str, float | None],
     executor: Literal["jit", "interpreter"] = "jit",
 ) -> Scenario:
-    """A scenario from what the user writes; anything wrong is one sentence. ``when``: fields of :class:`Times`."""
+    """Build a scenario from the command's options. Raises :class:`ScenarioError`, one sentence.
+
+    ``when``: fields of :class:`Times`.
+    """
     if fail != ALL and fail not in FAILURES:
         raise ScenarioError(
             f"there is no failure {fail!r} in scenario {NAME} (known: {', '.join(FAILURES)}; {ALL} is each in turn)"

@@ -10,7 +10,7 @@ from holdfast.compare.terminal import number
 
 
 def title(comparison: Comparison) -> str:
-    """The subject of the comparison, in two lines."""
+    """Describe the subject of the comparison in two lines."""
     crowd, times = comparison.scenario.subscribers, comparison.scenario.times
     seeds = f", {len(comparison.seeds)} seeds" if len(comparison.seeds) > 1 else ""
     return (
@@ -21,12 +21,12 @@ def title(comparison: Comparison) -> str:
 
 
 def recovered(part: Part) -> str:
-    """In milliseconds; of some that never did, how many."""
+    """Return the slowest subscriber's time to recover in milliseconds, or how many never did, as text."""
     return f"{part.unrecovered} never" if part.unrecovered else number(part.recovered_ms)
 
 
 def table(comparison: Comparison) -> Table:
-    """Failures one after the other, in each the mechanisms best first."""
+    """Return a table of the failures one after the other, in each the mechanisms best first."""
     result = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     result.add_column("failure", no_wrap=True)
     result.add_column("", style="bold", no_wrap=True)
@@ -52,5 +52,5 @@ def table(comparison: Comparison) -> Table:
 
 
 def failures(comparison: Comparison) -> list[str]:
-    """The failures, in words."""
+    """Describe the failures, a line each."""
     return [f"{name}: {FAILURES[name]}" for name in comparison.scenario.failures]

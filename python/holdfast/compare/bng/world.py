@@ -63,7 +63,7 @@ _ACCESS, _CORE = 1, 2
 
 @cache
 def _programs() -> dict[str, Program]:
-    """Compiled once per process."""
+    """Compile all programs, by kind of switch, once per process."""
     return {
         "access": access.program(),
         "core": compile_router(),
@@ -75,7 +75,7 @@ def _programs() -> dict[str, Program]:
 
 
 def _address(number: int) -> IPv4Address:
-    """Of a caller; hosts have subnets of their own."""
+    """Return the address of a caller by its number; hosts have subnets of their own."""
     return FIRST_ADDRESS + 4 * number + 1
 
 
@@ -88,7 +88,7 @@ def _core_mac(number: int) -> str:
 
 
 def topology(mechanism: Mechanism, subscribers: int) -> Topology:
-    """The switches of a mechanism, the subscribers' hosts, and a server; with their positions in a drawing."""
+    """Build the topology of a mechanism: its switches, the subscribers' hosts, and a server, with positions for a drawing."""
     found = Topology(mechanism.name)
     found.add_switch(access.NODE, position=(0.0, 0.0))
     found.add_switch(core.NODE, position=(2.0, 0.0))
@@ -122,7 +122,7 @@ def _add_planes(found: Topology, planes: int) -> None:
 
 
 def _balancer_ports(number: int) -> tuple[int, int]:
-    """To both sides of a forwarding plane."""
+    """Return the balancer's ports to both sides of a forwarding plane."""
     return 10 * number + 11, 10 * number + 12
 
 
@@ -155,7 +155,7 @@ class ControlProcess:
         self.radius: RadiusClient | None = None
 
     def start(self, plane: UserPlane, clock: Clock) -> None:
-        """A new process: it takes up the sessions that it finds."""
+        """Start a new process of the control plane, which takes up the sessions that it finds."""
         self._lives += 1
         self._plane, self._life = plane, _Life(clock)
         configuration = self._world.configuration(self._number, self._name)
@@ -183,7 +183,7 @@ class ControlProcess:
         self.gateway.start()
 
     def kill(self) -> None:
-        """The process is gone; nobody hears what the user plane sends to it."""
+        """Kill the process: nobody hears what the user plane sends to it."""
         assert self._life is not None and self._plane is not None
         self._life.over = True
         self._plane.receive(lambda line, frame: None)
@@ -256,7 +256,7 @@ class World:
         self.flows = [self._streams(caller, drawn) for caller in self.callers if caller.host is not None]
 
     def configuration(self, number: int, name: str) -> Configuration:
-        """Of a gateway's control plane."""
+        """Return the configuration of a gateway's control plane."""
         return Configuration.model_validate(
             {
                 "name": name,
@@ -289,7 +289,7 @@ class World:
         return _Split(cables, edges, start, reaction_delay_ms=self.given.times.reaction_delay_ms)
 
     def _streams(self, caller: Caller, drawn: random.Random) -> tuple[int, int]:
-        """Up and down, at a constant rate from a random moment on."""
+        """Add a caller's streams up and down, at a constant rate from a random moment on, and return their numbers."""
         rate = self.given.subscribers.packets_per_s
         assert caller.host is not None
         found = []
@@ -335,13 +335,16 @@ class World:
         return change
 
     def _switch_down(self, name: str) -> None:
-        """A gateway of one plane is one box: its control plane is off with it."""
+        """Switch a gateway's switch off. A gateway of one plane is one box: its control plane goes with it."""
         self.network.set_node(name, up=False)
         if not self.mechanism.planes:
             self.processes[0].kill()
 
     def _switch_up(self, name: str) -> None:
-        """Its tables are empty. The control plane of a box starts anew and fills them, that of a split gateway is told by ports."""
+        """Switch it on again with empty tables.
+
+        The control plane of a box starts anew and fills them; that of a split gateway is told by ports.
+        """
         self.network.clients[name].set_pipeline(self.network.programs[name])
         self.network.set_node(name, up=True)
         if not self.mechanism.planes:
@@ -353,7 +356,7 @@ SWITCHES: Final = {"plane": "forward1", "balancer": "balancer", "auth": "authent
 
 
 def failing(mechanism: Mechanism, failure: str) -> str:
-    """The switch or link that a failure takes, as the topology names it; nothing if what fails is a process."""
+    """Return the switch or link that a failure takes, as the topology names it; empty if what fails is a process."""
     if failure in SWITCHES:
         return SWITCHES[failure] if mechanism.planes else mechanism.names[0]
     if failure == "access":
@@ -362,7 +365,7 @@ def failing(mechanism: Mechanism, failure: str) -> str:
 
 
 def told_apart(mechanism: Mechanism, failure: str) -> str:
-    """A failure by its first name: all switches of a gateway of one plane are the same one, and so are these runs."""
+    """Return the first name of a failure: all switches of a gateway of one plane are the same one, and so are these runs."""
     return "plane" if failure in SWITCHES and not mechanism.planes else failure
 
 
