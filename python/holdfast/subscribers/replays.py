@@ -15,7 +15,7 @@ from contextlib import suppress
 from heapq import heappop, heappush
 from pathlib import Path
 
-from holdfast import whole_files
+from holdfast import private_files, whole_files
 from holdfast.errors import HoldfastError, LiveError
 from holdfast.regular_files import read_regular
 
@@ -37,7 +37,10 @@ class Replays:
     """Requests, by what identifies them: their bytes up to the authenticator, which covers all others."""
 
     def __init__(self, window_s: float, since_s: float, path: Path | None) -> None:
-        """Begins at the Unix time ``since_s``. ``path``: where the latest timestamp is kept, if it is kept."""
+        """Begins at the Unix time ``since_s``. ``path``: where the latest timestamp is kept, if it is kept.
+
+        Raises :class:`LiveError` if others can write there.
+        """
         self._window_s, self._path = window_s, path
         self._kept = -1 if path is None else _read(path)
         self._since = int(since_s)
@@ -113,8 +116,9 @@ class Replays:
 
 
 def _read(path: Path) -> int:
-    """Return the timestamp in a file; -1 if there is none."""
-    with suppress(HoldfastError, ValueError):
-        if path.exists():
+    """Return the timestamp in a file; -1 if there is none. Raises :class:`LiveError` if the file is a link, or another user's."""
+    private_files.check_directory(path)
+    if private_files.check(path):
+        with suppress(HoldfastError, ValueError):
             return int(read_regular(path, 64, LiveError))
     return -1

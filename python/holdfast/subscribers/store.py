@@ -10,15 +10,14 @@ again until the disk takes it. A file that is damaged is put aside, and what can
 from __future__ import annotations
 
 import logging
-import os
 import sqlite3
-import stat
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from itertools import islice, takewhile
 from pathlib import Path
 
+from holdfast import private_files
 from holdfast.errors import LiveError
 from holdfast.subscribers import store_rows
 from holdfast.subscribers.accounting import Kind, Record
@@ -46,6 +45,7 @@ CREATE TABLE IF NOT EXISTS accounting (number INTEGER PRIMARY KEY AUTOINCREMENT,
 CREATE TABLE IF NOT EXISTS damaged (what TEXT NOT NULL, number INTEGER, content BLOB) STRICT;
 """
 _COLUMNS = {"session": ("id", "state"), "accounting": ("number", "record")}
+_JOURNALS = ("-wal", "-journal")
 _UNREADABLE = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS)
 
 Later = Callable[[float, Callable[[], None]], object]
@@ -362,12 +362,13 @@ class SqliteStore:
 
 def _opened(path: Path) -> sqlite3.Connection:
     """Open or make a file. Raises :class:`LiveError` and sqlite3.Error, and :class:`_DamagedError` for one that is damaged."""
-    _make_private(path)
+    _make_private(path)  # also empty journals: while they are there, nobody else can make them
     database = sqlite3.connect(path, isolation_level=None, timeout=1)
     try:
         database.execute("PRAGMA locking_mode = EXCLUSIVE")
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = NORMAL")
+        _check_journals(path)
         version = database.execute("PRAGMA user_version").fetchone()[0]
         if version not in range(_VERSION + 1):
             raise LiveError(f"{path}: it has version {version}, and this program knows version {_VERSION}")
@@ -399,29 +400,34 @@ def _is_damage(error: BaseException) -> bool:
 
 
 def _make_private(path: Path) -> None:
-    """Make a file that its user alone may read, or lock. Raises :class:`LiveError` if the file is a link, or another user's."""
+    """Make a file, and its journal, that its user alone may read, or lock.
+
+    Raises :class:`LiveError` if one of them is a link, or another user's, or if another user can put one there later: SQLite takes
+    what it finds in a journal for its own writing.
+    """
     if str(path) == ":memory:":
         return
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
-        with closing(os.fdopen(descriptor, "rb")):
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode):
-                raise LiveError(f"{path}: this is not a regular file")
-            if found.st_uid != os.geteuid():
-                raise LiveError(f"{path}: it belongs to another user")
-            os.fchmod(descriptor, 0o600)
-    except OSError as error:
-        link = "a link is not followed" if path.is_symlink() else error.strerror
-        raise LiveError(f"{path}: {link}") from None
-    for each in _parts(path)[1:]:
-        with suppress(OSError):
-            each.chmod(0o600, follow_symlinks=False)
+    private_files.check_directory(path)
+    private_files.make(path)
+    for part in _parts(path)[1:]:
+        if private_files.check(part) or part.name.endswith(_JOURNALS):
+            private_files.make(part)
+
+
+def _check_journals(path: Path) -> None:
+    """Raise :class:`LiveError` if SQLite has opened a journal that is not ours, which somebody put there meanwhile."""
+    if str(path) == ":memory:":
+        return
+    log, rollback = (path.with_name(path.name + end) for end in _JOURNALS)
+    if not private_files.check(log):
+        raise LiveError(f"{log}: somebody has removed it")
+    if private_files.check(rollback):
+        rollback.unlink()  # none is written beside the other one
 
 
 def _parts(path: Path) -> list[Path]:
     """Return the file and what SQLite keeps beside it."""
-    return [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal"))]
+    return [path, *(path.with_name(path.name + end) for end in ("-shm", *_JOURNALS))]
 
 
 def _bring_up(database: sqlite3.Connection, version: int) -> None:
@@ -459,6 +465,7 @@ def _put_file_aside(path: Path) -> Path:
 def _salvage(aside: Path, database: sqlite3.Connection) -> dict[str, int]:
     """Copy the rows of a damaged file that can be read and are whole into another; return the number of each table."""
     counts = dict.fromkeys(_COLUMNS, 0)
+    _make_private(aside)
     _lengthen(aside)
     with closing(sqlite3.connect(aside, isolation_level=None, timeout=1)) as damaged:
         database.execute("BEGIN IMMEDIATE")

@@ -1,0 +1,69 @@
+"""Checks files that decide for this process, and that it writes: nobody else may have made them, or replace them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import closing
+from pathlib import Path
+
+from holdfast.errors import LiveError
+
+
+def check_directory(path: Path) -> None:
+    """Raise :class:`LiveError` if another user can replace files of a file's directory.
+
+    A directory for all, with the sticky bit as ``/tmp``, passes: there, others can make files, but not move ours. The user who
+    called ``sudo`` is trusted with a directory, as with a configuration: that user chose the place.
+    """
+    directory = Path(os.path.realpath(path.parent))
+    try:
+        found = directory.stat()
+    except OSError:
+        return  # there is no file either: what opens it says so
+    sudo = os.environ.get("SUDO_UID", "")
+    trusted = {0, os.geteuid(), int(sudo) if sudo.isdecimal() else 0}
+    others = stat.S_IWOTH if found.st_gid in (0, os.getegid()) else stat.S_IWGRP | stat.S_IWOTH
+    if found.st_uid not in trusted:
+        raise LiveError(f"{directory}: it belongs to another user, who can replace {path.name}")
+    if found.st_mode & others and not found.st_mode & stat.S_ISVTX:
+        raise LiveError(f"{directory}: other users may write into it, and replace {path.name} (chmod go-w {directory})")
+
+
+def check(path: Path) -> bool:
+    """Return whether a file is there. Raises :class:`LiveError` for a link, another user's file, or what is no regular file."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise _refusal(path, error) from None
+    with closing(os.fdopen(descriptor, "rb")):
+        _check_owner(path, descriptor)
+    return True
+
+
+def make(path: Path) -> None:
+    """Make a file, if there is none, and have its user alone read it and lock it. Raises what :func:`check` raises."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+        with closing(os.fdopen(descriptor, "rb")):
+            _check_owner(path, descriptor)
+            os.fchmod(descriptor, 0o600)
+    except OSError as error:
+        raise _refusal(path, error) from None
+
+
+def _check_owner(path: Path, descriptor: int) -> None:
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        raise LiveError(f"{path}: this is not a regular file")
+    if found.st_uid != os.geteuid():
+        raise LiveError(f"{path}: it belongs to another user")
+
+
+def _refusal(path: Path, error: OSError) -> LiveError:
+    return LiveError(f"{path}: {'a link is not followed' if path.is_symlink() else error.strerror}")
+
+
+__all__ = ["check", "check_directory", "make"]
