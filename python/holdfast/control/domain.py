@@ -31,7 +31,7 @@ class DomainPorts:
         self._adopted: dict[str, frozenset[int]] = {}
 
     def start(self) -> None:
-        """Adopt what an earlier controller has left, and writes what is known now."""
+        """Adopt what an earlier controller has left, and write what is known now."""
         hosts = self._links.host_ports()
         for name, client in self._clients.items():
             self._installed[name] = domain_ports(client)

@@ -41,7 +41,7 @@ class LinkState:
 
     @property
     def topology(self) -> Topology:
-        """The network's map, declared or discovered. Raises :class:`NetworkError` before the controller is attached."""
+        """The network's map, declared or discovered. Raise :class:`NetworkError` before the controller is attached."""
         if self._discovery is not None:
             return self._discovery.topology
         if self._plane is None:
@@ -60,7 +60,7 @@ class LinkState:
 
     @property
     def discovery(self) -> Discovery:
-        """The discovery. Raises :class:`NetworkError` if the map is the declared one, or nothing is attached yet."""
+        """The discovery. Raise :class:`NetworkError` if the map is the declared one, or nothing is attached yet."""
         if self._discovery is None:
             raise NetworkError("the controller does not discover links, or is not attached to a network yet")
         return self._discovery
@@ -82,7 +82,7 @@ class LinkState:
             self._down = self._links_down()
 
     def port_changed(self, switch: str, port: int, up: bool) -> bool:
-        """Take note of a port. Whether :attr:`down` has changed; discovery tells ``on_change`` instead."""
+        """Note a port's change; return True if :attr:`down` has changed. Discovery tells ``on_change`` instead."""
         if self._discovery is not None:
             self._discovery.port_changed(switch, port, up)
             return False
@@ -102,7 +102,7 @@ class LinkState:
         return frozenset(index for port, index in self._links.items() if port in self._down_ports)
 
     def ends(self) -> Iterator[tuple[int, Port]]:
-        """The ports of links between switches, with the links' indices."""
+        """Yield the ports of links between switches, with the links' indices."""
         topology = self.topology
         for index, link in enumerate(topology.links):
             if link.a in topology.switches and link.b in topology.switches:
@@ -129,9 +129,10 @@ class LinkState:
             self._discovery.hear(switch, packet, ingress_port)
 
     def find(self, one: Port, other: Port, *, in_use: bool) -> int:
-        """The index of the link between two ports, of which an entry in a switch says that it was there.
+        """Return the index of the link between two ports, of which an entry in a switch says that it was there.
 
-        One that is in use is believed in until discovery has had the time to hear it. Raises :class:`NetworkError` without one.
+        A link that is in use is believed in until discovery has had the time to hear it. Raise :class:`NetworkError` if there is
+        none.
         """
         if self._discovery is not None:
             return self._discovery.presume(one, other, is_there=in_use)
@@ -142,7 +143,10 @@ class LinkState:
 
 
 def _check_controller_headers(switch: str, client: Client) -> None:
-    """Discovery tells by them where a frame is to leave, and where one came in."""
+    """Raise :class:`NetworkError` for a program without the headers by which discovery tells a frame's port.
+
+    They say where a frame is to leave, and where one came in.
+    """
     for name, header, wanted in (
         ("packet_out", client.p4info.packet_out, "egress_port"),
         ("packet_in", client.p4info.packet_in, "ingress_port"),

@@ -16,12 +16,12 @@ class NextHop:
     dst_mac: int
 
     def params(self) -> dict[str, int | str]:
-        """The parameters of the applications' forwarding actions."""
+        """Return the parameters of the applications' forwarding actions."""
         return {"port": self.port, "src_mac": self.src_mac, "dst_mac": self.dst_mac}
 
 
 def over_link(topology: Topology, switch: str, index: int) -> NextHop:
-    """From a switch over a link between switches, given by index."""
+    """Return the next hop of a switch over a link between switches, given by index."""
     link = topology.links[index]
     ends = ((link.a, link.a_port), (link.b, link.b_port))
     (_, port), (there, there_port) = ends if link.a == switch else ends[::-1]
@@ -29,13 +29,13 @@ def over_link(topology: Topology, switch: str, index: int) -> NextHop:
 
 
 def to_neighbour(topology: Topology, switch: str, neighbour: str) -> NextHop:
-    """From a switch to a neighbour, over the cheapest link between them."""
+    """Return the next hop of a switch to a neighbour, over the cheapest link between them."""
     port, there_port = topology.port_towards(switch, neighbour), topology.port_towards(neighbour, switch)
     return NextHop(port, _mac(topology.port_mac(switch, port)), _mac(topology.port_mac(neighbour, there_port)))
 
 
 def to_host(topology: Topology, place: Attachment) -> NextHop:
-    """From the switch that a host is attached to."""
+    """Return the next hop to a host, from the switch that it is attached to."""
     return NextHop(place.port, _mac(topology.port_mac(place.switch, place.port)), _mac(place.host.mac))
 
 

@@ -26,7 +26,7 @@ class Numbers:
         return len(self._used)
 
     def take(self) -> int:
-        """A free number. Raises :class:`NetworkError` if there is none."""
+        """Take a free number, and return it. Raise :class:`NetworkError` if there is none."""
         while self._next <= self._last and self._next in self._touched:
             self._next += 1
         if self._next <= self._last:
@@ -40,7 +40,7 @@ class Numbers:
         return number
 
     def claim(self, number: int) -> bool:
-        """Take this number; false if it is in use or out of range."""
+        """Take this number; return False if it is in use or out of range."""
         if number in self._used or not self._first <= number <= self._last:
             return False
         self._used.add(number)
@@ -50,11 +50,11 @@ class Numbers:
         return True
 
     def give_back(self, number: int) -> None:
-        """The number is free again."""
+        """Free a number."""
         self._used.remove(number)
         self._touched.add(number)
         self._returned.append(number)
 
     def is_untouched(self, number: int) -> bool:
-        """Whether the number has never been given back, so that its state is as the program's start left it."""
+        """Return True if the number has never been given back, so that its state is as the program's start left it."""
         return number not in self._touched

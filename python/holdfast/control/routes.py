@@ -32,7 +32,7 @@ class Route:
     hop: Hop | None
 
     def next_hop(self, topology: Topology) -> NextHop:
-        """The next hop of the host's packets."""
+        """Return the next hop of the host's packets."""
         if self.hop is None:
             return to_host(topology, self.destination)
         return over_link(topology, self.switch, self.hop.link)
@@ -60,32 +60,32 @@ class RouteTables:
     """By the action of an entry for IPv4, the one that does the same for IPv6."""
 
     def match(self, prefix: Prefix) -> Match:
-        """The table of a prefix, and the match of its entry."""
+        """Return the table of a prefix, and the match of its entry."""
         value = int(prefix.network_address), prefix.prefixlen
         return (self.ipv4, {self.key: value}) if prefix.version == 4 else (self.ipv6, {self.key_v6: value})
 
     def host_matches(self, place: Attachment, *, ipv6: bool) -> list[Match]:
-        """The same of a host's subnets; with ``ipv6`` also of its IPv6 subnet, if it has one."""
+        """Return table and match of each of a host's subnets; with ``ipv6`` also of its IPv6 subnet, if it has one."""
         return [self.match(prefix) for prefix in _prefixes(place, ipv6=ipv6)]
 
     def entry(self, prefix: Prefix, action: str, params: Mapping[str, int | str]) -> TableEntry:
-        """The entry of a prefix; ``action`` is the one for IPv4."""
+        """Return the entry of a prefix; ``action`` is the one for IPv4."""
         (entry,) = self.entries([self.match(prefix)], action, params)
         return entry
 
     def entries(self, matches: Iterable[Match], action: str, params: Mapping[str, int | str]) -> list[TableEntry]:
-        """The entries with these matches; ``action`` is the one for IPv4."""
+        """Return the entries with these matches; ``action`` is the one for IPv4."""
         return [
             TableEntry(table, match, action if table == self.ipv4 else self.actions_v6[action], params)
             for table, match in matches
         ]
 
     def host_keys(self, place: Attachment, *, ipv6: bool) -> list[EntryKey]:
-        """The keys of the entries of a host's subnets."""
+        """Return the keys of the entries of a host's subnets."""
         return [entry_key(table, match) for table, match in self.host_matches(place, ipv6=ipv6)]
 
     def ipv6_switches(self, topology: Topology, clients: Mapping[str, Client]) -> set[str]:
-        """The switches that route IPv6: those whose programs have the table, if any host has an address."""
+        """Return the switches that route IPv6: those whose programs have the table, if any host has an address."""
         if not self.ipv6 or all(host.ipv6 is None for host in topology.hosts.values()):
             return set()
         return {name for name, client in clients.items() if has_table(client, self.ipv6)}
@@ -118,7 +118,7 @@ class HopParams:
         self._known: dict[tuple[str, int], dict[str, int | str]] = {}
 
     def of(self, route: Route) -> Mapping[str, int | str]:
-        """The parameters of a route's next hop. They are not to be changed."""
+        """Return the parameters of a route's next hop. They are not to be changed."""
         if route.hop is None:
             return route.next_hop(self._topology).params()
         key = route.switch, route.hop.link
@@ -161,11 +161,11 @@ class Routing:
 
     @classmethod
     def of_router(cls, clients: Mapping[str, Client]) -> Routing:
-        """By the tables of ``router.p4``."""
+        """Return a routing by the tables of ``router.p4``."""
         return cls(ROUTER_TABLES, clients, lambda topology, route: ROUTER_FORWARD)
 
     def install(self, topology: Topology, unusable: Collection[int]) -> None:
-        """Plan the routes without these links, by index, and writes what differs, one batch per switch.
+        """Plan the routes without these links, by index, and write what differs, one batch per switch.
 
         All of them are planned once for a map. What other links are unusable later only moves those that lead over them.
         """
@@ -185,7 +185,7 @@ class Routing:
     def reroute(
         self, topology: Topology, before: ShortestPaths, after: ShortestPaths, moved: Mapping[int, Collection[int]]
     ) -> None:
-        """Write the routes that are others after some links went, one batch for each switch that has one.
+        """Write the routes that differ after some links went, one batch for each switch that has one.
 
         ``moved``: by destination the nodes whose next hops may be others (:meth:`ShortestPaths.without`).
         """
@@ -215,7 +215,7 @@ class Routing:
             self.writers[switch].change(put.get(switch, ()), removed.get(switch, ()))
 
     def plan(self, topology: Topology, paths: ShortestPaths) -> dict[str, list[TableEntry]]:
-        """The wanted entries by switch."""
+        """Return the wanted entries by switch."""
         wanted: dict[str, list[TableEntry]] = {name: [] for name in topology.switches}
         ipv6 = self._tables.ipv6_switches(topology, self._clients)
         params = HopParams(topology)

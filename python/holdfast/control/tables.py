@@ -26,7 +26,7 @@ EntryKey: TypeAlias = tuple[str, tuple[tuple[str, MatchValue], ...], int | None]
 
 
 def entry_key(table: str, match: Mapping[str, MatchValue], priority: int | None = None) -> EntryKey:
-    """The key of an entry of a table."""
+    """Return the key of an entry of a table."""
     return table, tuple(sorted(match.items())) if len(match) > 1 else tuple(match.items()), priority
 
 
@@ -45,7 +45,7 @@ class TableEntry(NamedTuple):
 
     @classmethod
     def of(cls, entry: Entry) -> TableEntry:
-        """An entry that was read."""
+        """Return the value of an entry that was read from a switch."""
         return cls(entry.table, entry.match, entry.action, entry.params, entry.priority or None, entry.metadata)
 
     @property
@@ -67,17 +67,17 @@ class TableEntry(NamedTuple):
 
 
 def read_entries(client: Client, table: str) -> list[TableEntry]:
-    """The entries of a table; none if the program does not have the table."""
+    """Return the entries of a table; none if the program does not have the table."""
     return [TableEntry.of(entry) for entry in client.read_table(table)] if has_table(client, table) else []
 
 
 def has_table(client: Client, table: str) -> bool:
-    """Whether a switch's program has this table: applications have optional ones."""
+    """Return True if a switch's program has this table: applications have optional ones."""
     return any(known.preamble.name == table for known in client.p4info.message.tables)
 
 
 def has_register(client: Client, register: str) -> bool:
-    """Whether a switch's program has this register."""
+    """Return True if a switch's program has this register."""
     return any(known.preamble.name == register for known in client.p4info.message.registers)
 
 
@@ -111,7 +111,7 @@ class TableWriter:
         groups: Mapping[int, Replicas] | None = None,
         sessions: Mapping[int, Replicas] | None = None,
     ) -> None:
-        """Take over what an earlier controller has left in the switch: the next write keeps, changes or remove it."""
+        """Take over what an earlier controller has left in the switch: the next write keeps, changes or removes it."""
         self._installed = {entry.key: entry for entry in entries}
         self._groups, self._sessions = dict(groups or {}), dict(sessions or {})
 
@@ -154,7 +154,7 @@ class TableWriter:
         groups: Mapping[int, Replicas | None] | None,
         sessions: Mapping[int, Replicas | None] | None,
     ) -> None:
-        """The same with the keys of the entries, which take long to make."""
+        """Make the changes of :meth:`change`, with the keys of the entries given, which take long to make."""
         client, installed = self._client, self._installed
         changed = {key: entry for key, entry in put.items() if installed.get(key) != entry}
         gone = [key for key in dict.fromkeys(removed) if key in installed]

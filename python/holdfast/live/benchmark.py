@@ -85,7 +85,7 @@ class LiveResult:
 
 
 def ipv4_frame(size_bytes: int, destination: int) -> bytes:
-    """A UDP datagram from the sender to one of the routed addresses."""
+    """Return the frame of a UDP datagram from the sender to one of the routed addresses; ``size_bytes``: of the whole frame."""
     total = size_bytes - 14
     header = bytearray(bytes.fromhex("4500000000000000401100000a000001") + destination.to_bytes(4, "big"))
     header[2:4] = total.to_bytes(2, "big")
@@ -99,7 +99,7 @@ def ipv4_frame(size_bytes: int, destination: int) -> bytes:
 
 
 def _thread_times() -> tuple[float, float]:
-    """User and kernel time of the switch's thread."""
+    """Return user and kernel time of the switch's thread, in seconds. Raise :class:`LiveError` if the thread is gone."""
     tick = os.sysconf("SC_CLK_TCK")
     for task in Path("/proc/self/task").iterdir():
         try:
@@ -113,7 +113,7 @@ def _thread_times() -> tuple[float, float]:
 
 
 def _machine_busy() -> float:
-    """Time that the machine's processors were busy, summed."""
+    """Return the time in seconds that the machine's processors were busy, summed."""
     numbers = [int(word) for word in Path("/proc/stat").read_text(encoding="utf-8").splitlines()[0].split()[1:9]]
     user, nice, system, _idle, _wait, interrupt, soft, steal = numbers
     return (user + nice + system + interrupt + soft + steal) / os.sysconf("SC_CLK_TCK")
@@ -153,7 +153,7 @@ class _Bench:
         client.close()
 
     def flood(self, size_bytes: int, duration_s: float, packets_per_s: float | None = None) -> Flood:
-        """Send for a while, and counts at the other end."""
+        """Send for a while, and count at the other end."""
         stride = max(1, ROUTES // FLOWS)
         frames = [ipv4_frame(size_bytes, 0x0B000001 + (i * stride % ROUTES << 8)) for i in range(FLOWS)]
         before = self._counts()
@@ -182,7 +182,7 @@ class _Bench:
         )
 
     def lossless(self, size_bytes: int, duration_s: float, at_most: float) -> float:
-        """The highest rate found without loss, by bisection below a rate that is too high."""
+        """Return the highest rate found without loss, in packets per second, by bisection below a rate that is too high."""
         low, high = 0.0, at_most
         for _ in range(6):
             rate = (low + high) / 2
@@ -205,7 +205,7 @@ class _Bench:
 def _limit(
     flood: Flood, worker_share: float, kernel_share: float | None, ns_per_packet: float, other_load: float
 ) -> str:
-    """The bottleneck, from the measured numbers."""
+    """Return a sentence about the bottleneck, from the measured numbers."""
     cores = os.cpu_count() or 1
     split = f"{ns_per_packet:.0f} ns per packet"
     if kernel_share is not None:
@@ -276,7 +276,7 @@ def _result(bench: _Bench, size_bytes: int, floods: list[Flood], lossless: float
 
 
 def reason_against() -> str | None:
-    """Why this cannot be measured here, if it cannot."""
+    """Return why this cannot be measured here; None if it can."""
     absent = [
         f"{name}: {detail}"
         for name, (there, detail) in _core.probe().items()
@@ -291,7 +291,7 @@ def write_json(results: Sequence[LiveResult], file: Path) -> None:
 
 
 def table(results: Sequence[LiveResult]) -> Table:
-    """For a terminal of 80 columns."""
+    """Return the results as a table for a terminal of 80 columns."""
     shown = Table(title="on veth pairs", title_justify="left", box=None, pad_edge=False, padding=(0, 1, 0, 0))
     shown.add_column("program", style="bold", no_wrap=True)
     headings = (

@@ -30,7 +30,7 @@ _PATIENCE_S = 10.0
 
 
 def socket_path(device_id: int) -> Path:
-    """The socket at which the switch with this device id listens."""
+    """Return the socket at which the switch with this device id listens."""
     return DIRECTORY / f"switch-{device_id}.sock"
 
 
@@ -134,7 +134,7 @@ class ControlSocket:
 
 
 def request(device_id: int, **fields: object) -> list[dict[str, object]]:
-    """Ask the switch with this device id; the ports in its answer."""
+    """Ask the switch with this device id, and return the ports in its answer."""
     return cast("list[dict[str, object]]", _ask(device_id, fields)["ports"])
 
 
@@ -148,13 +148,13 @@ class RunningServer:
 
 
 def running_switches() -> list[int]:
-    """The device ids of those on this machine, also of those that this user may not ask."""
+    """Return the device ids of the switches on this machine, also of those that this user may not ask."""
     names = [path.stem.removeprefix("switch-") for path in DIRECTORY.glob("switch-*.sock")]
     return sorted(int(name) for name in names if name.isdecimal() and not _is_left_behind(socket_path(int(name))))
 
 
 def server_of(device_id: int) -> RunningServer:
-    """Ask the switch with this device id."""
+    """Ask the switch with this device id for its P4Runtime server. Raise :class:`LiveError` if what answers is no switch."""
     answer = _ask(device_id, {"verb": "server"})
     address, access = answer.get("address"), answer.get("access")
     if not isinstance(address, str) or access not in get_args(Access):
@@ -181,7 +181,7 @@ def _ask(device_id: int, fields: Mapping[str, object]) -> dict[str, object]:
 
 
 def _is_left_behind(path: Path) -> bool:
-    """By a switch that was killed, or not there at all."""
+    """Return True if no switch listens at a socket: the switch was killed, or the socket is not there at all."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(_PATIENCE_S)
         try:
@@ -194,7 +194,7 @@ def _is_left_behind(path: Path) -> bool:
 
 
 def _read_line(connection: socket.socket) -> bytes:
-    """Up to the end of a line, within the patience for all of it."""
+    """Read up to the end of a line, within the patience for all of it. Raise TimeoutError beyond it."""
     data, deadline = b"", time.monotonic() + _PATIENCE_S
     while not data.endswith(b"\n"):
         if time.monotonic() > deadline:

@@ -51,7 +51,7 @@ def preferred() -> Iterator[None]:
 
 @contextmanager
 def hosts(network_topology: Topology) -> Iterator[tuple[dict[str, _core.Namespace], dict[str, str]]]:
-    """A namespace per host, configured; and the outer interface of each. Removed on the way out."""
+    """Yield a configured namespace and the outer interface of each host, and remove them on the way out."""
     with ExitStack() as stack:
         namespaces: dict[str, _core.Namespace] = {}
         interfaces: dict[str, str] = {}
@@ -74,7 +74,7 @@ def hosts(network_topology: Topology) -> Iterator[tuple[dict[str, _core.Namespac
 
 
 def start(namespace: _core.Namespace, *command: str) -> subprocess.Popen[str]:
-    """A command in a namespace, with all that it says in its standard output."""
+    """Start a command in a namespace, with all that it says in its standard output."""
     return subprocess.Popen(
         [*namespace.exec_prefix, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -85,7 +85,7 @@ _SERVERS_START_S = 60
 
 
 def wait_listening(namespace: _core.Namespace, ports: tuple[int, ...]) -> None:
-    """Until iperf3's servers accept connections."""
+    """Wait until iperf3's servers accept connections. Raise :class:`LiveError` if they do not in time."""
     deadline = time.monotonic() + _SERVERS_START_S
     wanted = {f":{port:04X}" for port in ports}
     while time.monotonic() < deadline:
@@ -97,7 +97,7 @@ def wait_listening(namespace: _core.Namespace, ports: tuple[int, ...]) -> None:
 
 
 def iperf3_report(output: str, name: str) -> dict[str, Any]:
-    """The JSON that iperf3 printed; raises :class:`LiveError` with its reason if it failed."""
+    """Return the JSON that iperf3 printed; raise :class:`LiveError` with its reason if it failed."""
     try:
         report: dict[str, Any] = json.loads(output)
     except ValueError:

@@ -69,11 +69,11 @@ class RemoteControl:
         return (time.monotonic_ns() - self._begin_ns) * 1000
 
     def port_is_up(self, switch: str, port: int) -> bool:
-        """True: nobody says otherwise."""
+        """Return True: nobody says otherwise."""
         return True
 
     def secret(self) -> bytes:
-        """Of the machine."""
+        """Return 32 random bytes of the machine."""
         return secrets.token_bytes(32)
 
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
@@ -106,7 +106,7 @@ class RemoteControl:
     def run(self, for_s: float | None = None) -> None:
         """Run the controllers' handlers as their events come; without a time until :meth:`stop`.
 
-        Raises what ends a client's stream: a switch that is gone, or a controller that has taken over.
+        Raise what ends a client's stream: a switch that is gone, or a controller that has taken over.
         """
         end_ps = None if for_s is None else self.now_ps + round(for_s * PS_PER_S)
         while not self._stopping.is_set() and (end_ps is None or self.now_ps < end_ps):

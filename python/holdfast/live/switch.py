@@ -44,7 +44,7 @@ _LOOK_S = 1.0
 
 
 def parse_port(text: str) -> tuple[int, str]:
-    """``0@veth0``: port number and interface name."""
+    """Return port number and interface name of a text like ``0@veth0``. Raise :class:`LiveError` for another one."""
     number, separator, name = text.partition("@")
     if not separator or not name or not number.isdecimal() or int(number) > MAX_PORT:
         raise LiveError(f"port {text!r}: write PORT@NAME with a port from 0 to {MAX_PORT}, as in 0@veth0")
@@ -54,7 +54,7 @@ def parse_port(text: str) -> tuple[int, str]:
 def tls_files(
     certificate: Path | None, key: Path | None, client_ca: Path | None, client_rights: Path | None = None
 ) -> TlsFiles | None:
-    """The server's TLS files, if any are given; certificate and key go together."""
+    """Return the server's TLS files; None if none are given. Raise :class:`LiveError` for files that do not go together."""
     if client_rights is not None and client_ca is None:
         raise LiveError("--client-rights are given to certificates, so they need --tls-client-ca")
     if certificate is None and key is None and client_ca is None:
@@ -116,7 +116,7 @@ class LiveSwitch:
         self._ports[port] = interface
 
     def remove_port(self, port: int) -> PortStatistics:
-        """Give an interface back, also while packets go through; its :meth:`port_statistics` up to then."""
+        """Give an interface back, also while packets go through; return its :meth:`port_statistics` up to then."""
         if port not in self._ports:
             raise LiveError(f"there is no port {port}")
         statistics = self._network.remove_port(_NODE, port)
@@ -124,26 +124,26 @@ class LiveSwitch:
         return statistics
 
     def port_statistics(self, port: int) -> PortStatistics:
-        """Counters of a port since it was added."""
+        """Return the counters of a port since it was added. Raise :class:`LiveError` if there is no such port."""
         if port not in self._ports:
             raise LiveError(f"there is no port {port}")
         return self._network.port_statistics(_NODE, port)
 
     def port_io(self, port: int) -> str | None:
-        """The way that the frames of a port leave now, ``af_packet`` or ``af_xdp``; None while the switch does not run."""
+        """Return how the frames of a port leave now, ``af_packet`` or ``af_xdp``; None while the switch does not run."""
         return self._network.port_io(_NODE, port)
 
     def port_is_up(self, port: int) -> bool:
-        """Whether the interface is there, up, and has a carrier."""
+        """Return True if the interface is there, up, and has a carrier."""
         return self._network.port_is_up(_NODE, port)
 
     def drops(self) -> dict[str, int]:
-        """Packets that the program or the switch dropped, by reason, and those for ports that do not exist."""
+        """Return how many packets the program or the switch dropped, by reason, and those for ports that do not exist."""
         unconnected = self._network.node_counters(_NODE).unconnected_drops
         return dict(sorted(self.switch.drops().items())) | ({"no_such_port": unconnected} if unconnected else {})
 
     def start(self) -> None:
-        """Open the interfaces and forwards from now on."""
+        """Open the interfaces and forward from now on."""
         self._network.start(copies_per_s=self._copies_per_s)
 
     def stop(self) -> None:
@@ -151,7 +151,7 @@ class LiveSwitch:
         self._network.stop()
 
     def poll(self, timeout_s: float) -> list[_core.Notification]:
-        """Wait for news from the data plane, hand packet-ins and digests to the device, and gives all of it."""
+        """Wait for news from the data plane, hand packet-ins and digests to the device, and return all of it."""
         notifications = self._network.poll(timeout_s)
         for notification in notifications:
             if notification.kind == "packet_in":
@@ -173,7 +173,10 @@ class LiveSwitch:
 
 
 def statistics_table(rows: Sequence[Mapping[str, object]]) -> Table:
-    """Counters of ports, each a row with ``port``, ``interface`` and statistics; columns of drops where there were any."""
+    """Return a table of ports' counters: a row for each port, and columns of drops where there were any.
+
+    Each of ``rows`` has ``port``, ``interface`` and statistics.
+    """
     always = ["rx_packets", "rx_bytes", "tx_packets", "tx_bytes"]
     others = ["rx_overrun_drops", "rx_oversized_drops", "rx_errors", "rx_checksums_completed", "tx_drops"]
     columns = always + [column for column in others if any(row[column] for row in rows)]
@@ -203,7 +206,7 @@ def run(
     executor: Literal["jit", "interpreter"],
     console: Console,
 ) -> None:
-    """Run until interrupted (SIGINT, SIGTERM), and then prints counters."""
+    """Run until interrupted (SIGINT, SIGTERM), and then print counters."""
     # It knows this module.
     from holdfast.live.control import ControlSocket
 
@@ -259,7 +262,7 @@ def _print_statistics(live: LiveSwitch, console: Console) -> None:
 
 
 def _print_losses(live: LiveSwitch, server: Server, console: Console) -> None:
-    """Notifications that controllers did not get."""
+    """Print how many notifications controllers did not get."""
     losses = {
         "digest messages lost, too many waited": live.switch.digests_lost(),
         "packet-ins shorter than their header": live.device.short_packet_ins,
@@ -295,7 +298,7 @@ class _OffloadsHint:
 
 @contextmanager
 def _interruption() -> Iterator[threading.Event]:
-    """Set by the first signal to end; the next one is an exception, as ever.
+    """Yield an event that the first signal to end sets; the next signal is an exception, as ever.
 
     An exception comes wherever the program is, and is lost where nobody can take it, such as in a call-back of gRPC's.
     """
@@ -327,7 +330,7 @@ def _serve(
     interrupted: threading.Event,
     hint: _OffloadsHint,
 ) -> None:
-    """Until somebody interrupts."""
+    """Run the switch and its server until somebody interrupts."""
     live.start()
     server.start()
     console.print(

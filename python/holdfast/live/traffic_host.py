@@ -130,7 +130,7 @@ Schedule = Iterator[int]
 
 
 def schedule(stream: Stream) -> Schedule:
-    """When a stream's packets leave: at a constant interval, or as a Poisson process of that mean."""
+    """Yield when a stream's packets leave, in nanoseconds: at a constant interval, or as a Poisson process of that mean."""
     seed = stream.get("poisson_seed")
     draw = None if seed is None else random.Random(seed)
     due_ns = stream["begin_ns"] + (round(draw.expovariate(1 / stream["interval_ns"])) if draw else 0)
@@ -145,7 +145,7 @@ def schedule(stream: Stream) -> Schedule:
 
 
 def checksum(data: bytes) -> int:
-    """The Internet's."""
+    """Return the Internet checksum of these bytes."""
     total: int = sum(struct.unpack(f"!{len(data) // 2}H", data[: len(data) & ~1]))
     if len(data) % 2:
         total += data[-1] << 8
@@ -187,11 +187,11 @@ class Host:
     # ---- Time ----
 
     def now_ns(self) -> int:
-        """From the start."""
+        """Return the nanoseconds since the start."""
         return time.monotonic_ns() - self.start_ns
 
     def at(self, due_ns: int, action: Callable[[], None]) -> None:
-        """Do it then, or as soon as possible."""
+        """Schedule an action for a time in nanoseconds since the start; it is called then, or as soon as possible after it."""
         self.order += 1
         heapq.heappush(self.actions, (due_ns, self.order, action))
 
@@ -218,7 +218,7 @@ class Host:
         plan()
 
     def run(self, start_ns: int) -> dict[str, object]:
-        """Until everything is over; :class:`Seen`, whose keys JSON makes text."""
+        """Run until everything is over; return :class:`Seen`, whose keys JSON makes text."""
         self.start_ns = start_ns
         while (now_ns := self.now_ns()) < self.given["stop_ns"]:
             while self.actions and self.actions[0][0] <= now_ns:
@@ -241,7 +241,7 @@ class Host:
     # ---- Probes ----
 
     def probe_socket(self, kind: int, protocol: int) -> socket.socket:
-        """One that says when the kernel received what is read, and holds what comes while this program waits."""
+        """Return a socket that says when the kernel received what is read, and holds what comes while this program waits."""
         probe = socket.socket(socket.AF_INET, kind, protocol)
         probe.setblocking(False)
         probe.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
@@ -250,7 +250,7 @@ class Host:
         return probe
 
     def read_probes(self, probe: socket.socket, flow: int, header: Callable[[bytes], int | None]) -> None:
-        """All that have come; ``header`` gives the offset of the payload, or None if the packet is somebody else's."""
+        """Note all probes that come; ``header`` gives the payload's offset, or None if the packet is somebody else's."""
         log = self.received.setdefault(flow, [])
 
         def read() -> None:
@@ -268,7 +268,7 @@ class Host:
         self.selector.register(probe, selectors.EVENT_READ, read)
 
     def receive_udp(self, udp: UdpReceiver) -> None:
-        """Read a stream of probes."""
+        """Bind a socket for a stream of probes, and note those that come."""
         probe = self.probe_socket(socket.SOCK_DGRAM, 0)
         probe.bind(("", udp["port"]))
         if udp["group"] is not None:
@@ -278,7 +278,7 @@ class Host:
         self.read_probes(probe, udp["flow"], lambda _: 0)
 
     def udp_sender(self, udp: UdpStream) -> Callable[[int, int], None]:
-        """Send the probe of a number, with the time."""
+        """Return a function that sends the probe of a number, with the time."""
         probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         probe.setblocking(False)
         probe.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, MULTICAST_TTL)
@@ -286,7 +286,7 @@ class Host:
         return lambda sequence, now_ns: void(probe.sendto(PROBE.pack(sequence, now_ns) + rest, to))
 
     def pinger(self, ping: Stream) -> Callable[[int, int], None]:
-        """Echo requests, which the other host's kernel answers."""
+        """Return a function that sends an echo request, which the other host's kernel answers."""
         probe = self.probe_socket(socket.SOCK_RAW, socket.IPPROTO_ICMP)
         probe.setsockopt(SOL_RAW, ICMP_FILTER, struct.pack("=I", 0xFFFFFFFF & ~(1 << ECHO_REPLY)))
         identifier = ping["flow"] & 0xFFFF
@@ -310,7 +310,7 @@ class Host:
     # ---- TCP ----
 
     def listen(self, flow: TcpReceiver) -> None:
-        """Take one connection, and counts what it brings, by time."""
+        """Take one connection, and count what it brings, by time."""
         listener = socket.socket()
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if (window := flow["window_bytes"]) is not None:
@@ -353,7 +353,7 @@ class Host:
         self.selector.register(listener, selectors.EVENT_READ, accept)
 
     def connecting(self, flow: TcpSender) -> Callable[[], None]:
-        """Connect, and writes until the end or until all is written."""
+        """Connect, and write until the end or until all is written."""
 
         def connect() -> None:
             connection = socket.socket()
@@ -405,7 +405,7 @@ def clamp(connection: socket.socket, window_bytes: int) -> None:
 
 
 def tcp_counts(connection: socket.socket) -> Counts:
-    """Retransmitted bytes and timeouts of the kernel's TCP; None of counts that its version does not tell."""
+    """Return the retransmitted bytes and timeouts of the kernel's TCP; None of counts that its version does not tell."""
     raw = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 512)
 
     def field(form: str, offset: int) -> int | None:
@@ -415,7 +415,7 @@ def tcp_counts(connection: socket.socket) -> Counts:
 
 
 def main() -> int:
-    """Its whole life."""
+    """Read what to do from standard input, run until it is over, and print what was seen as JSON."""
     gc.disable()
     with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)

@@ -192,7 +192,7 @@ def compile_bier(
     ``cluster_misses``: the way that ``clusters`` replicates BitStrings that no cluster is for. ``recirculation_ports``: clone
     sessions that packets take in turn to go round, from :data:`FIRST_RECIRCULATION_SESSION` on; with ``looped_recirculation`` their
     ports are looped outside the switch. ``one_plus_one``: with the numbers and the elimination of protected channels. ``defines``
-    may set LOOPBACKS, CLUSTER_SAMPLING and CPU_PORT. Raises :class:`NetworkError` for a value that the program cannot have.
+    may set LOOPBACKS, CLUSTER_SAMPLING and CPU_PORT. Raise :class:`NetworkError` for a value that the program cannot have.
     """
     for what, value, kinds in (
         ("a way to replicate", replication, Replication),

@@ -250,7 +250,7 @@ class Switches:
 def run(configuration: LiveConfiguration, say: Say, *, keep_switch: bool) -> None:
     """Run the gateway until it is interrupted. Switches end with it if it started them and is not to keep them.
 
-    Raises :class:`LiveError` if something that it needs is missing, or if a switch is lost that nothing can stand in for.
+    Raise :class:`LiveError` if something that it needs is missing, or if a switch is lost that nothing can stand in for.
     """
     interfaces.check(configuration)
     # Every frame wakes gRPC's thread and ours; with the usual 5 ms one would wait for the other too long.

@@ -434,7 +434,7 @@ class SplitPlane:
     def drain(self, name: str, done: Callable[[], None] | None = None) -> None:
         """Hand all sessions of a plane over to the others, make before break; it serves no line until :meth:`undrain`.
 
-        ``done`` is called when none is left there. Raises :class:`NetworkError` if no other plane is left.
+        ``done`` is called when none is left there. Raise :class:`NetworkError` if no other plane is left.
         """
         self._check(name)
         if not self._planes.keys() - self._drained - {name}:

@@ -157,7 +157,7 @@ class _Search:
         return self._any(box, others, cut)
 
     def finds_decision(self, rule: Rule, box: Box, earlier: Numbers, later: Numbers) -> bool:
-        """Return True if the rule decides about a packet of a box that no earlier box has, and the later ones decide otherwise."""
+        """Return True if a box has a packet that no earlier one has, and about which later ones do not decide as the rule does."""
         before = int(later[0]) if len(later) else len(self._space.boxes)
 
         def cut(part: Box, near: Numbers) -> tuple[int, Numbers] | None:

@@ -99,7 +99,7 @@ class FirewallController(Controller):
         return self._links.topology
 
     def on_start(self) -> None:
-        """Install the rule set and the routes. Raises :class:`NetworkError` if a zone names hosts that are not there."""
+        """Install the rule set and the routes. Raise :class:`NetworkError` if a zone names hosts that are not there."""
         self._check_hosts(self.rules)
         for switch in self._switches.values():
             switch.writer.adopt()

@@ -181,7 +181,7 @@ def test_a_full_table_of_one_source_refuses_its_new_flows(bridge: Any) -> None:
 
 
 def assure(bridge: Any, sender: int, source: str, destination: str, port: int) -> bool:
-    """Begins a UDP flow and has it answered; returns whether it began."""
+    """Begin a UDP flow and have it answered; return True if it began."""
     version = 6 if ":" in source else 4
     wrap, ether_type = (make.ipv6, 0x86DD) if version == 6 else (make.ipv4, 0x0800)
     macs = (make.mac(2), make.mac(1)) if sender == INSIDE else (make.mac(1), make.mac(2))

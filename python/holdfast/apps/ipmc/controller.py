@@ -82,12 +82,12 @@ class IpmcController(Controller):
         return self._static.members(channel)
 
     def join(self, channel: Channel, host: str) -> None:
-        """Add a member. Raises :class:`NetworkError` if there is no such host, no such source, or no root of (*,G)."""
+        """Add a member. Raise :class:`NetworkError` if there is no such host, no such source, or no root of (*,G)."""
         self._root(channel)
         self.members_changed(self._static.join(channel, host))
 
     def leave(self, channel: Channel, host: str) -> None:
-        """Take a member out. Raises :class:`NetworkError` if it is none."""
+        """Take a member out. Raise :class:`NetworkError` if it is none."""
         self.members_changed(self._static.leave(channel, host))
 
     def members_changed(self, changes: Iterable[ChannelChange]) -> None:

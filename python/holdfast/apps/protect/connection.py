@@ -34,7 +34,7 @@ class Flow:
 
     @property
     def version(self) -> int:
-        """Of IP: 4 or 6. Raises :class:`NetworkError` if the addresses are none, or of both."""
+        """Of IP: 4 or 6. Raise :class:`NetworkError` if the addresses are none, or of both."""
         versions = {prefix_of(prefix).version for prefix in (self.source, self.destination) if prefix is not None}
         if len(versions) > 1:
             raise NetworkError(f"{self.source} and {self.destination} are not of the same version of IP")

@@ -143,7 +143,7 @@ class ProtectController(Controller):
 
     @property
     def discovery(self) -> Discovery:
-        """The discovered links. Raises :class:`NetworkError` if the controller takes the declared map."""
+        """The discovered links. Raise :class:`NetworkError` if the controller takes the declared map."""
         return self._links.discovery
 
     # ---- Events ----

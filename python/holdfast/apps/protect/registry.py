@@ -68,7 +68,7 @@ class Registry:
     # ---- Numbers ----
 
     def take(self, changes: Changes, ingress: str, egress: str, cid: int | None) -> tuple[int, int, int]:
-        """The PTI's index, the PTE's and the identifier of a new connection; free again if the changes are not made."""
+        """Take a new connection's index at the PTI, at the PTE, and its identifier; they are free again if changes are not made."""
         return (
             _take(changes, self.indices[ingress]),
             _take(changes, self.egress_indices[egress]),

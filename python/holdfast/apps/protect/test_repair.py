@@ -93,7 +93,7 @@ def test_without_waiting_to_restore_it_stays(program: Program) -> None:
 
 
 def trap() -> Topology:
-    """The network after the failure has two paths, but none beside the one that carries on: both must move."""
+    """Return a network that has two paths after the failure, but none beside the one that carries on: both must move."""
     t = Topology("trap")
     t.add_host("h1")
     t.add_host("h2")

@@ -99,20 +99,20 @@ class Alternates:
             self._choose(s)
 
     def primary(self, switch: str, destination: str) -> Hop | None:
-        """The next hop before anything fails; None at the destination itself and where it cannot be reached."""
+        """Return the next hop before anything fails; None at the destination itself and where it cannot be reached."""
         return self._primary.get((self.paths.number[switch], self.paths.number[destination]))
 
     def alternate(self, switch: str, destination: str) -> Alternate | None:
-        """None where there is none."""
+        """Return a switch's alternate for a destination; None where there is none."""
         return self._chosen.get((self.paths.number[switch], self.paths.number[destination]))
 
     def tunnels(self) -> set[tuple[int, int]]:
-        """Of all alternates: the first switch that a tunnel comes to, and the PQ node where it ends."""
+        """Return of all alternates' tunnels the first switch that the tunnel comes to, and the PQ node where it ends."""
         chosen = self._chosen.values()
         return {(one.hop.neighbour, one.pq_node) for one in chosen if one.pq_node is not None}
 
     def _choose(self, s: int) -> None:
-        """All of a switch: neighbours first, then PQ nodes for what is left of each link."""
+        """Choose all alternates of a switch: neighbours first, then PQ nodes for what is left of each link."""
         left: dict[Hop, list[int]] = {}
         for d in self._destinations:
             primary = self.paths.next_hop(s, d)
@@ -154,19 +154,19 @@ class Alternates:
     # ---- RFC 7490 ----
 
     def p_space(self, node: int, s: int, protected: Hop) -> set[int]:
-        """The nodes that ``node`` reaches such that no shortest path crosses the link from ``s``, in either direction."""
+        """Return the nodes that ``node`` reaches such that no shortest path crosses the link from ``s``, in either direction."""
         return {p for p in range(len(self.paths.nodes)) if self._avoids_link(node, p, s, protected)}
 
     def extended_p_space(self, s: int, protected: Hop) -> set[int]:
-        """The nodes reached so by those neighbours of ``s`` that are behind other links than the protected one."""
+        """Return the union of the P-spaces of those neighbours of ``s`` that are behind other links than the protected one."""
         return {p for p, hops in self._first_hops(s, protected).items() if hops}
 
     def q_space(self, s: int, protected: Hop) -> set[int]:
-        """The nodes from which the link's other end is reached such that no shortest path crosses the link."""
+        """Return the nodes from which the link's other end is reached such that no shortest path crosses the link."""
         return {q for q in range(len(self.paths.nodes)) if self._avoids_link(q, protected.neighbour, s, protected)}
 
     def pq_nodes(self, s: int, protected: Hop) -> set[int]:
-        """The ends that a tunnel from ``s`` around the link may have."""
+        """Return the nodes where a tunnel from ``s`` around the link may end."""
         return self.extended_p_space(s, protected) & self.q_space(s, protected) - {s}
 
     def _avoids_link(self, node: int, target: int, s: int, protected: Hop) -> bool:
@@ -182,7 +182,7 @@ class Alternates:
         return whole < from_node[s] + cost + from_target[e] and whole < from_node[e] + cost + from_target[s]
 
     def _first_hops(self, s: int, protected: Hop) -> dict[int, list[Hop]]:
-        """By node, the hops from ``s`` whose neighbours have it in their P-spaces."""
+        """Return by node the hops from ``s`` whose neighbours have it in their P-spaces."""
         others = [hop for hop in self.paths.hops[s] if hop.link != protected.link]
         return {
             p: [hop for hop in others if self._avoids_link(hop.neighbour, p, s, protected)]
@@ -190,7 +190,7 @@ class Alternates:
         }
 
     def _ways(self, s: int, protected: Hop) -> list[tuple[int, Hop, int]]:
-        """PQ nodes, with the cheapest hop towards each and the cost of getting there."""
+        """Return the PQ nodes, with the cheapest hop towards each and the cost of getting there."""
         q_space = self.q_space(s, protected)
         ways = []
         for p, hops in self._first_hops(s, protected).items():
@@ -201,9 +201,10 @@ class Alternates:
         return ways
 
     def _best_way(self, s: int, primary: Hop, d: int, ways: list[tuple[int, Hop, int]]) -> Alternate | None:
-        """Only for destinations without an LFA. So nothing needs to be asked about E and the way to P.
+        """Return the best remote alternate for a destination without an LFA; None: there is none.
 
-        If the neighbour's way to P had E in it, but not the link S-E, then the neighbour would be in the Q-space, and an LFA.
+        As there is no LFA, nothing needs to be asked about E and the way to P. If the neighbour's way to P had E in it, but not the
+        link S-E, then the neighbour would be in the Q-space, and an LFA.
         """
         to_d, from_e = self._distance[d], self._distance[primary.neighbour]
         e_to_d = to_d[primary.neighbour]
@@ -221,7 +222,7 @@ class Alternates:
     # ---- Coverage ----
 
     def coverage(self) -> list[Protection]:
-        """A row per switch and destination that it forwards to another switch."""
+        """Return a row per switch and destination that it forwards to another switch."""
         names, rows = self.paths.nodes, []
         for (s, d), primary in sorted(self._primary.items(), key=lambda item: item[0]):
             chosen = self._chosen.get((s, d))
@@ -245,7 +246,7 @@ class Alternates:
 
 
 def link_coverage(rows: Collection[Protection]) -> list[LinkCoverage]:
-    """The rows of a coverage, counted by link and direction, in the order of the links."""
+    """Return the rows of a coverage, counted by link and direction, in the order of the links."""
     counts: dict[tuple[int, str, str], dict[str, int]] = {}
     for row in rows:
         count = counts.setdefault((row.link, row.switch, row.primary), {})

@@ -10,5 +10,5 @@ from holdfast.apps.router import compile_ipfrr
 
 @pytest.fixture(scope="session")
 def program() -> Program:
-    """The application's program with its defaults."""
+    """Return the application's program, compiled with its defaults."""
     return compile_ipfrr()

@@ -49,18 +49,18 @@ class RouterController(Controller):
 
     @property
     def discovery(self) -> Discovery:
-        """The discovered links. Raises :class:`NetworkError` if the controller takes the declared map."""
+        """The discovered links. Raise :class:`NetworkError` if the controller takes the declared map."""
         return self._links.discovery
 
     def on_start(self) -> None:
-        """Install all routes, or begins to discover links."""
+        """Install all routes, or begin to discover links."""
         if self._links.is_discovered:
             self._links.discovery.start()
         else:
             self._install()
 
     def on_links_changed(self) -> None:
-        """Something was discovered, or is gone."""
+        """Install the routes of the map that has changed: a link was discovered, or is gone."""
         self._install()
 
     def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:

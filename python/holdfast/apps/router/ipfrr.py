@@ -39,7 +39,7 @@ def compile_ipfrr(defines: dict[str, str] | None = None) -> Program:
 
 
 def loopback(topology: Topology, switch: str) -> ipaddress.IPv4Address:
-    """The switch's own address."""
+    """Return the switch's own address."""
     return LOOPBACKS[topology.switches[switch].index]
 
 
@@ -59,7 +59,7 @@ class FastRerouteEntries:
         self.alternates = Alternates(self._paths, attached, remote_lfa=remote_lfa)
 
     def routes(self) -> dict[str, list[TableEntry]]:
-        """Route to hosts with their alternates, by switch."""
+        """Return the routes to hosts with their alternates, by switch."""
         entries: dict[str, list[TableEntry]] = {name: [] for name in self._topology.switches}
         for host in self._topology.hosts:
             place = self._topology.attachment(host)
@@ -94,7 +94,7 @@ class FastRerouteEntries:
         return "IpfrrIngress.forward_or_remote_lfa", params
 
     def _tunnel_mtu(self, first: Hop, pq_node: int) -> int:
-        """Of the link to the neighbour, and of those from there to the PQ node."""
+        """Return the smallest MTU, in bytes, of the link to the neighbour and of those from there to the PQ node."""
         mtu, hop = 65535, first
         while True:
             mtu = min(mtu, self._topology.links[hop.link].mtu_bytes or self._mtu)
@@ -104,7 +104,7 @@ class FastRerouteEntries:
             hop = following
 
     def tunnel_routes(self, passed: Mapping[int, Collection[int]]) -> dict[int, dict[int, TableEntry]]:
-        """By PQ node, the routes to its loopback address by node, from the nodes that its tunnels pass on; without alternates."""
+        """Return by PQ node the routes to its loopback address, by node from those in ``passed`` on; without alternates."""
         routes: dict[int, dict[int, TableEntry]] = {}
         for pq_node, starts in sorted(passed.items()):
             prefix = ipaddress.IPv4Network(loopback(self._topology, self._paths.nodes[pq_node]))
@@ -161,22 +161,22 @@ class IpFrrController(Controller):
         self._install()
 
     def loopback(self, switch: str) -> str:
-        """The switch's own address."""
+        """Return the switch's own address."""
         return str(loopback(self.topology, switch))
 
     @property
     def alternates(self) -> Alternates:
-        """Those that are installed. Raises :class:`NetworkError` before the controller has started."""
+        """Those that are installed. Raise :class:`NetworkError` before the controller has started."""
         if self._alternates is None:
             raise NetworkError("the controller has not started; there are no alternates yet")
         return self._alternates
 
     def coverage(self) -> list[Protection]:
-        """The protection of every route between two switches now; destinations are the switches with hosts."""
+        """Return the protection of every route between two switches now; destinations are the switches with hosts."""
         return self.alternates.coverage()
 
     def link_coverage(self) -> list[LinkCoverage]:
-        """The same, counted by link and direction; links that no route uses are not in it."""
+        """Return the protection now, counted by link and direction; links that no route uses are not in it."""
         return link_coverage(self.coverage())
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
@@ -193,7 +193,7 @@ class IpFrrController(Controller):
         return self._whole
 
     def _install(self) -> None:
-        """The tunnels' routes first, on all switches, so that there is nowhere an alternate whose tunnel leads nowhere."""
+        """Install all routes, those of tunnels first on all switches: there is never an alternate whose tunnel leads nowhere."""
         unusable = self._links.down if self.reroute else frozenset()
         plan = self._plan(frozenset(unusable))
         self._alternates = plan.alternates

@@ -71,7 +71,7 @@ def tunnel(inner: Packet, destination: str, **fields: object) -> Packet:
 
 
 def frame(port: int, packet: Packet) -> tuple[int, bytes]:
-    """A packet that leaves by a port; checksums and lengths are scapy's."""
+    """Return a port, and the frame of a packet that leaves by it; checksums and lengths are scapy's."""
     return port, bytes(Ether(src=SRC_MACS[port], dst=DST_MACS[port]) / packet)
 
 

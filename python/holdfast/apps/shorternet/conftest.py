@@ -24,13 +24,13 @@ HOST_MAC, PORT_MAC = "02:00:00:00:00:01", "02:ff:00:00:00:01"
 
 @pytest.fixture(scope="session")
 def program() -> Program:
-    """The application's program with its defaults."""
+    """Return the application's program, compiled with its defaults."""
     return compiled()
 
 
 @cache
 def compiled() -> Program:
-    """The same for hypothesis, which takes no fixtures of a function."""
+    """Return the same program for hypothesis, which takes no fixtures of a function."""
     return compile_shorternet()
 
 
@@ -56,7 +56,7 @@ class Edge:
             self.client.enable_digest(digest)
 
     def send(self, data: Packet | bytes, port: int = HOST) -> list[tuple[int, bytes]]:
-        """The packets that leave, with their ports. A packet of Scapy gets an Ethernet header."""
+        """Send a packet, and return those that leave, with their ports. A packet of Scapy gets an Ethernet header."""
         frame = data if isinstance(data, bytes) else bytes(Ether(src=HOST_MAC, dst=PORT_MAC) / data)
         return [(out, bytes(sent)) for out, sent in self.switch.process(port, frame, 0)]
 
@@ -66,12 +66,12 @@ class Edge:
             entry.insert(self.client)
 
     def counted(self) -> dict[str, int]:
-        """The program's counters that have counted, by short name."""
+        """Return the program's counters that are not 0, by short name."""
         counts = {name: self.client.counter(full, 0)[0] for name, full in COUNTERS.items()}
         return {name: count for name, count in counts.items() if count}
 
     def digests(self) -> list[dict[str, int]]:
-        """The program's digests since the last call."""
+        """Return the program's digests since the last call."""
         self.client._device.collect_digests(0)
         found: list[dict[str, int]] = []
         while (event := self.client.poll()) is not None:

@@ -36,7 +36,7 @@ class Flow:
 
     @classmethod
     def of(cls, version: int, fields: Mapping[str, object]) -> Flow:
-        """From a digest, or a table entry's key or parameters. Raises :class:`KeyError` without one of the fields."""
+        """Return the flow of a digest, or of a table entry's key or parameters. Raise :class:`KeyError` if a field is missing."""
         values = [fields[name] for name in FIELDS[version]]
         return cls(version, tuple(value for value in values if isinstance(value, int)))
 
@@ -68,11 +68,11 @@ class Context:
         return 253 if self.flow.version == 4 else 254
 
     def flow_entry(self) -> TableEntry:
-        """The entry of the sender, which shortens."""
+        """Return the entry of the sender, which shortens."""
         return flow_entry(self.flow, self.number)
 
     def context_entry(self) -> TableEntry:
-        """The entry of the receiver, which restores."""
+        """Return the entry of the receiver, which restores."""
         key = {"station": self.station, "context": self.number, "profile": self.flow.profile}
         params = dict(zip(FIELDS[self.flow.version], self.flow.values, strict=True))
         version = self.flow.version
@@ -83,17 +83,17 @@ SHORTEN, RESTORE = "ShorternetIngress.shorten", "ShorternetIngress.restore"
 
 
 def flow_table(version: int) -> str:
-    """The table of the flows that are shortened."""
+    """Return the name of the table of the flows that are shortened."""
     return f"{SHORTEN}.ipv{version}_flows"
 
 
 def context_table(version: int) -> str:
-    """The table of the contexts that are restored."""
+    """Return the name of the table of the contexts that are restored."""
     return f"{RESTORE}.ipv{version}_contexts"
 
 
 def flow_entry(flow: Flow, number: int) -> TableEntry:
-    """A flow's entry."""
+    """Return the entry by which a sender shortens a flow with this number."""
     key = dict(zip(FIELDS[flow.version], flow.values, strict=True))
     return TableEntry(flow_table(flow.version), key, f"{SHORTEN}.shorten", {"context": number})
 
@@ -118,15 +118,15 @@ class Contexts:
         return iter(self._by_flow.values())
 
     def of(self, sender: str, flow: Flow) -> Context | None:
-        """The context of a flow at its edge."""
+        """Return the context of a flow at its edge; None: there is none."""
         return self._by_flow.get((sender, flow))
 
     def numbered(self, station: int, protocol: int, number: int) -> Context | None:
-        """The context that a number stands for, also while it is on its way out."""
+        """Return the context that a number stands for, also while it is on its way out; None: there is none."""
         return self._by_number.get((station, 4 if protocol == 253 else 6, number))
 
     def allot(self, flow: Flow, sender: str, receiver: str, station: int) -> Context | None:
-        """A context with the number that has been free for longest; None if one of the edges has no room."""
+        """Return a new context with the number that has been free for longest; None if one of the edges has no room."""
         version = flow.version
         if not self._has_room(sender, receiver, version):
             return None
@@ -150,11 +150,11 @@ class Contexts:
         self._count(context, 1)
 
     def retire(self, context: Context) -> None:
-        """The sender has lost it. Its number stays taken until :meth:`free`."""
+        """Note that the sender has lost a context. Its number stays taken until :meth:`free`."""
         del self._by_flow[context.sender, context.flow]
 
     def free(self, context: Context) -> None:
-        """The receiver has lost it too."""
+        """Note that the receiver has lost a context too, and free its number."""
         del self._by_number[context.station, context.flow.version, context.number]
         self._count(context, -1)
 

@@ -110,7 +110,7 @@ class ShorternetController(Controller):
         self._writers = {name: TableWriter(client) for name, client in plane.clients.items()}
 
     def on_start(self) -> None:
-        """Install the ways, adopts what an earlier controller has left, and begins to hear of flows."""
+        """Install the ways, adopt what an earlier controller has left, and begin to hear of flows."""
         self._links.ask_ports()
         self._stations = stations(self.topology, self._host_stations)
         self._names = {number: name for name, number in self._stations.items()}
@@ -132,7 +132,7 @@ class ShorternetController(Controller):
             self._install()
 
     def on_digest(self, switch: str, digest: DigestList) -> None:
-        """Allots contexts to new flows, and mends those that frames did not find."""
+        """Give contexts to new flows, and mend those that frames did not find."""
         for value in digest.values:
             assert isinstance(value, dict)
             if digest.digest == "lost_context_t":
@@ -153,7 +153,7 @@ class ShorternetController(Controller):
                     self._retire(context)
 
     def counter(self, switch: str, name: str) -> int:
-        """Packets that one of :data:`COUNTERS` has counted."""
+        """Return the packets that one of :data:`COUNTERS` has counted."""
         return self.clients[switch].counter(COUNTERS[name], 0)[0]
 
     # ---- Ways ----
@@ -187,7 +187,7 @@ class ShorternetController(Controller):
         )
 
     def _edge_of(self, flow: Flow) -> str | None:
-        """The switch of the host with the destination's address."""
+        """Return the switch of the host with the flow's destination address; None: there is none."""
         address = IPv4Address(flow.destination) if flow.version == 4 else IPv6Address(flow.destination)
         for name in self.topology.hosts:
             place = self.topology.attachment(name)
@@ -206,7 +206,7 @@ class ShorternetController(Controller):
         self.contexts.free(context)
 
     def _mend(self, switch: str, value: Mapping[str, object]) -> None:
-        """A frame with this number was not restored at this switch."""
+        """Mend the context of a frame that was not restored at this switch, or remove the flows that use its number."""
         station, protocol, number = value["station"], value["protocol"], value["id"]
         assert isinstance(station, int) and isinstance(protocol, int) and isinstance(number, int)
         context = self.contexts.numbered(station, protocol, number)
@@ -233,14 +233,14 @@ class ShorternetController(Controller):
             self.counts["repaired"] += 1
 
     def _remove_flows(self, sender: str, version: int, number: int) -> None:
-        """A sender uses a number that is nobody's."""
+        """Remove a sender's flows that use a number that is nobody's."""
         for entry in read_entries(self.clients[sender], flow_table(version)):
             if entry.params["context"] == number:
                 entry.delete(self.clients[sender])
                 self.counts["repaired"] += 1
 
     def _adopt(self) -> None:
-        """Take over the contexts that both edges agree on, and takes out the rest: the numbers first."""
+        """Take over the contexts that both edges agree on, and take out the rest: the numbers first."""
         restored: dict[tuple[int, int, int], tuple[str, TableEntry]] = {}
         for name, client in self.clients.items():
             for version in (4, 6):
@@ -270,7 +270,7 @@ class ShorternetController(Controller):
 
 
 def _put(client: Client, wanted: TableEntry) -> bool:
-    """Make an entry what it should be. Whether it was not."""
+    """Make an entry what it should be; return True if it was not."""
     there = [TableEntry.of(entry) for entry in client.read_table(wanted.table, wanted.match)]
     if there == [wanted]:
         return False

@@ -20,7 +20,7 @@ EXECUTORS = ("jit", "interpreter")
 
 
 def crc16(data: bytes) -> int:
-    """CRC-16/ARC: polynomial 0x8005, reflected, from zero."""
+    """Return the CRC-16/ARC of these bytes: polynomial 0x8005, reflected, from zero."""
     value = 0
     for byte in data:
         value ^= byte
@@ -38,7 +38,7 @@ def udp(payload: int = 100, **fields: object) -> Packet:
 
 
 def ethernet(ip: bytes, version: int = 4) -> bytes:
-    """As the far host gets a packet."""
+    """Return the frame in which the far host gets an IP packet."""
     kind = 0x0800 if version == 4 else 0x86DD
     return bytes(Ether(src=PORT_MAC, dst=HOST_MAC, type=kind))[:14] + ip
 
@@ -109,7 +109,7 @@ def test_frames_that_ethernet_pads_on_either_link_come_out_right(edges: tuple[Ed
 
 
 def never_shortened() -> list[bytes]:
-    """Frames whose fields no context can put back."""
+    """Return frames whose fields no context can put back."""
     ether = bytes(Ether(src=HOST_MAC, dst=PORT_MAC, type=0x800))[:14]
     wrong_udp = bytearray(bytes(udp()))
     wrong_udp[24:26] = (99).to_bytes(2, "big")
@@ -205,7 +205,7 @@ def test_the_controller_is_told_of_so_many_flows(edges: tuple[Edge, Edge]) -> No
 
 @st.composite
 def packets(draw: st.DrawFn) -> bytes:
-    """IP packets of few flows, sound or not."""
+    """Draw an IP packet of few flows, sound or not."""
     rng = random.Random(draw(st.integers(0, 1 << 32)))
     if rng.random() < 0.7:
         head = IP(

@@ -60,7 +60,7 @@ class Receiver:
         return self._socket.port
 
     def receive(self, timeout_s: float, for_s: float = 0.0) -> int:
-        """Take packets; wait for the first. Returns how many there were. Other threads run meanwhile."""
+        """Take packets; wait for the first. Return how many there were. Other threads run meanwhile."""
         return self._collector.core.receive(self._socket, timeout_s, for_s)
 
     def count_drops(self) -> None:
@@ -68,7 +68,7 @@ class Receiver:
         self._collector.receive_drops = self._socket.drops()
 
     def run(self, until_s: float | None, refresh: Callable[[], None]) -> None:
-        """Receive until a time on the monotonic clock (None: for ever), and calls ``refresh`` once a second and at the end.
+        """Receive until a time on the monotonic clock (None: for ever), and call ``refresh`` once a second and at the end.
 
         Whatever ends it, packets that have arrived by then are taken, for ``DRAIN_S`` at most, or counted as left. Raises
         :class:`LiveError` if the socket fails.
@@ -114,9 +114,9 @@ class Receiver:
 
 
 def read_capture(collector: Collector, path: Path, port: int, rows: RowWriter | None = None) -> int:
-    """Give a collector the UDP packets of a capture that go to a port. Returns how many there were.
+    """Give a collector the UDP packets of a capture that go to a port. Return how many there were.
 
-    ``rows`` writes the collector's. Raises OSError, :class:`LiveError` if the file is no capture. Fragments are passed
+    ``rows`` writes the collector's. Raise OSError, :class:`LiveError` if the file is no capture. Fragments are passed
     over: nodes do not fragment reports.
     """
     try:
@@ -135,7 +135,7 @@ def read_capture(collector: Collector, path: Path, port: int, rows: RowWriter | 
 
 
 def udp_payload(frame: bytes, port: int) -> bytes | None:
-    """The payload that an Ethernet frame carries to a UDP port, over IPv4 or IPv6; None if it carries something else."""
+    """Return the payload that an Ethernet frame carries to a UDP port, over IPv4 or IPv6; None if it carries something else."""
     at = 14
     if frame[12:14] == b"\x08\x00" and len(frame) >= 34:
         header = (frame[14] & 0xF) * 4
@@ -171,9 +171,9 @@ class Settings:
 
 
 def run(settings: Settings, console: Console) -> None:
-    """Collect until the time is over, the capture ends, or somebody interrupts; then shows what there is.
+    """Collect until the time is over, the capture ends, or somebody interrupts; then show what there is.
 
-    Raises :class:`LiveError` if it cannot listen, read or write where it is told to; what it could not write, at the end.
+    Raise :class:`LiveError` if it cannot listen, read or write where it is told to; what it could not write, at the end.
     """
     host, port = _endpoint("--listen", settings.listen)
     if settings.capture is not None and (settings.metrics is not None or settings.seconds is not None):

@@ -112,9 +112,10 @@ class Collector:
         with_rows: bool = False,
         most_rows: int | None = None,
     ) -> None:
-        """``dscp``, ``udp_port``: the domain's indicators. ``with_rows``: keep the hops of all reports for :mod:`.rows` to take.
+        """Create a collector without reports. ``dscp``, ``udp_port``: the domain's indicators.
 
-        Beyond ``most_rows`` that nobody has taken yet, hops are counted and not kept as rows.
+        ``with_rows``: keep the hops of all reports for :mod:`.rows` to take. Beyond ``most_rows`` that nobody has taken yet, hops
+        are counted and not kept as rows.
         """
         it = limits or Limits()
         self.core = _core.ReportCollector(
@@ -135,19 +136,19 @@ class Collector:
         """Rows that could not be written."""
 
     def take(self, now_ns: int, payload: bytes) -> None:
-        """A UDP packet's payload, with the time of its arrival."""
+        """Take a UDP packet's payload, with the time of its arrival in nanoseconds."""
         self.core.take(now_ns, payload)
 
     def counts(self) -> Counts:
-        """All counts."""
+        """Return all counts of reports and of what became of them."""
         return Counts(**self.core.counts())
 
     def malformed(self) -> dict[str, int]:
-        """UDP packets by the rule that they break, if there are any."""
+        """Return the number of UDP packets by the rule that they break; rules that none breaks are left out."""
         return {rule: count for rule, count in self.core.malformed().items() if count}
 
     def flows(self, busiest: int | None = None) -> dict[FlowKey, FlowState]:
-        """All flows, the one that was reported last at the end; or those with most reports."""
+        """Return all flows, the one that was reported last at the end; or the ``busiest`` ones, those with most reports."""
         return {FlowKey._make(key): FlowState._make(state) for key, state in self.core.flows(busiest)}
 
     def hops(self, *, first: int | None = None, slowest: int | None = None) -> dict[HopKey, HopState]:
@@ -160,5 +161,5 @@ class Collector:
         return self.core.drops(first=first)
 
     def reporters(self) -> dict[tuple[int, int], ReporterState]:
-        """Reporters by node and hardware subsystem."""
+        """Return the reporters by node and hardware subsystem."""
         return {key: ReporterState._make(state) for key, state in self.core.reporters().items()}

@@ -52,30 +52,30 @@ EXECUTORS = ("jit", "interpreter")
 
 @pytest.fixture(scope="session")
 def compiled() -> Compile:
-    """``compile_telemetry``, once for the same arguments."""
+    """Return :func:`compile_telemetry` with a cache: the same arguments are compiled once."""
     return cache(compile_telemetry)
 
 
 @pytest.fixture(params=EXECUTORS)
 def executor(request: pytest.FixtureRequest) -> str:
-    """Both executors."""
+    """Return the name of each executor in turn."""
     return str(request.param)
 
 
 @pytest.fixture(params=[False, True], ids=["IPv4", "IPv6"])
 def v6(request: pytest.FixtureRequest) -> bool:
-    """Both versions of IP."""
+    """Return False for IPv4 and True for IPv6, in turn."""
     return bool(request.param)
 
 
 @pytest.fixture(params=["tcp", "udp"])
 def kind(request: pytest.FixtureRequest) -> str:
-    """Both transport protocols that carry INT behind them."""
+    """Return each transport protocol that carries INT behind it, in turn."""
     return str(request.param)
 
 
 def hop(port: int) -> NextHop:
-    """A port, with addresses that tell it."""
+    """Return a next hop at a port, with MAC addresses that end in the port's number."""
     return NextHop(port, 0x020100000000 + port, 0x020200000000 + port)
 
 
@@ -132,15 +132,15 @@ class Node:
         ConfigurationWriter(self.client).write(configuration)
 
     def process(self, packet: bytes, port: int, now_us: int = 0) -> list[tuple[int, bytes]]:
-        """The output ports and packets, in the order of ports."""
+        """Process a frame that arrives at a port, and return the output ports and packets, sorted by port."""
         return sorted((out, bytes(sent)) for out, sent in self.switch.process(port, packet, now_us * 1_000_000))
 
     def send(self, packet: Packet, port: int = HOST, now_us: int = 0) -> list[tuple[int, bytes]]:
-        """The same of an IP packet."""
+        """Send an IP packet to a port, and return the output ports and packets, sorted by port."""
         return self.process(frame_in(packet, port), port, now_us)
 
     def counted(self) -> dict[str, int]:
-        """The counters that have counted, by short name."""
+        """Return the counters that are not 0, by short name."""
         known = {c.preamble.name for c in self.client.p4info.message.counters}
         counts = {name: self.client.counter(full, 0)[0] for name, full in program.COUNTERS.items() if full in known}
         counts["refused"] = refused(self.client, HOST)
@@ -148,19 +148,19 @@ class Node:
 
 
 def frame_in(packet: Packet, port: int) -> bytes:
-    """A frame as it arrives at a port."""
+    """Return the frame of a packet as it arrives at a port."""
     macs = hop(port)
     return bytes(Ether(src=macs.dst_mac.to_bytes(6, "big"), dst=macs.src_mac.to_bytes(6, "big")) / packet)
 
 
 def frame_out(packet: Packet, port: int) -> tuple[int, bytes]:
-    """A frame as it leaves by a port."""
+    """Return a port, and the frame of a packet as it leaves there."""
     macs = hop(port)
     return port, bytes(Ether(src=macs.src_mac.to_bytes(6, "big"), dst=macs.dst_mac.to_bytes(6, "big")) / packet)
 
 
 def shim(kind: int, npt: int, length: int, original: int) -> bytes:
-    """Section 5.6.2: Type 4, NPT 2, R 2, Length 8, and the 16 bits that depend on NPT."""
+    """Return the shim of section 5.6.2: Type 4, NPT 2, R 2, Length 8, and the 16 bits that depend on NPT."""
     return struct.pack(">BBH", kind << 4 | npt << 2, length, original)
 
 
@@ -168,25 +168,39 @@ def md_header(
     instructions: int, hop_ml: int, remaining: int, *, d: int = 0, e: int = 0, m: int = 0, domain: int = DOMAIN_ID,
     ds_instructions: int = 0, ds_flags: int = 0, version: int = 2,
 ) -> bytes:  # fmt: skip
-    """Section 5.7: Ver 4, D, E, M, R 12, Hop ML 5, RemainingHopCnt 8 | bitmap 16, domain 16 | DS instruction 16, DS flags 16."""
+    """Return the INT-MD header of section 5.7.
+
+    The numbers are widths in bits::
+
+        Ver 4, D, E, M, R 12, Hop ML 5, RemainingHopCnt 8
+        bitmap 16, domain 16
+        DS instruction 16, DS flags 16
+    """
     first = version << 28 | d << 27 | e << 26 | m << 25 | hop_ml << 8 | remaining
     return struct.pack(">IHHHH", first, instructions, domain, ds_instructions, ds_flags)
 
 
 def mx_header(instructions: int, *, d: int = 0, domain: int = DOMAIN_ID, ds_instructions: int = 0) -> bytes:
-    """Section 5.8: Ver 4, D, R 27 | bitmap 16, domain 16 | DS instruction 16, DS flags 16."""
+    """Return the INT-MX header of section 5.8.
+
+    The numbers are widths in bits::
+
+        Ver 4, D, R 27
+        bitmap 16, domain 16
+        DS instruction 16, DS flags 16
+    """
     return struct.pack(">IHHHH", 2 << 28 | d << 27, instructions, domain, ds_instructions, 0)
 
 
 def words(*values: int) -> bytes:
-    """32-bit words."""
+    """Return the bytes of 32-bit words."""
     return struct.pack(f">{len(values)}I", *values)
 
 
 def l4(
     kind: str, payload: bytes, *, v6: bool = False, dscp: int = 0, ttl: int = 64, back: bool = False, **fields: Any
 ) -> Packet:
-    """A packet from 10.0.1.1 to 10.0.2.1 (``back``: the other way); scapy computes lengths and checksums."""
+    """Return a packet from 10.0.1.1 to 10.0.2.1 (``back``: the other way); scapy computes lengths and checksums."""
     v4, six = ("10.0.1.1", "10.0.2.1"), ("2001:db8:1::1", "2001:db8:2::1")
     src, dst = (six if v6 else v4)[:: -1 if back else 1]
     ip = (
@@ -203,5 +217,5 @@ def l4(
 
 
 def int_packet(kind: str, header: bytes, stack: bytes, *, int_type: int = 1, **more: Any) -> Packet:
-    """A packet in a domain whose indicator is the DSCP: the shim, this header, this stack, and a payload."""
+    """Return a packet in a domain whose indicator is the DSCP: the shim, this header, this stack, and a payload."""
     return l4(kind, shim(int_type, 0, 3 + len(stack) // 4, 0x2E << 2) + header + stack + b"payload", dscp=DSCP, **more)

@@ -84,7 +84,7 @@ class TelemetryController(Controller):
         self._links = LinkState()
 
     def attach(self, plane: ControlPlane) -> None:
-        """Prepare the routes. Raises :class:`NetworkError` if a host is at a switch for transit alone."""
+        """Prepare the routes. Raise :class:`NetworkError` if a host is at a switch for transit alone."""
         super().attach(plane)
         self._links.attach(plane, self._install, self.reaction_delay_ps)
         self._routing = Routing(program.ROUTES, plane.clients, lambda topology, route: program.FORWARD)
@@ -111,12 +111,12 @@ class TelemetryController(Controller):
         return self._watchlist
 
     def watch(self, watchlist: Sequence[Watch]) -> None:
-        """Replace the watchlist, in each switch at once. Raises :class:`NetworkError` for an entry that the domain cannot have."""
+        """Replace the watchlist, in each switch at once. Raise :class:`NetworkError` for an entry that the domain cannot have."""
         self._watchlist = self._checked(watchlist)
         self._install()
 
     def counters(self, switch: str) -> dict[str, int]:
-        """The packets that the program of a switch has counted, by short name."""
+        """Return the packets that the program of a switch has counted, by short name."""
         client = self.clients[switch]
         known = {counter.preamble.name for counter in client.p4info.message.counters}
         return {name: client.counter(full, 0)[0] for name, full in program.COUNTERS.items() if full in known}

@@ -81,7 +81,7 @@ class Configuration:
 def switch_configuration(
     node_id: int, ports: Mapping[int, PortRole], watches: Sequence[TableEntry], reporter: Reporter | None
 ) -> Configuration:
-    """Of a switch with these ports, watchlist entries and reporter (None: it does not report)."""
+    """Return the configuration of a switch with these ports, watchlist entries and reporter (None: it does not report)."""
     entries = [entry for number, port in sorted(ports.items()) for entry in _port_entries(number, port)]
     defaults = {program.NODE: Default(program.IDENTIFY, {"node_id": node_id})}
     if reporter is not None:
@@ -91,7 +91,7 @@ def switch_configuration(
 
 
 def transit_configuration(node_id: int, ports: Mapping[int, PortRole], *, load: bool = False) -> Configuration:
-    """Of a switch with the program for transit alone, where a port has an MTU, and with ``load`` a rate."""
+    """Return a switch's configuration for the program for transit alone; ports have an MTU, and with ``load`` a rate."""
     entries = []
     for number, port in sorted(ports.items()):
         match = {"standard_metadata.egress_port": number}
@@ -139,13 +139,13 @@ def _report_params(reporter: Reporter) -> dict[str, int]:
 
 
 def unwatched(collector: IPv4Address, port: int, watchlist: Sequence[Watch]) -> TableEntry:
-    """The entry in front of all of a watchlist that keeps reports from being reported, which would multiply them."""
+    """Return the entry before all of a watchlist's that keeps reports from being reported, which would multiply them."""
     match = ternary_key({"dst_addr": str(collector)}, {"protocol": (PROTOCOL_UDP, 0xFF), "dst_port": (port, 0xFFFF)})
     return TableEntry(program.WATCHLISTS[4], match, "NoAction", {}, 2 * len(watchlist) + 1)
 
 
 def watch_entries(watchlist: Sequence[Watch], *, domain_id: int, by_port: bool) -> list[TableEntry]:
-    """The entries of a watchlist; ``by_port``: the domain's indicator is the UDP port.
+    """Return the entries of a watchlist; ``by_port``: the domain's indicator is the UDP port.
 
     Modes that embed something are for packets on their way into the domain. INT is behind TCP and UDP alone if the DSCP
     indicates it; then an entry for all protocols becomes one for each of the two.

@@ -39,5 +39,5 @@ _DOUBLE = Instructions.INGRESS_TIME | Instructions.EGRESS_TIME | Instructions.IN
 
 
 def words(instructions: int) -> int:
-    """4-byte words that a bitmap asks each node for; reserved bits ask for one."""
+    """Return how many 4-byte words a bitmap asks each node for; reserved bits ask for one."""
     return instructions.bit_count() + (instructions & _DOUBLE).bit_count()

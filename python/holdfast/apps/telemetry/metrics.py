@@ -35,7 +35,7 @@ FRESH_S = 1.0
 
 
 def text(collector: Collector) -> str:
-    """All metrics of a collector."""
+    """Return all metrics of a collector in Prometheus' text format."""
     return "\n".join((*_totals(collector), *_of_hops(collector), *_drops(collector))) + "\n"
 
 
@@ -160,7 +160,7 @@ class MetricsServer:
                 self.wfile.write(body)
 
             def log_message(self, format: str, *args: object) -> None:
-                """Request are no news."""
+                """Log nothing: requests are no news."""
 
         try:
             self._server = _BoundedServer((host, port), Handler)
@@ -227,6 +227,6 @@ class _BoundedServer(ThreadingHTTPServer):
 
 
 def _cut(connection: socket.socket) -> None:
-    """End a connection: its thread, which waits for it, end too."""
+    """End a connection, and with it the thread that waits for it."""
     with suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)

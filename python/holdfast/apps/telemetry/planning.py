@@ -28,14 +28,17 @@ class ReportPlan:
 
 
 def node_ids(topology: Topology) -> dict[str, int]:
-    """By switch: its index, which is unique in the domain."""
+    """Return the node id of each switch: its index, which is unique in the domain."""
     return {name: switch.index for name, switch in topology.switches.items()}
 
 
 def port_roles(
     topology: Topology, *, mtu: int, queue_threshold: int, queue_quota: int, hosts_in_domain: bool = False
 ) -> dict[str, dict[int, PortRole]]:
-    """By switch and port. A port to a host is at the edge, unless hosts are in the domain; ``mtu`` is of links that do not say."""
+    """Return the roles of ports, by switch and port. ``mtu``: of links that do not say theirs, in bytes.
+
+    A port to a host is at the edge, unless hosts are in the domain.
+    """
     roles: dict[str, dict[int, PortRole]] = {name: {} for name in topology.switches}
     for link in topology.links:
         ends = ((link.a, link.a_port, link.b), (link.b, link.b_port, link.a))
@@ -53,7 +56,10 @@ def port_roles(
 
 
 def reporters(topology: Topology, paths: ShortestPaths, plan: ReportPlan) -> Mapping[str, Reporter | None]:
-    """By switch; None where no path leads to the collector."""
+    """Return the reporter of each switch; None where no path leads to the collector.
+
+    Raise :class:`NetworkError` if the collector is no host of the topology.
+    """
     if plan.collector not in topology.hosts:
         raise NetworkError(f"there is no host {plan.collector!r} to collect reports")
     place = topology.attachment(plan.collector)
@@ -78,5 +84,5 @@ def reporters(topology: Topology, paths: ShortestPaths, plan: ReportPlan) -> Map
 
 
 def source_address(topology: Topology, switch: str) -> IPv4Address:
-    """Of a switch's reports: 10.255.0.0/16 by its index."""
+    """Return the source address of a switch's reports: in 10.255.0.0/16, by its index."""
     return IPv4Address(0x0AFF0000 + topology.switches[switch].index)

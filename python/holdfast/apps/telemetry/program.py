@@ -73,7 +73,10 @@ COUNTERS = {
 
 
 def rate_code(rate_bps: int | None) -> int:
-    """The code of a link's rate in the load of its port (None: not limited, 0). Raises :class:`NetworkError` if it has none."""
+    """Return the code of a link's rate in the load of its port (None: not limited, 0).
+
+    Raise :class:`NetworkError` if it has none.
+    """
     if rate_bps is None:
         return 0
     if rate_bps not in LOAD_RATES_BPS:

@@ -100,17 +100,18 @@ class Report:
     embedded: Embedded | None
 
     def path(self) -> tuple[Hop, ...]:
-        """The nodes that the packet has passed, the first one first, as far as this report tells."""
+        """Return the nodes that the packet has passed, the first one first, as far as this report tells."""
         if self.embedded is None or not self.embedded.hops:
             return (self.hop,)
         return (*reversed(self.embedded.hops), self.hop)
 
 
 def decode(data: bytes, *, dscp: int = INT_DSCP, dscp_mask: int = 0x3F, udp_port: int = INT_UDP_PORT) -> list[Report]:
-    """The individual reports of a UDP payload.
+    """Return the individual reports of a UDP payload.
 
     ``dscp`` (by its mask) and ``udp_port`` are the domain's indicators. Reports of other types than INT (IOAM) are passed over.
-    Raises :class:`MalformedReport`.
+
+    Raise :class:`MalformedReport` for a payload that breaks the specification.
     """
     try:
         found = _core.decode_reports(data, dscp, dscp_mask, udp_port)

@@ -18,7 +18,7 @@ def _number(value: float | None) -> str:
 
 
 def flow_table(collector: Collector) -> Table:
-    """The flows with most reports."""
+    """Return a table of the flows with most reports."""
     table = Table(title=f"flows ({collector.counts().flows:,})", title_justify="left")
     for name in ("flow", "reports", "path", "changes", "latency (us)", "max", "drops"):
         table.add_column(name, justify="left" if name in ("flow", "path") else "right")
@@ -36,7 +36,7 @@ def flow_table(collector: Collector) -> Table:
 
 
 def hop_table(collector: Collector) -> Table:
-    """The hops with the highest latency."""
+    """Return a table of the hops with the highest latency."""
     table = Table(title=f"hops ({collector.counts().hops:,})", title_justify="left")
     for name in ("node", "port", "packets", "latency (us)", "mean", "max", "queue", "max", "congested"):
         table.add_column(name, justify="right")
@@ -72,5 +72,5 @@ def summary(collector: Collector) -> str:
 
 
 def view(collector: Collector) -> Group:
-    """All of it."""
+    """Return the flows' table, the hops' table, and the counts."""
     return Group(flow_table(collector), hop_table(collector), Text(summary(collector)))

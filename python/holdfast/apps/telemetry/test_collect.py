@@ -244,7 +244,7 @@ def test_rows(tmp_path: Path) -> None:
 
 
 def unwrapped(output: str) -> str:
-    """The printed text, independent of the terminal's width; cells of one column follow each other."""
+    """Return the printed text, independent of the terminal's width; cells of one column follow each other."""
     lines = [re.split("[│┃]", line)[1:-1] or [line] for line in output.splitlines()]
     rows = [line for line in lines if len(line) > 1]
     columns = [" ".join(cell.strip() for cell in column) for column in zip_longest(*rows, fillvalue="")]

@@ -38,7 +38,7 @@ def watch(**fields: object) -> Watch:
 
 
 def of(node: Node, packet: Packet, port: int = HOST) -> list[tuple[int, bytes]]:
-    """The packets that leave, without reports."""
+    """Send a packet, and return those that leave, without reports."""
     return [(out, data) for out, data in node.send(packet, port) if out != COLLECTOR_PORT]
 
 
@@ -79,7 +79,7 @@ def test_udp_by_port(compiled: Compile, executor: str, mode: str, v6: bool) -> N
 
 
 def inner_of(packet: Packet) -> bytes:
-    """The bytes behind the IP header."""
+    """Return the bytes behind the IP header."""
     return bytes(packet)[40 if packet.version == 6 else 20 :]
 
 

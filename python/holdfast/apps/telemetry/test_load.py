@@ -33,7 +33,7 @@ ONES = words(0xFFFFFFFF)
 
 
 def load_word(rate: int, time_us: int, sent_bytes: int, queue_bytes: int) -> bytes:
-    """Rate 4, time 24, transmitted 20 (128 bytes), queue 16 (64 bytes)."""
+    """Return the load's 8 bytes: rate 4, time 24, transmitted 20 (128 bytes), queue 16 (64 bytes)."""
     fields = (rate << 60, (time_us & 0xFFFFFF) << 36, (sent_bytes >> 7 & 0xFFFFF) << 16, queue_bytes >> 6)
     return struct.pack(">Q", sum(fields))
 
@@ -125,7 +125,7 @@ BASE_RTT_MS = 2 * 3 * DELAY_MS + 3 * PACKET_MS + 0.05
 
 
 def dumbbell(senders: int) -> Topology:
-    """Senders at s1, a receiver at s2: the link between the switches is the bottleneck."""
+    """Return a network with senders at s1 and a receiver at s2: the link between the switches is the bottleneck."""
     topology = Topology()
     for name in ("s1", "s2"):
         topology.add_switch(name, queueing={"mode": "traffic_manager"})
@@ -150,7 +150,10 @@ HPCC = TcpOptions(
 
 
 def run(options: TcpOptions, senders: int = 4) -> tuple[list[int], int, int]:
-    """Bytes that arrived from each sender between seconds 1 and 2, most packets in the queue then, and segments sent again."""
+    """Return the bytes that arrived from each sender between seconds 1 and 2, and two counts.
+
+    They are the most packets that were in the queue then, and the segments sent again.
+    """
     topology = dumbbell(senders)
     controller = TelemetryController(collector=None, hosts_in_domain=True, reaction_delay_ms=1)
     network = SimulatedNetwork(topology, compile_telemetry(transit_only=True, load=True), [controller], seed=1)

@@ -28,7 +28,7 @@ EVERYTHING = DEFAULT_INSTRUCTIONS | int(Instructions.INTERFACES | Instructions.T
 
 
 def line(switches: int = SWITCHES, **slow: object) -> Topology:
-    """h1 and h3 - s1 - ... - s6 - h2, a collector at the last switch; the third link is slower than the others."""
+    """Return h1 and h3 - s1 - ... - s6 - h2, a collector at the last switch; the third link is slower than the others."""
     topology = Topology("line")
     for name in ("h1", "h2", "h3", "c"):
         topology.add_host(name)
@@ -46,7 +46,10 @@ def line(switches: int = SWITCHES, **slow: object) -> Topology:
 
 
 def managed() -> Topology:
-    """The same, but the collector has a switch of its own that all others reach directly: reports wait in no packet's queue."""
+    """Return the same network, but with the collector at a switch of its own that all others reach directly.
+
+    So reports wait in no packet's queue.
+    """
     topology = Topology("managed")
     for name in ("h1", "h2", "h3", "c"):
         topology.add_host(name)
@@ -63,7 +66,7 @@ def managed() -> Topology:
 
 
 def collected(capture: Path) -> list[tuple[int, Report]]:
-    """The reports that the collector got, with the times of their arrival in picoseconds."""
+    """Return the reports that the collector got, with the times of their arrival in picoseconds."""
     found = []
     for time_ps, frame in _core.read_pcap(capture):
         if frame[12:14] == b"\x08\x00" and frame[23] == 17 and int.from_bytes(frame[36:38], "big") == COLLECTOR_PORT:
@@ -87,7 +90,7 @@ class Log:
         network.capture("c", 0, folder / "c.pcap")
 
     def read(self) -> dict[str, dict[bytes, list[tuple[int, int]]]]:
-        """By switch and packet: ports with times in picoseconds, in the order of time."""
+        """Return by switch and packet the ports with times in picoseconds, in the order of time."""
         seen: dict[str, dict[bytes, list[tuple[int, int]]]] = {}
         for switch, port in self._ports:
             for time_ps, frame in _core.read_pcap(self._folder / f"{switch}-{port}.pcap"):
@@ -99,7 +102,7 @@ class Log:
 
 
 def identity(frame: bytes) -> bytes:
-    """Of a UDP stream's packet: flow, sequence number and time, whatever headers are in front of them."""
+    """Return what identifies a UDP stream's packet: flow, sequence number and time, whatever headers are in front of them."""
     return frame[-PAYLOAD : -PAYLOAD + 24] if len(frame) >= PAYLOAD + 28 else frame
 
 
@@ -137,7 +140,7 @@ def run(tmp_path: Path, compiled: Compile, mode: str, *, family: str = "ipv4", b
 
 
 def depth(log: dict[bytes, list[tuple[int, int]]], packet: bytes) -> int:
-    """Packets that waited for the transmitter of a port when this one arrived: there, and not gone yet."""
+    """Return how many packets waited for a port's transmitter when this one arrived: there, and not gone yet."""
     (arrived, _), (_, port) = log[packet]
     waiting = 0
     for other, times in log.items():

@@ -41,7 +41,11 @@ def report_frame(
     sequence: int, md_bits: int, metadata: bytes, inner: bytes, *, d: int = 0, q: int = 0, f: int = 1, i: int = 0,
     domain: int = DOMAIN_ID, v6: bool = False,
 ) -> tuple[int, bytes]:  # fmt: skip
-    """Section 3: outer headers, group header, individual report header with the main contents of RepType 1, truncated packet."""
+    """Return a report's frame by section 3.
+
+    It has outer headers, the group header, the individual report header with the main contents of RepType 1, and the truncated
+    packet.
+    """
     assert len(inner) % 4 == 0
     length = (8 + len(metadata) + len(inner)) // 4
     group = struct.pack(">II", 2 << 28 | HW_ID << 22 | sequence, NODE_ID)
@@ -63,7 +67,7 @@ def reports_of(outs: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
 
 
 def headers(packet: Packet, length: int) -> bytes:
-    """The first bytes of a packet, once scapy has built all of it."""
+    """Return the first bytes of a packet, once scapy has built all of it."""
     return bytes(packet)[:length]
 
 

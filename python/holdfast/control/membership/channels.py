@@ -34,7 +34,7 @@ class ChannelChange:
 
 
 def wanted_channels(memberships: Mapping[tuple[PortKey, Address], Filter]) -> dict[Channel, dict[str, frozenset[int]]]:
-    """The definition: the channels of memberships, by port and group.
+    """Return the channels of memberships, by port and group: the definition that :class:`ChannelTable` follows step by step.
 
     (*,G) is there if a port takes all sources but some; (S,G) if a port's filter names S, be it to include or to exclude it.
     """
@@ -61,7 +61,7 @@ def _by_switch(places: Iterable[PortKey]) -> dict[str, frozenset[int]]:
 
 
 def memberships_of(channels: Channels) -> dict[tuple[PortKey, Address], Filter]:
-    """The memberships that have these channels: a controller that takes over reads them back."""
+    """Return the memberships that have these channels: a controller that takes over reads them back."""
     takers: dict[Address, set[PortKey]] = {}
     for (source, group), switches in channels.items():
         if source is None:
@@ -95,7 +95,7 @@ class _Group:
         self.excluded: dict[Address, _Places] = {}
 
     def names(self, source: Address) -> bool:
-        """Return whether a port's filter names the source."""
+        """Return True if a port's filter names the source."""
         return source in self.included or source in self.excluded
 
     def switches(self, source: Address | None) -> set[str]:
@@ -180,7 +180,7 @@ class ChannelTable:
 def _ports_by_switch(
     state: _Group, source: Address | None, place: PortKey, is_named: bool
 ) -> dict[str, frozenset[int] | None]:
-    """Return the ports of a channel where a change at a place may change them.
+    """Return the ports of a channel at the switches where the change of a place may change them.
 
     That is its switch, but for a source that this place may be the first or the last to name: its channel comes to, or goes from,
     all switches with ports that take all sources.
@@ -251,7 +251,7 @@ def _ports_at(places: _Places | None, switch: str) -> AbstractSet[int]:
 
 
 def _is_alone(*named: _Places | None) -> bool:
-    """Return whether at most one port names a source."""
+    """Return True if at most one port names a source."""
     found = [places for places in named if places is not None]
     if len(found) != 1 or isinstance(found[0], tuple):
         return len(found) < 2

@@ -25,11 +25,11 @@ class Filter:
     sources: frozenset[Address] = frozenset()
 
     def __bool__(self) -> bool:
-        """Whether anything is forwarded."""
+        """Return True if anything is forwarded."""
         return self.excludes or bool(self.sources)
 
     def passes(self, source: Address) -> bool:
-        """Whether packets of a source are forwarded."""
+        """Return True if packets of a source are forwarded."""
         return (source in self.sources) != self.excludes
 
 
@@ -60,7 +60,7 @@ class FilterChange:
         return cls(group, before.excludes, after.excludes, tuple(removed), tuple(added))
 
     def applied(self, before: Filter) -> Filter:
-        """Return what a filter becomes. Raises :class:`ValueError` if this is no change of it."""
+        """Return what a filter becomes by this change. Raise :class:`ValueError` if it is no change of that filter."""
         removed, added = frozenset(self.removed), frozenset(self.added)
         turned = self.excluded != self.excludes
         if before.excludes != self.excluded or not removed <= before.sources or (turned and removed != before.sources):
@@ -144,11 +144,11 @@ class GroupFilter:
         self.reporter = host
 
     def is_alone(self, host: Address) -> bool:
-        """Return whether nobody but this host has reported the group."""
+        """Return True if nobody but this host has reported the group."""
         return not self.several and self.reporter in (None, host)
 
     def adopt(self, wanted: Filter, fresh_ps: int) -> None:
-        """Becomes the record of a filter that an earlier router has kept, as if all of it had just been reported."""
+        """Take over a filter that an earlier router has kept, as if all of it had just been reported."""
         self.group_due_ps = fresh_ps if wanted.excludes else None
         self.sources = dict.fromkeys(wanted.sources, EXCLUDED if wanted.excludes else fresh_ps)
         self.earliest_ps = fresh_ps
@@ -157,11 +157,11 @@ class GroupFilter:
     # ---- Versions ----
 
     def heard_version(self, version: int, until_ps: int) -> None:
-        """A host of an older version is there."""
+        """Note that a host of an older version is there until a time."""
         self.older = {**(self.older or {}), version: until_ps}
 
     def version(self, latest: int, now_ps: int) -> int:
-        """The group's compatibility mode: that of the oldest host."""
+        """Return the group's compatibility mode: the version of the oldest host."""
         if self.older is None:
             return latest
         return min((version for version, until_ps in self.older.items() if until_ps > now_ps), default=latest)
@@ -217,7 +217,7 @@ class GroupFilter:
         return self._changed(True, removed), asked
 
     def _changed(self, excluded: bool, removed: Sequence[Address] = (), added: Sequence[Address] = ()) -> FilterChange:
-        """Return the change from the mode before, and counts the sources that the filter names."""
+        """Return the change from the mode before, and count the sources that the filter names."""
         turned = excluded != self.excludes
         self._named = len(added) if turned else self._named + len(added) - len(removed)
         return FilterChange(self.group, excluded, self.excludes, removed, added)
@@ -225,7 +225,7 @@ class GroupFilter:
     # ---- Timers ----
 
     def lower(self, due_ps: int, *, group: bool, sources: Iterable[Address]) -> None:
-        """Somebody asked: a group or source that nobody answers for expires by then."""
+        """Let timers expire sooner, as somebody asked: a group or source that nobody answers for expires by ``due_ps``."""
         self.earliest_ps = min(self.earliest_ps, due_ps)
         if group and self.group_due_ps is not None:
             self.group_due_ps = min(self.group_due_ps, due_ps)

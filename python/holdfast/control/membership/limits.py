@@ -17,11 +17,11 @@ class Allowance:
         self._until_ps = 0
 
     def wait_ps(self, now_ps: int) -> int:
-        """Return the time until something is left; 0: now."""
+        """Return the time in picoseconds until something is left; 0: now."""
         return max(0, self._until_ps - now_ps - self._burst_ps + self._step_ps)
 
     def spend(self, now_ps: int, events: int) -> None:
-        """Take so many, whether they are left or not."""
+        """Take this amount from the allowance, whether it is left or not."""
         self._until_ps = max(self._until_ps, now_ps) + events * self._step_ps
 
 
@@ -38,5 +38,5 @@ class Room:
         """The channels that one port may have in any case."""
 
     def has(self, used: int, own: int, new: int) -> bool:
-        """Return whether a port may have ``new`` channels, if all ports together have ``used``, and it then has ``own``."""
+        """Return True if a port may have ``new`` channels, if all ports together have ``used``, and it then has ``own``."""
         return used + new <= self.channels // 2 or own <= self.share

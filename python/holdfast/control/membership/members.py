@@ -13,7 +13,7 @@ from holdfast.topology import Topology
 
 
 def channel(group: str, source: str | None = None) -> Channel:
-    """A channel by its addresses. Raises :class:`NetworkError` for what is none, and for groups of one link."""
+    """Return a channel by its addresses. Raise :class:`NetworkError` for what is none, and for groups of one link."""
     try:
         group_address = ip_address(group)
         source_address: Address | None = None if source is None else ip_address(source)
@@ -29,7 +29,10 @@ def channel(group: str, source: str | None = None) -> Channel:
 
 
 def channel_of(topology: Topology, group: str, source: str) -> Channel:
-    """The channel of a group with a host as its source. Raises :class:`NetworkError` if the host has no address of that version."""
+    """Return the channel of a group with a host as its source.
+
+    Raise :class:`NetworkError` if there is no such host, or it has no address of that version.
+    """
     if source not in topology.hosts:
         raise NetworkError(f"{group}: there is no host {source!r}")
     host = topology.hosts[source]
@@ -54,11 +57,11 @@ class SourcePlaces:
         """The switches with hosts."""
 
     def host(self, source: Address) -> str | None:
-        """The host with this address; None if there is none."""
+        """Return the host with this address; None if there is none."""
         return self._hosts.get(source)
 
     def switch(self, source: Address) -> str | None:
-        """The switch of the host with this address; None if there is none."""
+        """Return the switch of the host with this address; None if there is none."""
         host = self._hosts.get(source)
         return None if host is None else self._switches[host]
 
@@ -84,7 +87,7 @@ class StaticMembers:
         return self._table.channels
 
     def members(self, joined: Channel) -> list[str]:
-        """The hosts that have joined a channel, in the order in which they did."""
+        """Return the hosts that have joined a channel, in the order in which they did."""
         return list(self._hosts.get(joined, ()))
 
     def join(self, joined: Channel, host: str) -> list[ChannelChange]:
@@ -102,7 +105,7 @@ class StaticMembers:
         return self._table.change(self._place(host), change)
 
     def leave(self, left: Channel, host: str) -> list[ChannelChange]:
-        """Take a member out. Raises :class:`NetworkError` if it is none."""
+        """Take a member out. Raise :class:`NetworkError` if it is none."""
         if host not in self._hosts.get(left, ()):
             raise NetworkError(f"{host!r} is no member of {left[1]} from {left[0] or 'any source'}")
         source, group = left

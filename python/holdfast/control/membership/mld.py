@@ -39,7 +39,7 @@ _HEADER = 40
 
 
 def parse(packet: bytes) -> tuple[IPv6Address, Message]:
-    """The source address of an IP packet and the message in it. Raises :class:`MalformedError` if there is none.
+    """Return the source address of an IP packet and the message in it. Raise :class:`MalformedError` if there is none.
 
     The checks of RFC 3810 (6.2) for every node are made: link-local source, hop limit 1, Router Alert.
     """
@@ -92,7 +92,7 @@ def _has_router_alert(options: bytes) -> bool:
 
 
 def parse_message(data: bytes) -> Message:
-    """The ICMPv6 message, whose checksum is not looked at. Raises :class:`MalformedError`."""
+    """Return the ICMPv6 message, whose checksum is not looked at. Raise :class:`MalformedError` if it is none."""
     if len(data) < 4:
         raise MalformedError(Malformed.TRUNCATED)
     kind = data[0]
@@ -116,7 +116,7 @@ def _query(data: bytes) -> Query:
 
 
 def query_message(query: Query) -> bytes:
-    """The bytes of a query; its checksum, which covers addresses, is zero."""
+    """Return the bytes of a query; its checksum, which covers addresses, is zero."""
     group = bytes(16) if query.group is None else query.group.packed
     if query.version < MLD.latest:
         return struct.pack("!BBHHH16s", QUERY, 0, 0, query.max_response_ps // MLD.response_unit_ps, 0, group)
@@ -124,7 +124,7 @@ def query_message(query: Query) -> bytes:
 
 
 def query_packet(query: Query, source: IPv6Address) -> bytes:
-    """A query in an IP packet, with the Router Alert option, from the link-local address of its port."""
+    """Return a query in an IP packet, with the Router Alert option, from the link-local address of its port."""
     message = query_message(query)
     destination = ALL_NODES if query.group is None else query.group
     addresses = source.packed + destination.packed

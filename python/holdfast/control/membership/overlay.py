@@ -68,7 +68,7 @@ class EdgePort:
 
 
 def link_local(mac: bytes) -> IPv6Address:
-    """The link-local address with the interface identifier of a MAC address (RFC 4291, appendix A; RFC 2464, 5)."""
+    """Return the link-local address with the interface identifier of a MAC address (RFC 4291, appendix A; RFC 2464, 5)."""
     identifier = bytes((mac[0] ^ 2,)) + mac[1:3] + b"\xff\xfe" + mac[3:]
     return IPv6Address(b"\xfe\x80" + bytes(6) + identifier)
 
@@ -181,7 +181,7 @@ class Overlay:
         return self._plane is not None and self._plane.now_ps >= self._settled_ps
 
     def start(self, plane: ControlPlane, adopted: Channels | None = None) -> None:
-        """Begins to ask. ``adopted``: channels that an earlier controller left in the switches.
+        """Start to ask hosts. ``adopted``: channels that an earlier controller left in the switches.
 
         These are members until they have had the Group Membership Interval to say so themselves: a controller that takes
         over changes nothing until hosts do. No handler is called for them.
@@ -212,7 +212,7 @@ class Overlay:
         self._wake()
 
     def on_packet_in(self, switch: str, packet: bytes, ingress_port: int) -> bool:
-        """Take a packet-in; whether it is a message of IGMP or MLD, or was meant to be one."""
+        """Take a packet-in; return True if it is a message of IGMP or MLD, or was meant to be one."""
         if self._plane is None:
             raise NetworkError("the overlay is not started")
         try:
@@ -242,12 +242,12 @@ class Overlay:
         return True
 
     def _has_room(self, own: int, new: int) -> bool:
-        """Return whether a port may have new channels. Those that the message has added before are not in the table yet."""
+        """Return True if a port may have new channels. Those that the message has added before are not in the table yet."""
         used = self._table.count + self._hidden + max(0, own - new - self._own_before)
         return self._room.has(used, own, new)
 
     def filters(self, place: PortKey) -> dict[Address, Filter]:
-        """The filters of a port, by group."""
+        """Return the filters of a port, by group."""
         found: dict[Address, Filter] = {}
         for version in (4, 6):
             if (querier := self._queriers.get((place, version))) is not None:
@@ -257,7 +257,7 @@ class Overlay:
     # ---- Time ----
 
     def _plan(self, place: PortKey, version: int) -> None:
-        """See to it that a querier is called when it wants to be."""
+        """Schedule the call of a querier for when it wants to be called."""
         due_ps = self._queriers[place, version].next_ps
         known_ps = self._woken_at.get((place, version))
         if known_ps is None or due_ps < known_ps:
@@ -274,7 +274,7 @@ class Overlay:
             self._plane.call_later(max(0, due_ps - self._plane.now_ps) / PS_PER_MS, partial(self._woken, due_ps))
 
     def _woken(self, at_ps: int) -> None:
-        """The call for that time; another one, earlier, may have taken its place."""
+        """Do what is due, unless an earlier call has taken the place of the one for this time."""
         if self._called_at_ps == at_ps:
             self._called_at_ps = None
             self._wake()

@@ -251,7 +251,7 @@ class Querier:
         self._settle(state)
 
     def _refusal(self, report: Report, record: Record) -> str | None:
-        """Return why a record is refused for what it is, or None."""
+        """Return why a record is refused for what it is; None: it is not."""
         if report.version < self._oldest:
             return "older_version"
         if stays_on_link(record.group):
@@ -265,7 +265,7 @@ class Querier:
     def _no_room(
         self, state: GroupFilter | None, kind: RecordKind, group: Address, sources: tuple[Address, ...]
     ) -> str | None:
-        """Return the limit that a record would exceed, or None. What adds nothing is never refused."""
+        """Return the limit that a record would exceed; None: there is room. What adds nothing is never refused."""
         if state is None and len(self._groups) >= self.parameters.group_limit:
             return "group_limit"
         known = GroupFilter(group) if state is None else state
@@ -385,7 +385,7 @@ class Querier:
     # ---- Time ----
 
     def due(self, now_ps: int) -> Outcome:
-        """Do what is due by now."""
+        """Do what is due by now, and return the queries to send and the changes that follow."""
         outcome = Outcome()
         while self._timers and self._timers[0][0] <= now_ps:
             due_ps, _, group = heapq.heappop(self._timers)
@@ -414,7 +414,7 @@ class Querier:
         return outcome
 
     def _settle(self, state: GroupFilter) -> None:
-        """Count what a group has become, and sees to its next timer, or forgets it."""
+        """Count what a group has become, and see to its next timer, or forget it."""
         channels, hidden = state.counted
         state.counted = state.size, state.hidden
         self.channels += state.size - channels
@@ -427,7 +427,7 @@ class Querier:
         self._asking.pop(state.group, None)
 
     def _arm(self, state: GroupFilter) -> None:
-        """See to it that the group is looked at when its next timer expires. A timer that was put off is looked at too early."""
+        """See that the group is looked at when its next timer expires; for a timer that was put off, that is too early."""
         due_ps, group = state.earliest_ps, state.group
         armed_ps = self._armed.get(group)
         if armed_ps is not None and armed_ps <= due_ps:
@@ -446,7 +446,7 @@ def _note(outcome: Outcome, change: FilterChange) -> None:
 
 
 def _begins(record: Record) -> bool:
-    """Whether a record is about something that a port without the group would want."""
+    """Return True if a record is about something that a port without the group would want."""
     if record.kind in (RecordKind.MODE_IS_EXCLUDE, RecordKind.CHANGE_TO_EXCLUDE):
         return True
     return record.kind != RecordKind.BLOCK_OLD_SOURCES and bool(record.sources)

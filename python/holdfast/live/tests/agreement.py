@@ -27,11 +27,11 @@ class Bound:
     what: str
 
     def allows(self, live: float, simulated: float) -> bool:
-        """Whether it does."""
+        """Return True if two numbers differ by no more than the bound."""
         return abs(live - simulated) <= max(self.absolute, self.relative * abs(live))
 
     def twice(self) -> Bound:
-        """For one run, perhaps on a busy machine: the bounds are those of a mean."""
+        """Return twice the bound, for one run, perhaps on a busy machine: the bounds are those of a mean."""
         return replace(self, relative=2 * self.relative, absolute=2 * self.absolute)
 
 
@@ -62,7 +62,7 @@ BACK = {"back_retransmitted_segments": Bound(0.0, 45.0, "segments", "retransmitt
 
 
 def rise(frame: pl.DataFrame, column: str, start_s: float, end_s: float) -> float:
-    """The rise of a counter between two times, per flow and together."""
+    """Return the rise of a counter between two times, of all flows together."""
     total = 0.0
     for _, rows in frame.group_by("flow") if "flow" in frame.columns else [((), frame)]:
         before = rows.filter(pl.col("time_s") <= start_s)[column]
@@ -72,7 +72,7 @@ def rise(frame: pl.DataFrame, column: str, start_s: float, end_s: float) -> floa
 
 
 def steady(seen: Observation) -> dict[str, float]:
-    """After the first seconds."""
+    """Return what is measured of the steady state, after the first seconds."""
     end_s = seen.scenario.duration_s
     window = pl.col("time_s").is_between(SKIP_S, end_s)
     link = seen.bottleneck.filter(window)
@@ -92,7 +92,7 @@ def steady(seen: Observation) -> dict[str, float]:
 
 
 def beginning(seen: Observation) -> dict[str, float]:
-    """The first slow start and what it costs."""
+    """Return what is measured of the first slow start, and of what it costs."""
     first = seen.sent.filter((pl.col("flow") == 0) & (pl.col("time_s") <= SKIP_S))
     return {
         "first_retransmitted_segments": rise(seen.sent, "bytes_retransmitted", 0, SKIP_S) / FRAME_PAYLOAD_BYTES,
@@ -101,7 +101,7 @@ def beginning(seen: Observation) -> dict[str, float]:
 
 
 def after_cut(seen: Observation) -> dict[str, float]:
-    """The effects of a cut. The recovery counts from the cut if there is another way, else from the repair."""
+    """Return the effects of a cut. The recovery counts from the cut if there is another way, else from the repair."""
     scenario = seen.scenario
     assert scenario.failure_s is not None
     assert scenario.repair_s is not None
@@ -134,7 +134,7 @@ def after_cut(seen: Observation) -> dict[str, float]:
 
 
 def disturbance(seen: Observation) -> str:
-    """Why a live run does not count; empty if it does.
+    """Return why a live run does not count; empty if it does.
 
     It does not if the wall clock's events were late by more than a hundredth of the round trip in the mean or by more than half of
     it once, or if more than one in a hundred of a host's samples came more than an interval late.

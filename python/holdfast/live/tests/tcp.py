@@ -102,21 +102,21 @@ class Scenario(BaseModel):
         return max(2, round(self.buffer_bdp * self.rate_bps * self.rtt_ms / 1000 / 8 / FRAME_BYTES))
 
     def topology(self) -> Topology:
-        """Two hosts and two disjoint paths of two hops; s1-s2-s4 is the cheaper one."""
+        """Return two hosts and two disjoint paths of two hops; s1-s2-s4 is the cheaper one."""
         core = Direction(rate_bps=self.rate_bps, delay_ms=self.rtt_ms / 4, queue_packets=self.queue_packets)
         edge = Direction(rate_bps=1_000_000_000, delay_ms=0.0, queue_packets=10_000)
         return two_paths("live-tcp", edge=edge, core=core)
 
     def controller(self) -> RouterController:
-        """The router's, which reacts to the failure if it is to."""
+        """Return the router's controller, which reacts to the failure if ``reroute`` is set."""
         return RouterController(reroute=self.reroute, reaction_delay_ms=self.reaction_delay_ms)
 
     def options(self) -> TcpOptions:
-        """The modelled hosts' TCP: Linux's options."""
+        """Return the modelled hosts' options of TCP: those of Linux."""
         return TcpOptions.linux(self.congestion).changed(TcpOptions(quick_ack_segments=QUICK_ACK_SEGMENTS))
 
     def schedule(self, network: Network, start_s: float) -> None:
-        """The cut."""
+        """Schedule the cut and its repair, if the scenario has them."""
         if self.failure_s is not None and self.repair_s is not None:
             network.set_link("s1-s2", up=False, at_s=start_s + self.failure_s)
             network.set_link("s1-s2", up=True, at_s=start_s + self.repair_s)
@@ -143,13 +143,16 @@ class Observation:
 
 
 def _look(network: Network) -> tuple[int, ...]:
-    """The bottleneck's counters now, in the order of ``BOTTLENECK``."""
+    """Return the bottleneck's counters now, in the order of ``BOTTLENECK``."""
     counters = [network.link_counters(name).a_to_b for name in ("s1-s2", "s1-s3")]
     return tuple(sum(getattr(each, name) for each in counters) for name in list(BOTTLENECK)[1:])
 
 
 def simulate(scenario: Scenario, seed: int = 1, options: TcpOptions | None = None) -> Observation:
-    """Modelled hosts, virtual time. The seed moves each flow's start by up to one round trip: nothing else is random."""
+    """Run the scenario with modelled hosts in virtual time, and return what was observed.
+
+    The seed moves each flow's start by up to one round trip: nothing else is random.
+    """
     network = SimulatedNetwork(
         scenario.topology(),
         compile_router(),
@@ -202,7 +205,10 @@ def _frame(rows: Sequence[tuple[float, ...]], schema: Mapping[str, pl.DataType |
 
 @contextmanager
 def live_network(scenario: Scenario) -> Iterator[tuple[LiveNetwork, dict[str, _core.Namespace]]]:
-    """The scenario's network under the wall clock, and its hosts: namespaces whose TCP remembers nothing and asks for no ECN."""
+    """Yield the scenario's network under the wall clock, and its hosts' namespaces.
+
+    Their TCP remembers nothing and asks for no ECN.
+    """
     topology = scenario.topology()
     with preferred(), hosts(topology) as (namespaces, interfaces):
         for namespace in namespaces.values():
@@ -235,7 +241,7 @@ class _Host:
             raise LiveError(f"a host did not start: {self.process.communicate()[1][-300:]}")
 
     def finish(self, timeout_s: float) -> Samples:
-        """Its printed samples."""
+        """Wait for the end of the host, and return the samples that it printed. Raise :class:`LiveError` if it failed."""
         try:
             output, errors = self.process.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:
@@ -247,14 +253,17 @@ class _Host:
         return result
 
     def close(self) -> None:
-        """Close it in any case."""
+        """Close the host in any case."""
         with suppress(OSError):
             self.process.kill()
         self.process.wait()
 
 
 def run_live(scenario: Scenario, seed: int = 1) -> Observation:
-    """The kernel's hosts, real time. The seed moves the flows' starts as in :func:`simulate`. Raises :class:`LiveError`."""
+    """Run the scenario with the kernel's hosts in real time, and return what was observed. Raise :class:`LiveError` if it fails.
+
+    The seed moves the flows' starts as in :func:`simulate`.
+    """
     draw = random.Random(seed)
     with live_network(scenario) as (network, namespaces):
         before_ns = time.monotonic_ns()
@@ -298,7 +307,7 @@ def run_live(scenario: Scenario, seed: int = 1) -> Observation:
 
 
 def _live_frames(client: Samples, server: Samples, start_ns: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The hosts' samples, in the columns of an observation."""
+    """Return the hosts' samples as two frames, in the columns of an observation: sent and received."""
     mss = client["mss"]
     columns = [*client["columns"]]
     index: dict[int, int] = {}

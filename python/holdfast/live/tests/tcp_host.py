@@ -63,7 +63,7 @@ SENDER_COLUMNS = (
 
 
 def tcp_info(connection: socket.socket) -> dict[str, int]:
-    """The kernel's own view of a connection."""
+    """Return the kernel's own view of a connection. Raise OSError if the kernel is older than Linux 6.7."""
     raw = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 512)
     if len(raw) < INFO_BYTES:
         raise OSError(f"this kernel's TCP_INFO has {len(raw)} bytes; {INFO_BYTES} are needed (Linux 6.7 or later)")
@@ -91,7 +91,7 @@ class Samples(TypedDict):
 
 
 def serve(options: argparse.Namespace) -> Samples:
-    """Take so many connections and read until all have ended."""
+    """Take so many connections and read until all have ended; return the samples."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     set_buffer(listener, SO_RCVBUFFORCE, socket.SO_RCVBUF)
@@ -132,7 +132,7 @@ def serve(options: argparse.Namespace) -> Samples:
 
 
 def send(options: argparse.Namespace) -> Samples:
-    """Connect at the given times, write until the end, samples."""
+    """Connect at the given times, write until the end, and return the samples."""
     selector = selectors.DefaultSelector()
     waiting = sorted(options.start_ns, reverse=True)
     rows: list[list[int]] = []
@@ -172,7 +172,7 @@ def send(options: argparse.Namespace) -> Samples:
 
 
 def main() -> int:
-    """The command line."""
+    """Run the command line's part, and print its samples as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sample-ns", type=int, required=True)
     parser.add_argument("--port", type=int, required=True)

@@ -51,12 +51,12 @@ PAYLOAD_BYTES = 18
 
 
 def mac(port: int, *, outside: bool) -> int:
-    """Of the switch's port, or of what is behind it."""
+    """Return the MAC address of the switch's port, or (``outside``) of what is behind it."""
     return 0x020000000000 + (0x10000 if outside else 0) + port
 
 
 def frame(flow: int) -> bytes:
-    """A UDP packet to the host with INT-MD headers (DSCP) and the metadata of nodes 5 to 1."""
+    """Return a UDP packet to the host with INT-MD headers (DSCP) and the metadata of nodes 5 to 1."""
     hop_words = words(DEFAULT_INSTRUCTIONS)
     # Node, ports, latency, queue, times.
     stack = b"".join(
@@ -101,7 +101,7 @@ class Process:
         self._stat = Path(f"/proc/{self._process.pid}")
 
     def wait_for(self, pattern: str) -> str:
-        """The first line with this. Raises :class:`LiveError` if the process ends without."""
+        """Return the first line with this pattern. Raise :class:`LiveError` if the process ends without."""
         assert self._process.stdout is not None
         for line in self._process.stdout:
             if re.search(pattern, line):
@@ -109,12 +109,12 @@ class Process:
         raise LiveError("a process ended before it was ready")
 
     def cpu_s(self) -> float:
-        """Of user and system."""
+        """Return the processor time of user and system, in seconds."""
         fields = (self._stat / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def rss_mb(self) -> float:
-        """Resident memory."""
+        """Return the resident memory in megabytes (10^6 bytes)."""
         pages = int((self._stat / "statm").read_text(encoding="utf-8").split()[1])
         return round(pages * resource.getpagesize() / 1e6, 1)
 
@@ -124,7 +124,7 @@ class Process:
         return self._process.communicate(timeout=120)[0]
 
     def kill(self) -> None:
-        """If it is still there."""
+        """Kill the process if it is still there."""
         self._process.kill()
         self._process.wait()
 
@@ -159,7 +159,7 @@ class Soaked:
 
 @contextmanager
 def network() -> Iterator[tuple[dict[int, _core.Namespace], Process, GrpcClient, int]]:
-    """Namespaces by port, and a switch between them."""
+    """Yield namespaces by port, the switch between them, its client and its device id."""
     with ExitStack() as stack:
         namespaces, interfaces = {}, []
         for port, name in NAMES.items():
@@ -180,7 +180,10 @@ def network() -> Iterator[tuple[dict[int, _core.Namespace], Process, GrpcClient,
 
 
 def run(seconds: float, reports_per_s: float, collect: Sequence[str] = ()) -> Soaked:
-    """Raise :class:`LiveError` if something does not start. ``collect``: more options of ``holdfast collect``."""
+    """Run the soak and return its result. Raise :class:`LiveError` if something does not start.
+
+    ``collect``: more options of ``holdfast collect``.
+    """
     with network() as (namespaces, switch, client, device_id), ExitStack() as stack:
         configure(client)
         listen = ("--listen", f"{COLLECTOR_ADDRESS}:{program.COLLECTOR_PORT}")
@@ -240,7 +243,7 @@ def run(seconds: float, reports_per_s: float, collect: Sequence[str] = ()) -> So
 
 
 def main() -> int:
-    """The command."""
+    """Run the command, and return its status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--reports-per-s", type=float, default=100_000.0)
