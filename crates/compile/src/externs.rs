@@ -344,19 +344,20 @@ impl Origins {
         self.architecture.map(|(_, description)| description)
     }
 
-    /// Returns the meaning of an extern function.
+    /// Returns the meaning of an extern function, or `None` if a program declares it itself.
     pub fn function(&self, sig: &FnSig, types: &Types) -> Option<Function> {
         let mut tables = self.tables(sig.span);
         tables.find_map(|t| matching(t.functions, sig, types))
     }
 
-    /// Returns the row of an extern object type.
+    /// Returns the row of the table for an extern object type, by its name and number of type parameters.
     pub fn object(&self, name: &str, type_params: usize, span: Span) -> Option<&'static ObjectRow> {
         let mut rows = self.tables(span).flat_map(|t| t.objects);
         rows.find(|row| row.name == name && row.type_params.contains(&type_params))
     }
 
-    /// Returns the tables for a declaration at a place.
+    /// Returns the tables of externs for a declaration at a place: those of the core library and of the
+    /// architecture, if the declaration is in their files.
     fn tables(&self, span: Span) -> impl Iterator<Item = &'static Externs> {
         let of_core = self.core.is_some_and(|file| self.is_part(span.file, file));
         let core = of_core.then_some(&core::EXTERNS);
@@ -389,7 +390,7 @@ impl ObjectRow {
             .then_some(())
     }
 
-    /// Returns the meaning of a method.
+    /// Returns the meaning of a method of the object type, or `None` if the table does not have it.
     pub fn method(&self, sig: &FnSig, types: &Types) -> Option<Method> {
         matching(self.methods, sig, types)
     }

@@ -18,7 +18,7 @@ const MAX_WORK: usize = 1 << 20;
 /// The values that are known. A slot that is missing can have any.
 type Known = BTreeMap<SlotId, Bits>;
 
-/// Takes out of the parser what cannot run because of the values of `indexes`.
+/// Removes from the parser what cannot run because of the values of `indexes`, which begin with zero.
 pub(crate) fn fold(program: &mut Program, indexes: &[SlotId]) {
     let kept: Vec<SlotId> = program
         .field_lists
@@ -153,7 +153,7 @@ fn run(stmts: &[Stmt], known: &mut Known, slots: &[Slot]) -> Vec<Stmt> {
     out
 }
 
-/// Forgets what the statements may write.
+/// Removes from `known` the slots that the statements may write.
 fn forget(stmts: &[Stmt], known: &mut Known) {
     for stmt in ir::statements(stmts) {
         if let StmtKind::Assign { dst, .. } = &stmt.kind {

@@ -89,7 +89,7 @@ impl Outcome {
         !self.diagnostics.iter().any(Diagnostic::is_error)
     }
 
-    /// Renders all diagnostics as text for a terminal.
+    /// Renders all diagnostics as text, with the lines of the source that they are about.
     pub fn render(&self) -> String {
         syntax::render_all(&self.diagnostics, &self.sources)
     }

@@ -12,7 +12,7 @@ use crate::errors;
 use crate::hir::Module;
 use crate::lower::{ExternKind, Lowered};
 
-/// Returns the errors for violations.
+/// Converts violations of the representation's invariants to errors at places in the source, each error once.
 pub(crate) fn diagnostics(
     violations: &[VerifyError],
     module: &Module,

@@ -196,7 +196,7 @@ fn find_name(text: &str, name: &str) -> Option<usize> {
     })
 }
 
-/// Adds the way to a finding.
+/// Adds the path that a packet takes to a finding, as notes.
 fn with_path(mut diagnostic: Diagnostic, finding: &Finding, program: &Program) -> Diagnostic {
     let mut steps: Vec<Step> = Vec::new();
     let mut next: Option<&Path> = finding.path.as_deref();

@@ -16,7 +16,7 @@ use ir::{
 /// Headers that are valid; `None` where control never comes.
 type Known = Option<BTreeSet<HeaderId>>;
 
-/// Guards the field writes of a program.
+/// Puts a test of validity in front of the writes to header fields, where the header may be invalid.
 pub(crate) fn guard(program: &mut Program) {
     let mut pass = Pass::new(program);
     pass.parser(program);
@@ -84,7 +84,8 @@ impl Pass {
         }
     }
 
-    /// States are entered from several sides: the validity known at each is found first, by rounds until nothing changes.
+    /// Guards the writes in parser states. States are entered from several sides: the validity known at each is
+    /// found first, by rounds until nothing changes.
     fn parser(&mut self, program: &mut Program) {
         let mut entry: Vec<Known> = vec![None; program.parser.states.len()];
         for start in program.parser_starts() {
@@ -131,7 +132,8 @@ impl Pass {
         *stmts = out;
     }
 
-    /// Puts a write behind a test; writes to one header in a row share it.
+    /// Appends a write to `out`, behind a test of the header's validity; writes to one header in a row share
+    /// the test.
     fn push_guarded(&self, out: &mut Vec<Stmt>, header: HeaderId, stmt: Stmt) {
         let valid = self
             .validity_of
@@ -170,7 +172,7 @@ impl Pass {
         });
     }
 
-    /// Follows a statement; gives the header whose validity must be tested before it.
+    /// Follows a statement, and returns the header whose validity must be tested before it, if there is one.
     fn stmt(&mut self, stmt: &mut Stmt, known: &mut Known) -> Option<HeaderId> {
         match &mut stmt.kind {
             StmtKind::Assign { dst, value } => {

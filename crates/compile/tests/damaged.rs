@@ -84,7 +84,8 @@ fn is_syntax(diagnostic: &&Diagnostic) -> bool {
     diagnostic.code.as_bytes()[1] == b'0'
 }
 
-/// Compiles `text`, and gives its errors if one of them is of the syntax: the others, and all as text.
+/// Compiles `text`. Returns the errors that are not of the syntax, and all as text; `None` if none is of the
+/// syntax.
 fn errors_beside_syntax(text: &str, path: &Path) -> Option<(Vec<Diagnostic>, String)> {
     let options = Options {
         include_dirs: vec![path.parent().expect("a folder").to_path_buf()],

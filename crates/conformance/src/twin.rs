@@ -111,7 +111,7 @@ impl Twin {
         counters.map(sum).collect()
     }
 
-    /// Has time begin elsewhere.
+    /// Sets the time of both switches, before anything happens.
     pub fn begin_at(&mut self, now_ps: Time) {
         self.now_ps = now_ps;
         self.interpreter.set_now_ps(now_ps);
@@ -123,7 +123,8 @@ impl Twin {
         self.now_ps += by_ps;
     }
 
-    /// Applies an update; gives whether it was accepted.
+    /// Applies an update to both switches, and returns whether they accepted it; an error says where they
+    /// differ.
     pub fn write(&mut self, update: Update) -> Result<bool, String> {
         let text = format!("{update:?}");
         let left = self.interpreter.write(update.clone());
@@ -138,8 +139,9 @@ impl Twin {
         self.machine_code.set_port_up(port, up);
     }
 
-    /// Runs a packet; gives the number of packets that left. In turn half by half, as where there are queues between the
-    /// halves, and all at once, where machine code has a way of its own.
+    /// Runs a packet on both switches, and returns the number of packets that left; an error says where they
+    /// differ. In turn half by half, as where there are queues between the halves, and all at once, where
+    /// machine code has a way of its own.
     pub fn receive(&mut self, port: u32, packet: &[u8]) -> Result<usize, String> {
         self.received += 1;
         let (now_ps, by_halves) = (self.now_ps, self.received.is_multiple_of(3));

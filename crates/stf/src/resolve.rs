@@ -227,7 +227,7 @@ fn key_match(key: &Key, pattern: &Pattern) -> Resolved<KeyMatch> {
     })
 }
 
-/// Says that a key of kind `optional` is compared with all bits or none.
+/// Returns the message that a key of kind `optional` is compared with all bits or none.
 fn partial(key: &Key) -> String {
     format!("`{}` is optional: all of its bits count, or none", key.name)
 }

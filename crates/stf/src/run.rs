@@ -517,7 +517,8 @@ impl<'s> Runner<'s> {
         self.write(operation, Entity::CloneSession(session))
     }
 
-    /// Compares the output with the expected packets.
+    /// Compares the packets that left each port with the expected ones, in order; the error lists those that
+    /// differ.
     fn compare(&self) -> Resolved<()> {
         let mut differences = String::new();
         let ports = self.outputs.keys().chain(self.expected.keys());

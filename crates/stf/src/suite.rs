@@ -110,7 +110,7 @@ fn result_of(file: &Path, outcome: Result<Status, (Status, String)>) -> TestResu
     }
 }
 
-/// Runs a program on both executors with what a function gives as its script.
+/// Runs a program on both executors with the script that a function returns.
 pub fn run_script(
     program: &Path,
     options: &Options,

@@ -101,7 +101,7 @@ impl Diagnostic {
         self
     }
 
-    /// Asks whether the name that is most like what was found was meant.
+    /// Adds the hint that a similar name was meant, if there is one.
     pub fn suggest(self, like: Option<&str>) -> Diagnostic {
         match like {
             Some(name) => self.hint(format!("did you mean `{name}`?")),
@@ -109,7 +109,7 @@ impl Diagnostic {
         }
     }
 
-    /// Sets what to do about it.
+    /// Sets the hint that says what to do about it.
     pub fn hint(mut self, hint: impl Into<String>) -> Diagnostic {
         self.hint = Some(hint.into());
         self
@@ -175,7 +175,8 @@ impl Sink {
     /// This many errors are kept, and this many warnings.
     pub const LIMIT: usize = 100;
 
-    /// Adds what is reported, unless it is more than anybody reads.
+    /// Adds a diagnostic. Beyond the limit of its severity it is only counted, and the first of those is
+    /// replaced by a message that says so.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         let (count, last): (_, fn(Span) -> Diagnostic) = match diagnostic.severity {
             Severity::Error => (&mut self.errors, crate::errors::too_many),
@@ -201,7 +202,7 @@ impl Sink {
         &self.list
     }
 
-    /// Takes back those that were kept behind the first `from` and are not wanted.
+    /// Removes the diagnostics behind the first `from` that are not wanted.
     pub fn retain_since(&mut self, from: usize, wanted: impl Fn(&Diagnostic) -> bool) {
         let tail = self.list.split_off(from);
         let (kept, gone): (Vec<_>, Vec<_>) = tail.into_iter().partition(wanted);

@@ -50,7 +50,7 @@ impl Parsed {
         self.diagnostics.iter().any(Diagnostic::is_error)
     }
 
-    /// Renders all diagnostics as text.
+    /// Renders all diagnostics as text, with the lines of the source that they are about.
     pub fn render(&self) -> String {
         render_all(&self.diagnostics, &self.sources)
     }

@@ -142,7 +142,7 @@ pub(crate) struct OpenUse {
 }
 
 impl OpenUse {
-    /// Adds `tokens`. Whether the arguments end among them.
+    /// Adds `tokens` to the open use of a macro. Returns whether its arguments end among them.
     fn add(&mut self, tokens: &[Token]) -> bool {
         self.rest.extend(tokens.iter().map(Live::new));
         for token in tokens {
@@ -317,7 +317,7 @@ impl Preprocessor<'_> {
         done
     }
 
-    /// Expands `todo`, whose last token is the first, to the end of `done`.
+    /// Expands the macros in `todo`, whose tokens are in reverse order, and appends the result to `done`.
     fn expand_into(&mut self, mut todo: Vec<Live>, done: &mut Vec<Live>) {
         while let Some(live) = todo.pop() {
             let expands = |m: &&Rc<Macro>| {
@@ -346,7 +346,8 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Keeps the use of a macro `name`, whose arguments do not end in `todo`, for the lines that follow.
+    /// Keeps the use of the macro `used` by the token `name`, whose arguments do not end in `todo`, for the
+    /// lines that follow.
     fn leave_open(&mut self, used: Rc<Macro>, name: Live, todo: &mut Vec<Live>) {
         let parens = |kind| todo.iter().filter(|l| l.token.kind == kind).count();
         self.open_use = Some(OpenUse {
@@ -684,7 +685,8 @@ fn is_closed(todo: &[Live]) -> bool {
     })
 }
 
-/// Takes the arguments of a use of a macro, from the opening parenthesis on; `None` when they never end.
+/// Takes the arguments of a use of a macro from `todo`, from the opening parenthesis on; `None` when they never
+/// end.
 fn collect_actuals(used: &Macro, wanted: usize, todo: &mut Vec<Live>) -> Option<Actuals> {
     todo.pop();
     let mut list: Vec<Vec<Live>> = Vec::new();

@@ -269,7 +269,7 @@ impl<'t> Parser<'t> {
 
     // -- Reporting ----------------------------------------------------------------------------------------------------
 
-    /// Reports a mistake that does not stop the construct being read.
+    /// Reports a mistake that does not stop the construct being read, at most once for each token.
     fn report(&mut self, diagnostic: Diagnostic) {
         if !self.aborted && self.last_error != Some(self.pos) {
             self.last_error = Some(self.pos);
@@ -283,7 +283,7 @@ impl<'t> Parser<'t> {
         Failed
     }
 
-    /// Reports that the current token is not what was wanted.
+    /// Reports that `what` was wanted in place of the current token.
     fn expected(&mut self, what: &str) -> Failed {
         let token = self.token();
         let diagnostic = match token.kind {
@@ -312,7 +312,7 @@ impl<'t> Parser<'t> {
         result
     }
 
-    /// Counts one more link of a chain.
+    /// Counts one more link of a chain, such as `a.b.c`, and gives up on the file if it has too many.
     fn link(&mut self) -> Outcome<()> {
         self.chain += 1;
         if self.chain > MAX_CHAIN {

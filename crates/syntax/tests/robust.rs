@@ -152,7 +152,7 @@ const WORDS: &[&str] = &[
     "é",
 ];
 
-/// Parses, and checks what every outcome must fulfil.
+/// Parses a text, and checks what every outcome must fulfil.
 fn survive(text: &str) {
     let parsed = syntax::parse_str(text);
     let _ = dump::program(&parsed.program);
@@ -208,7 +208,7 @@ proptest! {
     }
 }
 
-/// Runs on a stack far smaller than any thread has by default.
+/// Runs a function on a stack of 1 MiB, far smaller than any thread has by default.
 fn on_small_stack(run: impl FnOnce() + Send + 'static) {
     let thread = std::thread::Builder::new()
         .stack_size(1 << 20)

@@ -205,7 +205,7 @@ impl Checker {
     }
 }
 
-/// Numbers and (dotted) names between commas, as expressions; `None` if there is anything else.
+/// Parses numbers and (dotted) names between commas to expressions; `None` if there is anything else.
 fn operands(tokens: &[AnnotationToken]) -> Option<Vec<ast::Expr>> {
     let is_comma = |token: &AnnotationToken| is_symbol(token, ",");
     tokens.split(is_comma).map(operand).collect()

@@ -20,7 +20,7 @@ use crate::hir::{
 use crate::types::{BlockId, BlockKind, FnSig, ParamSig, Ty};
 
 impl Checker {
-    /// Enters parameters into the scope.
+    /// Enters parameters into the current scope, and returns their variables.
     fn declare_params(
         &mut self,
         params: &[ast::Param],
@@ -55,7 +55,8 @@ impl Checker {
         }
     }
 
-    /// Checks a function's body for some type arguments.
+    /// Checks a function's body for some type arguments, in the scopes that were open at its declaration, and
+    /// returns the new function.
     pub(super) fn function_body(&mut self, template: &FnTemplate, types: &[Ty]) -> FuncId {
         let inner = self.scopes.split_off(template.depth);
         let context = self.body_context(Place::Function, Ty::Void);
@@ -139,7 +140,8 @@ impl Checker {
         self.declare(&decl.name, Symbol::Action(id));
     }
 
-    /// Enters a parser or control with its signatures, without its body.
+    /// Enters a parser or control with its signatures, without its body. Reports one with type parameters, and
+    /// returns `None`.
     fn begin_block(
         &mut self,
         ty: &ast::BlockType,

@@ -254,7 +254,8 @@ impl Checker {
         }
     }
 
-    /// Checks a constructor's arguments; gives the complete type and the arguments.
+    /// Checks a constructor's arguments, and returns the complete type and the arguments; `None` after an
+    /// error.
     pub(super) fn instantiate(
         &mut self,
         ty: Ty,

@@ -23,7 +23,8 @@ impl Checker {
         self.coerce(value, ty)
     }
 
-    /// Applies an implicit cast; reports a mismatch.
+    /// Converts an expression to a type by the implicit cast that the language has for it. Reports a mismatch,
+    /// and returns a missing expression.
     pub(super) fn coerce(&mut self, expr: Expr, ty: &Ty) -> Expr {
         if expr.ty == *ty || matches!(ty, Ty::Any) {
             return expr;
@@ -54,7 +55,8 @@ impl Checker {
         is_list && self.is_incomplete(&self.module.types.structure(*id).name)
     }
 
-    /// Applies an implicit cast, or gives the expression back.
+    /// Converts an expression to a type by an implicit cast; the error gives the expression back where there is
+    /// none.
     fn try_coerce(&mut self, expr: Expr, ty: &Ty) -> Result<Expr, Expr> {
         match (&expr.ty, ty) {
             (Ty::Int, Ty::Bit(_) | Ty::Signed(_)) => Ok(self.int_to(expr, ty, true)),
@@ -349,7 +351,7 @@ impl Checker {
         }
     }
 
-    /// Gives integers inside an initialiser that no context sized a chance to be reported.
+    /// Reports integers inside an initialiser to which no context gave a width.
     pub(super) fn require_sized(&mut self, expr: &Expr) {
         match (&expr.kind, &expr.ty) {
             (_, Ty::Int) => self.report(errors::unsized_int(expr.span)),

@@ -21,7 +21,8 @@ pub(super) fn without_name(args: &[ast::Argument]) -> Option<&ast::Argument> {
 }
 
 impl Checker {
-    /// Puts arguments in the order of the parameters.
+    /// Puts arguments in the order of the parameters, with `None` for those that are left out. Reports a wrong
+    /// number or name, and returns `None`.
     fn match_arguments<'a>(
         &mut self,
         sig: &FnSig,
@@ -80,7 +81,8 @@ impl Checker {
         ok.then_some(slots)
     }
 
-    /// Checks the arguments of a call, inferring type parameters. Gives them with the type the call returns.
+    /// Checks the arguments of a call and infers its type parameters. Returns the arguments, the type that the
+    /// call returns, and what the type parameters stand for; `None` after an error.
     pub(super) fn arguments(
         &mut self,
         sig: &FnSig,
@@ -163,8 +165,8 @@ impl Checker {
         Some((Args::new(out, written), ret, bindings))
     }
 
-    /// Types of the arguments, and what they say about type parameters. Integers without width say least, so they
-    /// come last.
+    /// Infers the types of the arguments, and what they say about type parameters. Integers without width say
+    /// least, so they come last.
     fn infer_arguments(
         &mut self,
         sig: &FnSig,

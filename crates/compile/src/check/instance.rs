@@ -31,7 +31,8 @@ impl Checker {
         }
     }
 
-    /// Checks the body of an instance, and that there is one if there must be.
+    /// Checks the body of an instance, which may declare functions and instances and must provide the abstract
+    /// methods of its extern.
     pub(super) fn instance_body(&mut self, decl: &ast::Instantiation, ty: &Ty) {
         let (def, args) = match ty {
             Ty::Extern(id, args) => (self.module.types.external(*id).clone(), args.clone()),
@@ -65,7 +66,7 @@ impl Checker {
         }
     }
 
-    /// Checks a function that stands for an abstract method.
+    /// Checks a function that provides an abstract method of an extern: its signature must be the method's.
     fn provided_method(&mut self, def: &ExternDef, args: &[Ty], decl: &ast::FunctionDecl) {
         let name = &decl.signature.name;
         let sig = self.scoped(|c| c.signature(&decl.signature, &[], ParamsOf::Function));

@@ -147,7 +147,7 @@ impl Checker {
         self.diagnostics.push_new(diagnostic);
     }
 
-    /// Reports what is wrong with an expression, which is then missing.
+    /// Reports what is wrong with an expression, and returns a missing expression in its place.
     fn wrong(&mut self, diagnostic: Diagnostic, span: Span) -> Expr {
         self.report(diagnostic);
         Expr::missing(span)
@@ -214,7 +214,7 @@ impl Checker {
         }
     }
 
-    /// Looks a name up; an unknown one is reported.
+    /// Looks up what a name means. Reports an unknown name, unless it may be lost in a syntax error.
     fn lookup(&mut self, path: &ast::Path) -> Symbol {
         if let Some(symbol) = self.scopes.lookup(path) {
             return symbol.clone();

@@ -149,7 +149,7 @@ impl Scopes {
         self.scopes.len()
     }
 
-    /// Takes the scopes beyond `depth` away, to put them back later.
+    /// Takes the scopes beyond the first `depth` away, and returns them to be put back later.
     pub fn split_off(&mut self, depth: usize) -> Vec<Scope> {
         self.scopes.split_off(depth.min(self.scopes.len()))
     }
@@ -178,7 +178,8 @@ impl Scopes {
             .is_some_and(|s| s.names.contains_key(name))
     }
 
-    /// Declares a name; gives the place of an earlier declaration in the same scope.
+    /// Declares a name in the current scope. Returns the place of an earlier declaration in the same scope, if
+    /// there is one; functions may have several.
     pub fn declare(&mut self, name: Arc<str>, symbol: Symbol, span: Span) -> Option<Span> {
         let scope = self.scopes.last_mut()?;
         if let Some((existing, first)) = scope.names.get_mut(&name) {

@@ -268,7 +268,7 @@ impl Checker {
         }
     }
 
-    /// Masks and ranges need a number.
+    /// Reports a mask or range of a type that is not a number.
     fn require_bits(&mut self, ty: &Ty, span: Span) {
         if !matches!(
             self.module.types.representation(ty),

@@ -51,7 +51,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Runs `f` for the index that an expression has at run time, among `count`.
+    /// Emits what `f` emits for each index below `count`, so that only what belongs to the value of `index` at
+    /// run time runs.
     pub(super) fn at_index(
         &mut self,
         count: usize,
@@ -93,7 +94,7 @@ impl Lowerer<'_> {
         merged
     }
 
-    /// Assigns; if the value reads what the assignment writes before, it is copied first.
+    /// Emits an assignment. If the value reads what the assignment writes before, the value is copied first.
     fn assign_safely(&mut self, place: &Place, value: Value, ty: &Ty, span: Span) {
         let value = match self.overlaps(place, &value) {
             true => self.snapshot(value, ty, span),
@@ -128,7 +129,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Assigns part by part.
+    /// Emits the assignment of a value to storage, part by part.
     pub(super) fn assign_place(&mut self, place: &Place, value: Value) {
         match (place, value) {
             (Place::Scalar(slot), value @ (Value::Bits(_) | Value::Int(_))) => {

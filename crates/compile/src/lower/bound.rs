@@ -85,7 +85,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Sets a slot before each table is applied that gives arguments to the slot's action.
+    /// Emits an assignment of the table's number to a slot before each application of a table that gives
+    /// arguments to the slot's action.
     fn tell(&mut self, told: SlotId, bound: &[Bound]) {
         for block in Block::CONTROLS {
             let control = self.program.control_mut(block);

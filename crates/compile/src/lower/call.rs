@@ -99,8 +99,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Emits `push_front` (`push`) or `pop_front`: elements move by `count`, and those that are new at the end
-    /// that they leave are invalid.
+    /// Emits `push_front` (`push`) or `pop_front`: elements move by `count`, and those that nothing moves to
+    /// become invalid.
     fn shift_stack(&mut self, stack: &hir::Expr, count: u32, push: bool) {
         let Lvalue::Place(Place::Stack(items, next)) = self.lvalue(stack) else {
             return;
@@ -149,8 +149,8 @@ impl Lowerer<'_> {
         self.emit(StmtKind::Assign { dst: next, value });
     }
 
-    /// Evaluates arguments in the order in which they are written. Gives them in the order of the parameters.
-    /// `every`: even what nothing changes meanwhile is copied.
+    /// Evaluates arguments in the order in which they are written, and returns them in the order of the
+    /// parameters. `every`: even what nothing changes meanwhile is copied.
     fn ready(&mut self, args: &Args, every: bool) -> Vec<Ready> {
         let mut out: Vec<Ready> = args
             .iter()
@@ -247,8 +247,9 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Binds parameters to arguments. `by_copy`: the body can reach the arguments by other names. `fixed`: parameters
-    /// have their own storage whatever the arguments are. Gives what to copy back, in the order in which it is written.
+    /// Binds parameters to arguments, and returns what to copy back, in the order in which it is written.
+    /// `by_copy`: the body can reach the arguments by other names. `fixed`: parameters have their own storage
+    /// whatever the arguments are.
     pub(super) fn bind(
         &mut self,
         params: &[VarId],
@@ -383,7 +384,7 @@ impl Lowerer<'_> {
         self.copy_back(&copies);
     }
 
-    /// Binds the parameters of a block whose storage is the instance's own.
+    /// Binds the parameters of a block whose storage is the instance's own, and returns what to copy back.
     pub(super) fn bind_block(
         &mut self,
         object: ObjectId,

@@ -20,7 +20,8 @@ use crate::types::Ty;
 const DEFAULT_TABLE_SIZE: u64 = 1024;
 
 impl Lowerer<'_> {
-    /// Goes into an instance: its instances and constructor parameters mean what they mean there.
+    /// Makes an instance the current one: names of instances and constructor parameters mean what they mean
+    /// inside of it.
     pub(super) fn inside(&mut self, object: ObjectId) {
         if let Object::Block(instance) = self.object(object) {
             self.env.extend(instance.bindings.iter().cloned());
@@ -90,7 +91,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Applies a table of the current control.
+    /// Emits the application of a table of the current control. `hit` and `run` are the slots for whether it
+    /// hit, and for the action that ran.
     pub(super) fn apply_table(
         &mut self,
         table: hir::TableId,
@@ -122,7 +124,8 @@ impl Lowerer<'_> {
         self.exit_if_told(id);
     }
 
-    /// Exits if the action of a table that was just applied has said so.
+    /// Emits an exit for the case that an action of the table that was just applied has set the slot which asks
+    /// for one.
     fn exit_if_told(&mut self, table: ir::TableId) {
         let actions = &self.program.tables[table.index()].actions;
         let told = actions.iter().any(|a| self.exiting.contains(&a.action));

@@ -132,7 +132,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Follows fields and indexes as far as they lead to storage.
+    /// Follows fields and indexes of an expression as far as they lead to storage, and returns that or the
+    /// value.
     fn reference(&mut self, expr: &hir::Expr) -> Reference {
         match &expr.kind {
             ExprKind::Var(id) => match self.env.get(id) {
@@ -174,8 +175,9 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Evaluates an index after what it goes into, which the index must not change: an lvalue names what it named before,
-    /// and a value is that from before. What an lvalue holds is read when all of it is known.
+    /// Evaluates an index after the base that it goes into, which the index must not change: an lvalue names
+    /// what it named before, and a value is that from before. What an lvalue holds is read when all of it is
+    /// known.
     fn with_index(
         &mut self,
         base_ref: Reference,
@@ -253,7 +255,8 @@ impl Lowerer<'_> {
         self.saved_with(lvalue, &mut Vec::new())
     }
 
-    /// `copies`: indexes with their copies; the elements of a stack share theirs.
+    /// Returns an lvalue as [`Lowerer::saved`] does. `copies` has the indexes with their copies: the elements
+    /// of a stack share theirs.
     fn saved_with(&mut self, lvalue: Lvalue, copies: &mut Vec<(Expr, Expr)>) -> Lvalue {
         match lvalue {
             Lvalue::Element(items, index) => {

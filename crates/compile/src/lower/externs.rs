@@ -592,7 +592,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Says so if a header among those that are emitted is not whole bytes.
+    /// Warns of a header among those that are emitted that is not whole bytes.
     fn warn_of_padding(&mut self, place: &Place, span: Span) {
         match place {
             Place::Header(id, _) if self.padded.contains(id) => {

@@ -28,7 +28,7 @@ pub(super) enum Made {
 }
 
 impl Lowerer<'_> {
-    /// Makes the instance that a declaration declares.
+    /// Makes the instance that a variable declares; `path` is the control-plane name of the block around it.
     pub(super) fn instance(&mut self, var: VarId, path: &str) -> ObjectId {
         let def = self.module.var(var);
         let VarKind::Instance(args) = &def.kind else {
@@ -44,7 +44,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Makes an instance of an extern.
+    /// Makes an instance of an extern. Reports an extern that the architecture does not have.
     pub(super) fn extern_instance(
         &mut self,
         ty: &Ty,

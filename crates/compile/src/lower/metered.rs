@@ -10,7 +10,8 @@ use ir::{Expr, MeterId, SlotId, Stmt, StmtKind, TableId};
 use super::{Lowerer, build};
 
 impl Lowerer<'_> {
-    /// Guards the readings of a meter.
+    /// Makes the readings of a direct meter give green where an action is run by a table that does not have the
+    /// meter.
     pub(super) fn guard_direct_meter(&mut self, meter: MeterId) {
         let name = format!("{}.$metered", self.program.meters[meter.index()].name);
         let slot = self.new_slot(&name, 1);

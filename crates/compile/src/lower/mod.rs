@@ -358,7 +358,8 @@ impl<'m> Lowerer<'m> {
         self.diagnostics.push_new(diagnostic);
     }
 
-    /// Counts what the program grows by. Inlining can multiply without end; a program that does is reported once.
+    /// Counts what the program grows by. Inlining can multiply without end; a program that exceeds `MAX_WORK`
+    /// is reported once.
     fn spend(&mut self, amount: u32) {
         if self.work <= MAX_WORK && self.work + amount > MAX_WORK {
             self.report(errors::too_large(
@@ -491,7 +492,8 @@ impl<'m> Lowerer<'m> {
         self.program.parser.states = self.take_states();
     }
 
-    /// Makes the slots of what the blocks are given, those of the architecture's metadata among them.
+    /// Allocates the slots of the blocks' parameters, those of the architecture's metadata among them. Returns
+    /// `None` after an error.
     fn storage_of_parameters(
         &mut self,
         pipeline: &Pipeline,
@@ -551,7 +553,7 @@ impl<'m> Lowerer<'m> {
         Some(places)
     }
 
-    /// Writes a block out.
+    /// Lowers a block of the pipeline, with its parameters bound to their storage.
     fn stage(&mut self, instance: &Instance, places: &BTreeMap<Parameter, (Place, Ty)>) {
         let module = self.module;
         let block = instance.stage.block;

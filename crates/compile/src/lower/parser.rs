@@ -93,7 +93,7 @@ impl Lowerer<'_> {
         state.transition = transition;
     }
 
-    /// Lowers the states of a parser; `init` runs first in `start`. Gives where to begin.
+    /// Lowers the states of a parser and returns the target that starts it. `init` runs first in `start`.
     fn parser_states(&mut self, block: &hir::Block, accept: Target, init: Vec<ir::Stmt>) -> Target {
         let prefix = self.parser.prefix.clone();
         let ids: Vec<StateId> = block

@@ -101,7 +101,7 @@ impl Place {
 }
 
 impl Value {
-    /// Calls `f` for every expression.
+    /// Calls `f` for every expression in the value, validity, lengths and next indexes included.
     pub fn for_each_expr(&self, f: &mut dyn FnMut(&Expr)) {
         match self {
             Value::Bits(e) => f(e),

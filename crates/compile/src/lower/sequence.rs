@@ -25,7 +25,7 @@ pub(super) struct Evaluated {
 }
 
 impl Lowerer<'_> {
-    /// Notes where a value was evaluated, which is here.
+    /// Returns a value with the place where it was evaluated, which is here.
     pub(super) fn evaluated(&self, value: Value, expr: &hir::Expr) -> Evaluated {
         Evaluated {
             value,
@@ -92,8 +92,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Evaluates the arguments of an extern in the order in which they are written, if one of them has effects; then they are
-    /// variables that stand for what they were. Otherwise they are left to the extern.
+    /// Evaluates the arguments of an extern in the order in which they are written, if one of them has effects;
+    /// then variables that stand for what they were are returned. Otherwise they are left to the extern.
     pub(super) fn in_turn(&mut self, args: &Args) -> Vec<Arg> {
         let effects = args
             .iter()

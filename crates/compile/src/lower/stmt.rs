@@ -209,7 +209,7 @@ impl Lowerer<'_> {
         self.emit(StmtKind::Break(label));
     }
 
-    /// Runs `f` as a body that `return` leaves.
+    /// Emits what `f` emits as a body that `return` leaves; `result` is where the returned value goes.
     pub(super) fn returning(&mut self, result: Option<super::Place>, f: impl FnOnce(&mut Self)) {
         let label = self.new_label();
         self.exits.push(Exit::Return {

@@ -112,7 +112,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Zeros in the shape of a value.
+    /// Returns zeros and invalid headers in the shape of a value.
     pub(super) fn zero_like(&self, value: &Value) -> Value {
         let zero = |e: &Expr| Expr::Const(Bits::zero(e.width(&self.program.slots)));
         let all = |items: &[Value]| items.iter().map(|v| self.zero_like(v)).collect();

@@ -656,7 +656,8 @@ impl Builder<'_> {
         fields.collect()
     }
 
-    /// Collects names, annotations and types of what a type consists of; what has no name has none.
+    /// Appends the name, annotations and type of each scalar that a type consists of to `out`; what has no name
+    /// has an empty one.
     fn parts(
         &self,
         ty: &Ty,

@@ -42,6 +42,10 @@ pub(crate) struct Symbols {
 
 impl Symbols {
     /// Adds an object, perhaps with a given id.
+    ///
+    /// # Errors
+    ///
+    /// The given id has the prefix of another kind, or another object has it.
     pub fn add(&mut self, kind: Kind, name: &str, given: Option<u32>) -> Result<(), IdError> {
         if self.known.insert(name.to_string()) {
             for suffix in suffixes(name) {
@@ -68,7 +72,8 @@ impl Symbols {
         self.names.contains_key(&(kind, name.to_string()))
     }
 
-    /// Gives ids to all that have none.
+    /// Assigns ids to all objects that have none: the hash of the name behind the prefix of the kind, or the
+    /// next free one.
     pub fn assign(&mut self) {
         for ((kind, name), id) in &mut self.names {
             if id.is_some() {

@@ -198,7 +198,8 @@ impl Builder<'_> {
         TypeSpec::Tuple(p4::P4TupleTypeSpec { members })
     }
 
-    /// Gives a control-plane name to a type. Reports a name that another type of the kind has; its content would be lost.
+    /// Notes that a type has a control-plane name. Reports a name that another type of the kind has; its
+    /// content would be lost.
     fn claim(&mut self, kind: &'static str, name: &str, ty: Ty, span: Span) {
         let claimed = self.named_types.entry((kind, name.to_string()));
         let first = claimed.or_insert_with(|| ty.clone());

@@ -125,7 +125,8 @@ impl State {
             }
     }
 
-    /// Keeps the facts of both. Only known to one is not known; without a value in one is perhaps without.
+    /// Joins the state with another: keeps what both know, and takes as perhaps without a value what is so in
+    /// one of them.
     pub fn join(&mut self, other: &State) {
         self.values
             .retain(|slot, value| other.values.get(slot) == Some(value));
@@ -152,7 +153,8 @@ impl State {
             .retain(|(fact, _)| !fact.reads(&|read| read == slot));
     }
 
-    /// Keeps what is said about these slots alone; validity is always kept.
+    /// Keeps the values and facts of the slots that `values` wants, and the missing values of those that
+    /// `unset` wants.
     pub fn keep(&mut self, values: &dyn Fn(SlotId) -> bool, unset: &dyn Fn(SlotId) -> bool) {
         self.values.retain(|slot, _| values(*slot));
         self.facts
@@ -160,7 +162,7 @@ impl State {
         self.unset.retain(|slot| unset(*slot));
     }
 
-    /// Gives a slot a value. Whether this can be the case.
+    /// Gives a slot a value. Returns false if the known facts exclude it.
     #[must_use]
     pub fn set(&mut self, slot: SlotId, value: Bits, slots: &[Slot]) -> bool {
         self.values.insert(slot, value);
@@ -182,7 +184,7 @@ impl State {
         })
     }
 
-    /// Remembers whether a condition holds.
+    /// Remembers that a condition holds, or does not; the oldest fact goes if there are too many.
     fn note(&mut self, condition: Expr, holds: bool) {
         if self.facts.len() == FACTS {
             self.facts.remove(0);

@@ -120,7 +120,7 @@ impl Uses {
         }
     }
 
-    /// Finds the slots that a variable without a value may be copied to.
+    /// Finds the slots that get a copy of another slot, which may have no value.
     fn find_unset(&mut self, program: &Program) {
         for stmt in program.bodies().flat_map(ir::statements) {
             if let StmtKind::Assign {
@@ -253,7 +253,7 @@ fn all(expr: &Expr, out: &mut BTreeSet<SlotId>) {
     }
 }
 
-/// Adds the slots that the conditions inside of an expression read.
+/// Adds the slots to `out` that the conditions inside of an expression read.
 fn conditions(expr: &Expr, program: &Program, out: &mut BTreeSet<SlotId>) {
     match expr {
         Expr::Mux { cond, .. } => all(cond, out),
@@ -268,7 +268,8 @@ fn conditions(expr: &Expr, program: &Program, out: &mut BTreeSet<SlotId>) {
         .for_each(|operand| conditions(operand, program, out));
 }
 
-/// Adds the slots that a statement itself reads, the actions of its table included, but not those that it sends.
+/// Adds the slots to `out` that a statement itself reads, the actions of its table included, but not those that
+/// it sends.
 fn reads(program: &Program, stmt: &Stmt, out: &mut BTreeSet<SlotId>) {
     for expr in stmt.kind.exprs() {
         all(expr, out);

@@ -255,7 +255,7 @@ impl<'p> Walker<'p> {
         })
     }
 
-    /// Keeps the state of a packet that ends here.
+    /// Keeps the state of a packet that the parser rejects here, with an error and a last step.
     fn reject_with(&mut self, state: &State, error: u64, step: Step) {
         let slot = self
             .program

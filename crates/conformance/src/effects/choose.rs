@@ -514,7 +514,7 @@ impl Scope {
         }
     }
 
-    /// Adds a parameter or local; gives its position.
+    /// Adds a parameter or local to the scope, and returns its position.
     fn declare(&mut self, ty: Type, writable: bool) -> usize {
         self.variables
             .push((Variable::Local(self.next), ty, writable));

@@ -92,7 +92,7 @@ impl Value {
         }
     }
 
-    /// Replaces what the steps lead to; a write into an invalid header is lost.
+    /// Replaces the part of the value that the steps lead to; a write into an invalid header is lost.
     fn set(&mut self, steps: &[usize], low: Option<u32>, new: Value) {
         match (steps, self) {
             ([], old) => {
@@ -152,7 +152,7 @@ impl Machine<'_> {
             .fold(0, |number, bit| number << 1 | bit)
     }
 
-    /// Runs a body with the values of its parameters; gives their last values and what it returned.
+    /// Runs a body with the values of its parameters. Returns their last values, and how the body was left.
     fn body(&mut self, body: &[Statement], parameters: Vec<Value>) -> (Vec<Value>, Returned) {
         self.frames.push(parameters);
         let returned = self.statements(body);

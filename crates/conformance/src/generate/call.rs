@@ -7,7 +7,7 @@ use super::{Direction, Generator, Parameter, Section};
 pub(super) const CALLS: u32 = 4;
 
 impl Generator<'_> {
-    /// Starts to count the calls of a body.
+    /// Sets how many calls the body that follows may have.
     pub(super) fn allow_calls(&mut self, calls: u32) {
         self.calls_left = calls;
     }
@@ -28,8 +28,9 @@ impl Generator<'_> {
         }
     }
 
-    /// Writes arguments for parameters, with expressions so deep, by position or by name in any order. `first`: a name and an
-    /// argument that come before. `None` if there is nothing that could be written to for one of them.
+    /// Writes arguments for parameters, with expressions at most `depth` levels deep, by position or by name in
+    /// any order. `first`: a name and an argument that come before. `None` if there is nothing that could be
+    /// written to for one of them.
     pub(super) fn arguments(
         &mut self,
         first: Option<(&str, &str)>,

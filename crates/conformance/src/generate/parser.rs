@@ -103,7 +103,7 @@ impl Generator<'_> {
         self.close();
     }
 
-    /// Takes something from the packet.
+    /// Writes a statement that takes something from the packet: an extract, a lookahead or a sub-parser.
     fn take(&mut self) {
         self.touched.clear();
         let stacks = self.scope.variables.iter();

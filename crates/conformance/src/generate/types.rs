@@ -102,7 +102,7 @@ impl Types {
         }
     }
 
-    /// Adds a variable and everything in it.
+    /// Appends a variable and everything in it to `variables`.
     pub fn expand(&self, path: &str, ty: &Type, writable: bool, variables: &mut Vec<Variable>) {
         variables.push(Variable {
             path: path.into(),

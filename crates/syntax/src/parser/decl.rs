@@ -164,7 +164,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Skips what follows a stray word.
+    /// Skips the rest of an item whose first word is stray; a stray `}` is alone.
     fn skip_stray(&mut self) {
         if self.token_index(self.pos - 1).kind != T::RBrace {
             self.skip_item(self.pos - 1);

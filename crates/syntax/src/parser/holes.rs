@@ -15,13 +15,14 @@ pub(super) struct Gap {
 }
 
 impl Parser<'_> {
-    /// Notes that the tree lacks what stands from `start` to the current place.
+    /// Notes that the syntax tree lacks the tokens from `start` to the current place.
     pub(super) fn leave_gap(&mut self, start: usize) {
         let end = self.pos;
         self.gaps.push(Gap { start, end });
     }
 
-    /// Notes that what was read from `start` on, without statements in it, is in doubt if something was reported since there were `gaps`.
+    /// Notes that an item without statements in it, read from `start` on, is in doubt if a mistake was reported
+    /// since there were `gaps` gaps.
     pub(super) fn doubt(&mut self, start: usize, gaps: usize) {
         if self.gaps.len() > gaps {
             self.leave_gap(start);
@@ -105,7 +106,8 @@ impl Parser<'_> {
         )
     }
 
-    /// Enters what was left out between declarations since there were `gaps` gaps.
+    /// Records what was left out between two declarations, in the gaps since there were `gaps`, as holes of the
+    /// program.
     pub(super) fn lose(&mut self, program: &mut Program, gaps: usize) {
         let strays = |gap: &Gap| {
             let first = self.token_index(gap.start).kind;

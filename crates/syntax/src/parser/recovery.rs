@@ -120,10 +120,11 @@ impl Parser<'_> {
         }
     }
 
-    /// Goes to the end of the outermost bracket opened since `start` and still open here. Whether that ends the item.
+    /// Goes to the end of the outermost bracket opened since `start` and still open here. Returns whether that
+    /// ends the item.
     ///
-    /// Where brackets do not match, the partner of this one may be another's: it counts only if it is in the same
-    /// statement. Otherwise the answer is the number of braces that are open.
+    /// Where brackets do not match, the partner of this one may be another's: it counts only if it is in the
+    /// same statement. Otherwise the error is the number of braces that are open.
     fn leave_brackets(&mut self, start: usize) -> Result<bool, usize> {
         let mut index = start;
         while index < self.pos {

@@ -99,7 +99,8 @@ impl Walker<'_> {
     }
 }
 
-/// States with those joined that are alike; `key` is the same for those that are.
+/// Joins the states that are alike, and returns those that are left; `key` is the same for states that are
+/// alike.
 fn joined(
     states: Vec<State>,
     key: impl Fn(&State) -> u64,

@@ -11,7 +11,7 @@ const VISITS: usize = 64;
 
 impl Walker<'_> {
     /// Follows packets through a parser until no new state of a packet comes to any parser state. Returns the
-    /// states of accepted packets.
+    /// states of the packets that leave it, accepted or rejected.
     pub(super) fn parser(&mut self, block: Block, starts: Vec<State>) -> Vec<State> {
         let Some(start) = self.program.parser_start(block) else {
             return starts;

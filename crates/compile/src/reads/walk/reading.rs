@@ -116,7 +116,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Notes a fault, with the shortest way to it; whether nothing explains it.
+    /// Notes a fault with the shortest way to it, unless a comment explains it. Returns false if one does.
     pub(super) fn report(&mut self, fault: Fault, slot: SlotId, state: &State) -> bool {
         if (self.explained)(self.loc, fault) {
             return false;

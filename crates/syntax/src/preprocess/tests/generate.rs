@@ -199,7 +199,7 @@ fn item() -> BoxedStrategy<String> {
     .boxed()
 }
 
-/// Places to join lines at, and how.
+/// Generates places to join lines at, and the text that joins them.
 pub fn splices() -> BoxedStrategy<Vec<(Index, &'static str)>> {
     vec(
         (
