@@ -48,7 +48,7 @@ impl Addresses {
         }
     }
 
-    /// Appends the IP header of a packet of this host's own.
+    /// Appends the IP header of a packet that a modelled host sends to `out`.
     #[inline(always)]
     pub(crate) fn emit_header(
         self,

@@ -12,7 +12,7 @@ pub(crate) struct Capture {
     /// Its name in messages.
     what: String,
     writer: pcap::Writer<Box<dyn Write + Send>>,
-    /// The first error ends the capture; later frames are not written.
+    /// Whether an error has ended the capture; later frames are not written.
     failed: bool,
     failure: Option<String>,
 }

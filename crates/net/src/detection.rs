@@ -23,15 +23,15 @@ use std::collections::BTreeSet;
 /// The detectors of all ports with links.
 #[derive(Debug)]
 pub(crate) struct Detection {
-    /// Of signals, where a link says nothing else.
+    /// The time to notice a change of a signal where a link says nothing else.
     delay_ps: u64,
     /// By the direction that leads to the port.
     ports: Vec<PortDetectors>,
     /// The number of them with a BFD session.
     sessions: usize,
-    /// Of discriminators.
+    /// The random numbers for discriminators.
     draws: Stream,
-    /// Those that were drawn.
+    /// Discriminators that were drawn.
     discriminators: BTreeSet<u32>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Detection {
 pub struct DetectionConfig {
     /// The time to notice that the signal is gone; the network's delay if not said.
     pub signal_down_ps: Option<u64>,
-    /// That it is back.
+    /// The time to notice that the signal is back; the network's delay if not said.
     pub signal_up_ps: Option<u64>,
     /// BFD with the switch at the other end, besides signals.
     pub bfd: Option<BfdConfig>,
@@ -50,10 +50,10 @@ pub struct DetectionConfig {
 #[derive(Debug)]
 pub(crate) struct PortDetectors {
     config: DetectionConfig,
-    /// There is a signal, as far as that was noticed.
+    /// Whether there is a signal, as far as that was noticed.
     pub(crate) signal: bool,
     pub(crate) declared_down: bool,
-    /// If both ends of the link have one.
+    /// The BFD session, if both ends of the link have one.
     pub(crate) session: Option<Box<Session>>,
     /// The state that the switch was told.
     told: bool,
@@ -102,7 +102,8 @@ impl Detection {
         }
     }
 
-    /// Draws the discriminators of all sessions anew, and those of later ones, from another seed. Both ends of each session know.
+    /// Draws the discriminators of all sessions anew, and those of later ones, from another seed. Both ends of each session know
+    /// the new ones.
     pub(crate) fn redraw(&mut self, seed: u64) {
         self.draws = Stream::named(seed, "bfd discriminators");
         for direction in 0..self.ports.len() {

@@ -30,7 +30,7 @@ pub enum FailureTarget {
 /// The distribution of a duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duration {
-    /// Always the same.
+    /// A duration that is always the same.
     Fixed {
         /// The duration.
         time_ps: u64,
@@ -51,20 +51,20 @@ pub struct RandomFailures {
     pub time_to_failure: Duration,
     /// From a failure to its repair; the mean is the MTTR.
     pub time_to_repair: Duration,
-    /// No failure begins before.
+    /// No failure begins before this time.
     pub start_ps: Time,
-    /// None begins then or later.
+    /// No failure begins at this time or later.
     pub end_ps: Option<Time>,
 }
 
 /// A failure or repair that was drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailureRecord {
-    /// When.
+    /// When it happened.
     pub time_ps: Time,
-    /// What: a node's name; `a:1-b:2` of a link; `a:1>b:2` of a direction.
+    /// What failed or was repaired: a node's name; `a:1-b:2` of a link; `a:1>b:2` of a direction.
     pub what: Arc<str>,
-    /// Whether it was repaired.
+    /// Whether it was repaired, rather than failed.
     pub up: bool,
 }
 
@@ -76,7 +76,8 @@ pub(crate) struct Failures {
 }
 
 impl Failures {
-    /// Adds a thing that fails: its number, and when it does first.
+    /// Adds something that fails at random; returns its number, and when it fails first, if it does. Refuses what fails at random
+    /// already.
     pub(crate) fn add(
         &mut self,
         (what, change): (String, Change),
@@ -120,7 +121,7 @@ impl Failures {
     }
 }
 
-/// One thing and its failures.
+/// A thing that fails at random, and its failures.
 #[derive(Debug)]
 struct FailureProcess {
     what: Arc<str>,

@@ -99,7 +99,7 @@ pub struct UdpStream {
 pub struct Ping {
     /// The host that asks.
     pub source: String,
-    /// Whom.
+    /// The destination of the requests.
     pub destination: Destination,
     /// Time between requests.
     pub interval_ps: u64,
@@ -132,7 +132,7 @@ struct Schedule {
     remainder: u64,
     carried: u64,
     divisor: u64,
-    /// Of a Poisson process.
+    /// The random numbers of a Poisson process.
     draws: Option<Stream>,
 }
 
@@ -324,7 +324,7 @@ impl Flow {
         })
     }
 
-    /// Pings with the given ICMP identifier.
+    /// Creates pings with the given ICMP identifier. Refuses parameters that are out of range.
     pub(crate) fn ping(
         identifier: u16,
         (source, host): (NodeId, &Host),
@@ -395,7 +395,7 @@ impl Flow {
         self.schedule.stop_ps = self.schedule.stop_ps.min(now_ps);
     }
 
-    /// Lets a packet's time pass.
+    /// Advances the schedule by a packet: the next one is due one interval later.
     pub(crate) fn advance(&mut self) {
         self.schedule.advance();
     }

@@ -15,14 +15,14 @@ pub struct PacketGenerator {
     pub port: u32,
     /// The packet.
     pub packet: Vec<u8>,
-    /// When.
+    /// When packets are made.
     pub trigger: GeneratorTrigger,
 }
 
 /// When a generator makes a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GeneratorTrigger {
-    /// Again and again.
+    /// Periodically.
     Periodic {
         /// The first time.
         start_ps: Time,
@@ -33,7 +33,7 @@ pub enum GeneratorTrigger {
     },
     /// When the switch notices that a port went down or came up.
     PortChange {
-        /// Which of the two.
+        /// Whether it waits for ports that come up, rather than go down.
         up: bool,
         /// The offset in the packet of the number of the port, two bytes.
         port_offset: Option<usize>,

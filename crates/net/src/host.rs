@@ -49,7 +49,7 @@ pub struct Ipv6Interface {
 /// The meaning of a frame to a host.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Received<'a> {
-    /// For another station or another IP address.
+    /// A frame for another station or another IP address.
     NotAddressed,
     /// A checksum or length is wrong; with the UDP payload as far as it can be made out.
     Corrupt(Option<&'a [u8]>),
@@ -67,7 +67,7 @@ pub(crate) enum Received<'a> {
     Segment {
         endpoint: Option<EndpointId>,
         segment: tcp::Segment,
-        /// The data of its INT headers.
+        /// The data of the segment's INT headers.
         telemetry: Option<Box<Telemetry>>,
     },
     /// Anything else.
@@ -84,7 +84,7 @@ pub(crate) struct Host {
     connections: Vec<(Key4, EndpointId)>,
     /// The same over IPv6: apart, so that the keys of most stay short.
     connections_v6: Vec<(Key6, EndpointId)>,
-    /// Some of its connections are sinks of INT headers.
+    /// Whether some of its connections are sinks of INT headers.
     takes_telemetry: bool,
     /// Its groups, if anybody in the network joins any.
     pub(crate) memberships: Option<Box<Memberships>>,
@@ -105,7 +105,7 @@ impl Host {
         }
     }
 
-    /// Sends what is due to be said of groups, and sees to it that the host is woken when more is.
+    /// Sends the IGMP and MLD messages that are due, and schedules an event for the next ones.
     pub(crate) fn say_memberships(&mut self, own: &mut NodeState, medium: &mut Medium) {
         let Some(memberships) = &mut self.memberships else {
             return;
@@ -124,7 +124,7 @@ impl Host {
         self.wake_for_memberships(own, medium);
     }
 
-    /// Sees to it that the host is woken when something is to be said of groups.
+    /// Schedules an event for when the next IGMP or MLD message is due.
     pub(crate) fn wake_for_memberships(&mut self, own: &NodeState, medium: &mut Medium) {
         let Some(memberships) = &mut self.memberships else {
             return;
@@ -142,7 +142,7 @@ impl Host {
         self.takes_telemetry = true;
     }
 
-    /// Makes a connection from `port` of this host to `peer_port` of the destination known; false if there is one already.
+    /// Registers a connection from `port` of this host to `peer_port` of the destination; returns false if there is one already.
     pub(crate) fn add_connection(
         &mut self,
         to: Addresses,
@@ -414,7 +414,7 @@ impl Host {
     }
 }
 
-/// Adds to a sorted table; false if the key is in it.
+/// Adds an end of a connection to a sorted table; returns false if the key is in it.
 fn insert<K: Copy + Ord>(table: &mut Vec<(K, EndpointId)>, key: K, endpoint: EndpointId) -> bool {
     match table.binary_search_by_key(&key, |(key, _)| *key) {
         Ok(_) => false,

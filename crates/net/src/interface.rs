@@ -9,7 +9,7 @@ use crate::error::{NetError, out_of_range};
 use crate::link::Attachment;
 use engine::Packet;
 
-/// Packets kept for their memory.
+/// The most packets that are kept to reuse their memory.
 const MAX_SPARE: usize = 256;
 
 /// The fate of a frame for an external interface.
@@ -25,7 +25,7 @@ pub enum SendOutcome {
 #[derive(Debug)]
 pub(crate) struct ExternalInterface {
     name: String,
-    /// The node that it is (port 0), or the switch's port that it is.
+    /// Where the interface is attached: the node that it is (port 0), or the switch's port that it is.
     pub(crate) at: Attachment,
     /// Whether it can carry frames, as far as we were told.
     up: bool,
@@ -34,7 +34,7 @@ pub(crate) struct ExternalInterface {
 /// The interfaces of a network.
 #[derive(Debug, Default)]
 pub(crate) struct Interfaces {
-    /// By number; a number may be vacant.
+    /// The interfaces by number; a number may be vacant.
     numbered: Vec<Option<ExternalInterface>>,
     pub(crate) arrivals: Arrivals,
 }
@@ -102,10 +102,10 @@ impl Interfaces {
 /// Frames from outside on their way into a switch.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
-    /// The switch of all of them.
+    /// The switch to which all of them go.
     pub(crate) at: NodeId,
     pub(crate) packets: Vec<(u32, Packet)>,
-    /// Packets that have left, for their memory.
+    /// Packets that have left, kept to reuse their memory.
     spare: Vec<Packet>,
 }
 
@@ -117,7 +117,7 @@ impl Arrivals {
         self.packets.push((port, packet));
     }
 
-    /// Takes back a packet that has left.
+    /// Takes back a packet that has left, to reuse its memory.
     pub(crate) fn recycle(&mut self, packet: Packet) {
         if self.spare.len() < MAX_SPARE {
             self.spare.push(packet);

@@ -260,12 +260,12 @@ struct Waiting {
 #[repr(C, align(64))]
 pub(crate) struct Direction {
     pub(crate) to: Attachment,
-    /// Grows with every failure; packets of an earlier generation are gone.
+    /// The number of failures so far; packets of an earlier generation are gone.
     pub(crate) generation: u32,
-    /// As the experimenter set it; `up` also needs both nodes.
+    /// Whether the experimenter has enabled it; `up` also needs both nodes.
     pub(crate) enabled: bool,
     pub(crate) up: bool,
-    /// The gate may drop a packet that finds nothing before it.
+    /// Whether the gate may drop a packet that finds nothing before it.
     gate_is_active: bool,
     counters: DirectionCounters,
     busy_until_ps: Time,
@@ -281,13 +281,13 @@ pub(crate) struct Direction {
     /// For packets of another size than the one before.
     rate_bps: u64,
     pub(crate) from: Attachment,
-    /// Grows with every change of `up`; a detection of an earlier change says nothing.
+    /// The number of changes of `up` so far; a detection of an earlier change says nothing.
     pub(crate) epoch: u32,
     waiting_bytes: u64,
     gate: Gate,
     /// None where nothing special is asked for.
     special: Option<Box<Special>>,
-    /// Tells its random streams from all others': `a:1>b:2`.
+    /// The name that tells its random streams from all others': `a:1>b:2`.
     pub(crate) name: Arc<str>,
 }
 
@@ -296,7 +296,7 @@ pub(crate) struct Direction {
 struct Disturbance {
     loss: LossProcess,
     jitter: JitterProcess,
-    /// Everything is lost.
+    /// Whether everything is lost.
     silent: bool,
 }
 
@@ -351,7 +351,7 @@ impl Direction {
         }
     }
 
-    /// Takes a frame, which it may mark; when it arrives, or why it does not.
+    /// Offers a frame to the direction, which may mark it; returns when the frame arrives, or why it does not.
     pub(crate) fn offer(&mut self, now_ps: Time, packet: &mut Packet) -> Result<Time, DropReason> {
         self.counters.offered += 1;
         if !self.up {
@@ -391,7 +391,7 @@ impl Direction {
         }
     }
 
-    /// Sends a frame behind those that wait.
+    /// Sends a frame behind those that wait; returns when it arrives, or that it is lost.
     fn send(&mut self, now_ps: Time, frame_bytes: usize) -> Result<Time, DropReason> {
         let busy = self.busy_until_ps > now_ps;
         let start_ps = if busy { self.busy_until_ps } else { now_ps };
@@ -488,7 +488,7 @@ impl Direction {
         self.counters.in_transit -= 1;
     }
 
-    /// Loses all packets from now on as if the wire did, without a change of the signal, or no longer does. Packets under way arrive.
+    /// Lets the wire lose all packets from now on, without a change of the signal, or ends that. Packets under way arrive.
     pub(crate) fn set_silent(&mut self, silent: bool) {
         match &mut self.disturbance {
             Some(it) => it.silent = silent,

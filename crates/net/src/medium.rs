@@ -14,7 +14,7 @@ use crate::pool::Pool;
 use crate::scheduler::{Event, Scheduler};
 use engine::{Output, Packet, Time};
 
-/// Time, links, and who is told.
+/// The state that all nodes share: time, links, and whom to tell what happens.
 #[derive(Debug)]
 pub(crate) struct Medium {
     pub(crate) scheduler: Scheduler,
@@ -30,9 +30,9 @@ pub(crate) struct Medium {
     ordered: Vec<Packet>,
     /// The time of day at the network's beginning.
     pub(crate) epoch_ns: u64,
-    /// The wall clock runs: long work makes packets wait.
+    /// Whether the wall clock runs: long work makes packets wait.
     pub(crate) real_time: bool,
-    /// Of the network, for the random streams of what is made later.
+    /// The network's seed, for the random streams of what is made later.
     pub(crate) seed: u64,
 }
 
@@ -145,7 +145,7 @@ impl Medium {
         }
     }
 
-    /// Hands a packet to the direction at a port, past what is special about that.
+    /// Hands a packet to the direction at a port, without looking at its MTU and ordering function.
     #[inline(always)]
     fn transmit_by(&mut self, own: &mut NodeState, port: u32, direction: u32, mut packet: Packet) {
         self.count_sent(own, port, &packet);
@@ -190,7 +190,7 @@ impl Medium {
         self.outbound.push((number, packet));
     }
 
-    /// Hands a packet to a direction whose link asks for more than to be sent.
+    /// Hands a packet to a direction that has an MTU or an ordering function.
     #[cold]
     fn transmit_specially(&mut self, own: &mut NodeState, direction: u32, mut packet: Packet) {
         let now_ps = self.now_ps();
@@ -225,7 +225,7 @@ impl Medium {
         self.send_ordered(own, direction, sent);
     }
 
-    /// Sends what an ordering function let go, and sees to it that it is looked at again.
+    /// Sends what an ordering function let go, and schedules an event for when it has to be looked at again.
     fn send_ordered(&mut self, own: &mut NodeState, direction: u32, mut sent: Vec<Packet>) {
         let port = self.links[direction].from.port;
         for packet in sent.drain(..) {

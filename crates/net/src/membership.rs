@@ -13,17 +13,17 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::membership::{GroupAddress, Message, Query, Record, RecordKind};
 use wire::{MacAddress, ethernet, igmp, ipv4, ipv6, mld};
 
-/// A message that a host sends or receives, of either family.
+/// A message of IGMP or MLD that a host sends or receives.
 type AnyMessage = Message<IpAddr>;
 
-/// Most sources of a group.
+/// The most sources in the filter of a group.
 pub const MAX_SOURCES: usize = 64;
 
 /// The number of times that a change is reported (RFC 3376, section 8.1).
 const ROBUSTNESS: u8 = 2;
-/// A querier's interval, if it does not tell (RFC 3376, section 8.2).
+/// The interval of a querier that does not tell it (RFC 3376, section 8.2).
 const QUERY_INTERVAL_PS: u64 = 125 * PS_PER_S;
-/// Most records' bytes in one report.
+/// The most bytes of records in one report.
 const REPORT_BYTES: usize = 1_400;
 
 const PS_PER_MS: u64 = 1_000_000_000;
@@ -33,15 +33,15 @@ const NEVER: Time = Time::NEVER;
 /// A version of IGMP or MLD that a host speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MembershipVersion {
-    /// RFC 1112.
+    /// Version 1 of IGMP (RFC 1112).
     Igmpv1,
-    /// RFC 2236.
+    /// Version 2 of IGMP (RFC 2236).
     Igmpv2,
-    /// RFC 3376.
+    /// Version 3 of IGMP (RFC 3376).
     Igmpv3,
-    /// RFC 2710.
+    /// Version 1 of MLD (RFC 2710).
     Mldv1,
-    /// RFC 3810.
+    /// Version 2 of MLD (RFC 3810).
     Mldv2,
 }
 
@@ -65,7 +65,7 @@ impl MembershipVersion {
 /// The sources of a group that a host wants: these alone, or all but these. Without sources, `INCLUDE` is nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupFilter {
-    /// The filter mode is EXCLUDE.
+    /// Whether the filter mode is EXCLUDE, rather than INCLUDE.
     pub excludes: bool,
     /// Sources.
     pub sources: BTreeSet<IpAddr>,
@@ -116,13 +116,13 @@ struct Group {
     filter: GroupFilter,
     /// The number of times that the change of the filter mode, or in older versions the membership, is still to be reported.
     mode_left: u8,
-    /// The same of the change of a source.
+    /// By source, the number of times that its change is still to be reported.
     sources_left: BTreeMap<IpAddr, u8>,
     change_due_ps: Option<Time>,
     answer_due_ps: Option<Time>,
-    /// Sources that were asked for; none if all of the group was.
+    /// Sources that a query asked for; `None` if it asked for all of the group.
     asked: Option<BTreeSet<IpAddr>>,
-    /// In older versions: nobody else has reported the group since.
+    /// Whether, in older versions, nobody else has reported the group since this host did.
     is_last_reporter: bool,
 }
 
@@ -170,13 +170,13 @@ impl Protocol {
 
 /// The outcome for a frame.
 pub(crate) enum Verdict {
-    /// To nobody's group, or to one that the host need not join.
+    /// The frame is to nobody's group, or to one that the host need not join.
     Other,
-    /// To a group of the host.
+    /// The frame is to a group of the host.
     Member(IpAddr),
-    /// To a group that it is no member of.
+    /// The frame is to a group that the host is no member of.
     Unwanted,
-    /// IGMP or MLD: the host has it.
+    /// The frame was an IGMP or MLD message, which the host has handled.
     Consumed,
 }
 
@@ -189,10 +189,10 @@ pub(crate) struct Memberships {
     /// Joins and leaves to come, in the order in which they were asked for.
     pending: BTreeMap<(Time, u64), (IpAddr, GroupFilter)>,
     added: u64,
-    /// When groups may have something to say.
+    /// When which groups may have to send a message.
     timers: BTreeSet<(Time, IpAddr)>,
     protocols: [Protocol; 2],
-    /// When the host is woken next.
+    /// When the host's next event is scheduled.
     pub(crate) wake_ps: Time,
 }
 
@@ -215,7 +215,7 @@ impl Memberships {
         !(self.groups.is_empty() && self.pending.is_empty())
     }
 
-    /// Has the host speak a version; why not, if it speaks another.
+    /// Sets the version that the host speaks; an error if it speaks another one already.
     pub(crate) fn speak(&mut self, version: MembershipVersion) -> Result<(), &'static str> {
         let (is_mld, number) = version.parts();
         match &mut self.protocols[usize::from(is_mld)].version {
@@ -227,7 +227,7 @@ impl Memberships {
         }
     }
 
-    /// Has the filter of a group be another from a time on.
+    /// Plans to replace the filter of a group at a time.
     pub(crate) fn plan(&mut self, at_ps: Time, group: IpAddr, filter: GroupFilter) {
         self.added += 1;
         self.pending.insert((at_ps, self.added), (group, filter));
@@ -266,7 +266,7 @@ impl Memberships {
 
     // ---- Hearing ----
 
-    /// Looks at a frame that came to the host.
+    /// Handles a frame that came to the host if it is an IGMP or MLD message, and judges whether it is for a group of the host.
     pub(crate) fn judge(&mut self, now_ps: Time, frame: &[u8]) -> Verdict {
         let Some((group, source, message)) = multicast(frame) else {
             return Verdict::Other;
@@ -368,7 +368,7 @@ impl Memberships {
 
     // ---- Saying ----
 
-    /// Returns the time of the next message or timer, [`NEVER`] if there is none.
+    /// Returns the time of the next message or timer; [`Time::NEVER`] if there is none.
     pub(crate) fn due_ps(&self) -> Time {
         let pending = self.pending.first_key_value().map(|((at_ps, _), _)| *at_ps);
         let timer = self.timers.first().map(|(due_ps, _)| *due_ps);
@@ -377,7 +377,7 @@ impl Memberships {
         times.into_iter().flatten().min().unwrap_or(NEVER)
     }
 
-    /// Does what is due by now: the frames to send.
+    /// Does what is due by now, and returns the frames to send.
     pub(crate) fn due(
         &mut self,
         now_ps: Time,
@@ -451,7 +451,7 @@ impl Memberships {
         }
     }
 
-    /// Says of a group what is due.
+    /// Appends the messages of a group that are due to `said`, and sets its next timer.
     fn say(&mut self, now_ps: Time, group: IpAddr, said: &mut Vec<AnyMessage>) {
         let protocol = &self.protocols[usize::from(group.is_ipv6())];
         let version = protocol.version_at(now_ps);

@@ -14,11 +14,11 @@ use std::fmt::Debug;
 /// The ways in which a node may handle packets ahead of the run (`network::visit`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Visiting {
-    /// Not at all.
+    /// The node is never visited.
     Never,
-    /// One by one.
+    /// Packets are handled one by one.
     Singly,
-    /// Many at once, which run at the time of the first: the program does not see times, or as finely as this.
+    /// Packets are handled many at once, which run at the time of the first: the program does not see times, or as finely as this.
     Bursts(TimeObserved),
 }
 
@@ -74,11 +74,11 @@ pub(crate) trait NodeModel: Any + Debug + Send {
 /// Packets that a node which is visited runs together.
 #[derive(Debug, Default)]
 pub(crate) struct Visitors {
-    /// Each with its port.
+    /// The packets, each with its port.
     pub(crate) packets: Vec<(u32, Packet)>,
-    /// When they arrived.
+    /// When each of them arrived.
     pub(crate) arrivals_ps: Vec<Time>,
-    /// For the switch being visited, whichever that is.
+    /// Memory for the switch being visited, whichever that is.
     pub(crate) scratch: Box<Scratch>,
 }
 
@@ -160,7 +160,7 @@ impl NodeModel for Host {
 /// An interface of the machine as a node.
 #[derive(Debug)]
 pub(crate) struct InterfaceNode {
-    /// Among the network's interfaces.
+    /// Its number among the network's interfaces.
     pub(crate) number: usize,
 }
 

@@ -50,7 +50,7 @@ pub struct Network {
     detection: Detection,
     pub(crate) interfaces: Interfaces,
     visits: Visits,
-    /// In real time, of each switch.
+    /// Copies of copies that each switch makes per second in real time, at most.
     copies_per_s: u64,
 }
 
@@ -61,7 +61,7 @@ impl Network {
         Network::begin_at(Time::ZERO, seed, detection_delay_ps)
     }
 
-    /// Makes an empty network whose clock begins at a time.
+    /// Creates an empty network whose clock begins at a time.
     pub fn begin_at(now_ps: Time, seed: u64, detection_delay_ps: u64) -> Network {
         let mut medium = Medium::new(seed);
         medium.scheduler.now_ps = now_ps;
@@ -214,7 +214,7 @@ impl Network {
         Ok(LinkId(first / 2))
     }
 
-    /// Gives one direction of a link parameters of its own, before it carried anything.
+    /// Sets parameters of one direction of a link, before it carried anything.
     pub fn configure_direction(
         &mut self,
         link: LinkId,
@@ -251,12 +251,12 @@ impl Network {
 
 /// Observing.
 impl Network {
-    /// Subscribes to what happens, from now on.
+    /// Subscribes an observer to what happens from now on in its scope, and returns its number.
     pub fn observe(&mut self, scope: Scope, observer: Box<dyn Observer>) -> ObserverId {
         self.medium.observers.subscribe(scope, observer)
     }
 
-    /// Ends a subscription; the observer, if it was not ended already.
+    /// Ends a subscription, and returns the observer, if it was not ended already.
     pub fn end_observation(&mut self, id: ObserverId) -> Option<Box<dyn Observer>> {
         self.medium.observers.unsubscribe(id)
     }
@@ -266,7 +266,7 @@ impl Network {
         self.medium.observers.get(id)
     }
 
-    /// Writes what crosses a port from now on, in both directions, as pcap with nanoseconds. The CPU port of a switch shows
+    /// Captures what crosses a port from now on, in both directions, as pcap with nanoseconds. The CPU port of a switch shows
     /// packet-ins and packet-outs. A port may have several captures.
     pub fn capture(
         &mut self,
@@ -297,8 +297,8 @@ impl Network {
         self.capture(node, port, Box::new(std::io::BufWriter::new(file)))
     }
 
-    /// Completes the captures on disk, and what other observers buffer, as happens at the end of runs, and says which one failed, if one
-    /// did. Each failure is reported once; the network goes on without that capture.
+    /// Flushes the captures to disk, and what other observers buffer, as happens at the end of runs; an error says which one
+    /// failed, if one did. Each failure is reported once; the network goes on without that capture.
     pub fn flush_captures(&mut self) -> Result<(), NetError> {
         self.medium.observers.flush();
         match self.medium.observers.take_failure() {

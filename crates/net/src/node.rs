@@ -40,14 +40,14 @@ pub struct NodeCounters {
 pub(crate) struct NodeState {
     // First what every packet needs.
     pub(crate) up: bool,
-    /// Grows with every failure; packets that were inside then are gone.
+    /// The number of failures so far; packets that were inside when one happened are gone.
     pub(crate) generation: u32,
-    /// By port, the direction that leads away.
+    /// By port, the direction that leads away from it.
     pub(crate) ports: Vec<Option<u32>>,
     pub(crate) counters: NodeCounters,
     pub(crate) id: NodeId,
     pub(crate) name: Arc<str>,
-    /// By port, the number of the external interface that it is.
+    /// By port, the number of the external interface that the port is.
     external: Vec<Option<usize>>,
 }
 

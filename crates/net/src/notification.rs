@@ -9,9 +9,9 @@ use std::sync::Arc;
 pub struct Notification {
     /// When it happened.
     pub time_ps: Time,
-    /// Where.
+    /// The node at which it happened.
     pub node: Arc<str>,
-    /// What.
+    /// What happened.
     pub event: NotificationEvent,
 }
 

@@ -30,7 +30,7 @@ pub enum Scope {
 /// When something happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// Since the network's beginning.
+    /// The time since the network's beginning.
     pub time_ps: Time,
     /// The time of day at the network's beginning, under the wall clock; zero under the virtual clock.
     pub epoch_ns: u64,
@@ -61,28 +61,28 @@ pub enum DropReason {
     QueueFull,
     /// A queue dropped it early, by its discipline.
     Early,
-    /// Lost on the wire, at random or by a trace.
+    /// The packet was lost on the wire, at random or by a trace.
     Loss,
-    /// The link was down, or failed while they waited or were under way.
+    /// The link was down, or failed while the packet waited or was under way.
     LinkDown,
-    /// Longer than the MTU.
+    /// The packet was longer than the MTU.
     Mtu,
-    /// The node was down, or failed while they were inside.
+    /// The node was down, or failed while the packet was inside.
     NodeDown,
     /// The port has no link.
     Unconnected,
-    /// An interface of the machine did not take it.
+    /// An interface of the machine did not take the packet.
     Interface,
     /// A frame for another station reached a host.
     NotAddressed,
-    /// To a multicast group, or from a source, that the host which it reached has not joined.
+    /// The packet was to a multicast group, or from a source, that the host which it reached has not joined.
     NotJoined,
-    /// It reached a host damaged.
+    /// The packet reached a host damaged.
     Corrupted,
 }
 
 impl DropReason {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [DropReason; 11] = [
         DropReason::QueueFull,
         DropReason::Early,
@@ -126,9 +126,9 @@ pub enum Observation<'a> {
     Queued(&'a Packet),
     /// Packets ended.
     Dropped {
-        /// Why.
+        /// Why they ended.
         reason: DropReason,
-        /// Their number: several where a failure ended packets that waited and were under way.
+        /// The number of packets: several where a failure ended packets that waited and were under way.
         packets: u64,
     },
     /// The direction of a link that leads away from the port failed, or works again.
@@ -234,7 +234,7 @@ impl Observers {
         (&*subscription.observer as &dyn Any).downcast_ref()
     }
 
-    /// Tells those whom it concerns.
+    /// Tells the observers whose scope a place is in what happened there.
     #[cold]
     pub(crate) fn tell(&mut self, moment: Moment, place: Place<'_>, seen: &Observation<'_>) {
         let here = self.by_node.get(place.node.0 as usize);
@@ -252,7 +252,7 @@ impl Observers {
         }
     }
 
-    /// Passes on what is buffered.
+    /// Flushes what observers buffer.
     pub(crate) fn flush(&mut self) {
         let observers = self.subscriptions.iter_mut().flatten();
         observers.for_each(|it| it.observer.flush());

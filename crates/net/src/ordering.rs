@@ -57,7 +57,7 @@ pub const MAX_BUFFER_PACKETS: u32 = 1 << 20;
 const MIN_SEQUENCE_BITS: u8 = 2;
 const MAX_SEQUENCE_BITS: u8 = 32;
 
-/// The first position: far from both ends, and a multiple of every number space.
+/// The position of the first number of a stream: far from both ends, and a multiple of every number space.
 const ORIGIN: u64 = 1 << 62;
 
 /// Parameters of an ordering function.
@@ -135,11 +135,11 @@ pub struct OrderingCounters {
     pub lost: u64,
     /// Packets held now.
     pub held: u64,
-    /// The most packets that ever were.
+    /// The most packets that were ever held.
     pub max_held: u64,
 }
 
-/// A sequence number as it came.
+/// A sequence number as it came, and the stream that it is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Numbered {
     pub(crate) stream: StreamId,
@@ -159,11 +159,11 @@ enum Reason {
 /// One stream. Numbers become positions, which go on where numbers wrap.
 #[derive(Debug)]
 struct Stream<P> {
-    /// Position of POFLastSent.
+    /// The position of the last packet sent (POFLastSent).
     last_sent: u64,
-    /// None before the first packet.
+    /// When the last packet was received; `None` before the first.
     last_received_ps: Option<Time>,
-    /// By position and arrival.
+    /// The packets held, by position and arrival.
     held: BTreeMap<(u64, u64), P>,
 }
 
@@ -185,7 +185,7 @@ impl<P> Default for Stream<P> {
     }
 }
 
-/// A held packet, by arrival.
+/// A held packet: where it is among those of its stream, and until when it may be held.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     deadline_ps: Time,
@@ -201,12 +201,12 @@ pub(crate) struct Ordering<P> {
     /// Bytes of a frame in which the headers are.
     reach: usize,
     streams: BTreeMap<StreamId, Stream<P>>,
-    /// As all wait for the same time at most, the first to come is the first to be due.
+    /// The held packets by arrival. As all wait for the same time at most, the first to come is the first to be due.
     held: BTreeMap<u64, Held>,
     arrivals: u64,
     /// When silent streams were looked for last.
     swept_ps: Option<Time>,
-    /// When the network will look again.
+    /// When the next event for it is scheduled.
     pub(crate) wake_ps: Option<Time>,
 }
 
@@ -312,7 +312,7 @@ impl<P> Ordering<P> {
         self.counters.max_held = self.counters.max_held.max(held);
     }
 
-    /// Sends what is due; `sent` gets it.
+    /// Sends the packets that were held as long as they may be, and those before them, into `sent`.
     pub(crate) fn release_due(&mut self, now_ps: Time, sent: &mut Vec<P>) {
         while let Some((_, due)) = self.held.first_key_value()
             && due.deadline_ps <= now_ps
@@ -327,7 +327,7 @@ impl<P> Ordering<P> {
         }
     }
 
-    /// Sends what is held of a stream and needs to wait no longer.
+    /// Sends the packets of a stream that are held and need to wait no longer, as all before them were sent.
     fn release_following(&mut self, id: StreamId, sent: &mut Vec<P>) {
         while let Some(stream) = self.streams.get(&id)
             && let Some((&(lowest, _), _)) = stream.held.first_key_value()
@@ -381,7 +381,7 @@ impl<P> Ordering<P> {
             .map(|(_, held)| held.deadline_ps)
     }
 
-    /// Forgets everything; returns the number of packets lost.
+    /// Forgets all streams and held packets; returns the number of packets lost.
     pub(crate) fn lose_all(&mut self) -> u64 {
         let lost = self.held.len() as u64;
         self.held.clear();

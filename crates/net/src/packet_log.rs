@@ -14,7 +14,7 @@ pub struct ReceivedLog {
     pub sequence: Vec<u64>,
     /// When each packet was sent.
     pub sent_ps: Vec<u64>,
-    /// When it arrived (for a ping: when the reply did).
+    /// When each packet arrived (for a ping: when the reply did).
     pub received_ps: Vec<u64>,
 }
 

@@ -6,7 +6,7 @@ use engine::payload::Shared;
 /// Most packets that are kept: those that a busy link has under way, not a whole simulation's peak.
 const MOST: usize = 4096;
 
-/// Packets that ended.
+/// Packets that ended, kept to reuse their memory.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     packets: Vec<Packet>,
@@ -21,7 +21,7 @@ impl Pool {
         packet
     }
 
-    /// Takes a packet that ended.
+    /// Takes back a packet that ended, to reuse its memory.
     #[inline]
     pub(crate) fn take_back(&mut self, packet: Packet) {
         if self.packets.len() < MOST {

@@ -39,7 +39,7 @@ use engine::Time;
 const FRACTION: u32 = 32;
 const ONE: u64 = 1 << FRACTION;
 
-/// The counters of a queue.
+/// What a queue's limit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueUnit {
     /// Frame bytes.
@@ -62,11 +62,11 @@ pub struct QueueConfig {
 /// Active management: drops or marks before a queue is full.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Discipline {
-    /// Nothing.
+    /// Nothing is dropped or marked before the queue is full.
     DropTail,
     /// Random early detection.
     Red(Red),
-    /// Packets are marked from a length on.
+    /// Packets are marked if more than a threshold wait.
     Step(Step),
 }
 
@@ -83,9 +83,9 @@ pub struct Red {
     pub max_p: f64,
     /// w_q, rounded to a multiple of 2^-32; above 0.
     pub weight: f64,
-    /// Goes to 1 gradually between `max` and twice that.
+    /// Whether the probability goes to 1 gradually between `max` and twice that.
     pub gentle: bool,
-    /// Marks instead of dropping where it can.
+    /// Whether packets that can be marked are, instead of dropped.
     pub ecn: bool,
     /// Size of a mean packet: it decides the decay of the average, and in bytes sizes are relative to it.
     pub mean_packet_bytes: u64,
@@ -96,7 +96,7 @@ pub struct Red {
 pub struct Step {
     /// The unit of the threshold.
     pub unit: QueueUnit,
-    /// DCTCP's K.
+    /// DCTCP's K: the most that may wait without a mark.
     pub threshold: u64,
 }
 
@@ -171,9 +171,9 @@ pub(crate) struct Occupancy {
     pub(crate) packets: u64,
     /// Their frame bytes.
     pub(crate) bytes: u64,
-    /// It need not wait at all: limits do not matter.
+    /// Whether the packet need not wait at all: limits do not matter.
     pub(crate) transmitter_free: bool,
-    /// Nothing of this queue waits or is being sent; since when.
+    /// Since when nothing of this queue waits or is being sent; `None` if something is.
     pub(crate) idle_since_ps: Option<Time>,
 }
 
@@ -203,7 +203,7 @@ pub(crate) enum Verdict {
 #[derive(Debug)]
 pub(crate) struct Gate {
     pub(crate) config: QueueConfig,
-    /// Another queue decides in its place.
+    /// Whether another queue decides in its place.
     pub(crate) asleep: bool,
     active: Option<Box<Active>>,
 }
@@ -271,7 +271,7 @@ impl Active {
 #[derive(Debug)]
 struct RedState {
     red: Red,
-    /// w_q.
+    /// The weight w_q as a fixed-point number.
     weight: u64,
     /// The time to send a mean packet.
     mean_packet_ps: u64,

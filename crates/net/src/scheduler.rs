@@ -52,7 +52,7 @@ pub(crate) enum Event {
     Served { node: NodeId, generation: u32 },
     /// The transmitter of a port with queues may be free.
     PortReady { node: NodeId, port: u32 },
-    /// A recirculation port of a switch may be.
+    /// A packet may have passed a recirculation port of a switch.
     RecirculationReady { node: NodeId, port: u16 },
     /// Something that the ordering function of a direction holds may be due: it is sent now, so nothing may have been sent by that
     /// direction at a later time.
@@ -154,21 +154,21 @@ const ARRIVAL_PRIORITY: u64 = 3;
 const PRIORITY_SHIFT: u32 = 60;
 const LANE_SHIFT: u32 = 34;
 const SEQUENCE_MASK: u64 = (1 << LANE_SHIFT) - 1;
-/// Lanes of higher numbers are as one among events of one instant.
+/// The highest lane that has a place of its own in the order: higher ones are as one among events of one instant.
 const MAX_ORDERED_LANE: u64 = (1 << (PRIORITY_SHIFT - LANE_SHIFT)) - 1;
 
 /// When an event happens, among all others. No two are equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     time_ps: Time,
-    /// Priority, lane, sequence.
+    /// The priority, the lane and the sequence number, from the high bits to the low ones.
     order: u64,
 }
 
 /// The place in which an event waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
-    /// On its own.
+    /// A slot that it has on its own.
     Slot(u32),
     /// At the head of the lane of what arrives by a direction.
     Arrivals(u32),
@@ -200,7 +200,7 @@ struct Key {
 struct Lane<T> {
     /// Without memory if nothing waits.
     waiting: VecDeque<T>,
-    /// The heap has a key for it: that of its head, or an earlier one if events were taken past the heap.
+    /// Whether the heap has a key for it: that of its head, or an earlier one if events were taken past the heap.
     in_heap: bool,
     /// The number of events that overtook others, and wait in slots.
     overtaking: u32,
@@ -253,7 +253,7 @@ impl<T: Waiting> Lanes<T> {
         self.lanes.get(number as usize)
     }
 
-    /// Sees to it that there is a lane of this number.
+    /// Creates a lane of this number, if there is none.
     #[cold]
     fn make(&mut self, number: u32) {
         self.lanes.resize_with(number as usize + 1, Lane::default);
@@ -358,14 +358,14 @@ pub(crate) struct Scheduler {
     pub(crate) now_ps: Time,
     /// The number of events that have happened.
     pub(crate) steps: u64,
-    /// By node, up to when visits have made everything happen; the present if that is later.
+    /// By node, the time up to which visits have made everything happen; the present if that is later.
     pub(crate) horizons_ps: Vec<Time>,
     heap: BinaryHeap<Reverse<Key>>,
     slots: Vec<Option<Event>>,
     free: Vec<u32>,
-    /// By direction.
+    /// By direction, the packets that arrive by it.
     arrivals: Lanes<Arrival>,
-    /// By node.
+    /// By node, the events that leave it.
     departures: Lanes<Departure>,
     /// The times of all scheduled barriers.
     barriers_ps: BinaryHeap<Reverse<Time>>,
@@ -729,7 +729,7 @@ mod tests {
         assert_eq!(order, expected);
     }
 
-    /// Events of a queue without lanes, in a plain list that is sorted.
+    /// Compares with the events of a queue without lanes, in a plain list that is sorted.
     #[test]
     fn lanes_change_no_order() {
         check_lanes(false);

@@ -23,15 +23,15 @@ use std::collections::BTreeSet;
 /// Latencies of first copies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Latency {
-    /// Mean.
+    /// The mean latency.
     pub mean_ps: f64,
-    /// Least.
+    /// The least latency.
     pub min_ps: u64,
-    /// Median; none without a log.
+    /// The median; `None` without a log.
     pub p50_ps: Option<u64>,
-    /// 99th percentile; none without a log.
+    /// The 99th percentile; `None` without a log.
     pub p99_ps: Option<u64>,
-    /// Most.
+    /// The largest latency.
     pub max_ps: u64,
 }
 
@@ -42,7 +42,7 @@ pub struct FlowStatistics {
     pub sent: u64,
     /// Distinct packets that arrived.
     pub delivered: u64,
-    /// Packets that did not.
+    /// Packets that did not arrive.
     pub lost: u64,
     /// Arrivals beyond the first of each packet.
     pub duplicated: u64,

@@ -91,7 +91,7 @@ pub(crate) struct SwitchNode {
     pub(crate) traffic: Option<Box<TrafficManager>>,
     /// The processor that packets wait for before anything else; None: it takes no time.
     pub(crate) processor: Option<Box<Processor>>,
-    /// The program has digests or idle timeouts.
+    /// Whether the program has digests or idle timeouts.
     has_deadlines: bool,
     /// The resolution of the times that the program's work depends on.
     time_observed: TimeObserved,
@@ -166,7 +166,7 @@ impl SwitchNode {
         });
     }
 
-    /// Works on a packet that arrived, or whose time at the processor is over.
+    /// Runs a packet that arrived, or whose time at the processor is over.
     #[inline]
     fn process(&mut self, own: &mut NodeState, medium: &mut Medium, port: u32, packet: Packet) {
         if self.traffic.is_some() {
@@ -177,7 +177,7 @@ impl SwitchNode {
         });
     }
 
-    /// Works on packets; outputs leave when the latency is over.
+    /// Runs packets by a closure; their outputs leave when the latency is over.
     #[inline]
     fn run(
         &mut self,

@@ -35,7 +35,7 @@ pub enum Application {
     Bulk,
     /// A number of bytes, and then it closes.
     Transfer {
-        /// Their number.
+        /// The number of bytes.
         bytes: u64,
     },
     /// Bursts with silence in between.
@@ -60,7 +60,7 @@ pub struct TcpTransfer {
     pub client_port: u16,
     /// The server's port.
     pub server_port: u16,
-    /// Over which version of IP. The room for data in a packet of a given length differs: `config.mss` does not follow.
+    /// The version of IP that it goes over. The room for data in a packet of a given length differs: `config.mss` does not follow.
     pub family: Family,
     /// When the client sends its SYN.
     pub start_ps: Time,
@@ -68,7 +68,7 @@ pub struct TcpTransfer {
     pub application: Application,
     /// The time at which the application stops: data not sent by then are never sent, and the connection closes. [`Time::NEVER`] if never.
     pub stop_ps: Time,
-    /// Choices of both ends.
+    /// The TCP configuration of both ends.
     pub config: tcp::Config,
     /// Differentiated services code point of its packets (6 bits).
     pub dscp: u8,
@@ -81,7 +81,7 @@ pub struct TcpTransfer {
 /// The client's window over time. The columns have the same length; a row is there for each change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WindowLog {
-    /// When.
+    /// When each row was logged.
     pub time_ps: Vec<u64>,
     /// Congestion window.
     pub cwnd_bytes: Vec<u64>,
@@ -130,7 +130,7 @@ impl EndpointId {
 pub(crate) struct Address {
     pub(crate) node: NodeId,
     pub(crate) mac: MacAddress,
-    /// Its own, and the other end's.
+    /// The addresses of this end and of the other one.
     pub(crate) addresses: Addresses,
     pub(crate) next_hop: MacAddress,
     pub(crate) port: u16,
@@ -147,7 +147,7 @@ impl Key4 {
     }
 }
 
-/// The same of a connection over IPv6.
+/// The key of a connection over IPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key6(u16, u16, Ipv6Addr);
 
@@ -157,7 +157,7 @@ impl Key6 {
     }
 }
 
-/// One end.
+/// One end of a connection.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     pub(crate) address: Address,
@@ -188,7 +188,7 @@ impl Endpoint {
         }
     }
 
-    /// Writes the headers of a segment, which its payload follows; gives the length of the frame.
+    /// Writes the headers of a segment, which its payload follows; returns the length of the frame.
     fn headers(&self, segment: &Segment, out: &mut Vec<u8>) -> Result<usize, wire::Error> {
         let header = segment.header(self.address.port, self.peer_port);
         let payload_bytes = segment.payload_bytes as usize;
@@ -250,7 +250,7 @@ pub(crate) struct TcpFlow {
     /// The era in which the transfer starts ([`Time::era`]). Connection and logs count 64 bits from there.
     origin_ps: Time,
     opened: bool,
-    /// An on-off application is silent.
+    /// Whether an on-off application is silent.
     silent: bool,
     goodput_bin_ps: u64,
     goodput: Vec<u64>,
@@ -507,7 +507,7 @@ pub struct TcpFlowStatistics {
     pub server_state: tcp::State,
     /// Why the client's end ended before its time, if it did.
     pub client_failure: Option<tcp::Failure>,
-    /// Why the server's end did.
+    /// Why the server's end ended before its time, if it did.
     pub server_failure: Option<tcp::Failure>,
     /// When the last byte and the FIN of the client had arrived.
     pub finished_ps: Option<Time>,

@@ -21,7 +21,7 @@ pub(crate) struct SentTotals {
     count: u64,
     first_ps: u64,
     last_ps: u64,
-    /// Packets that follow each other in the schedule: the first one's sequence number, and its number in the schedule.
+    /// Runs of packets that follow each other in the schedule: the first one's sequence number, and its number in the schedule.
     runs: Vec<(u64, u64)>,
 }
 
@@ -61,10 +61,10 @@ impl SentTotals {
 /// Intervals of numbers that have not arrived.
 #[derive(Debug)]
 struct Gaps {
-    /// From the first number to the last, which is in it.
+    /// The intervals, from the first number to the last, which is included.
     missing: BTreeMap<u64, u64>,
     most: usize,
-    /// All numbers below that are missing are forgotten.
+    /// The first number from which on it is known which ones are missing.
     known_from: u64,
 }
 
@@ -109,7 +109,7 @@ impl Gaps {
     }
 }
 
-/// Of first copies, in their order of arrival.
+/// The times of first copies, in their order of arrival.
 #[derive(Clone, Copy, Debug)]
 struct Times {
     last_received_ps: u64,

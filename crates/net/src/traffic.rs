@@ -20,7 +20,7 @@ use engine::{Packet, Time};
 pub(crate) struct Traffic {
     pub(crate) flows: Vec<Flow>,
     pub(crate) tcp_flows: Vec<TcpFlow>,
-    /// Some host joins groups, so that no host is a member of any without having joined it.
+    /// Whether some host joins groups, so that no host is a member of any without having joined it.
     pub(crate) has_memberships: bool,
     /// Headers of the segment being sent; kept for its capacity.
     headers: Vec<u8>,
@@ -169,7 +169,8 @@ impl Traffic {
         self.flows.get_mut(flow?.0 as usize).map(take)
     }
 
-    /// Sends a flow's packet that is due now; when the next one is. A host that is down lets the time pass without sending.
+    /// Sends a flow's packet that is due now; returns when the next one is due, if there is one. A host that is down lets the time
+    /// pass without sending.
     pub(crate) fn send_and_advance(
         &mut self,
         own: &mut NodeState,
@@ -222,8 +223,8 @@ impl Traffic {
         self.tcp_send(own, medium, EndpointId::new(id, Side::Client));
     }
 
-    /// Sends what an end may send now, and sees to it that it is woken when it wants to be. Packets from the end of a host that is down
-    /// are lost.
+    /// Sends what an end may send now, and schedules an event for its next timer. Packets from the end of a host that is down are
+    /// lost.
     fn tcp_send(&mut self, own: &mut NodeState, medium: &mut Medium, endpoint: EndpointId) {
         let now_ps = medium.now_ps();
         let flow = &mut self.tcp_flows[endpoint.flow()];

@@ -49,16 +49,16 @@ use std::sync::Arc;
 /// Most queues of a port.
 pub const MAX_QUEUES: u8 = 8;
 
-/// The queues of packets that a switch sends faster than a link.
+/// The place in which packets wait that a switch sends faster than a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Queueing {
     /// In a traffic manager if the program cares ([`engine::observed`]), or somebody says what its queues hold or that it has
     /// recirculation ports, and the switch has a link; else at the links.
     #[default]
     Auto,
-    /// At the link, behind egress.
+    /// Packets wait at the link, behind egress.
     Link,
-    /// In a traffic manager, between ingress and egress.
+    /// Packets wait in a traffic manager, between ingress and egress.
     TrafficManager,
 }
 
@@ -139,7 +139,7 @@ pub struct QueueStatistics {
     pub bytes: u64,
     /// The most packets that ever waited.
     pub max_packets: u64,
-    /// The most bytes.
+    /// The most bytes that ever waited.
     pub max_bytes: u64,
     /// Packets that waited on average, since the traffic manager is there.
     pub mean_packets: f64,
@@ -152,7 +152,7 @@ pub struct QueueStatistics {
 struct Gauge {
     statistics: QueueStatistics,
     changed_ps: Time,
-    /// Packets and bytes, times picoseconds, up to then.
+    /// The sums over time of packets and of bytes that waited, in picoseconds, up to then.
     packet_time: u128,
     byte_time: u128,
 }
@@ -203,7 +203,7 @@ impl Gauge {
 #[derive(Debug)]
 pub(crate) struct Waiting {
     pub(crate) copy: Enqueued,
-    /// It is marked when it leaves.
+    /// Whether the packet is marked when it leaves.
     pub(crate) mark: bool,
 }
 
@@ -249,7 +249,7 @@ pub(crate) struct PortPlan {
 struct Port {
     direction: Option<u32>,
     queues: Vec<Queue>,
-    /// When it will look again.
+    /// When the next look at the port is planned.
     wake_ps: Option<Time>,
 }
 
@@ -312,9 +312,9 @@ pub(crate) struct TrafficManager {
 /// The work to be done at one switch at one time.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
-    /// For queues.
+    /// Copies that go to queues.
     pub(crate) copies: VecDeque<Enqueued>,
-    /// For ingress, when there are no more of those.
+    /// Packets that go to ingress, when there are no more copies.
     pub(crate) again: VecDeque<Recirculated>,
 }
 

@@ -9,8 +9,8 @@ use crate::{NetError, Network, Notification};
 use engine::Time;
 
 impl Network {
-    /// Runs to `until_ps` (events at that time included) or to the end of the first instant with notifications, whichever
-    /// is first. Notifications that are there already, from calls between runs, are returned at once.
+    /// Runs to `until_ps` (events at that time included) or to the end of the first instant with notifications, whichever is first,
+    /// and returns the notifications. Those that are there already, from calls between runs, are returned at once.
     ///
     /// Refused if the time has passed, or if the network has external interfaces.
     pub fn run(&mut self, until_ps: Time) -> Result<Vec<Notification>, NetError> {

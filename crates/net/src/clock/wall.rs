@@ -62,13 +62,13 @@ const PS_PER_NS: u64 = 1000;
 /// Ends a [`FrameIo::wait`], from any thread; a wake-up while nobody waits ends the next wait at once.
 pub type Waker = Arc<dyn Fn() + Send + Sync>;
 
-/// External interfaces, known by the numbers of [`Network::interfaces`].
+/// Sends frames to external interfaces and receives frames from them; they are known by the numbers of [`Network::interfaces`].
 pub trait FrameIo: Any {
     /// Sends a frame, or queues it to be sent by the next `wait` at the latest.
     fn send(&mut self, interface: usize, frame: &[u8]) -> SendOutcome;
 
-    /// Waits until a frame is there, the waker was called or the time is over (zero: does not wait), and hands the frames
-    /// that are there to `rx`. It should return soon rather than drain a flood.
+    /// Waits until a frame is there, the waker was called or the time is over (zero: does not wait), and hands the frames that are
+    /// there to `rx`, each with the number of its interface. It should return soon rather than drain a flood.
     fn wait(&mut self, timeout: Duration, rx: &mut dyn FnMut(usize, &[u8]));
 
     /// Tells which interfaces went down or came back since the last call; a known state may be told again. New ones are
@@ -129,7 +129,8 @@ pub struct WallStatistics {
     pub frames_out: u64,
     /// The longest that a closure, or a step of one, held up events and frames.
     pub max_command_ps: u64,
-    /// The most processor time that one took: the most that control costs packets, whatever else the machine does meanwhile.
+    /// The most processor time that a closure, or a step of one, took: the most that control costs packets, whatever else the
+    /// machine does meanwhile.
     pub max_command_cpu_ps: u64,
     /// Notifications lost because nobody polled.
     pub notifications_lost: u64,
@@ -153,7 +154,7 @@ impl RealTime {
 /// Work that another thread wants done.
 type Run = Box<dyn FnOnce(&mut Network, &mut dyn FrameIo) + Send>;
 
-/// A part of what another thread wants done; whether it was the last.
+/// A part of what another thread wants done; returns whether it was the last part.
 type Step = Box<dyn FnMut(&mut Network) -> bool + Send>;
 
 enum Command {
@@ -185,7 +186,8 @@ pub struct WallClock {
 }
 
 impl WallClock {
-    /// Starts the thread. `io` must have the network's interfaces under their numbers. Time goes on from where the network is.
+    /// Starts the thread that runs the network. `io` must have the network's interfaces under their numbers. Time goes on from
+    /// where the network is.
     pub fn start(mut network: Network, io: Box<dyn FrameIo + Send>) -> Result<WallClock, NetError> {
         let time = RealTime {
             start: Instant::now(),
@@ -237,7 +239,7 @@ impl WallClock {
         self.time.now_ps()
     }
 
-    /// Runs a closure on the network between events, and gives what it returns.
+    /// Runs a closure on the network between events, waits for it, and returns its result; an error if the thread has ended.
     pub fn call<R: Send + 'static>(
         &self,
         run: impl FnOnce(&mut Network) -> R + Send + 'static,
@@ -259,8 +261,8 @@ impl WallClock {
         result.recv().map_err(|_| gone())
     }
 
-    /// Runs a closure on the network again and again until it gives something, which is the result. Between two runs come due
-    /// events, frames and other closures.
+    /// Runs a closure on the network again and again until it returns `Some`, waits for that, and returns the value. Due events,
+    /// frames and other closures are handled between two runs.
     pub fn call_in_steps<R: Send + 'static>(
         &self,
         mut step: impl FnMut(&mut Network) -> Option<R> + Send + 'static,
@@ -276,7 +278,8 @@ impl WallClock {
         result.recv().map_err(|_| gone())
     }
 
-    /// Runs a closure on the network between events, later. Closures run in the order in which they were posted.
+    /// Posts a closure to be run on the network between events, later, and does not wait. Closures run in the order in which they
+    /// were posted.
     pub fn post(&self, run: impl FnOnce(&mut Network) + Send + 'static) -> Result<(), NetError> {
         self.post_command(Command::Run(Box::new(|network, _| run(network))))
     }
@@ -309,7 +312,7 @@ impl WallClock {
         *locked(&self.shared.statistics)
     }
 
-    /// Stops the thread and gives the network back, as it is. Notifications that nobody polled are lost. Captures are complete;
+    /// Stops the thread, and returns the network as it is. Notifications that nobody polled are lost. Captures are complete;
     /// [`Network::flush_captures`] tells whether one failed.
     pub fn stop(mut self) -> Result<(Network, WallStatistics), NetError> {
         let network = self.join()?;
@@ -512,8 +515,7 @@ impl EventLoop {
     }
 }
 
-/// Makes overdue events happen, a burst at most. If none is left, the network's time is the real one; else it is that of the
-/// last event.
+/// Runs overdue events, a burst at most. If none is left, the network's time is the real one; else it is that of the last event.
 fn run_due_events(network: &mut Network, time: &RealTime, statistics: &mut WallStatistics) {
     for _ in 0..BURST {
         let now_ps = time.now_ps();

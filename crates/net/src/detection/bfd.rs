@@ -22,7 +22,7 @@ use engine::Time;
 use wire::bfd::{Diagnostic, Header, State};
 
 const PS_PER_US: u64 = 1_000_000;
-/// While a session is not up, it sends no faster than this (section 6.8.3).
+/// The least interval of a session's packets while it is not up (section 6.8.3).
 const SLOW_US: u32 = 1_000_000;
 /// Intervals that can be asked for.
 const INTERVALS_US: std::ops::RangeInclusive<u32> = 100..=60_000_000;
@@ -59,25 +59,25 @@ impl BfdConfig {
 /// Statistics of one end of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BfdStatistics {
-    /// Its state.
+    /// The state of the session.
     pub state: State,
-    /// Why that changed last.
+    /// Why the state changed last.
     pub diagnostic: Diagnostic,
-    /// Control packets that it sent.
+    /// Control packets that this end sent.
     pub sent: u64,
-    /// Valid ones that it received.
+    /// Valid control packets that this end received.
     pub received: u64,
-    /// Those that it refused: for the reasons of section 6.8.6, or with another discriminator than the other end's.
+    /// Control packets that this end refused: for the reasons of section 6.8.6, or with another discriminator than the other end's.
     pub refused: u64,
-    /// The number of times that it came up; a session that began up did not.
+    /// The number of times that the session came up; a session that began up did not.
     pub came_up: u64,
-    /// The number of times that it went down.
+    /// The number of times that the session went down.
     pub went_down: u64,
-    /// Those of them because the detection time was over.
+    /// The number of times that it went down because the detection time was over.
     pub expired: u64,
     /// When the state changed last.
     pub changed_ps: Time,
-    /// The time that it waits for a packet now.
+    /// The time that this end waits for a packet now, in picoseconds.
     pub detection_time_ps: u64,
 }
 
@@ -91,14 +91,14 @@ pub(crate) struct Session {
     remote_min_rx_us: u32,
     remote_desired_min_tx_us: u32,
     remote_mult: u8,
-    /// A Poll Sequence is going on.
+    /// Whether a Poll Sequence is going on.
     poll: bool,
     has_been_up: bool,
     draws: Stream,
     next_send_ps: Time,
     /// When the detection time is over; `u64::MAX` while nothing was heard.
     expires_ps: Time,
-    /// When the next event for it is.
+    /// When the next event for the session is scheduled.
     pub(crate) wake_ps: Option<Time>,
     statistics: BfdStatistics,
 }
@@ -180,7 +180,8 @@ impl Session {
         }
     }
 
-    /// Does the work that is due now: the detection time may be over, and a packet may have to be sent.
+    /// Does the work that is due now: the session goes down if the detection time is over, and the packet that has to be sent, if
+    /// any, is returned.
     pub(crate) fn on_time(&mut self, now_ps: Time) -> Option<Header> {
         let mut changed = false;
         if self.expires_ps <= now_ps {

@@ -157,7 +157,7 @@ fn recognising_a_payload_changes_no_verdict() {
     }
 }
 
-/// Written by hand from RFC 8200, section 3, and RFC 768.
+/// Checks a packet against one written by hand from RFC 8200, section 3, and RFC 768.
 #[test]
 fn a_stream_over_ipv6_byte_by_byte() {
     let mut flow = flow_between(BOTH[1], &stream(26)).unwrap();
@@ -187,7 +187,7 @@ fn a_stream_over_ipv6_byte_by_byte() {
     assert_eq!(packet, expected);
 }
 
-/// Written by hand from RFC 4443, sections 2.3 and 4.1.
+/// Checks a packet against one written by hand from RFC 4443, sections 2.3 and 4.1.
 #[test]
 fn a_ping_over_ipv6_byte_by_byte() {
     let mut flow = ping(BOTH[1], 2);

@@ -9,14 +9,14 @@ use std::sync::Arc;
 /// takes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Loss {
-    /// None.
+    /// No packet is lost.
     #[default]
     None,
-    /// Each with this probability.
+    /// Each packet is lost with this probability.
     Bernoulli(f64),
-    /// Those of a Markov chain with two states.
+    /// Packets are lost by a Markov chain with two states.
     GilbertElliott(GilbertElliott),
-    /// Those of a list.
+    /// The packets of a list are lost.
     Trace(Arc<LossTrace>),
 }
 
@@ -24,13 +24,13 @@ pub enum Loss {
 /// state changes, or does not. Gilbert's own model has `loss_good` 0; the "simple" one `loss_bad` 1 as well.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GilbertElliott {
-    /// p: from good to bad.
+    /// p: the probability of a change from good to bad.
     pub p: f64,
-    /// r: from bad to good.
+    /// r: the probability of a change from bad to good.
     pub r: f64,
-    /// 1 - k: a packet in the good state is lost.
+    /// 1 - k: the probability that a packet in the good state is lost.
     pub loss_good: f64,
-    /// 1 - h: a packet in the bad state is lost.
+    /// 1 - h: the probability that a packet in the bad state is lost.
     pub loss_bad: f64,
 }
 
@@ -101,9 +101,9 @@ impl Loss {
 pub(super) struct LossProcess {
     model: Loss,
     stream: Stream,
-    /// Of the Markov chain.
+    /// Whether the Markov chain is in its bad state.
     bad: bool,
-    /// In the trace: the next packet, and the next that is lost.
+    /// The number of the next packet in the trace, and the index of the next one that is lost.
     packet: u64,
     next: usize,
 }
@@ -154,21 +154,21 @@ pub enum Jitter {
     /// Nothing.
     #[default]
     None,
-    /// Uniform between the bounds, both included.
+    /// Uniform between two bounds, both included.
     Uniform {
-        /// Least.
+        /// The lower bound.
         low_ps: i64,
-        /// Most.
+        /// The upper bound.
         high_ps: i64,
     },
-    /// Normal.
+    /// Normally distributed.
     Normal {
         /// Mean.
         mean_ps: i64,
         /// Standard deviation.
         sigma_ps: u64,
     },
-    /// One after the other, and from the beginning again.
+    /// The values of a list, one after the other, and from the beginning again.
     Trace(Arc<[i64]>),
 }
 

@@ -25,7 +25,7 @@ impl Network {
         }
     }
 
-    /// Does something with a node if it is a switch.
+    /// Runs a closure on a node if it is a switch; `None` if it is not.
     pub(super) fn with_switch<R>(
         &mut self,
         node: NodeId,

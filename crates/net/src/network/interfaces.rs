@@ -23,8 +23,8 @@ impl Network {
         Ok(node)
     }
 
-    /// Makes an interface of the machine a port of a switch, without a link in between. The network then runs on the wall clock
-    /// only. Gives the interface's number. The switch's agent and controllers see a port that came up.
+    /// Attaches an interface of the machine as a port of a switch, without a link in between, and returns the interface's number.
+    /// The network then runs on the wall clock only. The switch's agent and controllers see a port that came up.
     pub fn attach_interface(
         &mut self,
         switch: &str,
@@ -42,8 +42,8 @@ impl Network {
         Ok(number)
     }
 
-    /// Takes back [`Network::attach_interface`]; the port is free again, and so is the interface's number, which is the result.
-    /// The switch's agent and controllers see a port that went down.
+    /// Detaches an interface that [`Network::attach_interface`] attached; the port is free again, and so is the interface's number,
+    /// which is returned. The switch's agent and controllers see a port that went down.
     pub fn detach_interface(&mut self, switch: &str, port: u32) -> Result<usize, NetError> {
         let number = self.interface_at(switch, port)?;
         let node = self.node_id(switch)?;

@@ -6,7 +6,7 @@ use crate::{FlowId, NodeId};
 use engine::{Packet, Time};
 
 impl Network {
-    /// Makes the next event happen if it is due at `limit_ps` or before; whether one was.
+    /// Runs the next event if it is due at `limit_ps` or before; returns whether one was.
     pub(crate) fn step(&mut self, limit_ps: Time) -> bool {
         let Some((time_ps, event)) = self.medium.scheduler.pop_until(limit_ps) else {
             return false;
@@ -19,7 +19,7 @@ impl Network {
         true
     }
 
-    /// Makes an event happen now.
+    /// Runs an event now.
     pub(super) fn dispatch(&mut self, event: Event) {
         match event {
             Event::DirectionState { directions, up } => self.set_directions(directions, up),
@@ -98,7 +98,7 @@ impl Network {
         }
     }
 
-    /// Sends a flow's packet that is due now; when the next one is.
+    /// Sends a flow's packet that is due now; returns when the next one is due, if there is one.
     pub(super) fn send_and_advance(&mut self, id: FlowId) -> Option<Time> {
         let source = self.traffic.flows[id.0 as usize].source;
         let own = &mut self.nodes[source.0 as usize].state;

@@ -27,20 +27,20 @@ use wire::MacAddress;
 pub struct Join {
     /// The host.
     pub host: String,
-    /// The group.
+    /// The multicast group.
     pub group: IpAddr,
-    /// In place of what it wanted before; the default one is to leave the group.
+    /// The sources that it wants from then on, in place of those before; the default filter is to leave the group.
     pub filter: GroupFilter,
-    /// Which version of IGMP or MLD the host speaks; the latest if none is given, ever.
+    /// The version of IGMP or MLD that the host speaks; the latest if none is given, ever.
     pub version: Option<MembershipVersion>,
-    /// When.
+    /// When the filter changes.
     pub at_ps: Time,
 }
 
 /// Adding.
 impl Network {
-    /// Has a modelled host join or leave a multicast group, and say so. From the first call on, no host of the network is a member of groups
-    /// that it has not joined.
+    /// Makes a modelled host join or leave a multicast group, and report that. From the first call on, no host of the network is a
+    /// member of groups that it has not joined.
     pub fn join(&mut self, join: &Join) -> Result<(), NetError> {
         self.check_not_past(join.at_ps)?;
         let (node, host) = self.host(&join.host)?;

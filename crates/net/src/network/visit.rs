@@ -41,13 +41,13 @@ const MOST_FLOWS: usize = 8;
 pub(crate) struct Visits {
     /// The earliest reaction of controllers, after a notification.
     reaction_ps: u64,
-    /// By node; none while the network is being changed.
+    /// The state of each node; empty while the network is being changed.
     nodes: Vec<Visit>,
-    /// By direction, the node at its end.
+    /// The node at the end of each direction.
     ends: Vec<NodeId>,
     /// The next steps: visits to ends where packets were sent to, and sources that may send some.
     next: Vec<Next>,
-    /// Packets that the switch being visited runs next; empty between visits.
+    /// Packets that the switch being visited collected to run them together; empty between visits.
     burst: Visitors,
 }
 
@@ -75,7 +75,7 @@ struct Visit {
 struct Neighbour {
     node: NodeId,
     away: u32,
-    /// From there to here; 0 if it is not the same for all packets.
+    /// The propagation delay from there to here; 0 if it is not the same for all packets.
     delay_ps: u64,
 }
 
@@ -87,8 +87,8 @@ impl Visits {
 }
 
 impl Network {
-    /// Says how long after a notification somebody changes the network because of it, at the earliest; zero if nothing is said,
-    /// and `u64::MAX` if nobody ever does. It must be true; no time changes a result then, only the speed of a run.
+    /// Sets how long after a notification somebody changes the network because of it, at the earliest; zero if nothing is said, and
+    /// `u64::MAX` if nobody ever does. It must be true; no time changes a result then, only the speed of a run.
     ///
     /// That something is said does: from then on, not who scheduled first decides among packets that arrive, leave switches or are sent at
     /// one instant, but the numbers of links, switches and flows, in the order in which they were added.
@@ -97,7 +97,7 @@ impl Network {
         self.visits.reaction_ps = reaction_ps;
     }
 
-    /// Finds out which nodes can be visited, if the network changed since. Changes between runs were made at the present.
+    /// Determines which nodes can be visited, if the network changed since. Changes between runs were made at the present.
     pub(crate) fn prepare_visits(&mut self) {
         self.medium.scheduler.horizons_ps.fill(Time::ZERO);
         if self.medium.observers.watch_all() {
@@ -165,8 +165,8 @@ impl Network {
         }
     }
 
-    /// Makes the next event happen if it is due at `limit_ps` or before; if a node handles a packet then which can be visited, those too that
-    /// are certain to come next, there and where they go from there. Whether there was an event.
+    /// Runs the next event if it is due at `limit_ps` or before. If a node that can be visited handles a packet then, runs those
+    /// too that are certain to come next, there and where they go from there. Returns whether there was an event.
     pub(crate) fn step_or_visit(&mut self, limit_ps: Time) -> bool {
         let Some((time_ps, event)) = self.medium.scheduler.pop_until(limit_ps) else {
             return false;
@@ -391,7 +391,7 @@ impl Network {
         }
     }
 
-    /// Notes that a host can send before `end_ps`, if it can.
+    /// Notes that a host can send before `end_ps`, if that is so.
     #[inline]
     fn go_on_at_source(&mut self, host: NodeId, begin_ps: Time, end_ps: Time) {
         let Visits { nodes, next, .. } = &mut self.visits;

@@ -26,9 +26,9 @@ pub(crate) enum StreamId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SequenceTag {
     pub(crate) numbered: Numbered,
-    /// The offset of its EtherType.
+    /// The offset of the EtherType of its header.
     at: usize,
-    /// Bytes from there to what follows.
+    /// The number of bytes from there to what follows the header.
     len: usize,
     /// EtherType of what follows.
     ethertype: u16,
@@ -90,7 +90,7 @@ impl SequenceTag {
         })
     }
 
-    /// Takes it off the packet in which it was found.
+    /// Removes the header with the sequence number from the packet in which it was found.
     pub(crate) fn take_off(&self, packet: &mut Packet) {
         let mut front = [0; ADDRESSES_LEN + MAX_VLANS * VLAN_LEN + ETHERTYPE_LEN];
         let front_len = self.at + ETHERTYPE_LEN;

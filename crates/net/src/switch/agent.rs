@@ -12,15 +12,16 @@ use crate::scheduler::Event;
 use crate::switch::has_deadlines;
 use engine::Time;
 
-/// In real time, packets wait while timers are followed: so many at once.
+/// The most timers that are handled at once in real time, as packets wait meanwhile.
 const TIMERS_AT_ONCE: usize = 128;
-/// In real time, until the other timers that are over.
+/// The time in real time until the other timers that are over are handled.
 const TIMERS_PAUSE_PS: u64 = 1_000_000_000;
-/// In real time, between two words to the controller that entries are idle. It takes many at once rather than each alone.
+/// The least time in real time between two messages to the controller that entries are idle: it takes many at once rather than each
+/// alone.
 const IDLE_PAUSE_PS: u64 = 25_000_000_000;
 
 impl SwitchNode {
-    /// Has the agent look at a switch now, before time goes on.
+    /// Schedules an event for the agent of a switch now, before time goes on.
     pub(crate) fn wake_agent(&mut self, own: &NodeState, medium: &mut Medium) {
         let now_ps = medium.now_ps();
         if self.wake(now_ps) {
@@ -52,7 +53,7 @@ impl SwitchNode {
         needed
     }
 
-    /// Announces what is due, and comes back when something else will be.
+    /// Announces to the controller what is due, and schedules an event for when something else will be.
     pub(super) fn run_agent(&mut self, own: &mut NodeState, medium: &mut Medium) {
         let (now_ps, real_time) = (medium.now_ps(), medium.real_time);
         if !self.has_deadlines {

@@ -19,9 +19,9 @@ use std::collections::VecDeque;
 /// A processor's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessorConfig {
-    /// The time of a packet, or the mean of it; above 0.
+    /// The time that a packet takes, or the mean of it; above 0.
     pub service_ps: u64,
-    /// Times are exponentially distributed and independent; else they are all the same.
+    /// Whether times are exponentially distributed and independent; else they are all the same.
     pub exponential: bool,
     /// The most packets that may wait, besides the one that is served.
     pub queue_packets: u64,
@@ -44,7 +44,7 @@ impl ProcessorConfig {
 pub(crate) struct Processor {
     config: ProcessorConfig,
     draws: Stream,
-    /// The first one is served.
+    /// The packets in the processor, of which the first one is served.
     packets: VecDeque<(u32, Packet)>,
 }
 

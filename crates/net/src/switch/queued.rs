@@ -57,7 +57,7 @@ impl SwitchNode {
         }
     }
 
-    /// Decides again, as a node may have its first link (which may be its second as well).
+    /// Decides again whether the switch has a traffic manager, as a node may have its first link (which may be its second as well).
     pub(crate) fn linked(&mut self, own: &mut NodeState, medium: &mut Medium) {
         let few = own.ports.iter().flatten().nth(2).is_none();
         if few && self.traffic.is_none() {
@@ -85,7 +85,7 @@ impl SwitchNode {
         medium.lose(own, lost.unwrap_or(0));
     }
 
-    /// Does something with the traffic manager and the work that it makes.
+    /// Runs a closure on the traffic manager, if the switch has one, and does the work that it makes.
     fn with_traffic(
         &mut self,
         own: &mut NodeState,
@@ -185,7 +185,7 @@ impl Queued<'_> {
         self.switch.pipeline.engine_mut()
     }
 
-    /// Copies that came out of ingress are at their queues when the latency is over.
+    /// Puts copies that came out of ingress into their queues when the latency is over.
     fn behind_ingress(&mut self, copies: &mut Vec<Enqueued>, work: &mut Work) {
         let latency_ps = self.switch.latency_ps;
         if latency_ps == 0 {

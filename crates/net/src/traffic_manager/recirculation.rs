@@ -25,10 +25,10 @@ const HASHED_BYTES: usize = 64;
 /// Which recirculation port a packet takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spread {
-    /// The one after that of the packet before.
+    /// Each packet takes the port after that of the packet before.
     #[default]
     RoundRobin,
-    /// By a hash (CRC-32) of its first 64 bytes, as they leave the deparser.
+    /// Each packet takes a port by a hash (CRC-32) of its first 64 bytes, as they leave the deparser.
     Hash,
 }
 
@@ -113,7 +113,7 @@ struct Port {
     gauge: Gauge,
     /// The packet on its way, and when it is there.
     sending: Option<(Time, Recirculated)>,
-    /// The time that it has sent when the packet on its way is there.
+    /// The total time of sending, in picoseconds, that will have been when the packet on its way is there.
     busy_ps: u64,
 }
 
@@ -137,7 +137,7 @@ impl Port {
     }
 }
 
-/// All of them.
+/// All recirculation ports of a switch.
 #[derive(Debug)]
 pub(super) struct RecirculationPorts {
     config: RecirculationConfig,

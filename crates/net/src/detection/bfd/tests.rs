@@ -16,9 +16,9 @@ fn config(tx_ms: u32, rx_ms: u32, detect_mult: u8) -> BfdConfig {
 struct Pair {
     now_ps: u64,
     ends: [Session; 2],
-    /// When, to which end, what.
+    /// The packets under way: when each arrives, at which end, and the packet.
     under_way: Vec<(u64, usize, Header)>,
-    /// Packets to an end are lost.
+    /// By end, whether packets to it are lost.
     deaf: [bool; 2],
     /// By end, when its packets were sent.
     sent_ps: [Vec<u64>; 2],
