@@ -71,7 +71,7 @@ LEAST_RATE_BIT_S = 8
 
 
 def unservable(verdict: Verdict) -> str | None:
-    """Why a subscriber cannot be given what a verdict says; None if it can.
+    """Return why a subscriber cannot be given what a verdict says; None if it can.
 
     The prefix of router advertisements must be a /64: a subscriber ignores one of another length (RFC 4862, section 5.5.3), so
     routing a longer or shorter one would give it nothing.

@@ -141,7 +141,7 @@ class Changes:
         return frozenset((*self._changed, *self._ended, *self._postponed))
 
     def stop(self) -> None:
-        """Carry out what waits, also what has failed before, and stops the timers."""
+        """Carry out what waits, also what has failed before, and stop the timers."""
         self._again()
         for cancel in (self._timer, self._retry, self._marking):
             if cancel is not None:
@@ -205,7 +205,7 @@ class Changes:
         self._away = bool(installed.unreached)
 
     def _begin(self, sessions: Collection[PppSession]) -> dict[int, str]:
-        """Have sessions be accounted from now on; return why, of those that are not kept as forwarding."""
+        """Have sessions be accounted from now on; return by number why not, of those that are not kept as forwarding."""
         if not sessions:
             return {}
         with self._owner.together():
@@ -261,7 +261,7 @@ class Changes:
             self._say(session)
 
     def _revert(self, session: PppSession, why: str) -> bool:
-        """Give a session what it was granted before, and tells who wanted it altered; return whether somebody did."""
+        """Give a session what it was granted before, and tell who wanted it altered; return whether somebody did."""
         before = self._altered.get(session.id)
         if before is None:
             return False

@@ -14,12 +14,12 @@ _CHALLENGE, _RESPONSE, _SUCCESS, _FAILURE = 1, 2, 3, 4
 
 
 def response(identifier: int, secret: bytes, challenge: bytes) -> bytes:
-    """MD5 of identifier, secret and challenge (section 4.1)."""
+    """Return the MD5 of identifier, secret and challenge, which answers a challenge (section 4.1)."""
     return hashlib.md5(bytes((identifier,)) + secret + challenge, usedforsecurity=False).digest()
 
 
 def holds(credentials: Credentials, secret: bytes) -> bool:
-    """Whether a secret explains credentials of either protocol."""
+    """Return True if this secret is behind the credentials, which are of PAP or of CHAP."""
     if credentials.password is not None:
         return hmac.compare_digest(credentials.password, secret)
     wanted = response(credentials.identifier, secret, credentials.challenge)
@@ -60,13 +60,13 @@ class Chap:
         self._cancel = self._clock.call_later(self._restart.restart_s, self.start)
 
     def stop(self) -> None:
-        """No more challenges."""
+        """Stop repeating the challenge."""
         if self._cancel is not None:
             self._cancel()
             self._cancel = None
 
     def receive(self, received: bytes) -> None:
-        """A CHAP packet; one that is malformed or answers another challenge is silently discarded."""
+        """Take a CHAP packet; one that is malformed or answers another challenge is silently discarded."""
         if len(received) < 5 or received[0] != _RESPONSE or received[1] != self._identifier:
             return
         length, size = int.from_bytes(received[2:4], "big"), received[4]
@@ -87,7 +87,7 @@ class Chap:
             )
 
     def decide(self, accepted: bool, message: str) -> None:
-        """The verdict on what was judged."""
+        """Take the verdict on the response that was judged, and send it."""
         self._waiting = False
         self._verdict = (_SUCCESS if accepted else _FAILURE), message.encode()
         self._answer()

@@ -26,7 +26,7 @@ class RateLimits(Checked):
     down_bit_s: Rate | None = None
 
     def rates(self) -> Rates:
-        """As the user plane takes them."""
+        """Return the limits as the user plane takes them."""
         return Rates(self.up_bit_s, self.down_bit_s)
 
 
@@ -47,7 +47,7 @@ class User(Checked):
         return self
 
     def verdict(self) -> Verdict:
-        """What it is given when its password is right."""
+        """Return what the user is given when its password is right."""
         rates = None if self.rates is None else self.rates.rates()
         return Verdict(True, ipv4=self.ipv4, ipv6_prefix=self.ipv6_prefix, delegated=self.delegated, rates=rates)
 
@@ -190,5 +190,5 @@ class Configuration(Checked):
 
 
 def read(path: Path) -> Configuration:
-    """The configuration in a file. Raises :class:`holdfast.errors.ScenarioError`."""
+    """Return the configuration in a file. Raise :class:`holdfast.errors.ScenarioError` if it is wrong."""
     return yaml_model.read(path, Configuration)

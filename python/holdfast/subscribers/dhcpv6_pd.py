@@ -71,12 +71,12 @@ _MALFORMED = "a wrong length"
 
 
 def write_option(kind: int, data: bytes) -> bytes:
-    """Code, length and data."""
+    """Return the bytes of an option: code, length and data."""
     return struct.pack("!HH", kind, len(data)) + data
 
 
 def read_options(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Codes and data. Raises ValueError if a length is wrong."""
+    """Yield the code and data of each option. Raise ValueError if a length is wrong."""
     at = 0
     while at < len(data):
         if at + 4 > len(data):
@@ -89,7 +89,7 @@ def read_options(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def status(code: Status, text: str = "") -> bytes:
-    """A Status Code option."""
+    """Return the bytes of a Status Code option."""
     return write_option(Option.STATUS_CODE, struct.pack("!H", code) + text.encode())
 
 
@@ -152,7 +152,7 @@ class _Asked:
     associations: tuple[_Association, ...]
 
     def delegations(self) -> list[_Association]:
-        """Its IA_PDs."""
+        """Return the IA_PDs of the message."""
         return [each for each in self.associations if each.kind == Option.IA_PD]
 
 
@@ -221,7 +221,7 @@ def _read(message: bytes) -> _Asked | None:
 
 
 def _leases(kind: int, data: bytes) -> Iterator[IPv6Network]:
-    """Addresses or prefixes in an IA option; those that cannot be are left out. Raises ValueError if a length is wrong."""
+    """Yield the addresses or prefixes in an IA option, without those that cannot be. Raise ValueError if a length is wrong."""
     for code, value in read_options(data):
         if kind == Option.IA_PD and code == Option.IA_PREFIX and len(value) >= 25 and value[8] <= 128:
             yield IPv6Network((value[9:25], value[8]), strict=False)
@@ -230,7 +230,7 @@ def _leases(kind: int, data: bytes) -> Iterator[IPv6Network]:
 
 
 def _valid(asked: _Asked, server_duid: bytes) -> bool:
-    """Whether section 16 lets a server look at a message."""
+    """Return True if section 16 lets a server look at a message."""
     kind = asked.kind
     if asked.client is not None and not 0 < len(asked.client) <= _LONGEST_DUID:
         return False
@@ -242,7 +242,7 @@ def _valid(asked: _Asked, server_duid: bytes) -> bool:
 
 
 def _holder(asked: _Asked, lease: Lease, bound: Bound) -> _Association | None:
-    """The IA_PD of a message that has the prefix, by the server's records."""
+    """Return the IA_PD of a message that has the prefix, by the server's records; None: none has it."""
     if lease.prefix is None or bound is False:
         return None
     if isinstance(bound, Binding):
@@ -285,7 +285,7 @@ def _extend(asked: _Asked, lease: Lease, bound: Bound) -> tuple[bytes | None, Bo
 
 
 def _strange(association: _Association, lease: Lease) -> bytes:
-    """Addresses and prefixes that are not appropriate for the link, as far as we know, with lifetimes of 0."""
+    """Return the addresses and prefixes that are known not to be appropriate for the link, with lifetimes of 0."""
     if association.kind == Option.IA_PD:  # a prefix of zeros is a hint of its length alone (section 21.22)
         strange = [each for each in association.leases if each != lease.prefix and int(each.network_address)]
     else:
@@ -316,7 +316,7 @@ def _confirm(asked: _Asked, lease: Lease) -> bytes | None:
 
 
 def _association(asked: _Association, options: bytes, times: bytes = bytes(8)) -> bytes:
-    """An IA option as an answer; ``times`` are T1 and T2, which an IA_TA does not have."""
+    """Return the bytes of an IA option as an answer; ``times`` are T1 and T2, which an IA_TA does not have."""
     return write_option(asked.kind, asked.iaid + (b"" if asked.kind == Option.IA_TA else times) + options)
 
 
@@ -325,14 +325,14 @@ def _times(lease: Lease) -> bytes:
 
 
 def _prefix(lease: Lease) -> bytes:
-    """The IA Prefix option of the lease (section 21.22)."""
+    """Return the bytes of the IA Prefix option of the lease (section 21.22)."""
     assert lease.prefix is not None
     value = struct.pack("!IIB", lease.preferred_s, lease.valid_s, lease.prefix.prefixlen)
     return write_option(Option.IA_PREFIX, value + lease.prefix.network_address.packed)
 
 
 def _ended(association: _Association, lease: IPv6Network) -> bytes:
-    """An address or a prefix with lifetimes of 0."""
+    """Return the option of an address or a prefix, with lifetimes of 0."""
     address = lease.network_address.packed
     if association.kind == Option.IA_PD:
         return write_option(Option.IA_PREFIX, bytes(8) + bytes((lease.prefixlen,)) + address)
@@ -340,5 +340,5 @@ def _ended(association: _Association, lease: IPv6Network) -> bytes:
 
 
 def duid(mac: bytes) -> bytes:
-    """DUID-LL of an Ethernet address (section 11.4)."""
+    """Return the DUID-LL of an Ethernet address (section 11.4)."""
     return struct.pack("!HH", 3, 1) + mac

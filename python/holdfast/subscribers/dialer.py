@@ -45,7 +45,7 @@ class Street:
     """Subscribers behind one interface, each with VLAN tags of its own, outer first. Must be made within a running event loop."""
 
     def __init__(self, interface: str) -> None:
-        """Raise :class:`LiveError` if the interface cannot be opened."""
+        """Open a packet socket on an interface. Raise :class:`LiveError` if it cannot be opened."""
         self._loop = asyncio.get_running_loop()
         self.timer = AsyncClock(self._loop)
         self._hosts: dict[bytes, Callable[[bytes], None]] = {}
@@ -70,7 +70,7 @@ class Street:
         up: Callable[[Subscriber], None] | None = None,
         packet: Callable[[bytes], None] | None = None,
     ) -> Subscriber:
-        """A subscriber that does not dial yet."""
+        """Add a subscriber that does not dial yet, and return it."""
         inserted = b"".join(b"\x81\x00" + tag.to_bytes(2, "big") for tag in tags)
 
         def send(frame: bytes) -> None:
@@ -97,7 +97,7 @@ class Street:
             host(frame)
 
     def close(self) -> None:
-        """Nobody hears anything any more."""
+        """Close the socket: the subscribers hear nothing any more."""
         self._loop.remove_reader(self._socket)
         self._socket.close()
 
@@ -106,7 +106,7 @@ class Tunnel:
     """A TUN device that has a subscriber's addresses while its session is up, and its default routes."""
 
     def __init__(self, name: str) -> None:
-        """Raise :class:`LiveError` if the device cannot be made."""
+        """Make a TUN device. Raise :class:`LiveError` if it cannot be made."""
         self.name = name
         self.packets_out = 0
         try:
@@ -117,12 +117,12 @@ class Tunnel:
         self._host: Subscriber | None = None
 
     def join(self, host: Subscriber) -> None:
-        """Packets of the kernel go to this host's session."""
+        """Send the kernel's packets to this host's session from now on."""
         self._host = host
         asyncio.get_running_loop().add_reader(self._file, self._read)
 
     def up(self, host: Subscriber) -> None:
-        """Give the device the session's addresses and routes. Raises :class:`LiveError` if the kernel refuses."""
+        """Give the device the session's addresses and routes. Raise :class:`LiveError` if the kernel refuses."""
         mtu = min(host.mru, host.peer_mru)
         _ip("link", "set", self.name, "mtu", str(mtu), "up")
         _ip("addr", "flush", "dev", self.name)
@@ -138,7 +138,7 @@ class Tunnel:
             _ip("-6", "route", "replace", "default", "dev", self.name)
 
     def write(self, packet: bytes) -> None:
-        """A packet from the session, for the kernel; one that it does not take is lost."""
+        """Give the kernel a packet from the session; one that it does not take is lost."""
         try:
             os.write(self._file, packet)
         except OSError:
@@ -156,7 +156,7 @@ class Tunnel:
                 self._host.send(packet)
 
     def close(self) -> None:
-        """The device goes, with its addresses and routes."""
+        """Remove the device, with its addresses and routes."""
         asyncio.get_running_loop().remove_reader(self._file)
         os.close(self._file)
 
@@ -168,7 +168,7 @@ def _ip(*words: str) -> None:
 
 
 async def dial(interface: str, account: Account, tunnel_name: str, say: Callable[[str], None]) -> None:
-    """Dial and keep a subscriber online until cancelled. Raises :class:`LiveError` if it is refused."""
+    """Dial and keep a subscriber online until cancelled. Raise :class:`LiveError` if it is refused."""
     mtu = mtu_of(interface)
     if account.max_payload > MRU and mtu is not None and mtu < account.max_payload + OVERHEAD:
         raise LiveError(

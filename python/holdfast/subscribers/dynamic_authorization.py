@@ -57,7 +57,7 @@ class DynamicAuthorization:
         self.events: Counter[str] = Counter()
 
     def received(self, source: IPv4Address | IPv6Address, port: int, data: bytes, wall_s: float) -> bytes | None:
-        """The answer to a datagram; None for what is to be silently discarded (section 3.3)."""
+        """Return the answer to a datagram; None for one that is to be silently discarded (section 3.3)."""
         secret = self._secrets.get(source)
         if secret is None:
             self.events["unknown-client"] += 1
@@ -86,7 +86,7 @@ class DynamicAuthorization:
         return self._answer(request, data[:20], (source, port), stamps[0] if stamps else None, wall_s)
 
     def _answer(self, request: Any, key: bytes, sender: Sender, stamp_s: int | None, wall_s: float) -> bytes | None:
-        """Obey a request that is new and answers it. A repetition gets the same answer, if it is one of the client's own."""
+        """Obey a request that is new, and answer it. A repetition gets the same answer, if it is one of the client's own."""
         now = self._gateway.clock.now()
         hindrance = self._replays.hindrance(key, stamp_s, wall_s)
         if hindrance is not None:
@@ -128,7 +128,7 @@ class DynamicAuthorization:
         return not wanted
 
     def _obey(self, request: Any) -> int:
-        """Do what is asked for; the Error-Cause if it cannot, else 0."""
+        """Do what is asked for; return the Error-Cause if it cannot be done, else 0."""
         if not self._is_ours(request):
             return NAS_MISMATCH
         if avp.SERVICE_TYPE in request:
@@ -158,7 +158,7 @@ class DynamicAuthorization:
         return self._change(session, request)
 
     def _candidates(self, named: dict[avp.Key, bytes]) -> list[PppSession]:
-        """Sessions to look at: one, if the request names its number; else all."""
+        """Return the sessions to look at: one, if the request names its number; else all."""
         if avp.NAS_PORT not in named:
             return list(self._gateway.sessions.values())
         session = self._gateway.sessions.get(int.from_bytes(named[avp.NAS_PORT], "big"))
@@ -174,7 +174,7 @@ class DynamicAuthorization:
         return all(value == mine for kind, mine in ours.items() for value in request.get(kind, []))
 
     def _change(self, session: PppSession, request: Any) -> int:
-        """Set the limits that a CoA names; the others stay. Returns the Error-Cause if that cannot be done, else 0: it is done."""
+        """Set the limits that a CoA names; the others stay. Return the Error-Cause if that cannot be done, else 0: it is done."""
         assert session.grant is not None
         grant, wanted = session.grant, radius.rates(request)
 
@@ -197,7 +197,7 @@ class DynamicAuthorization:
 
 
 def _is_named(session: PppSession, named: dict[avp.Key, bytes]) -> bool:
-    """Whether all attributes that identify a session fit this one."""
+    """Return True if all attributes that identify a session fit this one."""
     return all(_IDENTIFIERS[kind](session, value) for kind, value in named.items())
 
 
@@ -208,7 +208,10 @@ def _address(session: PppSession, value: bytes) -> bool:
 
 
 def _prefix(of: Callable[[PppSession], IPv6Network | None]) -> Callable[[PppSession, bytes], bool]:
-    """Prefixes are compared as such: they may be written with more octets than they need (RFC 3162, section 2.3)."""
+    """Return a function that compares a session's prefix with an attribute's.
+
+    Prefixes are compared as such: they may be written with more octets than they need (RFC 3162, section 2.3).
+    """
 
     def fits(session: PppSession, value: bytes) -> bool:
         prefix = radius.prefix(value)

@@ -131,7 +131,7 @@ class Gateway:
         plane.receive(self.receive)
 
     def start(self) -> None:
-        """Begins to look after sessions: echoes, timeouts, interim accounting, router advertisements."""
+        """Start to look after sessions: echoes, timeouts, interim accounting, router advertisements."""
         self.upkeep.start()
 
     def stop(self) -> None:
@@ -177,7 +177,7 @@ class Gateway:
     # Notifications of the user plane.
 
     def receive(self, line: Line, frame: bytes) -> None:
-        """A discovery or PPP control frame from a line, without VLAN tags."""
+        """Take a discovery or PPP control frame from a line, without VLAN tags."""
         kind = frame[12:14]
         try:
             if kind == pppoe.SESSION:
@@ -290,7 +290,7 @@ class Gateway:
         return None
 
     def _refused_by(self, limit: str, line: Line, tag: pppoe.Tag, sentence: str) -> tuple[pppoe.Tag, str]:
-        """Count a refusal by a limit, and logs the first one of each line: the limit may be too low for what the line is."""
+        """Count a refusal by a limit, and log the first one of each line: the limit may be too low for what the line is."""
         self.refusals[limit] += 1
         if (limit, line) not in self._warned and len(self._warned) < _MOST_WARNINGS:
             self._warned.add((limit, line))
@@ -455,7 +455,7 @@ class Gateway:
             self._changes.alter(session, grant, done)
 
     def pool_use(self) -> Counter[str]:
-        """The number of taken entries of each pool."""
+        """Return the number of taken entries of each pool."""
         use = self._grants.use()
         use["session-ids"] = self._ids.used
         return use
@@ -521,7 +521,7 @@ class Gateway:
         return "this user has a session"
 
     def _replace(self, session: PppSession, user: bytes, holders: frozenset[int]) -> bool:
-        """End the sessions of the same user that are in the way, and whether that is all of them.
+        """End the sessions of the same user that are in the way, and return whether that is all of them.
 
         Those on its line, or of its MAC address, are its own from before it began anew. Others end for it if the setting says so.
         """
@@ -567,7 +567,7 @@ class Gateway:
         return session
 
     def _restore(self, stored: Stored, session: PppSession) -> bool:
-        """Take up a session as it was, and returns whether: not if it is over, or if something else has its place by now."""
+        """Take up a session as it was, and return whether it was: not if it is over, or if something else has its place by now."""
         whole = stored.grant.session
         why = self._grants.restore(whole, stored.grant.user)
         if not stored.goes_on:

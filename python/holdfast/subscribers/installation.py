@@ -52,7 +52,7 @@ class Installation:
         return frozenset(self._known)
 
     def read(self) -> dict[int, Session]:
-        """Read what the user plane has, and takes it as known. Raises a :class:`HoldfastError` if it does not answer."""
+        """Read what the user plane has, and take it as known. Raise a :class:`HoldfastError` if it does not answer."""
         there = self._plane.installed()
         self._known = dict(there)
         return there

@@ -38,11 +38,11 @@ class Ipcp(ppp.Automaton):
             self._given[kind] = server.packed
 
     def wishes(self) -> ppp.Options:
-        """Our own address, which the subscriber need not know: if it wants another one, we do without."""
+        """Return our own address, which the subscriber need not know: if it wants another one, we do without."""
         return self._wishes
 
     def judge(self, options: ppp.Options) -> tuple[ppp.Options, ppp.Options]:
-        """Only the given values; an address that is not asked for is appended to a Nak (RFC 1661, section 5.3)."""
+        """Accept only the given values; an address that is not asked for is appended to a Nak (RFC 1661, section 5.3)."""
         reject, nak = [], []
         for kind, data in options:
             if kind not in self._given or len(data) != 4:
@@ -54,17 +54,17 @@ class Ipcp(ppp.Automaton):
         return tuple(reject), tuple(nak)
 
     def acknowledging(self) -> None:
-        """The subscriber may use its address as soon as it hears so."""
+        """Tell what is agreed: the subscriber may use its address as soon as it hears so."""
         self._agreed()
 
     def layer_up(self) -> None:
-        """IPv4 may flow."""
+        """Tell the session that IPv4 may flow."""
         self._changed(True)
 
     def layer_down(self) -> None:
-        """IPv4 may not flow."""
+        """Tell the session that IPv4 may not flow."""
         self._changed(False)
 
     def layer_finished(self) -> None:
-        """There will be no IPv4."""
+        """Tell the session that there will be no IPv4."""
         self._finished()

@@ -42,7 +42,7 @@ class Ipv6cp(ppp.Automaton):
         return ((_INTERFACE_IDENTIFIER, self.ours),)
 
     def judge(self, options: ppp.Options) -> tuple[ppp.Options, ppp.Options]:
-        """Any identifier but zero and our own (section 4.1)."""
+        """Accept any identifier but zero and our own (section 4.1)."""
         reject = tuple(each for each in options if each[0] != _INTERFACE_IDENTIFIER or len(each[1]) != 8)
         asked = [data for kind, data in options if kind == _INTERFACE_IDENTIFIER]
         bad = not asked or asked[0] in (bytes(8), self.ours)
@@ -57,13 +57,13 @@ class Ipv6cp(ppp.Automaton):
         self._agreed()
 
     def layer_up(self) -> None:
-        """IPv6 may flow."""
+        """Tell the session that IPv6 may flow."""
         self._changed(True)
 
     def layer_down(self) -> None:
-        """IPv6 may not flow."""
+        """Tell the session that IPv6 may not flow."""
         self._changed(False)
 
     def layer_finished(self) -> None:
-        """There will be no IPv6."""
+        """Tell the session that there will be no IPv6."""
         self._finished()

@@ -60,7 +60,7 @@ class Store(Protocol):
         """Return all that is kept."""
 
     def save(self, put: Iterable[Stored], drop: Iterable[int]) -> None:
-        """Keep sessions, by session id, and forgets others. Raises an exception if it cannot: then nothing is changed."""
+        """Keep sessions, by session id, and forget others. Raise an exception if it cannot: then nothing is changed."""
 
 
 class Keeping:
@@ -82,7 +82,7 @@ class Keeping:
         return bool(self._stale)
 
     def load(self) -> list[Stored]:
-        """Return what the store has, and takes it as known. Raises a :class:`HoldfastError` if it cannot be read."""
+        """Return what the store has, and take it as known. Raise a :class:`HoldfastError` if it cannot be read."""
         try:
             found = self._store.load()
         except HoldfastError:

@@ -31,19 +31,19 @@ class Owner(Protocol):
     """The receiver of a link's notifications."""
 
     def link_up(self) -> None:
-        """LCP is opened."""
+        """Hear that LCP is opened."""
 
     def link_down(self) -> None:
-        """It is no longer."""
+        """Hear that LCP is opened no longer."""
 
     def link_finished(self) -> None:
-        """It is terminated, or it failed."""
+        """Hear that LCP is terminated, or that it failed."""
 
     def protocol_rejected(self, protocol: int) -> None:
-        """The peer does not know a protocol."""
+        """Hear that the peer does not know a protocol."""
 
     def echo_replied(self) -> None:
-        """The peer answered an echo."""
+        """Hear that the peer answered an echo."""
 
 
 class Lcp(ppp.Automaton):
@@ -82,7 +82,7 @@ class Lcp(ppp.Automaton):
         return int.from_bytes(self._random(4), "big") or 1
 
     def wishes(self) -> ppp.Options:
-        """MRU, authentication protocol, magic number."""
+        """Return MRU, authentication protocol and magic number as options."""
         return (
             (_MRU, self._mru.to_bytes(2, "big")),
             (_AUTHENTICATION, self.authentication.value),
@@ -107,12 +107,12 @@ class Lcp(ppp.Automaton):
         return tuple(reject), tuple(nak)
 
     def accepted(self, options: ppp.Options) -> None:
-        """The peer's MRU and magic number hold."""
+        """Take the peer's MRU."""
         values = dict(options)
         self.peer_mru = int.from_bytes(values[_MRU], "big") if _MRU in values else min(DEFAULT_MRU, self._limit)
 
     def naked(self, options: ppp.Options) -> None:
-        """Another method of ours, another number, or a smaller MRU. Without another method, the link is closed."""
+        """Take another method of ours, another number, or a smaller MRU. Without another method, close the link."""
         for kind, data in options:
             if kind == _AUTHENTICATION:
                 if len(self._methods) == 1:
@@ -127,7 +127,7 @@ class Lcp(ppp.Automaton):
                 self._mru = min(max(int.from_bytes(data, "big"), LEAST_MRU), self._limit)
 
     def rejected(self, options: ppp.Options) -> None:
-        """MRU and magic number are dispensable."""
+        """Do without MRU and magic number, which are dispensable."""
         if any(kind == _MAGIC for kind, _ in options):
             self.magic = 0
 
@@ -144,7 +144,7 @@ class Lcp(ppp.Automaton):
         self._owner.link_finished()
 
     def other_code(self, code: int, identifier: int, data: bytes) -> bool:
-        """Protocol-Reject, echo and discard (sections 5.7 to 5.9)."""
+        """Handle Protocol-Reject, echo and discard (sections 5.7 to 5.9); return False for another code."""
         if code == ppp.Code.PROTOCOL_REJECT:
             if self.opened and len(data) >= 2:
                 protocol = int.from_bytes(data[:2], "big")
@@ -165,7 +165,7 @@ class Lcp(ppp.Automaton):
         return True
 
     def send_echo_reply(self) -> None:
-        """With our number and the request's data."""
+        """Send an Echo-Reply with our number and the request's data."""
         identifier, data = self._echoed
         self._send(self.protocol, ppp.packet(ppp.Code.ECHO_REPLY, identifier, self.magic.to_bytes(4, "big") + data))
 
@@ -177,6 +177,6 @@ class Lcp(ppp.Automaton):
         )
 
     def reject_protocol(self, protocol: int, payload: bytes) -> None:
-        """Section 5.7: we do not know this protocol."""
+        """Send a Protocol-Reject: we do not know this protocol (section 5.7)."""
         body = (protocol.to_bytes(2, "big") + payload)[: self.peer_mru - 4]
         self._send(self.protocol, ppp.packet(ppp.Code.PROTOCOL_REJECT, self.next_identifier(), body))

@@ -110,7 +110,7 @@ class LoginQueue:
         self._settle(login.line, line)
 
     def withdraw(self, line: Hashable, session: Hashable) -> Login | None:
-        """Forget the logins of a session that wait, and returns the one under way, which goes on until it is done."""
+        """Forget the logins of a session that wait, and return the one under way, which goes on until it is done."""
         found = self._lines.get(line)
         if found is None:
             return None

@@ -21,7 +21,7 @@ class AsyncClock:
             self.epoch = uuid4().hex  # no other process can know that it has the same clock
 
     def now(self) -> float:
-        """Seconds of the loop's clock."""
+        """Return the seconds of the loop's clock."""
         return self._loop.time()
 
     def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:

@@ -20,7 +20,7 @@ class Pap:
         self._verdict: tuple[int, bytes] | None = None
 
     def receive(self, received: bytes) -> None:
-        """A PAP packet; a malformed one is silently discarded."""
+        """Take a PAP packet; a malformed one is silently discarded."""
         if len(received) < 4 or received[0] != _REQUEST:
             return
         length = int.from_bytes(received[2:4], "big")
@@ -38,17 +38,17 @@ class Pap:
             self._judge(Credentials(received[5:user_end], password=password))
 
     def decide(self, accepted: bool, message: str) -> None:
-        """The verdict on what was judged."""
+        """Take the verdict on the password that was judged, and send it."""
         text = message.encode()[:255]
         self._waiting = False
         self._verdict = (_ACK if accepted else _NAK), bytes((len(text),)) + text
         self._answer()
 
     def start(self) -> None:
-        """The subscriber begins."""
+        """Do nothing: the subscriber begins."""
 
     def stop(self) -> None:
-        """There is no timer."""
+        """Do nothing: there is no timer."""
 
     def _answer(self) -> None:
         assert self._verdict is not None

@@ -79,7 +79,7 @@ class UserPlane(Protocol):
     """
 
     def install(self, sessions: Iterable[Session]) -> None:
-        """Add sessions, or replaces those with the same `session_id`, in one batch. Counters of a replaced session continue.
+        """Add sessions, or replace those with the same `session_id`, in one batch. Counters of a replaced session continue.
 
         If it fails for one session alone, that is as it was before.
         """
@@ -88,10 +88,10 @@ class UserPlane(Protocol):
         """Remove sessions and return their last usage, in the order given; one that is not there is absent."""
 
     def usage(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """Usage of sessions, in the order given; a session that is not installed is absent."""
+        """Return the usage of sessions, in the order given; a session that is not installed is absent."""
 
     def installed(self) -> dict[int, Session]:
-        """The sessions that the data plane forwards, read back from it: for reconciliation after a restart."""
+        """Return the sessions that the data plane forwards, read back from it: for reconciliation after a restart."""
 
     def send(self, line: Line, frame: bytes) -> None:
         """Send an Ethernet frame, written without VLAN tags, to a line; the user plane adds the line's tags."""
@@ -120,7 +120,7 @@ class ForwardingPlanes(Protocol):
         """Those that serve no line."""
 
     def drain(self, name: str, done: Callable[[], None]) -> None:
-        """Hand all sessions of a plane over to the others, and gives it no more; `done` is called when it has none."""
+        """Hand all sessions of a plane over to the others, and give it no more; `done` is called when it has none."""
 
     def undrain(self, name: str, done: Callable[[], None]) -> None:
         """Give it its share again; `done` is called when it has that alone."""
@@ -166,7 +166,7 @@ class Clock(Protocol):
     """Time for timers, in seconds: the simulation's or the machine's. State machines keep no other clock."""
 
     def now(self) -> float:
-        """Seconds since an arbitrary start."""
+        """Return the seconds since an arbitrary start."""
 
     def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
         """Call `action` after `delay_s`; return a function that cancels it."""

@@ -88,7 +88,7 @@ class Pool(Generic[T]):
         return True
 
     def give_back(self, value: T) -> None:
-        """The value is free again."""
+        """Free a value; one from elsewhere is not the pool's business."""
         index = self._index(value)
         if index is not None and index in self._used:
             self._used.remove(index)
@@ -97,7 +97,7 @@ class Pool(Generic[T]):
 
 
 def addresses(network: IPv4Network, excluded: frozenset[IPv4Address]) -> Pool[IPv4Address]:
-    """All hosts of a network but the excluded ones."""
+    """Return a pool of all hosts of a network but the excluded ones."""
     first = int(network.network_address)
     edges = {first, int(network.broadcast_address)} if network.prefixlen < 31 else set()
     pool = Pool(
@@ -128,5 +128,5 @@ class Prefixes(Pool[IPv6Network]):
 
 
 def session_ids(most: int) -> Pool[int]:
-    """1 to ``most``, at most 65,534 (RFC 2516, section 4: 0 and 65,535 are no sessions)."""
+    """Return a pool of 1 to ``most``, at most 65,534 (RFC 2516, section 4: 0 and 65,535 are no sessions)."""
     return Pool(most, lambda index: index + 1, lambda value: value - 1 if 1 <= value <= most else None)

@@ -150,7 +150,7 @@ Options = tuple[tuple[int, bytes], ...]
 
 
 def read_options(data: bytes) -> Options | None:
-    """Configuration options (section 6); None if a length is wrong."""
+    """Return the configuration options of a packet (section 6); None if a length is wrong."""
     options, at = [], 0
     while at < len(data):
         if at + 2 > len(data) or data[at + 1] < 2 or at + data[at + 1] > len(data):
@@ -161,12 +161,12 @@ def read_options(data: bytes) -> Options | None:
 
 
 def write_options(options: Iterable[tuple[int, bytes]]) -> bytes:
-    """The reverse of :func:`read_options`."""
+    """Return the bytes of configuration options: the reverse of :func:`read_options`."""
     return b"".join(bytes((kind, 2 + len(data))) + data for kind, data in options)
 
 
 def packet(code: int, identifier: int, data: bytes = b"") -> bytes:
-    """A control protocol's packet (section 5)."""
+    """Return a control protocol's packet (section 5)."""
     return bytes((code, identifier)) + (4 + len(data)).to_bytes(2, "big") + data
 
 
@@ -206,36 +206,36 @@ class Automaton:
     # Methods that subclasses define.
 
     def wishes(self) -> Options:
-        """The options of our Configure-Request; by default none. Those that the peer rejected are left out."""
+        """Return the options of our Configure-Request; by default none. Those that the peer rejected are left out."""
         return ()
 
     def judge(self, options: Options) -> tuple[Options, Options]:
-        """Options of the peer's Configure-Request to reject, and to be changed with the values that we would take.
+        """Return the options of the peer's Configure-Request to reject, and those to be changed, with values that we would take.
 
         By default, all are rejected.
         """
         return options, ()
 
     def accepted(self, options: Options) -> None:
-        """We acknowledge these options of the peer."""
+        """Take these options of the peer, which we acknowledge."""
 
     def acknowledging(self) -> None:
         """Hear that the acknowledgment is sent next, in the state that follows. The peer may rely on it as soon as it hears so."""
 
     def naked(self, options: Options) -> None:
-        """The peer would rather have these values."""
+        """Hear that the peer would rather have these values."""
 
     def rejected(self, options: Options) -> None:
-        """The peer does not know these options: they are not asked for any more."""
+        """Hear that the peer does not know these options: they are not asked for any more."""
 
     def layer_up(self) -> None:
-        """The protocol is Opened (This-Layer-Up)."""
+        """Hear that the protocol is Opened (This-Layer-Up)."""
 
     def layer_down(self) -> None:
-        """It is no longer (This-Layer-Down)."""
+        """Hear that the protocol is Opened no longer (This-Layer-Down)."""
 
     def layer_finished(self) -> None:
-        """It is not needed any more, or it failed (This-Layer-Finished)."""
+        """Hear that the protocol is not needed any more, or that it failed (This-Layer-Finished)."""
 
     def other_code(self, code: int, identifier: int, data: bytes) -> bool:
         """Handle a code above 7; False if there is none such."""
@@ -249,23 +249,23 @@ class Automaton:
         return self.state is State.OPENED
 
     def up(self) -> None:
-        """The layer below is up."""
+        """Take note that the layer below is up."""
         self.handle(Event.UP)
 
     def down(self) -> None:
-        """The layer below is down."""
+        """Take note that the layer below is down."""
         self.handle(Event.DOWN)
 
     def open(self) -> None:
-        """The protocol shall negotiate."""
+        """Let the protocol negotiate."""
         self.handle(Event.OPEN)
 
     def close(self) -> None:
-        """The protocol shall terminate."""
+        """Let the protocol terminate."""
         self.handle(Event.CLOSE)
 
     def restore(self) -> None:
-        """Opened, by what an earlier process agreed; nothing is sent and :meth:`layer_up` is not called."""
+        """Take up what an earlier process agreed: the state is Opened, nothing is sent, and :meth:`layer_up` is not called."""
         self._stop_timer()
         self.acknowledged = True
         self.state = State.OPENED
@@ -276,12 +276,12 @@ class Automaton:
         self.state = State.INITIAL
 
     def next_identifier(self) -> int:
-        """An Identifier that was not used by the packet before."""
+        """Return an Identifier that was not used by the packet before."""
         self._identifier = self._identifier + 1 & 0xFF
         return self._identifier
 
     def receive(self, received: bytes) -> None:
-        """A packet of this protocol. An invalid one is silently discarded (section 5)."""
+        """Take a packet of this protocol. An invalid one is silently discarded (section 5)."""
         if len(received) < 4 or self.state <= State.STARTING:
             return
         code, identifier, length = received[0], received[1], received[2] << 8 | received[3]
@@ -305,7 +305,7 @@ class Automaton:
             self.handle(Event.UNKNOWN)
 
     def handle(self, event: Event) -> None:
-        """One transition of section 4.1."""
+        """Make one transition of section 4.1."""
         cell = TRANSITIONS[event][self.state]
         if cell is None:
             return
@@ -374,7 +374,7 @@ class Automaton:
         self.handle(Event.NAK)
 
     def _change_wishes(self, options: Options, asked: set[int], *, rejected: bool) -> None:
-        """Take the peer's values, or does without options; close the protocol if one of these is indispensable."""
+        """Take the peer's values, or do without options; close the protocol if one of these is indispensable."""
         kinds = {kind for kind, _ in options}
         if not rejected:
             self._naked.update(kinds & asked)
@@ -450,7 +450,7 @@ class Automaton:
         self._send(self.protocol, packet(Code.CODE_REJECT, self.next_identifier(), self._received[:1400]))
 
     def send_echo_reply(self) -> None:
-        """Only LCP has echoes."""
+        """Do nothing: only LCP has echoes."""
 
     def _this_layer_up(self) -> None:
         self.layer_up()
@@ -463,7 +463,7 @@ class Automaton:
         self.layer_finished()
 
     def _nothing(self) -> None:
-        """This-Layer-Started: the layer below starts by itself."""
+        """Do nothing at This-Layer-Started: the layer below starts by itself."""
 
     def _echo(self) -> None:
         self.send_echo_reply()

@@ -75,15 +75,15 @@ class Discovery:
     tags: tuple[tuple[int, bytes], ...] = ()
 
     def first(self, tag: Tag) -> bytes | None:
-        """The value of the first tag of a type."""
+        """Return the value of the first tag of a type; None: there is none."""
         return next((value for each, value in self.tags if each == tag), None)
 
     def all(self, tag: Tag) -> list[bytes]:
-        """The values of all tags of a type."""
+        """Return the values of all tags of a type."""
         return [value for each, value in self.tags if each == tag]
 
     def write(self) -> bytes:
-        """The Ethernet frame, without VLAN tags and without padding."""
+        """Return the Ethernet frame, without VLAN tags and without padding."""
         body = b"".join(_TAG.pack(tag, len(value)) + value for tag, value in self.tags)
         return (
             _HEADER.pack(self.destination, self.source, DISCOVERY, _VERSION_TYPE, self.code, self.session_id, len(body))
@@ -92,7 +92,7 @@ class Discovery:
 
 
 def read_discovery(frame: bytes) -> Discovery:
-    """A frame of the discovery stage; octets after LENGTH are padding. Raises :class:`MalformedError`."""
+    """Return a frame of the discovery stage; octets after LENGTH are padding. Raise :class:`MalformedError` if it is none."""
     if len(frame) < _HEADER.size:
         raise MalformedError("short")
     destination, source, ethertype, version, code, session_id, length = _HEADER.unpack_from(frame)
@@ -116,7 +116,7 @@ def read_discovery(frame: bytes) -> Discovery:
 
 
 def session_frame(destination: bytes, source: bytes, session_id: int, protocol: int, payload: bytes) -> bytes:
-    """A PPP packet as an Ethernet frame of the session stage (RFC 2516, section 6)."""
+    """Return a PPP packet as an Ethernet frame of the session stage (RFC 2516, section 6)."""
     return (
         _HEADER.pack(destination, source, SESSION, _VERSION_TYPE, Code.SESSION, session_id, 2 + len(payload))
         + protocol.to_bytes(2, "big")
@@ -125,7 +125,10 @@ def session_frame(destination: bytes, source: bytes, session_id: int, protocol: 
 
 
 def read_session(frame: bytes) -> tuple[bytes, bytes, int, int, bytes]:
-    """Destination, source, session, PPP protocol and payload of a frame. Raises :class:`MalformedError`."""
+    """Return destination, source, session, PPP protocol and payload of a frame of the session stage.
+
+    Raise :class:`MalformedError` if it is none.
+    """
     if len(frame) < _HEADER.size + 2:
         raise MalformedError("short")
     destination, source, ethertype, version, code, session_id, length = _HEADER.unpack_from(frame)
@@ -149,12 +152,12 @@ class Cookies:
         self._key, self._random, self._slot_s = key, random, slot_s
 
     def make(self, line: Line, mac: bytes, now_s: float) -> bytes:
-        """A cookie for a host on a line."""
+        """Return a cookie for a host on a line."""
         head = (int(now_s / self._slot_s) & 0xFFFFFFFF).to_bytes(4, "big") + self._random(8)
         return head + self._mac(head, line, mac)
 
     def valid(self, cookie: bytes | None, line: Line, mac: bytes, now_s: float) -> bool:
-        """Whether we made this cookie for that host lately."""
+        """Return True if we made this cookie for that host lately."""
         if cookie is None or len(cookie) != 28:
             return False
         age = int(now_s / self._slot_s) - int.from_bytes(cookie[:4], "big") & 0xFFFFFFFF
@@ -183,7 +186,7 @@ _BROADBAND_FORUM = b"\x00\x00\x0d\xe9"
 
 
 def access_line(packet: Discovery) -> tuple[bytes, bytes]:
-    """Agent circuit id and agent remote id (TR-101, appendix A; RFC 4679's sub-options 1 and 2), empty where absent."""
+    """Return agent circuit id and agent remote id (TR-101, appendix A; RFC 4679's sub-options 1 and 2), empty where absent."""
     found = {1: b"", 2: b""}
     for value in packet.all(Tag.VENDOR_SPECIFIC):
         if value[:4] != _BROADBAND_FORUM:
@@ -208,7 +211,10 @@ class Concentrator:
         self._services, self._cookies = tuple(each.encode() for each in services), cookies
 
     def offer(self, padi: Discovery, line: Line, now_s: float) -> bytes | None:
-        """The PADO; None if we do not serve this Service-Name (section 5.2). Raises :class:`MalformedError`."""
+        """Return the PADO; None if we do not serve this Service-Name (section 5.2).
+
+        Raise :class:`MalformedError` for a PADI that breaks RFC 2516.
+        """
         if padi.session_id:
             raise MalformedError("session")
         if 20 + sum(4 + len(value) for _, value in padi.tags) - 14 > LONGEST_PADI:
@@ -227,9 +233,9 @@ class Concentrator:
         return Discovery(padi.source, self.mac, Code.PADO, 0, tags).write()
 
     def request(self, padr: Discovery, line: Line, now_s: float) -> SetupRequest | bytes:
-        """The request of a PADR, or the PADS with an error tag that answers it. Raises :class:`MalformedError`.
+        """Return the request of a PADR, or the PADS with an error tag that answers it.
 
-        A PADR without a valid cookie gets no answer: its source may be forged.
+        Raise :class:`MalformedError` for a PADR without a valid cookie, which gets no answer: its source may be forged.
         """
         if padr.session_id:
             raise MalformedError("session")
@@ -252,11 +258,11 @@ class Concentrator:
         )
 
     def confirm(self, request: SetupRequest, session_id: int) -> bytes:
-        """The PADS of a new session."""
+        """Return the PADS of a new session."""
         return Discovery(request.mac, self.mac, Code.PADS, session_id, request.echoed).write()
 
     def refuse(self, padr: Discovery | SetupRequest, error: Tag, sentence: str) -> bytes:
-        """A PADS with session 0 and an error tag (section 5.4)."""
+        """Return a PADS with session 0 and an error tag (section 5.4)."""
         if isinstance(padr, SetupRequest):
             destination, echoed = padr.mac, padr.echoed
         else:
@@ -265,19 +271,19 @@ class Concentrator:
         return Discovery(destination, self.mac, Code.PADS, 0, ((int(error), sentence.encode()), *echoed)).write()
 
     def terminate(self, mac: bytes, session_id: int, sentence: str = "") -> bytes:
-        """A PADT (section 5.5), with a Generic-Error tag if there is something to say."""
+        """Return a PADT (section 5.5), with a Generic-Error tag if there is something to say."""
         tags = ((int(Tag.GENERIC_ERROR), sentence.encode()),) if sentence else ()
         return Discovery(mac, self.mac, Code.PADT, session_id, tags).write()
 
     def _service(self, packet: Discovery) -> bytes | None:
-        """The Service-Name to serve: exactly one is asked for, and an empty one takes any."""
+        """Return the Service-Name to serve; None: it is not served. Exactly one is asked for, and an empty one takes any."""
         wanted = packet.all(Tag.SERVICE_NAME)
         if len(wanted) != 1:
             raise MalformedError("service-name")
         return wanted[0] if not self._services or not wanted[0] or wanted[0] in self._services else None
 
     def _payload(self, packet: Discovery) -> int | None:
-        """The PPP-Max-Payload that both sides can take; None if the host names none, or none above 1,492 (RFC 4638)."""
+        """Return the PPP-Max-Payload that both sides can take; None if the host names none, or none above 1,492 (RFC 4638)."""
         value = packet.first(Tag.PPP_MAX_PAYLOAD)
         if value is None or len(value) != 2:
             return None
@@ -285,7 +291,7 @@ class Concentrator:
         return payload if payload > MRU else None
 
     def _echoed(self, packet: Discovery) -> list[tuple[int, bytes]]:
-        """Tags that must come back unmodified, and our PPP-Max-Payload."""
+        """Return the tags that must come back unmodified, and our PPP-Max-Payload."""
         tags = [(tag, value) for tag, value in packet.tags if tag in (Tag.HOST_UNIQ, Tag.RELAY_SESSION_ID)]
         payload = self._payload(packet)
         if payload is not None:

@@ -193,7 +193,7 @@ class RadiusClient:
         self.servers.send(request)
 
     def _judge(self, reply: Any) -> Verdict:
-        """The verdict of an answer, with what is to be counted and logged of it."""
+        """Return the verdict of an answer, and count and log what is to be counted and logged of it."""
         found = verdict(reply)
         if reply.code == pyrad.AccessReject:
             self.events["rejected"] += 1
@@ -280,7 +280,7 @@ class RadiusClient:
         return attributes + self._record_of(record, record.session)
 
     def _record_of(self, record: Record, session: Session) -> list[Attribute]:
-        """The attributes of a session's record."""
+        """Return the attributes of a session's record."""
         usage = record.usage
         attributes: list[Attribute] = [(avp.ACCT_AUTHENTIC, _BY_RADIUS.to_bytes(4, "big"))]
         attributes += self._port(session.session_id, session.line, session.mac, record.called)
@@ -313,7 +313,7 @@ class RadiusClient:
 
 
 def verdict(reply: Any) -> Verdict:
-    """The verdict of an Access-Accept, Access-Reject or Access-Challenge.
+    """Return the verdict of an Access-Accept, Access-Reject or Access-Challenge.
 
     A challenge cannot be passed on in PAP or CHAP, so it is a refusal (RFC 2865, section 4.4), and so is an Access-Accept with an
     attribute that asks for what is not given here (section 1.1) or has a wrong length (section 5).
@@ -352,24 +352,24 @@ def verdict(reply: Any) -> Verdict:
 
 
 def rates(packet: Any) -> Rates | None:
-    """Rates in a packet; None if there are none."""
+    """Return the rates in a packet; None if there are none."""
     up, down = number(packet, avp.WISPR_MAX_UP), number(packet, avp.WISPR_MAX_DOWN)
     return None if up is None and down is None else Rates(up or None, down or None)
 
 
 def number(packet: Any, kind: Any) -> int | None:
-    """An integer attribute."""
+    """Return the value of an integer attribute; None if there is none."""
     value = _first(packet, kind, 4)
     return None if value is None else int.from_bytes(value, "big")
 
 
 def port_id(line: Line) -> str:
-    """NAS-Port-Id of a line: port and VLAN tags."""
+    """Return the NAS-Port-Id of a line: port and VLAN tags."""
     return f"{line.port}:{line.s_tag}.{line.c_tag}"
 
 
 def mac_text(mac: bytes) -> str:
-    """Calling-Station-Id of a MAC address (RFC 3580, section 3.21)."""
+    """Return the Calling-Station-Id of a MAC address (RFC 3580, section 3.21)."""
     return mac.hex("-").upper()
 
 
@@ -379,19 +379,22 @@ def _first(packet: Any, kind: Any, size: int | None = None) -> bytes | None:
 
 
 def prefix(value: bytes | None) -> IPv6Network | None:
-    """The prefix of an attribute (RFC 3162, section 2.3): reserved, length in bits, and as many octets as are needed."""
+    """Return the prefix of an attribute (RFC 3162, section 2.3); None if it is malformed.
+
+    The attribute has a reserved octet, the length in bits, and as many octets as are needed.
+    """
     if value is None or not 2 <= len(value) <= 18 or value[1] > 128 or len(value) - 2 < (value[1] + 7) // 8:
         return None
     return IPv6Network((value[2:].ljust(16, b"\0"), value[1]), strict=False)
 
 
 def _identity(kind: Any, value: bytes) -> list[Attribute]:
-    """An attribute as long as its value; none at all for an empty one (RFC 2865, section 5: it must be left out)."""
+    """Return an attribute as long as its value; none at all for an empty one (RFC 2865, section 5: it must be left out)."""
     return [(kind, value)] if value else []
 
 
 def _too_long(question: Question) -> str | None:
-    """Why a question cannot be asked. Nothing is cut to fit: the server would judge somebody else."""
+    """Return why a question cannot be asked; None if it can. Nothing is cut to fit: the server would judge somebody else."""
     credentials = question.credentials
     for name, value, most in (
         ("user name", credentials.user, _LONGEST),

@@ -222,7 +222,7 @@ _LARGEST_UNSPLIT = 5
 
 
 def rule(key: Key) -> Rule:
-    """What becomes of an attribute."""
+    """Return the rule of what becomes of an attribute."""
     found = ATTRIBUTES.get(key)
     if found is not None:
         return found
@@ -232,14 +232,14 @@ def rule(key: Key) -> Rule:
 
 
 def name(key: Key) -> str:
-    """How an attribute is called in a log."""
+    """Return how an attribute is called in a log."""
     if rule(key) is not UNKNOWN:
         return rule(key).name
     return f"attribute {key}" if isinstance(key, int) else f"attribute {key[1]} of vendor {key[0]}"
 
 
 def hindrance(attributes: Mapping[Key, list[bytes]]) -> str | None:
-    """Why an Access-Accept with these attributes is a refusal; None if all is done that must be."""
+    """Return why an Access-Accept with these attributes is a refusal; None if all is done that must be."""
     for key, values in attributes.items():
         if key == VENDOR_SPECIFIC:  # not in the form of RFC 2865, section 5.26: nobody here can know what it is
             if any(_misshapen(each) for each in values):
@@ -257,10 +257,13 @@ def hindrance(attributes: Mapping[Key, list[bytes]]) -> str | None:
 
 
 def _misshapen(value: bytes) -> bool:
-    """Whether a Vendor-Specific attribute not made of attributes cannot be passed over: it is short, or of a vendor we know."""
+    """Return True if a Vendor-Specific attribute that is not made of attributes cannot be passed over.
+
+    That is so if it is short, or of a vendor we know.
+    """
     return len(value) < _LARGEST_UNSPLIT or int.from_bytes(value[:4], "big") in (311, *_STRICT_VENDORS)
 
 
 def passed_over(attributes: Mapping[Key, list[bytes]]) -> list[str]:
-    """The names of attributes that nobody here knows."""
+    """Return the names of attributes that nobody here knows."""
     return [name(key) for key in attributes if rule(key) is UNKNOWN]

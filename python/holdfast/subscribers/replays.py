@@ -37,9 +37,9 @@ class Replays:
     """Requests, by what identifies them: their bytes up to the authenticator, which covers all others."""
 
     def __init__(self, window_s: float, since_s: float, path: Path | None) -> None:
-        """Begins at the Unix time ``since_s``. ``path``: where the latest timestamp is kept, if it is kept.
+        """Start at the Unix time ``since_s``. ``path``: where the latest timestamp is kept, if it is kept.
 
-        Raises :class:`LiveError` if others can write there.
+        Raise :class:`LiveError` if others can write there.
         """
         self._window_s, self._path = window_s, path
         self._kept = -1 if path is None else _read(path)
@@ -76,7 +76,7 @@ class Replays:
         return "busy" if len(self._known) >= MOST_KNOWN else None
 
     def take(self, request: bytes, stamp_s: int | None, wall_s: float) -> None:
-        """Knows a request from now on. To be called before it is obeyed."""
+        """Remember a request as known from now on. To be called before it is obeyed."""
         self._known.add(request)
         heappush(self._stamps, (int(wall_s) if stamp_s is None else stamp_s, request))
         if stamp_s is not None and stamp_s > self._kept and self._path is not None:
@@ -95,7 +95,7 @@ class Replays:
             self._answers.popitem(last=False)
 
     def _forget_before(self, stale_s: float) -> None:
-        """Forget what is stale by now, and takes nothing as old again: the clock may be set back."""
+        """Forget what is stale by now, and take nothing as old again: the clock may be set back."""
         for stamp_s, request in self._stale(stale_s):
             self._known.discard(request)
             self._answers.pop(request, None)
@@ -116,7 +116,7 @@ class Replays:
 
 
 def _read(path: Path) -> int:
-    """Return the timestamp in a file; -1 if there is none. Raises :class:`LiveError` if the file is a link, or another user's."""
+    """Return the timestamp in a file; -1 if there is none. Raise :class:`LiveError` if the file is a link, or another user's."""
     private_files.check_directory(path)
     if private_files.check(path):
         with suppress(HoldfastError, ValueError):

@@ -74,7 +74,7 @@ class BufferedRandom:
         self._buffer = b""
 
     def __call__(self, size: int) -> bytes:
-        """Bytes that nobody has had before."""
+        """Return random bytes that nobody has had before."""
         if size > len(self._buffer):
             self._buffer = secrets.token_bytes(max(size, 4096))
         given, self._buffer = self._buffer[:size], self._buffer[size:]
@@ -99,7 +99,7 @@ class HandedOver(Behind):
         plane.receive(self._put)
 
     def _put(self, line: Line, frame: bytes) -> None:
-        """In the user plane's thread."""
+        """Hand a frame over to the event loop's thread. It is called in the user plane's thread."""
         waiting, most = (self._beginnings, _BEGINNINGS) if frame[12:16] == _PADI else (self._frames, _WAITING)
         if len(waiting) >= most:
             self.overflowed += 1
@@ -189,7 +189,7 @@ class _AuthorizationProtocol(asyncio.DatagramProtocol):
 
 
 def operator_socket(name: str) -> Path:
-    """The socket at which the gateway of this name takes operators' requests."""
+    """Return the socket at which the gateway of this name takes operators' requests."""
     return DIRECTORY / f"bng-{name}.sock"
 
 
@@ -197,7 +197,7 @@ class Service:
     """A gateway with all that it needs around it; an asynchronous context manager."""
 
     def __init__(self, configuration: Configuration, plane: UserPlane, planes: ForwardingPlanes | None = None) -> None:
-        """Must be made within a running event loop. Raises :class:`LiveError` if the state file cannot be opened.
+        """Make a gateway within a running event loop. Raise :class:`LiveError` if the state file cannot be opened.
 
         ``planes``: those that operators may drain, if the user plane has several.
         """
@@ -305,7 +305,7 @@ class Service:
             self.store.close()
 
     async def _say_the_end(self, radius: RadiusClient) -> None:
-        """Tell servers that no session is taken up again, and waits for them a moment. What then remains is in the state file."""
+        """Tell servers that no session is taken up again, and wait for them a moment. What then remains is in the state file."""
         radius.account_gateway(Kind.OFF)
         loop = asyncio.get_running_loop()
         end_s = loop.time() + _FAREWELL_S
@@ -351,7 +351,7 @@ class Service:
         return _encoded(answer)
 
     async def _hand_over(self, verb: str, name: str) -> dict[str, Any]:
-        """Drain a plane, or ends that, and waits until sessions are where they belong."""
+        """Drain a plane, or end that, and wait until sessions are where they belong."""
         if self._planes is None:
             raise LiveError("it has one plane, which hands nothing over")
         loop = asyncio.get_running_loop()
@@ -367,7 +367,7 @@ class Service:
         }
 
     def sessions(self, with_usage: bool = False) -> list[dict[str, Any]]:
-        """A row for operators of each session."""
+        """Return a row for operators of each session."""
         usages = self.plane.usage(self.gateway.sessions) if with_usage else {}
         rows = []
         for each in self.gateway.sessions.values():
@@ -426,7 +426,7 @@ async def _answers(path: Path) -> bool:
 
 
 def ask(name: str, **request: object) -> dict[str, Any]:
-    """Ask the running gateway of this name. Raises :class:`LiveError` if there is none, or with what it says."""
+    """Ask the running gateway of this name. Raise :class:`LiveError` if there is none, or with what it says."""
     path = operator_socket(name)
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:

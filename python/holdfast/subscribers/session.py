@@ -78,7 +78,7 @@ class Owner(Protocol):
     clock: Clock
 
     def random(self, size: int) -> bytes:
-        """Unpredictable bytes."""
+        """Return unpredictable bytes."""
 
     def send_ppp(self, session: PppSession, protocol: int, payload: bytes) -> None:
         """Send a PPP packet to the session's subscriber, after what is still to be installed for it."""
@@ -87,13 +87,13 @@ class Owner(Protocol):
         """Have credentials judged."""
 
     def grant(self, session: PppSession, verdict: Verdict) -> Grant | str:
-        """Addresses for an accepted subscriber, or why it gets none."""
+        """Return addresses for an accepted subscriber, or why it gets none."""
 
     def changed(self, session: PppSession) -> None:
         """Hear that the session's phase, ``session.wanted``, or something else that outlives the process may have changed."""
 
     def ended(self, session: PppSession) -> None:
-        """The session is over: ``session.cause`` says why."""
+        """Hear that the session is over: ``session.cause`` says why."""
 
     def failed(self, session: PppSession, error: Exception) -> None:
         """Hear that a mistake of this program showed in the session: it must end, and no other."""
@@ -157,7 +157,7 @@ class PppSession:
         )
 
     def start(self) -> None:
-        """Begins, since the PADS is sent."""
+        """Start the session, as the PADS is sent."""
         self._end_in(self._owner.rules.setup_timeout_s, self._too_late)
         self.lcp.open()
         self.lcp.up()
@@ -185,7 +185,7 @@ class PppSession:
         )
 
     def receive(self, protocol: int, payload: bytes) -> None:
-        """Take a PPP packet of the subscriber, whatever is in it. Raises nothing."""
+        """Take a PPP packet of the subscriber, whatever is in it. Raise nothing."""
         self.safely(lambda: self._receive(protocol, payload))
 
     def safely(self, action: Callable[[], None]) -> None:
@@ -207,7 +207,7 @@ class PppSession:
             self._receive_authentication(protocol, payload)
 
     def _judged(self, asked: Pap | Chap, verdict: Verdict) -> None:
-        """The verdict; it comes too late if the link has gone down since, or if another login began."""
+        """Take the verdict; it comes too late if the link has gone down since, or if another login began."""
         if self.phase is not Phase.AUTHENTICATE or self._auth is not asked or self.grant is not None:
             return
         grant = self._owner.grant(self, verdict) if verdict.accepted else verdict.message
@@ -224,7 +224,7 @@ class PppSession:
                 each.up()
 
     def terminate(self, cause: Cause) -> None:
-        """End the session: asks the link to terminate, and is over when it has, or does not answer."""
+        """End the session: ask the link to terminate. The session is over when it has, or does not answer."""
         if self.phase is Phase.TERMINATE:
             return
         self._give_up(cause)
@@ -298,7 +298,7 @@ class PppSession:
     # Notifications of LCP.
 
     def link_up(self) -> None:
-        """LCP is opened: the subscriber says who it is."""
+        """Start authentication: LCP is opened, and the subscriber says who it is."""
         if self.phase is not Phase.ESTABLISH:
             return
         self._enter(Phase.AUTHENTICATE)
@@ -319,7 +319,10 @@ class PppSession:
         self._auth.start()
 
     def link_down(self) -> None:
-        """LCP left Opened: by a Terminate-Request, or because the subscriber negotiates anew (which it may before its login)."""
+        """End the session after its login, else let it negotiate again: LCP left Opened.
+
+        That is by a Terminate-Request, or because the subscriber negotiates anew (which it may before its login).
+        """
         if self.phase is Phase.NETWORK:
             # A new login would need other addresses and new accounting: the subscriber must redial.
             self._give_up(Cause.USER_REQUEST)
@@ -329,12 +332,12 @@ class PppSession:
             self._enter(Phase.ESTABLISH)
 
     def link_finished(self) -> None:
-        """LCP is closed, or the subscriber does not answer."""
+        """End the session: LCP is closed, or the subscriber does not answer."""
         self._give_up(Cause.LOST_CARRIER)
         self._finish()
 
     def protocol_rejected(self, protocol: int) -> None:
-        """The subscriber has no such protocol; without that of the login, it cannot log in."""
+        """Do without a protocol that the subscriber does not have; without that of the login, it cannot log in."""
         if self.phase is Phase.AUTHENTICATE and protocol == self._login_protocol:
             self.terminate(Cause.USER_ERROR)
         for each in (self.ipcp, self.ipv6cp):
@@ -342,7 +345,7 @@ class PppSession:
                 each.handle(ppp.Event.REJECT_FATAL)
 
     def echo_replied(self) -> None:
-        """The subscriber is there."""
+        """Note that the subscriber is there."""
         self.echoes = 0
 
     # The rest is this session's own.
@@ -353,7 +356,7 @@ class PppSession:
         self._owner.changed(self)
 
     def _give_up(self, cause: Cause) -> None:
-        """Begins the end of the session, unless it has begun: nothing is forwarded, and there is a time at which it is over."""
+        """Begin the end of the session, unless it has begun: nothing is forwarded, and there is a time at which it is over."""
         self._stop_network()
         if self.phase is Phase.TERMINATE:
             return

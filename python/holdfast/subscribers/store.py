@@ -70,7 +70,7 @@ class SqliteStore:
         later: Later | None = None,
         say: Callable[[str], object] = log.warning,
     ) -> None:
-        """Open or make the file, with mode 0600. Raises :class:`LiveError` if it cannot, or if another version or process has it.
+        """Open or make the file, with mode 0600. Raise :class:`LiveError` if it cannot, or if another version or process has it.
 
         ``later`` lets many records share one write; without it, each is written at once. ``say`` is told what is wrong.
         """
@@ -127,7 +127,7 @@ class SqliteStore:
         return found
 
     def save(self, put: Iterable[Stored], drop: Iterable[int]) -> None:
-        """Keep and forget sessions in one transaction. Raises :class:`LiveError` if the disk does not take it, or not that.
+        """Keep and forget sessions in one transaction. Raise :class:`LiveError` if the disk does not take it, or not that.
 
         What waits to be written goes with it. See :meth:`together`.
         """
@@ -220,7 +220,7 @@ class SqliteStore:
         return bool(self._unwritten or self._done or self._aside or self._gone)
 
     def _write(self, gone: Collection[int], rows: Sequence[tuple[int, str]]) -> None:
-        """Write sessions, and what waits, in one transaction. Raises :class:`LiveError` if the disk does not take it.
+        """Write sessions, and what waits, in one transaction. Raise :class:`LiveError` if the disk does not take it.
 
         Without sessions, some of what waits: records that belong to sessions are not parted from them.
         """
@@ -361,7 +361,7 @@ class SqliteStore:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    """Open or make a file. Raises :class:`LiveError` and sqlite3.Error, and :class:`_DamagedError` for one that is damaged."""
+    """Open or make a file. Raise :class:`LiveError` and sqlite3.Error, and :class:`_DamagedError` for one that is damaged."""
     _make_private(path)  # also empty journals: while they are there, nobody else can make them
     database = sqlite3.connect(path, isolation_level=None, timeout=1)
     try:
@@ -402,7 +402,7 @@ def _is_damage(error: BaseException) -> bool:
 def _make_private(path: Path) -> None:
     """Make a file, and its journal, that its user alone may read, or lock.
 
-    Raises :class:`LiveError` if one of them is a link, or another user's, or if another user can put one there later: SQLite takes
+    Raise :class:`LiveError` if one of them is a link, or another user's, or if another user can put one there later: SQLite takes
     what it finds in a journal for its own writing.
     """
     if str(path) == ":memory:":
@@ -431,7 +431,7 @@ def _parts(path: Path) -> list[Path]:
 
 
 def _bring_up(database: sqlite3.Connection, version: int) -> None:
-    """Make the tables, and rewrites a file of version 1: all of it or nothing. Rows that cannot be read stay as they are."""
+    """Make the tables, and rewrite a file of version 1: all of it or nothing. Rows that cannot be read stay as they are."""
     database.execute("BEGIN IMMEDIATE")
     for statement in filter(str.strip, _SCHEMA.split(";")):
         database.execute(statement)
@@ -449,7 +449,7 @@ def _all(rows: sqlite3.Cursor) -> list[tuple[int, bytes]]:
 
 
 def _put_file_aside(path: Path) -> Path:
-    """Rename a file, with its journal, to a name that tells when; return it. Raises :class:`LiveError`."""
+    """Rename a file, with its journal, to a name that tells when; return it. Raise :class:`LiveError`."""
     moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     names = (f"{path.name}.damaged-{moment}{suffix}" for suffix in ("", *(f".{i}" for i in range(2, 1000))))
     aside = next(found for name in names if not (found := path.with_name(name)).exists())

@@ -23,10 +23,10 @@ class Timer(Protocol):
     """The only thing that it needs of the world, besides a function that sends."""
 
     def now(self) -> float:
-        """Seconds."""
+        """Return the seconds of the clock."""
 
     def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
-        """Return what cancels it."""
+        """Call an action after a delay; return a function that cancels it."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class Subscriber:
         self.state = "idle"
 
     def vanish(self) -> None:
-        """Lose power: says nothing more."""
+        """Lose power: say nothing more."""
         self._forget()
         self.state = "idle"
 
@@ -159,7 +159,7 @@ class Subscriber:
     # Frames.
 
     def receive(self, frame: bytes) -> None:
-        """A frame from the line."""
+        """Take a frame from the line."""
         if len(frame) < 20 or (frame[:6] != self.mac and frame[:6] != _ALL) or self.state == "idle":
             return
         kind, code, session, size = struct.unpack("!HxBHH", frame[12:20])
@@ -375,7 +375,7 @@ class Subscriber:
         return found
 
     def _answer(self, protocol: int, number: int, body: bytes) -> None:
-        """A Configure-Request of the gateway."""
+        """Answer a Configure-Request of the gateway."""
         if (
             protocol == _LCP
             and self.state in ("network", "up", "login")
@@ -461,7 +461,7 @@ class Subscriber:
                 self._ask(protocol)
 
     def _whole(self) -> None:
-        """Up, when all that was wanted and not refused is there."""
+        """Go up, when all that was wanted and not refused is there."""
         if self.state != "network":
             return
         for protocol, wanted in ((_IPCP, self.account.ipv4), (_IPV6CP, self.account.ipv6)):
@@ -552,7 +552,7 @@ class Subscriber:
         self._stop("t1")
 
     def _own_ipv6(self, packet: bytes) -> bool:
-        """Whether a packet was router advertisement or DHCPv6 for the host itself."""
+        """Handle router advertisement and DHCPv6 for the host itself; return True if a packet was such, or malformed."""
         if len(packet) < 48:
             return True
         protocol, body = packet[6], packet[40:]

@@ -45,7 +45,7 @@ class Upkeep:
         events: Counter[str],
         interim: Callable[[PppSession], None],
     ) -> None:
-        """``interim`` has the usage of a session accounted."""
+        """Prepare the upkeep of these sessions. ``interim`` has the usage of a session accounted."""
         self._configuration, self._sessions, self._plane, self._clock = configuration, sessions, plane, clock
         self._events, self._interim = events, interim
         self._due: list[tuple[float, int]] = []
@@ -55,7 +55,7 @@ class Upkeep:
         self._cancels: dict[str, Callable[[], None]] = {}
 
     def start(self) -> None:
-        """Begins."""
+        """Start the timers."""
         self._later("sweep", self._configuration.echo_interval_s / _SLICES, self._sweep)
         self._later("poll", _POLL_S, self._poll)
         self._arm()
@@ -98,7 +98,7 @@ class Upkeep:
     # Each session's own times.
 
     def _next(self, session: PppSession) -> float:
-        """When something is due for a session, rounded up to the grain; infinite if nothing will be."""
+        """Return when something is due for a session, rounded up to the grain; infinite if nothing will be."""
         grant = session.grant
         assert grant is not None
         times = []

@@ -11,7 +11,7 @@ _BUFFER = 8 << 20
 
 
 def main() -> None:
-    """Until it is killed; says when it listens."""
+    """Send packets back until the process is killed; say when it listens."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
         listener.bind(("0.0.0.0", ECHO_PORT))

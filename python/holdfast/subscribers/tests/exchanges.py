@@ -62,7 +62,7 @@ class World:
         self.gateway.start()
 
     def peer(self, number: int = 1, max_payload: int | None = None, reactions: Reactions | None = None) -> Peer:
-        """A peer on a line of its own, which has its session."""
+        """Return a peer on a line of its own, which has its session."""
         peer = Peer(self, number, max_payload)
         peer.reactions = reactions or {}
         peer.discover()
@@ -258,7 +258,7 @@ class Peer:
         self.request(LCP)
 
     def _both(self, protocol: int, code: int, identifier: int, data: bytes) -> None:
-        """Acknowledge, and asks itself if it has not yet, as an honest peer does."""
+        """Acknowledge, and ask itself if it has not yet, as an honest peer does."""
         self._acknowledge(protocol, code, identifier, data)
         if protocol not in self.asked:
             self._request(protocol, code, identifier, data)
@@ -310,7 +310,7 @@ TO_REQUESTS = [name for name in REACTIONS if name not in ("obey", "insist", "log
 
 
 def cooperative() -> Reactions:
-    """The reactions of a peer that comes online."""
+    """Return the reactions of a peer that comes online."""
     return (
         dict.fromkeys(((each, REQUEST) for each in CONTROL), "both")
         | {(each, code): "obey" for each in CONTROL for code in (NAK, REJECT)}

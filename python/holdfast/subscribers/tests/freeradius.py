@@ -93,13 +93,13 @@ server default {{
 
 
 def missing(*tools: str) -> str | None:
-    """Why it cannot run here. ``tools``: ``radclient``, if a test calls :func:`radclient`."""
+    """Return why it cannot run here; None if it can. ``tools``: ``radclient``, if a test calls :func:`radclient`."""
     absent = [each for each in ("freeradius", *tools) if shutil.which(each) is None]
     return f"not installed: {', '.join(absent)} (Debian packages freeradius and freeradius-utils)" if absent else None
 
 
 def free_port() -> int:
-    """A UDP port that nobody has now."""
+    """Return a UDP port that nobody has now."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -115,7 +115,7 @@ _VALUES = {
 
 
 def attributes(*rfcs: int) -> dict[str, tuple[int, str]]:
-    """The attributes that FreeRADIUS knows from RFCs, with their numbers, and a value of the type of each."""
+    """Return the attributes that FreeRADIUS knows from RFCs, with their numbers, and a value of the type of each."""
     found = {}
     for rfc in rfcs:
         for line in (_DICTIONARIES / f"dictionary.rfc{rfc}").read_text().splitlines():
@@ -177,7 +177,7 @@ class FreeRadius:
         return path.read_text() if path.exists() else ""
 
     def settings(self, **more: object) -> dict[str, object]:
-        """A ``radius`` section with this server."""
+        """Return a ``radius`` section with this server."""
         server = {
             "host": "127.0.0.1",
             "secret": SECRET,
@@ -187,7 +187,7 @@ class FreeRadius:
         return {"servers": [server], "nas_identifier": "bng-1", "nas_address": "127.0.0.1", **more}
 
     def accounted(self) -> list[dict[str, str]]:
-        """The accounting records that it has written, each as names and values."""
+        """Return the accounting records that the server has written, each as names and values."""
         path = self.directory / "detail"
         blocks = path.read_text().split("\n\n") if path.exists() else []
         found = []

@@ -19,7 +19,7 @@ _WAIT_S = 2.0
 
 
 def main() -> None:
-    """One handshake after another has begun; answers are taken meanwhile."""
+    """Start one handshake after another; take answers meanwhile."""
     interface, hosts, lines = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     offers = sessions = refused = 0
 

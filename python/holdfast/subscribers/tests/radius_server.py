@@ -19,7 +19,7 @@ Attributes = list[tuple[int, bytes]]
 
 
 def encode(attributes: Attributes) -> bytes:
-    """Attributes as they are in a packet."""
+    """Return attributes as they are in a packet."""
     return b"".join(bytes((kind, len(value) + 2)) + value for kind, value in attributes)
 
 
@@ -34,14 +34,14 @@ def decode(packet: bytes) -> Attributes:
 
 
 def vendor(number: int, kind: int, value: bytes) -> tuple[int, bytes]:
-    """Vendor-Specific (RFC 2865, section 5.26) with one attribute of a vendor."""
+    """Return a Vendor-Specific attribute (RFC 2865, section 5.26) with one attribute of a vendor."""
     return 26, struct.pack("!IBB", number, kind, len(value) + 2) + value
 
 
 def signed(
     request: bytes, code: int, attributes: Attributes, secret: bytes = SECRET.encode(), sign: bool = True
 ) -> bytes:
-    """An answer (RFC 2865, section 3), with a Message-Authenticator (RFC 2869, section 5.14) in front."""
+    """Return an answer (RFC 2865, section 3), with a Message-Authenticator (RFC 2869, section 5.14) in front."""
     if sign:
         attributes = [(80, bytes(16)), *attributes]
     body = encode(attributes)
@@ -81,18 +81,18 @@ class Server:
         self.reply: Callable[[bytes], bytes | None] = lambda request: signed(request, 2 if request[0] == 1 else 5, [])
 
     def __call__(self, request: bytes) -> bytes | None:
-        """Answer a request, or does not."""
+        """Answer a request, or return None to be silent."""
         self.seen.append(request)
         return self.reply(request) if self.alive else None
 
 
 def values(packet: bytes, kind: int) -> list[bytes]:
-    """The values of all attributes of a kind."""
+    """Return the values of all attributes of a kind."""
     return [value for each, value in decode(packet) if each == kind]
 
 
 def vendors(packet: bytes, number: int, kind: int) -> list[bytes]:
-    """The values of all attributes of a vendor."""
+    """Return the values of all attributes of a vendor that have this kind."""
     head = struct.pack("!IB", number, kind)
     return [value[6:] for value in values(packet, 26) if value[:5] == head]
 
@@ -124,7 +124,7 @@ class Online:
         self.gateway.start()
 
     def wall(self) -> float:
-        """Unix time."""
+        """Return Unix time, in seconds."""
         return 1_000_000 + self.clock.now()
 
     def transmit(self, server: int, accounting: bool, channel: int, data: bytes) -> None:
@@ -134,7 +134,7 @@ class Online:
             self.clock.call_later(0.001, lambda: self.client.received(server, accounting, channel, answer))
 
     def dial(self, number: int = 1, **account: object) -> Subscriber:
-        """A subscriber after two seconds."""
+        """Have a subscriber dial, and return it after two seconds."""
         line, mac = Line(1, 100, number), bytes.fromhex("0200000001") + bytes((number,))
         host = Subscriber(
             Account(**{"user": "alice", "password": "secret", **account}),  # type: ignore[arg-type]
@@ -146,5 +146,5 @@ class Online:
         return host
 
     def requests(self, code: int) -> list[bytes]:
-        """Access-Requests (1) or Accounting-Requests (4) that the server has had."""
+        """Return the Access-Requests (1) or Accounting-Requests (4) that the server has had."""
         return [each for each in self.server.seen if each[0] == code]

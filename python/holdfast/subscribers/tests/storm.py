@@ -45,7 +45,10 @@ class _Message(ctypes.Structure):
 
 
 def frames(kind: str, gateway: bytes, first_line: int, lines: int, numbers: random.Random) -> list[bytes]:
-    """Frames of a storm on so many lines from a number on, as :mod:`.crowd` numbers them. Raises KeyError for no such kind."""
+    """Return frames of a storm on so many lines from a number on, as :mod:`.crowd` numbers them.
+
+    Raise KeyError if there is no such kind.
+    """
     make: Callable[[], bytes] = {
         "padi": lambda: _frame(b"\xff" * 6, mac(), 0x8863, bytes.fromhex("1109 0000 0004 0101 0000")),
         "forged-cookies": lambda: _frame(
@@ -96,7 +99,7 @@ def _ipv4(source: bytes) -> bytes:
 
 
 def send(interface: str, given: list[bytes], rate: float, seconds: float) -> dict[str, float]:
-    """Send them in turn. ``refused``: the times that the kernel had no room."""
+    """Send frames in turn at a rate. ``refused``: the times that the kernel had no room."""
     libc = ctypes.CDLL(None, use_errno=True)
     buffers = [ctypes.create_string_buffer(each, len(each)) for each in given]
     vectors = (_Iovec * len(given))(*(_Iovec(ctypes.addressof(each), len(each)) for each in buffers))
@@ -123,7 +126,7 @@ def send(interface: str, given: list[bytes], rate: float, seconds: float) -> dic
 
 
 def main() -> None:
-    """Read the command line."""
+    """Run the storm that the command line describes."""
     parser = argparse.ArgumentParser()
     parser.add_argument("interface")
     parser.add_argument("kind")

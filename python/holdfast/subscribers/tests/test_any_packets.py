@@ -67,7 +67,7 @@ class World:
             assert self.open.pop(record.accounting_id) == record.session.session_id
 
     def sound(self, seconds: float = 0.01) -> None:
-        """Let time pass. Then all that forwards is accounted, and nothing has gone wrong."""
+        """Let time pass, and check that all that forwards is accounted, and that nothing has gone wrong."""
         self.clock.run(seconds)
         assert self.gateway.events["faults"] == 0
         assert self.gateway.violations() == []

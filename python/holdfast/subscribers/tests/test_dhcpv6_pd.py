@@ -40,7 +40,7 @@ SUCCESS = "000d 0002 0000"
 
 
 def nothing(iaid: int, status: int, kind: str = "0019") -> str:
-    """An IA of the server with a status alone."""
+    """Return an IA of the server with a status alone, in hexadecimal digits."""
     return f"{kind} 0012 {iaid:08x} 00000000 00000000 000d 0002 {status:04x}"
 
 

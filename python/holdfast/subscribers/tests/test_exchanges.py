@@ -66,24 +66,24 @@ class Exchange(RuleBasedStateMachine):
         max_payload=st.sampled_from([None, 1500]),
     )
     def begin(self, habits: dict[tuple[int, int], str], max_payload: int | None) -> None:
-        """The peer gets a session: it would come online, but for a few habits."""
+        """Give the peer a session: it would come online, but for a few habits."""
         self.peer = Peer(self.world, max_payload=max_payload)
         self.peer.reactions = cooperative() | habits
         self.peer.discover()
 
     @rule(key=st.sampled_from(_KEYS), reaction=st.sampled_from(REACTIONS))
     def has_a_habit(self, key: tuple[int, int], reaction: str) -> None:
-        """The peer does so from now on."""
+        """Let the peer react so from now on."""
         self.peer.reactions[key] = reaction
 
     @rule(key=st.sampled_from(_KEYS))
     def falls_silent(self, key: tuple[int, int]) -> None:
-        """The peer says nothing to this any more."""
+        """Let the peer say nothing to this any more."""
         self.peer.reactions.pop(key, None)
 
     @rule(protocol=st.sampled_from(CONTROL), options=_OPTIONS)
     def asks(self, protocol: int, options: list[tuple[int, bytes]]) -> None:
-        """The peer asks for something."""
+        """Let the peer ask for something."""
         self.peer.mine[protocol] = options
         self.peer.request(protocol)
 
@@ -94,23 +94,23 @@ class Exchange(RuleBasedStateMachine):
         data=st.binary(max_size=20),
     )
     def says(self, protocol: int, code: int, last: bool, data: bytes) -> None:
-        """The peer sends a packet, about the last one that it heard or about none."""
+        """Let the peer send a packet, about the last one that it heard or about none."""
         heard = self.peer.last.get(protocol, bytes(4))
         self.peer.say(protocol, code, heard[1], heard[4:] if last else data)
 
     @rule()
     def logs_in_by_pap(self) -> None:
-        """The peer sends its password."""
+        """Let the peer send its password."""
         self.peer.log_in_by_pap()
 
     @rule()
     def redials(self) -> None:
-        """The peer begins anew, from discovery."""
+        """Let the peer begin anew, from discovery."""
         self.peer.discover()
 
     @rule(seconds=st.sampled_from([0.001, 0.1, 1.0, 3.0, 10.0, 40.0]))
     def waits(self, seconds: float) -> None:
-        """Time passes."""
+        """Let time pass."""
         self.world.clock.run(seconds)
 
     @invariant()
@@ -121,7 +121,7 @@ class Exchange(RuleBasedStateMachine):
             assert violations(self.peer) == []
 
     def teardown(self) -> None:
-        """Everything ends or is open; and when the peer is silent, nobody is left."""
+        """Check that everything ends or is open; and that when the peer is silent, nobody is left."""
         if hasattr(self, "peer"):
             self.world.clock.run(50)
             assert violations(self.peer) == []
@@ -139,7 +139,7 @@ TestExchange.settings = settings(
 
 
 def met(reactions: dict[tuple[int, int], str], *, seconds: float = SETUP_S + 15, **mine: object) -> Peer:
-    """A peer with these habits besides those of one that comes online, after some time."""
+    """Return a peer with these habits besides those of one that comes online, after some time."""
     peer = World().peer(reactions=cooperative() | reactions)
     peer.world.clock.run(seconds)
     return peer

@@ -250,7 +250,7 @@ class World:
 
 
 def story(world: World) -> None:
-    """Some come, some go by themselves, one is sent away; meanwhile the user plane fails, for some time."""
+    """Have some come and some go, and one sent away; meanwhile the user plane fails, for some time."""
     for number in (1, 2, 3):
         world.host(number).dial()
     world.run(0.7)
@@ -273,7 +273,7 @@ def story(world: World) -> None:
 
 
 def lives(folder: Path, kills: Iterable[int], fault: str | None, later: bool) -> list[str]:
-    """Lives a story with kills at boundaries, each counted from the one before; returns the boundaries after them."""
+    """Run a story with kills at boundaries, each counted from the one before; return the boundaries after them."""
     folder.mkdir()
     world = World(folder, kills, fault, later)
     story(world)

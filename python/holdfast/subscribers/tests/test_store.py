@@ -31,7 +31,7 @@ class World:
         self.records.append(record)
 
     def start(self) -> Reconciled:
-        """A new process: nothing is left of the old one but the store and the data plane."""
+        """Start a new process: nothing is left of the old one but the store and the data plane."""
         self.seed += 1
         self.store = SqliteStore(self.path)
         values = configuration()
@@ -44,7 +44,7 @@ class World:
         return found
 
     def kill(self) -> None:
-        """Nothing is written any more. Its timers run on in this clock, and must not do harm: they are cut off."""
+        """Kill the process: nothing is written any more. Its timers run on in this clock, and are cut off so as to do no harm."""
         self.gateway.receive = lambda line, frame: None  # type: ignore[method-assign]
         self.plane.handler = None
         old, self.plane = self.plane, MemoryPlane(self.clock)

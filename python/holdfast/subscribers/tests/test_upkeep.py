@@ -49,7 +49,7 @@ class World:
         return host
 
     def times(self, kind: Kind, accounting_id: str | None = None) -> list[float]:
-        """When records of a kind were made, since accounting began."""
+        """Return when records of a kind were made, in seconds since accounting began."""
         ids = accounting_id or self.records[0][1].accounting_id
         start = next(at for at, each in self.records if each.accounting_id == ids)
         return [at - start for at, each in self.records if each.kind is kind and each.accounting_id == ids]

@@ -22,7 +22,7 @@ class VirtualClock:
         self._cancelled: set[int] = set()
 
     def now(self) -> float:
-        """Seconds of virtual time."""
+        """Return the seconds of virtual time."""
         return self._now
 
     def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
@@ -102,7 +102,7 @@ class MemoryPlane:
         self.handler = handler
 
     def from_line(self, line: Line, frame: bytes) -> None:
-        """A subscriber's frame, after a delay."""
+        """Hand over a subscriber's frame, after a delay."""
         if self.trace is not None:
             self.trace.append((self.clock.now(), line, frame))
         self.clock.call_later(self.delay_s, lambda: self.handler and self.handler(line, frame))
@@ -112,7 +112,7 @@ MAC = bytes.fromhex("02000000000a")
 
 
 def configuration(**changes: object) -> Configuration:
-    """A gateway for tests, with changes."""
+    """Return a gateway's configuration for tests, with changes."""
     values: dict[str, object] = {
         "name": "ac-1",
         "mac": "02:00:00:00:00:0a",
@@ -131,5 +131,5 @@ def configuration(**changes: object) -> Configuration:
 
 
 def seeded(seed: int) -> Callable[[int], bytes]:
-    """Bytes of a seed."""
+    """Return a function that returns random bytes of a seed."""
     return random.Random(seed).randbytes
