@@ -170,7 +170,7 @@ pub(crate) fn unknown(kind: &str, id: u32, place: &str, mut names: Vec<&str>) ->
     invalid(format!("no {kind} has id {id}{place}; {choices}"))
 }
 
-/// The index.
+/// The objects of P4Info by kind, id and name, with what the program adds.
 #[derive(Debug)]
 pub(crate) struct Info {
     pub actions: Names<Action>,

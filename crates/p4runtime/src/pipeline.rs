@@ -24,16 +24,16 @@ pub struct Pipeline {
     notes: Mutex<BTreeMap<Noted, ObjectNote>>,
 }
 
-/// An object of which clients say what the switch has no use for.
+/// An object of which clients say something that the switch has no use for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Noted {
-    /// Of a profile.
+    /// A group of a profile.
     Group(u32, u32),
     Multicast(u32),
     Session(u32),
 }
 
-/// The note of it.
+/// The note of such an object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ObjectNote {
     pub metadata: Bytes,
@@ -181,7 +181,7 @@ impl Pipeline {
         Some(message.encode_to_vec())
     }
 
-    /// Takes digest lists of a switch that are due at its time, until they have so many messages together.
+    /// Takes digest lists of a switch that are due at its time, until they have `most` messages together.
     pub fn take_digests(&self, switch: &mut Switch, most: usize) -> Vec<DigestList> {
         let now_ps = switch.runtime().now_ps();
         // Messages that nobody asked for.
@@ -211,7 +211,7 @@ impl Pipeline {
         lists.collect()
     }
 
-    /// Acknowledges a digest list; one that is not waiting does nothing.
+    /// Acknowledges a digest list; nothing happens if it is not waiting.
     pub fn acknowledge(
         &self,
         switch: &mut Switch,
@@ -225,7 +225,7 @@ impl Pipeline {
         }
     }
 
-    /// Takes so many idle entries of a switch at most: table id and serialized `IdleTimeoutNotification` of each table.
+    /// Takes `most` idle entries of a switch at most: table id and serialized `IdleTimeoutNotification` of each table.
     pub fn take_idle(&self, switch: &mut Switch, now_ns: i64, most: usize) -> Vec<(u32, Vec<u8>)> {
         let now_ps = switch.runtime().now_ps();
         let mut found: Vec<(u32, m::IdleTimeoutNotification)> = Vec::new();

@@ -18,15 +18,15 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// Entries, or cells, of one slice.
+/// The entries, or cells, of one slice.
 pub(crate) const PER_SLICE: u32 = 512;
 
-/// A `p4.v1.ReadRequest`.
+/// A decoded `p4.v1.ReadRequest`.
 #[derive(Clone, Debug)]
 pub struct ReadRequest(m::ReadRequest);
 
 impl ReadRequest {
-    /// Decodes all of it.
+    /// Decodes a serialized `p4.v1.ReadRequest`; an error if it is none.
     pub fn decode(data: &[u8]) -> Result<ReadRequest, DecodeError> {
         m::ReadRequest::decode(data).map(ReadRequest)
     }
@@ -36,7 +36,7 @@ impl ReadRequest {
 #[derive(Debug)]
 pub struct Reading {
     pipeline: Arc<Pipeline>,
-    /// By entity of the request.
+    /// The answers that are still to be given, by entity of the request.
     asked: VecDeque<Result<Answer, ControlError>>,
     count: usize,
     failures: Vec<Failure>,
@@ -91,11 +91,11 @@ impl<'a> Source<'a> {
     }
 }
 
-/// To one entity.
+/// The answer to one entity of a request.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     parts: VecDeque<Part>,
-    /// Something must be found.
+    /// Whether an error follows if nothing is found.
     pub must_find: bool,
 }
 
@@ -114,7 +114,7 @@ pub(crate) trait Sliced: Debug + Send + Sync {
 
 /// State that has been copied from the switch.
 pub(crate) trait Copied: Debug + Send + Sync {
-    /// Appends the requested parts of it, as fields of a `ReadResponse`.
+    /// Appends the requested parts of the state, as fields of a `ReadResponse`.
     fn encode(&self, pipeline: &Pipeline, out: &mut Vec<u8>);
 }
 
@@ -181,7 +181,7 @@ impl Reading {
         (self.count, &self.failures)
     }
 
-    /// Copies the next slice; None at the end.
+    /// Copies the next slice from the switch; `None` at the end.
     pub fn fetch(&mut self, switch: &Switch) -> Option<Slice> {
         loop {
             let at = self.count - self.asked.len();
@@ -235,7 +235,7 @@ impl Answer {
         }
     }
 
-    /// Adds what has been read at once.
+    /// Adds to the answer what has been read at once.
     pub fn push_copied(&mut self, copied: impl Copied + 'static) {
         self.parts.push_back(Part::Copied(Slice::of(copied)));
     }

@@ -98,9 +98,9 @@ impl Match {
 /// A match field, or a parameter of an action.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
-    /// In its table or action.
+    /// The id in its table or action.
     pub id: u32,
-    /// In bits.
+    /// The width in bits.
     pub width: u32,
 }
 
@@ -117,7 +117,7 @@ fn find<'a, T>(names: &'a Named<T>, name: &str) -> Option<&'a T> {
 /// An action of a table.
 #[derive(Clone, Debug)]
 pub struct ActionShape {
-    /// In the program.
+    /// The id of the action in the program.
     pub id: u32,
     /// The parameters that are numbers.
     pub params: Named<Slot>,
@@ -133,11 +133,11 @@ impl ActionShape {
 /// A table, as far as its entries are numbers.
 #[derive(Clone, Debug)]
 pub struct EntryEncoder {
-    /// In the program.
+    /// The id of the table in the program.
     pub table: u32,
     /// The fields that are numbers.
     pub fields: Named<(Slot, Match)>,
-    /// Its actions.
+    /// The actions of the table.
     pub actions: Named<ActionShape>,
 }
 
@@ -173,7 +173,7 @@ fn put_value(out: &mut Vec<u8>, tag: u32, value: &Number) {
 }
 
 impl EntryBytes {
-    /// Adds a match, or nothing for a don't-care. False if this cannot be a match of the field.
+    /// Adds a match, or nothing for a don't-care; returns false if this cannot be a match of the field.
     pub fn put_match(&mut self, (slot, kind): (Slot, Match), given: &Given) -> bool {
         let Slot { id, width } = slot;
         let fits = |number: &Number| number.bits() <= width;
@@ -226,7 +226,7 @@ impl EntryBytes {
         true
     }
 
-    /// Sets the action. False if a number does not fit into its parameter.
+    /// Sets the action; returns false if a number does not fit into its parameter.
     pub fn put_action(&mut self, action: &ActionShape, params: &[(Slot, Number)]) -> bool {
         nested(&mut self.bytes, 3, |out| {
             nested(out, 1, |out| {

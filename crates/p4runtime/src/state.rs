@@ -19,13 +19,13 @@ use std::sync::Arc;
 /// A position in the list of objects of a kind, and a place in the object.
 pub(crate) type Place = (usize, u64);
 
-/// One kind of object's part of it: updates for some of what does not move, from a place on. It gives the place that follows, `None` behind
-/// the last object.
+/// One kind of object's part of it: updates for some of what is not taken over as it is, from a place on. It returns the place that
+/// follows, `None` behind the last object.
 pub(crate) type Keep = fn(&mut Transfer<'_>, &Switch, Place) -> Result<Option<Place>, ControlError>;
 
-/// Cells that one step copies.
+/// The number of cells that one step copies.
 pub(crate) const CELLS: usize = 512;
-/// Members or groups that one step copies.
+/// The number of members or groups that one step copies.
 pub(crate) const OBJECTS: usize = 128;
 
 /// Updates by P4Runtime ids, planned for the new pipeline.
@@ -44,7 +44,7 @@ pub struct Reconciliation {
     new: Arc<Pipeline>,
     moves: Takeover,
     facts: Vec<TableFacts>,
-    /// The entries of those tables of the old pipeline that do not move.
+    /// The entries of those tables of the old pipeline that are not taken over as they are.
     entries: BTreeMap<TableId, Vec<InstalledEntry>>,
     /// The position up to which the other objects were read: the kind, and the place.
     at: (usize, Place),
@@ -86,7 +86,8 @@ impl Reconciliation {
         self.moves.next_slice()
     }
 
-    /// Takes in the slice. INVALID_ARGUMENT if an entry runs an action that it cannot run in the new program.
+    /// Converts the entries of a slice to the new program. INVALID_ARGUMENT if an entry runs an action that it cannot run in the
+    /// new program.
     pub fn convert(&mut self, slice: (RecordSlice, Option<u32>)) -> Result<(), ControlError> {
         let Some((table, _)) = self.moves.next_slice() else {
             return Ok(());
@@ -114,8 +115,8 @@ impl Reconciliation {
         self.entries.entry(table).or_default().extend(entries);
     }
 
-    /// Reads some of the objects that do not move, but for tables; whether there are more. Each step is followed by
-    /// [`Reconciliation::write`].
+    /// Reads some of the objects that are not taken over as they are, but for tables; returns whether there are more. Each step is
+    /// followed by [`Reconciliation::write`].
     pub fn read_some(&mut self, old_switch: &Switch) -> Result<bool, ControlError> {
         let (kind, place) = self.at;
         let Some(keep) = TRANSFERS.get(kind) else {
@@ -137,8 +138,8 @@ impl Reconciliation {
         }
     }
 
-    /// Takes away the initial entries of the tables that do not move. INVALID_ARGUMENT if one with entries changed its shape. To be called
-    /// when all entries were taken in.
+    /// Deletes the initial entries of the tables that are not taken over as they are. INVALID_ARGUMENT if one with entries changed
+    /// its shape. To be called when all entries were taken in.
     pub fn clear(&mut self, prepared: &mut Switch) -> Result<(), ControlError> {
         let initial = initial_entries(prepared)?;
         let mut transfer = self.transfer();
@@ -147,7 +148,7 @@ impl Reconciliation {
         self.write(prepared)
     }
 
-    /// Writes the entries of the tables that do not move, which come last: they name members.
+    /// Writes the entries of the tables that are not taken over as they are. They come last, as they name members.
     pub fn write_entries(&mut self, prepared: &mut Switch) -> Result<(), ControlError> {
         for (id, entries) in std::mem::take(&mut self.entries) {
             let mut transfer = self.transfer();
@@ -159,7 +160,7 @@ impl Reconciliation {
         Ok(())
     }
 
-    /// Writes what was read. INVALID_ARGUMENT if something is refused.
+    /// Writes the updates that were read into the prepared switch. INVALID_ARGUMENT if something is refused.
     pub fn write(&mut self, prepared: &mut Switch) -> Result<(), ControlError> {
         let mut batch = Batch::of(self.new.clone(), std::mem::take(&mut self.plans));
         batch.apply_atomic(prepared);

@@ -19,11 +19,11 @@ const MAX_OWN_NUMBER: u64 = 1 << 16;
 /// The switch's value by the controller's (a number's shortest byte string, or the string), by URI.
 pub type Mappings = BTreeMap<String, BTreeMap<Vec<u8>, u64>>;
 
-/// Of one URI.
+/// The translation of the types with one URI.
 #[derive(Debug)]
 pub(crate) struct Translation {
     pub uri: String,
-    /// Of the controller's numbers in bits; 0 for strings.
+    /// The width of the controller's numbers in bits; 0 for strings.
     pub width: u32,
     is_given: bool,
     known: Mutex<Known>,
@@ -65,7 +65,7 @@ impl Translation {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes over what strings mean.
+    /// Takes over from another translation which numbers strings stand for.
     pub fn inherit(&self, other: &Translation) {
         if !self.is_given && self.width == other.width {
             let theirs = other.known().clone();

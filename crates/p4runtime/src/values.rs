@@ -98,7 +98,7 @@ pub(crate) enum Type {
     Bit(u32),
     Int(u32),
     Enum(u32),
-    /// To a number; the program's width is not known.
+    /// A type that is translated to a number of this width; the program's width is not known.
     Translated(u32),
     /// An enum, or error if so, without a representation: width in the program, and names by value.
     Named(u32, Vec<String>, bool),

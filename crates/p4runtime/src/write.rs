@@ -13,22 +13,22 @@ use std::sync::Arc;
 /// A `p4.v1.WriteRequest` whose updates have not been looked at yet.
 #[derive(Clone, Debug)]
 pub struct WriteRequest {
-    /// `device_id`.
+    /// The field `device_id`.
     pub device_id: u64,
-    /// `role_id`, which is deprecated.
+    /// The field `role_id`, which is deprecated.
     pub role_id: u64,
-    /// `role`.
+    /// The field `role`.
     pub role: String,
-    /// `election_id`, if it is set.
+    /// The field `election_id`, if it is set.
     pub election_id: Option<u128>,
     /// The number of the atomicity.
     pub atomicity: i32,
-    /// Each serialized.
+    /// The updates, each serialized.
     pub updates: Vec<Bytes>,
 }
 
 impl WriteRequest {
-    /// Decodes all but the updates.
+    /// Decodes a serialized `p4.v1.WriteRequest` but for its updates; an error if it is none.
     pub fn decode(data: Bytes) -> Result<WriteRequest, DecodeError> {
         let raw = m::RawWriteRequest::decode(data)?;
         let election_id = raw.election_id.as_ref();
@@ -121,7 +121,7 @@ impl Batch {
         self.plans.is_empty()
     }
 
-    /// Takes the failures of what has been applied so far.
+    /// Takes the failures of the updates that have been applied so far.
     pub fn take_failures(&mut self) -> Vec<Failure> {
         std::mem::take(&mut self.failures)
     }
@@ -131,7 +131,7 @@ impl Batch {
         self.at
     }
 
-    /// Applies the next update by itself; whether there are more.
+    /// Applies the next update by itself; returns whether there are more.
     pub fn apply_next(&mut self, switch: &mut Switch) -> bool {
         let at = self.at;
         let Some(Some(plan)) = self.plans.get_mut(at) else {
@@ -147,7 +147,7 @@ impl Batch {
         self.at < self.plans.len()
     }
 
-    /// Applies all or nothing. If one fails, the others are ABORTED.
+    /// Applies all updates or none. If one fails, the others are ABORTED.
     pub fn apply_atomic(&mut self, switch: &mut Switch) {
         self.at = self.plans.len();
         self.failures = self.outcome(switch, Atomicity::RollbackOnError);

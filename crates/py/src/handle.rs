@@ -10,11 +10,11 @@ use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 /// Which clock has the network.
 pub(crate) enum State {
-    /// None: it stands still, or runs under the virtual clock for the duration of a call.
+    /// No clock: the network stands still, or runs under the virtual clock for the duration of a call.
     Idle(Box<Mutex<net::Network>>),
     /// The wall clock.
     Running(WallClock),
-    /// Its thread died; with its last words.
+    /// No clock any more: its thread died; with its last words.
     Lost(String),
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct NetworkHandle {
     pub(crate) interfaces: Interfaces,
 }
 
-/// Does something while other Python threads run.
+/// Runs a closure while other Python threads run, and returns its result.
 pub(crate) fn detached<T: Send>(f: impl FnOnce() -> T + Send) -> T {
     Python::attach(|py| py.detach(f))
 }
@@ -48,7 +48,7 @@ impl NetworkHandle {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with the network, between events, while other Python threads run.
+    /// Runs a closure on the network, between events, while other Python threads run; returns its result.
     pub(crate) fn call<T: Send + 'static>(
         &self,
         f: impl FnOnce(&mut net::Network) -> Result<T, NetError> + Send + 'static,
@@ -61,8 +61,8 @@ impl NetworkHandle {
         result.map_err(failed)
     }
 
-    /// Does something with the network in parts until one gives something, with packets between them, while other Python threads
-    /// run.
+    /// Runs a closure on the network again and again until it returns `Some`, with packets between the runs, while other Python
+    /// threads run.
     pub(crate) fn call_in_steps<T: Send + 'static>(
         &self,
         mut step: impl FnMut(&mut net::Network) -> Option<Result<T, NetError>> + Send + 'static,
@@ -94,7 +94,7 @@ impl NetworkHandle {
 
 /// The clocks. None of this is called with the interpreter's lock held.
 impl NetworkHandle {
-    /// Runs the virtual clock for at most `part_ps`. Gives the time then, and what there is for controllers.
+    /// Runs the virtual clock for at most `part_ps`; returns the time then, and the notifications for controllers.
     pub(crate) fn run_part(
         &self,
         until_ps: Time,

@@ -61,7 +61,7 @@ impl Namespace {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with the namespace while other Python threads run.
+    /// Runs a closure on the namespace while other Python threads run; an error if it is closed.
     fn with<T: Send>(
         &self,
         f: impl FnOnce(&mut ::ports::Namespace) -> Result<T, ::ports::PortError> + Send,
@@ -147,7 +147,7 @@ impl Namespace {
             .map(Bound::unbind)
     }
 
-    /// Adds a veth pair and gives the name of the end outside, which is up, has no address and answers nothing (see
+    /// Adds a veth pair and returns the name of the end outside, which is up, has no address and answers nothing (see
     /// :meth:`Network.add_interface`). Inside it is ``interface``, up as well. Offloads are off at both ends.
     #[pyo3(signature = (interface="eth0", *, mac=None, mtu=1500))]
     fn add_veth(&self, interface: &str, mac: Option<&[u8]>, mtu: u32) -> PyResult<String> {

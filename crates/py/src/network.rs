@@ -92,7 +92,7 @@ fn destination(text: String, family: Family) -> PyResult<Destination> {
 }
 
 impl Network {
-    /// Does something with the network, between events, while other Python threads run.
+    /// Runs a closure on the network, between events, while other Python threads run; returns its result.
     fn call<T: Send + 'static>(
         &self,
         f: impl FnOnce(&mut net::Network) -> Result<T, NetError> + Send + 'static,
@@ -225,7 +225,7 @@ impl Network {
         detached(|| self.handle.add_port(switch, port, interface, kind)).map_err(failed)
     }
 
-    /// Takes an interface away from a switch, also while the clock runs, and gives its :meth:`port_statistics`.
+    /// Removes an interface from a switch, also while the clock runs, and returns its :meth:`port_statistics`.
     fn remove_port(&self, switch: String, port: u32) -> PyResult<Record> {
         let counters = detached(|| self.handle.remove_port(switch, port)).map_err(failed)?;
         port_statistics(counters)
@@ -244,8 +244,8 @@ impl Network {
         Ok(by_xdp.map(|by_xdp| if by_xdp { "af_xdp" } else { "af_packet" }))
     }
 
-    /// Bidirectional. Each direction draws its own jitter and losses, never reordering unless the draw overtakes (as tc netem does
-    /// not prevent). Returns the link id.
+    /// Adds a link between two ports, in both directions. Each direction draws its own jitter and losses, never reordering unless
+    /// the draw overtakes (as tc netem does not prevent). Returns the link id.
     ///
     /// ``jitter``: ("none", 0, 0), ("uniform", low_ps, high_ps), ("normal", mean_ps, sigma_ps), ("trace", [delay_ps, ...]).
     /// ``loss``: a probability, ("gilbert_elliott", p, r, loss_good, loss_bad), ("trace", lost packet numbers, period or None),
@@ -275,7 +275,7 @@ impl Network {
         })
     }
 
-    /// Gives one direction of a link parameters of its own, before it carried anything; they are those of :meth:`add_link`.
+    /// Sets parameters of one direction of a link, before it carried anything; they are those of :meth:`add_link`.
     #[pyo3(
         signature = (link, direction, **parameters),
         text_signature = "($self, link, direction, **parameters)"
@@ -290,8 +290,8 @@ impl Network {
         self.call(move |n| n.configure_direction(LinkId(link), direction, config))
     }
 
-    /// Writes what crosses a port from now on, in both directions, into a pcap file, which is replaced. It is complete when a
-    /// run or the wall clock ends.
+    /// Captures what crosses a port from now on, in both directions, into a pcap file, which is replaced. It is complete when a run
+    /// or the wall clock ends.
     fn capture(&self, node: String, port: u32, path: PathBuf) -> PyResult<()> {
         self.call(move |n| n.capture_to_path(&node, port, &path))
     }
@@ -344,7 +344,8 @@ impl Network {
         found.map(|s| links::bfd_statistics(&s)).transpose()
     }
 
-    /// Starts to count what is dropped outside programs, by node and reason. Nodes are not visited meanwhile, so runs are slower.
+    /// Starts to count what is dropped outside programs, by node and reason; returns the number for :meth:`drops`. Nodes are not
+    /// visited meanwhile, so runs are slower.
     fn count_drops(&self) -> PyResult<u32> {
         let id = self
             .call(|n| Ok(n.observe(net::Scope::Network, Box::new(net::DropCounts::default()))))?;
@@ -414,7 +415,7 @@ impl Network {
         })
     }
 
-    /// UDP with sequence numbers, to a modelled host or an address, at a constant rate or as a Poisson process.
+    /// Adds a UDP stream with sequence numbers, to a modelled host or an address, at a constant rate or as a Poisson process.
     ///
     /// Without ``log_packets``, which a Poisson process needs, only :meth:`statistics` are kept, in memory that does not grow with
     /// packets; :meth:`sent` and :meth:`received` refuse. Returns the flow id.
@@ -481,7 +482,7 @@ impl Network {
     fn end_flow(&self, flow: u32) -> PyResult<()> {
         self.call(move |n| n.end_flow(FlowId(flow)))
     }
-    /// A TCP connection between modelled hosts; the client writes, the server receives. ``application`` is ``"bulk"``,
+    /// Adds a TCP connection between modelled hosts; the client writes, the server receives. ``application`` is ``"bulk"``,
     /// ``"transfer"`` (of ``bytes``) or ``"on-off"`` (bursts of ``bytes`` and ``silence_ps`` after each, exponentially distributed
     /// if ``exponential``). ``options`` change the ``preset`` (``"standard"`` or ``"ns2-2001"``; over IPv6 their segments hold 20
     /// bytes less). Returns the id for ``tcp_statistics`` and so on.
@@ -524,8 +525,9 @@ impl Network {
         self.call(move |n| n.add_tcp(&transfer).map(|flow| flow.0))
     }
 
-    /// Has a modelled host want these sources of a multicast group, or with ``excludes`` all but these, from a time on (None: now), in place
-    /// of what it wanted. Without sources and ``excludes`` it leaves. ``version``: ``"igmpv1"`` to ``"igmpv3"``, ``"mldv1"``, ``"mldv2"``.
+    /// Makes a modelled host want these sources of a multicast group, or with ``excludes`` all but these, from a time on (None:
+    /// now), in place of what it wanted. Without sources and ``excludes`` it leaves. ``version``: ``"igmpv1"`` to ``"igmpv3"``,
+    /// ``"mldv1"``, ``"mldv2"``.
     #[pyo3(signature = (host, group, *, sources, excludes, version=None, at_ps=None))]
     fn join(
         &self,
@@ -594,9 +596,9 @@ impl Network {
         }
     }
 
-    /// Says how long after a notification somebody changes the network because of it, at the earliest; ``None`` if nobody ever does. It must
-    /// be true; its value makes runs of the virtual clock faster and changes no result. Its presence orders packets of one instant by
-    /// the numbers of links, switches and flows, not as they were scheduled.
+    /// Sets how long after a notification somebody changes the network because of it, at the earliest; ``None`` if nobody ever
+    /// does. It must be true; its value makes runs of the virtual clock faster and changes no result. Its presence orders packets
+    /// of one instant by the numbers of links, switches and flows, not as they were scheduled.
     fn set_reaction(&self, reaction_ps: Option<u64>) -> PyResult<()> {
         self.call(move |network| {
             network.set_reaction_ps(reaction_ps.unwrap_or(u64::MAX));
@@ -759,11 +761,10 @@ impl Network {
         counters.map(record).transpose()
     }
 
-    /// Says where packets of a switch wait: "auto" (in a traffic manager if the program cares, or something is said that only one
+    /// Sets where packets of a switch wait: "auto" (in a traffic manager if the program cares, or something is said that only one
     /// does), "link" or "traffic_manager". A queue is described as in :meth:`add_link` (``queue_bytes``, ``queue_packets``,
     /// ``red``, ``mark_above``); without a description it holds what the link's would. ``recirculation``: ``ports``, the
-    /// ``rate_bps`` and ``queue`` of each, and ``spread`` ("round-robin" or "hash"). Packets in a former traffic manager are
-    /// lost.
+    /// ``rate_bps`` and ``queue`` of each, and ``spread`` ("round-robin" or "hash"). Packets in a former traffic manager are lost.
     #[pyo3(
         signature = (switch, queueing, **parameters),
         text_signature = "($self, switch, queueing, *, queues=8, queue=None, queue_of_priority=None, recirculation=None)"

@@ -16,17 +16,17 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Of updates, after which packets pass.
+/// The duration of a step of updates, after which packets pass.
 const STEP: Duration = Duration::from_micros(300);
-/// Updates between two looks at the clock. One that has a table grow takes a tenth of the step.
+/// The number of updates between two looks at the clock. One that has a table grow takes a tenth of the step.
 const UPDATES_PER_LOOK: usize = 4;
 
-/// Numbers of entries of which one step copies the records; it takes a tenth of a millisecond.
+/// The number of entries of which one step copies the records; it takes a tenth of a millisecond.
 const RECORDS: u32 = 4096;
-/// Entries that one step copies.
+/// The number of entries that one step copies.
 const ENTRIES: usize = 256;
 
-/// Does what updates have left to do, as long as the step lasts; whether all is done.
+/// Finishes what updates have left to do, as long as the step lasts; returns whether all is done.
 fn tidy(switch: &mut engine::Switch, begin: Instant) -> bool {
     while switch.runtime_mut().tidy() {
         if begin.elapsed() > STEP {
@@ -84,7 +84,7 @@ impl Failures {
         locked(&self.inner).len()
     }
 
-    /// Says of the elements from ``first`` to before ``end``, which are behind all others, that they were refused for one reason.
+    /// Adds the elements from ``first`` to before ``end``, which are behind all others, as refused for one reason.
     fn add(&self, first: usize, end: usize, code: &str, number: i32, message: &str) {
         let failed = |at| p4runtime::FailedElement {
             at,
@@ -300,8 +300,8 @@ impl Pipeline {
         self.inner.packet_in(packet)
     }
 
-    /// Takes digest lists that are due, until they have ``most`` messages together: digest id and serialized ``DigestList`` of
-    /// each. Waiting digests that nobody enabled are forgotten.
+    /// Takes digest lists that are due, until they have ``most`` messages together; returns digest id and serialized ``DigestList``
+    /// of each. Waiting digests that nobody enabled are forgotten.
     fn take_digests(&self, switch: &Switch, now_ns: i64, most: usize) -> PyResult<Vec<Message>> {
         let pipeline = self.inner.clone();
         let lists = switch.with(move |switch| pipeline.take_digests(switch, most))?;
@@ -315,7 +315,7 @@ impl Pipeline {
         result.map_err(|error| refused(&error))
     }
 
-    /// Takes ``most`` entries that became idle: table id and serialized ``IdleTimeoutNotification`` of each table.
+    /// Takes ``most`` entries at most that became idle; returns table id and serialized ``IdleTimeoutNotification`` of each table.
     fn take_idle(&self, switch: &Switch, now_ns: i64, most: usize) -> PyResult<Vec<Message>> {
         let pipeline = self.inner.clone();
         let alone = switch.stands_alone();
@@ -348,7 +348,7 @@ pub(crate) struct Reconciliation {
 }
 
 impl Reconciliation {
-    /// Gives away what moves; `None` if it was given away before.
+    /// Takes what moves out of the object; `None` if it was taken before.
     pub(crate) fn take(&self) -> Option<Takeover> {
         let taken = locked(&self.inner).take();
         Some(taken?.finish())
@@ -400,14 +400,14 @@ impl Batch {
         })
     }
 
-    /// Applies all or nothing, with no packet in between. If one fails, the others are ABORTED.
+    /// Applies all updates or none, with no packet in between. If one fails, the others are ABORTED.
     fn apply_atomic(&self, switch: &Switch) -> PyResult<()> {
         let batch = self.inner.clone();
         switch.with(move |switch| locked(&batch).apply_atomic(switch))?;
         switch.in_steps(|switch| tidy(switch, Instant::now()).then_some(()))
     }
 
-    /// Takes what was refused so far.
+    /// Takes the updates that were refused so far.
     fn take_failures(&self) -> Failures {
         detached(|| Failures::of(locked(&self.inner).take_failures()))
     }

@@ -20,7 +20,7 @@ pub(crate) struct Interfaces {
 #[derive(Clone, Copy, Default)]
 struct Interface {
     kind: TransmitKind,
-    /// While nothing is open: the counts of before.
+    /// The counts of an interface while nothing is open.
     counters: PacketCounters,
 }
 
@@ -46,7 +46,7 @@ impl Interfaces {
         Ok(Box::new(io))
     }
 
-    /// Keeps what went through the interfaces of a network that is about to stop.
+    /// Keeps the counts of the interfaces of a network that is about to stop.
     pub(crate) fn keep_counters(&self, counters: Vec<(usize, PacketCounters)>) {
         let mut interfaces = self.lock();
         for (number, counters) in counters {

@@ -143,7 +143,7 @@ struct Compilation {
     rendered: String,
 }
 
-/// Compiles, without the interpreter's lock.
+/// Converts the outcome of a compilation, without the interpreter's lock.
 fn compiled(outcome: compile::Outcome) -> Compilation {
     let diagnostics = outcome.diagnostics.iter().map(|d| {
         let at = outcome.sources.location(d.span);
@@ -232,8 +232,8 @@ impl Program {
         }))
     }
 
-    /// Reads of invalid headers and of variables without a value in the program in a file, each with the path of packets that leads there.
-    /// Errors of the program are among the diagnostics, and then nothing else is.
+    /// Finds reads of invalid headers and of variables without a value in the program in a file, each with the path of packets that
+    /// leads there. Errors of the program are among the diagnostics, and then nothing else is.
     #[staticmethod]
     #[pyo3(
         signature = (path, include_dirs=Vec::new(), defines=nothing()),

@@ -44,8 +44,8 @@ impl EntryEncoder {
         })
     }
 
-    /// A serialized ``WriteRequest`` with nothing but one update, so that several, one after another, are one request. None if
-    /// something is not a number as it stands, does not fit, or has a name that is not known here.
+    /// Encodes a serialized ``WriteRequest`` with nothing but one update, so that several, one after another, are one request. None
+    /// if something is not a number as it stands, does not fit, or has a name that is not known here.
     #[pyo3(
         signature = (kind, matches, action, params, priority, metadata),
         text_signature = "($self, kind, match, action, params, priority, metadata)"

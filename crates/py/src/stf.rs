@@ -12,7 +12,7 @@ pub(crate) fn stf_scripts(py: Python<'_>, directory: PathBuf) -> PyResult<Vec<Pa
     Ok(py.detach(|| stf::scripts(&directory))?)
 }
 
-/// Runs a script against the program beside it; gives its status (as `stf::Status` names it) and the reason.
+/// Runs a script against the program beside it; returns its status (as `stf::Status` names it) and the reason.
 #[pyfunction]
 #[pyo3(
     signature = (script, executor="both", include_dirs=Vec::new(), defines=BTreeMap::new()),

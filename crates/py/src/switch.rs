@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The place of a switch.
 enum Home {
-    /// By itself.
+    /// The switch stands alone.
     Alone(Arc<Mutex<engine::Switch>>),
-    /// In a network, under this name.
+    /// The switch is in a network, under this name.
     Node(Arc<NetworkHandle>, String),
 }
 
@@ -65,7 +65,7 @@ impl Switch {
         }
     }
 
-    /// Does something with the switch while other Python threads run.
+    /// Runs a closure on the switch while other Python threads run; returns its result.
     pub(crate) fn with<T: Send + 'static>(
         &self,
         f: impl FnOnce(&mut engine::Switch) -> T + Send + 'static,
@@ -82,7 +82,7 @@ impl Switch {
         }
     }
 
-    /// Does something with the switch in parts until one gives something; packets may pass between two parts.
+    /// Runs a closure on the switch again and again until it returns `Some`; packets may pass between two runs.
     pub(crate) fn in_steps<T: Send + 'static>(
         &self,
         mut step: impl FnMut(&mut engine::Switch) -> Option<T> + Send + 'static,
@@ -187,8 +187,8 @@ impl Switch {
         Ok(())
     }
 
-    /// Takes program, entries and all other state of ``prepared``, which stands alone and is left with what was here; between two
-    /// packets. With ``reconciliation``, what moves stays here.
+    /// Takes over program, entries and all other state of ``prepared``, which stands alone and is left with what was here; between
+    /// two packets. With ``reconciliation``, what moves stays here.
     #[pyo3(signature = (prepared, reconciliation=None))]
     fn replace_with(
         &self,

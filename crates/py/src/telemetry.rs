@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use wire::report::{self, Embedded, FlowKey, Hop, Indicators, Malformed, Mode, Report};
 
-/// Source, destination, protocol and ports.
+/// A flow: source, destination, protocol and ports.
 type Flow = (IpAddr, IpAddr, u8, u16, u16);
 
 fn flow(key: &FlowKey) -> Flow {
@@ -137,7 +137,7 @@ impl ReportSocket {
         py.detach(|| self.lock().refuse_more()).map_err(failed)
     }
 
-    /// Takes the packets that wait, without looking at them; how many there were.
+    /// Takes the packets that wait, without looking at them; returns how many there were.
     fn discard(&self, py: Python<'_>) -> PyResult<u64> {
         py.detach(|| {
             let (mut socket, mut count) = (self.lock(), 0);
@@ -258,7 +258,7 @@ impl ReportCollector {
         self.lock().take(now_ns, payload);
     }
 
-    /// Takes packets from a socket: waits for the first for `timeout_s`, and goes on until `for_s` have passed since the call.
+    /// Receives packets from a socket: waits for the first for `timeout_s`, and goes on until `for_s` have passed since the call.
     #[pyo3(signature = (socket, timeout_s, for_s=0.0))]
     fn receive(
         &self,
@@ -384,7 +384,7 @@ impl ReportCollector {
         })
     }
 
-    /// Reports and lost ones by node and hardware subsystem.
+    /// Returns the numbers of reports and of lost ones, by node and hardware subsystem.
     fn reporters(&self, py: Python<'_>) -> BTreeMap<(u32, u8), (u64, u64)> {
         self.with(py, |it| {
             let reporters = it.reporters().iter();
@@ -400,7 +400,7 @@ impl ReportCollector {
         self.lock().rows()
     }
 
-    /// Gives the rows away: columns of little-endian 64-bit integers, ones for what is not known; and the flows of the column `flow`,
+    /// Takes the rows: columns of little-endian 64-bit integers, ones for what is not known; and the flows of the column `flow`,
     /// with addresses as text.
     #[allow(clippy::type_complexity)]
     fn take_rows<'py>(

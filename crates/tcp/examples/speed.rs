@@ -8,7 +8,7 @@ use tcp::{Config, Congestion, Connection, Cubic, Recovery};
 const SEGMENTS: u64 = 1_000_000;
 /// A round trip, so that the window has something to hold.
 const DELAY_PS: u64 = 10_000_000_000;
-/// 10 Gb/s and a bit.
+/// The time between two steps: a segment's at 10 Gb/s and a bit.
 const STEP_PS: u64 = 1_200_000;
 
 fn main() {

@@ -6,7 +6,7 @@ use std::fmt;
 const MILLISECOND_PS: u64 = 1_000_000_000;
 const SECOND_PS: u64 = 1_000_000_000_000;
 
-/// Choices for one end of a connection.
+/// The configuration of one end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Payload bytes per segment: the size that this end offers, and the most that it sends. Options come on top.
@@ -15,7 +15,7 @@ pub struct Config {
     pub initial_window_segments: u32,
     /// Receive buffer, from which the advertised window follows, and most bytes in flight. Above 65,535 the window is scaled.
     pub window_limit_bytes: u64,
-    /// Slow start threshold to begin with; without, slow start ends with the first loss.
+    /// The slow start threshold to begin with; without one, slow start ends with the first loss.
     pub initial_ssthresh_bytes: Option<u64>,
     /// The congestion control algorithm.
     pub congestion: Congestion,
@@ -28,32 +28,32 @@ pub struct Config {
     pub reduction: Reduction,
     /// The algorithm that finds lost segments and sends them again.
     pub recovery: Recovery,
-    /// Duplicate acknowledgments that mean a loss (RFC 5681: 3).
+    /// The number of duplicate acknowledgments that mean a loss (RFC 5681: 3).
     pub duplicate_threshold: u32,
-    /// One new segment on each of the first two duplicate acknowledgments (RFC 3042).
+    /// Whether each of the first two duplicate acknowledgments lets out one new segment (RFC 3042).
     pub limited_transmit: bool,
-    /// The window grows only while it is what holds the sender back (RFC 7661's concern, in its simplest form).
+    /// Whether the window grows only while it is what holds the sender back (RFC 7661's concern, in its simplest form).
     pub window_validation: bool,
-    /// After an idle time longer than the timeout, the window begins as a new connection's (RFC 5681, 4.1).
+    /// Whether the window begins as a new connection's after an idle time longer than the timeout (RFC 5681, 4.1).
     pub restarts_after_idle: bool,
-    /// Most segments sent because of one acknowledgment.
+    /// The most segments that are sent because of one acknowledgment.
     pub burst_segments: Option<u32>,
-    /// Small segments wait while others are unacknowledged (RFC 9293, 3.7.4).
+    /// Whether small segments wait while others are unacknowledged (RFC 9293, 3.7.4).
     pub nagle: bool,
     /// The retransmission timer.
     pub rto: RtoConfig,
-    /// Acknowledgments wait for more data (RFC 5681, 4.2).
+    /// Delayed acknowledgments, which wait for more data (RFC 5681, 4.2).
     pub delayed_ack: Option<DelayedAck>,
-    /// Explicit congestion notification (RFC 3168).
+    /// Whether to use explicit congestion notification (RFC 3168).
     pub ecn: bool,
-    /// Timestamps (RFC 7323).
+    /// Whether to use timestamps (RFC 7323).
     pub timestamps: bool,
     /// One step of the timestamps' clock (RFC 7323: 1 ms to 1 s).
     pub timestamp_tick_ps: u64,
-    /// Data received in order count as read at once. Otherwise [`crate::Connection::read`] says so, and the window closes
+    /// Whether data received in order count as read at once. Otherwise [`crate::Connection::read`] says so, and the window closes
     /// meanwhile.
     pub reads_at_once: bool,
-    /// Timeouts in a row after which the connection is given up.
+    /// The number of timeouts in a row after which the connection is given up.
     pub timeout_limit: u32,
     /// The duration of TIME-WAIT: twice the maximum segment lifetime.
     pub time_wait_ps: u64,
@@ -117,9 +117,9 @@ impl Hpcc {
 /// Choices that RFC 9438 leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cubic {
-    /// Never slower than Reno would be (4.3).
+    /// Whether the window is never smaller than Reno's would be (4.3).
     pub tcp_friendly: bool,
-    /// A flow whose window shrinks gives up more, for newcomers (4.7).
+    /// Whether a flow whose window shrinks gives up more, for newcomers (4.7).
     pub fast_convergence: bool,
     /// Before the first congestion, when slow start has ended but nothing is known of the path, the window grows by a twentieth of
     /// what is acknowledged at least (Linux; not in the RFC).
@@ -147,7 +147,7 @@ pub enum Increase {
     },
 }
 
-/// The meaning of half the window.
+/// The window that a reduction halves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
     /// Half of what is in flight, at least two segments (RFC 5681, equation 4).
@@ -168,12 +168,12 @@ pub enum Recovery {
     NewReno(NewReno),
     /// By selective acknowledgments (RFC 6675).
     Sack {
-        /// The window shrinks in proportion to what is delivered (PRR, RFC 6937) and not at once.
+        /// Whether the window shrinks in proportion to what is delivered (PRR, RFC 6937) and not at once.
         proportional: bool,
     },
     /// By time (RACK) and tail loss probes (RFC 8985).
     RackTlp {
-        /// The window shrinks in proportion to what is delivered (PRR, RFC 6937) and not at once.
+        /// Whether the window shrinks in proportion to what is delivered (PRR, RFC 6937) and not at once.
         proportional: bool,
         /// The other end's longest delay of an acknowledgment, for probes of a single segment (WCDelAckT).
         ack_delay_ps: u64,
@@ -193,16 +193,16 @@ impl Recovery {
 pub struct NewReno {
     /// When a partial acknowledgment restarts the timer.
     pub partial_ack: PartialAck,
-    /// A partial acknowledgment deflates the window by what it acknowledged, less one segment (RFC 6582, 3.2, step 3). Otherwise
-    /// it takes all inflation away (ns-2).
+    /// Whether a partial acknowledgment deflates the window by what it acknowledged, less one segment (RFC 6582, 3.2, step 3).
+    /// Otherwise it takes all inflation away (ns-2).
     pub partial_window_deflation: bool,
     /// The window after recovery.
     pub exit: ExitWindow,
-    /// Most segments that one acknowledgment releases while duplicates arrive.
+    /// The most segments that one acknowledgment releases while duplicates arrive.
     pub burst_segments: Option<u32>,
-    /// The timer starts anew with the fast retransmission.
+    /// Whether the timer starts anew with the fast retransmission.
     pub restarts_timer_at_entry: bool,
-    /// Duplicate acknowledgments inflate the window also where the check of `recover` forbids a fast retransmission (ns-2).
+    /// Whether duplicate acknowledgments inflate the window also where the check of `recover` forbids a fast retransmission (ns-2).
     pub inflates_without_recovery: bool,
 }
 
@@ -233,7 +233,7 @@ impl NewReno {
 pub enum PartialAck {
     /// Only the first partial acknowledgment restarts the timer: many losses end in a timeout and slow start.
     Impatient,
-    /// Each does: many losses are repaired one per round trip.
+    /// Each partial acknowledgment restarts the timer: many losses are repaired one per round trip.
     SlowButSteady,
 }
 
@@ -255,11 +255,11 @@ pub struct RtoConfig {
     pub estimator: Estimator,
     /// Clock granularity (G), or the length of a tick.
     pub granularity_ps: u64,
-    /// Least timeout.
+    /// The least timeout.
     pub minimum_ps: u64,
-    /// Largest timeout.
+    /// The largest timeout.
     pub maximum_ps: u64,
-    /// Timeout before the first measurement.
+    /// The timeout before the first measurement.
     pub initial_ps: u64,
 }
 
@@ -278,11 +278,11 @@ pub enum Estimator {
 /// Delayed acknowledgments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayedAck {
-    /// Segments that are acknowledged together (RFC 5681: at most 2).
+    /// The number of segments that are acknowledged together (RFC 5681: at most 2).
     pub every: u32,
-    /// Longest wait (RFC 5681: at most 500 ms).
+    /// The longest wait (RFC 5681: at most 500 ms).
     pub timeout_ps: u64,
-    /// So many segments at the beginning are acknowledged one by one: the other end is in slow start (Linux: 16).
+    /// The number of segments at the beginning that are acknowledged one by one: the other end is in slow start (Linux: 16).
     pub quick_segments: u32,
 }
 
@@ -368,7 +368,7 @@ impl Config {
         }
     }
 
-    /// Refuses values that make no sense.
+    /// Checks the configuration; refuses values that make no sense.
     pub fn check(&self) -> Result<(), ConfigError> {
         let refuse = |what| Err(ConfigError(what));
         if !(1..=65_495).contains(&self.mss) {

@@ -15,13 +15,13 @@ use wire::tcp::{Flags, Options, Timestamps};
 /// States of RFC 9293, 3.3.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Over, for whatever reason ([`Connection::failure`]).
+    /// The connection is over, for whatever reason ([`Connection::failure`]).
     Closed,
-    /// Waiting for a SYN.
+    /// The end waits for a SYN.
     Listen,
-    /// SYN sent.
+    /// The SYN was sent.
     SynSent,
-    /// SYN received and answered.
+    /// A SYN was received and answered.
     SynReceived,
     /// Data flows.
     Established,
@@ -35,7 +35,7 @@ pub enum State {
     Closing,
     /// The other end closed first, then we did.
     LastAck,
-    /// Over, but old segments may come.
+    /// The connection is over, but old segments may come.
     TimeWait,
 }
 
@@ -57,13 +57,13 @@ struct Agreed {
     sack: bool,
     scaling: bool,
     ecn: bool,
-    /// The other end's window is shifted by so much.
+    /// The shift of the other end's window.
     peer_shift: u8,
 }
 
 /// MSS of a peer that does not say (RFC 9293, 3.7.1).
 const DEFAULT_MSS: u16 = 536;
-/// RFC 6298, 5.7.
+/// The timeout of data after a SYN was lost (RFC 6298, 5.7).
 const RTO_AFTER_LOST_SYN_PS: u64 = 3_000_000_000_000;
 
 /// One end of a connection.
@@ -74,12 +74,12 @@ pub struct Connection {
     sender: Sender,
     receiver: Receiver,
     agreed: Agreed,
-    /// The SYN, or its answer, is to be sent.
+    /// Whether the SYN, or its answer, is to be sent.
     syn_due: bool,
     syn_sent_ps: u64,
     syn_lost: bool,
     probe_due: bool,
-    /// Sequence and acknowledgment number of the segment that last set the peer's window.
+    /// The sequence and the acknowledgment number of the segment that last set the peer's window.
     window_set_by: (u64, u64),
     reset: Option<Segment>,
     time_wait_at_ps: u64,
@@ -219,7 +219,7 @@ impl Connection {
         (due != NEVER_PS).then_some(due)
     }
 
-    /// Does what is due at `now_ps`.
+    /// Handles all timers that are due at `now_ps`.
     pub fn on_timer(&mut self, now_ps: u64) {
         if self.sender.rto_at_ps <= now_ps && !self.sender.probes_instead(now_ps) {
             self.on_retransmission_timer(now_ps);
@@ -506,7 +506,7 @@ impl Connection {
         self.sender.begin_burst();
     }
 
-    /// Answers a segment that does not belong here.
+    /// Answers a segment that does not belong here with a reset.
     fn refuse(&mut self, segment: &Segment) {
         self.reset = Some(Segment {
             sequence: segment.acknowledgment,

@@ -1,6 +1,6 @@
 //! A set of sequence numbers as ordered disjoint intervals. It does not know what they mean.
 
-/// Half-open intervals, in order, with gaps between them.
+/// A set of numbers as half-open intervals, in order, with gaps between them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct IntervalSet {
     intervals: Vec<(u64, u64)>,

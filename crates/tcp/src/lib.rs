@@ -49,5 +49,5 @@ pub use statistics::Statistics;
 pub use wire::int::{Kind, PathLoad};
 pub use wire::tcp::{Flags, Options, SackBlocks, Timestamps};
 
-/// No timer.
+/// The time of a timer that does not run.
 const NEVER_PS: u64 = u64::MAX;

@@ -12,53 +12,53 @@ use wire::tcp::SackBlocks;
 /// An acknowledgment that is owed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Owed {
-    /// None.
+    /// No acknowledgment is owed.
     Nothing,
-    /// One, until the delayed acknowledgment's timer; data takes it along.
+    /// One is owed at the latest when the delayed acknowledgment's timer expires; data takes it along.
     Later,
-    /// One now; data takes it along.
+    /// One is owed now; data takes it along.
     Now,
-    /// One now, in a segment without data, so that it counts as a duplicate.
+    /// One is owed now, in a segment without data, so that it counts as a duplicate.
     Alone,
 }
 
 /// The receiving half of a connection. Sequence numbers have 64 bits (see `segment::unwrapped`).
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
-    /// RCV.NXT.
+    /// RCV.NXT, the next number expected.
     pub(crate) nxt: u64,
-    /// First number of the data.
+    /// The first number of the data.
     start: u64,
     out_of_order: IntervalSet,
     /// A number in each interval that arrived last, the latest first (RFC 2018, section 4).
     recent: [u64; SackBlocks::MAX],
     /// Data that arrived twice, to be reported once (RFC 2883).
     duplicate: Option<(u64, u64)>,
-    /// The FIN's number.
+    /// The number of the FIN, once it is known.
     pub(crate) fin: Option<u64>,
     limit: u64,
     /// The largest segment that we offered to take.
     mss: u64,
     reads_at_once: bool,
-    /// Received in order and not read.
+    /// The bytes received in order and not read.
     unread: u64,
-    /// Behind the last number that was offered.
+    /// The number behind the last one that was offered.
     offered_edge: u64,
-    /// Our window's scale.
+    /// The scale of our window.
     pub(crate) shift: u8,
     delayed: Option<DelayedAck>,
-    /// Segments that are still acknowledged one by one.
+    /// The number of segments that are still acknowledged one by one.
     quick_segments: u32,
     unacknowledged_segments: u32,
     pub(crate) owed: Owed,
     pub(crate) ack_at_ps: u64,
-    /// Congestion experienced, echoed until the other end says that it heard (RFC 3168, 6.1.3).
+    /// Whether congestion was experienced, which is echoed until the other end says that it heard (RFC 3168, 6.1.3).
     pub(crate) echoes_congestion: bool,
-    /// Each acknowledgment echoes its own segment's mark instead (RFC 8257, 3.2).
+    /// Whether each acknowledgment echoes its own segment's mark instead (RFC 8257, 3.2).
     echoes_each_mark: bool,
-    /// TS.Recent.
+    /// TS.Recent, the timestamp to echo.
     pub(crate) ts_recent: u32,
-    /// Last.ACK.sent.
+    /// Last.ACK.sent, the last acknowledgment number sent.
     last_ack: u64,
 }
 
@@ -287,7 +287,8 @@ impl Receiver {
         self.last_ack = self.nxt;
     }
 
-    /// Blocks for the acknowledgment that leaves now (RFC 2018; RFC 2883 for what arrived twice), at most `room` of them.
+    /// Returns the blocks for the acknowledgment that leaves now (RFC 2018; RFC 2883 for what arrived twice), at most `room` of
+    /// them.
     pub(crate) fn sack_blocks(&mut self, room: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         let mut left = room;

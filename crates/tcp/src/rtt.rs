@@ -8,16 +8,16 @@ pub(crate) struct RttEstimator {
     config: RtoConfig,
     srtt_ps: u64,
     rttvar_ps: u64,
-    /// Timeout before back-off.
+    /// The timeout before back-off.
     base_ps: u64,
-    /// The timeout is doubled so many times.
+    /// The number of times that the timeout is doubled.
     backoff: u32,
     min_ps: u64,
     latest_ps: u64,
     ticks: Ticks,
 }
 
-/// SRTT in eighths and RTTVAR in fourths of a tick.
+/// Jacobson's scaled integers: SRTT in eighths and RTTVAR in fourths of a tick.
 #[derive(Clone, Debug, Default)]
 struct Ticks {
     srtt_eighths: i64,
@@ -107,7 +107,7 @@ impl RttEstimator {
         }
     }
 
-    /// Raises the timeout to the double, up to a limit, after one expired.
+    /// Raises the timeout to twice as much, up to a limit, after one expired.
     pub(crate) fn back_off(&mut self) {
         let most = match self.config.estimator {
             Estimator::Rfc6298 => 31,

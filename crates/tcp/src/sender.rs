@@ -34,7 +34,7 @@ pub(crate) struct Transmission {
 /// A segment whose round trip is measured.
 #[derive(Clone, Copy, Debug)]
 struct Timed {
-    /// Acknowledged from here on.
+    /// The number from which on an acknowledgment acknowledges it.
     edge: u64,
     sent_ps: u64,
 }
@@ -43,19 +43,19 @@ struct Timed {
 #[derive(Clone, Debug)]
 pub(crate) struct Sender {
     pub(crate) config: Config,
-    /// SND.UNA.
+    /// SND.UNA, the first unacknowledged number.
     pub(crate) una: u64,
-    /// SND.NXT; behind `max` while sending again after a timeout.
+    /// SND.NXT, the next number to send; behind `max` while sending again after a timeout.
     pub(crate) nxt: u64,
-    /// Behind the highest number ever sent.
+    /// The number behind the highest one ever sent.
     pub(crate) max: u64,
-    /// Behind the last byte written.
+    /// The number behind the last byte written.
     pub(crate) end: u64,
-    /// A FIN follows the last byte.
+    /// Whether a FIN follows the last byte.
     pub(crate) fin: bool,
-    /// Behind the last number that the other end's window takes.
+    /// The number behind the last one that the other end's window takes.
     peer_edge: u64,
-    /// Largest window that it ever offered.
+    /// The largest window that the other end ever offered.
     peer_window_max: u64,
     pub(crate) mss: u64,
     pub(crate) window: Window,
@@ -68,38 +68,38 @@ pub(crate) struct Sender {
     pub(crate) phase: Phase,
     pub(crate) recover: u64,
     pub(crate) had_partial_ack: bool,
-    /// The first unacknowledged segment is to be sent again, whatever the window.
+    /// Whether the first unacknowledged segment is to be sent again, whatever the window.
     pub(crate) sends_first_again: bool,
     pub(crate) burst_left: u32,
     /// The configured recovery, or what the other end leaves of it.
     pub(crate) recovery: Recovery,
-    /// Segments in flight are known one by one.
+    /// Whether segments in flight are known one by one.
     tracks: bool,
     pub(crate) tracking: Tracking,
-    /// A tail loss probe is to be sent, whatever the window.
+    /// Whether a tail loss probe is to be sent, whatever the window.
     pub(crate) tail_probe_due: bool,
     pub(crate) rtt: RttEstimator,
     timed: Option<Timed>,
-    /// With timestamps: the next acknowledgment beyond this gives the next measurement.
+    /// The number behind which an acknowledgment gives the next measurement, with timestamps.
     pub(crate) round_edge: u64,
     pub(crate) rto_at_ps: u64,
-    /// RACK waits for what may only have been overtaken.
+    /// The time until which RACK waits for what may only have been overtaken.
     pub(crate) reorder_at_ps: u64,
-    /// The tail is probed.
+    /// The time at which the tail is probed.
     pub(crate) probe_at_ps: u64,
-    /// Pacing holds a segment back until then.
+    /// The time until which pacing holds a segment back.
     pace_at_ps: u64,
-    /// The next segment may leave then.
+    /// The time at which the next segment may leave.
     paced_until_ps: u64,
     pub(crate) persist_at_ps: u64,
     persist_backoff: u32,
     pub(crate) timeouts_in_row: u32,
-    /// The window was reduced because of an ECN echo for what is below.
+    /// The number below which the window was reduced because of an ECN echo.
     pub(crate) reduced_until: u64,
-    /// The next new data tells so.
+    /// Whether the next new data tells that the window was reduced.
     cwr_due: bool,
     last_sent_ps: u64,
-    /// The window was lowered after a silence, and nothing has been sent since.
+    /// Whether the window was lowered after a silence, and nothing has been sent since.
     lowered: bool,
     pub(crate) statistics: Statistics,
 }
@@ -357,7 +357,7 @@ impl Sender {
         sequence + payload <= self.una.saturating_add(window)
     }
 
-    /// Accounts for a segment that leaves.
+    /// Records a segment that leaves, and starts the timers that it needs.
     pub(crate) fn sent(
         &mut self,
         now_ps: u64,

@@ -1,6 +1,6 @@
 //! Statistics of a connection. Counts only grow; gauges show the current value.
 
-/// Counts and gauges of one end.
+/// Counts and present values of one end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Congestion window.
@@ -27,7 +27,7 @@ pub struct Statistics {
     pub bytes_received_again: u64,
     /// Segments with payload, SYN or FIN sent.
     pub segments_sent: u64,
-    /// Of these, sent again.
+    /// Segments with payload, SYN or FIN sent again.
     pub segments_retransmitted: u64,
     /// Segments without payload sent only to acknowledge.
     pub acks_sent: u64,
@@ -35,7 +35,7 @@ pub struct Statistics {
     pub duplicate_acks: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Times that fast recovery was entered.
+    /// The number of times that fast recovery was entered.
     pub fast_recoveries: u64,
     /// Window reductions because of ECN.
     pub ecn_reductions: u64,

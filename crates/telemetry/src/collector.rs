@@ -10,22 +10,22 @@ pub const LATENCY_BUCKETS: [u32; 17] = [
     1_000_000,
 ];
 
-/// Numbers of reports, of which there are 2^22.
+/// The number of sequence numbers of reports.
 const SEQUENCES: u32 = 1 << 22;
 
-/// A number that is so little behind the expected one is of a report that was overtaken.
+/// A number that is at most so far behind the expected one is of a report that was overtaken.
 const REORDERED: u32 = 1 << 12;
 
 /// The limits of the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Flows.
+    /// The most flows.
     pub flows: usize,
-    /// Output ports of nodes, and pairs of nodes and reasons of drops.
+    /// The most output ports of nodes, and the most pairs of nodes and reasons of drops.
     pub hops: usize,
-    /// Hardware subsystems of nodes.
+    /// The most hardware subsystems of nodes.
     pub reporters: usize,
-    /// Rows that nobody has taken yet. The last report of them may have more hops.
+    /// The most rows that nobody has taken yet. The last report of them may have more hops.
     pub rows: usize,
 }
 
@@ -43,23 +43,23 @@ pub struct HopKey {
 pub struct HopState {
     /// Reported packets.
     pub packets: u64,
-    /// Those with a latency.
+    /// Reported packets with a latency.
     pub latency_count: u64,
     /// The sum of their latencies.
     pub latency_sum: u64,
-    /// The largest.
+    /// The largest latency.
     pub latency_max: u32,
-    /// The last.
+    /// The last latency.
     pub latency_last: Option<u32>,
     /// The number of packets in each of [`LATENCY_BUCKETS`], and beyond.
     pub latency_buckets: [u64; LATENCY_BUCKETS.len() + 1],
     /// The queue of the last packet that told one.
     pub queue_last: Option<u32>,
-    /// The longest.
+    /// The longest queue.
     pub queue_max: u32,
     /// The last utilisation.
     pub tx_utilisation: Option<u32>,
-    /// Reports of congestion.
+    /// The number of reports of congestion.
     pub congested: u64,
 }
 
@@ -84,9 +84,9 @@ impl HopState {
 /// A hardware subsystem of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReporterState {
-    /// Its reports.
+    /// The number of its reports.
     pub reports: u64,
-    /// Numbers that were passed over. A report that arrives late is taken out again.
+    /// Sequence numbers that were passed over. A report that arrives late is taken out again.
     pub lost: u64,
     next_sequence: u32,
 }
@@ -96,9 +96,9 @@ pub struct ReporterState {
 pub struct Collector {
     /// Payloads taken.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes of these payloads.
     pub bytes: u64,
-    /// Reports in them.
+    /// Reports in these payloads.
     pub reports: u64,
     /// Hops and reasons of drops beyond the limit.
     pub hops_refused: u64,
@@ -184,7 +184,7 @@ impl Collector {
         self.rows.as_ref().map_or(0, Rows::len)
     }
 
-    /// Gives the rows away.
+    /// Takes the rows that nobody has taken yet; the collector goes on with none.
     pub fn take_rows(&mut self) -> Rows {
         self.rows.as_mut().map(std::mem::take).unwrap_or_default()
     }

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use wire::report::{FlowKey, Mode, Report};
 
-/// A flow. Times are in nanoseconds, latencies in the nodes' unit.
+/// The state of a flow. Times are in nanoseconds, latencies in the nodes' unit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowState {
-    /// Reports about it.
+    /// The number of reports about it.
     pub reports: u64,
     /// When the first one came.
     pub first_ns: u64,
@@ -16,17 +16,17 @@ pub struct FlowState {
     pub path: Vec<u32>,
     /// The number of times that the path has changed.
     pub path_changes: u64,
-    /// Sum over the nodes of the last report with a whole path; none if one of them is unknown.
+    /// The sum of the latencies of the nodes in the last report with a whole path; `None` if one of them is unknown.
     pub latency_last: Option<u64>,
-    /// The largest sum.
+    /// The largest such sum.
     pub latency_max: u64,
     /// Reported drops.
     pub drops: u64,
     /// Why the last one was dropped.
     pub drop_reason: Option<u8>,
-    /// Packets with the flag E.
+    /// Packets with the flag E (hop count exceeded).
     pub hops_exceeded: u64,
-    /// Packets with the flag M.
+    /// Packets with the flag M (MTU exceeded).
     pub mtu_exceeded: u64,
     // Of nodes that report one by one: the TTL that a packet had there.
     by_ttl: BTreeMap<u8, u32>,
@@ -166,7 +166,7 @@ mod tests {
     }
 
     proptest! {
-        /// As a list that is searched does it.
+        /// Compares with a list that is searched.
         #[test]
         fn the_oldest_one_goes(numbers in proptest::collection::vec(0..12u8, 0..100), limit in 1..8usize) {
             let (mut flows, mut expected, mut evicted) = (Flows::new(limit), Vec::new(), 0);

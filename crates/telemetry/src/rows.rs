@@ -32,7 +32,7 @@ pub const COLUMNS: [&str; 25] = [
     "buffer_occupancy",
 ];
 
-/// An unknown value, in a column.
+/// The value in a column that stands for an unknown one.
 pub const NONE: u64 = u64::MAX;
 
 /// Columns of 64-bit integers, little-endian, and the flows that they name.
@@ -65,7 +65,7 @@ impl Rows {
         &self.flows
     }
 
-    /// Adds the hops of a report.
+    /// Adds a row for each hop of a report.
     pub(crate) fn take(&mut self, now_ns: u64, report: &Report) {
         let flow = report.packet.flow.map(|key| {
             *self.places.entry(key).or_insert_with(|| {

@@ -69,7 +69,7 @@ fn cell_entity(id: u32, index: u64, data: CounterData) -> EntityKind {
     })
 }
 
-/// Copies some cells of a counter that does not move.
+/// Copies some cells of a counter of the old switch whose state is not taken over as it is.
 pub(super) fn transfer(
     transfer: &mut Transfer<'_>,
     switch: &Switch,

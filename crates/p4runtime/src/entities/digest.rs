@@ -68,7 +68,7 @@ impl Served for DigestEntry {
     }
 }
 
-/// Copies the configuration of a digest that does not move.
+/// Copies the configuration of a digest of the old switch that is not taken over as it is.
 pub(super) fn transfer(
     transfer: &mut Transfer<'_>,
     switch: &Switch,

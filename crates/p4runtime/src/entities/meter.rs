@@ -84,7 +84,7 @@ impl array::Array for MeterEntry {
     }
 }
 
-/// Copies the configurations of some cells of a meter that does not move.
+/// Copies the configurations of some cells of a meter of the old switch whose state is not taken over as it is.
 pub(super) fn transfer(
     transfer: &mut Transfer<'_>,
     switch: &Switch,

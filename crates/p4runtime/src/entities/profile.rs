@@ -166,7 +166,7 @@ impl Served for ActionProfileGroup {
     }
 }
 
-/// Copies some members, then groups, of a profile that does not move.
+/// Copies some members, then groups, of a profile of the old switch that is not taken over as it is.
 pub(super) fn transfer(
     transfer: &mut Transfer<'_>,
     switch: &Switch,

@@ -85,7 +85,7 @@ fn cell_entity(id: u32, index: u64, ty: Option<&Type>, value: &Bits) -> EntityKi
     })
 }
 
-/// Copies some cells of a register that does not move.
+/// Copies some cells of a register of the old switch whose state is not taken over as it is.
 pub(super) fn transfer(
     transfer: &mut Transfer<'_>,
     switch: &Switch,

@@ -24,7 +24,7 @@ use std::sync::Arc;
 pub(super) enum Form {
     Entry,
     DirectCounter,
-    /// With counters.
+    /// The direct meter, with its counters if true.
     DirectMeter(bool),
 }
 

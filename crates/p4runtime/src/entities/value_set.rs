@@ -100,7 +100,7 @@ fn matches(
     Ok(matches)
 }
 
-/// Copies the members of a value set that does not move.
+/// Copies the members of a value set of the old switch that is not taken over as it is.
 pub(super) fn transfer(
     transfer: &mut Transfer<'_>,
     switch: &Switch,

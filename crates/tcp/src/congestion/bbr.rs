@@ -24,7 +24,7 @@ const PS_PER_SECOND: u64 = 1_000_000_000_000;
 enum Mode {
     /// Doubles the rate until the bandwidth grows no more.
     Startup,
-    /// Lets the queue of that drain.
+    /// Sends slowly until the queue that startup made is gone.
     Drain,
     /// Probes for bandwidth in cycles.
     ProbeBandwidth,
@@ -72,15 +72,15 @@ impl MaxFilter {
     }
 }
 
-/// The model and what is done with it.
+/// The state of BBR: its model of the path, and what is done with it.
 #[derive(Clone, Debug)]
 pub(crate) struct Bbr {
     mode: Mode,
     pacing_gain: u64,
     cwnd_gain: u64,
-    /// Bytes per second.
+    /// The largest delivery rate of the last rounds, in bytes per second.
     bandwidth: MaxFilter,
-    /// Bandwidth times propagation time, and what it was computed from.
+    /// Bandwidth times propagation time in bytes, and what it was computed from.
     product_bytes: u64,
     product_of: (u64, u64),
     pacing_rate: Option<u64>,
@@ -88,7 +88,7 @@ pub(crate) struct Bbr {
     rtprop_at_ps: u64,
     rtprop_expired: bool,
     round: u64,
-    /// A round ends when a segment is delivered that left after this much had been.
+    /// The bytes delivered in all at the end of the round: that ends when a segment is delivered that left after as many had been.
     round_end: u64,
     round_start: bool,
     full_bandwidth: u64,
@@ -100,10 +100,10 @@ pub(crate) struct Bbr {
     probe_round_done: bool,
     /// The window before a recovery or a probe of the round trip.
     prior_cwnd: u64,
-    /// In the first round of a recovery, no more leaves than arrives.
+    /// Whether this is the first round of a recovery, in which no more leaves than arrives.
     conserving: bool,
     was_recovering: bool,
-    /// A silence has ended, and nothing has been delivered since: an old round trip is no reason to probe.
+    /// Whether a silence has ended, and nothing has been delivered since: an old round trip is no reason to probe.
     idle_restart: bool,
     seed: u32,
 }
@@ -171,7 +171,7 @@ impl Bbr {
         }
     }
 
-    /// Keeps the product up to date.
+    /// Updates the product of bandwidth and propagation time, if one of them changed.
     fn multiply(&mut self) {
         let of = (self.bandwidth.get(), self.rtprop_ps);
         if of != self.product_of {

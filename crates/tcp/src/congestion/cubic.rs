@@ -21,9 +21,9 @@ const PS_PER_SECOND: f64 = 1e12;
 #[derive(Clone, Debug)]
 struct Epoch {
     start_ps: u64,
-    /// When the curve is at its flat point, after the start.
+    /// The time after the start at which the curve is at its flat point.
     k_seconds: f64,
-    /// The window there.
+    /// The window at the flat point.
     origin: f64,
     /// The window that Reno would have by now (W_est).
     reno: f64,
@@ -39,11 +39,11 @@ pub(crate) struct Cubic {
     w_max: u64,
     /// The window before the last reduction (cwnd_prior).
     prior: u64,
-    /// The next epoch follows a timeout: it begins at its flat point.
+    /// Whether the next epoch follows a timeout: it begins at its flat point.
     after_timeout: bool,
     /// The remainder of the last increase, below a byte.
     rest: f64,
-    /// Until then the curve's time has been counted.
+    /// The time up to which the curve's time has been counted.
     counted_ps: u64,
 }
 

@@ -20,20 +20,20 @@ const HALF_CLOCK_US: u32 = 1 << 23;
 #[derive(Clone, Debug)]
 pub(crate) struct Hpcc {
     choices: Choices,
-    /// T in picoseconds.
+    /// T, the round trip of an empty network, in picoseconds.
     base_rtt: f64,
-    /// B * T in bytes.
+    /// B * T, the first window, in bytes.
     w_init: f64,
-    /// W.
+    /// W, the window.
     w: f64,
     /// W^c, from which the window is computed for a round trip.
     w_c: f64,
-    /// U.
+    /// U, the averaged utilisation of the path's most loaded link.
     u: f64,
     inc_stage: u32,
-    /// The next update of W^c is by an acknowledgment beyond this.
+    /// The number behind which an acknowledgment updates W^c next.
     last_update_seq: u64,
-    /// L.
+    /// L, the loads of the path's links in the last echo.
     links: Option<PathLoad>,
 }
 

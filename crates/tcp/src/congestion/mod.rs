@@ -40,14 +40,14 @@ impl Window {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ack {
     pub(crate) now_ps: u64,
-    /// Bytes that it acknowledged.
+    /// The bytes that it acknowledged.
     pub(crate) acked_bytes: u64,
     /// The round trip that it measured.
     pub(crate) rtt_ps: Option<u64>,
     pub(crate) srtt_ps: u64,
     /// First unacknowledged number.
     pub(crate) una: u64,
-    /// Behind the highest number sent.
+    /// The number behind the highest one sent.
     pub(crate) max: u64,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Ack {
 pub(crate) struct Loss {
     /// The window that the reduction starts from, as the configuration defines it.
     pub(crate) from_bytes: u64,
-    /// It was notified and nothing was lost.
+    /// Whether congestion was notified and nothing was lost.
     pub(crate) is_echo: bool,
 }
 
@@ -75,7 +75,7 @@ impl Loss {
 pub(crate) struct Mark {
     /// Bytes newly acknowledged.
     pub(crate) acked_bytes: u64,
-    /// It echoes congestion.
+    /// Whether the acknowledgment echoes congestion.
     pub(crate) echoes: bool,
     /// First unacknowledged number.
     pub(crate) ack: u64,
@@ -109,10 +109,10 @@ pub(crate) struct Sample {
     pub(crate) prior_delivered: Option<u64>,
     /// Delivery rate in bytes per second, if it could be measured.
     pub(crate) rate: Option<u64>,
-    /// The application, not the path, limited that rate.
+    /// Whether the application, not the path, limited that rate.
     pub(crate) app_limited: bool,
     pub(crate) rtt_ps: Option<u64>,
-    /// A recovery is under way.
+    /// Whether a recovery is under way.
     pub(crate) recovering: bool,
 }
 
@@ -133,7 +133,7 @@ pub(crate) struct Silence {
     pub(crate) now_ps: u64,
     /// Time since the last segment left.
     pub(crate) idle_ps: u64,
-    /// The sender has lowered the window because of it.
+    /// Whether the sender has lowered the window because of it.
     pub(crate) lowered: bool,
 }
 
@@ -184,7 +184,7 @@ pub(crate) enum Algorithm {
     Hpcc(Box<Hpcc>),
 }
 
-/// Calls the algorithm that there is.
+/// Calls a method of the algorithm that there is.
 macro_rules! each {
     ($self:expr, $algorithm:ident => $call:expr) => {
         match $self {

@@ -4,7 +4,7 @@ use super::slow_start::SlowStart;
 use super::{Ack, Control, Loss, Window};
 use crate::config::{HyStart, Increase};
 
-/// Additive increase, multiplicative decrease.
+/// Congestion control by additive increase and multiplicative decrease.
 #[derive(Clone, Debug)]
 pub(crate) struct NewReno {
     slow_start: SlowStart,

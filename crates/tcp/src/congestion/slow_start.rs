@@ -3,7 +3,7 @@
 use super::{Ack, Window};
 use crate::config::{HyStart, Increase};
 
-/// RFC 9406, 4.3.
+/// The parameters of RFC 9406, 4.3.
 const MIN_RTT_THRESHOLD_PS: u64 = 4_000_000_000;
 const MAX_RTT_THRESHOLD_PS: u64 = 16_000_000_000;
 const MIN_RTT_DIVISOR: u64 = 8;
@@ -20,7 +20,7 @@ pub(crate) struct SlowStart {
     exit: Exit,
 }
 
-/// The detector of its end.
+/// The detector of the end of slow start.
 #[derive(Clone, Debug)]
 enum Exit {
     Loss,
@@ -38,7 +38,7 @@ impl SlowStart {
         SlowStart { increase, exit }
     }
 
-    /// Opens the window for an acknowledgment.
+    /// Grows the window by an acknowledgment, and ends slow start if the detector says so.
     pub(crate) fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         match &mut self.exit {
             Exit::Loss => {}
@@ -142,9 +142,9 @@ impl PlusPlus {
     }
 }
 
-/// Windows below are not worth an exit, in segments.
+/// The least window, in segments, at which an exit is worth it.
 const CLASSIC_LOW_WINDOW: u64 = 16;
-/// Acknowledgments at most so far apart are of one train.
+/// The longest time between two acknowledgments of one train.
 const CLASSIC_TRAIN_GAP_PS: u64 = 2_000_000_000;
 
 /// The delay of acknowledgments that the path may cause without a queue.
@@ -153,14 +153,14 @@ const CLASSIC_ACK_DELAY_PS: u64 = 1_000_000_000;
 /// HyStart as it was published: a round's train of acknowledgments and its smallest round trip, against the smallest of all.
 #[derive(Clone, Debug)]
 struct Classic {
-    /// An acknowledgment beyond begins the next round.
+    /// The number behind which an acknowledgment begins the next round.
     round_end: u64,
     round_start_ps: u64,
-    /// The last acknowledgment of the round's train.
+    /// The time of the last acknowledgment of the round's train.
     train_ps: u64,
     current_min_ps: u64,
     samples: u32,
-    /// Of all rounds.
+    /// The smallest round trip of all rounds.
     min_ps: u64,
 }
 

@@ -14,13 +14,13 @@ const PERSISTENCE: u32 = 16;
 pub(crate) struct Rack {
     /// The newest delivered segment: when it left, and its end.
     newest: (u64, u64),
-    /// Its round trip.
+    /// The round trip of that segment.
     rtt_ps: u64,
     reordering_seen: bool,
-    /// Quarters of the least round trip that are waited, once there was reordering; zero stands for one.
+    /// The quarters of the least round trip that are waited, once there was reordering, less one.
     widened: u32,
     persists: u32,
-    /// D-SACKs below were counted.
+    /// The number below which D-SACKs were counted already.
     duplicate_edge: u64,
     window_ps: u64,
     probe: Probe,
@@ -29,13 +29,13 @@ pub(crate) struct Rack {
 /// The tail loss probe in flight (RFC 8985, 7.1).
 #[derive(Clone, Copy, Debug, Default)]
 struct Probe {
-    /// Behind the highest number when it was sent; zero without one.
+    /// The number behind the highest one when the probe was sent; zero without a probe.
     end: u64,
-    /// It was no new data.
+    /// Whether the probe sent data again, rather than new data.
     again: bool,
     /// The probe's sequence numbers.
     range: (u64, u64),
-    /// A D-SACK told that both copies arrived.
+    /// Whether a D-SACK told that both copies arrived.
     was_spurious: bool,
 }
 

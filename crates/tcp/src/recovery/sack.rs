@@ -14,11 +14,11 @@ pub(crate) struct Tracking {
     pub(crate) scoreboard: Scoreboard,
     pub(crate) rack: Rack,
     prr: Proportional,
-    /// Behind the highest number that was ever delivered.
+    /// The number behind the highest one that was ever delivered.
     highest: u64,
-    /// The last segment was sent again in this recovery, to get an answer (RFC 6675, rule 4).
+    /// Whether the last segment was sent again in this recovery, to get an answer (RFC 6675, rule 4).
     rescued: bool,
-    /// Segments that had been sent again when the window was lowered last.
+    /// The number of segments that had been sent again when the window was lowered last.
     repeated_before: u64,
     rate: Rate,
 }
@@ -36,7 +36,7 @@ struct Rate {
     delivered: u64,
     delivered_ps: u64,
     first_sent_ps: u64,
-    /// Samples are the application's doing until so much is delivered; zero if they are not.
+    /// The bytes delivered in all until which the application limits samples; zero if it does not.
     app_limited_until: u64,
 }
 
@@ -94,11 +94,11 @@ impl Proportional {
 pub(crate) struct Report<'a> {
     pub(crate) ack: u64,
     pub(crate) blocks: &'a SackBlocks,
-    /// The round trip by timestamps.
+    /// The round trip that timestamps measured.
     pub(crate) echo_rtt_ps: Option<u64>,
-    /// It echoes congestion.
+    /// Whether it echoes congestion.
     pub(crate) echoes: bool,
-    /// It has no data, FIN or new window: a duplicate of RFC 5681 if it acknowledges nothing new.
+    /// Whether it has no data, FIN or new window: a duplicate of RFC 5681 if it acknowledges nothing new.
     pub(crate) is_bare: bool,
 }
 
@@ -176,7 +176,8 @@ impl Sender {
         self.algorithm.on_sample(&mut self.window, &sample);
     }
 
-    /// Takes in the blocks. Whether the first reports a duplicate (RFC 2883, section 4), and whether that tells of reordering.
+    /// Takes in the blocks; returns whether the first reports a duplicate (RFC 2883, section 4), and whether that tells of
+    /// reordering.
     fn read_blocks(
         &mut self,
         una_before: u64,
@@ -233,7 +234,7 @@ impl Sender {
         rtt_ps
     }
 
-    /// Marks what is lost.
+    /// Marks the segments that are lost by now, by the rule of the configured recovery.
     fn find_losses(&mut self, now_ps: u64, delivery: &Delivery, widens: bool) {
         match self.recovery {
             Recovery::RackTlp { .. } => self.rack_detect(now_ps, delivery, widens),

@@ -4,24 +4,24 @@
 use crate::intervals::IntervalSet;
 use std::collections::VecDeque;
 
-/// The other end has it.
+/// The other end has the segment.
 const SACKED: u8 = 1;
-/// It counts as lost.
+/// The segment counts as lost.
 const LOST: u8 = 1 << 1;
-/// It was sent again and that copy counts as being in flight.
+/// The segment was sent again and that copy counts as being in flight.
 const AGAIN: u8 = 1 << 2;
-/// It was sent more than once, at whatever time.
+/// The segment was sent more than once, at whatever time.
 const REPEATED: u8 = 1 << 3;
-/// It was sent while the application had too little to send.
+/// The segment was sent while the application had too little to send.
 const APP_LIMITED: u8 = 1 << 4;
 
 /// A segment in flight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record {
     pub(crate) start: u64,
-    /// Behind it, a FIN included.
+    /// The number behind the segment, a FIN included.
     pub(crate) end: u64,
-    /// When it was last sent.
+    /// When the segment was last sent.
     pub(crate) sent_ps: u64,
     /// Bytes delivered at that time, and the time of the last delivery (the delivery rate of BBR).
     pub(crate) delivered: u64,
@@ -72,17 +72,17 @@ pub(crate) struct RateStamp {
 pub(crate) struct Delivery {
     /// Bytes that were not known to have arrived.
     pub(crate) bytes: u64,
-    /// Of these, selectively acknowledged.
+    /// The bytes of these that were selectively acknowledged.
     pub(crate) sacked_bytes: u64,
     /// The delivered segment that was sent last.
     pub(crate) newest: Option<Record>,
-    /// The one that was sent last among those sent once.
+    /// The segment that was sent last among those sent once.
     pub(crate) newest_unrepeated: Option<Record>,
     /// Highest number delivered so far; kept from one acknowledgment to the next.
     pub(crate) highest: u64,
-    /// A segment that was sent once arrived after one behind it.
+    /// Whether a segment that was sent once arrived after one behind it.
     pub(crate) reordered: bool,
-    /// A segment that was sent more than once is among them: segments acknowledged with it may have waited for it.
+    /// Whether a segment that was sent more than once is among them: segments acknowledged with it may have waited for it.
     pub(crate) repeated: bool,
 }
 
@@ -114,14 +114,14 @@ pub(crate) struct Scoreboard {
     sacked_bytes: u64,
     lost_bytes: u64,
     again_bytes: u64,
-    /// Segments that are lost and wait to be sent again lie between these.
+    /// The numbers between which segments lie that are lost and wait to be sent again.
     resend_from: u64,
     resend_until: u64,
-    /// Every segment below that was sent once is sacked or lost.
+    /// The number below which every segment that was sent once is sacked or lost.
     undecided_from: u64,
     /// Segments sent again, in order. Those that were acknowledged or sent yet again meanwhile are skipped.
     repeats: VecDeque<Repeat>,
-    /// How many there were.
+    /// The number of segments that were sent again.
     repeated: u64,
     /// The number of the last one that was lost since somebody asked.
     lost_again: Option<u64>,
@@ -132,7 +132,7 @@ pub(crate) struct Scoreboard {
 struct Repeat {
     sent_ps: u64,
     start: u64,
-    /// So many were sent again before.
+    /// The number of segments that were sent again before.
     number: u64,
 }
 

@@ -13,15 +13,15 @@ pub(crate) const SECOND: u64 = 1000 * MS;
 pub(crate) enum Fate {
     Delivered,
     Lost,
-    /// Congestion experienced, if the sender is capable.
+    /// Marked as congestion experienced, if the sender is capable.
     Marked,
-    /// Later by so much, so that others overtake it.
+    /// Delivered later by so many picoseconds, so that others overtake it.
     Delayed(u64),
-    /// Twice, the second time later by so much.
+    /// Delivered twice, the second time later by so many picoseconds.
     Twice(u64),
 }
 
-/// A direction: serialization, drop-tail queue, propagation.
+/// One direction of the path: serialization, drop-tail queue, propagation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
     pub(crate) bytes_per_second: u64,
@@ -77,7 +77,7 @@ impl Way {
 
 type Arrival = Reverse<(u64, u64, usize)>;
 
-/// Two ends; 0 connects, 1 listens.
+/// Two ends with a path between them; 0 connects, 1 listens.
 pub(crate) struct Channel<F> {
     pub(crate) ends: [Connection; 2],
     pub(crate) ways: [Way; 2],
