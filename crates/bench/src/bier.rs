@@ -150,7 +150,7 @@ impl Configuration {
         configuration
     }
 
-    /// A BitString with a bit for each neighbour of a cluster, and as many more bits at random.
+    /// Draws a BitString with a bit for each neighbour of a cluster, and as many more bits at random.
     fn draw(&self, random: &mut Random) -> BitString {
         let first = random.below(self.neighbours.len() / self.next_hops) * self.next_hops;
         let mut bits = [0; 4];
@@ -204,14 +204,14 @@ impl Configuration {
         insert(switch, &bifts, vec![key], 0, args.into())
     }
 
-    /// All bits of some neighbours.
+    /// Returns all bits of some neighbours.
     fn behind(&self, neighbours: &[Neighbour]) -> BitString {
         (neighbours.iter()).fold([0; 4], |bits, neighbour| {
             std::array::from_fn(|i| bits[i] | neighbour.f_bm[i])
         })
     }
 
-    /// A multicast group of neighbours, which have their numbers among all.
+    /// Adds a multicast group of neighbours, which have their numbers among all.
     fn fill_group(&self, switch: &mut Switch, group: u32, members: &[usize]) -> Result<(), String> {
         let replicas = (members.iter())
             .map(|&at| Replica {
@@ -279,7 +279,7 @@ impl Configuration {
         insert(switch, &table, vec![group, pattern], 100, args)
     }
 
-    /// A clone session for each port, and the one in which packets go round.
+    /// Adds a clone session for each port, and the one in which packets go round.
     fn fill_sessions(&self, switch: &mut Switch) -> Result<(), String> {
         let ports = self.neighbours.iter().map(|neighbour| neighbour.port);
         let sessions = ports.map(|port| (u32::from(port) + 1, u32::from(port)));
@@ -326,7 +326,7 @@ impl Configuration {
     }
 }
 
-/// Some of these bits, and no others.
+/// Makes a match of bit strings that have some of these bits, and no others.
 fn only_of(bits: &BitString) -> KeyMatch {
     let others: BitString = std::array::from_fn(|i| !bits[i]);
     KeyMatch::Ternary {
@@ -365,7 +365,7 @@ fn prepared(configuration: &Configuration) -> Result<(Switch, Box<BierNode>), St
     Ok((switch, Box::new(configuration.by_hand())))
 }
 
-/// Packets that pass, each for so many neighbours.
+/// Makes the workload of packets that pass, each for so many neighbours.
 pub fn transit(replication: Replication, next_hops: usize) -> Result<Workload, String> {
     let configuration = Rc::new(Configuration::new(replication, next_hops, 0));
     let (switch, handwritten) = prepared(&configuration)?;
@@ -378,7 +378,7 @@ pub fn transit(replication: Replication, next_hops: usize) -> Result<Workload, S
     })
 }
 
-/// Packets of so many channels that begin here.
+/// Makes the workload of packets of so many channels that begin here.
 pub fn bfir(channels: usize) -> Result<Workload, String> {
     let configuration = Rc::new(Configuration::new(Replication::OnePass, 4, channels));
     let (switch, handwritten) = prepared(&configuration)?;
@@ -391,12 +391,12 @@ pub fn bfir(channels: usize) -> Result<Workload, String> {
     })
 }
 
-/// An IPv4 header with a UDP payload.
+/// Writes an IPv4 header with a UDP payload.
 fn write_multicast(header: &mut [u8], size: usize, source: u32, group: u32) {
     write_ipv4(header, size - 14, UDP, source, group);
 }
 
-/// BIER packets.
+/// Writes a BIER packet into the buffer; returns the port that it arrives at.
 fn transit_packet(
     configuration: &Configuration,
     size: usize,
@@ -424,7 +424,7 @@ fn transit_packet(
     CORE_PORT
 }
 
-/// Packets of channels.
+/// Writes a packet of a random channel into the buffer; returns the port that it arrives at.
 fn channel_packet(
     configuration: &Configuration,
     size: usize,

@@ -154,12 +154,12 @@ fn workload(count: usize, is_upstream: bool) -> Result<Workload, String> {
     })
 }
 
-/// Packets of sessions.
+/// Makes the workload of packets that come from so many sessions.
 pub fn upstream(count: usize) -> Result<Workload, String> {
     workload(count, true)
 }
 
-/// Packets for sessions.
+/// Makes the workload of packets for so many sessions.
 pub fn downstream(count: usize) -> Result<Workload, String> {
     workload(count, false)
 }

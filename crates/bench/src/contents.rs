@@ -70,7 +70,7 @@ impl Match {
 }
 
 impl Target {
-    /// The table and the action with these names, or the ends of names after a dot.
+    /// Finds the table and the action with these names, or the ends of names after a dot.
     pub fn new(switch: &Switch, table: &str, action: &str) -> Result<Target, String> {
         let program = switch.program();
         let is = |name: &str, wanted: &str| {
@@ -97,17 +97,17 @@ impl Target {
         })
     }
 
-    /// The table.
+    /// Returns the id of the table.
     pub fn table(&self) -> TableId {
         self.table
     }
 
-    /// The action.
+    /// Returns the id of the action.
     pub fn action(&self) -> ActionId {
         self.action
     }
 
-    /// An entry for the table.
+    /// Makes an entry for the table.
     pub fn entry(&self, matches: &[Match], priority: i32, args: &[u128]) -> Entry {
         let matches = (matches.iter().zip(&self.key_widths))
             .map(|(m, &width)| m.of_width(width))
@@ -118,13 +118,13 @@ impl Target {
         self.wide_entry(matches, priority, args)
     }
 
-    /// An entry of fields of any width.
+    /// Makes an entry of fields of any width.
     pub fn wide_entry(&self, matches: Vec<KeyMatch>, priority: i32, args: Vec<Bits>) -> Entry {
         let action = self.action;
         Entry::new(matches, priority, ActionCall { action, args })
     }
 
-    /// Inserts an entry.
+    /// Inserts an entry into the table of a switch.
     pub fn insert(
         &self,
         switch: &mut Switch,

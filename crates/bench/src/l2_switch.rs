@@ -33,7 +33,7 @@ fn stations(count: usize) -> Vec<Station> {
         .collect()
 }
 
-/// The workload with this many addresses.
+/// Makes the workload with this many addresses.
 pub fn workload(count: usize) -> Result<Workload, String> {
     let stations: Rc<[Station]> = stations(count).into();
     let mut switch = source::switch("benches/l2_switch.p4", &[("ADDRESSES", count.to_string())])?;
@@ -67,7 +67,7 @@ pub fn workload(count: usize) -> Result<Workload, String> {
     })
 }
 
-/// Frames between stations.
+/// Writes a frame between two stations into the buffer; returns the port that it arrives at.
 fn packet(stations: &[Station], size: usize, random: &mut Random, buffer: &mut Packet) -> u32 {
     let count = stations.len();
     let from = random.below(count);

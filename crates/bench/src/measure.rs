@@ -73,17 +73,17 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// Packets per second, ours.
+    /// Returns our packets per second.
     pub fn packets_per_s(&self) -> f64 {
         1e9 / self.ns_per_packet
     }
 
-    /// Packets per second, the hand-written version.
+    /// Returns the packets per second of the hand-written version.
     pub fn handwritten_packets_per_s(&self) -> f64 {
         1e9 / self.handwritten_ns_per_packet
     }
 
-    /// Speed of ours by that of the hand-written version.
+    /// Returns our speed divided by that of the hand-written version.
     pub fn ratio(&self) -> f64 {
         self.handwritten_ns_per_packet / self.ns_per_packet
     }
@@ -130,7 +130,7 @@ struct Lane<'a> {
     out: Vec<Output>,
 }
 
-/// Both versions, ours first, with the same traffic from the same time on.
+/// Makes the lanes of both versions, ours first, with the same traffic from the same time on.
 fn lanes(workload: &mut Workload, size_bytes: usize) -> (Lane<'_>, Lane<'_>) {
     let traffic = (workload.traffic)(size_bytes);
     let now_ps = workload.switch.runtime().now_ps() + SILENCE_PS;
@@ -161,7 +161,7 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// The work of the wire and the network card between windows.
+    /// Does the work of the wire and the network card between windows.
     fn refill(&mut self) {
         let left = self.out.drain(..).map(|output| output.packet);
         self.free.extend(left);

@@ -172,7 +172,7 @@ impl Configuration {
         Ok(())
     }
 
-    /// The multicast group of a connection, and what its copies become.
+    /// Adds the multicast group of a connection, and what its copies become.
     fn fill_copies(&self, switch: &mut Switch, table: &Target, i: usize) -> Result<(), String> {
         let mut replicas = Vec::new();
         for (copy, rid) in self.copies[i].iter().zip(1u16..) {
@@ -221,7 +221,7 @@ fn prepared(
     Ok((configuration, switch, node))
 }
 
-/// Packets that enter tunnels.
+/// Makes the workload of packets that enter tunnels.
 pub fn ingress(count: usize) -> Result<Workload, String> {
     let (configuration, switch, handwritten) = prepared(count, Acceptance::Window)?;
     Ok(Workload {
@@ -233,12 +233,12 @@ pub fn ingress(count: usize) -> Result<Workload, String> {
     })
 }
 
-/// Copies that leave tunnels.
+/// Makes the workload of copies that leave tunnels.
 pub fn egress(count: usize, acceptance: Acceptance) -> Result<Workload, String> {
     lossy_egress(count, acceptance, 0)
 }
 
-/// The same where so many in ten packets are lost on the first path.
+/// Makes the workload of [`egress`] where so many in ten packets are lost on the first path.
 fn lossy_egress(count: usize, acceptance: Acceptance, lost: usize) -> Result<Workload, String> {
     let (configuration, switch, handwritten) = prepared(count, acceptance)?;
     // Sequence numbers jump ahead when the traffic begins anew, as the switches' registers stay.
@@ -263,7 +263,7 @@ fn write_udp(header: &mut [u8; 42], size: usize, source: u32, destination: u32, 
     header[38..40].copy_from_slice(&((size - 34) as u16).to_be_bytes());
 }
 
-/// Packets of protected flows.
+/// Writes a packet of a protected flow into the buffer; returns the port that it arrives at.
 fn packet(
     configuration: &Configuration,
     size: usize,

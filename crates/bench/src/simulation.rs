@@ -36,7 +36,7 @@ const JOINED: &str = "joined_1000";
 /// The scenario with TCP.
 const DUMBBELL: &str = "dumbbell";
 
-/// The names of all scenarios.
+/// Returns the names of all scenarios.
 pub fn simulations() -> Vec<&'static str> {
     let lines = SIMULATIONS.iter().map(|(name, ..)| *name);
     lines.chain([DUMBBELL]).collect()
@@ -109,7 +109,7 @@ fn read_dumbbell(
     })
 }
 
-/// 100 hosts, a router, the bottleneck, a router, 100 hosts.
+/// Builds 100 hosts, a router, the bottleneck, a router, 100 hosts; returns the bottleneck and the flows as well.
 fn dumbbell(code: &source::Code) -> Result<(Network, LinkId, Vec<TcpFlowId>), String> {
     let mut network = Network::new(1, 0);
     network.set_reaction_ps(u64::MAX);
@@ -218,12 +218,12 @@ pub struct SimulationMeasurement {
 }
 
 impl SimulationMeasurement {
-    /// Packets per second of the processor's time.
+    /// Returns the packets per second of the processor's time.
     pub fn packets_per_s(&self) -> f64 {
         self.packets as f64 / self.processor_s
     }
 
-    /// Packet-hops per second of the processor's time.
+    /// Returns the packet-hops per second of the processor's time.
     pub fn packet_hops_per_s(&self) -> f64 {
         self.packet_hops as f64 / self.processor_s
     }
@@ -337,7 +337,7 @@ impl Lines {
         })
     }
 
-    /// A router with a route to the receivers and others to nowhere.
+    /// Makes a router with a route to the receivers and others to nowhere.
     fn router(&self) -> Result<Switch, String> {
         let mut switch = self.program.switch();
         let routes = Target::new(&switch, "routes", "forward")?;
@@ -369,7 +369,7 @@ impl Lines {
     }
 }
 
-/// Links between the first routers of neighbouring lines.
+/// Joins the first routers of neighbouring lines by links.
 fn join(network: &mut Network, lines: usize) -> Result<(), NetError> {
     for line in 1..lines {
         let (above, below) = (format!("s{}.0", line - 1), format!("s{line}.0"));
@@ -378,7 +378,7 @@ fn join(network: &mut Network, lines: usize) -> Result<(), NetError> {
     Ok(())
 }
 
-/// A host, routers, a host, and packets from the first to the last.
+/// Adds a host, routers, a host, and packets from the first to the last.
 fn add_line(
     network: &mut Network,
     line: usize,

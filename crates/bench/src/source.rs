@@ -89,7 +89,7 @@ pub struct Code {
 }
 
 impl Code {
-    /// A new switch that runs it.
+    /// Makes a new switch that runs the program.
     pub fn switch(&self) -> Switch {
         let (program, executor) = (self.program.clone(), self.executor.clone());
         Switch::new(program, executor, SwitchConfig::default())
@@ -118,7 +118,7 @@ pub fn code(name: &str, defines: &[(&str, String)]) -> Result<Code, String> {
     })
 }
 
-/// Compiles a built-in program to machine code; a switch that runs it.
+/// Compiles a built-in program to machine code; returns a switch that runs it.
 pub fn switch(name: &str, defines: &[(&str, String)]) -> Result<Switch, String> {
     Ok(code(name, defines)?.switch())
 }

@@ -107,7 +107,7 @@ pub fn measure_table(name: &str, quick: bool) -> Result<TableMeasurement, String
     })
 }
 
-/// Inserts; `shortest` has the shortest time of each insertion so far, in seconds.
+/// Inserts entries; `shortest` has the shortest time of each insertion so far, in seconds.
 fn insert_all(
     switch: &mut Switch,
     target: &Target,
@@ -124,7 +124,7 @@ fn insert_all(
     Ok(())
 }
 
-/// The same for deletions.
+/// Deletes entries; `shortest` has the shortest time of each deletion so far, in seconds.
 fn delete_all<'a>(
     switch: &mut Switch,
     target: &Target,
@@ -143,7 +143,7 @@ fn delete_all<'a>(
     }
 }
 
-/// The median over windows of the time per lookup.
+/// Measures the median over windows of the time per lookup.
 fn look_up(switch: &mut Switch, target: &Target, contents: &Contents) -> Result<f64, String> {
     let table = switch.runtime_mut().table_mut(target.table());
     let limbs = contents.limbs;
@@ -188,7 +188,7 @@ fn contents(target: &Target, table: &str, count: usize) -> Contents {
     }
 }
 
-/// Port and address of one of 256 next hops.
+/// Returns port and address of one of 256 next hops.
 fn args(i: usize) -> [u128; 2] {
     [(i % 64) as u128, 0x0600_0000_0000 | (i % 256) as u128]
 }

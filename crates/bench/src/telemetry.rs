@@ -63,7 +63,7 @@ struct Configuration {
     watched: Vec<Watched>,
 }
 
-/// The logical interface of a port.
+/// Returns the logical interface of a port.
 fn interface(port: u32) -> u32 {
     0x1_0000 + port
 }
@@ -176,7 +176,7 @@ fn set_default(switch: &mut Switch, table: &str, action: &str, arg: u32) -> Resu
         .map_err(|e| e.to_string())
 }
 
-/// A node with so many routes and watched flows.
+/// Makes the workload of a node with so many routes and watched flows.
 pub fn node(count: usize, role: Role) -> Result<Workload, String> {
     let configuration = Rc::new(Configuration::new(count, role));
     let defines = match role {
@@ -204,7 +204,7 @@ const PLAIN_BYTES: usize = 42;
 const INT_BYTES: usize = 16;
 const STACK_BYTES: usize = HOPS_BEFORE * HOP_WORDS * 4;
 
-/// Packets of watched flows; at a transit node with INT headers.
+/// Writes a packet of a watched flow, at a transit node with INT headers; returns the port that it arrives at.
 fn packet(
     configuration: &Configuration,
     size: usize,

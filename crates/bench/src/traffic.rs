@@ -5,14 +5,15 @@ use engine::Packet;
 
 /// An endless sequence of packets of one size.
 pub trait Traffic {
-    /// Writes the next packet into a buffer; the port that it arrives at.
+    /// Writes the next packet into a buffer; returns the port that it arrives at.
     fn next(&mut self, buffer: &mut Packet) -> u32;
 
-    /// The same sequence once more, from its beginning.
+    /// Returns the same sequence once more, from its beginning.
     fn again(&self) -> Box<dyn Traffic>;
 }
 
-/// From a size to packets that are drawn at random: `draw` writes the next one into a buffer, and gives the port that it arrives at.
+/// Returns a function from a size in bytes to traffic whose packets are drawn at random: `draw` writes the next one
+/// into a buffer, and gives the port that it arrives at.
 pub fn drawn<D>(seed: u64, draw: D) -> Box<dyn Fn(usize) -> Box<dyn Traffic>>
 where
     D: FnMut(usize, &mut Random, &mut Packet) -> u32 + Clone + 'static,
@@ -49,7 +50,7 @@ where
     }
 }
 
-/// The Internet checksum of whole words (RFC 1071).
+/// Calculates the Internet checksum of whole words (RFC 1071).
 pub fn internet_checksum(words: &[u8]) -> u16 {
     let mut sum: u32 = (words.chunks_exact(2))
         .map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])))

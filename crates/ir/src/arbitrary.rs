@@ -18,7 +18,7 @@ const WIDTHS: [u32; 24] = [
 /// Widths of table and select keys: small ones, so that lookups hit.
 const KEY_WIDTHS: [u32; 10] = [1, 2, 3, 4, 5, 8, 16, 32, 128, 130];
 
-/// A valid program. Equal seeds give equal programs.
+/// Makes a valid program. Equal seeds give equal programs.
 pub fn program(seed: u64) -> Program {
     let mut generator = Generator::new(seed);
     generator.storage();
@@ -31,7 +31,8 @@ pub fn program(seed: u64) -> Program {
     generator.program
 }
 
-/// A packet: bytes of which many are small, 0 to 255 of them, now and then more. Equal seeds give equal packets.
+/// Makes a packet: bytes of which many are small, 0 to 255 of them, now and then more. Equal seeds give equal
+/// packets.
 pub fn packet(seed: u64) -> Vec<u8> {
     let mut rng = Rng::new(seed);
     let length = match rng.below(8) {
@@ -318,7 +319,7 @@ impl Generator {
         ActionProfileId(profile)
     }
 
-    /// Key fields for the hash of a selector, if the profile has one.
+    /// Adds key fields for the hash of a selector, if the profile has one.
     fn selector_keys(&mut self, table: &mut Table, profile: ActionProfileId) {
         let profile = &self.program.action_profiles[profile.index()];
         if profile.selector.is_none() || table.keys.is_empty() {
@@ -478,7 +479,7 @@ impl Generator {
         }
     }
 
-    /// Mostly onward; now and then back, which costs steps.
+    /// Picks a target, mostly onward; now and then back, which costs steps.
     fn target(&mut self, from: u32, count: u32) -> Target {
         match self.rng.below(10) {
             0 => Target::State(StateId(self.rng.below(count))),

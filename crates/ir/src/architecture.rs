@@ -21,21 +21,21 @@ macro_rules! metadata {
         }
 
         impl<S: Copy> $name<S> {
-            /// The results of a function for each.
+            /// Calls a function for each slot; returns the results.
             pub fn map<T>(&self, mut each: impl FnMut(S) -> T) -> $name<T> {
                 $name { $($field: each(self.$field),)* }
             }
         }
 
         impl $name {
-            /// The slots that a function gives for the names, in the order of declaration.
+            /// Makes the metadata of the slots that a function gives for the names, in the order of declaration.
             pub fn from_names<E>(
                 mut slot: impl FnMut(&'static str) -> Result<$crate::SlotId, E>,
             ) -> Result<$name, E> {
                 Ok($name { $($field: slot($text)?,)* })
             }
 
-            /// Names, slots and widths in the order of declaration.
+            /// Returns names, slots and widths in the order of declaration.
             pub fn fields(&self) -> Vec<(&'static str, $crate::SlotId, u32)> {
                 vec![$(($text, self.$field, $width)),*]
             }
@@ -57,7 +57,7 @@ impl Architecture {
     /// All architectures.
     pub const ALL: [&'static Description; 2] = [&v1model::DESCRIPTION, &psa::DESCRIPTION];
 
-    /// The architecture of a description, with the slots that a function gives for the names of its metadata.
+    /// Makes the architecture of a description, with the slots that a function gives for the names of its metadata.
     pub fn from_names<E>(
         description: &Description,
         slot: impl FnMut(&'static str) -> Result<SlotId, E>,
@@ -68,7 +68,7 @@ impl Architecture {
         }
     }
 
-    /// Its description.
+    /// Returns the description of the architecture.
     pub fn description(&self) -> &'static Description {
         match self {
             Architecture::V1Model(_) => &v1model::DESCRIPTION,
@@ -76,7 +76,7 @@ impl Architecture {
         }
     }
 
-    /// Names, slots and widths of the metadata, in the order of declaration.
+    /// Returns names, slots and widths of the metadata, in the order of declaration.
     pub fn fields(&self) -> Vec<(&'static str, SlotId, u32)> {
         match self {
             Architecture::V1Model(standard) => standard.fields(),
@@ -84,7 +84,8 @@ impl Architecture {
         }
     }
 
-    /// The slot in which a parser of this pipeline leaves its error ([`ERROR_WIDTH`](crate::ERROR_WIDTH) bits).
+    /// Returns the slot in which a parser of this pipeline leaves its error ([`ERROR_WIDTH`](crate::ERROR_WIDTH)
+    /// bits).
     pub fn parser_error(&self, pipeline: Pipeline) -> SlotId {
         match self {
             Architecture::V1Model(standard) => standard.parser_error,
@@ -95,7 +96,7 @@ impl Architecture {
         }
     }
 
-    /// The slots that say what time it is, or was.
+    /// Returns the slots that say what time it is, or was.
     pub fn times(&self) -> Vec<SlotId> {
         match self {
             Architecture::V1Model(standard) => vec![
@@ -110,7 +111,7 @@ impl Architecture {
         }
     }
 
-    /// The slots that say what a queue between ingress and egress was like.
+    /// Returns the slots that say what a queue between ingress and egress was like.
     pub fn queue_data(&self) -> Vec<SlotId> {
         match self {
             Architecture::V1Model(standard) => vec![
@@ -123,7 +124,7 @@ impl Architecture {
         }
     }
 
-    /// The slot by which a program chooses among the queues of a port.
+    /// Returns the slot by which a program chooses among the queues of a port, in architectures that have one.
     pub fn priority(&self) -> Option<SlotId> {
         match self {
             Architecture::V1Model(standard) => Some(standard.priority),
@@ -131,7 +132,7 @@ impl Architecture {
         }
     }
 
-    /// The slots that decide what becomes of a packet.
+    /// Returns the slots that decide what becomes of a packet.
     pub fn decisions(&self) -> Vec<SlotId> {
         match self {
             Architecture::V1Model(standard) => {
@@ -152,7 +153,8 @@ impl Architecture {
         }
     }
 
-    /// The forwarding of packets, in architectures whose packets keep their state between ingress and egress.
+    /// Returns the forwarding of packets, in architectures whose packets keep their state between ingress and
+    /// egress.
     pub fn forwarding(&self) -> Option<Forwarding> {
         match self {
             Architecture::V1Model(standard) => Some(standard.forwarding()),
@@ -160,7 +162,8 @@ impl Architecture {
         }
     }
 
-    /// The value of a slot behind the egress control that drops the packet before anything else is done with it.
+    /// Returns the slot and its value behind the egress control that drops the packet before anything else is done
+    /// with it.
     pub fn egress_drop(&self) -> Option<(SlotId, u64)> {
         match self {
             Architecture::V1Model(standard) => {
@@ -218,7 +221,7 @@ pub struct Forwarding {
 }
 
 impl Forwarding {
-    /// The slot that an input is given to on arrival.
+    /// Returns the slot that an input is given to on arrival.
     pub fn arrival_slot(&self, input: Input) -> Option<SlotId> {
         let mut slots = self.arrival.iter();
         slots
@@ -237,7 +240,7 @@ pub enum Pipeline {
 }
 
 impl Pipeline {
-    /// Name, as in `ingress`.
+    /// Returns the name of the pipeline, as in `ingress`.
     pub fn name(self) -> &'static str {
         match self {
             Pipeline::Ingress => "ingress",
@@ -278,7 +281,7 @@ impl Block {
         Block::Deparser,
     ];
 
-    /// The pipeline that it belongs to.
+    /// Returns the pipeline that the block belongs to.
     pub fn pipeline(self) -> Pipeline {
         match self < Block::EgressParser {
             true => Pipeline::Ingress,
@@ -286,7 +289,7 @@ impl Block {
         }
     }
 
-    /// Name, as in `verify_checksum`.
+    /// Returns the name of the block, as in `verify_checksum`.
     pub fn name(self) -> &'static str {
         match self {
             Block::Parser => "parser",
@@ -300,12 +303,12 @@ impl Block {
         }
     }
 
-    /// Whether it is a parser.
+    /// Returns true if the block is a parser.
     pub fn is_parser(self) -> bool {
         matches!(self, Block::Parser | Block::EgressParser)
     }
 
-    /// Whether it is a deparser.
+    /// Returns true if the block is a deparser.
     pub fn is_deparser(self) -> bool {
         matches!(self, Block::IngressDeparser | Block::Deparser)
     }
@@ -336,7 +339,7 @@ impl Bridged {
         Bridged::Recirculated,
     ];
 
-    /// The field list with its slots.
+    /// Returns the field list with the slots of this metadata.
     pub fn field_list(self) -> FieldListId {
         FieldListId(self as u32)
     }
@@ -392,13 +395,14 @@ pub struct Description {
 }
 
 impl Description {
-    /// Whether egress begins with a parser, so that bytes and [`Bridged`] metadata are all that comes from one pipeline to the other.
+    /// Returns true if egress begins with a parser, so that bytes and [`Bridged`] metadata are all that comes from
+    /// one pipeline to the other.
     pub fn parses_twice(&self) -> bool {
         let parsers = self.stages.iter().filter(|stage| stage.block.is_parser());
         parsers.count() > 1
     }
 
-    /// Whether packets can leave at a port, or come from it.
+    /// Returns true if packets can leave at a port, or come from it.
     pub fn has_port(&self, port: u32) -> bool {
         port < self.ports || port == self.cpu_port
     }

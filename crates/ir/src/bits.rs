@@ -34,7 +34,7 @@ impl Bits {
     /// The widest value that a verified program contains.
     pub const MAX_WIDTH: u32 = 1 << 16;
 
-    /// From what each limb is, in turn from the least significant; excess bits are cut.
+    /// Makes a value from what each limb is, in turn from the least significant; excess bits are cut.
     #[inline]
     fn of_limbs(width: u32, mut limb: impl FnMut(usize) -> u64) -> Bits {
         assert!(width >= 1, "a bit string has at least one bit");
@@ -47,37 +47,37 @@ impl Bits {
         Bits { width, limbs }.normalized()
     }
 
-    /// Zero.
+    /// Returns zero, `width` bits wide.
     pub fn zero(width: u32) -> Bits {
         Bits::of_limbs(width, |_| 0)
     }
 
-    /// All ones.
+    /// Returns `width` bits, all ones.
     pub fn ones(width: u32) -> Bits {
         Bits::of_limbs(width, |_| u64::MAX)
     }
 
-    /// The low `width` bits of `value`.
+    /// Makes a value of the low `width` bits of `value`.
     pub fn from_u64(width: u32, value: u64) -> Bits {
         Bits::from_limbs(width, &[value])
     }
 
-    /// The low `width` bits of `value`.
+    /// Makes a value of the low `width` bits of `value`.
     pub fn from_u128(width: u32, value: u128) -> Bits {
         Bits::from_limbs(width, &[value as u64, (value >> 64) as u64])
     }
 
-    /// One bit.
+    /// Makes a single bit: 1 for true.
     pub fn from_bool(value: bool) -> Bits {
         Bits::from_u64(1, value as u64)
     }
 
-    /// From limbs, least significant first; missing ones are zero, excess bits are cut.
+    /// Makes a value from limbs, least significant first; missing ones are zero, excess bits are cut.
     pub fn from_limbs(width: u32, limbs: &[u64]) -> Bits {
         Bits::of_limbs(width, |i| limbs.get(i).copied().unwrap_or(0))
     }
 
-    /// From bytes in network order; the value is right-aligned, excess high bits are cut.
+    /// Makes a value from bytes in network order; it is right-aligned, excess high bits are cut.
     pub fn from_be_bytes(width: u32, bytes: &[u8]) -> Bits {
         let mut chunks = bytes.rchunks(8);
         Bits::of_limbs(width, |_| {
@@ -88,7 +88,7 @@ impl Bits {
         })
     }
 
-    /// Network order, right-aligned in `ceil(width / 8)` bytes.
+    /// Returns the value as `ceil(width / 8)` bytes in network order, right-aligned.
     pub fn to_be_bytes(&self) -> Vec<u8> {
         let n = self.width.div_ceil(8) as usize;
         (0..n)
@@ -105,17 +105,17 @@ impl Bits {
         self
     }
 
-    /// Width in bits.
+    /// Returns the width in bits.
     pub fn width(&self) -> u32 {
         self.width
     }
 
-    /// Limbs, least significant first.
+    /// Returns the limbs of 64 bits, least significant first.
     pub fn limbs(&self) -> &[u64] {
         &self.limbs
     }
 
-    /// The value if it fits in 64 bits.
+    /// Returns the value if it fits in 64 bits.
     pub fn to_u64(&self) -> Option<u64> {
         self.limbs[1..]
             .iter()
@@ -123,17 +123,17 @@ impl Bits {
             .then_some(self.limbs[0])
     }
 
-    /// The low 64 bits.
+    /// Returns the low 64 bits.
     pub fn low_u64(&self) -> u64 {
         self.limbs[0]
     }
 
-    /// Whether every bit is zero.
+    /// Returns true if every bit is zero.
     pub fn is_zero(&self) -> bool {
         self.limbs.iter().all(|&l| l == 0)
     }
 
-    /// Bit `i`, 0 the least significant; zero beyond the width.
+    /// Returns bit `i`, 0 the least significant; zero beyond the width.
     pub fn bit(&self, i: u32) -> bool {
         self.limbs
             .get((i / 64) as usize)
@@ -144,7 +144,7 @@ impl Bits {
         self.bit(self.width - 1)
     }
 
-    /// Position of the highest one, plus one; zero for zero.
+    /// Returns the position of the highest one, plus one; zero for zero.
     pub fn bit_length(&self) -> u32 {
         for (i, &limb) in self.limbs.iter().enumerate().rev() {
             if limb != 0 {
@@ -154,12 +154,12 @@ impl Bits {
         0
     }
 
-    /// Number of ones.
+    /// Returns the number of ones.
     pub fn count_ones(&self) -> u32 {
         self.limbs.iter().map(|l| l.count_ones()).sum()
     }
 
-    /// A mask of `width` bits whose first (most significant) `prefix_len` are one.
+    /// Returns a mask of `width` bits whose first (most significant) `prefix_len` are one.
     pub fn prefix_mask(width: u32, prefix_len: u32) -> Bits {
         let rest = width - prefix_len.min(width);
         Bits::of_limbs(width, |i| {
@@ -168,12 +168,12 @@ impl Bits {
         })
     }
 
-    /// The value at another width: cut, or extended with zeros.
+    /// Returns the value at another width: cut, or extended with zeros.
     pub fn resize(&self, width: u32) -> Bits {
         Bits::from_limbs(width, &self.limbs)
     }
 
-    /// The value at a width at least as large, extended with the sign bit.
+    /// Returns the value at a width at least as large, extended with the sign bit.
     pub fn sign_extend(&self, width: u32) -> Bits {
         let result = self.resize(width);
         if self.sign() && width > self.width {
@@ -184,14 +184,14 @@ impl Bits {
         }
     }
 
-    /// Bits `high` down to `low`.
+    /// Returns bits `high` down to `low`, both included.
     pub fn slice(&self, high: u32, low: u32) -> Bits {
         debug_assert!(low <= high && high < self.width);
         self.shr(&Bits::from_u64(32, u64::from(low)))
             .resize(high - low + 1)
     }
 
-    /// `self` above `low`.
+    /// Returns the concatenation of `self`, above, and `low`.
     pub fn concat(&self, low: &Bits) -> Bits {
         let width = self.width + low.width;
         let shift = Bits::from_u64(32, u64::from(low.width));
@@ -205,24 +205,24 @@ impl Bits {
         Bits::of_limbs(self.width, |i| f(a[i], b[i]))
     }
 
-    /// Bitwise and.
+    /// Calculates the bitwise and of two values of equal width.
     pub fn and(&self, other: &Bits) -> Bits {
         self.zip(other, |a, b| a & b)
     }
 
-    /// Bitwise complement.
+    /// Calculates the complement of every bit.
     #[allow(clippy::should_implement_trait)]
     pub fn not(&self) -> Bits {
         self.zip(self, |a, _| !a)
     }
 
-    /// Two's complement negation.
+    /// Calculates the negation in two's complement.
     #[allow(clippy::should_implement_trait)]
     pub fn neg(&self) -> Bits {
         Bits::zero(self.width).sub(self)
     }
 
-    /// Sum modulo 2^w.
+    /// Adds two values of equal width w, modulo 2^w.
     #[allow(clippy::should_implement_trait)]
     pub fn add(&self, other: &Bits) -> Bits {
         let mut carry = false;
@@ -234,7 +234,7 @@ impl Bits {
         })
     }
 
-    /// Difference modulo 2^w.
+    /// Subtracts `other`, modulo 2^w for values of width w.
     #[allow(clippy::should_implement_trait)]
     pub fn sub(&self, other: &Bits) -> Bits {
         let mut borrow = false;
@@ -266,7 +266,7 @@ impl Bits {
         .normalized()
     }
 
-    /// Quotient and remainder; both zero for a zero divisor.
+    /// Divides unsigned: returns quotient and remainder; both zero for a zero divisor.
     fn div_mod(&self, divisor: &Bits) -> (Bits, Bits) {
         let mut quotient = Bits::zero(self.width);
         if divisor.is_zero() {
@@ -293,7 +293,7 @@ impl Bits {
             .map(|n| n as u32)
     }
 
-    /// Logical shift left; zero when `by` is the width or more.
+    /// Shifts left; zero when `by` is the width or more.
     pub fn shl(&self, by: &Bits) -> Bits {
         let mut result = Bits::zero(self.width);
         let Some(n) = self.shift_amount(by) else {
@@ -310,7 +310,7 @@ impl Bits {
         result.normalized()
     }
 
-    /// Logical shift right; zero when `by` is the width or more.
+    /// Shifts right, with zeros from above; zero when `by` is the width or more.
     pub fn shr(&self, by: &Bits) -> Bits {
         let mut result = Bits::zero(self.width);
         let Some(n) = self.shift_amount(by) else {
@@ -334,12 +334,12 @@ impl Bits {
         self.not().shr(by).not()
     }
 
-    /// Unsigned order.
+    /// Compares as unsigned numbers, of equal width.
     pub fn ucmp(&self, other: &Bits) -> Ordering {
         self.limbs.iter().rev().cmp(other.limbs.iter().rev())
     }
 
-    /// Signed order.
+    /// Compares as signed numbers in two's complement, of equal width.
     pub fn scmp(&self, other: &Bits) -> Ordering {
         match (self.sign(), other.sign()) {
             (true, false) => Ordering::Less,

@@ -30,17 +30,17 @@ impl Layout {
         }
     }
 
-    /// Length of the state array, in limbs.
+    /// Returns the length of the state array, in limbs.
     pub fn limbs(&self) -> usize {
         self.limbs
     }
 
-    /// Index of the least significant limb of `slot`.
+    /// Returns the index of the least significant limb of `slot`.
     pub fn offset(&self, slot: SlotId) -> usize {
         self.offsets[slot.index()] as usize
     }
 
-    /// Number of limbs of `slot`.
+    /// Returns the number of limbs of `slot`.
     pub fn slot_limbs(&self, slot: SlotId) -> usize {
         self.widths[slot.index()].div_ceil(64) as usize
     }

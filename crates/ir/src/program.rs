@@ -54,7 +54,7 @@ macro_rules! id {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(pub u32);
         impl $name {
-            /// The id as an index into the program's list.
+            /// Returns the id as an index into the program's list.
             pub fn index(self) -> usize { self.0 as usize }
         }
     )*};
@@ -150,8 +150,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// A program that does nothing: its slots are those of the standard metadata, in declaration order, and its errors those of
-    /// core.p4. A parser state is all that it lacks to be valid.
+    /// Makes a program that does nothing: its slots are those of the standard metadata, in declaration order, and
+    /// its errors those of core.p4. A parser state is all that it lacks to be valid.
     pub fn empty(name: impl Into<String>) -> Program {
         let mut numbers = 0..;
         let mut number = |_| Ok::<_, Infallible>(SlotId(numbers.next().unwrap_or_default()));
@@ -190,7 +190,7 @@ impl Program {
         }
     }
 
-    /// The standard metadata of a v1model program.
+    /// Returns the standard metadata of a v1model program.
     pub fn v1model(&self) -> Option<&StandardMetadata> {
         match &self.architecture {
             Architecture::V1Model(standard) => Some(standard),
@@ -198,7 +198,7 @@ impl Program {
         }
     }
 
-    /// Length in bytes of a header with its varbit, if any, at full length.
+    /// Returns the length in bytes of a header with its varbit, if any, at full length.
     pub fn header_max_bytes(&self, header: HeaderId) -> usize {
         let bits: u32 = self.headers[header.index()]
             .fields
@@ -208,7 +208,7 @@ impl Program {
         bits.div_ceil(8) as usize
     }
 
-    /// The body of a control; nothing for a parser.
+    /// Returns the body of a control; nothing for a parser.
     pub fn control(&self, block: Block) -> &[Stmt] {
         match block {
             Block::Parser | Block::EgressParser => &[],
@@ -221,7 +221,7 @@ impl Program {
         }
     }
 
-    /// The body of a control.
+    /// Returns the body of a control, to be changed.
     ///
     /// # Panics
     /// If the block is a parser.
@@ -237,7 +237,7 @@ impl Program {
         }
     }
 
-    /// The start state of a block's parser, if that is a parser of this program.
+    /// Returns the start state of a block's parser, if that is a parser of this program.
     pub fn parser_start(&self, block: Block) -> Option<StateId> {
         match block {
             Block::Parser => Some(StateId(0)),
@@ -246,7 +246,7 @@ impl Program {
         }
     }
 
-    /// The start states of the parsers.
+    /// Returns the start states of the parsers.
     pub fn parser_starts(&self) -> impl Iterator<Item = StateId> {
         [Some(StateId(0)), self.parser.egress].into_iter().flatten()
     }

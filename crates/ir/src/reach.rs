@@ -42,9 +42,10 @@ enum Seen {
 }
 
 impl Program {
-    /// The most bytes from a packet's beginning on which anything but its length depends, other than what is sent behind the headers: what
-    /// the parser looks at or takes. `None` if that has no bound: the parser goes round in circles or skips a number of bits that it
-    /// computes, or the payload is hashed; or it is parsed again behind the ingress deparser.
+    /// Returns the most bytes from a packet's beginning on which anything but its length depends, other than what
+    /// is sent behind the headers: what the parser looks at or takes. `None` if that has no bound: the parser goes
+    /// round in circles or skips a number of bits that it computes, or the payload is hashed; or it is parsed again
+    /// behind the ingress deparser.
     pub fn reach_bytes(&self) -> Option<usize> {
         if self.parser.egress.is_some() {
             return None;
@@ -62,7 +63,8 @@ impl Program {
         usize::try_from(bits.div_ceil(8)).ok()
     }
 
-    /// Recursion ends: no state is in it twice.
+    /// Returns how deep the parser looks into the packet, and how much it takes, from this state on; `None` if that
+    /// has no bound. Recursion ends: no state is in it twice.
     fn depth_from(&self, id: StateId, seen: &mut [Seen]) -> Option<Depth> {
         match seen[id.index()] {
             Seen::Done(depth) => return Some(depth),
@@ -110,7 +112,7 @@ impl Program {
         }
     }
 
-    /// Of a header, at most.
+    /// Returns the bits of a header, at most.
     fn header_bits(&self, header: HeaderId) -> u64 {
         let fields = self.headers[header.index()].fields.iter();
         fields
@@ -124,7 +126,8 @@ mod tests {
     use crate::Program;
     use crate::text::{parse, preamble};
 
-    /// Headers of 3 and 4 bytes, a slot of 100 bits, and these states and ingress.
+    /// Returns [`Program::reach_bytes`] of a program with headers of 3 and 4 bytes, a slot of 100 bits, and these
+    /// states and ingress.
     fn reach_bytes(states: &str, ingress: &str) -> Option<usize> {
         let slots = [
             ("a.v", 1),

@@ -3,19 +3,20 @@
 use crate::{Block, Expr, Header, Program, SlotId, StateId, Stmt, StmtKind, Target, Transition};
 
 impl Program {
-    /// The parser's states, the actions and the controls: all bodies, none of which is inside another.
+    /// Returns all bodies, none of which is inside another: of the parser's states, the actions and the controls.
     pub fn bodies(&self) -> impl Iterator<Item = &[Stmt]> {
         let states = self.parser.states.iter().map(|state| &state.body[..]);
         let actions = self.actions.iter().map(|action| &action.body[..]);
         states.chain(actions).chain(self.controls())
     }
 
-    /// The controls, in the order in which a packet meets them.
+    /// Returns the bodies of the controls, in the order in which a packet meets them.
     pub fn controls(&self) -> [&[Stmt]; Block::CONTROLS.len()] {
         Block::CONTROLS.map(|block| self.control(block))
     }
 
-    /// By header, whether the deparser may emit it. The others are the program's own: metadata, locals and temporaries.
+    /// Returns for each header whether the deparser may emit it. The others are the program's own: metadata, locals
+    /// and temporaries.
     pub fn emitted_headers(&self) -> Vec<bool> {
         let mut emitted = vec![false; self.headers.len()];
         for stmt in statements(&self.deparser) {
@@ -26,7 +27,7 @@ impl Program {
         emitted
     }
 
-    /// The keys of the parser's selects.
+    /// Returns the keys of the parser's selects.
     pub fn select_keys(&self) -> impl Iterator<Item = &Expr> {
         let states = self.parser.states.iter();
         states.flat_map(|state| match &state.transition {
@@ -36,7 +37,7 @@ impl Program {
     }
 }
 
-/// The statements of a body and those inside of them, each before what is inside of it.
+/// Returns the statements of a body and those inside of them, each before what is inside of it.
 pub fn statements(body: &[Stmt]) -> impl Iterator<Item = &Stmt> {
     let mut open = vec![body.iter()];
     std::iter::from_fn(move || {
@@ -52,7 +53,7 @@ pub fn statements(body: &[Stmt]) -> impl Iterator<Item = &Stmt> {
 }
 
 impl StmtKind {
-    /// The statements inside, if there are any.
+    /// Returns the bodies of statements inside, if there are any.
     pub fn inner(&self) -> Vec<&[Stmt]> {
         match self {
             StmtKind::If {
@@ -67,7 +68,7 @@ impl StmtKind {
         }
     }
 
-    /// The expressions that the statement itself computes; not those of statements inside.
+    /// Returns the expressions that the statement itself computes; not those of statements inside.
     pub fn exprs(&self) -> Vec<&Expr> {
         use StmtKind::*;
         match self {
@@ -101,7 +102,7 @@ impl StmtKind {
         }
     }
 
-    /// The slot that the statement itself assigns, unless a table or a header does.
+    /// Returns the slot that the statement itself assigns, unless a table or a header does.
     pub fn destination(&self) -> Option<SlotId> {
         use StmtKind::*;
         match self {
@@ -116,14 +117,14 @@ impl StmtKind {
         }
     }
 
-    /// Whether the statement itself reads one of the slots that are wanted.
+    /// Returns true if the statement itself reads one of the slots that are wanted.
     pub fn reads(&self, wanted: &dyn Fn(SlotId) -> bool) -> bool {
         self.exprs().into_iter().any(|expr| expr.reads(wanted))
     }
 }
 
 impl Expr {
-    /// The expressions that the value is computed from.
+    /// Returns the expressions that the value is computed from.
     pub fn operands(&self) -> impl Iterator<Item = &Expr> {
         let operands = match self {
             Expr::Const(_) | Expr::Slot(_) | Expr::PacketLength => [None; 3],
@@ -141,7 +142,7 @@ impl Expr {
         operands.into_iter().flatten().map(|operand| &**operand)
     }
 
-    /// Whether the value depends on one of the slots that are wanted.
+    /// Returns true if the value depends on one of the slots that are wanted.
     pub fn reads(&self, wanted: &dyn Fn(SlotId) -> bool) -> bool {
         match self {
             Expr::Slot(slot) => wanted(*slot),
@@ -151,7 +152,7 @@ impl Expr {
 }
 
 impl Transition {
-    /// The targets that it may have.
+    /// Returns the targets that the transition may have.
     pub fn targets(&self) -> impl Iterator<Item = Target> {
         let (goto, cases) = match self {
             Transition::Goto(target) => (Some(*target), &[][..]),
@@ -160,7 +161,7 @@ impl Transition {
         goto.into_iter().chain(cases.iter().map(|case| case.target))
     }
 
-    /// The states to which a parser may go.
+    /// Returns the states to which a parser may go.
     pub fn states(&self) -> impl Iterator<Item = StateId> {
         self.targets().filter_map(|target| match target {
             Target::State(id) => Some(id),
@@ -170,7 +171,7 @@ impl Transition {
 }
 
 impl Header {
-    /// The slots of its fields, with the lengths of varbits.
+    /// Returns the slots of the header's fields, with the lengths of varbits.
     pub fn field_slots(&self) -> impl Iterator<Item = SlotId> {
         let fields = self.fields.iter();
         fields.flat_map(|f| [Some(f.slot), f.varbit_length].into_iter().flatten())

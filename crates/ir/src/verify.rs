@@ -250,7 +250,7 @@ impl<'a> Verifier<'a> {
         holds
     }
 
-    /// The width of a slot, if the id is in range.
+    /// Returns the width of a slot, whose id is checked to be in range.
     fn slot(&mut self, slot: SlotId, place: Place<'_>) -> Option<u32> {
         let width = self.program.slots.get(slot.index()).map(|s| s.width);
         self.check(width.is_some(), 2, place, || {
@@ -272,7 +272,7 @@ impl<'a> Verifier<'a> {
         self.limbs <= MAX_TOTAL_LIMBS
     }
 
-    /// A constant: accounted for, and not too wide.
+    /// Checks a constant: it is accounted for, and not too wide.
     fn constant(&mut self, value: &Bits, place: Place<'_>) {
         self.spend(value.width(), place);
         self.check(value.width() <= MAX_EXPR_WIDTH, 31, place, || {

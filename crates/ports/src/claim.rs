@@ -43,7 +43,8 @@ impl Claim {
     }
 }
 
-/// The process that listens at an address, if that can be known: not if it ended meanwhile, nor if very many have asked before.
+/// Returns the process that listens at an address, if that can be known: not if it ended meanwhile, nor if very
+/// many have asked before.
 fn owner(address: &libc::sockaddr_un, length: libc::socklen_t) -> io::Result<Option<i32>> {
     let socket = unix_socket()?;
     // SAFETY: the pointer is to an address of at least the length given.
@@ -58,7 +59,7 @@ fn owner(address: &libc::sockaddr_un, length: libc::socklen_t) -> io::Result<Opt
     Ok(credentials.map(|it| it.pid).filter(|&pid| pid != 0))
 }
 
-/// A process as people know it: its number, and the beginning of its command line.
+/// Describes a process as people know it: its number, and the beginning of its command line.
 fn describe(process: i32) -> String {
     let command = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
     let words: Vec<_> = command
@@ -77,7 +78,7 @@ fn unix_socket() -> io::Result<OwnedFd> {
     socket::open(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_NONBLOCK, 0)
 }
 
-/// An address outside the file system: a zero and the name, which is shorter than the field.
+/// Makes an address outside the file system: a zero and the name, which is shorter than the field.
 fn abstract_address(name: &str) -> (libc::sockaddr_un, libc::socklen_t) {
     // SAFETY: all zeros is a valid `sockaddr_un`.
     let mut address: libc::sockaddr_un = unsafe { zeroed() };

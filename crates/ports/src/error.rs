@@ -30,7 +30,7 @@ impl PortError {
         }
     }
 
-    /// The error that the last system call of this thread left.
+    /// Classifies the error that the last system call of this thread left.
     pub(crate) fn last(what: impl fmt::Display) -> PortError {
         PortError::io(what, &io::Error::last_os_error())
     }

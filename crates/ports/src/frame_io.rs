@@ -86,7 +86,7 @@ impl Moderation {
         self.close_wake_ups >= DENSE_WAKE_UPS
     }
 
-    /// A wait ended with frames.
+    /// Notes that a wait ended with frames.
     fn woken(&mut self) {
         let now = Instant::now();
         let close = self.last_wake_up.is_some_and(|last| now - last < DENSE);
@@ -95,7 +95,7 @@ impl Moderation {
         self.idle_pauses = 0;
     }
 
-    /// A pause ended, with or without frames.
+    /// Notes that a pause ended, with or without frames.
     fn paused(&mut self, frames: bool) {
         self.idle_pauses = if frames { 0 } else { self.idle_pauses + 1 };
         if self.idle_pauses == IDLE_PAUSES {
@@ -134,7 +134,7 @@ fn polled(fd: libc::c_int) -> libc::pollfd {
 }
 
 impl PacketIo {
-    /// No interfaces yet.
+    /// Opens what is waited for, with no interfaces yet.
     pub fn new() -> Result<PacketIo, PortError> {
         let event = Arc::new(Event::new()?);
         let watch = LinkWatch::new()?;
@@ -188,7 +188,7 @@ impl PacketIo {
         Some(port.socket.counters())
     }
 
-    /// The counters of an interface; nothing if there is no such interface.
+    /// Returns the counters of an interface; zeros if there is no such interface.
     pub fn counters(&mut self, interface: usize) -> PacketCounters {
         match self.ports.get_mut(interface) {
             Some(Some(port)) => port.socket.counters(),
@@ -196,7 +196,7 @@ impl PacketIo {
         }
     }
 
-    /// Whether an interface's frames leave by an XDP socket.
+    /// Returns true if an interface's frames leave by an XDP socket.
     pub fn sends_by_xdp(&self, interface: usize) -> bool {
         let port = self.ports.get(interface).and_then(Option::as_ref);
         port.is_some_and(|port| port.socket.sends_by_xdp())
@@ -211,7 +211,8 @@ impl PacketIo {
         }
     }
 
-    /// The kernel lets timeouts of ordinary threads be 50 microseconds late, to wake up less often. Links have shorter delays.
+    /// Makes this thread's timers precise. The kernel lets timeouts of ordinary threads be 50 microseconds late, to
+    /// wake up less often. Links have shorter delays.
     fn make_timers_precise(&mut self) {
         let thread = thread::current().id();
         if self.waiter != Some(thread) {

@@ -67,7 +67,7 @@ impl InstructionCounter {
         Ok(InstructionCounter { event })
     }
 
-    /// Instructions so far.
+    /// Returns the number of instructions so far; `None` if it cannot be read.
     pub fn read(&self) -> Option<u64> {
         let mut count = [0; 8];
         (&self.event).read_exact(&mut count).ok()?;

@@ -62,7 +62,7 @@ struct EthtoolValue {
     data: u32,
 }
 
-/// A name as the kernel takes it; refuses what it would refuse, with a better message.
+/// Returns a name as the kernel takes it; refuses what it would refuse, with a better message.
 pub(crate) fn checked_name(name: &str) -> Result<CString, PortError> {
     let bad = name.is_empty()
         || name == "."
@@ -79,7 +79,7 @@ pub(crate) fn checked_name(name: &str) -> Result<CString, PortError> {
     CString::new(name).map_err(|_| PortError::Invalid(format!("{name:?} has a zero byte")))
 }
 
-/// The kernel's number of an interface.
+/// Returns the kernel's number of an interface.
 pub(crate) fn index_of(name: &str) -> Result<u32, PortError> {
     let c_name = checked_name(name)?;
     // SAFETY: the pointer is to a string that ends with a zero and lives across the call.
@@ -132,7 +132,7 @@ fn is_unsupported(error: &io::Error) -> bool {
     )
 }
 
-/// Longest payload of a frame that an interface takes.
+/// Returns the longest payload of a frame that an interface takes, in bytes.
 pub(crate) fn mtu_of(name: &str) -> Result<usize, PortError> {
     let request = interface_ioctl(name, libc::SIOCGIFMTU)?;
     // SAFETY: this `ioctl` fills in this member.
@@ -140,7 +140,7 @@ pub(crate) fn mtu_of(name: &str) -> Result<usize, PortError> {
     Ok(usize::try_from(mtu).unwrap_or(0))
 }
 
-/// Whether an interface is up and has a carrier: whether frames can go through it.
+/// Returns true if an interface is up and has a carrier: if frames can go through it.
 pub(crate) fn is_running(name: &str) -> Result<bool, PortError> {
     let request = interface_ioctl(name, libc::SIOCGIFFLAGS)?;
     // SAFETY: this `ioctl` fills in this member.
@@ -149,7 +149,7 @@ pub(crate) fn is_running(name: &str) -> Result<bool, PortError> {
     Ok(flags & wanted == wanted)
 }
 
-/// An `ioctl` that reads something of an interface.
+/// Does an `ioctl` that reads something of an interface.
 fn interface_ioctl(name: &str, command: libc::Ioctl) -> Result<libc::ifreq, PortError> {
     checked_name(name)?;
     let socket = control_socket()?;
@@ -163,7 +163,7 @@ fn interface_ioctl(name: &str, command: libc::Ioctl) -> Result<libc::ifreq, Port
     Ok(request)
 }
 
-/// A request that names an interface. The name ends with a zero: its last byte is left as it is.
+/// Makes a request that names an interface. The name ends with a zero: its last byte is left as it is.
 fn named_request(name: &str) -> libc::ifreq {
     // SAFETY: all zeros is a valid `ifreq`.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -176,12 +176,12 @@ fn named_request(name: &str) -> libc::ifreq {
     request
 }
 
-/// A socket for `ioctl`s on interfaces; of the thread's namespace.
+/// Opens a socket for `ioctl`s on interfaces of the thread's namespace.
 fn control_socket() -> Result<OwnedFd, PortError> {
     socket::open(libc::AF_INET, libc::SOCK_DGRAM, 0).map_err(|e| PortError::io("socket", &e))
 }
 
-/// One `ethtool` command with one number in and out.
+/// Does one `ethtool` command with one number in and out.
 fn ethtool(socket: &OwnedFd, name: &str, command: u32, data: u32) -> io::Result<u32> {
     let mut value = EthtoolValue { command, data };
     let mut request = named_request(name);

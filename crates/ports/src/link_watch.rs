@@ -23,7 +23,7 @@ impl LinkWatch {
         Ok(LinkWatch { fd })
     }
 
-    /// The descriptor, to wait for.
+    /// Returns the descriptor, to wait for.
     pub(crate) fn raw_fd(&self) -> RawFd {
         self.fd.as_raw_fd()
     }

@@ -98,7 +98,7 @@ pub struct InterfaceCounters {
     pub tx_drops: u64,
 }
 
-/// Reads them.
+/// Reads the counters of an interface of this thread's network namespace, from the kernel's table.
 pub fn interface_counters(name: &str) -> Result<InterfaceCounters, PortError> {
     checked_name(name)?;
     let path = "/proc/thread-self/net/dev";

@@ -26,7 +26,7 @@ impl Mapping {
         Mapping::map(fd, offset, bytes, libc::MAP_SHARED, what)
     }
 
-    /// Fresh memory of this process, all zeros.
+    /// Maps fresh memory of this process, all zeros.
     pub(crate) fn anonymous(bytes: usize, what: &str) -> Result<Mapping, PortError> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         Mapping::map(-1, 0, bytes, flags, what)
@@ -59,12 +59,13 @@ impl Mapping {
         })
     }
 
-    /// Its first byte.
+    /// Returns the address of the first byte.
     pub(crate) fn address(&self) -> *mut u8 {
         self.start
     }
 
-    /// A word that the kernel and this process read and write; `None` outside the region or off its alignment.
+    /// Returns a word that the kernel and this process read and write; `None` outside the region or off its
+    /// alignment.
     pub(crate) fn word(&self, offset: usize) -> Option<&AtomicU32> {
         let fits = offset.checked_add(4).is_some_and(|end| end <= self.bytes);
         if !fits || !offset.is_multiple_of(4) {
@@ -75,7 +76,7 @@ impl Mapping {
         Some(unsafe { &*self.start.add(offset).cast::<AtomicU32>() })
     }
 
-    /// Bytes that the caller knows to be this side's for now; `None` outside the region.
+    /// Returns bytes that the caller knows to be this side's for now; `None` outside the region.
     ///
     /// # Safety
     /// Until the slice is gone, the kernel must not write to these bytes, and nobody else may refer to them.

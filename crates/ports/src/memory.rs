@@ -14,8 +14,9 @@ const MAPPED_BYTES: libc::c_int = 1 << 18;
 #[cfg(target_env = "gnu")]
 const ARENAS: libc::c_int = 1;
 
-/// From now on, blocks from 256 KiB on are mappings of their own: they go back when they are freed, and grow without a copy. Threads
-/// share one arena for smaller blocks, and those that other threads have by now, so this is for the begin of a process.
+/// Sets the allocator up so that from now on, blocks from 256 KiB on are mappings of their own: they go back when
+/// they are freed, and grow without a copy. Threads share one arena for smaller blocks, and those that other
+/// threads have by now, so this is for the begin of a process.
 pub fn set_up_allocator() {
     #[cfg(target_env = "gnu")]
     // SAFETY: mallopt takes two numbers, and may be called at any time, from any thread.

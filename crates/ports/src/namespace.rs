@@ -66,12 +66,12 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// The name that `ip netns` knows.
+    /// Returns the name that `ip netns` knows.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The prefix of a command that runs it in this namespace.
+    /// Returns the words that run a command in this namespace if they are put in front of it.
     pub fn exec_prefix(&self) -> Vec<String> {
         ["ip", "netns", "exec", &self.name].map(String::from).into()
     }
@@ -183,7 +183,8 @@ impl Namespace {
         self.batch(&[format!("link set dev {interface} mtu {mtu}")])
     }
 
-    /// A command that will run in here, to be spawned by the caller. It is killed when the namespace is dropped.
+    /// Makes a command that will run in here, to be spawned by the caller. It is killed when the namespace is
+    /// dropped.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.name, program]);
@@ -213,7 +214,7 @@ impl Namespace {
         })
     }
 
-    /// Like [`Self::within`], without waiting for the end.
+    /// Runs `f` like [`Self::within`], without waiting for the end.
     pub fn spawn_within<T: Send + 'static>(
         &self,
         f: impl FnOnce() -> T + Send + 'static,

@@ -24,12 +24,12 @@ pub(crate) const VLAN_TAG_BYTES: usize = 4;
 const ADDRESSES_BYTES: usize = 12;
 
 impl VnetHeader {
-    /// Whether the frame is several segments that the kernel has joined.
+    /// Returns true if the frame is several segments that the kernel has joined.
     pub(crate) fn is_joined(&self) -> bool {
         self.gso_type != 0
     }
 
-    /// Whether the frame has a checksum that is yet to be finished.
+    /// Returns true if the frame has a checksum that is yet to be finished.
     pub(crate) fn needs_checksum(&self) -> bool {
         self.flags & NEEDS_CHECKSUM != 0
     }

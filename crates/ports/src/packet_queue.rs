@@ -32,7 +32,7 @@ impl PacketQueue {
         })
     }
 
-    /// Whether nothing waits.
+    /// Returns true if no frame waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.lengths.is_empty()
     }
@@ -105,7 +105,7 @@ impl PacketQueue {
     }
 }
 
-/// A packet socket that receives nothing yet.
+/// Opens a packet socket that receives nothing yet.
 pub(crate) fn open_packet_socket(interface: &str) -> Result<OwnedFd, PortError> {
     socket::open(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_NONBLOCK, 0)
         .map_err(|e| PortError::io(format!("packet socket on {interface}"), &e))

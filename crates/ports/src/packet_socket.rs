@@ -126,7 +126,8 @@ impl PacketSocket {
         PacketSocket::open_with(interface, TransmitKind::default())
     }
 
-    /// Like [`Self::open_with`], as a port: [`PortError::Busy`] if the interface is a port of somebody else.
+    /// Opens an interface like [`Self::open_with`], as a port: [`PortError::Busy`] if the interface is a port of
+    /// somebody else.
     pub fn open_port(interface: &str, kind: TransmitKind) -> Result<PacketSocket, PortError> {
         let claim = Claim::take(interface, index_of(interface)?)?;
         let mut socket = PacketSocket::open_with(interface, kind)?;
@@ -134,7 +135,7 @@ impl PacketSocket {
         Ok(socket)
     }
 
-    /// Like [`Self::open`], with a choice of how frames leave.
+    /// Opens an interface like [`Self::open`], with a choice of how frames leave.
     pub fn open_with(interface: &str, kind: TransmitKind) -> Result<PacketSocket, PortError> {
         let index = index_of(interface)?;
         let fd = open_packet_socket(interface)?;
@@ -203,32 +204,32 @@ impl PacketSocket {
         }
     }
 
-    /// The interface's name.
+    /// Returns the interface's name.
     pub fn interface(&self) -> &str {
         &self.interface
     }
 
-    /// The interface's number in the kernel; another interface of the same name has another one.
+    /// Returns the interface's number in the kernel; another interface of the same name has another one.
     pub(crate) fn index(&self) -> u32 {
         self.index
     }
 
-    /// The system call that is to send frames.
+    /// Returns the system call that is to send frames.
     pub(crate) fn kind(&self) -> TransmitKind {
         self.kind
     }
 
-    /// Whether frames leave by an XDP socket.
+    /// Returns true if frames leave by an XDP socket.
     pub fn sends_by_xdp(&self) -> bool {
         self.xdp.is_some()
     }
 
-    /// The descriptor, to wait for.
+    /// Returns the descriptor, to wait for.
     pub(crate) fn raw_fd(&self) -> RawFd {
         self.fd.as_raw_fd()
     }
 
-    /// The counters up to now.
+    /// Returns the counters up to now.
     pub fn counters(&mut self) -> PacketCounters {
         let stats: Option<libc::tpacket_stats> =
             socket::option(&self.fd, libc::SOL_PACKET, libc::PACKET_STATISTICS);

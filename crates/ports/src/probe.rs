@@ -24,7 +24,7 @@ pub struct Finding {
     pub detail: String,
 }
 
-/// Whether this process can use Linux interfaces as ports; if not, the reason.
+/// Finds out whether this process can use Linux interfaces as ports; if not, the reason.
 pub fn interfaces_ready() -> Result<(), String> {
     socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0)
         .map(drop)
@@ -68,7 +68,7 @@ fn finding(name: &'static str, result: Result<String, String>) -> Finding {
     }
 }
 
-/// A bit of the effective capabilities of this process.
+/// Finds out whether this process has an effective capability, by its bit.
 fn capability(name: &'static str, bit: u32, purpose: &str) -> Finding {
     let effective = fs::read_to_string("/proc/self/status").ok().and_then(|s| {
         let line = s.lines().find_map(|l| l.strip_prefix("CapEff:"))?;
@@ -84,7 +84,7 @@ fn capability(name: &'static str, bit: u32, purpose: &str) -> Finding {
     )
 }
 
-/// Whether frames can be sent by XDP, tried on the loopback interface.
+/// Finds out whether frames can be sent by XDP, tried on the loopback interface.
 fn af_xdp() -> Result<String, String> {
     let otherwise = "live ports send by packet sockets";
     match socket::open(libc::AF_XDP, libc::SOCK_RAW, 0) {
@@ -101,7 +101,7 @@ fn af_xdp() -> Result<String, String> {
     }
 }
 
-/// `ip netns add` makes the directory, so it is enough that it could be made.
+/// Finds out whether `ip netns add` can work: it makes the directory, so it is enough that it could be made.
 fn netns_directory() -> Result<String, String> {
     let path = Path::new(NETNS_DIRECTORY);
     let (place, text) = if path.is_dir() {

@@ -23,7 +23,7 @@ const BLOCKS: usize = 16;
 const SLOTS_PER_BLOCK: usize = BLOCK_BYTES / SLOT_BYTES;
 const SLOTS: usize = BLOCKS * SLOTS_PER_BLOCK;
 
-/// The parameters of the ring.
+/// Returns the parameters of the ring, for the kernel.
 pub(crate) fn request() -> libc::tpacket_req {
     libc::tpacket_req {
         tp_block_size: BLOCK_BYTES as libc::c_uint,
@@ -88,7 +88,7 @@ impl ReceiveRing {
     }
 }
 
-/// The frame of a slot. `None` if its header is not one that the kernel writes.
+/// Reads the frame of a slot. `None` if its header is not one that the kernel writes.
 #[inline]
 fn parse(slot: &mut [u8], status: u32) -> Option<RingFrame<'_>> {
     // SAFETY: a slot is longer than this type, of which every bit pattern is valid.

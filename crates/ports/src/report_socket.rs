@@ -56,7 +56,7 @@ impl ReportSocket {
         })
     }
 
-    /// The address at which it listens.
+    /// Returns the address at which the socket listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -136,7 +136,7 @@ impl ReportSocket {
         socket.map_err(|e| PortError::io(format!("UDP socket at {}", self.address), &e))
     }
 
-    /// The next packet's payload of the batch.
+    /// Returns the payload of the next packet of the batch; `None` behind the last.
     pub fn next_payload(&mut self) -> Option<&[u8]> {
         let length = *self.lengths[..self.filled].get(self.next)?;
         let start = self.next * MOST_BYTES;
@@ -144,7 +144,8 @@ impl ReportSocket {
         self.buffers.get(start..start + length)
     }
 
-    /// Packets that the kernel had no room for. It must be asked before the kernel drops 2^32 more: its counter has 32 bits.
+    /// Returns the number of packets that the kernel had no room for. It must be asked before the kernel drops 2^32
+    /// more: its counter has 32 bits.
     pub fn drops(&mut self) -> u64 {
         let told = socket::option::<[u32; 9]>(&self.fd, libc::SOL_SOCKET, libc::SO_MEMINFO);
         if let Some(values) = told {

@@ -53,7 +53,7 @@ pub(crate) struct Session {
 static CURRENT: Mutex<Option<Arc<Session>>> = Mutex::new(None);
 
 impl Session {
-    /// The session of this process; taken at the first call. A forked process takes its own.
+    /// Returns the session of this process; taken at the first call. A forked process takes its own.
     pub(crate) fn current() -> Result<Arc<Session>, PortError> {
         let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(session) = current.as_ref()
@@ -89,17 +89,17 @@ impl Session {
         )))
     }
 
-    /// Whether this process, and not one that it was forked from, owns the names.
+    /// Returns true if this process, and not one that it was forked from, owns the names.
     pub(crate) fn is_ours(&self) -> bool {
         self.process == std::process::id()
     }
 
-    /// The name of the namespace with this label.
+    /// Returns the name of the namespace with this label.
     pub(crate) fn namespace_name(&self, label: &str) -> String {
         format!("{}-{label}", prefix(self.number))
     }
 
-    /// A name for an interface in the process's own namespace, never given before.
+    /// Returns a name for an interface in the process's own namespace, never given before.
     pub(crate) fn next_interface(&self) -> String {
         let link = self.links.fetch_add(1, Ordering::Relaxed);
         format!("{}v{link}", prefix(self.number))
@@ -123,7 +123,7 @@ fn lock_path(number: u32) -> PathBuf {
     PathBuf::from(LOCK_DIRECTORY).join(format!("{number}.lock"))
 }
 
-/// The lock of a number, or `None` if a living process has it.
+/// Takes the lock of a number; `None` if a living process has it.
 fn try_lock(number: u32) -> Result<Option<File>, PortError> {
     let path = lock_path(number);
     let file = OpenOptions::new()
@@ -198,7 +198,7 @@ pub fn clean() -> Result<usize, PortError> {
     Ok(cleaned)
 }
 
-/// Numbers that occur in names of namespaces and interfaces.
+/// Returns the numbers that occur in names of namespaces and interfaces.
 fn leftovers() -> Result<BTreeSet<u32>, PortError> {
     let mut numbers = BTreeSet::new();
     if let Ok(entries) = std::fs::read_dir(NETNS_DIRECTORY) {
@@ -216,7 +216,7 @@ fn leftovers() -> Result<BTreeSet<u32>, PortError> {
     Ok(numbers)
 }
 
-/// The number in `hf<number><separator>...`.
+/// Returns the number in `hf<number><separator>...`, if a name is of that form.
 fn session_of(name: &str, separator: char) -> Option<u32> {
     let (number, _) = name.strip_prefix("hf")?.split_once(separator)?;
     // "007" is not a name that we give.

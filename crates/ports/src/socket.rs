@@ -71,7 +71,7 @@ pub(crate) fn option<T: Plain>(fd: &OwnedFd, level: libc::c_int, name: libc::c_i
     (result == 0 && length as usize == size_of::<T>()).then_some(value)
 }
 
-/// Sets an option.
+/// Sets a socket option to a value, a C structure or number.
 pub(crate) fn set_option<T>(
     fd: &OwnedFd,
     level: libc::c_int,

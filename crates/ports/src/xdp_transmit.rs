@@ -190,7 +190,7 @@ impl XdpTransmit {
         Ok(())
     }
 
-    /// Frames that were written and that the kernel has not taken.
+    /// Returns the number of frames that were written and that the kernel has not taken.
     pub(crate) fn waiting(&self) -> u64 {
         self.written.wrapping_sub(self.counted).into()
     }

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Whether live tests can run here; prints why not.
+/// Returns true if live tests can run here; prints why not.
 fn permitted() -> bool {
     let missing: Vec<_> = ports::probe()
         .into_iter()
@@ -34,7 +34,7 @@ fn address(host: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, host)
 }
 
-/// Two hosts, 10.0.0.1 and 10.0.0.2, each with one interface that ends outside.
+/// Makes two hosts, 10.0.0.1 and 10.0.0.2, each with one interface that ends outside.
 fn two_hosts(label: &str) -> ([Namespace; 2], [String; 2]) {
     let mut outer = Vec::new();
     let hosts = [0, 1].map(|i| {
@@ -75,7 +75,7 @@ fn forward(io: &mut PacketIo, stop: &AtomicBool, mut see: impl FnMut(usize, &[u8
     io.flush();
 }
 
-/// The ones' complement sum of 16-bit words.
+/// Adds the 16-bit words, the carries left in the upper half.
 fn sum(bytes: &[u8]) -> u32 {
     bytes
         .chunks(2)
@@ -90,7 +90,7 @@ fn folded(mut sum: u32) -> u16 {
     sum as u16
 }
 
-/// Whether the IPv4 packet's own checksum and that of its TCP segment or UDP datagram are right.
+/// Returns true if the IPv4 packet's own checksum and that of its TCP segment or UDP datagram are right.
 fn checksums_hold(packet: &[u8]) -> bool {
     let header = usize::from(packet[0] & 15) * 4;
     let length = usize::from(u16::from_be_bytes([packet[2], packet[3]]));
@@ -121,7 +121,7 @@ fn transfer(hosts: &[Namespace; 2], bytes: usize) {
     assert!(receiver.join().expect("receiver") == data, "bytes differ");
 }
 
-/// A counter of /proc/net/snmp in a namespace.
+/// Reads a counter of /proc/net/snmp in a namespace.
 fn snmp(host: &Namespace, protocol: &str, counter: &str) -> u64 {
     let text = host
         .within(|| std::fs::read_to_string("/proc/thread-self/net/snmp"))
@@ -432,7 +432,7 @@ fn inside(host: &Namespace, kind: TransmitKind) -> PacketSocket {
         .expect("port")
 }
 
-/// Frames that arrive within a few seconds, as many as there should be.
+/// Returns the frames that arrive within a few seconds, as many as there should be at most.
 fn arriving(socket: &mut PacketSocket, count: usize) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     let deadline = Instant::now() + Duration::from_secs(5);

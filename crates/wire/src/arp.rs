@@ -80,7 +80,7 @@ impl Message {
         })
     }
 
-    /// Appends the packet.
+    /// Appends the packet, 28 bytes.
     pub fn emit(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         let operation: u16 = match self.operation {
             Operation::Request => 1,

@@ -145,7 +145,7 @@ impl Header {
     /// Bytes of a packet without authentication.
     pub const LEN: usize = 24;
 
-    /// Reads the values.
+    /// Reads the values of a packet.
     pub fn parse(view: &View<'_>) -> Result<Header, Error> {
         Ok(Header {
             diagnostic: view.diagnostic(),
@@ -162,7 +162,8 @@ impl Header {
         })
     }
 
-    /// Appends the packet.
+    /// Appends the packet; `OutOfRange` for a diagnostic beyond its field, or a multiplier or own discriminator of
+    /// zero.
     pub fn emit(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         if self.diagnostic.0 > Diagnostic::MAX
             || self.detect_mult == 0

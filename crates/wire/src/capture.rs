@@ -3,7 +3,7 @@
 use crate::pcap::{self, ReadError};
 use crate::pcapng::{self, Packet};
 
-/// Whether bytes, of which four are enough, begin as a file of one of the formats does.
+/// Returns true if bytes, of which four are enough, begin as a file of one of the formats does.
 pub fn is_capture(bytes: &[u8]) -> bool {
     pcap::is_pcap(bytes) || pcapng::is_pcapng(bytes)
 }

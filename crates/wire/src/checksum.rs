@@ -12,7 +12,7 @@ pub struct Sum {
 }
 
 impl Sum {
-    /// Nothing summed yet.
+    /// Makes the sum of nothing.
     pub fn new() -> Sum {
         Sum::default()
     }
@@ -39,7 +39,7 @@ impl Sum {
         self
     }
 
-    /// The ones' complement sum, not complemented.
+    /// Returns the ones' complement sum, not complemented.
     pub fn folded(self) -> u16 {
         let mut total = self.total;
         while total > 0xffff {
@@ -48,18 +48,18 @@ impl Sum {
         u16::from_be(total as u16)
     }
 
-    /// The checksum to put in a header.
+    /// Returns the checksum to put in a header: the complement of the sum.
     pub fn finish(self) -> u16 {
         !self.folded()
     }
 }
 
-/// The checksum of `bytes`.
+/// Calculates the checksum of `bytes`.
 pub fn checksum(bytes: &[u8]) -> u16 {
     Sum::new().bytes(bytes).finish()
 }
 
-/// Whether bytes that contain their own checksum sum up as they should.
+/// Returns true if bytes that contain their own checksum sum up as they should.
 pub fn verifies(sum: Sum) -> bool {
     sum.folded() == 0xffff
 }
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The definition, word by word.
+    /// Calculates the checksum by its definition, word by word.
     fn slow(bytes: &[u8]) -> u16 {
         let mut total = 0u32;
         for pair in bytes.chunks(2) {

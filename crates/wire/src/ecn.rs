@@ -25,13 +25,13 @@ pub enum Codepoint {
 }
 
 impl Codepoint {
-    /// Whether the transport understands marks.
+    /// Returns true if the transport understands marks.
     pub fn is_ect(self) -> bool {
         self != Codepoint::NotEct
     }
 }
 
-/// The codepoint of a frame's outermost IP header; `None` if it has none that is whole.
+/// Returns the codepoint of a frame's outermost IP header; `None` if it has none that is whole.
 pub fn codepoint(frame: &[u8]) -> Option<Codepoint> {
     let bits = match ip_header(frame)? {
         IpHeader::V4(at) => frame[at + 1] & 3,
@@ -131,7 +131,7 @@ mod tests {
         header
     }
 
-    /// A frame with these VLAN tags and labels in front of the packet.
+    /// Makes a frame with these VLAN tags and labels in front of the packet.
     fn frame(tags: usize, labels: usize, packet: &[u8]) -> Vec<u8> {
         let mut frame = vec![2; 12];
         for _ in 0..tags {

@@ -8,7 +8,7 @@ use crate::{Error, array, at_least, fields, u16_at};
 pub struct View<'a>(pub(crate) &'a [u8]);
 
 impl<'a> View<'a> {
-    /// Checks the length.
+    /// Checks that the whole header is there.
     pub fn new(bytes: &'a [u8]) -> Result<View<'a>, Error> {
         at_least(bytes, LEN).map(View)
     }
@@ -117,7 +117,7 @@ fn echo_rest(identifier: u16, sequence: u16) -> [u8; 4] {
     [a, b, c, d]
 }
 
-/// Messages of either version, for its tests.
+/// Makes messages of either version, for its tests.
 #[cfg(test)]
 pub(crate) fn any_message<const REQUEST: u8, const REPLY: u8>()
 -> impl proptest::strategy::Strategy<Value = Message<REQUEST, REPLY>> {

@@ -52,7 +52,7 @@ pub type Message = membership::Message<Ipv4Addr>;
 pub type Query = membership::Query<Ipv4Addr>;
 
 impl Message {
-    /// The message in an IP packet: `Malformed` if it is no IGMP, or its time to live is not 1.
+    /// Reads the message in an IP packet: `Malformed` if it is no IGMP, or its time to live is not 1.
     pub fn in_packet(packet: &ipv4::View<'_>) -> Result<Message, Error> {
         if packet.protocol() != PROTOCOL_IGMP || packet.ttl() != 1 || packet.is_fragment() {
             return Err(Error::Malformed);
@@ -71,7 +71,7 @@ impl Message {
         Message::read(bytes)
     }
 
-    /// Appends the message.
+    /// Appends the message, with its checksum.
     pub fn emit(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         let mut bytes = Vec::with_capacity(16);
         self.put(&mut bytes)?;

@@ -82,17 +82,17 @@ impl Hop {
     /// Units of [`Hop::queue_bytes`].
     pub const QUEUE_UNIT: u32 = 64;
 
-    /// From its 8 bytes, as a number.
+    /// Makes a load from its 8 bytes, as a number.
     pub const fn from_bits(bits: u64) -> Hop {
         Hop(bits)
     }
 
-    /// Its 8 bytes.
+    /// Returns its 8 bytes, as a number.
     pub const fn bits(self) -> u64 {
         self.0
     }
 
-    /// A load from its fields, each cut to its width.
+    /// Makes a load from its fields, each cut to its width.
     pub const fn new(rate_code: u8, time_us: u32, transmitted: u32, queue: u16) -> Hop {
         let rate = (rate_code as u64 & 0xF) << 60;
         let time = (time_us as u64 & 0xFF_FFFF) << 36;
@@ -100,29 +100,29 @@ impl Hop {
         Hop(rate | time | transmitted | queue as u64)
     }
 
-    /// The link's rate, if the node knows it.
+    /// Returns the link's rate in bits per second, if the node knows it.
     pub fn rate_bps(self) -> Option<u64> {
         let rate = RATES_BPS[(self.0 >> 60) as usize];
         (rate != 0).then_some(rate)
     }
 
-    /// When the packet left, in microseconds of the node's clock, modulo 2^24.
+    /// Returns when the packet left, in microseconds of the node's clock, modulo 2^24.
     pub fn time_us(self) -> u32 {
         (self.0 >> 36) as u32 & 0xFF_FFFF
     }
 
-    /// Microseconds since an earlier load of the same port, modulo 2^24.
+    /// Returns the microseconds since an earlier load of the same port, modulo 2^24.
     pub fn microseconds_since(self, earlier: Hop) -> u32 {
         self.time_us().wrapping_sub(earlier.time_us()) & 0xFF_FFFF
     }
 
-    /// Bytes that the port sent since an earlier load of it, in units of 128, modulo 2^27.
+    /// Returns the bytes that the port sent since an earlier load of it, in steps of 128, modulo 2^27.
     pub fn bytes_since(self, earlier: Hop) -> u32 {
         let units = |hop: Hop| (hop.0 >> 16) as u32;
         (units(self).wrapping_sub(units(earlier)) & 0xF_FFFF) * Hop::TRANSMITTED_UNIT
     }
 
-    /// Bytes that waited behind the packet, in units of 64.
+    /// Returns the bytes that waited behind the packet, in steps of 64.
     pub fn queue_bytes(self) -> u32 {
         (self.0 as u32 & 0xFFFF) * Hop::QUEUE_UNIT
     }
@@ -138,7 +138,7 @@ pub struct PathLoad {
 }
 
 impl PathLoad {
-    /// Loads in the order of the stack, the last node first; `OutOfRange` beyond [`MAX_HOPS`].
+    /// Makes the loads of a path, in the order of the stack, the last node first; `OutOfRange` beyond [`MAX_HOPS`].
     pub fn new(path: u16, hops: &[Hop]) -> Result<PathLoad, Error> {
         let mut load = PathLoad {
             path,
@@ -150,17 +150,17 @@ impl PathLoad {
         Ok(load)
     }
 
-    /// The loads, the last node first.
+    /// Returns the loads, the last node first.
     pub fn hops(&self) -> &[Hop] {
         &self.hops[..usize::from(self.count)]
     }
 
-    /// Bytes of the headers with this load.
+    /// Returns the bytes of the headers with this load.
     pub fn len(&self) -> usize {
         MIN_LEN + self.hops().len() * 8
     }
 
-    /// Never: there is a header.
+    /// Returns false, always: there is a header.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -178,12 +178,12 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Bytes of the headers.
+    /// Returns the bytes of the headers.
     pub fn len(&self) -> usize {
         self.load.len()
     }
 
-    /// Never: there is a header.
+    /// Returns false, always: there is a header.
     pub fn is_empty(&self) -> bool {
         false
     }

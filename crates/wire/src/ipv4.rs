@@ -58,22 +58,22 @@ impl<'a> View<'a> {
         destination: Ipv4Addr = Ipv4Addr::from(array::<4>(bytes, 16));
     }
 
-    /// Options, with their padding.
+    /// Returns the options, with their padding.
     pub fn options(&self) -> &'a [u8] {
         &self.0[Header::MIN_LEN..self.header_len()]
     }
 
-    /// Whether the header checksum is right.
+    /// Returns true if the header checksum is right.
     pub fn checksum_is_valid(&self) -> bool {
         verifies(Sum::new().bytes(&self.0[..self.header_len()]))
     }
 
-    /// Whether this is a part of a larger packet.
+    /// Returns true if this is a part of a larger packet.
     pub fn is_fragment(&self) -> bool {
         self.more_fragments() || self.fragment_offset() != 0
     }
 
-    /// The payload behind the header, up to the total length.
+    /// Returns the payload behind the header, up to the total length.
     pub fn payload(&self) -> &'a [u8] {
         &self.0[self.header_len()..]
     }
@@ -96,7 +96,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Options from their bytes.
+    /// Makes options from their bytes: at most 40, in whole words, else `OutOfRange`.
     pub fn new(bytes: &[u8]) -> Result<Options, Error> {
         if bytes.len() > 40 || !bytes.len().is_multiple_of(4) {
             return Err(Error::OutOfRange);
@@ -109,7 +109,7 @@ impl Options {
         Ok(options)
     }
 
-    /// The bytes.
+    /// Returns the bytes of the options.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
     }
@@ -168,7 +168,7 @@ impl Header {
         })
     }
 
-    /// Bytes of the header.
+    /// Returns the bytes of the header, with options.
     pub fn header_len(&self) -> usize {
         Header::MIN_LEN + self.options.bytes().len()
     }
@@ -196,7 +196,7 @@ impl Header {
     }
 }
 
-/// The sum over the pseudo header that the checksums of UDP and TCP cover.
+/// Returns the sum over the pseudo header that the checksums of UDP and TCP cover.
 pub fn pseudo_header_sum(source: Ipv4Addr, destination: Ipv4Addr, protocol: u8, len: u16) -> Sum {
     Sum::new()
         .bytes(&source.octets())

@@ -65,7 +65,7 @@ impl Header {
     /// Bytes of the header.
     pub const LEN: usize = 40;
 
-    /// Reads the values.
+    /// Reads the values of a header.
     pub fn parse(view: &View<'_>) -> Header {
         Header {
             traffic_class: view.traffic_class(),
@@ -78,7 +78,7 @@ impl Header {
         }
     }
 
-    /// Appends the header.
+    /// Appends the header, 40 bytes; `OutOfRange` if the payload's length or the flow label does not fit.
     pub fn emit(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         let payload_len = u16::try_from(self.payload_len).map_err(|_| Error::OutOfRange)?;
         if self.flow_label >= 1 << 20 {
@@ -94,7 +94,7 @@ impl Header {
     }
 }
 
-/// The sum over the pseudo header that the checksums of UDP, TCP and ICMPv6 cover (RFC 8200, section 8.1).
+/// Returns the sum over the pseudo header that the checksums of UDP, TCP and ICMPv6 cover (RFC 8200, section 8.1).
 pub fn pseudo_header_sum(
     source: Ipv6Addr,
     destination: Ipv6Addr,

@@ -24,7 +24,7 @@ macro_rules! fixed_length_view {
                 crate::at_least(bytes, Header::LEN).map(View)
             }
 
-            /// The bytes behind the header.
+            /// Returns the bytes behind the header.
             pub fn payload(&self) -> &'a [u8] {
                 &self.0[Header::LEN..]
             }
@@ -110,14 +110,14 @@ macro_rules! fields {
 }
 use fields;
 
-/// The `N` bytes at `offset`, which a view's constructor has checked to exist.
+/// Returns the `N` bytes at `offset`, which a view's constructor has checked to exist.
 fn array<const N: usize>(bytes: &[u8], offset: usize) -> [u8; N] {
     let mut out = [0; N];
     out.copy_from_slice(&bytes[offset..offset + N]);
     out
 }
 
-/// The bytes, if there are `len` of them or more.
+/// Returns the bytes, if there are `len` of them or more; else `Truncated`.
 fn at_least(bytes: &[u8], len: usize) -> Result<&[u8], Error> {
     if bytes.len() < len {
         return Err(Error::Truncated);

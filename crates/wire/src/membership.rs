@@ -31,13 +31,13 @@ pub trait GroupAddress: Copy + Ord + std::fmt::Debug {
     const MANTISSA_BITS: u32;
     /// The time that a query of version 1 stands for, as it has none.
     const TIMELESS_MS: Option<u32>;
-    /// From that many bytes.
+    /// Reads an address from that many bytes.
     fn read(bytes: &[u8]) -> Self;
-    /// Appends the bytes.
+    /// Appends the bytes of the address.
     fn put(self, out: &mut Vec<u8>);
-    /// Whether it is a group's.
+    /// Returns true if it is a group's address.
     fn is_group(self) -> bool;
-    /// The code of the time in a query.
+    /// Reads the code of the time in a query.
     fn code(query: &[u8]) -> u32;
     /// Appends what is before a group, with a checksum of zero.
     fn put_head(kind: u8, code: u16, out: &mut Vec<u8>);
@@ -124,7 +124,8 @@ pub enum Message<A> {
     },
 }
 
-/// The value of a code with a floating form, whose mantissa has `bits` bits (RFC 3376, sections 4.1.1 and 4.1.7; RFC 3810, section 5.1.3).
+/// Decodes a code with a floating form, whose mantissa has `bits` bits (RFC 3376, sections 4.1.1 and 4.1.7; RFC
+/// 3810, section 5.1.3).
 fn decoded(code: u32, bits: u32) -> u32 {
     if code < 1 << (bits + 3) {
         return code;
@@ -133,7 +134,7 @@ fn decoded(code: u32, bits: u32) -> u32 {
     mantissa << ((code >> bits & 7) + 3)
 }
 
-/// The code of the largest value that is not above the given one; `OutOfRange` if that is above all.
+/// Returns the code of the largest value that is not above the given one; `OutOfRange` if that is above all.
 fn encoded(value: u32, bits: u32) -> Result<u32, Error> {
     if value < 1 << (bits + 3) {
         return Ok(value);
@@ -158,7 +159,7 @@ fn sources_at<A: GroupAddress>(bytes: &[u8], offset: usize, count: usize) -> Res
 }
 
 impl<A: GroupAddress> Message<A> {
-    /// The destination of the message.
+    /// Returns the address that the message is sent to.
     pub fn destination(&self) -> A {
         match self {
             Message::Query(query) => query.group.unwrap_or(A::ALL_HOSTS),
@@ -212,7 +213,7 @@ impl<A: GroupAddress> Message<A> {
 }
 
 impl<A: Copy> Message<A> {
-    /// The same with other addresses, if there is one for each.
+    /// Returns the message with other addresses, if there is one for each.
     pub fn map<B>(&self, to: impl Fn(A) -> Option<B>) -> Option<Message<B>> {
         let all = |sources: &[A]| sources.iter().map(|&it| to(it)).collect::<Option<Vec<B>>>();
         Some(match self {
@@ -311,7 +312,7 @@ impl<A: GroupAddress> Query<A> {
     }
 }
 
-/// A report from its eighth byte on, and how many records it promises.
+/// Reads a report from its eighth byte on, with as many records as it promises.
 fn records<A: GroupAddress>(mut bytes: &[u8], count: usize) -> Result<Vec<Record<A>>, Error> {
     let mut records = Vec::new();
     for _ in 0..count {
@@ -334,12 +335,12 @@ fn records<A: GroupAddress>(mut bytes: &[u8], count: usize) -> Result<Vec<Record
 }
 
 impl<A: GroupAddress> Record<A> {
-    /// Bytes of a record with so many sources.
+    /// Returns the bytes of a record with so many sources.
     pub const fn len_with(sources: usize) -> usize {
         4 + A::LEN * (1 + sources)
     }
 
-    /// Without auxiliary data.
+    /// Appends the record, without auxiliary data.
     fn put(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         let sources = count(self.sources.len())?.to_be_bytes();
         out.extend_from_slice(&[self.kind as u8, 0, sources[0], sources[1]]);
@@ -358,7 +359,7 @@ pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Messages of the latest version, and all of older ones but their queries.
+    /// Makes messages of the latest version, and all of older ones but their queries.
     pub(crate) fn any_message<A: GroupAddress + 'static>(
         group: impl Strategy<Value = A> + Clone,
         source: impl Strategy<Value = A> + Clone,

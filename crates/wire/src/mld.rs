@@ -45,8 +45,8 @@ impl GroupAddress for Ipv6Addr {
 pub type Message = membership::Message<Ipv6Addr>;
 
 impl Message {
-    /// The message in an IP packet. `Malformed` if it is no MLD, or is not as RFC 3810 (section 6.2) asks: from a link-local address,
-    /// with hop limit 1 and Router Alert.
+    /// Reads the message in an IP packet. `Malformed` if it is no MLD, or is not as RFC 3810 (section 6.2) asks:
+    /// from a link-local address, with hop limit 1 and Router Alert.
     pub fn in_packet(packet: &ipv6::View<'_>) -> Result<Message, Error> {
         let is_local = packet.source().segments()[0] & 0xffc0 == 0xfe80;
         if packet.next_header() != NEXT_HEADER_HOP_BY_HOP || packet.hop_limit() != 1 || !is_local {

@@ -82,12 +82,13 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// Whether bytes begin as a pcap file does.
+/// Returns true if bytes begin as a pcap file does.
 pub fn is_pcap(bytes: &[u8]) -> bool {
     format_of(bytes).is_some()
 }
 
-/// Whether a file is big-endian, and the nanoseconds in the unit of its fractions of seconds.
+/// Returns whether a file is big-endian, and the nanoseconds in the unit of its fractions of seconds; `None` if it
+/// is no pcap file.
 fn format_of(bytes: &[u8]) -> Option<(bool, u32)> {
     let magic = u32::from_le_bytes(*bytes.first_chunk()?);
     match (magic, magic.swap_bytes()) {
@@ -135,7 +136,7 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
-    /// Link type; [`LINK_TYPE_ETHERNET`] in files of ours.
+    /// Returns the link type; [`LINK_TYPE_ETHERNET`] in files of ours.
     pub fn link_type(&self) -> u32 {
         self.link_type
     }

@@ -108,13 +108,13 @@ pub struct Occupancy {
 /// The instructions that [`Hop`] has; the others are reserved, or the checksum complement.
 const KNOWN: u16 = 0xFF80;
 
-/// Words of the metadata that bits ask for: 4 to 6 are two each.
+/// Counts the words of the metadata that bits ask for: 4 to 6 are two each.
 fn words(bits: u16) -> usize {
     (bits.count_ones() + (bits & 0x0E00).count_ones()) as usize
 }
 
 impl Hop {
-    /// The values that the node tells, in the order of the fields.
+    /// Returns the values that the node tells, in the order of the fields.
     pub fn values(&self) -> [Option<u64>; 13] {
         [
             self.node_id.map(u64::from),
@@ -133,7 +133,8 @@ impl Hop {
         ]
     }
 
-    /// Metadata in the order of its bits; bytes behind those of the known ones do not matter, and missing ones are unknown.
+    /// Reads metadata in the order of its bits; bytes behind those of the known ones do not matter, and missing
+    /// ones are unknown.
     fn read(bits: u16, mut bytes: &[u8]) -> Hop {
         let mut word = || match bytes.split_first_chunk() {
             Some((first, rest)) => {
@@ -236,14 +237,15 @@ pub struct Embedded<'a> {
 }
 
 impl Embedded<'_> {
-    /// The whole hops of the stack, the last node first; none of INT-MX.
+    /// Returns the whole hops of the stack, the last node first; none of INT-MX.
     pub fn hops(&self) -> impl DoubleEndedIterator<Item = Hop> {
         let instructions = self.instructions;
         let hops = self.stack.chunks_exact(self.hop_bytes);
         hops.map(move |bytes| Hop::read(instructions, bytes))
     }
 
-    /// The INT headers at the beginning of `bytes`, none of an unknown type or version; and what is behind them.
+    /// Reads the INT headers at the beginning of `bytes`, none of an unknown type or version; returns what is
+    /// behind them, too.
     fn split(bytes: &[u8]) -> (Option<Embedded<'_>>, &[u8]) {
         let len = 4 + 4 * usize::from(bytes.get(1).copied().unwrap_or(0));
         let (headers, behind) = bytes.split_at(len.min(bytes.len()));
@@ -326,7 +328,7 @@ pub struct Inner<'a> {
 }
 
 impl Report<'_> {
-    /// The nodes that the packet has passed, the first one first, as far as this report tells.
+    /// Returns the nodes that the packet has passed, the first one first, as far as this report tells.
     pub fn path(&self) -> impl Iterator<Item = Hop> {
         let stack = self.packet.embedded.iter();
         stack
@@ -335,7 +337,7 @@ impl Report<'_> {
     }
 }
 
-/// The individual reports of a UDP payload. Those of other types than INT (IOAM) are passed over.
+/// Reads the individual reports of a UDP payload. Those of other types than INT (IOAM) are passed over.
 pub fn decode<'a>(data: &'a [u8], indicators: &Indicators) -> Result<Vec<Report<'a>>, Malformed> {
     let (group, mut rest) = data
         .split_at_checked(8)
@@ -390,7 +392,7 @@ pub fn decode<'a>(data: &'a [u8], indicators: &Indicators) -> Result<Vec<Report<
 }
 
 impl Report<'_> {
-    /// The main contents of RepType 1; gives what is behind them.
+    /// Reads the main contents of RepType 1; gives what is behind them.
     fn read_main<'a>(&mut self, body: &'a [u8], md_words: usize) -> Result<&'a [u8], Malformed> {
         let (main, body) = body.split_at_checked(8).ok_or(Malformed::ReportLength)?;
         let (bits, domain_specific) = (u16_at(main, 0), u16_at(main, 4));
@@ -413,7 +415,8 @@ impl Report<'_> {
 }
 
 impl<'a> Inner<'a> {
-    /// `in_type` is that of the report header. Without the tracked flag nothing is embedded (section 3.4 of the report specification).
+    /// Reads what a report has of the packet. `in_type` is that of the report header. Without the tracked flag
+    /// nothing is embedded (section 3.4 of the report specification).
     fn read(
         bytes: &'a [u8],
         in_type: u8,
@@ -440,7 +443,7 @@ impl<'a> Inner<'a> {
         }
     }
 
-    /// The first packet among the TLVs.
+    /// Reads the first packet among the TLVs.
     fn read_tlvs(mut bytes: &'a [u8], embeds: Option<&Indicators>) -> Result<Inner<'a>, Malformed> {
         let mut found = Inner::default();
         while !bytes.is_empty() {
@@ -540,7 +543,8 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 
 impl FlowKey {
-    /// Ports of TCP and UDP; gives the length of the header in front of INT headers, none if there are no ports.
+    /// Reads the ports of TCP and UDP; gives the length of the header in front of INT headers, none if there are no
+    /// ports.
     fn read_ports(&mut self, bytes: &[u8]) -> Option<usize> {
         let len = match self.protocol {
             TCP => 20,
@@ -568,8 +572,8 @@ pub struct ThesisHop {
     pub port: u8,
 }
 
-/// A report of the thesis: the original UDP port, and the switches of the path, the first one first. `Truncated` without a header,
-/// `Malformed` if the length is not that of the hops.
+/// Reads a report of the thesis: the original UDP port, and the switches of the path, the first one first.
+/// `Truncated` without a header, `Malformed` if the length is not that of the hops.
 pub fn decode_thesis(data: &[u8]) -> Result<(u16, Vec<ThesisHop>), Error> {
     let (&[hops, high, low], stack) = data.split_first_chunk().ok_or(Error::Truncated)?;
     if stack.len() != 12 * usize::from(hops) {

@@ -35,25 +35,25 @@ impl Flags {
     /// Congestion window reduced (RFC 3168).
     pub const CWR: Flags = Flags(1 << 7);
 
-    /// Flags from their byte.
+    /// Makes flags from their byte.
     #[inline]
     pub const fn from_bits(bits: u8) -> Flags {
         Flags(bits)
     }
 
-    /// The byte.
+    /// Returns the byte of the flags.
     #[inline]
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// Whether all of `other` are set.
+    /// Returns true if all of `other` are set.
     #[inline]
     pub const fn contains(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Whether any of `other` is set.
+    /// Returns true if any of `other` is set.
     #[inline]
     pub const fn intersects(self, other: Flags) -> bool {
         self.0 & other.0 != 0
@@ -109,13 +109,13 @@ impl SackBlocks {
         }
     }
 
-    /// The blocks, in the order of the option.
+    /// Returns the blocks, in the order of the option.
     #[inline]
     pub fn blocks(&self) -> &[(u32, u32)] {
         &self.blocks[..usize::from(self.count)]
     }
 
-    /// Whether there is none.
+    /// Returns true if there is no block.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.count == 0
@@ -172,7 +172,7 @@ impl Options {
     /// Most bytes of options.
     pub const MAX_LEN: usize = 40;
 
-    /// Bytes of the options as they are emitted, each padded to whole words.
+    /// Returns the bytes of the options as they are emitted, each padded to whole words.
     pub fn len(&self) -> usize {
         let sack = match self.sack.blocks().len() {
             0 => 0,
@@ -185,7 +185,7 @@ impl Options {
             + sack
     }
 
-    /// Whether there is none.
+    /// Returns true if there is no option.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -296,22 +296,23 @@ impl<'a> View<'a> {
         urgent_pointer: u16 = u16_at(bytes, 18);
     }
 
-    /// Bytes of the options, with their padding.
+    /// Returns the bytes of the options, with their padding.
     pub fn options(&self) -> &'a [u8] {
         &self.0[Header::MIN_LEN..self.header_len()]
     }
 
-    /// The payload behind the header.
+    /// Returns the payload behind the header.
     pub fn payload(&self) -> &'a [u8] {
         &self.0[self.header_len()..]
     }
 
-    /// Whether the checksum is right.
+    /// Returns true if the checksum is right between these addresses.
     pub fn checksum_is_valid<A: Address>(&self, source: A, destination: A) -> bool {
         self.verifies_with_zeros(source, destination, 0)
     }
 
-    /// Whether the checksum is right if `zeros` bytes of zero follow that are not among the bytes of this view.
+    /// Returns true if the checksum is right if `zeros` bytes of zero follow that are not among the bytes of this
+    /// view.
     pub fn verifies_with_zeros<A: Address>(&self, source: A, destination: A, zeros: usize) -> bool {
         match u16::try_from(self.0.len().saturating_add(zeros)) {
             Ok(len) => {
@@ -348,7 +349,7 @@ impl Header {
     /// Bytes of a header without options.
     pub const MIN_LEN: usize = 20;
 
-    /// Bytes of the header as it is emitted.
+    /// Returns the bytes of the header as it is emitted.
     pub fn header_len(&self) -> usize {
         Header::MIN_LEN + self.options.len()
     }
@@ -416,7 +417,7 @@ impl Header {
         Ok(())
     }
 
-    /// The same with INT headers in front of the options.
+    /// Appends the header like [`Header::emit_virtual`], with INT headers in front of the options.
     pub fn emit_virtual_with<A: Address>(
         &self,
         telemetry: &Telemetry,

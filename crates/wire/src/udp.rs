@@ -29,7 +29,7 @@ impl<'a> View<'a> {
         checksum: u16 = u16_at(bytes, 6);
     }
 
-    /// Whether the checksum is right, or there is none and need not be.
+    /// Returns true if the checksum is right, or there is none and need not be.
     pub fn checksum_is_valid<A: Address>(&self, source: A, destination: A) -> bool {
         if self.checksum() == 0 {
             return A::UDP_CHECKSUM_IS_OPTIONAL;
@@ -38,7 +38,7 @@ impl<'a> View<'a> {
         verifies(A::pseudo_header_sum(source, destination, PROTOCOL_UDP, len).bytes(self.0))
     }
 
-    /// The payload behind the header.
+    /// Returns the payload behind the header.
     pub fn payload(&self) -> &'a [u8] {
         &self.0[Header::LEN..]
     }
@@ -91,7 +91,7 @@ impl Header {
     }
 }
 
-/// A computed checksum as it is sent: zero would say that there is none, so it travels as all ones.
+/// Returns a computed checksum as it is sent: zero would say that there is none, so it travels as all ones.
 pub fn transmitted(checksum: u16) -> u16 {
     if checksum == 0 { 0xffff } else { checksum }
 }

@@ -126,7 +126,7 @@ impl BierNode {
         }
     }
 
-    /// As a BFR.
+    /// Handles a BIER packet that passes this node, as a BFR.
     fn pass(&mut self, packet: Packet, out: &mut Vec<Output>) {
         let header = &packet.stored()[14..PARSED];
         let (first, second) = (double_word(header, 0), double_word(header, 4));
@@ -151,7 +151,7 @@ impl BierNode {
         }
     }
 
-    /// As a BFIR.
+    /// Handles an IPv4 packet whose channel begins here, as a BFIR.
     fn begin(&mut self, packet: Packet, out: &mut Vec<Output>) {
         let header = &packet.stored()[14..34];
         if header[0] != 0x45 || !is_intact(header) {
@@ -187,7 +187,7 @@ impl BierNode {
         self.replicate(packet, bits, out);
     }
 
-    /// A copy for each neighbour with bits, the last of them in the packet itself.
+    /// Sends a copy to each neighbour with bits, the last of them in the packet itself.
     fn replicate(&mut self, mut packet: Packet, bits: BitString, out: &mut Vec<Output>) {
         packet.stored_mut()[17] -= 1;
         let mut rest = bits;

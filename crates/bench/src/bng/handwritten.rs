@@ -120,7 +120,7 @@ impl Default for Gateway {
 }
 
 impl Gateway {
-    /// Adds a session.
+    /// Adds a session, for both directions.
     pub fn insert(&mut self, session: Session) {
         let pair = addresses(session.mac, ACCESS_MAC);
         self.upstream[usize::from(session.number)] = Some(Upstream {
@@ -157,7 +157,7 @@ impl Gateway {
         });
     }
 
-    /// Adds a route.
+    /// Adds a route to a next hop.
     pub fn route(&mut self, prefix: Prefix, hop: NextHop) {
         self.routes.insert(prefix, self.adjacencies.len() as u16);
         self.adjacencies.push(Adjacency {

@@ -115,12 +115,13 @@ pub struct Firewall {
     displaced: u64,
 }
 
-/// Whether a sequence number is not behind another (RFC 9293, section 3.4).
+/// Returns true if a sequence number is not behind another (RFC 9293, section 3.4).
 fn not_after(a: u32, b: u32) -> bool {
     b.wrapping_sub(a) >> 31 == 0
 }
 
-/// Of mapped addresses: the halves that are not zero.
+/// Hashes a flow to its place in the first way, and the step (odd) to its place in each next one. Of mapped
+/// addresses, `first` and `second` are the halves that are not zero.
 fn place(first: u32, second: u32, ports: u32, protocol: u8) -> (u32, u32) {
     let [k0, k1, k2, k3, k4, k5, k6, k7, k8, k9, k10] = KEYS;
     let times = u64::wrapping_mul;
@@ -142,7 +143,7 @@ fn rule_key(source: u32, destination: u32, protocol: u8, port: u16) -> [u64; 2] 
 }
 
 impl Firewall {
-    /// Without hosts or rules.
+    /// Makes a firewall without hosts or rules.
     pub fn new() -> Firewall {
         Firewall {
             now_us: 0,
@@ -186,7 +187,7 @@ impl Firewall {
         });
     }
 
-    /// Adds a rule.
+    /// Adds a rule with a priority.
     pub fn add_rule(&mut self, rule: Rule, priority: i32) {
         let (source, destination) = (mask_of(rule.source.len), mask_of(rule.destination.len));
         let port_mask = if rule.port.is_some() { 0xffff } else { 0 };
@@ -216,7 +217,7 @@ impl Firewall {
         }
     }
 
-    /// The station that a packet may go to.
+    /// Returns the number of the station that a packet may go to, or why it may not.
     fn judge(&mut self, ingress: u32, packet: &Packet) -> Result<usize, Reason> {
         let bytes = packet.stored();
         if bytes.len() < 34

@@ -20,7 +20,7 @@ fn hash(address: u64) -> usize {
 }
 
 impl LearningSwitch {
-    /// For this many addresses.
+    /// Makes a switch for this many addresses.
     pub fn new(addresses: usize, ports: u32) -> LearningSwitch {
         LearningSwitch {
             slots: vec![FREE; (2 * addresses).next_power_of_two()].into(),

@@ -124,7 +124,7 @@ impl Fields {
 }
 
 impl Middleblock {
-    /// Without routes.
+    /// Makes a switch without routes, which has this Ethernet address.
     pub fn new(router_address: u64) -> Middleblock {
         let [_, _, address @ ..] = router_address.to_be_bytes();
         Middleblock {

@@ -101,7 +101,7 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// Without connections.
+    /// Makes a judge without connections.
     pub fn new(acceptance: Acceptance) -> Judge {
         Judge {
             acceptance,
@@ -115,7 +115,7 @@ impl Judge {
         self.ends.len() as u32 - 1
     }
 
-    /// Whether a copy for a connection is the first of its number; counts it.
+    /// Returns true if a copy for a connection is the first of its number; counts it.
     #[inline]
     pub fn passes(&mut self, connection: usize, copy: Copy) -> bool {
         let end = &mut self.ends[connection];

@@ -56,7 +56,7 @@ pub struct ProtectNode {
     spare: Vec<Packet>,
 }
 
-/// Flow key: addresses; protocol and ports.
+/// Makes the key of a flow: addresses; protocol and ports.
 fn flow_key(source: u32, destination: u32, protocol: u8, ports: u32) -> [u64; 2] {
     [
         u64::from(source) << 32 | u64::from(destination),
@@ -126,7 +126,7 @@ impl ProtectNode {
         self.cids.insert([number.into()], number);
     }
 
-    /// Adds a route.
+    /// Adds a route to a next hop.
     pub fn route(&mut self, prefix: Prefix, hop: NextHop) {
         self.routes.insert(prefix, hop);
     }
@@ -164,7 +164,7 @@ impl ProtectNode {
         }
     }
 
-    /// Whether a copy is the first of its sequence number.
+    /// Returns true if a copy is the first of its sequence number.
     fn accepts(&mut self, packet: &Packet, path: u32) -> bool {
         let cid = double_word(packet.stored(), 33) & 0xff_ffff;
         let Some(connection) = self.cids.get(&[cid.into()]) else {
@@ -201,7 +201,7 @@ impl ProtectNode {
         }
     }
 
-    /// By the outermost destination.
+    /// Forwards a packet by the outermost destination.
     fn forward(&mut self, mut packet: Packet, out: &mut Vec<Output>) {
         let destination = double_word(packet.stored(), 30);
         if packet.stored()[22] <= 1 {
@@ -258,7 +258,7 @@ impl ProtectNode {
     }
 }
 
-/// An intact IPv4 header without options, with ports behind it where there should be some.
+/// Returns true for an intact IPv4 header without options, with ports behind it where there should be some.
 #[inline]
 fn is_well_formed(header: &[u8]) -> bool {
     if header.len() < 20 || header[0] != 0x45 || !is_intact(header) {
@@ -268,7 +268,7 @@ fn is_well_formed(header: &[u8]) -> bool {
     !has_ports || header.len() >= 24
 }
 
-/// Whether it is in a tunnel; `None` if it is not for us to handle.
+/// Returns whether a packet is in a tunnel; `None` if it is not for us to handle.
 #[inline]
 fn tunnel_of(packet: &Packet) -> Option<bool> {
     let bytes = packet.stored();

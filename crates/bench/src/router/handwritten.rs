@@ -19,7 +19,7 @@ pub struct Router {
 }
 
 impl Router {
-    /// Without routes.
+    /// Makes a router without routes.
     pub fn new(next_hops: Vec<NextHop>) -> Router {
         let adjacency = |hop: NextHop| {
             let mut addresses = [0; 12];
@@ -53,7 +53,7 @@ impl Router {
     }
 }
 
-/// The destination of a well-formed packet that has a hop left.
+/// Returns the destination of a well-formed packet that has a hop left.
 #[inline]
 fn destination(header: &[u8; 34]) -> Option<u32> {
     let well_formed = header[12] == 8

@@ -13,7 +13,7 @@ use engine::{Output, Packet};
 /// CRC-16/ARC.
 const TABLE: [u32; 256] = crc::table(0xa001);
 
-/// The checksum over what is put back, of IPv4 and the ports behind it.
+/// Calculates the checksum over what is put back, of IPv4 and the ports behind it.
 pub fn check(header: &[u8]) -> u16 {
     let mut bytes = [0; 20];
     bytes[0] = header[1];
@@ -51,7 +51,7 @@ pub struct Edge {
     no_host: u64,
 }
 
-/// Addresses; ports, traffic class, flags, TTL and protocol.
+/// Makes the key of a flow: addresses; ports, traffic class, flags, TTL and protocol.
 fn flow_key(header: &[u8]) -> [u64; 2] {
     [
         u64::from(double_word(header, 12)) << 32 | u64::from(double_word(header, 16)),
@@ -66,7 +66,7 @@ fn context_key(station: u8, id: u16, profile: u8) -> [u64; 1] {
     [u64::from(station) << 24 | u64::from(id) << 8 | u64::from(profile)]
 }
 
-/// IPv4 and the ports of UDP as a context has them; the rest zero.
+/// Returns the headers of IPv4 and the ports of UDP as a context has them; the rest zero.
 fn template(context: Context) -> [u8; 24] {
     let mut header = [0; 24];
     header[0] = 0x45;
@@ -80,7 +80,7 @@ fn template(context: Context) -> [u8; 24] {
 }
 
 impl Edge {
-    /// Without contexts or hosts.
+    /// Makes an edge without contexts or hosts.
     pub fn new(own: u8) -> Edge {
         Edge {
             own,
@@ -105,7 +105,7 @@ impl Edge {
         self.ports[usize::from(station)] = Some(port);
     }
 
-    /// Adds hosts.
+    /// Adds the hosts of a prefix.
     pub fn add_hosts(&mut self, prefix: Prefix, place: Place) {
         self.hosts.insert(prefix, self.places.len() as u16);
         self.places.push(match place {
@@ -131,7 +131,7 @@ impl Edge {
         self.restored.push((template(context), Count::default()));
     }
 
-    /// A packet of IPv4 from a host.
+    /// Sends a packet of IPv4 from a host to another edge, shortened; counts and drops it if it cannot be.
     fn shorten(&mut self, mut packet: Packet, out: &mut Vec<Output>) {
         let bytes = packet.stored();
         let length = packet.len();
@@ -187,7 +187,7 @@ impl Edge {
         out.push(Output::new(port, packet));
     }
 
-    /// A frame from another edge.
+    /// Restores the packet of a frame from another edge, and sends it.
     fn restore(&mut self, mut packet: Packet, out: &mut Vec<Output>) {
         let bytes = packet.stored();
         if bytes.len() < 13

@@ -23,7 +23,7 @@ impl Default for Dir24 {
 }
 
 impl Dir24 {
-    /// Without any prefix.
+    /// Makes a table without any prefix.
     pub fn new() -> Dir24 {
         Dir24 {
             first: vec![0; 1 << 24].into(),
@@ -73,7 +73,7 @@ impl Dir24 {
         block
     }
 
-    /// The value of the longest prefix.
+    /// Returns the value of the longest prefix that contains an address.
     #[inline]
     pub fn lookup(&self, address: u32) -> Option<u16> {
         let mut found = self.first[(address >> 8) as usize];

@@ -55,7 +55,7 @@ impl<const N: usize> HashTable<N> {
         self.len += 1;
     }
 
-    /// The value of a key.
+    /// Returns the value of a key, if it is there.
     #[inline]
     pub fn get(&self, key: &[u64; N]) -> Option<u32> {
         let mask = self.tags.len() - 1;

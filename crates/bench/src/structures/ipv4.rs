@@ -1,6 +1,6 @@
 //! Arithmetic on IPv4 headers of 20 bytes. It knows nothing of routes.
 
-/// The sum of the ten words, folded to 17 bits: 0xffff in an intact header.
+/// Adds the ten words, and folds the sum to 17 bits: 0xffff in an intact header.
 #[inline]
 fn sum(header: &[u8]) -> u32 {
     let Some(header) = header.first_chunk::<20>() else {
@@ -16,7 +16,7 @@ fn sum(header: &[u8]) -> u32 {
     ((sum & 0xffff) + (sum >> 16)) as u32
 }
 
-/// Whether the checksum is right.
+/// Returns true if the checksum is right.
 #[inline]
 pub fn is_intact(header: &[u8]) -> bool {
     sum(header) == 0xffff
@@ -29,7 +29,7 @@ pub fn write_checksum(header: &mut [u8]) {
     header[10..12].copy_from_slice(&checksum.to_ne_bytes());
 }
 
-/// Decrements TTL and updates the checksum (RFC 1624, equation 3).
+/// Decreases the TTL by one and updates the checksum (RFC 1624, equation 3).
 #[inline]
 pub fn decrement_ttl(header: &mut [u8]) {
     header[8] -= 1;
@@ -40,19 +40,19 @@ pub fn decrement_ttl(header: &mut [u8]) {
     header[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
 }
 
-/// Two bytes.
+/// Reads two bytes, in network order.
 #[inline]
 pub fn word(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// Four bytes.
+/// Reads four bytes, in network order.
 #[inline]
 pub fn double_word(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// Ethernet destination and source as they are on the wire.
+/// Returns Ethernet destination and source as they are on the wire.
 pub fn addresses(destination: u64, source: u64) -> [u8; 12] {
     let mut result = [0; 12];
     result[..6].copy_from_slice(&destination.to_be_bytes()[2..]);

@@ -23,7 +23,7 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// Adds a route.
+    /// Adds a route to a next hop.
     pub fn insert(&mut self, prefix: Prefix, hop: NextHop) {
         self.numbers.insert(prefix, self.routes.len() as u16);
         self.routes.push(Route {
@@ -33,7 +33,7 @@ impl Routes {
         });
     }
 
-    /// The route of the longest prefix of an address.
+    /// Returns the route of the longest prefix of an address.
     #[inline]
     pub fn lookup(&mut self, address: u32) -> Option<&mut Route> {
         let number = self.numbers.lookup(address)?;

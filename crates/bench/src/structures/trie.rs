@@ -44,7 +44,7 @@ impl Building {
         }
     }
 
-    /// The values of the 64 ways, where nothing longer is below.
+    /// Returns the values of the 64 ways, where nothing longer is below.
     fn values(&self, inherited: u32) -> [u32; 64] {
         let mut values = [inherited; 64];
         let mut prefixes = self.prefixes.clone();
@@ -58,7 +58,7 @@ impl Building {
 }
 
 impl Trie {
-    /// Of prefixes: the address (its first bit the highest of 128), the length, the value.
+    /// Makes the trie of prefixes: the address (its first bit the highest of 128), the length, the value.
     pub fn new(prefixes: &[(u128, u32, u32)]) -> Trie {
         let mut root = Building::default();
         for &(address, len, value) in prefixes {
@@ -98,7 +98,7 @@ impl Trie {
         }
     }
 
-    /// The value of the longest prefix.
+    /// Returns the value of the longest prefix that contains an address.
     #[inline]
     pub fn lookup(&self, address: u128) -> Option<u32> {
         let mut node = &self.nodes[0];

@@ -43,7 +43,7 @@ impl<const N: usize> Tuples<N> {
         self.tuples.sort_by_key(|t| -t.highest_priority);
     }
 
-    /// The number of the entry with the highest priority of those that match.
+    /// Returns the number of the entry with the highest priority of those that match.
     #[inline]
     pub fn lookup(&self, key: &[u64; N]) -> Option<u32> {
         let mut best = None;

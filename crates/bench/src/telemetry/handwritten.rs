@@ -57,7 +57,7 @@ fn flow_key(source: u32, destination: u32, protocol: u8, ports: u32) -> [u64; 2]
     ]
 }
 
-/// The one's complement sum of the words of a sum.
+/// Folds a sum to the one's complement sum of its words.
 #[inline]
 fn fold(sum: u64) -> u16 {
     let sum = (sum >> 32) + (sum & 0xffff_ffff);
@@ -68,7 +68,7 @@ fn fold(sum: u64) -> u16 {
 }
 
 impl TelemetryNode {
-    /// Without routes and watched flows.
+    /// Makes a node without routes and watched flows.
     pub fn new(role: Role, node_id: u32) -> TelemetryNode {
         TelemetryNode {
             role,
@@ -88,7 +88,7 @@ impl TelemetryNode {
         }
     }
 
-    /// Adds a route.
+    /// Adds a route to a next hop.
     pub fn route(&mut self, prefix: Prefix, hop: NextHop) {
         self.routes.insert(prefix, hop);
     }

@@ -21,7 +21,7 @@ pub struct WideForwarder {
 }
 
 impl WideForwarder {
-    /// Adds a neighbour.
+    /// Adds a neighbour with a number.
     pub fn insert(&mut self, number: u16, neighbour: Neighbour) {
         let at = usize::from(number);
         if self.neighbours.len() <= at {

@@ -47,7 +47,8 @@ fn constant(width: u32, value: u64) -> Expr {
 }
 
 impl Generator {
-    /// An expression of `width` bits with at most `depth` levels of operators (and one to adapt the width of a slot).
+    /// Makes an expression of `width` bits with at most `depth` levels of operators (and one to adapt the width of
+    /// a slot).
     pub(super) fn expr(&mut self, width: u32, depth: u32) -> Expr {
         if depth == 0 {
             return self.leaf(width);
@@ -199,7 +200,7 @@ impl Generator {
         self.program.slots[slot.index()].width
     }
 
-    /// A scalar whose width is good.
+    /// Picks a scalar whose width is good, if there is one.
     pub(super) fn scalar_where(&mut self, good: impl Fn(u32) -> bool) -> Option<SlotId> {
         let scalars: Vec<_> = self
             .scalars
@@ -240,7 +241,7 @@ impl Generator {
         LabelId(self.next_label - 1)
     }
 
-    /// `if (something) break label`
+    /// Makes `if (something) break label`.
     fn leave(&mut self, label: LabelId) -> Stmt {
         let loc = self.loc();
         let then = vec![Stmt {
@@ -283,7 +284,7 @@ impl Generator {
         }
     }
 
-    /// A loop over a counter that nothing else writes.
+    /// Makes a loop over a counter that nothing else writes.
     fn bounded_loop(&mut self, place: Place, depth: u32) -> StmtKind {
         let label = self.label();
         let counter = self.slot(format!("loop{}", label.0), 8);
@@ -325,7 +326,7 @@ impl Generator {
         HeaderId(self.rng.below(self.program.headers.len() as u32))
     }
 
-    /// A guarded write to a field, as the compiler makes it.
+    /// Makes a guarded write to a field, as the compiler does.
     fn header_write(&mut self) -> StmtKind {
         let header = self.any_header();
         let header = &self.program.headers[header.index()];
@@ -361,7 +362,7 @@ impl Generator {
         }
     }
 
-    /// Mostly within the array.
+    /// Makes an index, mostly within the array.
     fn index(&mut self) -> Expr {
         let index = self.expr(3, 1);
         match self.rng.below(8) {
@@ -452,7 +453,7 @@ impl Generator {
         }
     }
 
-    /// A statement that is allowed in few places, this being one.
+    /// Makes a statement that is allowed in few places, this being one.
     fn of_place(&mut self, place: Place) -> StmtKind {
         match place {
             Place::Parser => self.of_parser(),

@@ -12,7 +12,7 @@ impl Rng {
         Rng(seed)
     }
 
-    /// 64 bits.
+    /// Returns the next 64 bits of the sequence.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -22,27 +22,27 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`, which is not zero.
+    /// Returns a number below `n`, which is not zero.
     pub fn below(&mut self, n: u32) -> u32 {
         (self.next() % u64::from(n)) as u32
     }
 
-    /// A number from `low` to `high`, both included.
+    /// Returns a number from `low` to `high`, both included.
     pub fn between(&mut self, low: u32, high: u32) -> u32 {
         low + self.below(high - low + 1)
     }
 
-    /// True once in `n` times.
+    /// Returns true once in `n` times.
     pub fn one_in(&mut self, n: u32) -> bool {
         self.below(n) == 0
     }
 
-    /// One of several, at least one.
+    /// Picks one of several, at least one.
     pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len() as u32) as usize]
     }
 
-    /// A value: often an extreme one.
+    /// Returns a value of `width` bits: often an extreme one.
     pub fn bits(&mut self, width: u32) -> Bits {
         let one = Bits::from_u64(width, 1);
         let top = one.shl(&Bits::from_u64(32, u64::from(width - 1)));
@@ -60,7 +60,7 @@ impl Rng {
         }
     }
 
-    /// A value below eight.
+    /// Returns a value below eight, of `width` bits.
     pub fn small_bits(&mut self, width: u32) -> Bits {
         Bits::from_u64(width, u64::from(self.below(8)))
     }

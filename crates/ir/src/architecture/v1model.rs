@@ -61,7 +61,7 @@ metadata! {
 }
 
 impl StandardMetadata {
-    /// The forwarding of packets.
+    /// Returns the forwarding of packets: which inputs their metadata has, and which slots decide where they go.
     pub fn forwarding(&self) -> Forwarding {
         Forwarding {
             arrival: vec![

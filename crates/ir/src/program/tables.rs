@@ -80,7 +80,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// Whether entries carry a priority: some key field is ternary, range or optional. The highest number wins.
+    /// Returns true if entries carry a priority: some key field is ternary, range or optional. The highest number
+    /// wins.
     pub fn needs_priority(&self) -> bool {
         self.keys.iter().any(|k| {
             matches!(

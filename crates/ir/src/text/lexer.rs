@@ -29,7 +29,7 @@ impl<'a> Lexer<'a> {
         Lexer { text, at: 0 }
     }
 
-    /// The next token and where it begins, in bytes.
+    /// Takes the next token; returns where it begins, in bytes, and the token.
     pub(super) fn next(&mut self) -> Result<(usize, Token<'a>), (usize, String)> {
         self.skip_blank();
         let start = self.at;
@@ -124,7 +124,7 @@ pub(super) fn unescape(text: &str) -> Result<String, String> {
     Ok(out)
 }
 
-/// `u{HEX}` at the beginning of `text`, and what follows.
+/// Reads `u{HEX}` at the beginning of `text`; returns the character, and what follows.
 fn unicode(text: &str) -> Option<(char, &str)> {
     let (digits, after) = text.strip_prefix("u{")?.split_once('}')?;
     let good = (1..=6).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_hexdigit());

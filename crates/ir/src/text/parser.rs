@@ -144,7 +144,7 @@ impl<'a> Parser<'a> {
         self.advance()
     }
 
-    /// One of `words`.
+    /// Reads one of `words`, and returns what it stands for.
     pub(super) fn choice<T: Copy>(&mut self, words: &super::Words<T>, what: &str) -> Parsed<T> {
         if let Token::Word(word) = self.token
             && let Some(value) = value_of(words, word)
@@ -184,7 +184,7 @@ impl<'a> Parser<'a> {
         Ok(SlotId(self.number()?))
     }
 
-    /// An id like `t3`.
+    /// Reads an id like `t3`, and returns its number.
     pub(super) fn id(&mut self, letter: char, what: &str) -> Parsed<u32> {
         if let Token::Word(word) = self.token
             && let Some(digits) = word.strip_prefix(letter)
@@ -197,7 +197,7 @@ impl<'a> Parser<'a> {
         self.expected(&format!("{what}, {letter} and a number"))
     }
 
-    /// An id that must be the next of its kind.
+    /// Reads an id that must be the next of its kind.
     fn new_id(&mut self, letter: char, what: &str, count: usize) -> Parsed<()> {
         let at = self.at;
         let found = match letter {
@@ -211,7 +211,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// `open item, item close`.
+    /// Reads a list `open item, item close`, which may be empty.
     pub(super) fn list<T>(
         &mut self,
         open: char,
@@ -250,7 +250,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// A constant.
+    /// Reads a constant with its width, as in `8w0x1f`.
     pub(super) fn bits(&mut self) -> Parsed<Bits> {
         if let Token::Number(text) = self.token
             && let Some((width, digits)) = text.split_once('w')
@@ -313,7 +313,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// All items that begin with `keyword` and the next id.
+    /// Reads all items that begin with `keyword` and the next id.
     fn items<T>(
         &mut self,
         keyword: &str,
@@ -378,7 +378,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// `[word item]`.
+    /// Reads `word item`, if the word is there.
     pub(super) fn optional<T>(
         &mut self,
         word: &str,
@@ -390,7 +390,7 @@ impl<'a> Parser<'a> {
         Ok(None)
     }
 
-    /// `string "id" number`.
+    /// Reads `string "id" number`, and returns both.
     fn named(&mut self) -> Parsed<(String, u32)> {
         let name = self.string()?;
         self.word("id")?;
@@ -666,7 +666,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The value of `0xHEX` or `DECIMAL` if it has at most `width` bits.
+/// Returns the value of `0xHEX` or `DECIMAL` if it has at most `width` bits.
 fn bits_of(width: u32, digits: &str) -> Option<Bits> {
     let Some(hex) = digits.strip_prefix("0x") else {
         let good = digits.bytes().all(|b| b.is_ascii_digit());

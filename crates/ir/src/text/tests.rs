@@ -83,7 +83,7 @@ fn mutate(text: &str, rng: &mut Rng) -> String {
     chars.into_iter().collect()
 }
 
-/// Declarations that every text begins with, and then `rest`.
+/// Writes the declarations that every text begins with, and then `rest`.
 fn with_preamble(rest: &str) -> String {
     let text = print(&arbitrary::program(0));
     let start = text.find("header h0").expect("programs have headers");
@@ -228,7 +228,7 @@ fn deep(depth: u32) -> String {
     ))
 }
 
-/// On a stack far smaller than any thread has: code that walks a program recursively is safe.
+/// Runs a test on a stack far smaller than any thread has: code that walks a program recursively is safe.
 fn on_small_stack(test: impl FnOnce() + Send + 'static) {
     let thread = std::thread::Builder::new()
         .stack_size(512 << 10)

@@ -176,7 +176,7 @@ impl<'a> Verifier<'a> {
         cx.depth -= 1;
     }
 
-    /// Invariants 23 and 24.
+    /// Checks invariants 23 and 24, of statements that only some bodies may have.
     fn allowed_here(&mut self, stmt: &StmtKind, cx: &Context<'_>) {
         let pipeline = match cx.block {
             Body::Control(block @ (Block::Ingress | Block::Egress)) => Some(block.pipeline()),
@@ -334,7 +334,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Whether the value of `expr` is certainly the length of a varbit of at most `max` bits.
+    /// Returns true if the value of `expr` is certainly the length of a varbit of at most `max` bits.
     fn is_length(&self, expr: &Expr, max: u32) -> bool {
         match expr {
             Expr::Const(value) => value.to_u64().is_some_and(|v| v <= u64::from(max)),
@@ -346,7 +346,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// A slot that a statement other than an assignment writes; its width if the id is in range.
+    /// Checks a slot that a statement other than an assignment writes; returns its width if the id is in range.
     fn destination(&mut self, dst: SlotId, place: Place<'_>) -> Option<u32> {
         let width = self.slot(dst, place)?;
         self.not_a_length(dst, place);
@@ -362,7 +362,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// The declaration with an id.
+    /// Returns the declaration with an id, which is checked to be in range.
     fn declared<T>(
         &mut self,
         list: &'a [T],
@@ -595,7 +595,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Checks an expression. Its width, if everything below is well-formed.
+    /// Checks an expression. Returns its width, if everything below is well-formed.
     fn expr(&mut self, expr: &Expr, place: Place<'_>, depth: u32) -> Option<u32> {
         if !self.check(depth < MAX_EXPR_DEPTH, 32, place, || {
             format!("an expression nests more than {MAX_EXPR_DEPTH} deep")

@@ -230,7 +230,7 @@ impl Verifier<'_> {
         self.widths(widths.iter().copied(), 11, place);
     }
 
-    /// Each width is a slot's, and the sum an expression's.
+    /// Checks that each width is a slot's, and the sum an expression's.
     fn widths(&mut self, widths: impl Iterator<Item = u32>, invariant: u32, place: Place<'_>) {
         let mut sum = 0u64;
         for width in widths {
@@ -346,7 +346,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// A call of one of the table's actions, which must not have the scope `forbidden`.
+    /// Checks a call of one of the table's actions, which must not have the scope `forbidden`.
     fn call(&mut self, table: &Table, call: &ActionCall, forbidden: ActionScope, place: Place<'_>) {
         let id = call.action;
         let allowed = table
@@ -479,7 +479,7 @@ impl Verifier<'_> {
     }
 }
 
-/// Whether `value` is zero outside `mask`. Widths are equal.
+/// Returns true if `value` is zero outside `mask`. Widths are equal.
 pub(super) fn is_within(value: &Bits, mask: &Bits) -> bool {
     value.and(mask) == *value
 }

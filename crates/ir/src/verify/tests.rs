@@ -114,7 +114,7 @@ fn parsed(text: &str) -> Program {
     parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// The invariants that a program violates.
+/// Returns the numbers of the invariants that a program violates.
 fn violated(program: &Program) -> BTreeSet<u32> {
     let errors = verify(program).err().unwrap_or_default();
     errors.iter().map(|e| e.invariant).collect()
@@ -399,7 +399,8 @@ fn every_spoiled_program_is_found() {
     }
 }
 
-/// Violations that a text cannot have or that take too much of it.
+/// Makes programs with violations that a text cannot have or that take too much of it, each with the invariant's
+/// number.
 fn built() -> Vec<(u32, Program)> {
     let good = || parsed(&good_text());
     let mut all = Vec::new();
