@@ -67,12 +67,12 @@ class Criterion:
     by_definition: Mapping[str, Any] | None = None
 
     def defined(self, row: Mapping[str, Any]) -> bool:
-        """Whether the number in that row follows from its definition."""
+        """Return True if the number in a row follows from its definition."""
         keys = self.by_definition
         return keys is not None and all(row[name] == value for name, value in keys.items())
 
     def difference(self, paper: float, ours: float, low: float, high: float, seeds: int) -> tuple[float, float]:
-        """The 95 % interval of ours less the paper's; ``low`` to ``high`` is that of ours, over so many seeds."""
+        """Return the 95 % interval of ours less the paper's; ``low`` to ``high`` is that of ours, over so many seeds."""
         if not math.isfinite(high - low):
             return -math.inf, math.inf
         if self.estimate is Estimate.MEAN:
@@ -84,7 +84,7 @@ class Criterion:
         return low - paper, high - paper
 
     def verdict(self, difference: tuple[float, float], rounding: float) -> str:
-        """The verdict of an interval of the difference; ``rounding`` is half a unit of the paper's last digit."""
+        """Return the verdict on an interval of the difference; ``rounding`` is half a unit of the paper's last digit."""
         low, high = difference
         if -self.margin <= low and high <= self.margin:
             return AGREES
@@ -114,19 +114,19 @@ class PublishedTable:
         return 0.5 * 10.0**-self.decimals
 
     def frame(self) -> pl.DataFrame:
-        """As printed."""
+        """Return the numbers as printed, as a table."""
         names = (*self.keys, *self.columns)
         return pl.DataFrame([dict(zip(names, row, strict=True)) for row in self.rows], infer_schema_length=None)
 
     def entries(self) -> Iterator[tuple[dict[str, Any], str, float]]:
-        """Every printed number: the keys of its row, its column, and itself."""
+        """Yield every printed number: the keys of its row, its column, and itself."""
         for row in self.frame().iter_rows(named=True):
             for column in self.columns:
                 if row[column] is not None:
                     yield {key: row[key] for key in self.keys}, column, row[column]
 
     def value(self, column: str, **keys: Any) -> Any:
-        """One printed number."""
+        """Return the number printed in the row with these keys. Raises :class:`ExperimentError` if there is no such row."""
         for row in self.frame().iter_rows(named=True):
             if all(row[key] == wanted for key, wanted in keys.items()):
                 return row[column]
@@ -146,12 +146,12 @@ class Setting:
     """A few small points of each part, to see that all of it works: not for conclusions."""
 
     def sweep(self, name: str, function: str, points: Sequence[sweep.Point]) -> pl.DataFrame:
-        """All points with all seeds, in ``out/sweeps/<name>``; parts that need the same runs share them by the name."""
+        """Run all points with all seeds, in ``out/sweeps/<name>``; parts that need the same runs share them by the name."""
         where = self.out / "sweeps" / name
         return sweep.run(function, points, self.seeds, where, jobs=self.jobs, ray=self.ray, console=self.console)
 
     def one_run(self) -> Setting:
-        """For results that are the same with every seed."""
+        """Return the setting with its first seed alone, for results that are the same with every seed."""
         return replace(self, seeds=self.seeds[:1])
 
 
@@ -197,7 +197,7 @@ class Experiment:
     """The number of seeds of its quick version; None if it has none."""
 
     def part(self, name: str) -> Part:
-        """The part of that name."""
+        """Return the part of this name. Raises :class:`ExperimentError` if there is none."""
         for part in self.parts:
             if part.name == name:
                 return part
@@ -206,13 +206,13 @@ class Experiment:
 
 
 def names() -> list[str]:
-    """The experiments that there are."""
+    """Return the names of all experiments, sorted."""
     packages = (module.name for module in pkgutil.iter_modules(__path__) if module.ispkg)
     return sorted(name for name in packages if name != "tests")
 
 
 def find(name: str) -> Experiment:
-    """The experiment of that name."""
+    """Import and return the experiment of this name. Raises :class:`ExperimentError` if there is none."""
     if name not in names():
         raise ExperimentError(f"there is no experiment {name!r} (known: {', '.join(names())})")
     experiment: Experiment = importlib.import_module(f"{__name__}.{name}").EXPERIMENT

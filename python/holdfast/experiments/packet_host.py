@@ -24,7 +24,7 @@ BUFFER_BYTES = 64 << 20
 
 
 def send(count: int, interval_ns: int, frame: bytes) -> None:
-    """At a constant rate: a late packet is sent at once."""
+    """Send frames at a constant rate; a late one is sent at once."""
     front = frame[: -BODY.size]
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender:
         sender.bind(("eth0", 0))
@@ -37,7 +37,7 @@ def send(count: int, interval_ns: int, frame: bytes) -> None:
 
 
 def receive(count: int, length: int, seconds: float) -> list[tuple[int, int, int]]:
-    """Number, time of sending and time of arrival of what comes."""
+    """Receive such frames; return number, time of sending and time of arrival of each."""
     found: list[tuple[int, int, int]] = []
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL)) as receiver:
         receiver.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
@@ -64,7 +64,7 @@ def receive(count: int, length: int, seconds: float) -> list[tuple[int, int, int
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line: ``send`` or ``receive``."""
     what, count, number, last = sys.argv[1:]
     if what == "send":
         send(int(count), int(number), bytes.fromhex(last))

@@ -11,17 +11,17 @@ from holdfast import statistics
 
 
 def row(key: Mapping[str, Any], quantity: str, found: Mapping[str, Any]) -> dict[str, Any]:
-    """A number; ``found`` has its mean and interval."""
+    """Return the row of a number; ``found`` has its mean and interval."""
     return {**key, "quantity": quantity, "ours": found["mean"], "low": found["low"], "high": found["high"]}
 
 
 def exact(value: float) -> dict[str, float]:
-    """A number without chance."""
+    """Return mean and interval of a number without chance."""
     return dict.fromkeys(("mean", "low", "high"), value)
 
 
 def summaries(frame: pl.DataFrame, by: Sequence[str], quantities: Sequence[str]) -> pl.DataFrame:
-    """Mean over seeds of each quantity by these keys."""
+    """Return the mean over seeds of each quantity by these keys."""
     return pl.DataFrame(
         [
             row({name: each[name] for name in by}, quantity, each)

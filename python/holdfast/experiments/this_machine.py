@@ -25,7 +25,7 @@ SCRIPT = Path(__file__).with_name("packet_host.py")
 
 
 def machine() -> pl.DataFrame:
-    """The state of the machine that a measurement in real time depends on."""
+    """Return the state of the machine that a measurement in real time depends on: processor, system, load."""
     cpuinfo = Path("/proc/cpuinfo")
     models = (
         re.findall(r"^model name\s*: (.*)$", cpuinfo.read_text(encoding="utf-8"), re.MULTILINE)
@@ -47,7 +47,10 @@ DISTURBED_LOAD = 0.5
 
 
 def disturbance(machine: pl.DataFrame) -> str:
-    """The part of a headline over a measurement in real time on its machine (:func:`machine`, one row per sitting)."""
+    """Return the part of a headline that says on which machine and load real time was measured.
+
+    ``machine``: of :func:`machine`, a row per sitting.
+    """
     loads, processors = machine["load_before"].to_list(), machine["processors"][0]
     load = " to ".join(dict.fromkeys(f"{each:g}" for each in (min(loads), max(loads))))
     kind = "a machine that was busy with other work" if max(loads) >= DISTURBED_LOAD else "an idle machine"
@@ -59,9 +62,9 @@ ATTEMPTS = 3
 
 
 def in_time(run: Callable[[], Mapping[str, Any]], late_ms: float) -> dict[str, Any]:
-    """A run without an event that was later than this (``max_lateness_ms``); if each had one, the last run.
+    """Return a run without an event that was later than ``late_ms``; if each had one, the last run.
 
-    With the number of runs before it (``repeated``).
+    ``max_lateness_ms`` of a run is what is compared. With the number of runs before it (``repeated``).
     """
     repeated = 0
     while (found := run())["max_lateness_ms"] > late_ms and repeated < ATTEMPTS - 1:
@@ -70,7 +73,7 @@ def in_time(run: Callable[[], Mapping[str, Any]], late_ms: float) -> dict[str, A
 
 
 def held_up(runs: pl.DataFrame, late_ms: float) -> str:
-    """The sentence of a report on runs of :func:`in_time`."""
+    """Return the sentence of a report on runs of :func:`in_time`."""
     late = runs.filter(pl.col("max_lateness_ms") > late_ms).height
     return (
         f"{runs['repeated'].sum()} runs were made again because an event was more than {late_ms:g} ms late; "
@@ -89,7 +92,7 @@ def find(
     sweep: str | None = None,
     numbers: pl.DataFrame | None = None,
 ) -> Finding:
-    """A part that is measured in real time, of its runs and their machine; nothing but the reason where it cannot be measured.
+    """Measure a part in real time and return its finding; return only the reason where it cannot be measured.
 
     One run at a time whatever ``jobs`` says. ``tools``: commands that are needed. ``sweep``: the name of the runs, if it is not
     the part's. ``numbers``: those of a part without runs.
@@ -107,7 +110,7 @@ def find(
 def send_frames(
     sender: Namespace, receiver: Namespace, frame: bytes, count: int, interval_ns: int, length: int
 ) -> list[tuple[int, int, int]]:
-    """Send a frame so often at a constant rate, by ``packet_host.py``. Its last 18 bytes change.
+    """Send a frame so often at a constant rate, by ``packet_host.py``, and return the arrivals. Its last 18 bytes change.
 
     Of the frames that arrive with this length: number, time of sending and of arrival (ns). LiveError if fewer than two do.
     """

@@ -28,12 +28,12 @@ Members = Mapping[tuple[str, str], Iterable[str]]
 
 @cache
 def bier_program(replication: Replication) -> Program:
-    """Compiled once per process."""
+    """Compile BIER with a way to replicate, once per process."""
     return compile_bier(replication)
 
 
 def controller(topology: Topology, members: Members, **options: Any) -> BierController:
-    """The controller, without reroutes and backups if ``options`` do not say otherwise."""
+    """Build the controller, without reroutes and backups if ``options`` do not say otherwise."""
     channels = {
         channel(group, str(topology.hosts[source].address.ip)): list(hosts)
         for (source, group), hosts in members.items()
@@ -56,7 +56,7 @@ class Clusters(Controller):
         self._domain, self._sets = domain, [frozenset(names) for names in sets]
 
     def on_start(self) -> None:
-        """Write them."""
+        """Write the clusters into the switch :data:`BFR`."""
         plan = self._domain.plan.switches[BFR]
         bift = Bift(0, 0)
         [bucket] = plan.bifts[bift]

@@ -16,12 +16,12 @@ GRID = {"color": "#DDDDDD", "linewidth": 0.5}
 
 
 def shade(number: int, of: int) -> Any:
-    """The colour of one of several curves that are in an order."""
+    """Return the colour of one of several curves that are in an order."""
     return plt.get_cmap("viridis")(0.9 * number / max(1, of - 1))
 
 
 def provisioning(curves: pl.DataFrame, tried: pl.DataFrame, x: str, by: str, words: tuple[str, str]) -> Figure:
-    """Ports by the formula over ``x``, a curve for each of ``by``; and what switches lost with so many and with one less.
+    """Draw the ports of the formula over ``x``, a curve for each of ``by``, beside what switches lost with them and with one less.
 
     ``words``: the label of ``x``, and that of a curve with a place for its number.
     """
@@ -47,7 +47,7 @@ def provisioning(curves: pl.DataFrame, tried: pl.DataFrame, x: str, by: str, wor
 
 
 def losses(axes: Any, tried: pl.DataFrame) -> None:
-    """Loss of recirculation ports over their load, in multiples of their rate."""
+    """Draw the loss of recirculation ports over their load, in multiples of their rate."""
     sizes = pl.col("sizes") if "sizes" in tried.columns else pl.lit("uniform")
     looks = (
         ("ports of the rule", "#0072B2", "o", (pl.col("missing_ports") == 0) & (sizes == "uniform")),
@@ -76,7 +76,7 @@ def losses(axes: Any, tried: pl.DataFrame) -> None:
 
 
 def passes(numbers: Sequence[int], frame: pl.DataFrame) -> Figure:
-    """Loss after several passes over that of one: the formula, and runs."""
+    """Draw the loss after several passes over the loss of one: the formula, and runs."""
     figure, axes = plt.subplots(figsize=(5.6, 4.0), dpi=130)
     losses = [10 ** (-4 + 4 * step / 100) for step in range(101)]
     for number, count in enumerate(numbers):
@@ -95,7 +95,7 @@ def passes(numbers: Sequence[int], frame: pl.DataFrame) -> Figure:
 
 
 def throughput(columns: Sequence[Mapping[str, Any]], *, title: str) -> Figure:
-    """Bars of the last next hop's throughput by ``label``: ``paper``, ``model``, and ``ours`` with its ``low`` to ``high``."""
+    """Draw bars of the last next hop's throughput by ``label``: ``paper``, ``model``, and ``ours`` with its ``low`` to ``high``."""
     figure, axes = plt.subplots(figsize=(10.2, 3.8), dpi=130)
     places = list(range(len(columns)))
     width = 0.27
@@ -127,7 +127,10 @@ def throughput(columns: Sequence[Mapping[str, Any]], *, title: str) -> Figure:
 
 
 def phases(panels: Sequence[Mapping[str, Any]]) -> Figure:
-    """A panel for each: ``rows`` with throughput by phase, with and without jitter; the ``paper``'s number and the ``model``'s."""
+    """Draw a panel of throughput by phase for each of ``panels``.
+
+    A panel has ``rows`` with and without jitter, the ``paper``'s number and the ``model``'s.
+    """
     figure, all_axes = plt.subplots(1, len(panels), figsize=(3.5 * len(panels), 3.6), dpi=130, sharey=True)
     for axes, panel in zip(all_axes, panels, strict=True):
         for jitters, label, marker in ((True, "arrivals jitter", "o"), (False, "arrivals do not", "x")):
@@ -162,7 +165,7 @@ WAYS = {
 
 
 def replication(*measures: pl.DataFrame) -> Figure:
-    """By way to replicate over the number of next hops: throughput, passes, and copies that were dropped."""
+    """Draw throughput, passes and dropped copies over the number of next hops, a curve for each way to replicate."""
     labels = ("throughput of the last next hop (Gb/s)", "passes of a packet", "copies made and dropped, per packet")
     figure, all_axes = plt.subplots(1, len(measures), figsize=(4.0 * len(measures), 3.7), dpi=130)
     for axes, frame, label in zip(all_axes, measures, labels, strict=True):
@@ -196,7 +199,7 @@ CASES = {
 
 
 def restoration(series: Mapping[str, pl.DataFrame], *, title: str) -> Figure:
-    """Bars by case on a logarithmic scale: the paper's, and ``series`` of means with their intervals."""
+    """Draw bars by case on a logarithmic scale: the paper's, and ``series`` of means with their intervals."""
     figure, axes = plt.subplots(figsize=(8.2, 3.8), dpi=130)
     width = 0.8 / (len(series) + 1)
     paper = [published.FIGURE_11.value("restoration_ms", bier_frr=b, ip_frr=i) for b, i in CASES]
@@ -228,7 +231,7 @@ def restoration(series: Mapping[str, pl.DataFrame], *, title: str) -> Figure:
 
 
 def finished(figure: Figure, *all_axes: Any) -> None:
-    """Small type, a grid, a legend."""
+    """Finish a figure: small type, a grid, a legend."""
     for axes in all_axes:
         axes.tick_params(labelsize=7)
         axes.grid(**GRID)

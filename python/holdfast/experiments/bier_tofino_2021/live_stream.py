@@ -71,11 +71,11 @@ class Observed:
     max_lateness_ps: int
 
     def lost(self, host: str) -> list[int]:
-        """The numbers that did not arrive."""
+        """Return the numbers of the packets that did not arrive at a host."""
         return sorted(set(range(len(self.sent_ns))) - {number for number, _ in self.arrivals[host]})
 
     def longest_ns(self, within_ns: int) -> int:
-        """From sending to arrival, of all packets that arrived and were sent so long before or after the failure at most."""
+        """Return the longest time from sending to arrival in nanoseconds, of packets sent within ``within_ns`` of the failure."""
         arrivals = ((number, at_ns) for each in self.arrivals.values() for number, at_ns in each)
         sent_ns = self.sent_ns
         near = ((number, at_ns) for number, at_ns in arrivals if abs(sent_ns[number] - self.failure_ns) <= within_ns)
@@ -85,7 +85,7 @@ class Observed:
 def observe(
     topology: Topology, program: Program, controller: Controller, stream: Stream, fail: Fail, *, detection_ms: float
 ) -> Observed:
-    """One run. Raises :class:`LiveError` if a host does not do its part."""
+    """Run a stream once, with a failure, and return what was observed. Raises :class:`LiveError` if a host does not do its part."""
     with ExitStack() as stack:
         namespaces, interfaces = stack.enter_context(hosts(topology))
         with preferred():
@@ -118,7 +118,7 @@ def observe(
 
 
 def _clocks(network: LiveNetwork) -> tuple[int, int]:
-    """The network's time, and CLOCK_REALTIME at the same moment, as well as it can be told from outside."""
+    """Return the network's time in picoseconds, and CLOCK_REALTIME in nanoseconds at the same moment, as well as can be told."""
     readings = []
     for _ in range(READINGS):
         before_ns = time.time_ns()
@@ -129,7 +129,7 @@ def _clocks(network: LiveNetwork) -> tuple[int, int]:
 
 
 def _prefer_network() -> None:
-    """Before everything else that is no real-time thread, if the system permits it."""
+    """Give the network's thread a real-time priority, before everything else that has none, if the system permits it."""
     for task in Path("/proc/self/task").iterdir():
         if (task / "comm").read_text(encoding="utf-8").strip() == "holdfast-net":
             with suppress(OSError):
@@ -160,7 +160,7 @@ class _Program:
         self._process.communicate()
 
     def said(self, line: str = "\n") -> Any:
-        """Have it read a line, and gives what it says at its end."""
+        """Write a line to the program, and return what it prints at its end. Raises :class:`LiveError` if that is no JSON."""
         text, _ = self._process.communicate(line, timeout=60)
         try:
             return json.loads(text)

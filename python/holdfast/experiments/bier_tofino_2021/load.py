@@ -37,13 +37,13 @@ SWITCH = "s1"
 
 
 def line_packets_per_s(frame_bytes: int = FRAME_BYTES, line_bps: int = LINE_BPS) -> float:
-    """As many frames of that size as the line takes."""
+    """Return how many frames of this size a line takes per second."""
     return line_bps / 8 / (frame_bytes + OVERHEAD_BYTES)
 
 
 @cache
 def rounds_program() -> Program:
-    """Compiled once per process."""
+    """Compile ``rounds.p4``, once per process."""
     return Program.compile(str(Path(__file__).parent / "rounds.p4"))
 
 
@@ -65,7 +65,7 @@ class Recirculated:
 
 
 def recirculated(network: SimulatedNetwork, switch: str = SWITCH) -> Recirculated:
-    """All ports of a switch together."""
+    """Return the counts of all recirculation ports of a switch together."""
     ports = network.recirculation_statistics(switch)
     return Recirculated(
         offered=sum(port.offered for port in ports),
@@ -76,7 +76,7 @@ def recirculated(network: SimulatedNetwork, switch: str = SWITCH) -> Recirculate
 
 
 def star(hosts: int, recirculation_ports: int, queue_packets: int, line_bps: int = LINE_BPS) -> Topology:
-    """So many hosts ``h1``, ``h2`` ... at the ports of these numbers of one switch."""
+    """Build a topology of one switch with hosts ``h1``, ``h2`` ... at the ports of these numbers."""
     topology = Topology("recirculation")
     recirculation = {"ports": recirculation_ports, "rate_bps": line_bps, "queue_packets": queue_packets}
     latency_ms = PASS_MS * LINE_BPS / line_bps
@@ -88,7 +88,7 @@ def star(hosts: int, recirculation_ports: int, queue_packets: int, line_bps: int
 
 
 def passes(mean: Fraction) -> Mapping[int, Fraction]:
-    """Whole numbers of passes with their shares, for a mean that may be a fraction: the two next to it."""
+    """Return whole numbers of passes with their shares, for a mean that may be a fraction: the two next to it."""
     whole = mean.numerator // mean.denominator
     shares = {whole: 1 - (mean - whole), whole + 1: mean - whole}
     return {number: share for number, share in shares.items() if share > 0}
@@ -97,7 +97,10 @@ def passes(mean: Fraction) -> Mapping[int, Fraction]:
 def add_ring(
     network: SimulatedNetwork, hosts: int, shares: Mapping[int, Fraction], load: float, stop_s: float
 ) -> Sequence[int]:
-    """Every host loads its link to that share with packets to the next host, a Poisson process for each number of passes."""
+    """Load each host's link to ``load`` with packets to the next host; return the flows.
+
+    They are a Poisson process for each number of passes.
+    """
     line_bps = network.topology.links[0].rate_bps
     return [
         network.add(

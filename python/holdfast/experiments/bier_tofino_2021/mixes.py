@@ -44,7 +44,7 @@ KEYS = ("multicast_percent", "next_hops", "sizes", "missing_ports")
 def point(
     multicast_percent: float, next_hops: int, missing: int, sizes: str = UNIFORM, run_ms: float = provisioning.RUN_MS
 ) -> Point:
-    """A BFR with the ports of the rule, but so many recirculation ports less."""
+    """Return the point of a BFR with the ports of the rule, with ``missing`` recirculation ports less."""
     recirculations = model.recirculations(Fraction(str(multicast_percent)) / 100, next_hops)
     ports, needed = model.provision(recirculations, Fraction(published.UTILISATION_RATIO))
     return {
@@ -73,7 +73,7 @@ POINTS = _all_points()
 
 
 def edges(ports: int, recirculation_ports: int) -> Topology:
-    """The BFR with so many edge switches around it, each with a host."""
+    """Build the BFR with edge switches around it, each with a host."""
     topology = Topology("bfr")
     recirculation = {
         "ports": recirculation_ports,
@@ -91,7 +91,7 @@ def edges(ports: int, recirculation_ports: int) -> Topology:
 
 
 def groups(ports: int, next_hops: int, seed: int) -> dict[tuple[str, str], list[str]]:
-    """For the host of each port a group of its own with so many other hosts, drawn from the seed."""
+    """Draw a group for the host of each port, with ``next_hops`` other hosts."""
     draw = Random(f"groups {seed}")
     found = {}
     for number in range(1, ports + 1):
@@ -101,7 +101,7 @@ def groups(ports: int, next_hops: int, seed: int) -> dict[tuple[str, str], list[
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Losses and utilisation of the recirculation ports, and losses of the links behind the BFR, which should be zero."""
+    """Return losses and utilisation of the recirculation ports, and losses of the links behind the BFR, which should be zero."""
     ports, next_hops = point["ports"], point["next_hops"]
     topology = edges(ports, point["recirculation_ports"])
     members = groups(ports, next_hops, seed)
@@ -139,13 +139,13 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def find(setting: Setting) -> Finding:
-    """The curves of Figure 17, and of most of their points what a BFR with so many ports loses."""
+    """Return the curves of Figure 17, and for most of their points what a BFR with so many ports loses."""
     frame = setting.sweep("mixes", f"{__name__}:measure", POINTS)
     return Finding(numbers(frame), {"": draw(frame)}, {"runs": frame, "tried": provisioning.tried(frame, KEYS)})
 
 
 def formula() -> pl.DataFrame:
-    """Physical ports in loopback mode, equation 3."""
+    """Return the physical ports in loopback mode by multicast portion and next hops (equation 3)."""
     rows = []
     for percent in published.MULTICAST_PERCENTS:
         for next_hops in NEXT_HOPS:
@@ -158,7 +158,7 @@ def formula() -> pl.DataFrame:
 
 
 def numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """The formula's ports, which are exact, and the loss of the runs."""
+    """Return the formula's ports, which are exact, and the loss of the runs."""
     keys = ["multicast_percent", "next_hops"]
     exact = formula().select(
         *keys,
@@ -169,7 +169,7 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def draw(frame: pl.DataFrame) -> Figure:
-    """As Figure 17, and beside it the losses."""
+    """Draw Figure 17, and beside it the losses."""
     words = ("average number of next hops n", "{:g} % multicast")
     tried = provisioning.tried(frame, KEYS)
     return drawing.provisioning(formula(), tried, "next_hops", "multicast_percent", words)

@@ -15,9 +15,10 @@ TOLERANCE = 1e-15
 
 
 def carried(next_hops: int, ports: int) -> float:
-    """The share 1 - p of packets that get through a recirculation port, in a switch that gets multicast packets at the line rate.
+    """Return the share 1 - p of packets that get through a recirculation port, where multicast comes at the line rate.
 
-    The root of (1-p) + (1-p)^2 + ... + (1-p)^(n-1) = k (equation 1); 1 if the k ports suffice.
+    This is the root of (1-p) + (1-p)^2 + ... + (1-p)^(n-1) = k (equation 1); 1 if the k ports suffice. The root of (1-p) + (1-p)^2
+    + ... + (1-p)^(n-1) = k (equation 1); 1 if the k ports suffice.
     """
     passes = next_hops - 1
     if ports >= passes:
@@ -31,22 +32,22 @@ def carried(next_hops: int, ports: int) -> float:
 
 
 def throughput_gbps(next_hop: int, next_hops: int, ports: int, line_gbps: float = 100.0) -> float:
-    """T(i), equation 2: of the i-th of so many next hops."""
+    """Return T(i), the throughput of the i-th of ``next_hops`` next hops (equation 2)."""
     return line_gbps * carried(next_hops, ports) ** (next_hop - 1)
 
 
 def loss_after(passes: int, loss: float) -> float:
-    """p(n), section VII-A: the share of packets that do not survive so many passes, each of which loses this share."""
+    """Return p(n): the share of packets that do not survive ``passes``, each of which loses ``loss`` (section VII-A)."""
     return 1 - (1 - loss) ** passes
 
 
 def recirculation_ports(ports: int, recirculations: Fraction, utilisation_ratio: Fraction) -> int:
-    """m', equation 3: for so many incoming ports with so many recirculations per packet on average."""
+    """Return m', the recirculation ports for ``ports`` incoming ports, with so many recirculations per packet (equation 3)."""
     return math.ceil(ports * recirculations / utilisation_ratio)
 
 
 def provision(recirculations: Fraction, utilisation_ratio: Fraction) -> tuple[int, int]:
-    """The ports of a switch of 32 that are left for traffic, m, and those that recirculate, m' (with the internal one).
+    """Return the ports of a switch of 32 that are left for traffic, m, and those that recirculate, m' (with the internal one).
 
     The most m that leave room for their m' (section VII-C): m + m' is 33 at most. The internal port carries no other traffic.
     """
@@ -58,10 +59,10 @@ def provision(recirculations: Fraction, utilisation_ratio: Fraction) -> tuple[in
 
 
 def physical(recirculation_ports: int) -> int:
-    """Of them, those in loopback mode: the internal one is used first."""
+    """Return the recirculation ports in loopback mode: the internal one is used first."""
     return max(0, recirculation_ports - 1)
 
 
 def recirculations(multicast: Fraction, next_hops: int) -> Fraction:
-    """R = a (n - 1), section VII-D; with no next hop there is nothing to recirculate, where the formula has -a."""
+    """Return R = a (n - 1) (section VII-D); with no next hop there is nothing to recirculate, where the formula has -a."""
     return multicast * max(0, next_hops - 1)

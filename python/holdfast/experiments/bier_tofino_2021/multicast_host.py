@@ -37,7 +37,7 @@ PRIORITY = 10
 
 
 def send(group: str, port: int, address: str, count: int, interval_ns: int, payload_bytes: int) -> list[int]:
-    """At a constant rate: a late packet is sent at once."""
+    """Send packets at a constant rate, a late packet at once; return the times of sending."""
     with suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
     sent = []
@@ -57,7 +57,7 @@ def send(group: str, port: int, address: str, count: int, interval_ns: int, payl
 
 
 def member(group: str, port: int, namespace: str, address: str) -> socket.socket:
-    """A socket in a namespace that has joined the group."""
+    """Open a socket in a namespace that has joined the group."""
     with Path("/var/run/netns", namespace).open("rb") as there:
         if ctypes.CDLL(None, use_errno=True).setns(there.fileno(), CLONE_NEWNET):
             raise OSError(ctypes.get_errno(), f"cannot enter {namespace}")
@@ -72,7 +72,7 @@ def member(group: str, port: int, namespace: str, address: str) -> socket.socket
 
 
 def waiting(receiver: socket.socket) -> list[tuple[int, int]]:
-    """Number and time of each datagram in the socket; an error if it was too small for them."""
+    """Read number and time of each datagram in the socket. Raises OverflowError if its buffer was too small for them."""
     if DROPS.unpack(receiver.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, DROPS.size))[0]:
         raise OverflowError("the socket's buffer was full")
     arrivals = []
@@ -87,7 +87,7 @@ def waiting(receiver: socket.socket) -> list[tuple[int, int]]:
 
 
 def receive(group: str, port: int, places: list[str]) -> dict[str, list[tuple[int, int]]]:
-    """By namespace, what arrived there."""
+    """Receive in all namespaces until standard input has a line; return what arrived, by namespace."""
     receivers = {
         namespace: member(group, port, namespace, at) for namespace, at in (place.split("=") for place in places)
     }
@@ -97,7 +97,7 @@ def receive(group: str, port: int, places: list[str]) -> dict[str, list[tuple[in
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line: ``receive`` or ``send``."""
     what, group, port, *more = sys.argv[1:]
     if what == "receive":
         json.dump(receive(group, int(port), more), sys.stdout)

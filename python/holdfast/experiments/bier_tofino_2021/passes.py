@@ -37,7 +37,7 @@ POINTS: list[Point] = [{"passes": passes, "target": target, "run_ms": RUN_MS} fo
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Loss over all passes and of a pass, of packets that came to their first pass in the run."""
+    """Return the loss over all passes and of a pass, of packets that came to their first pass in the run."""
     passes = point["passes"]
     survivors = sum((1 - point["target"]) ** m for m in range(1, passes + 1))
     topology = load.star(HOSTS, RECIRCULATION_PORTS, QUEUE_PACKETS)
@@ -54,13 +54,13 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def find(setting: Setting) -> Finding:
-    """The curves of Figure 15, and what the ports of a switch lose."""
+    """Return the curves of Figure 15, and what the ports of a switch lose."""
     frame = setting.sweep("passes", f"{__name__}:measure", POINTS)
     return Finding(numbers(frame), {"": draw(frame)}, {"runs": frame})
 
 
 def numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """The formula at a small loss, and the loss of runs in percent of the formula's, all loads together."""
+    """Return the formula at a small loss, and the loss of runs in percent of the formula's, all loads together."""
     rows: list[dict[str, Any]] = []
     for passes in PASSES:
         times = model.loss_after(passes, SMALL) / SMALL
@@ -74,5 +74,5 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def draw(frame: pl.DataFrame) -> Figure:
-    """As Figure 15, both scales logarithmic."""
+    """Draw Figure 15, both scales logarithmic."""
     return drawing.passes(PASSES, frame)

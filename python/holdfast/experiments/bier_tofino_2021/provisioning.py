@@ -45,7 +45,7 @@ KEYS = ("recirculations", "utilisation_ratio", "missing_ports")
 
 
 def point(recirculations: Fraction, ratio: int, missing: int, run_ms: float = RUN_MS) -> Point:
-    """A switch with the ports of the rule, but so many recirculation ports less."""
+    """Return the point of a switch with the ports of the rule, with ``missing`` recirculation ports less."""
     ports, needed = model.provision(recirculations, Fraction(ratio))
     load = ports * recirculations / ratio / (needed - missing)
     return {
@@ -63,7 +63,7 @@ POINTS = [point(r, u, missing) for r, u in TRIED for missing in (0, 1)]
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Losses and utilisation of the recirculation ports."""
+    """Return losses and utilisation of the recirculation ports."""
     recirculations = Fraction(point["recirculations"])
     topology = load.star(point["ports"], point["recirculation_ports"], QUEUE_PACKETS)
     network = SimulatedNetwork(topology, load.rounds_program(), seed=seed)
@@ -90,13 +90,16 @@ def steady(network: SimulatedNetwork, switch: str, stop_s: float) -> dict[str, A
 
 
 def find(setting: Setting) -> Finding:
-    """The curves of Figure 16, and of some of their points what a switch with so many ports loses."""
+    """Return the curves of Figure 16, and for some of their points what a switch with so many ports loses."""
     frame = setting.sweep("provisioning", f"{__name__}:measure", POINTS)
     return Finding(numbers(frame), {"": draw(frame)}, {"runs": frame, "tried": tried(frame, KEYS)})
 
 
 def tried(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """By point: in how many runs something was lost, and how much. ``load``: by the formula, in multiples of the ports' rate."""
+    """Return by point in how many runs something was lost, and how much.
+
+    ``load``: by the formula, in multiples of the ports' rate.
+    """
     return frame.group_by(keys, maintain_order=True).agg(
         pl.col("ports", "recirculation_ports", "load").first(),
         pl.len().alias("runs"),
@@ -108,7 +111,7 @@ def tried(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
 
 
 def formula(recirculations: Sequence[Fraction], ratios: Sequence[int]) -> pl.DataFrame:
-    """Physical ports in loopback mode, equation 3."""
+    """Return the physical ports in loopback mode by R and U (equation 3)."""
     rows = [
         {
             "recirculations": float(r),
@@ -122,7 +125,7 @@ def formula(recirculations: Sequence[Fraction], ratios: Sequence[int]) -> pl.Dat
 
 
 def numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """The formula's ports, which are exact, and the loss of the runs."""
+    """Return the formula's ports, which are exact, and the loss of the runs."""
     exact = formula(RECIRCULATIONS, RATIOS).select(
         "recirculations",
         "utilisation_ratio",
@@ -134,7 +137,7 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def losses(frame: pl.DataFrame, keys: Sequence[str]) -> list[pl.DataFrame]:
-    """Mean with intervals: with the ports of the rule, with one less, and with those of the rule for other sizes of packets."""
+    """Return mean losses with intervals: with the rule's ports, with one less, and with the rule's for other packet sizes."""
     found = []
     for (sizes, missing), group in frame.group_by(["sizes", "missing_ports"], maintain_order=True):
         suffix = "_one_port_less" if missing else "" if sizes == SIZES else f"_{str(sizes).replace(' ', '_')}"
@@ -151,6 +154,6 @@ def losses(frame: pl.DataFrame, keys: Sequence[str]) -> list[pl.DataFrame]:
 
 
 def draw(frame: pl.DataFrame) -> Figure:
-    """As Figure 16, and beside it the losses."""
+    """Draw Figure 16, and beside it the losses."""
     curves, words = formula(RECIRCULATIONS, RATIOS), ("recirculation factor R", "U = {:g}")
     return drawing.provisioning(curves, tried(frame, KEYS), "recirculations", "utilisation_ratio", words)

@@ -36,7 +36,7 @@ RECIRCULATE, ONE_PASS, CLUSTERS = "recirculate", "one-pass", "clusters"
 
 
 def point(replication: str, next_hops: int, ports: int) -> Point:
-    """One network; ``ports``: recirculation ports."""
+    """Return the point of one network; ``ports``: recirculation ports."""
     return {
         "replication": replication,
         "next_hops": next_hops,
@@ -53,7 +53,7 @@ POINTS = [
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """The last next hop's throughput in Gb/s of BIER frames; per packet, passes, and copies that were sent and dropped."""
+    """Return the last next hop's throughput in Gb/s of BIER frames; and per packet, passes, and copies sent and dropped."""
     next_hops, replication = point["next_hops"], point["replication"]
     ports = max(1, next_hops - 1) if point["ports"] == ALL else point["ports"]
     topology = throughput.figure_12(point["neighbours"], ports, 0.5, throughput.JITTER_FRAMES, throughput.FRAME_BYTES)
@@ -86,7 +86,7 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def _counts(network: SimulatedNetwork) -> dict[str, int]:
-    """Of the BFR so far. A pass is one through ingress."""
+    """Return the BFR's counts so far. A pass is one through ingress."""
     counters = network.node_counters(domain.BFR)
     ports = network.recirculation_statistics(domain.BFR)
     return {
@@ -98,13 +98,13 @@ def _counts(network: SimulatedNetwork) -> dict[str, int]:
 
 
 def find(setting: Setting) -> Finding:
-    """All ways, over the number of next hops."""
+    """Return the results of all ways to replicate, over the number of next hops."""
     frame = setting.sweep("replication", f"{__name__}:measure", POINTS)
     return Finding(numbers(frame), {"": draw(frame)}, {"runs": frame})
 
 
 def numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Mean with intervals by way, recirculation ports and next hops."""
+    """Return means with intervals by way, recirculation ports and next hops."""
     keys = ["replication", "ports", "next_hops"]
     found = []
     for value in ("last_gbps", "passes", "copies_sent", "copies_dropped"):
@@ -114,7 +114,7 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def draw(frame: pl.DataFrame) -> Figure:
-    """Throughput of the last next hop, passes, and copies dropped."""
+    """Draw throughput of the last next hop, passes, and copies dropped."""
     return drawing.replication(
         statistics.summary(frame, ["replication", "ports", "next_hops"], "last_gbps"),
         statistics.summary(frame, ["replication", "ports", "next_hops"], "passes"),

@@ -64,7 +64,7 @@ POINTS: list[Point] = [
 
 
 def figure_10(rate_bps: int = 100_000_000_000) -> Topology:
-    """The network."""
+    """Build the network of Figure 10."""
     topology = Topology("figure-10")
     for switch in (TOFINO, BMV2_1, BMV2_2):
         topology.add_switch(switch)
@@ -76,7 +76,7 @@ def figure_10(rate_bps: int = 100_000_000_000) -> Topology:
 
 
 def controller(topology: Topology, point: Mapping[str, Any], ip_ms: float, bier_ms: float) -> BierController:
-    """A controller that reroutes, with the case's protection."""
+    """Build a controller that reroutes, with the case's protection."""
     return domain.controller(
         topology,
         {(SOURCE, GROUP): [SUBSCRIBER]},
@@ -89,7 +89,7 @@ def controller(topology: Topology, point: Mapping[str, Any], ip_ms: float, bier_
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """The time from the cut to the next arrival; when the cut comes between two packets is drawn from the seed."""
+    """Return the time from the cut to the next arrival; the moment of the cut between two packets is drawn from the seed."""
     topology = figure_10()
     there_and_back_ms = 2 * point["signalling_ms"]
     reacting = controller(topology, point, IP_MS + there_and_back_ms, BIER_MS + there_and_back_ms)
@@ -124,13 +124,13 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def find(setting: Setting) -> Finding:
-    """Figure 11, and what signalling adds."""
+    """Return Figure 11, and what signalling adds."""
     frame = setting.sweep("restoration", f"{__name__}:measure", POINTS)
     return Finding(numbers(frame), {"": draw(frame)}, {"runs": frame})
 
 
 def numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """By case: restoration with the paper's signalling, and with slower one; and what was lost."""
+    """Return by case the restoration with the paper's signalling and with slower one, and what was lost."""
     rows: list[dict[str, Any]] = []
     for value in ("restoration_ms", "lost", "duplicated"):
         found = statistics.summary(frame, ["bier_frr", "ip_frr", "signalling_ms"], value)
@@ -142,7 +142,7 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def draw(frame: pl.DataFrame) -> Figure:
-    """As Figure 11, with the paper's bars."""
+    """Draw Figure 11, with the paper's bars."""
     series = {}
     for signalling_ms in SIGNALLING_MS:
         chosen = frame.filter(pl.col("signalling_ms") == signalling_ms)

@@ -45,7 +45,7 @@ ATTEMPTS = 5
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """The result of :func:`restored` for a run, and the largest lateness of the network's clock.
+    """Return the result of :func:`restored` for a run, and the largest lateness of the network's clock.
 
     When the cut comes between two packets is drawn from the seed.
     """
@@ -76,7 +76,7 @@ def _run(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def restored(observed: live_stream.Observed) -> dict[str, Any]:
-    """The times of a cut in a run, in milliseconds: the first lost packet tells which arrivals were still before it.
+    """Return the times of a cut in a run, in milliseconds: the first lost packet tells which arrivals were still before it.
 
     ``after_detection_ms``: from the detection to the first arrival of a repaired packet, without ``waited_ms``, for which no packet
     was sent between the last lost one and the repaired one.
@@ -109,12 +109,12 @@ def restored(observed: live_stream.Observed) -> dict[str, Any]:
 
 
 def found(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
-    """The part, of its runs."""
+    """Return the part's finding from its runs."""
     return Finding(numbers(frame), {"": draw(frame, where)}, {"runs": frame, "machine": where})
 
 
 def find(setting: Setting) -> Finding:
-    """One run at a time whatever ``jobs`` says; nothing but the reason where it cannot run."""
+    """Run the part, one run at a time whatever ``jobs`` says; return only the reason where it cannot run."""
     return this_machine.find(
         setting,
         "fig11_live",
@@ -128,7 +128,7 @@ def find(setting: Setting) -> Finding:
 
 
 def numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """By case: restoration, the part of it after detection, and what was lost; nothing of nothing."""
+    """Return by case the restoration, the part of it after detection, and what was lost; an empty table without runs."""
     keys = ["bier_frr", "ip_frr"]
     if len(frame):
         return summaries(frame, keys, ["restoration_ms", "after_detection_ms", "lost"])
@@ -137,7 +137,7 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def draw(frame: pl.DataFrame, where: pl.DataFrame) -> Figure:
-    """As Figure 11, with the paper's bars."""
+    """Draw Figure 11, with the paper's bars."""
     found = statistics.summary(frame, ["bier_frr", "ip_frr"], "restoration_ms")
     title = f"Restoration of BIER after a cut, in real time with our controller\n{disturbance(where)}"
     return drawing.restoration({"ours, live": found}, title=title)

@@ -57,7 +57,7 @@ def point(
     jitter_frames: float = JITTER_FRAMES,
     measured_us: int = MEASURED_US,
 ) -> Point:
-    """One network. ``phase``: of a packet that comes back, in transmissions after the one that set it free."""
+    """Return the point of one network. ``phase``: of a packet that comes back, in transmissions after the one that set it free."""
     return {
         "ports": ports,
         "next_hops": next_hops,
@@ -69,7 +69,7 @@ def point(
 
 
 def phases(next_hops: int, ports: int, jitter_frames: float) -> list[Point]:
-    """All phases where the capacity does not suffice, and one where it does."""
+    """Return points for all phases where the capacity does not suffice, and for one where it does."""
     number = 1 if ports >= next_hops - 1 else PHASES
     return [point(next_hops, ports, (i + 0.5) / number, jitter_frames=jitter_frames) for i in range(number)]
 
@@ -83,12 +83,12 @@ EVEN_POINTS = [each for n, k in CASES if k < n - 1 for each in phases(n, k, 0.0)
 
 
 def subscriber(next_hop: int) -> str:
-    """The host behind a next hop. They count from 1, in the order in which the BFR serves them."""
+    """Return the host behind a next hop. Next hops count from 1, in the order in which the BFR serves them."""
     return f"h{next_hop}"
 
 
 def figure_12(next_hops: int, ports: int, phase: float, jitter_frames: float, frame_bytes: int) -> Topology:
-    """The network. Links behind the BFR have queues for what jitter brings together."""
+    """Build the network of Figure 12. Links behind the BFR have queues for what jitter brings together."""
     topology = Topology("figure-12")
     frame_s = (frame_bytes + load.OVERHEAD_BYTES) * 8 / load.LINE_BPS
     recirculation = {"ports": ports, "rate_bps": load.LINE_BPS, "queue_packets": QUEUE_PACKETS}
@@ -113,7 +113,7 @@ def figure_12(next_hops: int, ports: int, phase: float, jitter_frames: float, fr
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """The first and the last next hop's throughput in Gb/s of BIER frames, and what the recirculation ports did."""
+    """Return the first and the last next hop's throughput in Gb/s of BIER frames, and what the recirculation ports did."""
     next_hops, ports = point["next_hops"], point["ports"]
     ipmc = point["replication"] == "ipmc"
     frame_bytes = load.FRAME_BYTES if ipmc else FRAME_BYTES
@@ -157,7 +157,7 @@ def _network(topology: Topology, replication: str, subscribers: Sequence[str], s
 
 
 def find(setting: Setting) -> Finding:
-    """Table 2 with the model solved exactly and ours simulated; the phases; Figure 14."""
+    """Return Table 2 with the model solved exactly and ours simulated, the phases, and Figure 14."""
     frame = setting.sweep("throughput", f"{__name__}:measure", POINTS)
     # Nothing in them is random.
     even = setting.one_run().sweep("throughput_even", f"{__name__}:measure", EVEN_POINTS)
@@ -166,14 +166,14 @@ def find(setting: Setting) -> Finding:
 
 
 def by_phase(frame: pl.DataFrame, even: pl.DataFrame) -> pl.DataFrame:
-    """The last next hop's throughput where the capacity does not suffice, means over the runs of a phase."""
+    """Return the last next hop's throughput where the capacity does not suffice, means over the runs of a phase."""
     short = pl.concat([frame.filter(pl.col("ports") > 0, pl.col("ports") < pl.col("next_hops") - 1), even])
     keys = ["ports", "next_hops", "jitter_frames", "phase"]
     return statistics.summary(short, keys, "last_gbps")
 
 
 def numbers(frame: pl.DataFrame, even: pl.DataFrame) -> pl.DataFrame:
-    """The mean over all phases, and from the lowest to the highest of the phases' intervals."""
+    """Return the mean over all phases, and from the lowest to the highest of the phases' intervals."""
     rows: list[dict[str, Any]] = []
     for quantity, chosen, ends in (("measured_gbps", frame, ("low", "high")), ("even_gbps", even, ("mean", "mean"))):
         found = statistics.summary(chosen, ["ports", "next_hops", "phase"], "last_gbps")
@@ -189,7 +189,7 @@ def numbers(frame: pl.DataFrame, even: pl.DataFrame) -> pl.DataFrame:
 
 
 def draw(frame: pl.DataFrame, even: pl.DataFrame) -> Figure:
-    """As Figure 14, with the model's numbers beside."""
+    """Draw Figure 14, with the model's numbers beside."""
     rows = numbers(frame, even).iter_rows(named=True)
     ours = {(row["ports"], row["next_hops"], row["quantity"]): row for row in rows}
     columns = []
@@ -210,7 +210,7 @@ def draw(frame: pl.DataFrame, even: pl.DataFrame) -> Figure:
 
 
 def draw_phases(frame: pl.DataFrame, even: pl.DataFrame) -> Figure:
-    """Point without sufficient capacity: over the phase, with the paper's measurement and the model."""
+    """Draw throughput over the phase where the capacity does not suffice, with the paper's measurement and the model."""
     panels = []
     for (ports, next_hops), group in by_phase(frame, even).group_by(["ports", "next_hops"], maintain_order=True):
         panels.append(

@@ -46,12 +46,12 @@ CASE_POINTS: list[Point] = [
 
 
 def points(of: Sequence[Point], tcps: Sequence[str] | None = None) -> list[Point]:
-    """The same points for every TCP, or for those of the given names; a run does not know the name."""
+    """Return the same points for every TCP, or for those of the given names; a run does not know the name."""
     return [point for tcp in tcps or TCPS for point in goodput.with_defaults(of, **TCPS[tcp])]
 
 
 def _measured(setting: Setting, name: str, of: Sequence[Point], tcps: Sequence[str] | None = None) -> pl.DataFrame:
-    """The runs, with the TCP's name in ``tcp``."""
+    """Return the runs, with the TCP's name in ``tcp``."""
     frame = setting.sweep(name, goodput.MEASURE, points(of, tcps))
     each = len(of) * len(setting.seeds)
     return frame.with_columns(tcp=pl.Series([tcp for tcp in tcps or TCPS for _ in range(each)]))
@@ -77,7 +77,7 @@ def _picture(numbers: pl.DataFrame, x: str, title: str, seeds: int, panel: str |
 
 
 def table3(setting: Setting) -> Finding:
-    """A switching delay against none, where the backup is shared."""
+    """Compare a switching delay with none, where the backup is shared."""
     frame = _measured(setting, "beyond_table3", TABLE_3_POINTS)
     numbers = _changes(frame, ["delta_ms"], {"delta_ms": 0}, "after_failure")
     return Finding(
@@ -86,7 +86,7 @@ def table3(setting: Setting) -> Finding:
 
 
 def table5(setting: Setting) -> Finding:
-    """A longer backup against one of equal length."""
+    """Compare a longer backup with one of equal length."""
     frame = _measured(setting, "beyond_table5", TABLE_5_POINTS)
     numbers = _changes(frame, ["d_ms", "delta_ms"], {"d_ms": 1}, "after_failure")
     fast = numbers.filter(pl.col("delta_ms") == longer_path.DELTA_MS)
@@ -94,14 +94,14 @@ def table5(setting: Setting) -> Finding:
 
 
 def table6(setting: Setting) -> Finding:
-    """Optical against electrical after the repair."""
+    """Compare optical with electrical after the repair."""
     frame = _measured(setting, "beyond_table6", TABLE_6_POINTS)
     numbers = _changes(frame, ["d_ms", "strategy"], {"strategy": "electrical"}, "after_repair").drop("strategy")
     return Finding(numbers, {"": _picture(numbers, "d_ms", "optical against electrical", len(setting.seeds))})
 
 
 def fig19(setting: Setting) -> Finding:
-    """The five mechanisms, with two TCPs."""
+    """Compare the five mechanisms, with two TCPs."""
     frame = _measured(setting, "beyond_case_study", CASE_POINTS, CASE_TCPS)
     figures, parts = {}, []
     for name, value, window_s, what in (

@@ -122,7 +122,7 @@ CONCLUSIONS: Mapping[str, str] = {
 
 
 def overall(conclusion: str, claims: Sequence[Claim]) -> str:
-    """Of all claims of a conclusion together."""
+    """Return the verdict of all claims of a conclusion together."""
     verdicts = [claim.verdict for claim in claims]
     if conclusion == SOME:
         return HOLDS if HOLDS in verdicts else REFUTED if set(verdicts) == {REFUTED} else UNDECIDED
@@ -138,7 +138,7 @@ def mean_claim(
     bound: float = 0.0,
     centre: float = 0.0,
 ) -> Claim:
-    """Of a mean over seeds."""
+    """Return the claim of a mean over seeds."""
     low, high = statistics.mean_interval(values)
     return Claim(conclusion, about, quantity, fmean(values), low, high, expected, bound, centre, len(values))
 
@@ -148,7 +148,7 @@ Goodputs = Mapping[tuple[Any, ...], Mapping[int, float]]
 
 
 def by_configuration(frame: pl.DataFrame, by: Sequence[str], value: str) -> Goodputs:
-    """Of rows that each have these columns and a seed."""
+    """Return a value by configuration and seed, of rows that each have the columns ``by`` and a seed."""
     result: dict[tuple[Any, ...], dict[int, float]] = {}
     for row in frame.iter_rows(named=True):
         result.setdefault(tuple(row[name] for name in by), {})[row["seed"]] = row[value]
@@ -156,18 +156,18 @@ def by_configuration(frame: pl.DataFrame, by: Sequence[str], value: str) -> Good
 
 
 def changes(goodputs: Goodputs, one: tuple[Any, ...], base: tuple[Any, ...]) -> list[float]:
-    """In percent, seed by seed."""
+    """Return the changes of a configuration against a base in percent, seed by seed."""
     return [100.0 * (value / goodputs[base][seed] - 1.0) for seed, value in goodputs[one].items()]
 
 
 def shared(frame: pl.DataFrame) -> list[Claim]:
-    """Of Table 3's runs."""
+    """Return the claims of Table 3's runs: every delay against none, where the backup is shared."""
     goodputs = by_configuration(frame, ["delta_ms"], "after_failure")
     return [mean_claim(SOME, f"delta {d[0]}", "%", changes(goodputs, d, (0,)), "above") for d in goodputs if d != (0,)]
 
 
 def alone(frame: pl.DataFrame) -> list[Claim]:
-    """Of section 5.3's runs: every delay against none."""
+    """Return the claims of section 5.3's runs: every delay against none."""
     goodputs = by_configuration(frame, ["delta_ms"], "after_failure")
     return [
         mean_claim(OPTICAL, f"delta {d[0]}", "%", changes(goodputs, d, (0,)), "below") for d in goodputs if d != (0,)
@@ -175,7 +175,7 @@ def alone(frame: pl.DataFrame) -> list[Claim]:
 
 
 def longer(frame: pl.DataFrame) -> list[Claim]:
-    """Of Table 5's runs: each step of d for each delta; each step of delta for each d from 10 ms on."""
+    """Return the claims of Table 5's runs: each step of d for each delta; each step of delta for each d from 10 ms on."""
     goodputs = by_configuration(frame, ["d_ms", "delta_ms"], "after_failure")
     ds, deltas = (sorted({key[i] for key in goodputs}) for i in (0, 1))
     penalties = {key: changes(goodputs, key, (1, key[1])) for key in goodputs}
@@ -198,7 +198,7 @@ def longer(frame: pl.DataFrame) -> list[Claim]:
 
 
 def back(frame: pl.DataFrame, overflows: Sequence[merge.Overflow]) -> list[Claim]:
-    """Of Table 6's runs: optical against electrical, by whether buffers overflow behind the merge point."""
+    """Return the claims of Table 6's runs: optical against electrical, by whether buffers overflow behind the merge point."""
     goodputs = by_configuration(frame, ["d_ms", "strategy"], "after_repair")
     ahead = {d: changes(goodputs, (d, "optical"), (d, "electrical")) for d in sorted({key[0] for key in goodputs})}
     claims = []
@@ -220,7 +220,7 @@ def back(frame: pl.DataFrame, overflows: Sequence[merge.Overflow]) -> list[Claim
 
 
 def cases(frame: pl.DataFrame) -> list[Claim]:
-    """Of Fig. 19(a)'s runs, in points of the achievable goodput."""
+    """Return the claims of Fig. 19(a)'s runs, in points of the achievable goodput."""
     value, window_s = "after_failure", published.CASE_STUDY_WINDOW_S
     names = [scenario.name for scenario in published.SCENARIOS]
     others = [("local", mechanism) for mechanism in published.MECHANISMS if mechanism != "local"]
@@ -243,7 +243,7 @@ def ahead(
     scenarios: Sequence[str] | None = None,
     conclusion: str = "",
 ) -> list[Claim]:
-    """The lead of the first mechanism of each pair over the second, in points of the achievable goodput, in each scenario."""
+    """Return claims on the lead of each pair's first mechanism over the second, in points of achievable goodput, by scenario."""
     goodputs = by_configuration(
         goodput.achievable(frame, value, window_s), ["mechanism", "scenario"], "achieved_percent"
     )
@@ -260,7 +260,7 @@ def ahead(
 
 
 def rows(claims: Sequence[Claim]) -> pl.DataFrame:
-    """One row per claim, each with its conclusion's verdict too."""
+    """Return a row per claim, each with its conclusion's verdict too."""
     of = {name: [claim for claim in claims if claim.conclusion == name] for name in CONCLUSIONS}
     return pl.DataFrame(
         [
@@ -280,7 +280,7 @@ def rows(claims: Sequence[Claim]) -> pl.DataFrame:
 
 
 def find(setting: Setting) -> Finding:
-    """All of them, from the runs of sections 5 to 8; section 5.3 has fewer seeds."""
+    """Judge all conclusions from the runs of sections 5 to 8; section 5.3 has fewer seeds."""
     fewer = replace(setting, seeds=setting.seeds[: published.OPTICAL_TIMING_SEEDS])
     return Finding(
         rows(
@@ -305,6 +305,6 @@ FASTER_POINTS: list[Point] = [
 
 
 def find_faster(setting: Setting) -> Finding:
-    """The conclusions of the case study at another rate, to see their dependence on it."""
+    """Judge the conclusions of the case study at another rate, to see their dependence on it."""
     points = goodput.with_defaults(FASTER_POINTS, rate_mbps=FASTER_MBPS)
     return Finding(rows(cases(setting.sweep("case_study_faster", goodput.MEASURE, points))))

@@ -97,12 +97,12 @@ Changes = Mapping[tuple[Any, ...], Sequence[float]]
 
 
 def implied_spread(change_percent: float, worse_percent: float) -> float:
-    """The standard deviation over seeds with which a normal change of that mean is below zero in that proportion of them."""
+    """Return the standard deviation over seeds with which a normal change of this mean is below zero in this share of them."""
     return -change_percent / NormalDist().inv_cdf(worse_percent / 100)
 
 
 def score(table: str, changes: Changes) -> float:
-    """The logarithm of the likelihood of the paper's numbers."""
+    """Return the logarithm of the likelihood of the paper's numbers."""
     seeds = len(next(iter(changes.values())))
     pooled = fmean(variance(values) for values in changes.values())
     total = 0.0
@@ -118,7 +118,7 @@ def score(table: str, changes: Changes) -> float:
 
 
 def _beta_binomial(successes: int, trials: int, a: float, b: float) -> float:
-    """The logarithm of its probability."""
+    """Return the logarithm of the probability of ``successes`` by a beta-binomial distribution."""
 
     def beta(x: float, y: float) -> float:
         return math.lgamma(x) + math.lgamma(y) - math.lgamma(x + y)
@@ -128,7 +128,7 @@ def _beta_binomial(successes: int, trials: int, a: float, b: float) -> float:
 
 
 def changes_of(table: str, frame: pl.DataFrame) -> dict[tuple[Any, ...], list[float]]:
-    """Of a candidate's runs."""
+    """Return the changes in percent of a candidate's runs, by entry of the table."""
     by, baseline = _COMPARED[table]
     relative = goodput.relative(frame.sort("seed", maintain_order=True), by, "after_failure", baseline)
     result: dict[tuple[Any, ...], list[float]] = {}
@@ -138,7 +138,10 @@ def changes_of(table: str, frame: pl.DataFrame) -> dict[tuple[Any, ...], list[fl
 
 
 def as_run(table: str, candidate: Candidate) -> Candidate:
-    """Only the timing study has links of that delay; elsewhere candidates that differ in nothing else are one."""
+    """Return the candidate as a run of a table knows it.
+
+    Only the timing study has links of that delay; elsewhere candidates that differ in nothing else are one.
+    """
     if table == "table3":
         return candidate
     return tuple(
@@ -147,7 +150,7 @@ def as_run(table: str, candidate: Candidate) -> Candidate:
 
 
 def points(table: str, candidates: Sequence[Candidate]) -> list[Point]:
-    """Their points for a table, each once."""
+    """Return the points of candidates for a table, each once."""
     different = dict.fromkeys(as_run(table, candidate) for candidate in candidates)
     return [
         point
@@ -175,13 +178,13 @@ def _measured(setting: Setting, name: str, candidates: Sequence[Candidate]) -> F
 def changes_by_candidate(
     table: str, frame: pl.DataFrame, candidates: Sequence[Candidate]
 ) -> dict[Candidate, dict[Any, list[float]]]:
-    """Each candidate's changes."""
+    """Return each candidate's changes."""
     runs = dict(frame.group_by(list(FACTORS)).__iter__())
     return {candidate: changes_of(table, runs[as_run(table, candidate)]) for candidate in candidates}
 
 
 def scores(frames: Frames, candidates: Sequence[Candidate]) -> dict[Candidate, dict[str, float]]:
-    """Of each candidate, by table and for both."""
+    """Return the scores of each candidate, by table and for both."""
     of = {table: changes_by_candidate(table, frame, candidates) for table, frame in frames.items()}
     result = {}
     for candidate in candidates:
@@ -191,18 +194,21 @@ def scores(frames: Frames, candidates: Sequence[Candidate]) -> dict[Candidate, d
 
 
 def remaining(scored: Mapping[Candidate, Mapping[str, float]], stay: int) -> list[Candidate]:
-    """The best for both tables and the best for Table 3 alone, in turns."""
+    """Return the best for both tables and the best for Table 3 alone, in turns."""
     orders = [sorted(scored, key=lambda one: scored[one][target], reverse=True) for target in (BOTH, "table3")]
     return list(dict.fromkeys(order[place] for place in range(min(stay, len(scored))) for order in orders))
 
 
 def selection_seeds() -> tuple[int, ...]:
-    """Of all rounds."""
+    """Return the seeds of all rounds."""
     return tuple(range(SELECTION_FIRST_SEED, SELECTION_FIRST_SEED + sum(each.seeds for each in ROUNDS)))
 
 
 def find(setting: Setting) -> Finding:
-    """All rounds, then the judgement with the setting's seeds."""
+    """Run all rounds, then judge what is left with the setting's seeds.
+
+    Raises :class:`ExperimentError` for a seed that chose candidates, or a single one.
+    """
     if both := set(setting.seeds) & set(selection_seeds()):
         raise ExperimentError(f"seed {min(both)} chooses candidates; the fit has to be judged with other seeds")
     if len(setting.seeds) < 2:
@@ -234,7 +240,7 @@ def find(setting: Setting) -> Finding:
 
 
 def _only(table: str, frame: pl.DataFrame, candidates: Sequence[Candidate]) -> pl.DataFrame:
-    """Run of candidates that are still there."""
+    """Return the runs of candidates that are still there."""
     wanted = pl.DataFrame(
         list(dict.fromkeys(as_run(table, one) for one in candidates)), schema=list(FACTORS), orient="row"
     )
@@ -260,7 +266,7 @@ HELD_OUT = "held out"
 
 
 def judged(frames: Frames, finalists: Sequence[Candidate]) -> list[dict[str, Any]]:
-    """Each finalist's scores, ranks, distance from the paper, and numbers, with seeds that chose nothing."""
+    """Return each finalist's scores, ranks, distance from the paper, and numbers, with seeds that chose nothing."""
     of = {table: changes_by_candidate(table, frame, finalists) for table, frame in frames.items()}
     scored = scores(frames, finalists)
     rows = _score_rows(HELD_OUT, scored)
@@ -280,7 +286,7 @@ def judged(frames: Frames, finalists: Sequence[Candidate]) -> list[dict[str, Any
 def _bootstrap(
     of: Mapping[str, Mapping[Candidate, Changes]], finalists: Sequence[Candidate]
 ) -> tuple[dict[str, dict[Candidate, float]], dict[str, dict[Candidate, tuple[float, float]]]]:
-    """The frequency of each at first place at each target in percent, and the intervals of their scores above the used one's."""
+    """Return how often each is first at each target in percent, and the intervals of their scores above the used one's."""
     seeds = len(next(iter(of["table3"][USED].values())))
     drawn: list[dict[str, dict[Candidate, float]]] = []
 
@@ -311,7 +317,10 @@ def _bootstrap(
 
 
 def _entries(candidate: Candidate, table: str, changes: Changes) -> list[dict[str, Any]]:
-    """Mean with intervals, spreads, distances from the paper in points and in standard errors of the difference, proportions."""
+    """Return rows for a candidate's entries of a table.
+
+    Means with intervals, spreads, distances from the paper in points and in standard errors of the difference, proportions.
+    """
     rows = []
     names = _COMPARED[table][0]
     for entry, values in changes.items():
@@ -342,13 +351,13 @@ def _entries(candidate: Candidate, table: str, changes: Changes) -> list[dict[st
 
 
 def label(candidate: Candidate) -> str:
-    """In a few words."""
+    """Describe a candidate in a few words."""
     rate, buffer, window, link_ms, rto_ms = candidate
     return f"{rate:g} Mb/s, buffer {buffer}, window {window}, links {link_ms:g} ms, timeout {rto_ms / 1000:g} s"
 
 
 def picture(numbers: pl.DataFrame, seeds: int) -> Figure:
-    """Table 3's means of every finalist beside the paper's, the best for both tables on top."""
+    """Draw Table 3's means of every finalist beside the paper's, the best for both tables on top."""
     held = numbers.filter(pl.col("stage") == HELD_OUT)
     order = held.filter(pl.col("quantity") == f"score_{BOTH}").sort("ours", descending=True).select(*FACTORS).rows()
     drawn = {point["delta_ms"]: MEANS["table3"][point["delta_ms"],] for point in POINTS["table3"] if point["delta_ms"]}

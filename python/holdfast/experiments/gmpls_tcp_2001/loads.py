@@ -31,7 +31,7 @@ POINTS = [
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, float]:
-    """``before_percent``: of the most loaded backbone link; ``met_percent``: of LSR5-LSR6 after the switch."""
+    """Return ``before_percent``: the load of the most loaded backbone link; ``met_percent``: that of LSR5-LSR6 after the switch."""
     network = runs.prepare(point, seed).network
     network.run(published.FAILURE_S - BEFORE_S)
     early = _given(network)
@@ -49,7 +49,10 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, float]:
 
 
 def _given(network: SimulatedNetwork) -> dict[str, int]:
-    """Packets that each backbone link was given so far, towards the receivers; acknowledgments are not of a packet's size."""
+    """Count the packets that each backbone link was given so far, towards the receivers.
+
+    Acknowledgments are not of a packet's size.
+    """
     links = results.links(network).with_columns(name=pl.concat_str("sender", "receiver", separator="-"))
     backbone = [f"{a}-{b}" for a, b in TOWARDS_RECEIVERS]
     return dict(links.filter(pl.col("name").is_in(backbone)).select("name", "offered").rows())
@@ -68,5 +71,5 @@ TOWARDS_RECEIVERS = (
 
 
 def measured(setting: Setting) -> pl.DataFrame:
-    """The runs, with both rates of the access links."""
+    """Return the runs, with both rates of the access links."""
     return setting.sweep("loads", f"{__name__}:measure", goodput.with_defaults(POINTS))

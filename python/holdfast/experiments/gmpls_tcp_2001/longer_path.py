@@ -17,7 +17,7 @@ DELTA_MS = 5
 
 
 def points(ds_ms: Sequence[int], deltas_ms: Sequence[int], *, end_s: float, curve_ms: float) -> list[Point]:
-    """One per length of the backup and switching delay."""
+    """Return a point per length of the backup and switching delay."""
     return [
         {
             "network": "rtt_change",
@@ -38,7 +38,7 @@ POINTS = points(published.D_MS, published.DELTA_MS, end_s=published.REPAIR_S, cu
 
 
 def measured(setting: Setting) -> pl.DataFrame:
-    """The runs of section 6."""
+    """Return the runs of section 6."""
     return setting.sweep("rtt_change", goodput.MEASURE, goodput.with_defaults(POINTS))
 
 
@@ -47,7 +47,7 @@ def _fast(setting: Setting) -> pl.DataFrame:
 
 
 def table4(setting: Setting) -> Finding:
-    """The column of delta = 5 ms in full."""
+    """Return Table 4: the column of delta = 5 ms in full."""
     frame = _fast(setting)
     changes = goodput.change_numbers(frame, ["d_ms"], "after_failure", {"d_ms": 1})
     best = goodput.best_numbers(frame, "d_ms", "after_failure")
@@ -55,13 +55,13 @@ def table4(setting: Setting) -> Finding:
 
 
 def table5(setting: Setting) -> Finding:
-    """All of them, and as a picture."""
+    """Return Table 5: the goodput changes of all lengths and delays."""
     changes = goodput.change_numbers(measured(setting), ["d_ms", "delta_ms"], "after_failure", {"d_ms": 1})
     return Finding(changes.filter(pl.col("quantity") == "goodput_change_percent"))
 
 
 def fig10(setting: Setting) -> Finding:
-    """Goodput over time for delta = 5 ms, in intervals of 100 ms."""
+    """Return goodput over time for delta = 5 ms, in intervals of 100 ms."""
     rows = goodput.curves(_fast(setting), ["d_ms"], "switched_curve")
     figure = drawing.goodput_over_time(
         rows,
@@ -72,7 +72,7 @@ def fig10(setting: Setting) -> Finding:
 
 
 def fig11(setting: Setting) -> Finding:
-    """The distribution of goodput relative to a backup of equal length, for d up to 50 ms as in the paper's picture."""
+    """Return the distribution of goodput relative to a backup of equal length, for d up to 50 ms as in the paper's picture."""
     frame = _fast(setting).filter(pl.col("d_ms") <= 50)
     rows = goodput.relative(frame, ["d_ms"], "after_failure", {"d_ms": 1})
     figure = plots.histograms(
@@ -91,7 +91,7 @@ DRAWN_D_MS = (1, 20, 50, 100)
 
 
 def fig12(setting: Setting) -> Finding:
-    """Goodput over time for every delta."""
+    """Return goodput over time for every delta."""
     rows = goodput.curves(measured(setting), ["delta_ms", "d_ms"], "switched_curve").sort(
         "delta_ms", "d_ms", "time_s", maintain_order=True
     )
@@ -99,7 +99,7 @@ def fig12(setting: Setting) -> Finding:
 
 
 def draw12(rows: pl.DataFrame, seeds: int) -> Figure:
-    """Its picture."""
+    """Draw Fig. 12 from its rows."""
     return drawing.goodput_over_time(
         rows.filter(pl.col("d_ms").is_in(DRAWN_D_MS)),
         "d_ms",
@@ -110,7 +110,7 @@ def draw12(rows: pl.DataFrame, seeds: int) -> Figure:
 
 
 def fig13(setting: Setting) -> Finding:
-    """Which length is best, for every delta."""
+    """Return which length is best, for every delta."""
     frame = measured(setting).sort("delta_ms", "d_ms", "seed")
     rows = statistics.best(frame, "d_ms", "after_failure", ["delta_ms"])
     figure = plots.proportions(
@@ -124,7 +124,7 @@ def fig13(setting: Setting) -> Finding:
 
 
 def fig14(setting: Setting) -> Finding:
-    """Goodput of all combinations relative to what the access links can carry."""
+    """Return the goodput of all combinations relative to what the access links can carry."""
     frame = goodput.achievable(measured(setting), "after_failure", published.GOODPUT_WINDOW_S)
     rows = statistics.summary(frame, ["delta_ms", "d_ms"], "achieved_percent")
     figure = plots.intervals(

@@ -30,19 +30,19 @@ POINTS: list[Point] = [
 
 
 def measured(setting: Setting) -> pl.DataFrame:
-    """The runs of section 8."""
+    """Return the runs of section 8."""
     return setting.sweep("case_study", goodput.MEASURE, goodput.with_defaults(POINTS))
 
 
 def fig18(setting: Setting) -> Finding:
-    """Goodput over time from the failure to the repair, a panel per mechanism."""
+    """Return goodput over time from the failure to the repair, a panel per mechanism."""
     rows = goodput.curves(measured(setting), ["mechanism", "scenario"], "switched_curve")
     rows = rows.filter(pl.col("time_s") <= published.REPAIR_S)
     return Finding(figures={"": draw18(rows, len(setting.seeds))}, frames={"": rows})
 
 
 def draw18(rows: pl.DataFrame, seeds: int) -> Figure:
-    """Its picture."""
+    """Draw Fig. 18 from its rows."""
     return drawing.goodput_over_time(
         rows,
         "scenario",
@@ -53,7 +53,7 @@ def draw18(rows: pl.DataFrame, seeds: int) -> Figure:
 
 
 def fig19(setting: Setting) -> Finding:
-    """Goodput after the failure and after the repair, relative to what the access links can carry."""
+    """Return goodput after the failure and after the repair, relative to what the access links can carry."""
     frame = measured(setting)
     figures, frames = {}, {}
     for name, value, window_s, what in (

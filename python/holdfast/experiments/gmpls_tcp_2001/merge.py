@@ -31,7 +31,7 @@ POINTS = switch_back.points(published.D_MS, ("electrical",))
 
 
 def drops(point: Mapping[str, Any], seed: int) -> dict[str, int]:
-    """Packets that these links dropped towards B in the :data:`AFTER_S` after the switch-back, and in as long before it."""
+    """Count the packets that these links dropped towards B in the :data:`AFTER_S` after the switch-back, and as long before it."""
     network = runs.prepare(point, seed).network
     counts = []
     for end_s in (published.REPAIR_S - AFTER_S, published.REPAIR_S, published.REPAIR_S + AFTER_S):
@@ -47,7 +47,7 @@ def drops(point: Mapping[str, Any], seed: int) -> dict[str, int]:
 
 
 def measured(setting: Setting) -> pl.DataFrame:
-    """The runs."""
+    """Return the runs with their drops."""
     return setting.sweep("merge", f"{__name__}:drops", goodput.with_defaults(POINTS))
 
 
@@ -70,7 +70,7 @@ class Overflow:
 
 
 def overflows(frame: pl.DataFrame, where: str) -> list[Overflow]:
-    """By d, each seed against itself."""
+    """Return by d how often a buffer overflows, each seed compared with itself."""
     found = []
     for (d_ms,), rows in frame.group_by(["d_ms"], maintain_order=True):
         more = int((rows[f"{where}_drops"] > rows[f"{where}_drops_before"]).sum())
@@ -80,7 +80,7 @@ def overflows(frame: pl.DataFrame, where: str) -> list[Overflow]:
 
 
 def numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """By d and place: the seeds in which it overflows, and mean drops after the switch-back and before."""
+    """Return by d and place the seeds in which the buffer overflows, and mean drops after the switch-back and before."""
     parts = []
     for where in LINKS:
         rows = [
@@ -98,5 +98,5 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def find(setting: Setting) -> Finding:
-    """Drop by d."""
+    """Return the drops by d and place."""
     return Finding(numbers(measured(setting)))

@@ -78,7 +78,7 @@ BIN_MS = 10
 
 @cache
 def _program() -> Program:
-    """Compiled once per process."""
+    """Compile MPLS, once per process."""
     return compile_mpls()
 
 
@@ -98,7 +98,10 @@ class Prepared:
 
 
 def prepare(point: Mapping[str, Any], seed: int) -> Prepared:
-    """``network`` is ``timing``, ``timing_optical``, ``rtt_change`` or ``case_study``; it ends at ``end_s``."""
+    """Build a network with its traffic and failures; it ends at ``end_s``.
+
+    ``network`` is ``timing``, ``timing_optical``, ``rtt_change`` or ``case_study``.
+    """
     draws = _Draws(seed, point["source_nodes"], point["flows_per_source_node"])
     scenario = _scenario(point, draws)
     protects = point.get("mechanism") == PROTECT
@@ -126,7 +129,7 @@ def prepare(point: Mapping[str, Any], seed: int) -> Prepared:
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """One run.
+    """Run a point with a seed.
 
     Returned are packets that were new and in order at the receivers: ``after_failure`` and ``after_repair``, within ``window_s``,
     the curves in bins of ``curve_ms`` from the failure on if that is not 0, and what the senders did.
@@ -145,13 +148,13 @@ class _Draws:
     flows_per_source_node: int
 
     def access_delays_ms(self, prefix: str) -> list[float]:
-        """One per source node."""
+        """Draw an access delay for each source node, in milliseconds."""
         random = Random(f"access delay {prefix} {self.seed}")
         low_ms, high_ms = published.ACCESS_DELAY_MS
         return [low_ms + (high_ms - low_ms) * random.random() for _ in range(self.source_nodes)]
 
     def starts_s(self, prefix: str) -> list[float]:
-        """One per flow, those of a source node together."""
+        """Draw a start for each flow, those of a source node together, in seconds."""
         random = Random(f"start {prefix} {self.seed}")
         low_s, high_s = published.START_S
         flows = self.source_nodes * self.flows_per_source_node
@@ -185,7 +188,7 @@ def _scenario(point: Mapping[str, Any], draws: _Draws) -> Scenario:
 
 
 def _fixed_delay_ms(scenario: Scenario) -> float:
-    """From A to the sink on the working path."""
+    """Return the propagation from A to the sink on the working path, in milliseconds."""
     connections = scenario.connections
     path = (connections[0].path if connections else None) or ["LSR0", "LSR1", "LSR2", "LSR3"]
     nodes = ["A", *path, scenario.sink]
@@ -220,7 +223,7 @@ def _transfers(
 
 
 def _fail(network: SimulatedNetwork, point: Mapping[str, Any], end_s: float) -> None:
-    """The link goes down at 5 s and the switch is delta later.
+    """Plan the failure of the link at 5 s; the switch is delta later.
 
     The repair is noticed delta later too, and the paper's switch-back is at 10 s, so the link is back that much before; nothing
     uses it then. The optical timing study has no switch: there the failure itself lasts delta.
@@ -255,7 +258,7 @@ def _result(
 
 
 def _packets(network: SimulatedNetwork, flows: list[int], end_s: float) -> pl.Series:
-    """Goodput of all flows together in packets, by bin."""
+    """Return the goodput of all flows together in packets, by bin."""
     count = round(end_s * 1000 / BIN_MS)
     total = np.zeros(count, dtype=np.int64)
     for flow in flows:
@@ -269,7 +272,7 @@ def _total(bins: pl.Series, start_s: float, length_s: float) -> float:
 
 
 def _curve(bins: pl.Series, width_ms: int) -> list[float]:
-    """From the failure on."""
+    """Return the packets from the failure on, in bins of ``width_ms``."""
     after = bins.slice(round(published.FAILURE_S * 1000 / BIN_MS)).to_list()
     each = width_ms // BIN_MS
     return [sum(after[i : i + each]) for i in range(0, len(after), each)]

@@ -72,7 +72,7 @@ Frames = Mapping[str, pl.DataFrame]
 
 
 def curves_points() -> list[dict[str, Any]]:
-    """Of the switch-back, with curves, for the d where the paper sees a small drop."""
+    """Return points of the switch-back, with curves, for the d where the paper sees a small drop."""
     return [{**point, "curve_ms": published.CURVE_MS} for point in switch_back.points((10, 20), published.SWITCH_BACK)]
 
 
@@ -82,7 +82,7 @@ POINT_COUNT = len(curves_points()) + len(HALF_LONGER) + len(loads.POINTS)
 
 
 def measured(setting: Setting) -> dict[str, pl.DataFrame]:
-    """All runs that statements are judged by, those of other parts included."""
+    """Return all runs that statements are judged by, those of other parts included."""
     alone, dips, few = (
         replace(setting, seeds=setting.seeds[:count])
         for count in (published.OPTICAL_TIMING_SEEDS, DIP_SEEDS, CURVE_SEEDS)
@@ -106,12 +106,12 @@ def measured(setting: Setting) -> dict[str, pl.DataFrame]:
 
 
 def first(frame: pl.DataFrame, count: int) -> pl.DataFrame:
-    """The runs of the first so many seeds."""
+    """Return the runs of the first ``count`` seeds."""
     return frame.filter(pl.col("seed").is_in(sorted(frame["seed"].unique())[:count]))
 
 
 def timing_curves(frame: pl.DataFrame) -> pl.DataFrame:
-    """Packets of each set of flows per 100 ms from the failure on, from bins of 10 ms."""
+    """Return the packets of each set of flows per 100 ms from the failure on, from bins of 10 ms."""
     each = round(published.CURVE_MS / published.TIMING_CURVE_MS)
     parts = []
     for name in ("switched", "fixed"):
@@ -123,23 +123,23 @@ def timing_curves(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def recovery_curves(frame: pl.DataFrame) -> pl.DataFrame:
-    """The same of section 6 with the longest backup."""
+    """Return the packets of section 6 per 100 ms from the failure on, with the longest backup."""
     return frame.filter(pl.col("d_ms") == 100).select("delta_ms", "seed", packets="switched_curve")
 
 
 def dip_curves(frame: pl.DataFrame) -> pl.DataFrame:
-    """The same of section 7, from the switch-back on."""
+    """Return the packets of section 7 per 100 ms from the switch-back on."""
     skipped = round((published.REPAIR_S - published.FAILURE_S) * 1000 / published.CURVE_MS)
     return frame.select("d_ms", "strategy", "seed", packets=pl.col("switched_curve").list.slice(skipped))
 
 
 def percent_of_link(packets: float) -> float:
-    """Goodput of an interval of a curve, of the backbone's rate."""
+    """Return the goodput of an interval of a curve in percent of the backbone's rate."""
     return 100.0 * packets * 8 * runs.PACKET_BYTES / (RATE_MBPS * 1e6 * published.CURVE_MS / 1000)
 
 
 def settled_s(curve: Sequence[float], reach: float = TINY_POINTS) -> float:
-    """From when on a curve in percent stays within a reach of the mean of its last second; at the earliest at 0."""
+    """Return from when on a curve in percent stays within a reach of the mean of its last second; 0 at the earliest."""
     level = _level(curve)
     for i in range(len(curve), 0, -1):
         if abs(curve[i - 1] - level) > reach:
@@ -148,7 +148,7 @@ def settled_s(curve: Sequence[float], reach: float = TINY_POINTS) -> float:
 
 
 def arrived_s(curve: Sequence[float], reach: float = TINY_POINTS) -> float:
-    """When a curve in percent is first within a reach of the mean of its last second, or above."""
+    """Return when a curve in percent is first within a reach of the mean of its last second, or above."""
     level = _level(curve)
     return next(i for i, value in enumerate(curve) if value >= level - reach) * published.CURVE_MS / 1000
 
@@ -180,7 +180,7 @@ def _bootstrapped(
     expected: str,
     **bounds: float,
 ) -> Claim:
-    """Of a statistic of some of the seeds' places."""
+    """Return the claim of a statistic of some of the seeds' places, with a bootstrap's interval."""
 
     def again(chosen: Sequence[float]) -> float:
         return statistic([int(i) for i in chosen])
@@ -219,7 +219,7 @@ def _settling(frames: Frames) -> list[Claim]:
 def _until(
     reading: str, about: str, curves: Sequence[Sequence[float]], start_s: float, expected: str, **bounds: float
 ) -> Claim:
-    """A time of the seeds' mean curve, from ``start_s`` after the failure on."""
+    """Return the claim of a time of the seeds' mean curve, from ``start_s`` after the failure on."""
 
     def time_s(chosen: Sequence[int]) -> float:
         return READINGS[reading](_mean_curve(curves, chosen)) - start_s
@@ -246,7 +246,7 @@ def _low_access(frames: Frames) -> list[Claim]:
 
 
 def _best_delta_ms(frame: pl.DataFrame) -> dict[int, float]:
-    """By seed; the shortest of equals."""
+    """Return the best delta by seed, the shortest of equals."""
     best = frame.sort(["seed", "after_failure", "delta_ms"], descending=[False, True, False]).group_by(
         "seed", maintain_order=True
     )
@@ -357,7 +357,7 @@ DIP_BINS = round(500 / published.CURVE_MS)
 
 
 def deepest(drops: Sequence[Sequence[float]]) -> list[float]:
-    """Every seed's drop when it is deepest on average.
+    """Return every seed's drop when it is deepest on average.
 
     The deepest of several means is too deep, so each half of the seeds is measured where the other half is deepest.
     """
@@ -452,7 +452,10 @@ JUDGES: Mapping[str, Callable[[Frames], list[Claim]]] = {
 
 
 def overall(statement: str, claims: Sequence[Claim]) -> str:
-    """Of a statement with these claims; if the paper leaves its meaning open, a verdict needs all readings to agree."""
+    """Return the verdict of a statement with these claims.
+
+    If the paper leaves its meaning open, all readings must agree.
+    """
     readings = UNSAID.get(statement)
     if readings is None:
         return conclusions.overall("", claims)
@@ -463,7 +466,7 @@ def overall(statement: str, claims: Sequence[Claim]) -> str:
 
 
 def judge(frames: Frames) -> pl.DataFrame:
-    """One row per claim, each with its statement's verdict too."""
+    """Return a row per claim, each with its statement's verdict too."""
     rows: list[dict[str, Any]] = []
     for statement in published.STATEMENTS:
         claims = JUDGES[statement.name](frames)
@@ -486,5 +489,5 @@ def judge(frames: Frames) -> pl.DataFrame:
 
 
 def find(setting: Setting) -> Finding:
-    """All of them."""
+    """Judge all statements."""
     return Finding(judge(measured(setting)))

@@ -14,7 +14,7 @@ from holdfast.sweep import Point
 
 
 def points(ds_ms: Sequence[int], strategies: Sequence[str]) -> list[Point]:
-    """One per length of the backup and strategy."""
+    """Return a point per length of the backup and strategy."""
     return [
         {
             "network": "rtt_change",
@@ -35,12 +35,12 @@ POINTS = points(published.D_MS, published.SWITCH_BACK)
 
 
 def measured(setting: Setting) -> pl.DataFrame:
-    """The runs of section 7."""
+    """Return the runs of section 7."""
     return setting.sweep("switch_back", goodput.MEASURE, goodput.with_defaults(POINTS))
 
 
 def change(frame: pl.DataFrame) -> pl.DataFrame:
-    """Optical against electrical: the change, and how often optical is better, with the published names."""
+    """Compare optical with electrical: the change, and how often optical is better, with the published names."""
     both = frame.filter(pl.col("strategy") != "none")
     # "Better" is the other one being worse: equal ones are neither.
     ahead = statistics.paired(both, ["d_ms", "strategy"], "after_repair", {"strategy": "optical"}, ratio=True)
@@ -57,14 +57,14 @@ def change(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def table6(setting: Setting) -> Finding:
-    """Optical against electrical."""
+    """Return Table 6: optical against electrical."""
     frame = measured(setting)
     electrical = frame.filter(pl.col("strategy") == "electrical")
     return Finding(pl.concat([goodput.rtt_change_numbers(electrical), change(frame)]))
 
 
 def fig15(setting: Setting) -> Finding:
-    """Which of the three is best."""
+    """Return which of the three strategies is best."""
     rows = statistics.best(measured(setting), "strategy", "after_repair", ["d_ms"])
     figure = plots.proportions(
         rows,
@@ -77,7 +77,7 @@ def fig15(setting: Setting) -> Finding:
 
 
 def fig16(setting: Setting) -> Finding:
-    """The distribution of optical relative to electrical."""
+    """Return the distribution of optical relative to electrical."""
     both = measured(setting).filter(pl.col("strategy") != "none")
     rows = goodput.relative(both, ["d_ms", "strategy"], "after_repair", {"strategy": "electrical"})
     figure = plots.histograms(

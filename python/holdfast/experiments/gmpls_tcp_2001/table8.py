@@ -45,7 +45,7 @@ def _program() -> Program:
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, float]:
-    """One mechanism in one scenario of Table 7; the seed draws the access delay and when packets are sent."""
+    """Measure one mechanism in one scenario of Table 7; the seed draws the access delay and when packets are sent."""
     random = Random(seed)
     low_ms, high_ms = published.ACCESS_DELAY_MS
     access_ms = low_ms + (high_ms - low_ms) * random.random()
@@ -88,14 +88,14 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, float]:
 
 
 def _to_the_switch(mechanism: Mechanism, case: Case, access_ms: float) -> tuple[float, float]:
-    """From the source to the node that switches: that before the failure, or for path protection the ingress."""
+    """Return the delay from both ends to the node that switches: that before the failure, or for path protection the ingress."""
     at_the_ingress = mechanism == Mechanism.PATH
     forth_ms = access_ms + EDGE_MS + (0.0 if at_the_ingress else case.a)
     return forth_ms, EDGE_MS + (0.0 if at_the_ingress else case.c)
 
 
 def _arrived(network: SimulatedNetwork, flow: int) -> pl.DataFrame:
-    """Packets with when they were sent, relative to the failure, and how long they took, in ms."""
+    """Return the packets that arrived: when they were sent, relative to the failure, and how long they took, in ms."""
     failure_ps = round(published.FAILURE_S * 1000) * PS_PER_MS
     return (
         packets(network, flow)
@@ -108,7 +108,7 @@ def _arrived(network: SimulatedNetwork, flow: int) -> pl.DataFrame:
 
 
 def _switched_ms(stream: pl.DataFrame) -> float:
-    """When the first packet was sent that took longer than the first packets of all."""
+    """Return when the first packet was sent that took longer than the first packets of all, in ms after the failure."""
     usual_ms = stream["delay_ms"][0]
     late = stream.filter(pl.col("delay_ms") > usual_ms + 0.5)
     if late.is_empty():
@@ -117,7 +117,7 @@ def _switched_ms(stream: pl.DataFrame) -> float:
 
 
 def _rtt_change_ms(pings: pl.DataFrame) -> float:
-    """Median of the last second against those that were back before the failure."""
+    """Return the median round trip of the last second less that of pings that were back before the failure, in ms."""
     before = pings.filter(pl.col("sent_ms") + pl.col("delay_ms") < 0)["delay_ms"].to_list()
     after = pings.filter(pl.col("sent_ms") > (END_S - published.FAILURE_S - 2.0) * 1000)["delay_ms"].to_list()
     return float(sorted(after)[len(after) // 2] - sorted(before)[len(before) // 2])
@@ -131,7 +131,7 @@ POINTS: tuple[Point, ...] = tuple(
 
 
 def find(setting: Setting) -> Finding:
-    """All scenarios and mechanisms."""
+    """Measure all scenarios and mechanisms."""
     frame = setting.sweep("table8", f"{__name__}:measure", POINTS)
     by = list(published.TABLE_8.keys)
     numbers = [

@@ -18,7 +18,7 @@ CURVE_END_S = 8.0
 def points(
     network: str, deltas_ms: Sequence[int], access_percent: float, *, end_s: float = 6.5, curve_ms: float = 0.0
 ) -> list[Point]:
-    """One per switching delay."""
+    """Return a point per switching delay."""
     return [
         {
             "network": network,
@@ -49,37 +49,37 @@ def _numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def measured(setting: Setting) -> pl.DataFrame:
-    """The runs of section 5.2; the other parts of the section share them."""
+    """Return the runs of section 5.2; the other parts of the section share them."""
     return setting.sweep("timing", goodput.MEASURE, goodput.with_defaults(SHARED))
 
 
 def table3(setting: Setting) -> Finding:
-    """Goodput relative to an immediate switch."""
+    """Return Table 3: goodput relative to an immediate switch."""
     return Finding(_numbers(measured(setting)))
 
 
 def low_access(setting: Setting) -> Finding:
-    """The same with access links of 60 % instead of 90 % of the backbone's rate."""
+    """Return Table 3's numbers with access links of 60 % instead of 90 % of the backbone's rate."""
     return Finding(_numbers(measured_low_access(setting)))
 
 
 def measured_low_access(setting: Setting) -> pl.DataFrame:
-    """The runs of section 5.2 with slower access links."""
+    """Return the runs of section 5.2 with slower access links."""
     return setting.sweep("timing_low_access", goodput.MEASURE, goodput.with_defaults(LOW_ACCESS))
 
 
 def measured_alone(setting: Setting) -> pl.DataFrame:
-    """The runs of section 5.3; :func:`measured` has those of section 5.2."""
+    """Return the runs of section 5.3; :func:`measured` has those of section 5.2."""
     return setting.sweep("timing_optical", goodput.MEASURE, goodput.with_defaults(OPTICAL))
 
 
 def optical(setting: Setting) -> Finding:
-    """Which delay is best if the link is simply away for that long."""
+    """Return which delay is best if the link is simply away for that long."""
     return Finding(_numbers(measured_alone(setting)))
 
 
 def fig7(setting: Setting) -> Finding:
-    """Goodput of the two sets of flows over time, in intervals of 10 ms."""
+    """Return goodput of the two sets of flows over time, in intervals of 10 ms."""
     frame = measured(setting)
     sets = [
         goodput.curves(frame, ["delta_ms"], f"{name}_curve").select(pl.lit(name).alias("flows"), pl.all())
@@ -96,7 +96,7 @@ def fig7(setting: Setting) -> Finding:
 
 
 def fig8(setting: Setting) -> Finding:
-    """The distribution over the seeds of goodput relative to an immediate switch."""
+    """Return the distribution over the seeds of goodput relative to an immediate switch."""
     rows = goodput.relative(measured(setting), ["delta_ms"], "after_failure", {"delta_ms": 0})
     figure = plots.histograms(
         rows,

@@ -116,7 +116,7 @@ def _sources(
 
 
 def _network(name: str, parameters: Parameters, ingress: str, nodes: Sequence[str]) -> tuple[Topology, list[str]]:
-    """Sources behind A, a millisecond before the ingress, and the host B a millisecond behind LSR3."""
+    """Build sources behind A, a millisecond before the ingress, and the host B, a millisecond behind LSR3."""
     topology = Topology(name)
     for node in nodes:
         topology.add_switch(node)
@@ -128,7 +128,10 @@ def _network(name: str, parameters: Parameters, ingress: str, nodes: Sequence[st
 
 
 def timing(parameters: Parameters, *, recovery: Recovery | None = None, shared: bool = True) -> Scenario:
-    """Section 5 (figure 6): the backup of the switched flows shares LSR5-LSR6 with fixed flows; or, not ``shared``, nobody's."""
+    """Build the network of section 5 (figure 6).
+
+    The backup of the switched flows shares LSR5-LSR6 with fixed flows; or, not ``shared``, with nobody's.
+    """
     spine = ["LSR4", "LSR1", "LSR2", "LSR3"]
     detour = ["LSR1", "LSR5", "LSR6", "LSR2"]
     topology, sources = _network("timing", parameters, "LSR4", [*spine, "LSR5", "LSR6"])
@@ -156,7 +159,10 @@ def timing(parameters: Parameters, *, recovery: Recovery | None = None, shared: 
 
 
 def rtt_change(parameters: Parameters, d_ms: float, *, recovery: Recovery | None = None) -> Scenario:
-    """Sections 6 and 7 (figure 9): the working path crosses LSR1-LSR2 in 1 ms, the backup LSR4 and LSR5 in ``d_ms``."""
+    """Build the network of sections 6 and 7 (figure 9).
+
+    The working path crosses LSR1-LSR2 in 1 ms, the backup LSR4 and LSR5 in ``d_ms``.
+    """
     spine = ["LSR0", "LSR1", "LSR2", "LSR3"]
     detour = ["LSR1", "LSR4", "LSR5", "LSR2"]
     topology, sources = _network("rtt_change", parameters, "LSR0", [*spine, "LSR4", "LSR5"])
@@ -170,9 +176,10 @@ def rtt_change(parameters: Parameters, d_ms: float, *, recovery: Recovery | None
 
 
 def case_study(parameters: Parameters, case: Case, recovery: Recovery | None) -> Scenario:
-    """Section 8 (figure 17): LSR0 to LSR3 in a, b and c; around the middle link by LSR4, around everything by LSR5 to LSR7.
+    """Build the network of section 8 (figure 17): LSR0 to LSR3 in a, b and c.
 
-    Without ``recovery`` there are no LSPs, and no agents in the switches.
+    LSR4 is around the middle link, LSR5 to LSR7 around everything. Without ``recovery`` there are no LSPs, and no agents in the
+    switches.
     """
     spine = ["LSR0", "LSR1", "LSR2", "LSR3"]
     detour = ["LSR1", "LSR4", "LSR2"]
@@ -196,7 +203,7 @@ def _connection(
     backup: Sequence[str] | None,
     recovery: Recovery,
 ) -> Connection:
-    """The aggregate's pair of LSPs. A label of its own for the last hop lets the egress tell its inputs."""
+    """Return the aggregate's pair of LSPs. A label of its own for the last hop lets the egress tell its inputs."""
     return Connection(
         a=sources,
         b=sink,

@@ -59,7 +59,7 @@ READINGS = {
 
 
 def points(bits: Sequence[int]) -> list[Point]:
-    """Differences around half the space and around the whole one."""
+    """Return points with differences around half the space and around the whole one."""
     return [
         {"sn_bits": each, "packets_behind": behind}
         for each in bits
@@ -78,7 +78,7 @@ POINTS = points(BITS)
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """One stream whose copies on path 2 come when path 1 is ``packets_behind`` ahead: packets forwarded twice, and lost ones.
+    """Run a stream whose copies on path 2 come when path 1 is ``packets_behind`` ahead; count duplicates and losses.
 
     Nothing is random, so any seed gives the same.
     """
@@ -106,18 +106,18 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def seconds(packets: float, packet_bytes: int = published.CLAIM_PACKET_BYTES) -> float:
-    """So many packets at the claim's rate."""
+    """Return how long so many packets take at the claim's rate."""
     return packets * packet_bytes * 8 / published.CLAIM_RATE_BPS
 
 
 def find(setting: Setting) -> Finding:
-    """The true limit in each space, and what it is with 32 bits."""
+    """Return the true limit in each space, and what it is with 32 bits."""
     frame = setting.one_run().sweep("delay_difference", f"{__name__}:measure", POINTS)
     return Finding(numbers(frame), {"": draw(frame)}, {"runs": frame})
 
 
 def numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """By number space: the largest difference without harm, of those tried; the one by W; and the paper's case."""
+    """Return by number space the largest difference tried without harm, the one by W, and the paper's case."""
     rows: list[dict[str, Any]] = []
     harm = frame.group_by(["sn_bits", "packets_behind"], maintain_order=True).agg(
         pl.col("duplicated", "lost", "reordered").max()
@@ -142,7 +142,10 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def bytes_for(claim: PublishedTable = published.CLAIM) -> range:
-    """The sizes of a copy on the line, in whole bytes, for which the window lasts as long as the paper says, to its decimals."""
+    """Return the sizes of a copy on the line for which the window lasts as long as the paper says.
+
+    They are in whole bytes, and the time is to the paper's decimals.
+    """
     bits = published.CLAIM_SN_BITS
     printed = claim.value("delay_difference_s", sn_bits=bits)
     fitting = [n for n in range(1, 1000) if round(seconds(2 ** (bits - 1) - 1, n), claim.decimals) == printed]
@@ -150,12 +153,15 @@ def bytes_for(claim: PublishedTable = published.CLAIM) -> range:
 
 
 def _row(bits: object, quantity: str, value: float) -> dict[str, Any]:
-    """Nothing is random here: the interval is the number."""
+    """Return a row of a number. Nothing is random here: the interval is the number."""
     return row({"sn_bits": bits}, quantity, exact(float(value)))
 
 
 def draw(frame: pl.DataFrame) -> Figure:
-    """Packets forwarded twice, over the difference, both as shares of the number space; and the window of 32 bits in seconds."""
+    """Draw packets forwarded twice over the difference, and the window of 32 bits in seconds.
+
+    Packets and difference are shares of the number space.
+    """
     space = 2.0 ** pl.col("sn_bits")
     shares = frame.with_columns(behind=pl.col("packets_behind") / space, twice=pl.col("duplicated") / space)
     limit = 2 ** (published.CLAIM_SN_BITS - 1) - 1

@@ -15,7 +15,7 @@ GRID = {"color": "#DDDDDD", "linewidth": 0.5}
 
 
 def claim(frame: pl.DataFrame, readings: Mapping[str, float], paper_s: float) -> Figure:
-    """Copy forwarded twice over how far the second path is behind; and how long the window lasts by what is counted.
+    """Draw copies forwarded twice over how far the second path is behind, and how long the window lasts by what is counted.
 
     ``frame`` has both of the first in shares of the number space (``behind``, ``twice``); ``readings`` are seconds.
     """
@@ -54,7 +54,7 @@ def claim(frame: pl.DataFrame, readings: Mapping[str, float], paper_s: float) ->
 def bars(
     groups: Mapping[str, Sequence[tuple[str, float, float, float]]], looks: Mapping[str, str], *, title: str
 ) -> Figure:
-    """Grouped bars in percent of plain forwarding: per group (label, value, low, high), NaN where there is none."""
+    """Draw grouped bars in percent of plain forwarding: per group (label, value, low, high), NaN where there is none."""
     figure, axes = plt.subplots(figsize=(8.2, 3.8), dpi=130)
     names = list(groups)
     width = 0.8 / len(names)
@@ -89,7 +89,7 @@ def bars(
 
 
 def timeline(scenarios: Sequence[Mapping[str, Any]]) -> Figure:
-    """One panel per scenario: numbered packets on lanes over time.
+    """Draw one panel per scenario: numbered packets on lanes over time.
 
     A scenario has a ``title``, ``lanes``: name to a list of (number, time in ms, whether it goes on), and what is ``missing``:
     (lane, number, when it would have come).

@@ -39,7 +39,7 @@ START_MS = 0.1
 
 
 def points(pairs: Sequence[int], hosts_gbps: Sequence[float], warm_up_ms: int, measured_ms: int) -> list[Point]:
-    """All modes with each."""
+    """Return a point for each mode with each number of pairs and rate of hosts."""
     return [
         {
             "host_gbps": host_gbps,
@@ -63,7 +63,7 @@ these to be repaired is counted when they are: until then goodput is above the l
 
 
 def _all_points() -> list[Point]:
-    """One and four pairs suffice where one fills the line."""
+    """Return all points; one and four pairs suffice where one fills the line."""
     line, slow = [published.LINE_RATE_GBPS], [SLOW_HOST_GBPS]
     found: list[Point] = []
     for count in published.PAIRS:
@@ -77,7 +77,7 @@ POINTS = _all_points()
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Goodput of all flows together in Gb/s, in the milliseconds after the warm-up; and what the senders sent again."""
+    """Return the goodput of all flows together in Gb/s, after the warm-up, and what the senders sent again."""
     pairs = range(1, point["pairs"] + 1)
     line = {"rate_bps": LINE_BPS, "delay_ms": LINK_DELAY_MS, "queue_packets": QUEUE_PACKETS}
     slow = line | {"rate_bps": round(point["host_gbps"] * 1e9)}
@@ -115,13 +115,16 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def find(setting: Setting) -> Finding:
-    """Mean with 95 % intervals, and relative to plain forwarding."""
+    """Return means with 95 % intervals, and relative to plain forwarding."""
     frame = setting.sweep("goodput", f"{__name__}:measure", POINTS)
     return Finding(numbers(frame), {"": draw(frame)}, {"runs": frame})
 
 
 def numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """By pairs and mode. The paper's number is compared with slow hosts, as its own were; for four pairs it is the same."""
+    """Return goodput by pairs and mode.
+
+    The paper's number is compared with slow hosts, as its own were; for four pairs it is the same.
+    """
     rows: list[dict[str, Any]] = []
     for host_gbps, suffix in ((SLOW_HOST_GBPS, ""), (published.LINE_RATE_GBPS, "_hosts_at_line_rate")):
         chosen = frame.filter(pl.col("host_gbps") == host_gbps)
@@ -131,7 +134,7 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def by_pairs_and_mode(frame: pl.DataFrame, suffix: str = "") -> list[dict[str, Any]]:
-    """Mean with intervals, and relative to plain forwarding with the same seed."""
+    """Return means with intervals, and relative to plain forwarding with the same seed."""
     keys = ["pairs", "mode"]
     relative = statistics.paired(frame, keys, "goodput_gbps", {"mode": "plain"}, ratio=True)
     percent = relative.filter(pl.col("mode") != "plain").with_columns((pl.col("mean", "low", "high") + 1) * 100)
@@ -146,7 +149,7 @@ def by_pairs_and_mode(frame: pl.DataFrame, suffix: str = "") -> list[dict[str, A
 
 
 def draw(frame: pl.DataFrame) -> Figure:
-    """As Figure 7, for both kinds of hosts, with what the text says of four pairs, within its rounding."""
+    """Draw Figure 7, for both kinds of hosts, with what the text says of four pairs, within its rounding."""
     chosen = pl.lit(f", chosen so that {len(published.PAIRS) - 1} do not fill it")
     named = frame.with_columns(
         pl.concat_str(

@@ -34,7 +34,7 @@ SECONDS = 1
 
 
 def points(pairs: Sequence[int], seconds: int) -> list[Point]:
-    """All modes in turns."""
+    """Return a point for each number of pairs; a run has all modes in turn."""
     return [{"pairs": count, "flows": published.FLOWS_PER_PAIR, "seconds": seconds} for count in pairs]
 
 
@@ -42,7 +42,10 @@ POINTS = points(published.PAIRS, SECONDS)
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Goodput of all pairs together in Gb/s, in every mode, one after the other; the order rotates with the number of the run."""
+    """Return the goodput of all pairs together in Gb/s, in every mode, one after the other.
+
+    The order rotates with the number of the run.
+    """
     turn = seed % len(published.MODES)
     order = published.MODES[turn:] + published.MODES[:turn]
     found = {mode: _run(point, mode) for mode in order}
@@ -50,7 +53,7 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def _run(point: Mapping[str, Any], mode: str) -> float:
-    """All clients download at once."""
+    """Run a mode: all clients download at once; return the goodput in Gb/s."""
     fast = {"rate_bps": 100_000_000_000, "queue_packets": 2000}
     topology = setup.two_ends(point["pairs"], clients=fast, servers=fast, path1=fast, path2=fast, direct=True)
     pairs = [(setup.server(pair), setup.client(pair)) for pair in range(1, point["pairs"] + 1)]
@@ -83,21 +86,21 @@ def _run(point: Mapping[str, Any], mode: str) -> float:
 
 
 def found(frame: pl.DataFrame, machine: pl.DataFrame) -> Finding:
-    """The part, of its runs."""
+    """Return the part's finding from its runs."""
     by_mode = long(frame)
     numbers = pl.DataFrame(by_pairs_and_mode(by_mode))
     return Finding(numbers, {"": draw(by_mode, machine)}, {"runs": frame, "machine": machine})
 
 
 def find(setting: Setting) -> Finding:
-    """By pairs and mode, one run at a time whatever ``jobs`` says; nothing but the reason where it cannot run."""
+    """Run the part, one run at a time whatever ``jobs`` says; return only the reason where it cannot run."""
     return this_machine.find(
         setting, "fig7_live", f"{__name__}:measure", POINTS, found, tools=("ip", "ping", "iperf3"), sweep="goodput_live"
     )
 
 
 def long(frame: pl.DataFrame) -> pl.DataFrame:
-    """One row per mode."""
+    """Return the runs with a row per mode."""
     columns = {f"{mode}_gbps": mode for mode in published.MODES}
     return frame.unpivot(
         list(columns), index=["pairs", "seed"], variable_name="mode", value_name="goodput_gbps"
@@ -105,7 +108,7 @@ def long(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def draw(frame: pl.DataFrame, machine: pl.DataFrame) -> Figure:
-    """As Figure 7."""
+    """Draw Figure 7 from the live runs."""
     figure = intervals(
         statistics.summary(frame, ["pairs", "mode"], "goodput_gbps"),
         "pairs",

@@ -50,7 +50,7 @@ READY = "ready"
 
 
 def counted(setting: Setting) -> pl.DataFrame:
-    """One row per size with the instructions of every case; no row where there is no valgrind, or with few seeds."""
+    """Return a row per size with the instructions of every case; none without valgrind, or with few seeds."""
     why = None
     if shutil.which("valgrind") is None:
         why = "valgrind is not installed"
@@ -65,7 +65,7 @@ def counted(setting: Setting) -> pl.DataFrame:
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Instructions per packet of each kind at both ends. Nothing depends on the seed."""
+    """Return the instructions per packet of each kind at both ends. Nothing depends on the seed."""
     del seed
     with tempfile.TemporaryDirectory() as directory:
         out, go, said = (Path(directory) / name for name in ("callgrind", "go", "said"))
@@ -97,7 +97,7 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def _is_ready(process: subprocess.Popen[bytes], said: Path) -> bool:
-    """Wait until the process has said so, or is no more."""
+    """Wait until the process has said that it is ready; return False if it has ended."""
     deadline = time.monotonic() + TIMEOUT_S
     while READY not in said.read_text(encoding="utf-8"):
         if process.poll() is not None:
@@ -109,7 +109,7 @@ def _is_ready(process: subprocess.Popen[bytes], said: Path) -> bool:
 
 
 def _instrument(pid: int) -> None:
-    """From now on it counts. Instrumented code is slow, so everything is in place before."""
+    """Have callgrind count from now on. Instrumented code is slow, so everything is in place before."""
     command = ["callgrind_control", "-i", "on", str(pid)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -117,7 +117,7 @@ def _instrument(pid: int) -> None:
 
 
 def _total(dump: Path) -> int:
-    """The instructions in :data:`COUNTED_OBJECTS` of one of callgrind's files (Callgrind Format Specification).
+    """Return the instructions in :data:`COUNTED_OBJECTS` of one of callgrind's files (Callgrind Format Specification).
 
     An object's name is given once, with a number that stands for it later. A line of costs is that of the object named last; the
     one after ``calls=`` is the callee's.
@@ -143,12 +143,12 @@ def _total(dump: Path) -> int:
 
 
 def _parent() -> str:
-    """The parent's process id; ``os.getppid`` is the mark."""
+    """Return the parent's process id; ``os.getppid`` is the mark."""
     return Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1]
 
 
 def main(arguments: Iterable[str]) -> None:
-    """Under callgrind: every case once, its packets between two marks; prints the names of the cases.
+    """Run every case once under callgrind, its packets between two marks; print the names of the cases.
 
     It says when all are in place, and goes on when there is a file of the given name.
     """

@@ -60,12 +60,12 @@ difference of one from the next; their mean."""
 
 
 def point(law: str, jitter_ms: float, mode: str, apart: float, pings: int) -> Point:
-    """One run."""
+    """Return the point of one run."""
     return {"law": law, "jitter_ms": jitter_ms, "mode": mode, "apart": apart, "pings": pings}
 
 
 def points(jitters_ms: Sequence[float], pings: int) -> list[Point]:
-    """Both laws and both modes with each."""
+    """Return the points of both laws and both modes with each jitter."""
     return [point(law, each, mode, APART, pings) for law in LAWS for each in jitters_ms for mode in MODES]
 
 
@@ -76,14 +76,17 @@ CLOSE_POINTS = [
 
 
 def _delays(law: str, jitter_ms: float, draw: Random) -> tuple[float, ...]:
-    """The delays that netem makes of a uniform value."""
+    """Draw the delays that netem makes of a uniform value."""
     if law == "around":
         return tuple(draw.uniform(0, 2 * jitter_ms) for _ in range(DRAWS))
     return tuple(max(0.0, draw.uniform(-jitter_ms, jitter_ms)) for _ in range(DRAWS))
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Ping between two hosts; both paths have jitter in both directions, each its own. The measures, and how many came back."""
+    """Ping between two hosts; both paths have jitter in both directions, each its own.
+
+    Returns the measures, and how many pings came back.
+    """
     draw = Random(f"jitter {seed}")
 
     def path() -> dict[str, Any]:
@@ -108,7 +111,7 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def deviations(trips: Sequence[float]) -> dict[str, float]:
-    """All measures, in milliseconds."""
+    """Return all measures of the round trips, in milliseconds."""
     mean = fmean(trips)
     return {
         "average_deviation": fmean(abs(each - mean) for each in trips),
@@ -119,12 +122,12 @@ def deviations(trips: Sequence[float]) -> dict[str, float]:
 
 
 def closed_form_percent(law: str) -> float:
-    """Standard deviation with protection in percent of that without."""
+    """Return the standard deviation with protection in percent of that without."""
     return 100 * math.sqrt({"around": 2 / 3, "clipped": 1 / 3}[law])
 
 
 def find(setting: Setting) -> Finding:
-    """Figure 8 with both laws, and what pings close together do to it."""
+    """Return Figure 8 with both laws, and what pings close together do to it."""
     frame = setting.sweep("jitter", f"{__name__}:measure", POINTS)
     close = setting.sweep("jitter_close", f"{__name__}:measure", CLOSE_POINTS)
     figures = {"": draw(frame), "close": draw_close(close)}
@@ -132,14 +135,14 @@ def find(setting: Setting) -> Finding:
 
 
 def _ratios(frame: pl.DataFrame, by: Sequence[str], measure: str) -> pl.DataFrame:
-    """With protection, by mode, in percent of without, seed by seed."""
+    """Return a measure with protection, by mode, in percent of that without, seed by seed."""
     found = statistics.paired(frame, [*by, "mode"], measure, {"mode": "unprotected"}, ratio=True)
     protected = found.filter(pl.col("mode") != "unprotected")
     return protected.with_columns((100 * (1 + pl.col(name))).alias(name) for name in ("mean", "low", "high"))
 
 
 def numbers(frame: pl.DataFrame, close: pl.DataFrame) -> pl.DataFrame:
-    """By law; over all jitters at once, for deviations are proportional to J. Then with pings close together."""
+    """Return ratios by law, over all jitters at once, for deviations are proportional to J; then with pings close together."""
     rows: list[dict[str, Any]] = []
     for measure_ in MEASURES:
         # One ratio per seed: of the sums over the jitters.
@@ -162,13 +165,13 @@ def _names(row: Mapping[str, Any]) -> str:
 
 
 def _lost(close: pl.DataFrame) -> pl.DataFrame:
-    """Ping without an answer, in percent, by mode."""
+    """Return the pings without an answer, in percent, by mode."""
     lost = close.with_columns(lost_percent=100 * (1 - pl.col("returned") / pl.col("sent")))
     return statistics.summary(lost.filter(pl.col("mode") != "unprotected"), ["apart", "mode"], "lost_percent")
 
 
 def draw(frame: pl.DataFrame) -> Figure:
-    """As Figure 8, a panel per law; dashed, half of what is without protection."""
+    """Draw Figure 8, a panel per law; dashed, half of what is without protection."""
     named = frame.with_columns(
         netem=pl.when(pl.col("law") == "around").then(pl.lit("from 0 to 2J")).otherwise(pl.lit("max(0, -J to J)"))
     )
@@ -198,7 +201,7 @@ def draw(frame: pl.DataFrame) -> Figure:
 
 
 def draw_close(close: pl.DataFrame) -> Figure:
-    """Deviation with either algorithm relative to without protection, and pings lost, over how far pings are apart."""
+    """Draw deviation relative to without protection, and pings lost, with either algorithm, over how far pings are apart."""
     columns = ("apart", "mode", "mean", "low", "high")
     ratio = _ratios(close, ["apart"], "average_deviation").select(columns)
     both = pl.concat(

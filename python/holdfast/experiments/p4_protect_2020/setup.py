@@ -30,19 +30,19 @@ Options = Mapping[str, Any]
 
 
 def client(pair: int) -> str:
-    """The host that downloads, behind s1. Pairs count from 1."""
+    """Return the name of the host that downloads, behind s1. Pairs count from 1."""
     return f"c{pair}"
 
 
 def server(pair: int) -> str:
-    """The host that sends, behind s2."""
+    """Return the name of the host that sends, behind s2."""
     return f"v{pair}"
 
 
 def two_ends(
     pairs: int, *, clients: Options, servers: Options, path1: Options, path2: Options, direct: bool = False
 ) -> Topology:
-    """Clients at s1, servers at s2, and two disjoint paths between them: s1-m1-s2, the cheaper one, and s1-m2-s2.
+    """Build clients at s1, servers at s2, and two disjoint paths: s1-m1-s2, the cheaper one, and s1-m2-s2.
 
     ``direct``: two links between s1 and s2 instead, as in the paper but for its jitter, which nodes in between made. Options are
     those of :meth:`Topology.add_link`; a path's losses and jitter are its first link's, from s1.
@@ -67,20 +67,20 @@ def two_ends(
 
 @cache
 def router_program() -> Program:
-    """Compiled once per process."""
+    """Compile the router, once per process."""
     return compile_router()
 
 
 @cache
 def protect_program(sn_bits: int = published.CLAIM_SN_BITS) -> Program:
-    """Compiled once per process and width of the number space."""
+    """Compile protection, once per process and width of the number space."""
     return compile_protect({"SN_BITS": str(sn_bits)})
 
 
 def forwarding(
     mode: str, protect: Sequence[tuple[str, str]], sn_bits: int = published.CLAIM_SN_BITS
 ) -> tuple[Program, Controller]:
-    """The program that all switches run, and the controller.
+    """Return the program that all switches run, and the controller.
 
     ``protect``: pairs of hosts, protected both ways if the mode protects.
     """

@@ -10,7 +10,10 @@ from holdfast.experiments.rows import exact, row
 
 
 def numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """The thesis's firewall with IPv4; then, named after variant and family, ours. Nothing in it is random."""
+    """Return the percentage delivered: the thesis's firewall with IPv4, then ours.
+
+    Ours are named after variant and family. Nothing in it is random.
+    """
     rows = []
     for run in frame.filter(seed=frame["seed"][0]).iter_rows(named=True):
         own = (run["variant"], run["family"]) == ("bindings", "ipv4")
@@ -20,7 +23,7 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def find(setting: Setting) -> Finding:
-    """Every kind of packets; the same with every seed."""
+    """Run every kind of packets; the result is the same with every seed."""
     frame = setting.one_run().sweep("firewall", f"{firewall_runs.__name__}:measure", firewall_runs.POINTS)
     return Finding(numbers(frame), frames={"runs": frame})
 

@@ -44,7 +44,7 @@ POINTS: list[Point] = [
 
 
 def figure_3_2() -> Topology:
-    """Two hosts at each of two switches, and a switch between."""
+    """Build two hosts at each of two switches, and a switch between."""
     topology = Topology("figure-3-2")
     for host in ("h1", "h2", "h3", "h4"):
         topology.add_host(host, ipv6=f"2001:db8:{host[1]}::1/64")
@@ -56,7 +56,7 @@ def figure_3_2() -> Topology:
 
 
 def rules(*hosts: str) -> RuleSet:
-    """These hosts are bound to their ports, and everything is allowed between them."""
+    """Return rules by which these hosts are bound to their ports, and everything is allowed between them."""
     return RuleSet.model_validate(
         {
             "zones": {"hosts": {"hosts": list(hosts)}, "core": {"switches": True}},
@@ -66,7 +66,7 @@ def rules(*hosts: str) -> RuleSet:
 
 
 def udp_frame(topology: Topology, at: str, of: str, to: str, family: str, port: int) -> bytes:
-    """A datagram with the addresses of one host, as it is sent by another."""
+    """Return a datagram with the addresses of one host, as another sends it."""
     place, owner, receiver = topology.attachment(at), topology.hosts[of], topology.hosts[to]
     gateway = topology.port_mac(place.switch, place.port)
     data = bytes(32)
@@ -85,7 +85,7 @@ def udp_frame(topology: Topology, at: str, of: str, to: str, family: str, port: 
 
 
 def ip_packet(source: IPv4Address | IPv6Address, destination: IPv4Address | IPv6Address, data: bytes) -> bytes:
-    """A UDP packet behind its EtherType."""
+    """Return a UDP packet behind its EtherType."""
     if source.version == 6:
         return (
             b"\x86\xdd" + struct.pack(">IHBB", 6 << 28, len(data), 17, 64) + source.packed + destination.packed + data
@@ -95,7 +95,7 @@ def ip_packet(source: IPv4Address | IPv6Address, destination: IPv4Address | IPv6
 
 
 def _checksum(data: bytes) -> int:
-    """RFC 1071."""
+    """Return the Internet checksum (RFC 1071)."""
     total: int = sum(struct.unpack(f">{len(data) // 2}H", data))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
@@ -104,12 +104,12 @@ def _checksum(data: bytes) -> int:
 
 @cache
 def _program(variant: Variant) -> Program:
-    """Compiled once per process."""
+    """Compile the firewall, once per process and variant."""
     return compile_firewall(variant, {"WAY_BITS": "8"})
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """The number of injected packets that arrive, and the reasons for dropping the others."""
+    """Return how many injected packets arrive, and the reasons for dropping the others."""
     at, of, to, granted = CASES[point["packets"]]
     controller = FirewallController(rules(*INSIDE), reaction_delay_ms=1)
     topology = figure_3_2()

@@ -34,12 +34,12 @@ SPARE_S = 5.0
 
 
 def points(lengths_bytes: Sequence[int], packets: int) -> list[Point]:
-    """Both stacks with each length of packets."""
+    """Return points of both stacks with each length of packets."""
     return [{"stack": s, "packet_bytes": length, "packets": packets} for length in lengths_bytes for s in STACKS]
 
 
 def payload_points(payloads_bytes: Sequence[int], packets: int) -> list[Point]:
-    """Both stacks with each payload."""
+    """Return points of both stacks with each payload."""
     header = published.HEADER_BYTES
     return [
         {"stack": s, "packet_bytes": payload + header[s], "packets": packets}
@@ -53,7 +53,7 @@ PAYLOAD_POINTS = payload_points(PAYLOADS_BYTES, 1000)
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """One flow. Effective bandwidth is payload over the time from the first to the last arrival, as in equation 3.4.
+    """Run one flow. Effective bandwidth is payload over the time from the first to the last arrival, as in equation 3.4.
 
     ``wire_bytes``: of a packet on the link s1-s3, with Ethernet's minimum and everything around a frame.
     """

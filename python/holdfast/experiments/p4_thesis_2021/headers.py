@@ -27,13 +27,13 @@ def _runs(setting: Setting) -> pl.DataFrame:
 
 
 def theory_percent(packet_bytes: float) -> float:
-    """Equation 4.2."""
+    """Return the gain of the short header in percent for a packet length, by equation 4.2."""
     long, short = (packet_bytes - published.HEADER_BYTES[stack] for stack in ("standard", "shorternet"))
     return 100 * (short / long - 1)
 
 
 def gains(frame: pl.DataFrame) -> pl.DataFrame:
-    """By length, the short header's bandwidth beyond the standard one's in percent, run by run."""
+    """Return by length the short header's bandwidth beyond the standard one's in percent, run by run."""
     found = statistics.paired(
         frame, ["packet_bytes", "stack"], "bandwidth_bytes_per_s", {"stack": "standard"}, ratio=True
     )
@@ -41,7 +41,7 @@ def gains(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def gain_numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Of Table 4.1."""
+    """Return Table 4.1's gains, measured and by the formula."""
     rows = []
     for each in gains(frame).iter_rows(named=True):
         rows.append(row({"packet_bytes": each["packet_bytes"]}, "gain_percent", each))
@@ -51,12 +51,12 @@ def gain_numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def by_stack(frame: pl.DataFrame, value: str) -> pl.DataFrame:
-    """By stack and length."""
+    """Return a quantity by stack and length."""
     return summaries(frame, ["stack", "packet_bytes"], [value])
 
 
 def comparison(frame: pl.DataFrame, value: str) -> pl.DataFrame:
-    """Over all lengths: each stack's mean, how much less the short header has, and that in percent; seed by seed."""
+    """Return over all lengths each stack's mean, how much less the short header has, and that in percent, seed by seed."""
     means = frame.group_by(["stack", "seed"], maintain_order=True).agg(pl.col(value).mean())
     rows: list[dict[str, Any]] = []
     for quantity, ratio, factor in (("difference_ms", False, -1), ("reduction_percent", True, -100)):
@@ -72,7 +72,7 @@ def comparison(frame: pl.DataFrame, value: str) -> pl.DataFrame:
 
 
 def minimum_numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """By payload: bytes on the wire with each stack, and what the short header saves of them in percent."""
+    """Return by payload the bytes on the wire with each stack, and what the short header saves of them in percent."""
     header = pl.col("stack").replace_strict(published.HEADER_BYTES)
     with_payload = frame.with_columns(payload_bytes=pl.col("packet_bytes") - header)
     rows = []
@@ -86,7 +86,7 @@ def minimum_numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def found(name: str, frame: pl.DataFrame) -> Finding:
-    """A part, of its runs."""
+    """Return a part's finding from its runs."""
     figures: dict[str, Figure]
     match name:
         case "table41":
@@ -111,7 +111,7 @@ def found(name: str, frame: pl.DataFrame) -> Finding:
 
 
 def find_minimum(setting: Setting) -> Finding:
-    """The rest of the gain with Ethernet's minimum."""
+    """Return what is left of the gain with Ethernet's minimum."""
     sweep = setting.sweep("payloads", f"{header_runs.__name__}:measure", header_runs.PAYLOAD_POINTS)
     return found("minimum", sweep)
 

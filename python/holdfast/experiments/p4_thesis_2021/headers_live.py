@@ -44,7 +44,7 @@ LATE_MS = 1.0
 
 
 def header(topology: Topology, stack: str, length: int) -> bytes:
-    """Everything in front of the payload of a frame of this length from h1 to h4."""
+    """Return everything in front of the payload of a frame of this length from h1 to h4."""
     udp_bytes = length - (34 if stack == "standard" else 4)
     udp = PORT.to_bytes(2, "big") * 2 + udp_bytes.to_bytes(2, "big") + bytes(2)
     if stack == "shorternet":
@@ -56,7 +56,7 @@ def header(topology: Topology, stack: str, length: int) -> bytes:
 
 
 def network_of(stack: str) -> tuple[Topology, Program, Controller]:
-    """Three switches without anything that slows them down; Shorternet's hosts are stations."""
+    """Build three switches without anything that slows them down, their program and controller; Shorternet's hosts are stations."""
     topology = Topology("figure-3-2")
     for name in (setup.SENDER, setup.RECEIVER):
         topology.add_host(name)
@@ -75,12 +75,12 @@ def network_of(stack: str) -> tuple[Topology, Program, Controller]:
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """One flow, with the names of :func:`header_runs.measure`."""
+    """Measure one flow, with the names of :func:`header_runs.measure`; repeat it if the machine held it up."""
     return this_machine.in_time(lambda: measured_once(point), LATE_MS)
 
 
 def measured_once(point: Mapping[str, Any]) -> dict[str, Any]:
-    """One flow, whatever held it up."""
+    """Measure one flow, whatever held it up."""
     stack, length, count = point["stack"], point["packet_bytes"], point["packets"]
     topology, program, controller = network_of(stack)
     front = header(topology, stack, length)
@@ -97,7 +97,7 @@ def measured_once(point: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def measures(arrivals: list[tuple[int, int, int]], count: int, payload: int) -> dict[str, Any]:
-    """Of arrived packets: number, time of sending and of arrival in nanoseconds, each packet once."""
+    """Return the measures of arrived packets: number, time of sending and of arrival in nanoseconds, each packet once."""
     latencies_ms = [(at_ns - sent_ns) / 1e6 for _, sent_ns, at_ns in arrivals]
     lost = count - len({number for number, _, _ in arrivals})
     duration_s = (arrivals[-1][2] - arrivals[0][2]) / 1e9
@@ -118,7 +118,7 @@ QUANTITIES = {
 
 
 def found(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
-    """The part, of its runs."""
+    """Return the part's finding from its runs."""
     title = f"Through three switches in real time, {disturbance(where)}"
     figure = drawing.live_lengths(frame, QUANTITIES, title)
     return Finding(
@@ -127,7 +127,7 @@ def found(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
 
 
 def find(setting: Setting) -> Finding:
-    """One run at a time whatever ``jobs`` says; nothing but the reason where it cannot run."""
+    """Run the part, one run at a time whatever ``jobs`` says; return only the reason where it cannot run."""
     return this_machine.find(setting, "headers_live", f"{__name__}:measure", POINTS, found, tools=("ip",))
 
 

@@ -42,23 +42,23 @@ RUNS = "holdfast.experiments.p4_thesis_2021.hpcc_runs"
 
 
 def find_incast(setting: Setting) -> Finding:
-    """Queue and slowdowns of every algorithm and buffer."""
+    """Return queues and slowdowns of every algorithm and buffer in the incast."""
     return found_incast(setting.sweep("hpcc_incast", f"{RUNS}:measure_incast", POINTS))
 
 
 def found_incast(frame: pl.DataFrame) -> Finding:
-    """The same, of its runs."""
+    """Return the incast's finding from its runs."""
     found = summaries(frame, ("buffer", "algorithm"), QUANTITIES)
     return Finding(found, {"": draw(found, "buffer", GROUPS, "{} at each port")}, {"runs": frame})
 
 
 def find_tree(setting: Setting) -> Finding:
-    """Queue and slowdowns of every algorithm and load."""
+    """Return queues and slowdowns of every algorithm and load in the fat tree."""
     return found_tree(setting.sweep("hpcc_fat_tree", f"{RUNS}:measure_tree", TREE_POINTS))
 
 
 def found_tree(frame: pl.DataFrame) -> Finding:
-    """The same, of its runs."""
+    """Return the fat tree's finding from its runs."""
     found = summaries(frame, ("load", "algorithm"), TREE_QUANTITIES)
     return Finding(found, {"": draw(found, "load", TREE_GROUPS, "load {:.0%}")}, {"runs": frame})
 
@@ -97,7 +97,7 @@ QUEUES = PublishedTable(
 
 
 def testbed_numbers(runs: pl.DataFrame) -> pl.DataFrame:
-    """The paper's statements, tested on the intervals; and every quantity by load."""
+    """Return the paper's statements, tested on the intervals, and every quantity by load."""
     found = summaries(runs, ("load",), TESTBED_QUANTITIES)
     most = {(each["load"], each["quantity"]): each["high"] for each in found.iter_rows(named=True)}
     rows = [
@@ -110,12 +110,12 @@ def testbed_numbers(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def find_testbed(setting: Setting) -> Finding:
-    """Queue of HPCC in the network for which its authors print them."""
+    """Return the queues of HPCC in the network for which its authors print them."""
     return found_testbed(setting.sweep("hpcc_testbed", f"{RUNS}:measure_testbed", TESTBED_POINTS))
 
 
 def found_testbed(frame: pl.DataFrame) -> Finding:
-    """The same, of its runs."""
+    """Return the testbed's finding from its runs."""
     return Finding(testbed_numbers(frame), frames={"runs": frame})
 
 
@@ -134,7 +134,7 @@ LEAST = 0.1
 
 
 def draw(found: pl.DataFrame, by: str, groups: Groups, title: str) -> Figure:
-    """Queue and slowdowns with their intervals, a row of panels for each value of ``by``."""
+    """Draw queues and slowdowns with their intervals, a row of panels for each value of ``by``."""
     values = list(dict.fromkeys(found[by]))
     figure, axes = plt.subplots(len(values), len(groups), figsize=(9.0, 2.7 * len(values)), dpi=130, squeeze=False)
     for places, value in zip(axes, values, strict=True):

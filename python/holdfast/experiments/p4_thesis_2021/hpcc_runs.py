@@ -70,12 +70,15 @@ POINTS: list[Point] = [{"buffer": buffer, "algorithm": algorithm} for buffer in 
 
 @cache
 def program() -> Program:
-    """Compiled once per process."""
+    """Compile ``telemetry.p4`` for transit with the load instruction, once per process."""
     return compile_telemetry(transit_only=True, load=True)
 
 
 def options(algorithm: str, rate_bps: int = HOST_BPS, base_rtt_ms: float = BASE_RTT_MS) -> TcpOptions:
-    """The options common to the algorithms, and those of each. Unscaled, the first timeout is 1 ms, and the least one 0.1 ms."""
+    """Return the options common to the algorithms, and those of one.
+
+    Unscaled, the first timeout is 1 ms, and the least one 0.1 ms.
+    """
     common = TcpOptions(
         mss=SEGMENT_BYTES,
         recovery="rack-tlp",
@@ -100,7 +103,7 @@ def options(algorithm: str, rate_bps: int = HOST_BPS, base_rtt_ms: float = BASE_
 
 
 def incast_topology(algorithm: str, buffer: int) -> Topology:
-    """Four racks of eight senders and one more host for short flows, a spine, and the receiver's rack."""
+    """Build four racks of eight senders and one more host for short flows, a spine, and the receiver's rack."""
     topology = Topology("incast")
     mark = {"mark_above": {"bytes": MARK_BYTES[algorithm]}} if algorithm in MARK_BYTES else {}
     line = {"delay_ms": LINK_MS, "queue_bytes": buffer, **mark}
@@ -118,14 +121,17 @@ def incast_topology(algorithm: str, buffer: int) -> Topology:
 
 
 def ideal_s(size: int, rate_bps: int = HOST_BPS, base_rtt_ms: float = 8 * LINK_MS) -> float:
-    """A handshake, the segments at the rate of the host, and the way of the last one; without INT."""
+    """Return the least time of a transfer in seconds: a handshake, the segments at the host's rate, the way of the last one.
+
+    It is without INT.
+    """
     segments = math.ceil(size / SEGMENT_BYTES)
     wire = size + segments * (HEADERS_BYTES + WIRE_BYTES)
     return 1.5 * base_rtt_ms / 1000 + wire * 8 / rate_bps
 
 
 def measure_incast(point: Mapping[str, Any], seed: int) -> dict[str, float]:
-    """One run: the queue at the receiver's port, and the slowdowns."""
+    """Run the incast once: return the queue at the receiver's port, and the slowdowns."""
     algorithm = point["algorithm"]
     topology = incast_topology(algorithm, BUFFERS[point["buffer"]])
     controller = TelemetryController(collector=None, hosts_in_domain=True, reaction_delay_ms=1)
@@ -210,12 +216,12 @@ TREE_POINTS: list[Point] = [{"load": load, "algorithm": algorithm} for load in L
 
 
 def mean_size() -> float:
-    """Of the web search load, in bytes."""
+    """Return the mean size of the web search load's flows, in bytes."""
     return sum((low + high) / 2 * (above - below) / 100 for (low, below), (high, above) in pairwise(WEB_SEARCH))
 
 
 def draw_size(draws: Random) -> int:
-    """A flow's bytes."""
+    """Draw a flow's bytes from the web search load."""
     percent = draws.uniform(0, 100)
     for (low, below), (high, above) in pairwise(WEB_SEARCH):
         if percent <= above:
@@ -224,7 +230,7 @@ def draw_size(draws: Random) -> int:
 
 
 def tree_topology(algorithm: str) -> Topology:
-    """Hosts' links are the bottlenecks: all others have room for whatever hosts may send through them."""
+    """Build the fat tree. Hosts' links are the bottlenecks: all others have room for whatever hosts may send through them."""
     plain = topologies.fat_tree(TREE_K)
     mark = {"mark_above": {"bytes": MARK_BYTES[algorithm]}} if algorithm in MARK_BYTES else {}
     topology = Topology(plain.name)
@@ -246,7 +252,7 @@ def tree_topology(algorithm: str) -> Topology:
 
 
 def measure_tree(point: Mapping[str, Any], seed: int) -> dict[str, float]:
-    """One run: Poisson arrivals of flows between random hosts."""
+    """Run the fat tree once, with Poisson arrivals of flows between random hosts."""
     found = web_search(tree_topology(point["algorithm"]), point, seed, HOST_BPS, BASE_RTT_MS, ARRIVALS_S)
     del found["queue_p50_kb"]
     return found
@@ -271,7 +277,7 @@ TESTBED_POINTS: list[Point] = [{"load": load, "algorithm": "hpcc"} for load in L
 
 
 def testbed_topology() -> Topology:
-    """Two racks of 16 hosts with one of their two links, and the switch between the racks, with room for all of them."""
+    """Build two racks of 16 hosts with one of their two links, and the switch between the racks, with room for all of them."""
     topology = Topology("testbed")
     topology.add_switch("agg", queueing={"mode": "traffic_manager"})
     for rack in range(1, TESTBED_RACKS + 1):
@@ -287,7 +293,10 @@ def testbed_topology() -> Topology:
 
 
 def measure_testbed(point: Mapping[str, Any], seed: int) -> dict[str, float]:
-    """One run of HPCC, as in the fat tree; of queues alone, since the last flows do not end in the time that it gives them."""
+    """Run HPCC once in the testbed, as in the fat tree.
+
+    It returns queues alone, since the last flows do not end in the time that it gives them.
+    """
     found = web_search(testbed_topology(), point, seed, TESTBED_BPS, TESTBED_RTT_MS, TESTBED_ARRIVALS_S)
     return {name: found[name] for name in TESTBED_QUANTITIES}
 
@@ -298,7 +307,7 @@ def measure_testbed(point: Mapping[str, Any], seed: int) -> dict[str, float]:
 def web_search(
     topology: Topology, point: Mapping[str, Any], seed: int, host_bps: int, base_rtt_ms: float, arrivals_s: float
 ) -> dict[str, float]:
-    """The web search load between the hosts of a network: queues at their ports, and slowdowns."""
+    """Run the web search load between the hosts of a network: return queues at their ports, and slowdowns."""
     algorithm, load = point["algorithm"], point["load"]
     controller = TelemetryController(collector=None, hosts_in_domain=True, reaction_delay_ms=1)
     network = SimulatedNetwork(topology, program(), [controller], seed=seed)
@@ -363,7 +372,7 @@ def web_search(
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """The smallest value that so many percent of the values do not exceed."""
+    """Return the smallest value that so many percent of the values do not exceed."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)]
 
@@ -385,7 +394,7 @@ def _slowdowns(
 
 
 def _lost(network: SimulatedNetwork) -> int:
-    """By full queues, of switches and of hosts."""
+    """Count the packets that full queues dropped, of switches and of hosts."""
     topology = network.topology
     switches = sum(network.node_counters(name).queue_drops for name in topology.switches)
     counters = [(link, network.link_counters(link.name)) for link in topology.links]
@@ -397,7 +406,7 @@ def _lost(network: SimulatedNetwork) -> int:
 
 
 def _int_percent(network: SimulatedNetwork, algorithm: str, flows: Iterable[int]) -> float:
-    """Of the bytes that went to the receiver, those of INT headers; a segment less for each SYN."""
+    """Return the share of INT headers in the bytes that went to the receiver, in percent; a segment less for each SYN."""
     if algorithm != "hpcc":
         return 0.0
     segments = sum(network.tcp_statistics(flow).segments_sent - 1 for flow in flows)

@@ -51,12 +51,12 @@ FAST: dict[str, Any] = {"rate_bps": 10_000_000_000, "queue_packets": LINK_QUEUE_
 
 
 def bmv2(packets_per_s: float) -> Processor:
-    """A switch of the thesis."""
+    """Return the processor of a switch of the thesis."""
     return Processor(packets_per_s=packets_per_s, service="exponential", queue_packets=BMV2_QUEUE_PACKETS)
 
 
 def header_path(stack: str, packets_per_s: float) -> Topology:
-    """The network of Figure 3.2, without what is not on the path of the test."""
+    """Build the network of Figure 3.2, without what is not on the path of the test."""
     if stack not in published.HEADER_BYTES:
         raise ExperimentError(f"there are no headers {stack!r} (known: {', '.join(published.HEADER_BYTES)})")
     topology = Topology("figure-3-2")
@@ -81,18 +81,18 @@ def header_path(stack: str, packets_per_s: float) -> Topology:
 
 @cache
 def router() -> Program:
-    """Compiled once per process."""
+    """Compile the router, once per process."""
     return compile_router()
 
 
 @cache
 def shorternet() -> Program:
-    """Compiled once per process."""
+    """Compile Shorternet, once per process."""
     return compile_shorternet()
 
 
 def script(topology: Topology, name: str, host: str, other: str) -> Program:
-    """The program of what stands before a host; it sends to the station of the other one."""
+    """Compile the program of the script before a host; it sends to the station of the other one."""
     port = {
         peer: own
         for link in topology.links
@@ -123,7 +123,7 @@ class Stations(Controller):
         super().__init__(reaction_delay_ms=0.0)
 
     def on_start(self) -> None:
-        """One table lookup and one action, as in the thesis."""
+        """Write the entries: a packet has one table lookup and one action, as in the thesis."""
         way = [SENDER_SCRIPT, *PATH, RECEIVER_SCRIPT]
         ports = {(link.a, link.b): link.a_port for link in self.topology.links} | {
             (link.b, link.a): link.b_port for link in self.topology.links
@@ -139,7 +139,7 @@ class Stations(Controller):
 
 
 def line(switches: int, packets_per_s: float, *, flows: int = 1, collector: bool = False) -> Topology:
-    """The network of Figure 3.7 with so many switches, which have the rate together; links have the thesis's bandwidth.
+    """Build the network of Figure 3.7 with so many switches, which have the rate together; links have the thesis's bandwidth.
 
     Hosts of flow i are a<i> at the first switch and b<i> at the last. ``collector``: a host of reports at the first switch, where
     those of the thesis go too.

@@ -35,14 +35,15 @@ def _runs(setting: Setting) -> pl.DataFrame:
 
 
 def numbers(frame: pl.DataFrame, value: str) -> pl.DataFrame:
-    """One quantity, by switches, flows, format and rate."""
+    """Return one quantity, by switches, flows, format and rate."""
     return summaries(frame, BY, [value])
 
 
 def onsets(frame: pl.DataFrame) -> pl.DataFrame:
-    """The lowest rate at which more than :data:`CONGESTED_PERCENT` are lost with INT; with two flows, at which latency has grown.
+    """Return the lowest rate at which more than :data:`CONGESTED_PERCENT` are lost with INT.
 
-    The interval is that of the rates that single runs give; a run that never congests counts as a step beyond the last rate.
+    With two flows, the lowest rate at which latency has grown. The interval is that of the rates that single runs give; a run that
+    never congests counts as a step beyond the last rate.
     """
     rows = []
     for key, group in frame.filter(mode="thesis").group_by(["switches", "flows"], maintain_order=True):
@@ -71,11 +72,11 @@ class Means:
         self.rates = sorted({key[3] for key in self._rows})
 
     def of(self, value: str, switches: int, mode: str, rate: float, flows: int = 1) -> float:
-        """One of them."""
+        """Return the mean of a quantity over the runs."""
         return float(self._rows[switches, flows, mode, rate][value])
 
     def close(self, switches: int, flows: int, rates: list[float], within: float) -> bool:
-        """Whether bandwidth with INT is within a share of that without, at each of these rates."""
+        """Return True if bandwidth with INT is within a share of that without, at each of these rates."""
         return all(
             self.of("bandwidth_mbps", switches, "thesis", rate, flows)
             >= (1 - within) * self.of("bandwidth_mbps", switches, "off", rate, flows)
@@ -84,7 +85,10 @@ class Means:
 
 
 def _statements() -> dict[str, Callable[[Means, dict[tuple[int, int], float]], bool]]:
-    """The test of each statement of :data:`published.STATEMENTS`, in its order. ``onsets`` are by switches and flows."""
+    """Return the test of each statement of :data:`published.STATEMENTS`, in its order.
+
+    ``onsets`` are by switches and flows.
+    """
     switches = published.SWITCHES
 
     def same_latency(means: Means) -> bool:
@@ -135,7 +139,7 @@ def _statements() -> dict[str, Callable[[Means, dict[tuple[int, int], float]], b
 
 
 def statement_numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Each statement of the thesis, and whether it is so here."""
+    """Return each statement of the thesis, and whether it is so here."""
     means = Means(frame)
     onset = {(each["switches"], each["flows"]): each["ours"] for each in onsets(frame).iter_rows(named=True)}
     rows = []
@@ -157,7 +161,7 @@ FIGURES = {
 
 
 def found(name: str, frame: pl.DataFrame) -> Finding:
-    """A part, of its runs."""
+    """Return a part's finding from its runs."""
     match name:
         case "congestion":
             return Finding(onsets(frame), frames={"runs": frame})
@@ -177,12 +181,12 @@ def found(name: str, frame: pl.DataFrame) -> Finding:
 
 
 def beyond_numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Every quantity by format, share of packets watched, and rate."""
+    """Return every quantity by format, share of packets watched, and rate."""
     return summaries(frame, ["mode", "sampling", "rate_mbps"], [*QUANTITIES, "bytes_between_switches"])
 
 
 def find_beyond(setting: Setting) -> Finding:
-    """INT v2.1 in its three modes, with all packets and with a tenth."""
+    """Run INT v2.1 in its three modes, with all packets and with a tenth."""
     frame = setting.sweep("beyond", f"{telemetry_runs.__name__}:measure", telemetry_runs.BEYOND_POINTS)
     return found("beyond", frame)
 

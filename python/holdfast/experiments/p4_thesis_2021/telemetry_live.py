@@ -43,12 +43,12 @@ QUANTITIES = {
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """One run, with the names of :func:`telemetry_runs.measure`."""
+    """Measure one run, with the names of :func:`telemetry_runs.measure`; repeat it if the machine held it up."""
     return this_machine.in_time(lambda: measured_once(point, seed), LATE_MS)
 
 
 def measured_once(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """One run, whatever held it up."""
+    """Measure one run, whatever held it up."""
     topology = setup.line(point["switches"], setup.MACHINE_PACKETS_PER_S)
     program, controller = telemetry_runs.forwarding(point["mode"], 1.0)
     seconds = int(point["run_s"])
@@ -95,7 +95,7 @@ def measured_once(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def found(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
-    """The part, of its runs."""
+    """Return the part's finding from its runs."""
     title = f"Five switches in real time, kernel hosts with iperf3 and ping\n{disturbance(where)}"
     return Finding(
         summaries(frame, KEYS, [*QUANTITIES]),
@@ -105,7 +105,7 @@ def found(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
 
 
 def find(setting: Setting) -> Finding:
-    """One run at a time whatever ``jobs`` says; nothing but the reason where it cannot run."""
+    """Run the part, one run at a time whatever ``jobs`` says; return only the reason where it cannot run."""
     return this_machine.find(
         setting, "telemetry_live", f"{__name__}:measure", POINTS, found, tools=("ip", "ping", "iperf3")
     )

@@ -63,7 +63,7 @@ SCALE_MORE = (
 
 
 def found_storm(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
-    """Storms, of their runs."""
+    """Return the storms' finding from their runs."""
     names = [*STORM_QUANTITIES, *STORM_MORE]
     rows = _summaries(frame, ["storm", "plane"], names)
     beside = frame.filter(pl.col("storm").str.ends_with("setups") | (pl.col("storm") == "none"))
@@ -76,7 +76,7 @@ def found_storm(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
 
 
 def found_scale(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
-    """Number of sessions, of their runs."""
+    """Return the finding on numbers of sessions from its runs."""
     numbers = summaries(frame, ["sessions", "plane"], [*SCALE_QUANTITIES, *SCALE_MORE])
     title = f"Sessions of one gateway, {disturbance(where)}"
     figure = drawing.over(frame, "sessions", "sessions", SCALE_QUANTITIES, title, logs=True)
@@ -84,7 +84,7 @@ def found_scale(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
 
 
 def found_dial(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
-    """Dial, of their runs."""
+    """Return the finding on subscribers that dial from its runs."""
     names = [*DIAL_QUANTITIES, *DIAL_MORE]
     rows = _summaries(frame, ["sessions", "plane"], names)
     title = f"Subscribers that dial, {disturbance(where)}"
@@ -93,34 +93,37 @@ def found_dial(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
 
 
 def find_storm(setting: Setting) -> Finding:
-    """Storms, one at a time."""
+    """Measure storms, one run at a time."""
     where = machine()
     points = [each for each in storm_runs.POINTS if not setting.quick or each["storm"] in ("none", "10 setups")]
     return found_storm(_alone(setting).sweep("storm", f"{storm_runs.__name__}:measure", points), where)
 
 
 def find_scale(setting: Setting) -> Finding:
-    """Number of sessions, one at a time."""
+    """Measure numbers of sessions, one run at a time."""
     where = machine()
     points = [each for each in scale_runs.POINTS if not setting.quick or each["sessions"] == QUICK_SESSIONS]
     return found_scale(_alone(setting).sweep("scale", f"{scale_runs.__name__}:measure", points), where)
 
 
 def find_dial(setting: Setting) -> Finding:
-    """So many subscribers, one run at a time."""
+    """Measure subscribers that dial, one run at a time."""
     where = machine()
     points = dial_runs.points(QUICK_DIALS) if setting.quick else dial_runs.POINTS
     return found_dial(_alone(setting).sweep("dial", f"{dial_runs.__name__}:measure", points), where)
 
 
 def _summaries(frame: pl.DataFrame, by: list[str], names: list[str]) -> pl.DataFrame:
-    """Of each quantity, over the runs that have it."""
+    """Return the mean of each quantity, over the runs that have it."""
     known = {name: own for name in names if len(own := frame.drop_nulls(name))}
     return pl.concat([summaries(own, by, [name]) for name, own in known.items()])
 
 
 def _alone(setting: Setting) -> Setting:
-    """Processor times are measured: runs do not disturb each other. The quick version has one seed, and no intervals."""
+    """Return a setting with one run at a time: processor times are measured.
+
+    The quick version has one seed, and no intervals.
+    """
     return replace(setting.one_run() if setting.quick else setting, jobs=1, ray=None)
 
 

@@ -31,7 +31,7 @@ SESSIONS = (1000, 8000, 64_000)
 
 
 def points(*sessions: int) -> list[Point]:
-    """So many sessions with each kind of gateway."""
+    """Return points of so many sessions with each kind of gateway."""
     return [{"sessions": count, "plane": plane} for count in sessions for plane in published.PLANES]
 
 
@@ -53,10 +53,11 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def dial(plane: str, sessions: int, *, seed: int, packets: int, folder: Path) -> dict[str, Any]:
-    """Time are of the processor. ``setup_s``: of control plane and planes, for all sessions together.
+    """Let subscribers dial at a gateway, then restart its control plane and lose a forwarding plane. Times are of the processor.
 
-    ``memory_mb``: of switches and control plane. ``restart_s``: a new control plane takes all sessions up. ``takeover_s``: the
-    sessions of a lost forwarding plane, ``taken_over`` of them, are made on the other one.
+    ``setup_s``: of control plane and planes, for all sessions together. ``memory_mb``: of switches and control plane.
+    ``restart_s``: a new control plane takes all sessions up. ``takeover_s``: the sessions of a lost forwarding plane,
+    ``taken_over`` of them, are made on the other one.
     """
     store = SqliteStore(folder / "sessions.db")
     world = Subscribers(plane, seed=seed, store=store, forwarding=2)
@@ -117,7 +118,7 @@ def dial(plane: str, sessions: int, *, seed: int, packets: int, folder: Path) ->
 
 
 def _forwarding(world: Subscribers, sessions: list[Session], packets: int, seed: int) -> dict[str, float]:
-    """Processor time of each switch for packets both ways. Raises :class:`ExperimentError` if one is lost."""
+    """Return the processor time of each switch for packets both ways. Raises :class:`ExperimentError` if one is lost."""
     planes = world.planes
     given = dict(enumerate(sorted(sessions, key=lambda each: each.session_id), 1))
     up, down = traffic(len(given), packets, seed, lambda number: replace(given[number]))
@@ -134,7 +135,7 @@ def _forwarding(world: Subscribers, sessions: list[Session], packets: int, seed:
 
 
 def main() -> None:
-    """A point from the command line, as JSON; the row is printed."""
+    """Run a point from the command line, given as JSON; print the row."""
     point = json.loads(sys.argv[1])
     gc.collect()
     with tempfile.TemporaryDirectory() as folder:

@@ -24,7 +24,10 @@ def _errorbars(axes: Any, frame: pl.DataFrame, over: str, value: str, **look: An
 
 
 def table1(frame: pl.DataFrame) -> Figure:
-    """The paper's rows and ours; both tables in milliseconds per packet, so that the row that is left out is there."""
+    """Draw the paper's rows of the first table and ours.
+
+    Both tables are in milliseconds per packet, so that the row that is left out is there.
+    """
     figure, axes = _beside(frame, published.PACKETS, published.ms_per_packet, "latency_ms", "ours")
     axes.set_xscale("log")
     axes.set_ylim(bottom=0)
@@ -32,7 +35,7 @@ def table1(frame: pl.DataFrame) -> Figure:
 
 
 def table2(frame: pl.DataFrame) -> Figure:
-    """The paper's average latency is proportional to the packets."""
+    """Draw the second table; the paper's average latency is proportional to the packets."""
     printed = {each[0]: each[1:] for each in published.LATENCIES}
     figure, axes = _beside(
         frame, published.PACKETS, lambda count, plane: printed[count][published.PLANES.index(plane)], "total_ms", "ours"
@@ -43,7 +46,7 @@ def table2(frame: pl.DataFrame) -> Figure:
 
 
 def burst(frame: pl.DataFrame) -> Figure:
-    """The paper's first ten rows and a burst."""
+    """Draw the paper's first ten rows and a burst."""
     counts = frame["packets"].unique(maintain_order=True).to_list()
     figure, axes = _beside(frame, counts, published.ms_per_packet, "latency_ms", "burst")
     axes.set_ylim(bottom=0)
@@ -53,7 +56,7 @@ def burst(frame: pl.DataFrame) -> Figure:
 def _beside(
     frame: pl.DataFrame, counts: Sequence[int], printed: Callable[[int, str], float], value: str, name: str
 ) -> tuple[Figure, Any]:
-    """The paper's numbers and ours by packets, both kinds of gateway."""
+    """Draw the paper's numbers and ours by packets, both kinds of gateway."""
     figure, axes = plt.subplots(figsize=(7.2, 4.2), dpi=130)
     for plane, (label, colour, marker) in LOOKS.items():
         paper = [printed(count, plane) for count in counts]
@@ -73,7 +76,7 @@ def _labelled(figure: Figure, axes: Any, quantity: str) -> Figure:
 
 
 def over(frame: pl.DataFrame, key: str, label: str, quantities: Mapping[str, str], title: str, *, logs: bool) -> Figure:
-    """All quantities over a key, both kinds of gateway."""
+    """Draw all quantities over a key, both kinds of gateway."""
     lines = (len(quantities) + 1) // 2
     figure, grid = plt.subplots(lines, 2, figsize=(9.2, 2.9 * lines + 0.6), dpi=130, squeeze=False)
     for axes, (value, name) in zip(grid.flat, quantities.items(), strict=False):

@@ -18,7 +18,7 @@ QUANTITIES = {
 
 
 def found(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
-    """The part, of its runs."""
+    """Return the part's finding from its runs."""
     title = f"As processes of this machine, {disturbance(where)}"
     figure = drawing.over(frame, "packets", "packets", QUANTITIES, title, logs=True)
     numbers = summaries(frame, ["packets", "plane"], [*QUANTITIES, "total_ms", "lost"])
@@ -26,7 +26,7 @@ def found(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
 
 
 def find(setting: Setting) -> Finding:
-    """One run at a time whatever ``jobs`` says; nothing but the reason where it cannot run."""
+    """Run the part, one run at a time whatever ``jobs`` says; return only the reason where it cannot run."""
     points = [each for each in live_runs.POINTS if not setting.quick or each["packets"] == published.PACKETS[0]]
     once = setting.one_run() if setting.quick else setting
     return this_machine.find(

@@ -41,7 +41,10 @@ FEW = 3_000
 
 
 def interval_ns(count: int) -> int:
-    """Between packets whose latency is measured: a millisecond, so that planes are mostly idle; in long rows a tenth of it."""
+    """Return the time between packets whose latency is measured, in ns.
+
+    It is a millisecond, so that planes are mostly idle; in long rows a tenth of it.
+    """
     return 1_000_000 if count <= FEW else 100_000
 
 
@@ -54,7 +57,10 @@ CORE_MAC, SERVER_MAC = "02:00:00:00:00:09", "06:00:00:00:00:09"
 
 
 def cable_names() -> list[tuple[str, str]]:
-    """Between balancer and planes: the authentication plane's, and both of the forwarding plane's. Other processes have others."""
+    """Return the cables' interfaces between balancer and planes: one to authentication, two to forwarding.
+
+    Other processes have others.
+    """
     return [(f"hfs{os.getpid()}{cable}0", f"hfs{os.getpid()}{cable}1") for cable in "afc"]
 
 
@@ -66,7 +72,7 @@ def _free_port() -> int:
 
 @contextmanager
 def switch(source: str, interfaces: Mapping[int, str], defines: Mapping[str, str]) -> Iterator[GrpcClient]:
-    """A process with its client. Raises :class:`LiveError` if it does not start."""
+    """Run a switch as a process, with its client. Raises :class:`LiveError` if it does not start."""
     number = _free_port()
     address = f"127.0.0.1:{number}"
     # On one machine, no two switches have the same device id.
@@ -105,7 +111,7 @@ def _connected(process: subprocess.Popen[str], address: str, device_id: int) -> 
 
 @contextmanager
 def cables() -> Iterator[None]:
-    """Pairs of interfaces between switches."""
+    """Make the pairs of interfaces between switches, and remove them at the end."""
     made: list[str] = []
     try:
         for a, b in cable_names():
@@ -129,11 +135,11 @@ class _WallClock:
     """For handovers, of which there are none here."""
 
     def now(self) -> float:
-        """Seconds."""
+        """Return the monotonic clock's time in seconds."""
         return time.monotonic()
 
     def call_later(self, delay_s: float, action: object) -> Any:
-        """Never."""
+        """Raise :class:`LiveError`: nothing is handed over here."""
         raise LiveError("nothing is handed over in this measurement")
 
 
@@ -163,7 +169,7 @@ def _gateway(stack: ExitStack, plane: str, home: str, core: str) -> UserPlane:
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Latencies of so many packets, and how many packets/s come out when as many are sent as the kernel takes."""
+    """Measure latencies of so many packets, and how many packets/s come out when as many are sent as the kernel takes."""
     count = point["packets"]
     session = setup.session()
     frame = upstream(session, setup.GATEWAY_MAC, setup.PAYLOAD_BYTES)

@@ -67,7 +67,7 @@ class VirtualClock:
         self._cancelled: set[int] = set()
 
     def now(self) -> float:
-        """Seconds."""
+        """Return the virtual time in seconds."""
         return self._now
 
     def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
@@ -83,7 +83,7 @@ class VirtualClock:
         heapq.heapify(self._waiting)
 
     def run(self, until_s: float) -> None:
-        """All timers up to then."""
+        """Run all timers up to ``until_s``."""
         while self._waiting and self._waiting[0][0] <= until_s:
             at_s, number, action = heapq.heappop(self._waiting)
             if number in self._cancelled:
@@ -113,7 +113,7 @@ class ControlClock:
         self._planes = planes
 
     def now(self) -> float:
-        """Seconds."""
+        """Return the virtual time in seconds."""
         return self._planes.clock.now()
 
     def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
@@ -169,7 +169,7 @@ class Planes:
         self.user_plane = self.attach()
 
     def attach(self) -> SinglePlane | SplitPlane:
-        """A new controller's user plane; it reads what is in the switches."""
+        """Attach a new controller's user plane, which reads what is in the switches."""
         clients = {name: node.client for name, node in self.nodes.items()}
         if self.plane == "single":
             self.user_plane = SinglePlane(clients["single"], self._edges)
@@ -185,16 +185,16 @@ class Planes:
         return self.user_plane
 
     def from_lines(self, frames: Sequence[bytes], kind: Kind) -> None:
-        """Frames of subscribers, one after the other."""
+        """Send frames of subscribers into the gateway, one after the other."""
         self.run(self._first, [(ACCESS, frame) for frame in frames], kind)
 
     def from_core(self, frames: Sequence[bytes]) -> None:
-        """Packets to subscribers."""
+        """Send packets to subscribers into the gateway."""
         self.run(self._first, [(self._core_port, frame) for frame in frames], "data")
 
     @contextmanager
     def timed(self, name: str, kind: Kind) -> Iterator[None]:
-        """Work of a switch is done in here."""
+        """Count the processor time of the context as a switch's work of a kind."""
         began = time.thread_time_ns()
         try:
             yield
@@ -204,7 +204,7 @@ class Planes:
             self._switches_ns += took
 
     def run(self, name: str, frames: Sequence[tuple[int, bytes]], kind: Kind) -> None:
-        """Frames into ports of a switch, and on to where they go."""
+        """Send frames into ports of a switch, and on to where they go."""
         now_ps = round(self.clock.now() * 1e12) + 1_000_000
         process = self.nodes[name].switch.process
         with self.timed(name, kind):
@@ -227,13 +227,16 @@ class Planes:
             self.run(other, packets, kind)
 
     def in_control(self, action: Callable[[], None]) -> None:
-        """Run what the control plane does. It is not entered while it is at work: frames reach it between two of its actions."""
+        """Run what the control plane does, and count its time.
+
+        It is not entered while it is at work: frames reach it between two of its actions.
+        """
         began, switches = time.thread_time_ns(), self._switches_ns
         action()
         self.control_ns += time.thread_time_ns() - began - (self._switches_ns - switches)
 
     def busy_s(self, kind: Kind | None = None) -> dict[str, float]:
-        """Processor time of each switch in seconds, of one kind of work or of all."""
+        """Return the processor time of each switch in seconds, of one kind of work or of all."""
         return {
             name: sum(ns for (node, each), ns in self.busy_ns.items() if node == name and kind in (None, each)) / 1e9
             for name in self.nodes

@@ -58,12 +58,12 @@ PLANES = ("single", "split")
 
 
 def mean_gain_percent(rows: int = len(SPEEDS)) -> float:
-    """Of the printed column."""
+    """Return the mean of the printed gains over the first rows."""
     return sum(row[3] for row in SPEEDS[:rows]) / rows
 
 
 def ms_per_packet(packets: int, plane: str) -> float:
-    """Of the second table."""
+    """Return the milliseconds per packet of the second table."""
     [row] = [row for row in LATENCIES if row[0] == packets]
     return row[1 + PLANES.index(plane)] / packets
 

@@ -44,7 +44,7 @@ SETUPS = 30
 
 
 def stored(number: int) -> tuple[Stored, Session]:
-    """A session on disk, and as the user plane has it."""
+    """Return a session on disk, and as the user plane has it."""
     mac = b"\x02\x01" + number.to_bytes(4, "big")
     whole = Session(
         number,
@@ -66,7 +66,7 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def measured_alone(module: str, point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """The output of a module that is run in a process of its own."""
+    """Run a module's measurement in a process of its own, and return its output. Raises :class:`ExperimentError` if it fails."""
     words = interpreter.module(module, json.dumps({**point, "seed": seed}))
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -76,16 +76,17 @@ def measured_alone(module: str, point: Mapping[str, Any], seed: int) -> dict[str
 
 
 def memory_bytes() -> int:
-    """Of this process, in memory."""
+    """Return the bytes of this process in memory."""
     gc.collect()
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def scale(plane: str, sessions: int, *, seed: int, packets: int, setups: int, folder: Path) -> dict[str, Any]:
-    """Time are of the processor. ``memory_mb``: of switches and control plane, beyond what they need without sessions.
+    """Measure a gateway with so many sessions. Times are of the processor.
 
-    ``upkeep_percent``: of a core, to look after established sessions; setups are measured without it.
+    ``memory_mb``: of switches and control plane, beyond what they need without sessions. ``upkeep_percent``: of a core, to look
+    after established sessions; setups are measured without it.
     """
     store = SqliteStore(folder / "sessions.db")
     world = Subscribers(plane, seed=seed, store=store)
@@ -160,7 +161,7 @@ def scale(plane: str, sessions: int, *, seed: int, packets: int, setups: int, fo
 
 
 def main() -> None:
-    """A point from the command line, as JSON; the row is printed."""
+    """Run a point from the command line, given as JSON; print the row."""
     point = json.loads(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
         row = scale(

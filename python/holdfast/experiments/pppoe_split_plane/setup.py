@@ -52,13 +52,13 @@ FAST: dict[str, Any] = {"rate_bps": 10_000_000_000}
 
 
 def mean_fitted_ms(plane: str) -> float:
-    """Of the rows of the first table from which service times come."""
+    """Return the mean of the rows of the first table from which service times come, in milliseconds."""
     column = 1 + published.PLANES.index(plane)
     return sum(float(row[column]) for row in published.SPEEDS if row[0] in published.FITTED) / len(published.FITTED)
 
 
 def service_ms(plane: str, load: str) -> float:
-    """The time of a packet in the plane with which the mean latency of the fitted rows comes out.
+    """Return the time of a packet in the plane, in milliseconds, with which the mean latency of the fitted rows comes out.
 
     ``one by one``: at a Poisson load of ``r`` packets/s a packet is there for s + r s²/(2 (1 - r s)), the formula of Pollaczek and
     Khinchine for fixed times s. ``burst``: the packets of a row come at once, and those that find room in the queue wait for those
@@ -86,7 +86,7 @@ SERVICE_MS = {load: {plane: service_ms(plane, load) for plane in published.PLANE
 
 @cache
 def programs() -> dict[str, Program]:
-    """Compiled once per process."""
+    """Compile all programs, once per process."""
     return {
         "homes": Program.compile(str(HOMES)),
         "balancer": compile_balancer(),
@@ -95,12 +95,12 @@ def programs() -> dict[str, Program]:
 
 
 def slow(service_ms: float) -> dict[str, Any]:
-    """A link that is as slow as a plane."""
+    """Return the options of a link that is as slow as a plane."""
     return {"rate_bps": round(WIRE_BYTES * 8 / (service_ms / 1000)), "queue_packets": QUEUE_PACKETS}
 
 
 def session() -> Session:
-    """The subscriber's."""
+    """Return the subscriber's session."""
     return Session(1, LINE, b"\x02\x09\0\0\0\x01", magic=7, ipv4=HOME_ADDRESS)
 
 
@@ -110,7 +110,7 @@ def _start(plane: UserPlane, clock: Clock) -> None:
 
 
 def network(plane: str, service_ms: float, seed: int) -> SimulatedNetwork:
-    """A gateway of one kind between ``home`` and ``server``."""
+    """Build a gateway of one kind between ``home`` and ``server``."""
     topology = Topology(plane)
     topology.add_host("home", f"{HOME_ADDRESS}/24")
     topology.add_host("server", SERVER_ADDRESS)

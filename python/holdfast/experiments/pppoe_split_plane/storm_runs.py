@@ -65,7 +65,7 @@ FIRST_NEW_MAC = 1 << 20
 
 
 def configuration() -> Configuration:
-    """Of the gateway; nothing in it limits how many may dial."""
+    """Return the gateway's configuration; nothing in it limits how many may dial."""
     return Configuration.model_validate(
         {
             "mac": GATEWAY_MAC,
@@ -79,12 +79,15 @@ def configuration() -> Configuration:
 
 
 def line_of(number: int) -> Line:
-    """A line of its own for each subscriber."""
+    """Return the line of a subscriber: each has its own."""
     return Line(1, 1 + number // 4000, 1 + number % 4000)
 
 
 def established(number: int) -> Session:
-    """A session that is not the control plane's: it has an address of another pool, and one of the last identifiers."""
+    """Return a session that is not the control plane's.
+
+    It has an address of another pool, and one of the last identifiers.
+    """
     mac = b"\x02\x01" + number.to_bytes(4, "big")
     return Session(65_535 - number, line_of(number), mac, number, ipv4=IPv4Address("10.0.0.0") + number)
 
@@ -102,7 +105,7 @@ class Subscribers:
         self.gateway = self.control()
 
     def control(self) -> Gateway:
-        """A new control plane, which has not looked at anything yet."""
+        """Make a new control plane, which has not looked at anything yet."""
         values = configuration()
         self.gateway = Gateway(
             values,
@@ -116,7 +119,7 @@ class Subscribers:
         return self.gateway
 
     def forget(self) -> None:
-        """No subscriber hears any more, nor has timers: their memory is free."""
+        """Disconnect all subscribers: none hears any more, nor has timers, and their memory is free."""
         for host in self._hosts.values():
             host.vanish()
         self._hosts = {}
@@ -128,7 +131,7 @@ class Subscribers:
             self.clock.call_later(ACCESS_S, lambda: host.receive(frame))
 
     def dial(self, number: int) -> Subscriber:
-        """A new subscriber, which dials at once."""
+        """Make a new subscriber, which dials at once."""
         line, mac = line_of(number), b"\x02\x01" + (FIRST_NEW_MAC + number).to_bytes(4, "big")
 
         def send(frame: bytes) -> None:
@@ -143,7 +146,7 @@ class Subscribers:
 
 
 def traffic(sessions: int, packets: int, seed: int, make: Callable[[int], Session]) -> tuple[list[bytes], list[bytes]]:
-    """Packets of sessions drawn at random, up and down; of many sessions, a part of them sends."""
+    """Return packets of sessions drawn at random, up and down; of many sessions, a part of them sends."""
     drawn = random.Random(seed)
     own = [make(number) for number in sorted(drawn.sample(range(1, sessions + 1), min(sessions, packets)))]
     chosen = [drawn.choice(own) for _ in range(packets)]
@@ -153,13 +156,13 @@ def traffic(sessions: int, packets: int, seed: int, make: Callable[[int], Sessio
 
 
 def padi(number: int) -> bytes:
-    """Of a station that nobody has seen."""
+    """Return a PADI of a station that nobody has seen."""
     frame = b"\xff" * 6 + b"\x06" + number.to_bytes(5, "big") + bytes.fromhex("8863 1109 0000 0004 0101 0000")
     return tagged(Line(1, 4000, 7), frame + bytes(36), 0x8100, port_tag=False)
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """One storm. Times per packet and per setup are of all switches together.
+    """Measure one storm. Times per packet and per setup are of all switches together.
 
     ``setups_per_s``: as many as the control plane manages on a core of its own. ``left_percent``: of the packets without a storm,
     when it sets up so many, with a core for each switch.
@@ -218,5 +221,5 @@ def storm(plane: str, setups: int, padis: int, *, seed: int, packets: int) -> di
 
 
 def left(data_s: Mapping[str, float], shares: Mapping[str, float]) -> float:
-    """Of the rate of packets without a storm, what remains if the storm takes these shares of each switch's core."""
+    """Return the share of the packet rate that remains if the storm takes these shares of each switch's core."""
     return max(data_s.values()) / max(data_s[name] / max(1e-9, 1 - shares[name]) for name in data_s)

@@ -21,7 +21,7 @@ def _runs(setting: Setting) -> pl.DataFrame:
 
 
 def gains(frame: pl.DataFrame) -> pl.DataFrame:
-    """By packets, how much less time the split plane needs, in percent, seed by seed."""
+    """Return by packets how much less time the split plane needs, in percent, seed by seed."""
     found = statistics.paired(frame, ["packets", "plane"], "latency_ms", {"plane": "single"}, ratio=True)
     return found.filter(plane="split").select(
         "packets", mean=-100 * pl.col("mean"), low=-100 * pl.col("high"), high=-100 * pl.col("low")
@@ -29,7 +29,7 @@ def gains(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def table1_numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Milliseconds and gain; packets per second are ours alone."""
+    """Return the first table's milliseconds and gains; packets per second are ours alone."""
     rows: list[dict[str, Any]] = []
     printed = frame.filter(pl.col("packets") != published.LEFT_OUT)
     for value, quantity in (("latency_ms", "ms"), ("packets_per_s", "packets_per_s")):
@@ -44,7 +44,7 @@ def _key1(packets: int) -> dict[str, Any]:
 
 
 def table2_numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """The sum of all packets' latencies: the paper prints it as the average latency."""
+    """Return the sum of all packets' latencies: the paper prints it as the average latency."""
     rows = []
     for each in statistics.summary(frame, ["packets", "plane"], "total_ms").iter_rows(named=True):
         key = {"packets": each["packets"], "in_table_1": each["packets"] != published.LEFT_OUT}
@@ -53,7 +53,7 @@ def table2_numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def gain_numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """The mean over rows, seed by seed; and the gain in the row that is left out."""
+    """Return the mean gain over rows, seed by seed, and the gain in the row that is left out."""
     pairs = frame.pivot(on="plane", index=["packets", "seed"], values="latency_ms")
     pairs = pairs.with_columns(gain=100 * (1 - pl.col("split") / pl.col("single")))
     printed = pairs.filter(~pl.col("packets").is_in([*published.FITTED, published.LEFT_OUT]))
@@ -73,31 +73,31 @@ def _fitted_gain() -> float:
 
 
 def find_table1(setting: Setting) -> Finding:
-    """The first table."""
+    """Return the first table's finding."""
     frame = _runs(setting)
     return Finding(table1_numbers(frame), {"": drawing.table1(frame)}, {"runs": frame})
 
 
 def find_table2(setting: Setting) -> Finding:
-    """The second table."""
+    """Return the second table's finding."""
     frame = _runs(setting)
     return Finding(table2_numbers(frame), {"": drawing.table2(frame)})
 
 
 def find_gain(setting: Setting) -> Finding:
-    """The gain."""
+    """Return the finding on the gain."""
     return Finding(gain_numbers(_runs(setting)))
 
 
 def find_burst(setting: Setting) -> Finding:
-    """Another reading of the table: all packets at once."""
+    """Return the finding of another reading of the table: all packets at once."""
     # Nothing in it is random.
     points = [each for each in tables_runs.BURST_POINTS if not setting.quick or each["packets"] in QUICK_ROWS]
     return burst(setting.one_run().sweep("burst", f"{tables_runs.__name__}:measure", points))
 
 
 def burst(frame: pl.DataFrame) -> Finding:
-    """Of its runs."""
+    """Return the burst's finding from its runs."""
     rows = [
         row({"packets": each["packets"], "plane": each["plane"]}, quantity, exact(each[quantity]))
         for quantity in ("latency_ms", "lost")

@@ -18,7 +18,7 @@ SPARE_S = 60.0
 
 
 def points(packets: Sequence[int], load: str = "one by one") -> list[Point]:
-    """Each number of packets with each kind of gateway."""
+    """Return points of each number of packets with each kind of gateway."""
     return [{"packets": count, "plane": plane, "load": load} for count in packets for plane in published.PLANES]
 
 
@@ -27,7 +27,7 @@ BURST_POINTS = points([count for count in published.PACKETS if count <= 600], "b
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """The latency of each packet, and how many per second arrived between the first and the last."""
+    """Measure the latency of each packet, and how many per second arrive between the first and the last."""
     plane, load, count = point["plane"], point["load"], point["packets"]
     network = setup.network(plane, setup.SERVICE_MS[load][plane], seed)
     burst = load == "burst"

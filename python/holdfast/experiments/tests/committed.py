@@ -58,15 +58,15 @@ class Committed:
                 shutil.copyfile(file, self.results / file.name)
 
     def read(self, name: str) -> pl.DataFrame:
-        """A part's numbers, or another of its files."""
+        """Read a part's numbers, or another of its files."""
         return pl.read_csv(self.results / f"{name}.csv", infer_schema_length=None)
 
     def seeds(self, name: str) -> int:
-        """The number of seeds, or of runs, of a part."""
+        """Return the number of seeds, or of runs, of a part."""
         return int(json.loads((self.results / f"{name}.json").read_text(encoding="utf-8"))["seeds"])
 
     def replaced(self, sections: Sections) -> str:
-        """The README with its generated part as the files have it."""
+        """Return the README with its generated part as the files have it."""
         before, _, rest = self.readme.read_text(encoding="utf-8").partition(BEGIN)
         _, _, after = rest.partition(END)
         text = "\n\n".join(f"### {heading}\n\n{section()}" for heading, section in sections)
@@ -78,7 +78,7 @@ class Committed:
         found_again: Callable[[str], Finding] | None = None,
         collect: Callable[[Path], None] | None = None,
     ) -> None:
-        """The command of ``report.py``: takes the results in each folder on the command line, and writes the README's tables anew.
+        """Run ``report.py``: take the results in each folder on the command line, and write the README's tables anew.
 
         ``found_again``: the finding of a part's committed runs; its numbers and pictures are written anew from that. ``collect``:
         the function called instead of :meth:`collect`.
@@ -112,7 +112,7 @@ class Committed:
                 assert before == now or math.isclose(before, now, rel_tol=1e-4, abs_tol=1e-4), (name, before, now)
 
     def beside(self, decimals: Mapping[str, int]) -> tuple[str, str]:
-        """Every number of the paper with ours, by part with ``decimals``: the summary of all, and the table with its margins."""
+        """Return every number of the paper with ours, by part with ``decimals``: the summary of all, and a table with margins."""
         rows, compared, because = [], [], []
         for name in decimals:
             table = self.experiment.part(name).published
@@ -144,7 +144,7 @@ class Committed:
 
 
 def number(row: Mapping[str, Any] | None, decimals: int) -> str:
-    """With its interval, unless there is nothing random in it, or one run."""
+    """Format a number with its interval, unless there is nothing random in it, or one run."""
     if row is None:
         return ""
     text = f"{row['ours']:.{decimals}f}"
@@ -155,12 +155,12 @@ def number(row: Mapping[str, Any] | None, decimals: int) -> str:
 
 
 def found(frame: pl.DataFrame, **wanted: Any) -> Mapping[str, Any] | None:
-    """The row with these values, if there is one."""
+    """Return the row with these values, or None."""
     rows = frame.filter(*(pl.col(name) == value for name, value in wanted.items()))
     return rows.row(0, named=True) if len(rows) else None
 
 
 def markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table."""
+    """Return a Markdown table."""
     lines = ["| " + " | ".join(headings) + " |", "|" + "---|" * len(headings)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])

@@ -33,14 +33,14 @@ COMPARED = {"fig11": 2, "fig11_live": 1, "table2": 2, "fig15": 1, "fig16": 0, "f
 
 
 def beside() -> str:
-    """Every number of the paper with ours, and what is said of all of them."""
+    """Return every number of the paper with ours, and what is said of all of them."""
     words, table = COMMITTED.beside(COMPARED)
     slips = "\n".join(f"- {slip}" for slip in published.SLIPS)
     return f"In all: {words}.\n\n{table}\n\nSlips of the paper:\n\n{slips}\n\n{published.DRAWINGS}"
 
 
 def restored() -> str:
-    """Figure 11, simulated and live."""
+    """Return a table of Figure 11, simulated and live."""
     simulated, live = read("fig11"), read("fig11_live")
     machine = read("fig11_live_machine")
     rows = []
@@ -61,7 +61,7 @@ def restored() -> str:
 
 
 def phases() -> str:
-    """Table 2's numbers below the line rate, by what the paper leaves open."""
+    """Return a table of Table 2's numbers below the line rate, by what the paper leaves open."""
     shown = throughput.by_phase(read("table2_runs"), read("table2_even_runs"))
     rows = []
     for (ports, next_hops), group in shown.group_by(["ports", "next_hops"], maintain_order=True):
@@ -85,7 +85,7 @@ def phases() -> str:
 
 
 def rule() -> str:
-    """The losses of the provisioning rule's ports."""
+    """Return a table of the losses of the provisioning rule's ports."""
     lines = []
     for name, of in (("fig16", "a program that only recirculates"), ("fig17", "BIER in mixes with unicast")):
         frame = read(f"{name}_tried")
@@ -130,7 +130,7 @@ def rule() -> str:
 
 
 def ways() -> str:
-    """Three ways to replicate."""
+    """Return a table of the three ways to replicate."""
     frame = read("beyond")
     rows = []
     for (way, ports), (label, *_) in drawing.WAYS.items():
@@ -155,7 +155,7 @@ SECTIONS: Sections = (
 
 
 def found_again(name: str) -> Finding:
-    """The finding of a part's committed runs: nothing is run."""
+    """Return the finding of a part's committed runs: nothing is run."""
     runs = read(f"{name}_runs") if name in dict(COMPARED) or name == "beyond" else pl.DataFrame()
     match name:
         case "fig11":

@@ -72,7 +72,7 @@ CURVE = "packets"
 
 
 def kept(name: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The rows of a file, from those of its sweep: goodput in packets, rounded to a thousandth."""
+    """Return the rows of a file, from those of its sweep: goodput in packets, rounded to a thousandth."""
     of = RUNS[name]
     rows = of.make(frame if of.seeds is None else statements.first(frame, of.seeds)).select(
         *of.keys, "seed", *of.values
@@ -84,7 +84,7 @@ def kept(name: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def committed(name: str) -> pl.DataFrame:
-    """The committed runs of that name, as the parts have them from a sweep."""
+    """Read the committed runs of a name, as the parts have them from a sweep."""
     frame = pl.read_csv(COMMITTED.results / f"runs_{name}.csv")
     if CURVE in frame.columns:
         curves = [[float(each) for each in text.split()] for text in frame[CURVE].to_list()]
@@ -97,7 +97,7 @@ def committed(name: str) -> pl.DataFrame:
 
 
 def collect(out: Path) -> None:
-    """Copy the parts' files from where ``holdfast reproduce`` wrote them, and writes the runs, of each sweep that is there."""
+    """Copy the parts' files from where ``holdfast reproduce`` wrote them, and write the runs of each sweep that is there."""
     COMMITTED.collect(out)
     for name, of in RUNS.items():
         rows = out / "sweeps" / of.sweep / "rows.parquet"
@@ -118,7 +118,7 @@ def _key_columns(frame: pl.DataFrame) -> list[str]:
 
 
 def agreement() -> str:
-    """Of each table's numbers: the count that agrees with the paper's, by column, and the margins."""
+    """Return a table of how many numbers of each table agree with the paper's, by column, and the margins."""
     rows: list[list[str]] = []
     margins: dict[str, None] = {}
     for name in TABLES:
@@ -162,7 +162,7 @@ def _published(name: str) -> PublishedTable:
 
 
 def entries() -> str:
-    """Every goodput change and proportion with the paper's, table by table."""
+    """Return every goodput change and proportion with the paper's, table by table."""
     parts = []
     for name in TABLES[:-1]:
         frame = read(name)
@@ -185,12 +185,12 @@ def entries() -> str:
 
 
 def verdicts() -> str:
-    """Each conclusion and, of its claims, the numbers."""
+    """Return a table of each conclusion and, of its claims, the numbers."""
     return _verdicts("conclusions")
 
 
 def in_words() -> str:
-    """Each statement of the paper with its verdict, its claims, and what would decide those that are open."""
+    """Return each statement of the paper with its verdict, its claims, and what would decide those that are open."""
     frame = read("statements")
     counts = [
         (verdict, frame.filter(pl.col("overall") == verdict)["statement"].n_unique())
@@ -210,7 +210,7 @@ def in_words() -> str:
 
 
 def merging() -> str:
-    """The number of seeds in which buffers overflow behind the merge point, by d."""
+    """Return a table of the seeds in which buffers overflow behind the merge point, by d."""
     frame = read("merge")
     rows = []
     for (d_ms,), numbers in frame.group_by(["d_ms"], maintain_order=True):
@@ -227,7 +227,7 @@ def merging() -> str:
 
 
 def faster() -> str:
-    """The same of the case study at a higher rate."""
+    """Return the conclusions of the case study at a higher rate."""
     rate = f"{conclusions.FASTER_MBPS:g} Mb/s instead of {runs.UNKNOWNS['rate_mbps']:g}"
     return f"{rate}, {seeds('conclusions_faster')} seeds.\n\n{_verdicts('conclusions_faster')}"
 
@@ -247,13 +247,13 @@ def _verdicts(part: str) -> str:
 
 
 def _ordered(frame: pl.DataFrame, target: str) -> list[fit.Candidate]:
-    """Candidates, the best for a target first."""
+    """Return candidates, the best for a target first."""
     scored = frame.filter(pl.col("quantity") == f"score_{target}").sort("ours", descending=True)
     return scored.select(*fit.FACTORS).rows()
 
 
 def _numbers_of(frame: pl.DataFrame, one: fit.Candidate) -> dict[str, dict[str, Any]]:
-    """A candidate's rows by quantity."""
+    """Return a candidate's rows by quantity."""
     rows = frame.filter(pl.col(name) == value for name, value in zip(fit.FACTORS, one, strict=True))
     return {row["quantity"]: row for row in rows.iter_rows(named=True)}
 
@@ -266,7 +266,7 @@ def _score(numbers: Mapping[str, Mapping[str, Any]], target: str) -> str:
 
 
 def fitted() -> str:
-    """The choice of the candidates, and those that were left with seeds that chose nothing."""
+    """Return the choice of the candidates, and those that were left with seeds that chose nothing."""
     frame = read("fit")
     held = frame.filter(pl.col("stage") == fit.HELD_OUT)
     stages = []
@@ -291,7 +291,7 @@ def fitted() -> str:
 
 
 def _distances(held: pl.DataFrame) -> str:
-    """Each finalist's numbers, and how far they are from the paper's."""
+    """Return a table of each finalist's numbers, and of how far they are from the paper's."""
     rows = []
     for one in _ordered(held, fit.BOTH):
         of = _numbers_of(held, one)
@@ -321,7 +321,7 @@ def _distances(held: pl.DataFrame) -> str:
 
 
 def factors() -> str:
-    """The two main effects at each value of each factor, in the mean over all values of the others."""
+    """Return a table of the two main effects at each value of each factor, in the mean over all values of the others."""
     first = fit.selection_seeds()[: fit.ROUNDS[0].seeds]
     changes = {}
     for table in fit.POINTS:
@@ -343,7 +343,7 @@ def factors() -> str:
 
 
 def beyond() -> str:
-    """The tables with other TCPs: a row per configuration, a column per TCP."""
+    """Return the tables with other TCPs: a row per configuration, a column per TCP."""
     parts = []
     for name in BEYOND:
         frame = read(name)

@@ -37,13 +37,13 @@ SITTINGS = ("fig6_sittings", "fig6_machines")
 
 
 def beside() -> str:
-    """Every number of the paper with ours, and what is said of all of them."""
+    """Return every number of the paper with ours, and what is said of all of them."""
     words, table = COMMITTED.beside(COMPARED)
     return f"In all: {words}. Figure 8's number is one, judged with each of two readings.\n\n{table}"
 
 
 def what_came_out() -> str:
-    """Figures 2 to 4."""
+    """Return a table of Figures 2 to 4."""
     frame = read("scenarios_events")
     rows = []
     for row in frame.iter_rows(named=True):
@@ -62,7 +62,7 @@ def what_came_out() -> str:
 
 
 def limits() -> str:
-    """The claim."""
+    """Return a table of the claim's limits."""
     frame = read("claim")
     rows = []
     for bits in dict.fromkeys(frame["sn_bits"].sort()):
@@ -73,7 +73,7 @@ def limits() -> str:
 
 
 def readings() -> str:
-    """The claim by what 40 bytes count, and the verdict."""
+    """Return the claim by what 40 bytes count, and the verdict."""
     frame = read("claim")
     bits = published.CLAIM_SN_BITS
     claimed = published.CLAIM.value("delay_difference_s", sn_bits=bits)
@@ -96,7 +96,7 @@ def readings() -> str:
 
 
 def _side(ours: float, claimed: float) -> str:
-    """The side of the claim, to its decimals."""
+    """Return on which side of the claim a time is, to the claim's decimals."""
     rounded = round(ours, published.CLAIM.decimals)
     return "the same" if rounded == claimed else "says more" if rounded < claimed else "says less"
 
@@ -106,7 +106,7 @@ def _machine(row: Mapping[str, Any]) -> str:
 
 
 def costs() -> str:
-    """Figure 6 by instructions."""
+    """Return a table of Figure 6 by instructions."""
     frame = read("fig6")
     rows = []
     for end, modes in processing.FORWARDING.items():
@@ -129,7 +129,7 @@ def costs() -> str:
 
 
 def times() -> str:
-    """Figure 6 in time: over sittings."""
+    """Return a table of Figure 6 in time, over sittings."""
     frame, machines = read("fig6"), read("fig6_machines")
     rows = []
     for end, modes in processing.FORWARDING.items():
@@ -152,7 +152,7 @@ def times() -> str:
 
 
 def goodputs() -> str:
-    """Figure 7."""
+    """Return a table of Figure 7."""
     simulated, live = read("fig7"), read("fig7_live")
     rows = []
     for pairs in published.PAIRS:
@@ -177,7 +177,7 @@ def goodputs() -> str:
 
 
 def deviations() -> str:
-    """Figure 8."""
+    """Return a table of Figure 8."""
     frame = read("fig8")
     rows = []
     for law in jitter.LAWS:
@@ -189,7 +189,7 @@ def deviations() -> str:
 
 
 def close_pings() -> str:
-    """The effect of overtaking on Figure 8."""
+    """Return a table of the effect of overtaking on Figure 8."""
     frame = read("fig8")
     rows = []
     for apart in jitter.CLOSE:
@@ -217,7 +217,7 @@ SECTIONS: Sections = (
 
 
 def collect(out: Path) -> None:
-    """Take the results in a folder of ``holdfast reproduce``; the sitting of Figure 6 there is added, if it is not among ours."""
+    """Copy the results in a folder of ``holdfast reproduce``; add Figure 6's sitting there, if it is not among ours."""
     kept = {name: read(name) if (COMMITTED.results / f"{name}.csv").is_file() else None for name in SITTINGS}
     COMMITTED.collect(out)
     files = [COMMITTED.results / f"fig6_{name}.csv" for name in ("runs", "machine")]
@@ -244,7 +244,7 @@ def add_sitting(kept: Mapping[str, pl.DataFrame | None], added: Mapping[str, pl.
 
 
 def found_again(name: str) -> Finding:
-    """The finding of a part's committed runs: nothing is run."""
+    """Return the finding of a part's committed runs: nothing is run."""
     match name:
         case "claim":
             runs = read("claim_runs")

@@ -24,7 +24,7 @@ UNCONGESTED_MBPS, CONGESTED_MBPS = 4.5, 5.0
 
 
 def bisect(low: float, high: float, holds: Callable[[float], bool], within: float = 2.0) -> float:
-    """The least value, about, for which something holds that holds for all larger ones."""
+    """Return the least value, about, for which something holds that holds for all larger ones."""
     while high - low > within:
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
@@ -32,21 +32,21 @@ def bisect(low: float, high: float, holds: Callable[[float], bool], within: floa
 
 
 def latency_ms(stack: str, packets_per_s: float) -> float:
-    """The mean latency with such switches."""
+    """Return the mean latency in milliseconds with switches of such a rate."""
     setup.SERVICE_PACKETS_PER_S[stack] = packets_per_s
     point = {"stack": stack, "packet_bytes": PACKET_BYTES, "packets": PACKETS}
     return fmean(header_runs.measure(point, seed)["latency_ms"] for seed in SEEDS)
 
 
 def lost_percent(rate_mbps: float, packets_per_s: float) -> float:
-    """With the thesis's INT and five such switches."""
+    """Return the percentage lost with the thesis's INT and five switches of such a rate together."""
     setup.MACHINE_PACKETS_PER_S = packets_per_s
     point = telemetry_runs.point(5, 1, "thesis", rate_mbps)
     return fmean(telemetry_runs.measure(point, seed)["lost_percent"] for seed in SEEDS)
 
 
 def main() -> None:
-    """Print the rates. That of INT is in the middle of the range in which the statement holds."""
+    """Print the fitted rates. That of INT is in the middle of the range in which the statement holds."""
     for stack, wanted_ms in LATENCIES_MS.items():
         rate = bisect(1010, 6000, lambda rate: latency_ms(stack, rate) <= wanted_ms)  # noqa: B023
         print(f"{stack}: {rate:.0f} packets/s")

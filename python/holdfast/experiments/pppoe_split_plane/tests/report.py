@@ -44,7 +44,7 @@ STORED = {
 
 
 def printed() -> str:
-    """The statements of the paper's tables by themselves."""
+    """Return the statements of the paper's tables by themselves."""
     gains = [row[3] for row in published.SPEEDS]
     low, high = statistics.mean_interval(gains)
     last = [published.ms_per_packet(published.LEFT_OUT, plane) for plane in published.PLANES]
@@ -67,14 +67,14 @@ def printed() -> str:
 
 
 def beside() -> str:
-    """Every number of the paper with ours."""
+    """Return every number of the paper with ours."""
     words, table = COMMITTED.beside(COMPARED)
     times = ", ".join(f"{setup.SERVICE_MS['one by one'][plane]:.2f} ms ({plane})" for plane in published.PLANES)
     return f"Service times: {times}. {seeds('table1')} seeds. In all: {words}.\n\n{table}"
 
 
 def burst() -> str:
-    """The other reading."""
+    """Return a table of the other reading, a burst."""
     rows = []
     for count in published.PACKETS[:11]:
         row = [str(count)]
@@ -88,7 +88,7 @@ def burst() -> str:
 
 
 def real_time() -> str:
-    """The table on this machine."""
+    """Return the first table on this machine."""
     frame, where = read("table1_live"), read("table1_live_machine")
     rows = []
     for count in published.PACKETS:
@@ -109,7 +109,7 @@ def real_time() -> str:
 
 
 def storms() -> str:
-    """New sessions beside traffic."""
+    """Return a table of new sessions beside traffic."""
     frame, where = read("storm"), read("storm_machine")
     quantities = (
         ("ns_per_packet", 0),
@@ -143,7 +143,7 @@ def storms() -> str:
 
 
 def scale() -> str:
-    """Sessions."""
+    """Return a table of costs by number of sessions."""
     frame, where = read("scale"), read("scale_machine")
     quantities = (
         ("ns_up", 0), ("ns_down", 0), ("packets_per_s", 0), ("setups_per_s", 0), ("installs_per_s", 0),
@@ -172,7 +172,7 @@ def scale() -> str:
 
 
 def dials() -> str:
-    """Subscribers that dial."""
+    """Return a table of subscribers that dial."""
     frame, where = read("dial"), read("dial_machine")
     quantities = (
         ("setup_s", 1), ("setups_per_s", 0), ("control_ms_first", 2), ("control_ms_last", 2), ("planes_ms_first", 2),
@@ -205,7 +205,7 @@ SECTIONS: Sections = (
 
 
 def found_again(name: str) -> Finding:
-    """The finding of a part's committed runs: nothing is run."""
+    """Return the finding of a part's committed runs: nothing is run."""
     runs = read(STORED[name])
     match name:
         case "table1":
