@@ -18,26 +18,26 @@ use std::path::Path;
 use std::sync::OnceLock;
 use syntax::MemoryLoader;
 
-/// Longest input, in bytes: enough for everything, and no time is lost on giants.
+/// The longest input, in bytes: enough for everything, and no time is lost on giants.
 pub const MAX_INPUT: usize = 1 << 15;
 
-/// How far an input came.
+/// The stage that an input reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
-    /// It was refused by the preprocessor or the parser.
+    /// The input was refused by the preprocessor or the parser.
     Refused,
-    /// It has a syntax tree.
+    /// The input has a syntax tree.
     Parsed,
-    /// Its names and types are right (an artifact: the verifier accepts it).
+    /// The input's names and types are right (an artifact: the verifier accepts it).
     Checked,
-    /// It is a program.
+    /// The input is a program.
     Compiled,
-    /// Packets ran through it on both executors.
+    /// Packets ran through the program on both executors.
     Ran,
 }
 
 impl Stage {
-    /// All of them, from the first.
+    /// All stages, from the first.
     pub const ALL: [Stage; 5] = [
         Stage::Refused,
         Stage::Parsed,
@@ -50,13 +50,13 @@ impl Stage {
 /// The behaviour of an input, so that a fuzzer can detect new behaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reached {
-    /// How far it came.
+    /// The stage that the input reached.
     pub stage: Stage,
-    /// Inputs with the same number behaved alike, as far as can be seen from outside.
+    /// A hash of its behaviour: inputs with the same number behaved alike, as far as can be seen from outside.
     pub signature: u64,
 }
 
-/// Runs an input.
+/// A function that runs an input.
 pub type Target = fn(&[u8]) -> Reached;
 
 /// The targets by name.
@@ -99,7 +99,7 @@ fn codes(diagnostics: &[syntax::diagnostics::Diagnostic]) -> Vec<&'static str> {
     codes
 }
 
-/// Runs the preprocessor and the parser: a tree and diagnostics that can be shown.
+/// Runs the preprocessor and the parser, and checks that the diagnostics can be shown.
 pub fn parse(data: &[u8]) -> Reached {
     let text = String::from_utf8_lossy(data);
     let parsed = syntax::parse(Path::new(INPUT), &loader(&text), &[]);
@@ -118,8 +118,8 @@ fn magnitude(count: usize) -> u32 {
     count.checked_ilog2().map_or(0, |log| log + 1)
 }
 
-/// Runs all of the compiler. What it accepts is a valid program, its text form means the same, its P4Info can be read, and both
-/// executors run it alike.
+/// Runs all of the compiler, and checks that what it accepts is a valid program, that its text form means the same, that its P4Info
+/// can be read, and that both executors run it alike.
 pub fn compile(data: &[u8]) -> Reached {
     let text = String::from_utf8_lossy(data);
     let options = Options::default();
@@ -187,7 +187,7 @@ fn shape(program: &ir::Program) -> [u32; 8] {
     sizes.map(magnitude)
 }
 
-/// Reads a capture file, of either format. Its packets lie in it, and a reader ends.
+/// Reads a capture file of either format, and checks that its packets lie in it and that a reader ends.
 pub fn capture(data: &[u8]) -> Reached {
     let Ok(reader) = wire::capture::Reader::new(data) else {
         return reached(Stage::Refused, wire::capture::is_capture(data));
@@ -205,8 +205,8 @@ pub fn capture(data: &[u8]) -> Reached {
     reached(Stage::Ran, (magnitude(packets), magnitude(stored)))
 }
 
-/// Decodes a telemetry report, whole and in halves, for a collector with little room. Its values lie in it, and everything is
-/// counted.
+/// Decodes a telemetry report, whole and in halves, for a collector with little room; checks that its values lie in it and that
+/// everything is counted.
 pub fn report(data: &[u8]) -> Reached {
     let indicators = wire::report::Indicators {
         dscp: 0x17,
@@ -275,7 +275,8 @@ pub fn report(data: &[u8]) -> Reached {
     reached(stage, (shapes, magnitude(found.len())))
 }
 
-/// Parses the text form of a program, as it comes in a device configuration. If it is valid both executors must run it, and alike.
+/// Parses the text form of a program, as it comes in a device configuration; checks that both executors run it alike if it is
+/// valid.
 pub fn artifact(data: &[u8]) -> Reached {
     let text = String::from_utf8_lossy(data);
     // The packets come after the program.
@@ -323,7 +324,7 @@ fn is_giant(program: &ir::Program) -> bool {
     bits > 1 << 16 || cells.fold(0, u64::saturating_add) > 1 << 16
 }
 
-/// Runs the applications under packets and control operations.
+/// Runs the applications under packets and control operations, and checks that both executors agree.
 pub fn packet(data: &[u8]) -> Reached {
     static SUBJECTS: OnceLock<Vec<(Subject, Dialect)>> = OnceLock::new();
     let subjects = SUBJECTS.get_or_init(|| {
@@ -357,7 +358,7 @@ fn outcome(statistics: &conformance::Statistics) -> Vec<u32> {
     counts.map(|count| magnitude(*count as usize)).collect()
 }
 
-/// Attempts to make a generated program that finds something smaller.
+/// The number of attempts to make a generated program that finds something smaller.
 const ATTEMPTS: u32 = 400;
 
 /// Runs a program made of the bytes, with a history of packets and control operations.

@@ -87,12 +87,12 @@ const NUMBERS: [&str; 18] = [
     "0xffffffffffffffffffff",
 ];
 
-/// Whether inputs are text.
+/// The form of inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Programs.
+    /// Text, such as programs.
     Text,
-    /// Decisions.
+    /// Bytes, each of which stands for decisions.
     Bytes,
 }
 
@@ -162,7 +162,7 @@ fn lines(text: &[u8]) -> Vec<Range<usize>> {
     lines
 }
 
-/// Leaves out, repeats, moves a line, or takes one from elsewhere: in our programs a line is mostly a statement.
+/// Leaves out, repeats or moves a line, or takes one from elsewhere: in our programs a line is mostly a statement.
 fn change_lines(input: &mut Vec<u8>, other: &[u8], rng: &mut Rng) {
     let own = lines(input);
     if own.is_empty() {

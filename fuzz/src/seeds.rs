@@ -4,7 +4,7 @@ use conformance::{apps, generated};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Random programs and histories.
+/// The number of random programs and histories.
 const RANDOM: u64 = 40;
 
 /// Returns the files that programs may include, by their names.
@@ -178,8 +178,8 @@ fn pcapng(big_endian: bool) -> Vec<u8> {
     .concat()
 }
 
-/// Returns telemetry reports: with INT-MD over TCP, INT-MX over UDP with its port, of a drop, of a frame and of TLVs; several of
-/// them; a thesis's.
+/// Returns telemetry reports: with INT-MD over TCP; with INT-MX over UDP with its port; of a drop, of a frame and of TLVs; several
+/// of them in one payload; and one of the thesis.
 fn reports() -> Vec<Vec<u8>> {
     let ipv4 = |protocol: u8, dscp: u8| {
         let addresses = [10, 0, 0, 1, 10, 0, 0, 2];

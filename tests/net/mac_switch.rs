@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 const SLOTS: [u32; 5] = [1, 48, 48, 16, 9];
 
-/// What else a switch does.
+/// What a switch does besides forwarding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(dead_code, reason = "each test uses some")]
 pub enum Kind {
-    /// Nothing.
+    /// The switch does nothing else.
     Plain,
-    /// It writes the time of arrival into the source address.
+    /// The switch writes the time of arrival into the source address.
     Timed,
-    /// It sends a digest of what it does not know.
+    /// The switch sends a digest of what it does not know.
     Learning,
 }
 

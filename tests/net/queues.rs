@@ -28,7 +28,7 @@ const MS: u64 = 1_000_000_000;
 const FRAME: usize = 1000;
 const FRAME_PS: u64 = 8_192_000;
 const FAST_PS: u64 = 8192;
-/// What the switch takes.
+/// The latency of the switch.
 const LATENCY_PS: u64 = US;
 
 /// Hosts h1 to h4 on the ports of these numbers of a switch s; h1's link is a thousand times as fast as those of the others.
@@ -381,7 +381,7 @@ fn a_queue_marks_what_can_be_marked() {
     );
 }
 
-/// Returns the frames of a capture, all of one size.
+/// Returns the frames of a capture, which all have one size.
 fn frames(capture: &Captured) -> impl Iterator<Item = Vec<u8>> {
     let bytes = capture.bytes();
     let records = bytes[24..]
@@ -647,7 +647,7 @@ fn any_traffic(kinds: &'static [u8]) -> impl Strategy<Value = Traffic> {
     prop::collection::vec(frame, 1..150)
 }
 
-/// Sends the traffic while time goes on, and gives what arrives by the end of 2 s.
+/// Sends the traffic while time goes on, and returns what arrives by the end of 2 s.
 fn run_traffic(bench: &mut Bench, traffic: &Traffic) -> Vec<(u64, String, Vec<u8>)> {
     let mut all = Vec::new();
     let mut at_ps = 0;
@@ -688,7 +688,8 @@ fn run_traffic(bench: &mut Bench, traffic: &Traffic) -> Vec<(u64, String, Vec<u8
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// In a queue limited in packets, without priorities, a packet whose program does not look waits as long before egress as behind.
+    /// Checks that in a queue limited in packets, without priorities, a packet whose program does not look waits as long before
+    /// egress as behind.
     #[test]
     fn fifo_queues_are_the_same_before_and_behind_egress(
         traffic in any_traffic(&[FORWARD, MULTICAST, CLONE_INGRESS]),
@@ -728,7 +729,7 @@ proptest! {
         prop_assert_eq!(run(Queueing::Link), run(Queueing::TrafficManager));
     }
 
-    /// Whatever happens, every packet for a queue is somewhere; and it happens again.
+    /// Checks that whatever happens, every packet for a queue is somewhere; and that it happens again.
     #[test]
     fn every_packet_for_a_queue_is_accounted_for(
         traffic in any_traffic(&[FORWARD, MULTICAST, CLONE_INGRESS, CLONE_EGRESS, RECIRCULATE, DROP]),

@@ -6,26 +6,26 @@ use engine::{Executor, Interpreter, Switch, SwitchConfig};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// Goes to the port.
+/// The packet goes to the port.
 pub const FORWARD: u8 = 0;
-/// Is cloned to session 1 after ingress.
+/// The packet is cloned to session 1 after ingress.
 pub const CLONE_INGRESS: u8 = 1;
-/// Is cloned to session 1 after egress, if it is no clone.
+/// The packet is cloned to session 1 after egress, if it is no clone.
 pub const CLONE_EGRESS: u8 = 2;
-/// Is recirculated once.
+/// The packet is recirculated once.
 pub const RECIRCULATE: u8 = 3;
-/// Goes to group 1.
+/// The packet goes to group 1.
 pub const MULTICAST: u8 = 4;
-/// Is dropped in egress.
+/// The packet is dropped in egress.
 pub const DROP: u8 = 5;
-/// Is cloned to session 2 and dropped in egress.
+/// The packet is cloned to session 2 and dropped in egress.
 pub const CLONE_FOR_EVER: u8 = 6;
 
 /// Where the tag is, and its length.
 const AT: usize = 14;
 const BYTES: usize = 20;
 
-/// What is in a packet.
+/// The tag of a packet: what is to be done with it, and what the queue tells of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tag {
     pub kind: u8,
@@ -135,7 +135,7 @@ fn replicas(ports: &[u32]) -> Vec<Replica> {
     numbered.map(|(&port, rid)| Replica { port, rid }).collect()
 }
 
-/// Makes a multicast group.
+/// Creates a multicast group with a replica per port.
 pub fn group(switch: &mut Switch, group_id: u32, ports: &[u32]) {
     let group = MulticastGroup {
         group_id,
@@ -144,7 +144,7 @@ pub fn group(switch: &mut Switch, group_id: u32, ports: &[u32]) {
     insert(switch, Entity::MulticastGroup(group));
 }
 
-/// Makes a clone session.
+/// Creates a clone session with a replica per port.
 pub fn session(switch: &mut Switch, session_id: u32, ports: &[u32], class_of_service: u8) {
     let session = CloneSession {
         session_id,

@@ -31,11 +31,11 @@ struct Scenario {
     captures: Vec<Captured>,
 }
 
-/// Over what flows go.
+/// The families of addresses that flows use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Families {
     Ipv4,
-    /// Drawn for each.
+    /// The family is drawn for each flow.
     Both,
 }
 
@@ -107,7 +107,7 @@ fn next_hops(edges: &[(usize, usize)], switches: usize, to: usize) -> Vec<usize>
     next
 }
 
-/// Returns a random network, and traffic and failures from a time on.
+/// Builds a random network, and traffic and failures from a time on.
 fn scenario(seed: u64, families: Families, begin_ps: Time) -> Scenario {
     let mut dice = Dice(Stream::named(seed, "visits"));
     let (switches, hosts) = (1 + dice.below(6), 2 + dice.below(4));

@@ -16,25 +16,25 @@ use std::time::{Duration, Instant};
 use targets::mutation::{Form, mutate};
 use targets::{Stage, Target, seeds};
 
-/// An input that takes more of the processor's time is a finding; how busy the machine is otherwise does not matter.
+/// The most processor time of an input: one that takes more is a finding. How busy the machine is otherwise does not matter.
 const TOO_SLOW: Duration = Duration::from_secs(20);
 
-/// So does one that takes this long without working.
+/// The longest time of an input that does not work: one that takes longer is a finding, too.
 const STUCK: Duration = Duration::from_secs(600);
 
-/// A process that holds more is a finding.
+/// The most memory of the process: more is a finding.
 const TOO_LARGE_MB: u64 = 3072;
 
-/// Programs deep in recursion get what a main thread gets.
+/// The stack of the thread that runs inputs: as large as a main thread's, for programs deep in recursion.
 const STACK_BYTES: usize = 8 << 20;
 
-/// Findings after which there is no point in going on.
+/// The number of findings after which there is no point in going on.
 const MAX_FINDINGS: u64 = 20;
 
-/// Most inputs that are kept to be mutated.
+/// The most inputs that are kept to be mutated.
 const MAX_CORPUS: usize = 4000;
 
-/// How often a long run says how it goes.
+/// The time between two lines in which a long run says how it goes.
 const REPORT: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {
@@ -84,7 +84,7 @@ struct Fuzzer {
     form: Form,
     start: Instant,
     corpus: Vec<Vec<u8>>,
-    /// The first ones of the corpus, which run as they are and stay.
+    /// The number of seeds: the first inputs of the corpus, which run as they are and stay.
     seeds: usize,
     seen: BTreeSet<u64>,
     runs: u64,
