@@ -30,16 +30,16 @@ class Queue(Protocol):
     """Accounting records that no server has acknowledged yet, kept in order of their numbers."""
 
     def put(self, record: Record) -> None:
-        """Keep a record."""
+        """Add a record to the queue, with the next number."""
 
     def after(self, number: int, most: int) -> list[tuple[int, Record]]:
-        """Return the first records beyond a number."""
+        """Return at most ``most`` records with numbers above ``number``, in ascending order."""
 
     def done(self, number: int) -> None:
-        """Forget a record: a server has it."""
+        """Remove a record from the queue: a server has acknowledged it."""
 
     def together(self) -> AbstractContextManager[None]:
-        """Have records that are put within be kept with what else is written within, or not at all."""
+        """Return a context: records put inside are kept in one transaction with what else is written inside, or not at all."""
 
     def __len__(self) -> int: ...
 
@@ -107,13 +107,13 @@ class Delivery:
         self._wake: Callable[[], None] | None = None
 
     def put(self, record: Record) -> None:
-        """Keep a record until a server has it."""
+        """Add a record to the queue, and send what may be sent; the record stays until a server has acknowledged it."""
         self.queue.put(record)
         self.pump()
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Have records that are put within be sent after it: they are kept then, with what else is written within."""
+        """Send the records put inside the block only after it, when they are kept with what else is written inside."""
         self._held = True
         try:
             with self.queue.together():
@@ -123,7 +123,7 @@ class Delivery:
         self.pump()
 
     def pump(self) -> None:
-        """Send what may be sent now."""
+        """Send new and failed records, as far as they are due and there is room under way, and set the timer for the others."""
         if self._held:
             return
         self._send_new()
@@ -189,7 +189,7 @@ class Delivery:
         self.pump()
 
     def _over(self, number: int) -> None:
-        """Note that a record is not under way any more."""
+        """Remove a record from those under way."""
         self._under_way.discard(number)
         self._repeated.discard(number)
         if self._alone == number:

@@ -90,7 +90,7 @@ def unservable(verdict: Verdict) -> str | None:
 
 
 def unlimitable(rates: Rates) -> str | None:
-    """Return why a session cannot be limited to rates: a meter counts whole bytes a second; None if it can."""
+    """Return why a session cannot be limited to these rates, as a meter counts whole bytes a second; None if it can."""
     for rate in (rates.up_bit_s, rates.down_bit_s):
         if rate is not None and not LEAST_RATE_BIT_S <= rate < 1 << 63:
             return f"a rate of {rate} bit/s is not in {LEAST_RATE_BIT_S} to 2^63"
@@ -105,7 +105,7 @@ class Authenticator(Protocol):
     """Judges subscribers: a list of users, or RADIUS servers."""
 
     def authenticate(self, question: Question, answer: Answer) -> None:
-        """Call ``answer``, at once or later.
+        """Judge a login, and call ``answer`` with the verdict, at once or later.
 
         An authenticator may have a method ``withdraw(line, session_id, accounting_id)``: the session has ended, and nobody waits
         for an answer.

@@ -44,19 +44,19 @@ class Owner(Protocol):
     drops: Counter[str]
 
     def wall(self) -> float:
-        """Return Unix time."""
+        """Return the Unix time in seconds."""
 
     def record(self, kind: Kind, session: PppSession) -> None:
-        """Account a session."""
+        """Make an accounting record of this kind about a session."""
 
     def together(self) -> AbstractContextManager[None]:
-        """Have what is accounted and kept within be written in one transaction, and sent after it."""
+        """Return a context: what is accounted and kept inside is written in one transaction, and sent afterwards."""
 
     def forwards(self, session: PppSession) -> None:
-        """Hear that the user plane has a session as it is to be."""
+        """Take note that the user plane now has the session in its present state."""
 
     def free(self, number: int) -> None:
-        """Hear that nothing is left of an ended session: its number and addresses may be another's."""
+        """Take note that nothing is left of an ended session: its number and addresses may be given to another one."""
 
     def send_frame(self, session: PppSession, frame: bytes) -> None:
         """Send a frame to a session's subscriber."""
@@ -84,7 +84,7 @@ class Changes:
         self._warned: set[tuple[int, str]] = set()
 
     def changed(self, session: PppSession) -> None:
-        """Have a session's state carried out, soon."""
+        """Schedule the writing of a session's state to user plane, store and accounting, unless it has nothing to write."""
         if self._owner.sessions.get(session.id) is not session:
             return
         if not session.counted and session.id not in self._installation and session.wanted is None:
@@ -93,7 +93,7 @@ class Changes:
         self._soon()
 
     def ended(self, session: PppSession) -> None:
-        """Have a session removed that is over. What waited to be said to its subscriber is said."""
+        """Schedule the removal of a session that is over, and send the frames that waited for its installation."""
         self._changed.pop(session.id, None)
         self._postponed.pop(session.id, None)
         self._ended[session.id] = session
@@ -102,12 +102,12 @@ class Changes:
         self._soon()
 
     def forget(self, number: int) -> None:
-        """Have a session removed of which only the user plane knows."""
+        """Schedule the removal of a session that only the user plane knows."""
         self._ended[number] = None
         self._soon()
 
     def alter(self, session: PppSession, grant: Grant, done: Callable[[str | None], None]) -> None:
-        """Change what a session was granted; ``done`` is told why not, if the user plane does not take it, or None."""
+        """Replace a session's grant, and schedule the writing; ``done`` is called with None, or with why the plane refused it."""
         assert session.grant is not None
         _, waiting = self._altered.setdefault(session.id, (session.grant, []))
         waiting.append(done)
@@ -116,7 +116,7 @@ class Changes:
         self._soon()
 
     def hold(self, session: PppSession, frame: bytes) -> bool:
-        """Return whether a frame has to wait; then it is kept, and sent when the session's state is carried out."""
+        """Keep a frame, and return True, if it has to wait until the session's state is written; else return False."""
         number = session.id
         away = number in self._postponed and not session.counted
         if not away and number not in self._changed and number not in self._held:
@@ -141,7 +141,7 @@ class Changes:
         return frozenset((*self._changed, *self._ended, *self._postponed))
 
     def stop(self) -> None:
-        """Carry out what waits, also what has failed before, and stop the timers."""
+        """Write all that waits, also what has failed before, and stop the timers."""
         self._again()
         for cancel in (self._timer, self._retry, self._marking):
             if cancel is not None:
@@ -149,7 +149,7 @@ class Changes:
         self._timer = self._retry = self._marking = None
 
     def flush(self) -> None:
-        """Carry out what waits."""
+        """Write all scheduled changes to user plane, store and accounting now."""
         if self._timer is not None:
             self._timer()
             self._timer = None
@@ -184,7 +184,7 @@ class Changes:
     def _install(
         self, changed: Mapping[int, PppSession], staying: Mapping[int, Session], unkept: Mapping[int, str]
     ) -> None:
-        """Have the user plane forward sessions that are kept. ``unkept``: why, of those that are not."""
+        """Write the sessions that are kept to the user plane. ``unkept``: by number, why the others are not kept."""
         installed = self._installation.install({key: each for key, each in staying.items() if key not in unkept})
         there = [changed[number] for number in staying if number not in unkept and number not in installed]
         unsaid = self._begin([each for each in there if not each.counted])
@@ -205,7 +205,7 @@ class Changes:
         self._away = bool(installed.unreached)
 
     def _begin(self, sessions: Collection[PppSession]) -> dict[int, str]:
-        """Have sessions be accounted from now on; return by number why not, of those that are not kept as forwarding."""
+        """Account the start of these sessions; return by number why the store does not keep some of them as forwarding."""
         if not sessions:
             return {}
         with self._owner.together():
@@ -217,7 +217,7 @@ class Changes:
             return self._keeping.keep({each.id: self._stored(each) for each in sessions})
 
     def _mark(self, leaving: Mapping[int, PppSession | None]) -> None:
-        """Have the store know that sessions end, and what they have used: the next process does not take them up."""
+        """Write to the store that these sessions end, and their usage, so that the next process does not take them up."""
         if self._marking is not None:
             self._marking()
             self._marking = None
@@ -233,13 +233,13 @@ class Changes:
         self._marked |= rows.keys() - refused.keys()
 
     def _settle(self, session: PppSession) -> None:
-        """Note that the user plane has a session as it is to be."""
+        """Report that the user plane has a session in its present state, and send the frames that waited for that."""
         self._owner.forwards(session)
         self._tell(session.id, None)
         self._say(session)
 
     def _close(self, session: PppSession | None, usage: Usage | None) -> None:
-        """Note that the user plane does not have a session any more."""
+        """Account the stop of a session that the user plane does not have any more."""
         if session is None or not session.counted:
             return
         session.last_usage = session.last_usage if usage is None else usage
@@ -247,7 +247,7 @@ class Changes:
         session.counted = False
 
     def _fail(self, session: PppSession, event: str, what: str, why: str) -> None:
-        """Have one session bear that it could not be written: none that forwards is ended, and none that does not is kept."""
+        """Handle a failed write of a session: one that is being set up ends; one that forwards stays, and is written again."""
         reverted = self._revert(session, why)
         self._owner.events[event] += 1
         self._warn(session.id, what, why)
@@ -261,7 +261,7 @@ class Changes:
             self._say(session)
 
     def _revert(self, session: PppSession, why: str) -> bool:
-        """Give a session what it was granted before, and tell who wanted it altered; return whether somebody did."""
+        """Restore a session's grant from before its alteration, and tell who asked for that; return False if it was not altered."""
         before = self._altered.get(session.id)
         if before is None:
             return False
@@ -287,7 +287,7 @@ class Changes:
             self._retry = self._owner.clock.call_later(RETRY_S, self._again)
 
     def _again(self) -> None:
-        """Carry out what failed before."""
+        """Schedule the changes that failed before once more, and write all."""
         self._retry = None
         postponed, self._postponed = self._postponed, {}
         for number, session in postponed.items():
@@ -304,7 +304,7 @@ class Changes:
             self._marking = self._owner.clock.call_later(BATCH_S, self._mark_now)
 
     def _mark_now(self) -> None:
-        """Mark those that leave, though they cannot be removed yet: the user plane does not answer."""
+        """Mark the leaving sessions in the store though they cannot be removed yet, as the user plane does not answer."""
         self._marking = None
         gone = {number: each for number, each in self._changed.items() if each.wanted is None}
         self._mark(self._ended | gone)
@@ -319,7 +319,7 @@ class Changes:
             log.warning("session %d %s: %s", number, what, why)
 
     def _stored(self, session: PppSession, cause: Cause | None = None) -> Stored:
-        """Return what is kept of a session; with a cause, as one that ends."""
+        """Return what the store keeps of a session; with a ``cause``, as a session that ends."""
         assert session.grant is not None
         clock = self._owner.clock
         clock_s = clock.now()

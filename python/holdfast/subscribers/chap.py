@@ -49,7 +49,7 @@ class Chap:
         self._verdict: tuple[int, bytes] | None = None
 
     def start(self) -> None:
-        """Send the challenge, and again until it is answered."""
+        """Send the challenge, and repeat it until it is answered."""
         self._cancel = None
         if self._count == 0:
             self._failed()
@@ -87,7 +87,7 @@ class Chap:
             )
 
     def decide(self, accepted: bool, message: str) -> None:
-        """Take the verdict on the response that was judged, and send it."""
+        """Send Success or Failure, the verdict on the response that was judged."""
         self._waiting = False
         self._verdict = (_SUCCESS if accepted else _FAILURE), message.encode()
         self._answer()

@@ -193,7 +193,7 @@ def respond(message: bytes, server_duid: bytes, lease: Lease, bound: Bound, *, u
 
 
 def _read(message: bytes) -> _Asked | None:
-    """Take a message apart; None if a length or the type is wrong."""
+    """Parse a client's message; return None if a length or the type is wrong."""
     if len(message) < 4:
         return None
     try:

@@ -10,13 +10,13 @@ from holdfast.subscribers.plane import Clock
 
 
 def epoch(clock: Clock) -> str:
-    """Return the name of a clock; a simulation's has none."""
+    """Return the name of a clock, which tells it from clocks of other machine starts; empty for a simulation's."""
     found = getattr(clock, "epoch", "")
     return found if isinstance(found, str) else ""
 
 
 def elapsed_s(clock: Clock, then_s: float | None, then_epoch: str) -> float | None:
-    """Return the seconds since a time by a clock; None if it was not this clock's, or lies ahead of it.
+    """Return the seconds since ``then_s`` of the clock named ``then_epoch``; None if that is another clock, or lies ahead.
 
     Clocks without a name are taken for the same one, unless the time is from before their start.
     """

@@ -113,7 +113,7 @@ class DynamicAuthorization:
         return answer
 
     def _lacks(self, name: str, source: IPv4Address | IPv6Address, wanted: bool) -> bool:
-        """Return whether a request may lack an attribute. Each client that sends such ones is logged once."""
+        """Return True if a request may lack an attribute. The first such request of each client is logged."""
         setting = f"require_{name.lower().replace('-', '_')}"
         self.events["unsigned" if name == "Message-Authenticator" else "undated"] += 1
         if (name, source) not in self._warned:
@@ -128,7 +128,7 @@ class DynamicAuthorization:
         return not wanted
 
     def _obey(self, request: Any) -> int:
-        """Do what is asked for; return the Error-Cause if it cannot be done, else 0."""
+        """Carry out a CoA or Disconnect request; return the Error-Cause if that fails, else 0."""
         if not self._is_ours(request):
             return NAS_MISMATCH
         if avp.SERVICE_TYPE in request:
@@ -174,7 +174,7 @@ class DynamicAuthorization:
         return all(value == mine for kind, mine in ours.items() for value in request.get(kind, []))
 
     def _change(self, session: PppSession, request: Any) -> int:
-        """Set the limits that a CoA names; the others stay. Return the Error-Cause if that cannot be done, else 0: it is done."""
+        """Set the limits that a CoA names; the others stay. Return the Error-Cause if that fails, else 0."""
         assert session.grant is not None
         grant, wanted = session.grant, radius.rates(request)
 

@@ -135,7 +135,7 @@ class Gateway:
         self.upkeep.start()
 
     def stop(self) -> None:
-        """Stop timers; waiting changes are written. Sessions stay established in the user plane and in the store."""
+        """Stop timers, and write waiting changes. Sessions stay established in the user plane and in the store."""
         self._changes.stop()
         self.upkeep.stop()
 
@@ -270,7 +270,7 @@ class Gateway:
         session.start()
 
     def _hindrance(self, request: pppoe.SetupRequest) -> tuple[pppoe.Tag, str] | None:
-        """Return why a host cannot have a session now. A host at its limit loses its oldest session: it may have restarted.
+        """Return why a host may not have a session now; None if it may. A host at its limit loses its oldest session.
 
         A host is a MAC address on a line: whoever has the address on another line has proved nothing before its login.
         """
@@ -299,7 +299,7 @@ class Gateway:
         return tag, sentence
 
     def _crowded(self, session: PppSession, user: bytes) -> str | None:
-        """Return why a host that has logged in is refused: its MAC address has its sessions on other lines, as another user.
+        """Return why a host that has logged in is refused; None if it is not.
 
         Those of the same user are its own, from before it moved: the oldest one ends.
         """
@@ -405,14 +405,14 @@ class Gateway:
     # Requests of operators.
 
     def kick(self, session_ids: Iterable[int], cause: Cause = Cause.ADMIN_RESET) -> int:
-        """Terminate sessions; return how many there were."""
+        """Terminate these sessions; return how many there were."""
         found = [self.sessions[each] for each in session_ids if each in self.sessions]
         for each in found:
             each.terminate(cause)
         return len(found)
 
     def may_forward(self, session: PppSession) -> bool:
-        """Return whether the user plane has a session, or nobody knows whether it has."""
+        """Return True if the user plane has the session, or may have it."""
         return session.id in self._installation
 
     def drain(self) -> None:
@@ -431,7 +431,7 @@ class Gateway:
     def change_rates(
         self, session: PppSession, rates: Rates, done: Callable[[str | None], None] = lambda why: None
     ) -> None:
-        """Set other limits for a session soon; traffic does not stop. ``done`` is told why not, or None when it is done."""
+        """Set new rate limits for a session soon, without a stop of its traffic. ``done`` is called with None, or with why not."""
         grant = session.grant
         if grant is None:
             done("the session has not logged in")
@@ -439,7 +439,7 @@ class Gateway:
             self._alter(session, replace(grant, session=replace(grant.session, rates=rates)), done)
 
     def change(self, session: PppSession, grant: Grant) -> str | None:
-        """Change what a session was granted, at once; return why not: then all is as before."""
+        """Change what a session was granted, at once; return None, or why it failed: then all is as before."""
         found: list[str | None] = []
         self._alter(session, grant, found.append)
         self.flush()
@@ -461,7 +461,7 @@ class Gateway:
         return use
 
     def flush(self) -> None:
-        """Write what waits: removals, then what is kept, then installations, then what subscribers may hear only afterwards."""
+        """Write scheduled changes now: removals, then the store, then installations; then send the frames that waited for these."""
         self._changes.flush()
 
     def violations(self) -> list[str]:
@@ -512,7 +512,7 @@ class Gateway:
         self._by_line[session.line] += 1
 
     def _occupied(self, session: PppSession, user: bytes) -> str | None:
-        """Return why a user that has a session is refused another one, by the setting ``single_session``."""
+        """Return why a user that has a session is refused another one, by the setting ``single_session``; None if it is not."""
         setting = self.configuration.single_session
         others = self._grants.of_user(user) - {session.id}
         if setting == "off" or not user or not others or self._replace(session, user, others):
@@ -521,7 +521,7 @@ class Gateway:
         return "this user has a session"
 
     def _replace(self, session: PppSession, user: bytes, holders: frozenset[int]) -> bool:
-        """End the sessions of the same user that are in the way, and return whether that is all of them.
+        """End those of the user's sessions that the new one may replace; return True if no other ones are left.
 
         Those on its line, or of its MAC address, are its own from before it began anew. Others end for it if the setting says so.
         """
@@ -547,7 +547,7 @@ class Gateway:
             log.warning("user %r is refused: %s", user, refusal.reason)
 
     def _made_of(self, stored: Stored, forwards: bool) -> PppSession:
-        """Return a session of an earlier process, of which nobody knows yet. ``forwards``: the user plane has it."""
+        """Return a session object for a stored session of an earlier process. ``forwards``: the user plane has it."""
         whole = stored.grant.session
         request = pppoe.SetupRequest(
             whole.line, whole.mac, stored.service, stored.peer_mru, stored.circuit_id, stored.remote_id, b"", ()
@@ -567,7 +567,7 @@ class Gateway:
         return session
 
     def _restore(self, stored: Stored, session: PppSession) -> bool:
-        """Take up a session as it was, and return whether it was: not if it is over, or if something else has its place by now."""
+        """Take up a stored session; return False if it is over, or if something else has its place by now."""
         whole = stored.grant.session
         why = self._grants.restore(whole, stored.grant.user)
         if not stored.goes_on:

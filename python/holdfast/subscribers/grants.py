@@ -104,7 +104,7 @@ class Grants:
         )
 
     def take(self, session: PppSession, verdict: Verdict) -> Grant | Refusal:
-        """Give a session what a verdict names and, where it names nothing, something of a pool; all of it, or nothing."""
+        """Give a session what a verdict names, and something of a pool where it names nothing: all of it, or nothing."""
         why = self.hindrance(verdict)
         if why is not None:
             return Refusal("not-served", f"not served here: {why}")
@@ -124,11 +124,11 @@ class Grants:
         return self._grant(session, verdict, whole)
 
     def hindrance(self, verdict: Verdict) -> str | None:
-        """Return why nobody can be given what a verdict says; None if somebody could."""
+        """Return why no session can be given what a verdict says; None if one could."""
         return unservable(verdict) or self._lacks(verdict)
 
     def restore(self, whole: Session, user: bytes) -> str | None:
-        """Give a session of an earlier process what it had; return why not, if that is another one's by now."""
+        """Give a session of an earlier process what it had; return why not, if that belongs to another one by now, else None."""
         named = _Held(user, whole.ipv4, whole.ipv6_prefix, whole.delegated)
         if whole.session_id in self._held or self._holders(named):
             return "its address or prefix is in use"
@@ -227,7 +227,7 @@ class Grants:
         )
 
     def _lacks(self, verdict: Verdict) -> str | None:
-        """Return what a verdict names and this configuration has not: nothing of a verdict is left out in silence."""
+        """Return what a verdict names that this configuration does not have: it is refused, and not ignored; None: nothing."""
         configuration = self._configuration
         if configuration.address is None and (verdict.ipv4 is not None or verdict.ipv4_pool or verdict.dns):
             return "this gateway has no IPv4"
@@ -246,12 +246,12 @@ class Grants:
         return None
 
     def _holders(self, named: _Held) -> set[int]:
-        """Return the owners of what is named, or of a part of it."""
+        """Return the sessions that have what is named, or a part of it."""
         found = {self._four[named.ipv4]} if named.ipv4 in self._four else set()
         return found | {owner for prefix in named.prefixes for _, owner in self._six.overlapping(prefix)}
 
     def _hold(self, number: int, named: _Held) -> None:
-        """Enter what nobody has, in the books and in the pools that have it."""
+        """Enter addresses and prefixes that no session has as this one's, in the books and in their pools."""
         self._held[number] = named
         self._by_user.setdefault(named.user, set()).add(number)
         if named.ipv4 is not None:
@@ -266,7 +266,7 @@ class Grants:
             self._delegations.reserve(named.delegated)
 
     def _complete(self, number: int, named: _Held, pool_name: str) -> _Held | None:
-        """Take from the pools what is not named; None if one is empty."""
+        """Take from the pools what a verdict does not name; return None if a pool is empty."""
         whole = named
         if named.ipv4 is None and self._pools:
             ipv4 = self._pools[pool_name or next(iter(self._pools))].take()
@@ -293,12 +293,12 @@ class Grants:
         return prefix
 
     def _obstacle(self, prefix: IPv6Network) -> IPv6Network | None:
-        """Return the last prefix of this length in a range that has a part of this one; None if none has."""
+        """Return the last prefix of the same length in an owned range that overlaps a prefix; None if no range does."""
         last = max((last for last, _ in self._six.overlapping(prefix)), default=None)
         return None if last is None else IPv6Network((last << 64, prefix.prefixlen), strict=False)
 
 
 def _numbers(prefix: IPv6Network) -> tuple[int, int]:
-    """Return the first and the last upper half of the addresses in a prefix of 64 bits at most."""
+    """Return the upper 64 bits of a prefix's first and last address; the prefix has 64 bits at most."""
     first = int(prefix.network_address) >> 64
     return first, first + (1 << 64 - prefix.prefixlen) - 1

@@ -26,11 +26,11 @@ class Outcome:
     unreached: dict[int, str] = field(default_factory=dict)
 
     def __contains__(self, number: int) -> bool:
-        """Return whether a session's write failed."""
+        """Return True if the write of this session failed."""
         return number in self.refused or number in self.unreached
 
     def why(self, number: int) -> str:
-        """Return why a session's write failed."""
+        """Return why the write of this session failed."""
         return self.refused.get(number) or self.unreached[number]
 
 
@@ -43,7 +43,7 @@ class Installation:
         """The sessions by number; None for one of which nobody knows what the user plane has."""
 
     def __contains__(self, number: int) -> bool:
-        """Return whether the user plane has a session, or may have it."""
+        """Return True if the user plane has this session, or may have it."""
         return number in self._known
 
     @property
@@ -52,13 +52,13 @@ class Installation:
         return frozenset(self._known)
 
     def read(self) -> dict[int, Session]:
-        """Read what the user plane has, and take it as known. Raise a :class:`HoldfastError` if it does not answer."""
+        """Read the sessions that the user plane has, and return them. Raise a :class:`HoldfastError` if it does not answer."""
         there = self._plane.installed()
         self._known = dict(there)
         return there
 
     def usage(self, numbers: Iterable[int]) -> dict[int, Usage]:
-        """Return the usage of those sessions that are there; of none if the user plane does not say."""
+        """Return the usage of those of these sessions that are installed; an empty dictionary if the user plane fails."""
         there = [each for each in numbers if each in self._known]
         try:
             return self._plane.usage(there) if there else {}
@@ -67,7 +67,7 @@ class Installation:
             return {}
 
     def remove(self, numbers: Iterable[int]) -> Outcome:
-        """Remove those sessions that are there, in one batch, or one by one if that is refused."""
+        """Remove those of these sessions that are installed, in one batch, or one by one if the batch fails."""
         outcome = Outcome()
         gone = [each for each in numbers if each in self._known]
 
@@ -80,7 +80,7 @@ class Installation:
         return outcome
 
     def install(self, wanted: Mapping[int, Session]) -> Outcome:
-        """Write those sessions that are not there like this, in one batch, or one by one if that is refused."""
+        """Install the sessions that the user plane has not, or has otherwise, in one batch, or one by one if the batch fails."""
         outcome = Outcome()
         changes = [number for number, each in wanted.items() if self._known.get(number) != each]
 

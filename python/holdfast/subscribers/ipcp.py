@@ -54,7 +54,7 @@ class Ipcp(ppp.Automaton):
         return tuple(reject), tuple(nak)
 
     def acknowledging(self) -> None:
-        """Tell what is agreed: the subscriber may use its address as soon as it hears so."""
+        """Report the agreed address, before the acknowledgment is sent: the subscriber may use it as soon as it hears so."""
         self._agreed()
 
     def layer_up(self) -> None:

@@ -49,11 +49,11 @@ class Ipv6cp(ppp.Automaton):
         return reject, ((_INTERFACE_IDENTIFIER, self._suggestion),) if bad else ()
 
     def accepted(self, options: ppp.Options) -> None:
-        """Take the subscriber's identifier."""
+        """Note the subscriber's interface identifier."""
         self.theirs = dict(options)[_INTERFACE_IDENTIFIER]
 
     def acknowledging(self) -> None:
-        """Tell what is agreed: the subscriber may use its identifier as soon as it hears so."""
+        """Report the agreed identifier, before the acknowledgment is sent: the subscriber may use it as soon as it hears so."""
         self._agreed()
 
     def layer_up(self) -> None:

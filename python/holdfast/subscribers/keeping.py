@@ -57,10 +57,10 @@ class Store(Protocol):
     """The store of sessions. Changes of one call are there together or not at all."""
 
     def load(self) -> list[Stored]:
-        """Return all that is kept."""
+        """Return all sessions that are kept."""
 
     def save(self, put: Iterable[Stored], drop: Iterable[int]) -> None:
-        """Keep sessions, by session id, and forget others. Raise an exception if it cannot: then nothing is changed."""
+        """Write the sessions ``put``, and delete those numbered in ``drop``. Raise an exception if it fails: nothing changes."""
 
 
 class Keeping:
@@ -73,7 +73,7 @@ class Keeping:
         """Sessions that the store has, or may have, and is to forget."""
 
     def __contains__(self, number: int) -> bool:
-        """Return whether the store has a session, as it is or as it was before."""
+        """Return True if the store has the session, in its present or an earlier state."""
         return number in self._kept
 
     @property
@@ -82,7 +82,7 @@ class Keeping:
         return bool(self._stale)
 
     def load(self) -> list[Stored]:
-        """Return what the store has, and take it as known. Raise a :class:`HoldfastError` if it cannot be read."""
+        """Return the sessions of the store, which are known from now on. Raise a :class:`HoldfastError` if they cannot be read."""
         try:
             found = self._store.load()
         except HoldfastError:
@@ -93,9 +93,9 @@ class Keeping:
         return found
 
     def keep(self, put: Mapping[int, Stored], drop: Iterable[int] = ()) -> dict[int, str]:
-        """Keep sessions and forget others; return why, of those that are not kept as they are.
+        """Write the sessions ``put``, and delete those in ``drop``; return by number why sessions could not be written.
 
-        Of these the store has what it had before. What it cannot forget now is asked for again with the next call.
+        Of these the store has what it had before. A deletion that fails is repeated with the next call.
         """
         self._stale |= {each for each in drop if each in self._kept}
         self._kept -= self._stale
@@ -116,7 +116,7 @@ class Keeping:
         return refused
 
     def _save(self, put: Mapping[int, Stored], drop: Iterable[int]) -> str | None:
-        """Write in one transaction; return why not, if it fails."""
+        """Write and delete sessions in one transaction; return None, or why it failed."""
         gone = sorted(drop)
         if not put and not gone:
             return None

@@ -31,19 +31,19 @@ class Owner(Protocol):
     """The receiver of a link's notifications."""
 
     def link_up(self) -> None:
-        """Hear that LCP is opened."""
+        """Handle LCP's opening."""
 
     def link_down(self) -> None:
-        """Hear that LCP is opened no longer."""
+        """Handle that LCP is not open any more."""
 
     def link_finished(self) -> None:
-        """Hear that LCP is terminated, or that it failed."""
+        """Handle that LCP was terminated, or failed."""
 
     def protocol_rejected(self, protocol: int) -> None:
-        """Hear that the peer does not know a protocol."""
+        """Handle a Protocol-Reject: the peer does not know a protocol."""
 
     def echo_replied(self) -> None:
-        """Hear that the peer answered an echo."""
+        """Handle an Echo-Reply of the peer."""
 
 
 class Lcp(ppp.Automaton):
@@ -90,7 +90,10 @@ class Lcp(ppp.Automaton):
         )
 
     def judge(self, options: ppp.Options) -> tuple[ppp.Options, ppp.Options]:
-        """Take MRU and magic numbers. We do not authenticate ourselves, and compress no fields (RFC 2516, section 7)."""
+        """Accept MRU and magic number, and no other option.
+
+        We do not authenticate ourselves, and compress no fields (RFC 2516, section 7).
+        """
         reject, nak = [], []
         for kind, data in options:
             if kind == _MRU and len(data) == 2:
@@ -107,12 +110,12 @@ class Lcp(ppp.Automaton):
         return tuple(reject), tuple(nak)
 
     def accepted(self, options: ppp.Options) -> None:
-        """Take the peer's MRU."""
+        """Note the peer's MRU."""
         values = dict(options)
         self.peer_mru = int.from_bytes(values[_MRU], "big") if _MRU in values else min(DEFAULT_MRU, self._limit)
 
     def naked(self, options: ppp.Options) -> None:
-        """Take another method of ours, another number, or a smaller MRU. Without another method, close the link."""
+        """Change what we ask for: method of authentication, magic number, or smaller MRU. Without a method, close the link."""
         for kind, data in options:
             if kind == _AUTHENTICATION:
                 if len(self._methods) == 1:
@@ -127,7 +130,7 @@ class Lcp(ppp.Automaton):
                 self._mru = min(max(int.from_bytes(data, "big"), LEAST_MRU), self._limit)
 
     def rejected(self, options: ppp.Options) -> None:
-        """Do without MRU and magic number, which are dispensable."""
+        """Do without the options that the peer rejects: the link works without MRU and magic number."""
         if any(kind == _MAGIC for kind, _ in options):
             self.magic = 0
 
@@ -170,7 +173,7 @@ class Lcp(ppp.Automaton):
         self._send(self.protocol, ppp.packet(ppp.Code.ECHO_REPLY, identifier, self.magic.to_bytes(4, "big") + data))
 
     def send_echo_request(self) -> None:
-        """Ask whether the subscriber is there."""
+        """Send an Echo-Request, by which we ask whether the subscriber is there."""
         self._send(
             self.protocol,
             ppp.packet(ppp.Code.ECHO_REQUEST, self.next_identifier(), self.magic.to_bytes(4, "big")),

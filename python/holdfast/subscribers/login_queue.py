@@ -49,12 +49,12 @@ class LoginQueue:
         return self.under_way + self.waiting + len(self._next)
 
     def of_session(self, line: Hashable, session: Hashable) -> Login | None:
-        """Return the login of a session that is under way."""
+        """Return the login of a session that is under way; None: there is none."""
         found = self._lines.get(line)
         return None if found is None else found.under_way.get(session)
 
     def offer(self, login: Login) -> list[tuple[Login, str]]:
-        """Take a login; return those that have lost their place by it, each with the reason: it may be this one itself."""
+        """Add a login; return those that lose their place by it, each with the reason. The new one itself may be among them."""
         line = self._lines.setdefault(login.line, _Line())
         if login.session in line.under_way:
             key = login.line, login.session
@@ -73,7 +73,7 @@ class LoginQueue:
         return lost
 
     def take(self) -> tuple[Login, Login | None] | None:
-        """Return the next login, which is under way from now on, and one that gives way to it; None if none may be under way.
+        """Return the next login, which is under way from now on, and one that it displaces or None; None if none may start.
 
         When all room is taken, a line without any part of it gets the place of the line with most, which loses its oldest.
         """
@@ -98,7 +98,7 @@ class LoginQueue:
         return login, loser
 
     def done(self, login: Login) -> None:
-        """Note that a login is under way no more; the next one of its session waits in line."""
+        """Remove a login from those under way; the next one of its session then waits in its line."""
         line = self._lines.get(login.line)
         if line is None or line.under_way.get(login.session) is not login:
             return
@@ -110,7 +110,7 @@ class LoginQueue:
         self._settle(login.line, line)
 
     def withdraw(self, line: Hashable, session: Hashable) -> Login | None:
-        """Forget the logins of a session that wait, and return the one under way, which goes on until it is done."""
+        """Remove a session's waiting logins, and return the one under way, which goes on until it is done; None: there is none."""
         found = self._lines.get(line)
         if found is None:
             return None
@@ -121,7 +121,7 @@ class LoginQueue:
         return found.under_way.get(session)
 
     def _make_room(self, line: _Line) -> list[tuple[Login, str]] | None:
-        """Return the logins that lose their place for one more of a line, which may be none; None if it has to be refused."""
+        """Return the logins that must leave for one more of a line, an empty list if none; None if the new one is refused."""
         if self.waiting < self._most_waiting:
             return []
         largest = max(self._lines.values(), key=lambda each: len(each.waiting))
@@ -137,7 +137,7 @@ class LoginQueue:
         self._settle(login.line, line)
 
     def _settle(self, name: Hashable, line: _Line) -> None:
-        """Have a line take part in the turns if it can, at the end if it did not; forget one without logins."""
+        """Enter a line among those that take turns if it may start a login, at the end; else remove it."""
         turns = None
         if line.waiting and len(line.under_way) < self._most_of_a_line:
             turns = self._ready if line.under_way else self._new

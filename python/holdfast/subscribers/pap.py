@@ -38,7 +38,7 @@ class Pap:
             self._judge(Credentials(received[5:user_end], password=password))
 
     def decide(self, accepted: bool, message: str) -> None:
-        """Take the verdict on the password that was judged, and send it."""
+        """Send Ack or Nak, the verdict on the password that was judged."""
         text = message.encode()[:255]
         self._waiting = False
         self._verdict = (_ACK if accepted else _NAK), bytes((len(text),)) + text

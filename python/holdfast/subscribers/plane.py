@@ -68,7 +68,7 @@ OUT_OF_REACH = frozenset(("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "DATA
 
 
 def is_out_of_reach(error: HoldfastError) -> bool:
-    """Return whether a user plane's error says that it did not answer, and not that it refuses something."""
+    """Return True if a user plane's error says that it did not answer, and False if it refused something."""
     return getattr(error, "code", None) in OUT_OF_REACH
 
 
@@ -104,7 +104,7 @@ Address = IPv4Address | IPv6Address
 
 
 def plane_addresses(plane: UserPlane) -> tuple[Address, ...]:
-    """Return the addresses that are a user plane's own, towards the core, if it says so (``addresses``)."""
+    """Return the user plane's own addresses towards the core, if it has such a property (``addresses``); else none."""
     return tuple(getattr(plane, "addresses", ()))
 
 
@@ -123,7 +123,7 @@ class ForwardingPlanes(Protocol):
         """Hand all sessions of a plane over to the others, and give it no more; `done` is called when it has none."""
 
     def undrain(self, name: str, done: Callable[[], None]) -> None:
-        """Give it its share again; `done` is called when it has that alone."""
+        """Give a drained plane its share of lines again; `done` is called when the plane serves all of that share."""
 
 
 class Behind:

@@ -30,7 +30,7 @@ class Pool(Generic[T]):
         return len(self._used)
 
     def has(self, value: T) -> bool:
-        """Return whether a value is one of the pool's, free or taken."""
+        """Return True if a value is one of the pool's, free or taken."""
         return self._index(value) is not None
 
     @property
@@ -39,7 +39,7 @@ class Pool(Generic[T]):
         return {self._value(index) for index in self._used}
 
     def take(self, obstacle: Callable[[T], T | None] | None = None) -> T | None:
-        """Take a free value; None if there is none.
+        """Take a free value, and return it; None if there is none.
 
         ``obstacle``: for a value that cannot be had for a reason of others, the last value of which the same is known; it is passed
         over with all up to that, and tried again when no other is left.
@@ -69,7 +69,7 @@ class Pool(Generic[T]):
         return None
 
     def _beyond(self, value: T, obstacle: Callable[[T], T | None] | None) -> int | None:
-        """Return the index after what stands in the way of a value; None if nothing does."""
+        """Return the index after what ``obstacle`` reports for a value; None if it reports nothing."""
         last = None if obstacle is None else obstacle(value)
         if last is None:
             return None
@@ -77,7 +77,7 @@ class Pool(Generic[T]):
         return self.size if end is None else end + 1
 
     def reserve(self, value: T) -> bool:
-        """Take this value; False if it is taken already. A value from elsewhere is not the pool's business: True."""
+        """Take this value; return False if it is taken already. A value that is not the pool's is not noted: return True."""
         index = self._index(value)
         if index is None:
             return True
@@ -88,7 +88,7 @@ class Pool(Generic[T]):
         return True
 
     def give_back(self, value: T) -> None:
-        """Free a value; one from elsewhere is not the pool's business."""
+        """Free a value; do nothing if it is not the pool's."""
         index = self._index(value)
         if index is not None and index in self._used:
             self._used.remove(index)

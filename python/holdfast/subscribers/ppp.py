@@ -217,28 +217,28 @@ class Automaton:
         return options, ()
 
     def accepted(self, options: Options) -> None:
-        """Take these options of the peer, which we acknowledge."""
+        """Note these options of the peer, which are acknowledged."""
 
     def acknowledging(self) -> None:
-        """Hear that the acknowledgment is sent next, in the state that follows. The peer may rely on it as soon as it hears so."""
+        """Prepare for the acknowledgment, which is sent next. The peer may rely on it as soon as it arrives."""
 
     def naked(self, options: Options) -> None:
-        """Hear that the peer would rather have these values."""
+        """Handle the values that the peer would rather have, from a Configure-Nak."""
 
     def rejected(self, options: Options) -> None:
-        """Hear that the peer does not know these options: they are not asked for any more."""
+        """Handle a Configure-Reject: the peer does not know these options, and they are not asked for any more."""
 
     def layer_up(self) -> None:
-        """Hear that the protocol is Opened (This-Layer-Up)."""
+        """Handle the transition to Opened (This-Layer-Up)."""
 
     def layer_down(self) -> None:
-        """Hear that the protocol is Opened no longer (This-Layer-Down)."""
+        """Handle the transition from Opened (This-Layer-Down)."""
 
     def layer_finished(self) -> None:
-        """Hear that the protocol is not needed any more, or that it failed (This-Layer-Finished)."""
+        """Handle the end of the protocol, which is not needed any more or has failed (This-Layer-Finished)."""
 
     def other_code(self, code: int, identifier: int, data: bytes) -> bool:
-        """Handle a code above 7; False if there is none such."""
+        """Handle a packet with a code above 7; return False if the protocol has no such code."""
         return False
 
     # Methods for owners.
@@ -249,19 +249,19 @@ class Automaton:
         return self.state is State.OPENED
 
     def up(self) -> None:
-        """Take note that the layer below is up."""
+        """Handle the event that the layer below is up."""
         self.handle(Event.UP)
 
     def down(self) -> None:
-        """Take note that the layer below is down."""
+        """Handle the event that the layer below is down."""
         self.handle(Event.DOWN)
 
     def open(self) -> None:
-        """Let the protocol negotiate."""
+        """Start to negotiate, as soon as the layer below is up."""
         self.handle(Event.OPEN)
 
     def close(self) -> None:
-        """Let the protocol terminate."""
+        """Terminate the protocol."""
         self.handle(Event.CLOSE)
 
     def restore(self) -> None:
@@ -271,7 +271,7 @@ class Automaton:
         self.state = State.OPENED
 
     def stop(self) -> None:
-        """Stop the timer for good, without a word to the peer."""
+        """Stop the timer for good, and send nothing to the peer."""
         self._stop_timer()
         self.state = State.INITIAL
 
@@ -305,7 +305,7 @@ class Automaton:
             self.handle(Event.UNKNOWN)
 
     def handle(self, event: Event) -> None:
-        """Make one transition of section 4.1."""
+        """Make the transition that the table of section 4.1 has for an event in the present state."""
         cell = TRANSITIONS[event][self.state]
         if cell is None:
             return

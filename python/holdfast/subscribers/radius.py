@@ -102,7 +102,7 @@ class RadiusClient:
     # Authenticator
 
     def authenticate(self, question: Question, answer: Answer) -> None:
-        """Ask a server; without any answer the verdict is a refusal."""
+        """Ask servers about a login, and call ``answer`` with the verdict; without any server's answer it is a refusal."""
         hindrance = _too_long(question)
         if hindrance is not None:
             self.events["too-long"] += 1
@@ -117,14 +117,14 @@ class RadiusClient:
         self._advance()
 
     def withdraw(self, line: Line, session_id: int, accounting_id: str) -> None:
-        """Forget the logins of a session that has ended. They are not answered."""
+        """Remove the logins of a session that has ended. They are not answered."""
         login = self.logins.withdraw(line, (session_id, accounting_id))
         if login is not None:
             self._let_go(login)
             self._advance()
 
     def _advance(self) -> None:
-        """Send logins while there is room."""
+        """Start waiting logins while there is room under way."""
         if self._advancing:  # an answer has led to another question
             return
         self._advancing = True
@@ -139,7 +139,7 @@ class RadiusClient:
             self._advancing = False
 
     def _supersede(self, login: Any) -> None:
-        """Give up a login under way that is old enough; another one is at its first repetition."""
+        """Give up a login under way that was sent long enough ago; let another one end at its first repetition."""
         request: Request = login.request
         request.obsolete = True
         if request.tries > 1 or len(request.tried) > 1:
@@ -147,7 +147,7 @@ class RadiusClient:
             self._refuse(login, "superseded")
 
     def _let_go(self, login: Any) -> None:
-        """End what a login has under way."""
+        """Release the request that a login has under way."""
         self.logins.done(login)
         self.servers.release(login.request)
 
@@ -218,20 +218,20 @@ class RadiusClient:
     # Accountant
 
     def account(self, record: Record) -> None:
-        """Keep a record until a server has it."""
+        """Keep an accounting record until a server has acknowledged it."""
         self._delivery.put(record)
 
     def together(self) -> AbstractContextManager[None]:
-        """Have records be kept with what the state file is told meanwhile, and sent then: see :meth:`Delivery.together`."""
+        """Return a context: records put inside are kept with what else is written to the state file, and sent afterwards."""
         return self._delivery.together()
 
     def account_gateway(self, kind: Kind) -> None:
-        """Tell servers that the gateway begins without sessions, or ends (RFC 2866, section 5.1: Accounting-On and -Off)."""
+        """Send an Accounting-On or -Off: the gateway begins without sessions, or ends (RFC 2866, section 5.1)."""
         clock_s, epoch = self._clock.now(), durations.epoch(self._clock)
         self.account(Record(kind, self._random(8).hex(), b"", None, int(self._wall()), clock_s=clock_s, epoch=epoch))
 
     def received(self, server: int, accounting: bool, channel: int, data: bytes) -> None:
-        """Take a datagram from a server, on a channel."""
+        """Process a datagram from a server, which came in on a channel."""
         self.servers.received(server, accounting, channel, data)
 
     # The rest is the client's own.

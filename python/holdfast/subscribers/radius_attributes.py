@@ -222,7 +222,7 @@ _LARGEST_UNSPLIT = 5
 
 
 def rule(key: Key) -> Rule:
-    """Return the rule of what becomes of an attribute."""
+    """Return the rule for an attribute of an Access-Accept: whether it is done, refused or passed over."""
     found = ATTRIBUTES.get(key)
     if found is not None:
         return found
@@ -232,7 +232,7 @@ def rule(key: Key) -> Rule:
 
 
 def name(key: Key) -> str:
-    """Return how an attribute is called in a log."""
+    """Return the name that an attribute has in a log."""
     if rule(key) is not UNKNOWN:
         return rule(key).name
     return f"attribute {key}" if isinstance(key, int) else f"attribute {key[1]} of vendor {key[0]}"

@@ -113,7 +113,7 @@ class Servers:
             self.nas.append((avp.NAS_IP_ADDRESS, settings.nas_address.packed))
 
     def dead_until(self, accounting: bool) -> list[float | None]:
-        """Return, for each server, the time of its next trial if it is dead."""
+        """Return for each server the time at which it is tried again; None for one that is alive."""
         return [path.dead_until for path in self._paths.values() if path.accounting is accounting]
 
     def under_way(self) -> list[Request]:
@@ -122,7 +122,7 @@ class Servers:
         return [each for each in requests if each.code != pyrad.StatusServer]
 
     def send(self, request: Request) -> None:
-        """Send a request to the best server that was not tried; it fails if there is none, or no identifier is free."""
+        """Send a request to the best server that has not had it; call its ``failed`` if there is none, or no free identifier."""
         path = self._choose(request)
         slot = None if path is None else _free_slot(path)
         if path is None or slot is None:
@@ -134,7 +134,7 @@ class Servers:
         self._begin(request, path, slot)
 
     def received(self, server: int, accounting: bool, channel: int, data: bytes) -> None:
-        """Take a datagram from a server, on a channel."""
+        """Process a datagram from a server, which came in on a channel."""
         if len(data) < 20:
             self._events["malformed"] += 1
             return
@@ -152,7 +152,7 @@ class Servers:
         request.answered(reply)
 
     def release(self, request: Request) -> None:
-        """End a request: its identifier is free, and an answer comes too late."""
+        """End a request: its identifier is free, and an answer that comes later is ignored."""
         if request.cancel is not None:
             request.cancel()
             request.cancel = None
@@ -190,7 +190,7 @@ class Servers:
         self._try(request)
 
     def _try(self, request: Request) -> None:
-        """Send it, again and ever more seldom (RFC 5080, section 2.2.1)."""
+        """Send a request, and set the timer for its next try: the delay doubles with each (RFC 5080, section 2.2.1)."""
         delay = self._settings.timeout_s * 2**request.tries
         request.tries += 1
         self._events["status-sent" if request.code == pyrad.StatusServer else "sent"] += 1
@@ -229,7 +229,7 @@ class Servers:
         self.send(request)
 
     def _watch(self, path: _Path, tries: int) -> None:
-        """Ask whether a silent server is alive, in step with the request that it does not answer.
+        """Send a Status-Server to a silent server, in step with the request that it does not answer.
 
         The question names no user, so that no realm's server has to answer. A lone server is used whatever comes of it.
         """
@@ -252,7 +252,7 @@ class Servers:
         self._begin(path.watchdog, path, slot, min(tries, self._settings.tries - 1))
 
     def _bury(self, path: _Path) -> None:
-        """Declare a server dead; requests that wait for it go to another one, if there is one that is not."""
+        """Declare a server dead, and send requests that wait for it to another one, if there is one alive."""
         self._events["dead"] += path.dead_until is None
         path.dead_until = self._clock.now() + self._settings.dead_s
         for each in list(path.under_way.values()):
@@ -267,7 +267,7 @@ class Servers:
         )
 
     def _verified(self, request: Request, data: bytes) -> Any:
-        """Return the answer in a datagram; None if it is none: then it is as if nothing had come (RFC 2865, section 3)."""
+        """Return the answer in a datagram; None if it is not valid: then it is as if nothing had come (RFC 2865, section 3)."""
         try:
             reply = request.packet.CreateReply(packet=data)
             good = reply.code in _ANSWERS[request.code] and whole(data) and request.packet.VerifyReply(reply, data)
@@ -308,13 +308,13 @@ def _free_slot(path: _Path) -> int | None:
 
 
 def _realm(user: bytes) -> bytes:
-    """Return what a silence is about: the realm of a user that has one, else the user."""
+    """Return the user's realm with its "@", or the user if there is none: what a server's silence may be about."""
     _, at, realm = user.rpartition(b"@")
     return at + realm if at else user
 
 
 def whole(data: bytes) -> bool:
-    """Return whether the attributes of a packet fill its length, each at least a header long."""
+    """Return True if the attributes of a packet fill its length, each at least a header long."""
     at, end = 20, int.from_bytes(data[2:4], "big")
     while at + 2 <= end and data[at + 1] >= 2:
         at += data[at + 1]

@@ -37,7 +37,7 @@ class Replays:
     """Requests, by what identifies them: their bytes up to the authenticator, which covers all others."""
 
     def __init__(self, window_s: float, since_s: float, path: Path | None) -> None:
-        """Start at the Unix time ``since_s``. ``path``: where the latest timestamp is kept, if it is kept.
+        """Remember requests from the Unix time ``since_s`` on. ``path``: the file for the latest timestamp; None: it is not kept.
 
         Raise :class:`LiveError` if others can write there.
         """
@@ -56,12 +56,12 @@ class Replays:
         return len(self._known)
 
     def answer(self, request: bytes, sender: Sender, clock_s: float) -> bytes | None:
-        """Return the answer that a request has just had, if its sender repeats it."""
+        """Return the answer that this sender's request has just had, if it is a repetition; else None."""
         before, until_s, answer = self._answers.get(request, (sender, clock_s, None))
         return answer if before == sender and clock_s < until_s else None
 
     def hindrance(self, request: bytes, stamp_s: int | None, wall_s: float) -> str | None:
-        """Return why a request is not to be obeyed, if it is not; ``stamp_s`` is its Event-Timestamp, None if it has none."""
+        """Return why a request must not be obeyed; None if it may. ``stamp_s``: its Event-Timestamp, None if it has none."""
         if stamp_s is not None and abs(wall_s - stamp_s) > self._window_s:
             return "stale"
         if request in self._known:
@@ -76,7 +76,7 @@ class Replays:
         return "busy" if len(self._known) >= MOST_KNOWN else None
 
     def take(self, request: bytes, stamp_s: int | None, wall_s: float) -> None:
-        """Remember a request as known from now on. To be called before it is obeyed."""
+        """Remember a request, so that it is not taken for new again. To be called before it is obeyed."""
         self._known.add(request)
         heappush(self._stamps, (int(wall_s) if stamp_s is None else stamp_s, request))
         if stamp_s is not None and stamp_s > self._kept and self._path is not None:
@@ -89,13 +89,13 @@ class Replays:
                 self._unkept = True
 
     def answered(self, request: bytes, sender: Sender, clock_s: float, answer: bytes) -> None:
-        """Keep an answer for repetitions."""
+        """Keep the answer of a request for repetitions."""
         self._answers[request] = sender, clock_s + _ANSWER_S, answer
         if len(self._answers) > _MOST_ANSWERS:
             self._answers.popitem(last=False)
 
     def _forget_before(self, stale_s: float) -> None:
-        """Forget what is stale by now, and take nothing as old again: the clock may be set back."""
+        """Remove requests with timestamps before ``stale_s``, and raise the bound below which none is taken for new."""
         for stamp_s, request in self._stale(stale_s):
             self._known.discard(request)
             self._answers.pop(request, None)

@@ -140,7 +140,7 @@ class RadiusSockets:
         self.client: RadiusClient | None = None
 
     def transmit(self, server: int, accounting: bool, channel: int, data: bytes) -> None:
-        """Send; a packet that the kernel does not take is lost, as on a network."""
+        """Send a datagram to a server; one that the kernel does not take is lost, as on a network."""
         key = server, accounting, channel
         if key not in self._sockets:
             self._sockets[key] = self._open(*key)
@@ -168,7 +168,7 @@ class RadiusSockets:
                 self.client.received(server, accounting, channel, data)
 
     def close(self) -> None:
-        """Close all."""
+        """Close all sockets."""
         for each in self._sockets.values():
             self._loop.remove_reader(each)
             each.close()
@@ -305,7 +305,7 @@ class Service:
             self.store.close()
 
     async def _say_the_end(self, radius: RadiusClient) -> None:
-        """Tell servers that no session is taken up again, and wait for them a moment. What then remains is in the state file."""
+        """Send Accounting-Off, as no session is taken up again, and wait for a moment. What then waits is in the state file."""
         radius.account_gateway(Kind.OFF)
         loop = asyncio.get_running_loop()
         end_s = loop.time() + _FAREWELL_S
@@ -351,7 +351,7 @@ class Service:
         return _encoded(answer)
 
     async def _hand_over(self, verb: str, name: str) -> dict[str, Any]:
-        """Drain a plane, or end that, and wait until sessions are where they belong."""
+        """Drain a plane, or end that, and wait until its sessions are handed over."""
         if self._planes is None:
             raise LiveError("it has one plane, which hands nothing over")
         loop = asyncio.get_running_loop()
@@ -426,7 +426,7 @@ async def _answers(path: Path) -> bool:
 
 
 def ask(name: str, **request: object) -> dict[str, Any]:
-    """Ask the running gateway of this name. Raise :class:`LiveError` if there is none, or with what it says."""
+    """Ask the running gateway of this name, and return its answer. Raise :class:`LiveError` if there is none, or it refuses."""
     path = operator_socket(name)
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:

@@ -81,22 +81,22 @@ class Owner(Protocol):
         """Return unpredictable bytes."""
 
     def send_ppp(self, session: PppSession, protocol: int, payload: bytes) -> None:
-        """Send a PPP packet to the session's subscriber, after what is still to be installed for it."""
+        """Send a PPP packet to the session's subscriber, after the installations that it has to wait for."""
 
     def judge(self, question: Question, answer: Answer) -> None:
-        """Have credentials judged."""
+        """Have a login judged; ``answer`` is called with the verdict."""
 
     def grant(self, session: PppSession, verdict: Verdict) -> Grant | str:
         """Return addresses for an accepted subscriber, or why it gets none."""
 
     def changed(self, session: PppSession) -> None:
-        """Hear that the session's phase, ``session.wanted``, or something else that outlives the process may have changed."""
+        """Handle a change of the session's phase, of ``session.wanted``, or of something else that outlives the process."""
 
     def ended(self, session: PppSession) -> None:
-        """Hear that the session is over: ``session.cause`` says why."""
+        """Handle the end of the session: ``session.cause`` says why."""
 
     def failed(self, session: PppSession, error: Exception) -> None:
-        """Hear that a mistake of this program showed in the session: it must end, and no other."""
+        """Handle an exception in the session, a mistake of this program: the session must end, and no other."""
 
 
 class _Timers:
@@ -185,18 +185,18 @@ class PppSession:
         )
 
     def receive(self, protocol: int, payload: bytes) -> None:
-        """Take a PPP packet of the subscriber, whatever is in it. Raise nothing."""
+        """Process a PPP packet of the subscriber, whatever is in it. Raise nothing."""
         self.safely(lambda: self._receive(protocol, payload))
 
     def safely(self, action: Callable[[], None]) -> None:
-        """Do something of this session's; a mistake of this program that shows in it ends this session, and no other."""
+        """Call an action of this session; an exception in it, a mistake of this program, ends this session, and no other."""
         try:
             action()
         except Exception as error:  # noqa: BLE001 - reported, logged and counted by the owner
             self._owner.failed(self, error)
 
     def _receive(self, protocol: int, payload: bytes) -> None:
-        """Take a packet; before its phase, a protocol is silently discarded (section 3.4)."""
+        """Process a PPP packet; one of a protocol whose phase has not begun is silently discarded (section 3.4)."""
         # An answered echo is not a reason to ask less often.
         self.heard = self.heard or protocol != ppp.Protocol.LCP or payload[:1] != _ECHO_REPLY
         if protocol == ppp.Protocol.LCP:
@@ -207,7 +207,7 @@ class PppSession:
             self._receive_authentication(protocol, payload)
 
     def _judged(self, asked: Pap | Chap, verdict: Verdict) -> None:
-        """Take the verdict; it comes too late if the link has gone down since, or if another login began."""
+        """Handle a verdict, unless it comes too late: the link has gone down since, or another login began."""
         if self.phase is not Phase.AUTHENTICATE or self._auth is not asked or self.grant is not None:
             return
         grant = self._owner.grant(self, verdict) if verdict.accepted else verdict.message
@@ -237,7 +237,7 @@ class PppSession:
         self._finish()
 
     def establish(self) -> None:
-        """End the deadline: a network protocol is opened, and the user plane has the session."""
+        """Cancel the deadline of the setup: a network protocol is opened, and the user plane has the session."""
         self.established = True
         self._stop_deadline()
 
@@ -274,7 +274,7 @@ class PppSession:
         started_s: float,
         established: bool = True,
     ) -> None:
-        """Take up a session that an earlier process installed; if that has not established it, this one has its time for that."""
+        """Take up a session that an earlier process installed. If that has not established it, the time for that begins again."""
         self.grant, self.phase = grant, Phase.NETWORK
         if established:
             self.opened = self.established = True
@@ -351,7 +351,7 @@ class PppSession:
     # The rest is this session's own.
 
     def _enter(self, phase: Phase) -> None:
-        """Change the phase: nothing else does, so that what is installed follows."""
+        """Change the phase, which only this function does, and report it, so that the user plane follows."""
         self.phase = phase
         self._owner.changed(self)
 
@@ -502,7 +502,7 @@ class PppSession:
         return self._deadline is not None
 
     def _end_in(self, delay_s: float, action: Callable[[], None]) -> None:
-        """Set the session's one deadline."""
+        """Set the session's one deadline: the action is called after ``delay_s``."""
         self._stop_deadline()
         self._deadline = self._clock.call_later(delay_s, action)
 

@@ -98,7 +98,7 @@ class SqliteStore:
         self._last = self._tried = max(self._before, given[0] if given else 0)
 
     def close(self) -> None:
-        """Write what is open and close the file."""
+        """Write what waits, and close the file."""
         with suppress(LiveError):
             while self._open:
                 self._write((), ())
@@ -106,7 +106,7 @@ class SqliteStore:
         self._closed = True
 
     def commit(self) -> None:
-        """Write what is open, if the disk takes it; else it is tried again later. After the end, nothing."""
+        """Write what waits; if the disk fails, try again later. After :meth:`close`, do nothing."""
         self._waiting = False
         if not self._closed and self._open:
             with suppress(LiveError):
@@ -116,7 +116,7 @@ class SqliteStore:
     # Store
 
     def load(self) -> list[Stored]:
-        """Return all sessions, by number. A damaged row is put aside, and said."""
+        """Return all sessions, by number. A damaged row is logged, and moved to the table of damaged ones."""
         found: list[Stored] = []
         rows = self._database.execute("SELECT id, CAST(state AS BLOB) FROM session ORDER BY id")
         for number, text in _all(rows):
@@ -127,7 +127,7 @@ class SqliteStore:
         return found
 
     def save(self, put: Iterable[Stored], drop: Iterable[int]) -> None:
-        """Keep and forget sessions in one transaction. Raise :class:`LiveError` if the disk does not take it, or not that.
+        """Write and delete sessions in one transaction. Raise :class:`LiveError` if the disk fails, or a session cannot be written.
 
         What waits to be written goes with it. See :meth:`together`.
         """
@@ -145,7 +145,7 @@ class SqliteStore:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Have records that are put within wait for the sessions that are kept and forgotten within: one transaction writes both.
+        """Write records that are put inside the block in one transaction with the sessions written and deleted inside.
 
         If the disk fails, records and sessions to be forgotten wait, and go with the next transaction that it takes. A block that
         ends with an exception puts nothing but what it has saved.
@@ -162,7 +162,7 @@ class SqliteStore:
         self._write_soon()
 
     def put(self, record: Record) -> None:
-        """Keep a record: in memory at once, on disk at once or soon."""
+        """Add an accounting record: to memory at once, to the disk at once or soon."""
         full = self._length >= self._most_records or len(self._unwritten) >= _MOST_UNWRITTEN
         if full and record.kind is Kind.INTERIM:
             self.dropped += 1
@@ -179,7 +179,7 @@ class SqliteStore:
             del self._recent[oldest]
 
     def after(self, number: int, most: int) -> list[tuple[int, Record]]:
-        """Return the first records beyond a number. A damaged row is put aside, and said."""
+        """Return at most ``most`` records with numbers above ``number``. A damaged row is logged and moved, as in :meth:`load`."""
         found: list[tuple[int, Record]] = []
         while number < self._before and not found:
             rows = self._rows_after(number, most)
@@ -199,7 +199,7 @@ class SqliteStore:
         return list(newest_first)[: -most - 1 : -1]
 
     def done(self, number: int) -> None:
-        """Forget a record."""
+        """Remove an accounting record."""
         known = self._unwritten.pop(number, None) is not None
         if number <= self._tried and number not in self._done:
             # A write that failed may have reached the disk.
@@ -220,9 +220,9 @@ class SqliteStore:
         return bool(self._unwritten or self._done or self._aside or self._gone)
 
     def _write(self, gone: Collection[int], rows: Sequence[tuple[int, str]]) -> None:
-        """Write sessions, and what waits, in one transaction. Raise :class:`LiveError` if the disk does not take it.
+        """Write sessions, and what waits, in one transaction. Raise :class:`LiveError` if the disk fails.
 
-        Without sessions, some of what waits: records that belong to sessions are not parted from them.
+        Without sessions, only some of what waits is written: records that belong to sessions are not parted from them.
         """
         whole = bool(rows or gone or self._gone)
         records = list(islice(self._unwritten.items(), None if whole else _CHUNK))
@@ -257,7 +257,7 @@ class SqliteStore:
             self._say(f"{self._path}: the disk takes writes again")
 
     def _recall(self) -> None:
-        """Have what memory has of records written into a new file, which may lack some of them."""
+        """Schedule the records in memory for writing into a new file, which may lack some of them."""
         for number, each in self._recent.items():
             self._unwritten.setdefault(number, (each.kind, store_rows.row_of(each)))
         self._unwritten = dict(sorted(self._unwritten.items()))
@@ -303,7 +303,7 @@ class SqliteStore:
             self._write_soon()
 
     def _write_soon(self) -> None:
-        """Write what is open, soon; a disk that fails is given time."""
+        """Schedule the writing of what waits; after a failure of the disk, with a delay."""
         if not self._open or self._together:
             return
         if self._later is None:
@@ -339,7 +339,7 @@ class SqliteStore:
         self._write_soon()
 
     def _opened_or_replaced(self) -> sqlite3.Connection:
-        """Open the file; one that is damaged is put aside, and what can be read of it is in the new one."""
+        """Open the file. A damaged file is renamed, and what can be read of it is copied into a new one."""
         try:
             return _opened(self._path)
         except _DamagedError as damage:
@@ -361,7 +361,7 @@ class SqliteStore:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    """Open or make a file. Raise :class:`LiveError` and sqlite3.Error, and :class:`_DamagedError` for one that is damaged."""
+    """Open or make the file. Raise :class:`_DamagedError` for a damaged one, else :class:`LiveError` or sqlite3.Error."""
     _make_private(path)  # also empty journals: while they are there, nobody else can make them
     database = sqlite3.connect(path, isolation_level=None, timeout=1)
     try:
@@ -400,7 +400,7 @@ def _is_damage(error: BaseException) -> bool:
 
 
 def _make_private(path: Path) -> None:
-    """Make a file, and its journal, that its user alone may read, or lock.
+    """Make the file and its journal, with rights for this user alone, so that nobody else can read or lock them.
 
     Raise :class:`LiveError` if one of them is a link, or another user's, or if another user can put one there later: SQLite takes
     what it finds in a journal for its own writing.
@@ -426,12 +426,12 @@ def _check_journals(path: Path) -> None:
 
 
 def _parts(path: Path) -> list[Path]:
-    """Return the file and what SQLite keeps beside it."""
+    """Return the paths of the file and of those that SQLite keeps beside it."""
     return [path, *(path.with_name(path.name + end) for end in ("-shm", *_JOURNALS))]
 
 
 def _bring_up(database: sqlite3.Connection, version: int) -> None:
-    """Make the tables, and rewrite a file of version 1: all of it or nothing. Rows that cannot be read stay as they are."""
+    """Make the tables, and convert a file of version 1, in one transaction. Rows that cannot be read stay as they are."""
     database.execute("BEGIN IMMEDIATE")
     for statement in filter(str.strip, _SCHEMA.split(";")):
         database.execute(statement)
@@ -449,7 +449,7 @@ def _all(rows: sqlite3.Cursor) -> list[tuple[int, bytes]]:
 
 
 def _put_file_aside(path: Path) -> Path:
-    """Rename a file, with its journal, to a name that tells when; return it. Raise :class:`LiveError`."""
+    """Rename a damaged file, with its journal, to a name with the time, and return that. Raise :class:`LiveError` if it fails."""
     moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     names = (f"{path.name}.damaged-{moment}{suffix}" for suffix in ("", *(f".{i}" for i in range(2, 1000))))
     aside = next(found for name in names if not (found := path.with_name(name)).exists())
@@ -463,7 +463,7 @@ def _put_file_aside(path: Path) -> Path:
 
 
 def _salvage(aside: Path, database: sqlite3.Connection) -> dict[str, int]:
-    """Copy the rows of a damaged file that can be read and are whole into another; return the number of each table."""
+    """Copy the readable and undamaged rows of a damaged file into a new one; return the number of rows by table."""
     counts = dict.fromkeys(_COLUMNS, 0)
     _make_private(aside)
     _lengthen(aside)
@@ -480,7 +480,7 @@ def _salvage(aside: Path, database: sqlite3.Connection) -> dict[str, int]:
 
 
 def _lengthen(aside: Path) -> None:
-    """Give a file that was cut the length that its header tells: SQLite reads nothing of one that is shorter."""
+    """Extend a file that was cut to the length that its header says, as SQLite reads nothing of a shorter one."""
     with aside.open("rb+") as file:
         head = file.read(32)
         wanted = int.from_bytes(head[16:18], "big") * int.from_bytes(head[28:32], "big")
@@ -489,7 +489,7 @@ def _lengthen(aside: Path) -> None:
 
 
 def _readable(damaged: sqlite3.Connection, table: str) -> dict[int, bytes]:
-    """Return the rows that can be read: from both ends up to what cannot be, and between. A damaged page hides its own alone."""
+    """Return the rows of a damaged table that can be read, by number: only those on damaged pages are missing."""
     key, column = _COLUMNS[table]
     select = f"SELECT {key}, CAST({column} AS BLOB) FROM {table}"
     found: dict[int, bytes] = {}

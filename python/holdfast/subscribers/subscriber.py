@@ -130,7 +130,7 @@ class Subscriber:
     # Actions of its user.
 
     def dial(self) -> None:
-        """Look for a gateway."""
+        """Start to dial: look for a gateway with a PADI."""
         self._generation += 1
         self._forget()
         self.state, self.reason = "discovery", ""
@@ -139,7 +139,7 @@ class Subscriber:
         self._repeat("padi", self._padi, "no gateway answers")
 
     def hang_up(self) -> None:
-        """Terminate link and session."""
+        """Terminate the link and the session."""
         if self.session:
             self._control(_LCP, 5, self._next(_LCP), b"")
             self._discovery(0xA7, self.gateway, self.session, b"")
@@ -147,7 +147,7 @@ class Subscriber:
         self.state = "idle"
 
     def vanish(self) -> None:
-        """Lose power: say nothing more."""
+        """Stop without a word, as at a loss of power."""
         self._forget()
         self.state = "idle"
 
@@ -159,7 +159,7 @@ class Subscriber:
     # Frames.
 
     def receive(self, frame: bytes) -> None:
-        """Take a frame from the line."""
+        """Process a frame from the line."""
         if len(frame) < 20 or (frame[:6] != self.mac and frame[:6] != _ALL) or self.state == "idle":
             return
         kind, code, session, size = struct.unpack("!HxBHH", frame[12:20])
@@ -325,7 +325,7 @@ class Subscriber:
             self.counts.sent["echo replies"] = self.counts.sent.get("echo replies", 0) + (code == 10)
 
     def echo(self) -> None:
-        """Ask the gateway whether it is there; ``counts.sent['echo replies']`` counts answers."""
+        """Send an LCP Echo-Request to the gateway; ``counts.sent['echo replies']`` counts answers."""
         self._control(_LCP, 9, self._next(_LCP), struct.pack("!I", self.magic) + b"are you there")
 
     def _ask(self, protocol: int) -> None:
@@ -461,7 +461,7 @@ class Subscriber:
                 self._ask(protocol)
 
     def _whole(self) -> None:
-        """Go up, when all that was wanted and not refused is there."""
+        """Change the state to "up" when all that was wanted and not refused is there."""
         if self.state != "network":
             return
         for protocol, wanted in ((_IPCP, self.account.ipv4), (_IPV6CP, self.account.ipv6)):
@@ -478,7 +478,7 @@ class Subscriber:
             self._up(self)
 
     def _keep_alive(self, missed: int) -> None:
-        """Ask the gateway whether it is there, as long as it answers often enough."""
+        """Send Echo-Requests periodically, as long as the gateway answers often enough."""
         self._stop("keepalive")
         if self.account.keepalive_s is None:
             return
@@ -535,7 +535,7 @@ class Subscriber:
         self._dhcpv6(1, self._association(None) + rapid)
 
     def renew(self) -> None:
-        """Ask for its delegated prefix again, before its time is over."""
+        """Send a DHCPv6 Renew for the delegated prefix, before its time is over."""
         self._transaction = self._unpredictable(f"renew {self._clock.now()}", 3)
 
         def ask() -> None:
@@ -545,7 +545,7 @@ class Subscriber:
         self._repeat("dhcpv6", ask, "the delegated prefix cannot be renewed")
 
     def release(self) -> None:
-        """Give its delegated prefix back."""
+        """Send a DHCPv6 Release of the delegated prefix."""
         server = struct.pack("!HH", 2, len(self.server_duid)) + self.server_duid
         self._dhcpv6(8, server + self._association(self.delegated))
         self.delegated = None

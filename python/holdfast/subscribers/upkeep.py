@@ -61,13 +61,13 @@ class Upkeep:
         self._arm()
 
     def stop(self) -> None:
-        """End; sessions are as they were."""
+        """Stop the timers; sessions are left as they are."""
         for cancel in self._cancels.values():
             cancel()
         self._cancels = {}
 
     def watch(self, session: PppSession) -> None:
-        """Take a session that is accounted from now on, or whose timeouts have changed."""
+        """Schedule timeouts and interim accounting of a session that is accounted from now on, or whose timeouts have changed."""
         assert session.grant is not None
         if session.grant.idle_timeout_s:
             self._idling[session.id] = session
@@ -167,7 +167,7 @@ class Upkeep:
         return usages.keys()
 
     def _poll(self) -> None:
-        """Read the usage of sessions that must not be idle for too long."""
+        """Read the usage of sessions with an idle timeout."""
         self._idling = {number: each for number, each in self._idling.items() if self._is_there(each)}
         self._read(self._idling.values())
         self._later("poll", max(_POLL_S, len(self._idling) / _POLLED_PER_S), self._poll)
@@ -175,7 +175,7 @@ class Upkeep:
     # All in turn.
 
     def _sweep(self) -> None:
-        """Look after a part of the sessions; all have been looked after once in an echo interval."""
+        """Check a part of the sessions by echoes, and send router advertisements; all have their turn in one echo interval."""
         self._later("sweep", self._configuration.echo_interval_s / _SLICES, self._sweep)
         self._slice = (self._slice + 1) % _SLICES
         if self._slice == 0:  # usage is read at once for all: that is far cheaper than slice by slice
@@ -201,7 +201,7 @@ class Upkeep:
 
 
 def _is_over(session: PppSession, now: float) -> bool:
-    """Return whether a session has reached its Session-Timeout."""
+    """Return True if a session has reached its Session-Timeout."""
     timeout_s = session.grant.session_timeout_s if session.grant is not None else 0
     return timeout_s > 0 and now - session.began_s >= timeout_s - _ROUNDING_S
 
