@@ -89,7 +89,7 @@ fn ipv6_address(host: usize) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, host as u16 + 1)
 }
 
-/// Returns by switch the one that comes next on a shortest way to one of them.
+/// Returns, for each switch, the next switch on a shortest path to `to`.
 fn next_hops(edges: &[(usize, usize)], switches: usize, to: usize) -> Vec<usize> {
     let mut next = vec![usize::MAX; switches];
     next[to] = to;

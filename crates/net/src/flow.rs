@@ -527,7 +527,8 @@ fn unsendable(_: wire::Error) -> NetError {
     out_of_range("payload_bytes", "what fits into a packet")
 }
 
-/// Returns the most bytes of payload in one packet. Packets of both families are at most as long; no link's MTU is longer.
+/// Returns the most bytes of payload in one packet of a family. The longest packets of both families have the same length; no
+/// link's MTU is longer.
 fn max_payload_bytes(family: Family) -> usize {
     match family {
         Family::Ipv4 => MAX_PAYLOAD_BYTES,

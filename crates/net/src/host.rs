@@ -430,7 +430,7 @@ fn find<K: Copy + Ord>(table: &[(K, EndpointId)], key: K) -> Option<EndpointId> 
     found.ok().map(|at| table[at].1)
 }
 
-/// Says what an ICMP echo message of either version is to a host; a request to an address of its own (`is_own`) is given to
+/// Interprets an ICMP echo message of either version for a host; a request to an address of its own (`is_own`) is given to
 /// `answer`.
 fn received_echo<'a, const REQUEST: u8, const REPLY: u8>(
     read: Result<icmp::Message<REQUEST, REPLY>, wire::Error>,
@@ -460,7 +460,7 @@ fn received_echo<'a, const REQUEST: u8, const REPLY: u8>(
     }
 }
 
-/// Says what a TCP segment is to a host, with the connection whose key its ports give, if there is one.
+/// Interprets a TCP segment for a host: finds the connection whose key its ports give, if there is one.
 fn received_segment<'a, K: Copy + Ord>(
     read: Result<Taken, wire::Error>,
     connections: &[(K, EndpointId)],

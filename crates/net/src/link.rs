@@ -438,7 +438,7 @@ impl Direction {
         self.counters.offered == 0 && !self.gate.asleep && !holds
     }
 
-    /// Says whether its own queue is used, or a traffic manager's in its place.
+    /// Sets whether the direction's own queue is used, or a traffic manager's in its place.
     pub(crate) fn use_queue(&mut self, own: bool) {
         self.gate.asleep = !own;
         self.gate_is_active = self.gate.is_active();

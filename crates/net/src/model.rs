@@ -92,7 +92,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// Returns the node's model if it is of type `T`.
+    /// Returns the node's model if it is of type `T`, such as a host.
     #[inline]
     pub(crate) fn get<T: NodeModel>(&self) -> Option<&T> {
         (&*self.model as &dyn Any).downcast_ref()

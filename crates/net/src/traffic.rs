@@ -188,7 +188,7 @@ impl Traffic {
         flow.due_ps()
     }
 
-    /// Lets an end of a TCP connection handle its timers that are due, and send.
+    /// Lets an end of a TCP connection handle the timers that are due, and then send.
     pub(crate) fn tcp_timer(
         &mut self,
         own: &mut NodeState,

@@ -92,8 +92,8 @@ impl Table {
     }
 }
 
-/// Checks that all match fields that are given were used, which are `used` in number: the others are of unknown fields, or second
-/// ones.
+/// Checks that all match fields that are given were used, as many as `used`; else the error names one that is unknown or given
+/// twice.
 pub(crate) fn check_given(
     label: &str,
     fields: &Names<Field>,

@@ -376,7 +376,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Returns the translation of a type that is translated otherwise than by itself; `None` for any other type.
+    /// Returns the translation of a type whose values differ for the controller: strings, or numbers with a given mapping; `None`
+    /// for any other type.
     fn translation(
         &mut self,
         type_name: &Option<p4::P4NamedType>,
@@ -822,7 +823,8 @@ fn meter_type(spec: &Option<p4::MeterSpec>) -> Result<MeterType, ControlError> {
 }
 
 impl Header {
-    /// Returns the parts on the wire: the field, unless the control plane does not know it, and the width in bits.
+    /// Returns the parts of the header in their order on the wire: the field, `None` if the control plane does not know it, and the
+    /// width in bits.
     pub fn parts(&self) -> impl Iterator<Item = (Option<&Field>, u32)> {
         let field = |at: usize| &self.fields.list[at];
         let parts = self.layout.iter();
@@ -831,8 +833,8 @@ impl Header {
 }
 
 impl Field {
-    /// Returns the bits that a controller's mask has, or the length of its prefix, where it holds one value alone: those of the
-    /// type, and of a string its own.
+    /// Returns the length in bits of a controller's mask or prefix that selects one value alone: the width of the type, or that of
+    /// the string.
     pub fn mask_width(&self, value: &[u8]) -> u32 {
         match self.width {
             0 => 8 * value.len() as u32,

@@ -144,7 +144,7 @@ impl Known {
         Ok(number)
     }
 
-    /// Names a number that came from the program by a string.
+    /// Assigns a string to a number that came from the program, so that clients can name it.
     fn name(&mut self, number: u64, is_given: bool) -> Bytes {
         let mut text = number.to_string();
         while self.to_switch.contains_key(text.as_bytes()) {

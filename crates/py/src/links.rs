@@ -122,7 +122,7 @@ impl<'py> Keywords<'py> {
         })
     }
 
-    /// Takes a dictionary of its own out of the values, and reads it by `f`.
+    /// Takes a nested dictionary out of the values, if it is there, and reads it by `f`.
     fn nested<T>(
         &self,
         key: &str,

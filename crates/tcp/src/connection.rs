@@ -133,7 +133,7 @@ impl Connection {
         }
     }
 
-    /// Gives the application bytes without end to send.
+    /// Adds bytes without end to what the application has to send.
     pub fn write_endless(&mut self) {
         self.write(1 << 62);
     }

@@ -88,7 +88,7 @@ impl Segment {
         (Header::MIN_LEN + self.options.len()) as u64 + u64::from(self.payload_bytes)
     }
 
-    /// Returns false always: a segment has a header.
+    /// Returns false, always: a segment has a header.
     pub fn is_empty(&self) -> bool {
         false
     }

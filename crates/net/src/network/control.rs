@@ -71,7 +71,7 @@ impl Network {
         self.limit_all_copies();
     }
 
-    /// Notes that the wall clock starts or stops to drive the network.
+    /// Sets whether the wall clock drives the network.
     pub(crate) fn set_real_time(&mut self, real_time: bool) {
         self.medium.real_time = real_time;
         self.limit_all_copies();
@@ -95,7 +95,7 @@ impl Network {
 
 /// The queues of switches.
 impl Network {
-    /// Says where packets of a switch wait; at first [`Queueing::Auto`], with a traffic manager of eight queues like the links'.
+    /// Sets where packets of a switch wait; at first [`Queueing::Auto`], with a traffic manager of eight queues like the links'.
     /// Packets that wait in a former traffic manager are lost.
     pub fn set_queueing(
         &mut self,

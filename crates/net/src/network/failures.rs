@@ -122,7 +122,7 @@ impl Network {
 
 /// Events.
 impl Network {
-    /// Carries out the change of something that fails at random which is due now, and schedules the next one.
+    /// Fails or repairs what fails at random and changes now, and schedules its next change.
     pub(super) fn random_failure(&mut self, process: u32) {
         let (change, up, next_ps) = self.failures.next_change(process, self.medium.now_ps());
         if let Some(at_ps) = next_ps {

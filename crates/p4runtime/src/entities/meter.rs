@@ -110,7 +110,7 @@ pub(super) fn transfer(
     Ok(Some(next.map_or((at + 1, 0), |next| (at, next))))
 }
 
-/// Plans to configure a meter, if wanted with new counters: those of a meter without configuration are gone.
+/// Plans the updates that configure a meter; with `resets`, the configuration is removed first, and the counters with it.
 pub(super) fn configured(
     resets: bool,
     config: Option<MeterConfig>,

@@ -304,8 +304,8 @@ impl Pipeline {
         }
     }
 
-    /// Converts the action of a member: one of the tables that the profile implements has it. Tables may differ in their actions;
-    /// the engine checks that an entry names what its own table can run.
+    /// Converts the action of a member, which has to be one of a table that the profile implements. Tables may differ in their
+    /// actions; the engine checks that an entry names what its own table can run.
     fn member_call(
         &self,
         profile: &Profile,

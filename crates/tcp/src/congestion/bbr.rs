@@ -323,7 +323,7 @@ impl Bbr {
         }
     }
 
-    /// Adapts the window when recovery is entered, under way and left (the draft's 4.2.3.4).
+    /// Adapts the window to a recovery as it begins, while it lasts and when it ends (the draft's 4.2.3.4).
     fn follow_recovery(&mut self, window: &mut Window, sample: &Sample) {
         if sample.lost_bytes > 0 {
             window.cwnd = window

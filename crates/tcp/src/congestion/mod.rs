@@ -61,7 +61,7 @@ pub(crate) struct Loss {
 }
 
 impl Loss {
-    /// Creates the loss that something was lost while `from_bytes` were in flight.
+    /// Creates the event that a segment was lost; `from_bytes` is the window that the reduction starts from.
     pub(crate) fn lost(from_bytes: u64) -> Loss {
         Loss {
             from_bytes,

@@ -53,7 +53,8 @@ impl SlowStart {
         window.cwnd += bytes(self.increase, window.mss, ack.acked_bytes);
     }
 
-    /// Ends both forms of HyStart: they are for the first slow start only; after a loss the threshold is known.
+    /// Ends HyStart, in either form, because of congestion: it is for the first slow start only; after a loss the threshold is
+    /// known.
     pub(crate) fn on_congestion(&mut self) {
         self.exit = Exit::Loss;
     }

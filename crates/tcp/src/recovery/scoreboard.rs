@@ -213,7 +213,7 @@ impl Scoreboard {
         }
     }
 
-    /// Removes everything below `una`, which is acknowledged, and adds it to `delivery`.
+    /// Removes all segments below `una`, which are acknowledged, and adds them to `delivery`.
     pub(crate) fn acknowledge(&mut self, una: u64, delivery: &mut Delivery) {
         while let Some(record) = self.records.front().copied()
             && record.end <= una
@@ -424,7 +424,7 @@ impl Scoreboard {
         }
     }
 
-    /// Marks those sent once, whose order is that of time; returns when the next will be lost.
+    /// Marks lost segments among those sent once, whose order is that of time; returns when the next will be lost.
     fn mark_first_copies(
         &mut self,
         now_ps: u64,
@@ -453,7 +453,7 @@ impl Scoreboard {
         None
     }
 
-    /// Marks those sent again, by the time of their last copy; returns when the next will be lost.
+    /// Marks lost segments among those sent again, by the time of their last copy; returns when the next will be lost.
     fn mark_repeats(&mut self, now_ps: u64, rack: (u64, u64), patience_ps: u64) -> Option<u64> {
         while let Some(&repeat) = self.repeats.front() {
             let Repeat { sent_ps, start, .. } = repeat;
