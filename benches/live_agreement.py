@@ -79,7 +79,7 @@ class Case:
 
 
 def cases() -> list[Case]:
-    """All that is compared."""
+    """Return all cases that are compared."""
     paths = [(10, 40, 1.0), (5, 80, 0.5), (20, 40, 2.0)]
     result = []
     for congestion in ("reno", "cubic"):
@@ -112,7 +112,7 @@ def cases() -> list[Case]:
 
 
 def quick_cases() -> list[Case]:
-    """One of each kind, short; a mean of one run may be off by more than one of several."""
+    """Return a short case of each kind; a mean of one run may be off by more than one of several."""
     steady_one = Scenario(congestion="reno", duration_s=7)
     cut = Scenario(congestion="cubic", duration_s=9.5, failure_s=5.5, repair_s=7, reroute=True)
     shown = [Case("reno, quick", steady_one, STEADY | BEGINNING), Case("cubic, quick, link cut", cut, CUT | BACK)]
@@ -122,7 +122,7 @@ def quick_cases() -> list[Case]:
 
 
 def conclude(case: Case, seen: Observation) -> dict[str, float]:
-    """All numbers of a case."""
+    """Return all numbers of a case."""
     if case.is_cut:
         return after_cut(seen)
     return steady(seen) | (beginning(seen) if case.scenario.flows == 1 else {})
@@ -142,13 +142,13 @@ class Outcome:
 
 
 def simulated(case: Case) -> list[Observation]:
-    """The modelled hosts' runs."""
+    """Simulate the modelled hosts' runs."""
     seeds = SEEDS if case.scenario.flows > 1 else 1
     return [simulate(case.scenario, seed) for seed in range(1, seeds + 1)]
 
 
 def measure(case: Case, runs: int, progress: Callable[[str], None]) -> Outcome:
-    """Run a case; at most three times as many live runs as are wanted."""
+    """Run a case on both clocks; make at most three times as many live runs as are wanted."""
     outcome = Outcome(case, simulated(case), [], 0)
     for seed in range(1, 3 * runs + 1):
         if len(outcome.live) == runs:
@@ -163,7 +163,7 @@ def measure(case: Case, runs: int, progress: Callable[[str], None]) -> Outcome:
 
 
 def compare(outcome: Outcome) -> list[dict[str, Any]]:
-    """One row per number: both sides' means and ranges, and whether the difference of the means is within its bound."""
+    """Return a row per number: both sides' means and ranges, and whether the means differ by no more than the bound."""
     live = [conclude(outcome.case, seen) for seen in outcome.live]
     ours = [conclude(outcome.case, seen) for seen in outcome.simulated]
     rows = []
@@ -192,7 +192,10 @@ def compare(outcome: Outcome) -> list[dict[str, Any]]:
 
 
 def check_links(scenario: Scenario) -> dict[str, float]:
-    """Whether wall-clock links keep their rate and delay: 200 pings over an idle path, then iperf3's UDP at 1.3 times the rate."""
+    """Measure whether wall-clock links keep their rate and delay.
+
+    By 200 pings over an idle path, then iperf3's UDP at 1.3 times the rate.
+    """
     network = SimulatedNetwork(scenario.topology(), compile_router(), [scenario.controller()])
     flow = network.add(Ping(source="h1", destination="h2", start_s=0.1, stop_s=1, interval_ms=100))
     network.run(2)
@@ -250,7 +253,7 @@ def keep(outcome: Outcome, folder: Path) -> None:
 
 
 def recall(case: Case, folder: Path) -> Outcome:
-    """The live runs that :func:`keep` wrote, and simulations of today."""
+    """Read the live runs that :func:`keep` wrote, and simulate again."""
     stem = _stem(case)
     kept = json.loads((folder / f"{stem}.json").read_text(encoding="utf-8"))
     live = [
@@ -266,7 +269,7 @@ def recall(case: Case, folder: Path) -> Outcome:
 
 
 def draw_windows(outcomes: Sequence[Outcome], path: Path) -> None:
-    """The congestion window over time of single flows, one panel per case."""
+    """Draw the congestion window over time of single flows, one panel per case."""
     shown = [o for o in outcomes if o.case.scenario.flows == 1 and not o.case.is_cut]
     columns = 1 if len(shown) <= 2 else 2
     lines = math.ceil(len(shown) / columns)
@@ -302,7 +305,7 @@ def draw_windows(outcomes: Sequence[Outcome], path: Path) -> None:
 
 
 def draw_numbers(rows: pl.DataFrame, path: Path) -> None:
-    """Simulated beside live for each steady quantity: ranges, means, and the bound around the live mean."""
+    """Draw simulated beside live for each steady quantity: ranges, means, and the bound around the live mean."""
     quantities = {name: bound for name, bound in STEADY.items() if name in rows["quantity"].to_list()}
     names = rows.filter(pl.col("quantity") == next(iter(quantities)))["case"].to_list()
     figure, axes = plt.subplots(
@@ -340,7 +343,7 @@ def draw_numbers(rows: pl.DataFrame, path: Path) -> None:
 
 
 def draw_cuts(outcomes: Sequence[Outcome], path: Path) -> None:
-    """Goodput around a cut, in bins of 100 ms."""
+    """Draw goodput around a cut, in bins of 100 ms."""
     shown = [o for o in outcomes if o.case.is_cut]
     figure, axes = plt.subplots(
         len(shown), 1, figsize=(7.5, 1.55 * len(shown) + 0.9), dpi=130, sharex=True, squeeze=False
@@ -378,7 +381,7 @@ def _plain(axis: Any) -> None:
 
 
 def print_tables(rows: pl.DataFrame, links: pl.DataFrame) -> None:
-    """As Markdown."""
+    """Print the tables as Markdown."""
     print("\n| rate | UDP, expected | UDP | ping, expected | min | median | 99 % | deviation |")
     print("|--:|--:|--:|--:|--:|--:|--:|--:|")
     for row in links.iter_rows(named=True):
@@ -402,13 +405,13 @@ def print_tables(rows: pl.DataFrame, links: pl.DataFrame) -> None:
 
 
 def _cell(row: dict[str, Any]) -> str:
-    """Both sides of a number."""
+    """Return both sides of a number as text."""
     live = f"{row['live']:.3g} ({row['live_low']:.3g} to {row['live_high']:.3g}), {row['simulated']:.3g}"
     return live if row["within"] else f"**{live}: beyond the bound**"
 
 
 def report(outcomes: Sequence[Outcome], links: pl.DataFrame, out: Path) -> int:
-    """Write the table and the pictures, print the tables; the exit status."""
+    """Write the table and the pictures, print the tables, and return the exit status."""
     rows = [row for outcome in outcomes for row in compare(outcome)]
     table = pl.DataFrame(rows, infer_schema_length=None)
     table.write_csv(out / "agreement.csv")
@@ -426,7 +429,7 @@ def report(outcomes: Sequence[Outcome], links: pl.DataFrame, out: Path) -> int:
 
 
 def main() -> int:
-    """Measure, write, print; the exit status."""
+    """Measure, write, print, and return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="two short cases, once, with twice the bounds")
     parser.add_argument("--runs", type=int, default=3, help="undisturbed live runs of each case")

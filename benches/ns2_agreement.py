@@ -64,7 +64,7 @@ class Timing:
     ns2: bool
 
     def row(self) -> dict[str, object]:
-        """Packets that were new and in order before and after the failure, timeouts and packets sent again."""
+        """Return packets that were new and in order before and after the failure, timeouts and packets sent again."""
         (point,) = goodput.with_defaults(
             [
                 {
@@ -132,7 +132,10 @@ def _links(network: Topology) -> Iterator[str]:
 
 
 def _switch_over(scenario: topology.Scenario, at_s: float) -> Iterator[str]:
-    """The way around the failing link, in both directions: its inner nodes know it from the beginning, its ends from then on."""
+    """Yield the routes around the failing link, in both directions.
+
+    Its inner nodes know them from the beginning, its ends from ``at_s`` on.
+    """
     (detour,) = (scenario.connections[0].detours or {}).values()
     for here, there in pairwise(detour):
         yield f"route {at_s if here == detour[0] else 0.0} {here} {scenario.sink} {there}"
@@ -141,7 +144,7 @@ def _switch_over(scenario: topology.Scenario, at_s: float) -> Iterator[str]:
 
 
 def _run(lines: Sequence[str], end_s: float, folder: Path) -> list[list[str]]:
-    """What ns-2 prints, as words."""
+    """Run ns-2 and return what it prints, as words."""
     calls = folder / "calls.tcl"
     calls.write_text("\n".join([*lines, f"end {end_s}"]) + "\n", encoding="utf-8")
     command = [str(shutil.which("ns")), str(PROGRAM), str(calls)]
@@ -152,7 +155,7 @@ def _run(lines: Sequence[str], end_s: float, folder: Path) -> list[list[str]]:
 
 
 def _new_in_order(trace: Path) -> Iterator[tuple[float, int]]:
-    """When packets became new and in order at the receivers, and how many. Packet 0 of a flow is the SYN."""
+    """Yield when packets became new and in order at the receivers, and how many. Packet 0 of a flow is the SYN."""
     expected: dict[str, int] = defaultdict(int)
     waiting: dict[str, set[int]] = defaultdict(set)
     with trace.open(encoding="utf-8") as lines:
@@ -189,12 +192,12 @@ class Case:
         return f"{self.flows} x {self.rate_mbps:g} Mb/s, {self.buffer} packets, window {self.window}"
 
     def delays_ms(self, seed: int) -> list[float]:
-        """Of the access links."""
+        """Draw the delays of the access links, in milliseconds."""
         draws = random.Random(f"access delay {seed}")
         return [draws.uniform(*published.ACCESS_DELAY_MS) for _ in range(self.flows)]
 
     def starts_s(self, seed: int) -> list[float]:
-        """Of the flows."""
+        """Draw the starts of the flows, in seconds."""
         draws = random.Random(f"start {seed}")
         return [draws.uniform(*published.START_S) for _ in range(self.flows)]
 
@@ -222,14 +225,14 @@ class Dumbbell:
     ns2: bool
 
     def rows(self) -> list[dict[str, object]]:
-        """What was counted up to each sample, and what was in flight then; packets."""
+        """Return what was counted up to each sample, and what was in flight then, in packets."""
         columns = ("time_s", "through", "drops", "timeouts", "in_flight", "acknowledged")
         named = {"case": self.case.name, "simulator": "ns-2" if self.ns2 else "ours", "seed": self.seed}
         samples = self._ns2() if self.ns2 else self._ours()
         return [named | dict(zip(columns, sample, strict=True)) for sample in samples]
 
     def _network(self, wire: float) -> Topology:
-        """With rates that carry as many packets per second, whatever surrounds them."""
+        """Build the dumbbell with rates that carry as many packets per second, whatever surrounds them."""
         case = self.case
         network = Topology("dumbbell")
         for router in ("r0", "r1"):
@@ -329,7 +332,7 @@ def _standard_error(values: Sequence[float]) -> float:
 
 
 def compare_timing(frame: pl.DataFrame) -> Iterator[Compared]:
-    """Goodput, Table 3's changes, timeouts and packets sent again, with differences taken seed by seed."""
+    """Compare goodput, Table 3's changes, timeouts and packets sent again, with differences taken seed by seed."""
     both = frame.filter(simulator="ours").join(frame.filter(simulator="ns-2"), on=["delta_ms", "seed"], suffix="_ns2")
     none = both.filter(delta_ms=0)
     for delta_ms in sorted(both["delta_ms"].unique()):
@@ -366,7 +369,7 @@ def compare_timing(frame: pl.DataFrame) -> Iterator[Compared]:
 
 
 def measured(samples: pl.DataFrame, case: Case) -> dict[str, float]:
-    """After the first seconds, of one run."""
+    """Return the numbers of one run after the first seconds."""
     after = samples.filter(pl.col("time_s") > case.warm_up_s + SAMPLE_S / 2)
     before = samples.filter(pl.col("time_s") <= case.warm_up_s + SAMPLE_S / 2).tail(1)
 
@@ -386,7 +389,7 @@ def measured(samples: pl.DataFrame, case: Case) -> dict[str, float]:
 
 
 def compare_dumbbells(samples: pl.DataFrame, cases: Sequence[Case]) -> Iterator[Compared]:
-    """Mean over the seeds."""
+    """Compare the means over the seeds."""
     for case in cases:
         of_case = samples.filter(case=case.name)
         means: dict[str, dict[str, float]] = {}
@@ -397,7 +400,7 @@ def compare_dumbbells(samples: pl.DataFrame, cases: Sequence[Case]) -> Iterator[
         seeds = of_case["seed"].n_unique()
 
         def chance(name: str, ours: dict[str, float] = ours, ns2: dict[str, float] = ns2, seeds: int = seeds) -> float:
-            """Of a count, as a ratio: three standard deviations of a Poisson variable."""
+            """Return the chance of a count, as a ratio: three standard deviations of a Poisson variable."""
             events = max(1.0, min(ours[name], ns2[name]) * seeds)
             return 3 / math.sqrt(events)
 
@@ -425,7 +428,7 @@ def compare_dumbbells(samples: pl.DataFrame, cases: Sequence[Case]) -> Iterator[
 
 
 def table(compared: Sequence[Compared]) -> Iterator[str]:
-    """Lines of Markdown."""
+    """Yield lines of Markdown."""
     yield "| network | number | ours | ns-2 | difference | bound |"
     yield "|---|---|---:|---:|---:|---:|"
     for row in compared:
@@ -435,7 +438,7 @@ def table(compared: Sequence[Compared]) -> Iterator[str]:
 
 
 def draw(samples: pl.DataFrame, case: Case, compared: Sequence[Compared], *paths: Path) -> None:
-    """What a lone flow has in flight over time, and Table 3's changes."""
+    """Draw what a lone flow has in flight over time, and Table 3's changes."""
     figure, (left, right) = plots.plt.subplots(1, 2, figsize=(10, 3.2), dpi=130, width_ratios=(2, 1))
     run = samples.filter(case=case.name, seed=FIRST_SEED)
     for simulator, width in (("ns-2", 2.6), ("ours", 1.1)):
@@ -478,7 +481,7 @@ def draw(samples: pl.DataFrame, case: Case, compared: Sequence[Compared], *paths
 
 
 def main() -> int:
-    """Simulate, compares and draw; the exit status."""
+    """Simulate, compare and draw, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="two small dumbbells and two seeds of the timing study")
     parser.add_argument("--jobs", type=int, default=2, help="simulations at a time")

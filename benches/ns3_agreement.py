@@ -53,7 +53,7 @@ class Managed:
     ecn: bool = True
 
     def ours(self, packets: int) -> dict[str, Any]:
-        """Of a link whose queue holds so many packets."""
+        """Return the options of a link whose queue holds so many packets."""
         low = round(self.minimum * packets)
         if self.maximum is None:
             return {"mark_above": {"packets": low}}
@@ -70,7 +70,10 @@ class Managed:
         }
 
     def ns3(self, packets: int) -> list[str]:
-        """The same. One packet more waits in ns-3's device; one that finds just the threshold is marked."""
+        """Return the options of the ns-3 program.
+
+        One packet more waits in ns-3's device; one that finds just the threshold is marked.
+        """
         low = round(self.minimum * packets)
         if self.maximum is None:
             return [f"--minimum={low}", f"--maximum={low}", "--ecn=true", "--always=true"]
@@ -190,12 +193,12 @@ class Run:
     ns3_program: Path | None
 
     def starts_ms(self) -> list[float]:
-        """When the flows start, in whole microseconds."""
+        """Return when the flows start, in milliseconds, to the microsecond."""
         draws = random.Random(self.seed)
         return [round(draws.uniform(0, STARTS_MS), 3) for _ in range(self.case.flows)]
 
     def rows(self) -> list[dict[str, object]]:
-        """Its samples: what was counted up to then, and the windows of then."""
+        """Return the samples: what was counted up to then, and the windows of then."""
         samples = self._ours() if self.ns3_program is None else self._ns3(self.ns3_program)
         columns = (
             "time_s",
@@ -287,7 +290,10 @@ class Run:
 
 
 def measured(samples: pl.DataFrame, case: Case) -> list[dict[str, object]]:
-    """Per run: goodput, what came through the bottleneck, loss rate, mean window; of the first seconds and of what follows."""
+    """Return per run goodput, what came through the bottleneck, loss rate, mean window.
+
+    Of the first seconds, and of what follows.
+    """
     rows: list[dict[str, object]] = []
     for (simulator, algorithm, seed), run in samples.group_by(["simulator", "algorithm", "seed"], maintain_order=True):
         for part, begin_s, end_s in (("start", 0.0, case.warm_up_s), ("steady", case.warm_up_s, case.seconds)):
@@ -333,7 +339,7 @@ MOST_NEEDLESS = 1.0
 
 
 def truncated_cubic(window: float) -> tuple[float, float]:
-    """Loss rate and mean window of CUBIC, as ratios to what they are where its curve is cut to whole segments, as in ns-3.
+    """Return ratios of CUBIC's loss rate and mean window where its curve is cut to whole segments, as in ns-3.
 
     The curve is back at W_max when it is less than a segment below it, 1.36 s before K, and the loss comes then.
     """
@@ -356,7 +362,10 @@ BBR_SLACK = {"throughput_mbps": 0.01, "window_segments": 0.05}
 
 
 def bbr_bounds(window: float) -> dict[str, tuple[float, float]]:
-    """ns-3 adds an acknowledgment of two segments to each window, and two more in the first of the eight phases."""
+    """Return the bounds of BBR.
+
+    ns-3 adds an acknowledgment of two segments to each window, and two more in the first of the eight phases.
+    """
     more = 2.25 / window
     return {
         "throughput_mbps": (1 - BBR_SLACK["throughput_mbps"], 1 + BBR_MARGIN + BBR_SLACK["throughput_mbps"]),
@@ -367,7 +376,7 @@ def bbr_bounds(window: float) -> dict[str, tuple[float, float]]:
 
 
 def bounds(case: Case, algorithm: str, window: float, events: int, signals: int = 0) -> dict[str, tuple[float, float]]:
-    """The least and largest ratio of ours to ns-3's in the steady part.
+    """Return the least and largest ratio of ours to ns-3's in the steady part, by metric.
 
     With so many segments of mean window, fast recoveries, and packets dropped or marked.
     """
@@ -406,7 +415,7 @@ nobody knows yet which side is wrong."""
 
 
 def comparison(runs: pl.DataFrame, cases: Sequence[Case]) -> pl.DataFrame:
-    """Mean over the seeds, ours beside ns-3's, ratio and bounds."""
+    """Return the means over the seeds, ours beside ns-3's, with ratio and bounds."""
     by_name = {case.name: case for case in cases}
     rows = []
     for (name, algorithm, part), group in runs.group_by(["case", "algorithm", "part"], maintain_order=True):
@@ -447,7 +456,7 @@ def _mean(rows: pl.DataFrame, column: str) -> float:
 
 
 def tables(table: pl.DataFrame) -> Iterator[str]:
-    """Lines of Markdown: the steady parts with ratios and bounds, then the first seconds."""
+    """Yield lines of Markdown: the steady parts with ratios and bounds, then the first seconds."""
     for part, title in (("steady", "After the first seconds"), ("start", "The first seconds (no bounds)")):
         titles = [
             "throughput (Mb/s)",
@@ -488,12 +497,12 @@ LOOKS = {"newreno": "newreno-impatient"}
 
 
 def look_of(algorithm: str) -> plots.Style:
-    """How an algorithm looks in pictures."""
+    """Return how an algorithm looks in pictures."""
     return plots.style(LOOKS.get(algorithm, algorithm.split(",", maxsplit=1)[0]))
 
 
 def draw_ratios(table: pl.DataFrame, *paths: Path) -> None:
-    """A panel per metric: ratios with their bounds, a line per case and algorithm."""
+    """Draw a panel per metric: ratios with their bounds, a line per case and algorithm."""
     steady = table.filter(pl.col("part") == "steady")
     lines = steady.select("case", "algorithm").unique(maintain_order=True).rows()
     figure, axes = plots.plt.subplots(1, 3, sharey=True, figsize=(11, 0.2 * len(lines) + 1.4), dpi=130)
@@ -530,7 +539,7 @@ def draw_ratios(table: pl.DataFrame, *paths: Path) -> None:
 
 
 def draw_windows(samples: pl.DataFrame, *paths: Path) -> None:
-    """Congestion windows of one flow over time, a panel per algorithm."""
+    """Draw the congestion windows of one flow over time, a panel per algorithm."""
     names = [name for name in ("newreno", "sack", "cubic") if name in samples["algorithm"]]
     shown = samples.filter(pl.col("algorithm").is_in(names) & (pl.col("time_s") <= 30)).with_columns(
         (pl.col("window_bytes") / SEGMENT_BYTES).alias("window"),
@@ -557,7 +566,7 @@ def draw_windows(samples: pl.DataFrame, *paths: Path) -> None:
 
 
 def draw_start(samples: pl.DataFrame, *paths: Path) -> None:
-    """Drop and bytes that arrived in the first seconds, means over the seeds."""
+    """Draw drops, and bytes that arrived in the first seconds, means over the seeds."""
     early = samples.filter((pl.col("time_s") <= 10) & (pl.col("algorithm") != "sack, RFC threshold"))
     means = early.group_by(["algorithm", "simulator", "time_s"], maintain_order=True).agg(
         pl.col("drops").mean(), (pl.col("received_bytes").mean() * 1e-6).alias("megabytes")
@@ -583,7 +592,7 @@ def draw_start(samples: pl.DataFrame, *paths: Path) -> None:
 def simulate(
     plan: Sequence[tuple[Mapping[Case, int], Sequence[str]]], program: Path, jobs: int
 ) -> Iterator[tuple[Case, pl.DataFrame]]:
-    """The samples of each case, from both simulators, all algorithms and seeds."""
+    """Yield the samples of each case, from both simulators, all algorithms and seeds."""
     with ProcessPoolExecutor(jobs) as pool:
         for grid, algorithms in plan:
             for case, seeds in grid.items():
@@ -597,7 +606,7 @@ def simulate(
 
 
 def main() -> int:
-    """Simulate, compares and draw; the exit status."""
+    """Simulate, compare and draw, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="one small dumbbell, 20 s")
     parser.add_argument("--part", choices=[*PLANS], action="append", help="both, if not given")

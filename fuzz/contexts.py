@@ -49,7 +49,7 @@ class Gateways:
         self.came = self.dropped = 0
 
     def step(self) -> None:
-        """A packet, a damaged frame, or something done to a context."""
+        """Do one thing: send a packet or a damaged frame, or do something to a context."""
         kind = self.random.randrange(10)
         if kind < 6:
             self.send()
@@ -64,7 +64,7 @@ class Gateways:
         self.check_numbers()
 
     def packet(self) -> bytes:
-        """IP, of few flows."""
+        """Return an IP packet, of few flows."""
         random = self.random
         layers = (
             UDP(sport=random.choice((1, 2)), dport=2),
@@ -90,7 +90,7 @@ class Gateways:
         return bytes(packet)
 
     def shortened(self) -> tuple[bytes, bytes] | None:
-        """A packet, and the frame that it becomes; None if the near edge did not take it, which must be counted."""
+        """Return a packet, and the frame that it becomes; None if the near edge did not take it, which must be counted."""
         packet = self.packet()
         ether_type = 0x0800 if packet[0] >> 4 == 4 else 0x86DD
         frame = bytes(Ether(src=HOST_MAC, dst=PORT_MAC, type=ether_type))[:14] + packet
@@ -111,7 +111,7 @@ class Gateways:
         return sum(count for name, count in edge.counted().items() if name != "whole")
 
     def send(self) -> None:
-        """A packet through both, padded as Ethernet does, or not."""
+        """Send a packet through both edges, padded as Ethernet does, or not."""
         if (made := self.shortened()) is None:
             return
         packet, short = made
@@ -133,7 +133,7 @@ class Gateways:
         assert len(frame) >= 14 + own and (own < len(packet) or not any(frame[14 + own :])), frame.hex()
 
     def damaged(self) -> None:
-        """A frame that was changed on its way."""
+        """Send a frame that was changed on its way."""
         if (made := self.shortened()) is None:
             return
         frame = bytearray(made[1])
@@ -146,7 +146,7 @@ class Gateways:
         assert len(out) + self._drops(self.far) - before == 1
 
     def learn(self) -> None:
-        """The flows that the near edge has told of get contexts, if there is room; the far edge forgets its own tales."""
+        """Give contexts to the flows that the near edge has told of, if there is room; the far edge forgets its own tales."""
         for value in self.near.digests():
             version = 4 if "ttl" in value else 6
             if "id" in value:
@@ -164,7 +164,7 @@ class Gateways:
         self.far.digests()
 
     def spoil(self) -> None:
-        """The far edge loses a context, has another flow's fields in it, or gets it back."""
+        """Let the far edge lose a context, have another flow's fields in it, or get it back."""
         if not self.installed:
             return
         context = self.random.choice(list(self.installed))
@@ -185,7 +185,7 @@ class Gateways:
         self.installed[context] = wanted
 
     def end(self) -> None:
-        """A context goes: first its number at the near edge, then itself."""
+        """End a context: first its number at the near edge, then itself."""
         if not self.installed:
             return
         context = self.random.choice(list(self.installed))
@@ -198,14 +198,14 @@ class Gateways:
         self.contexts.free(context)
 
     def check_numbers(self) -> None:
-        """Number and room."""
+        """Check that no number stands for two contexts, and that there is room for all."""
         for version in (4, 6):
             numbers = [context.number for context in self.contexts if context.flow.version == version]
             assert len(numbers) == len(set(numbers)) <= ROOM
 
 
 def main() -> int:
-    """Run for the given seconds; 1 if something was found."""
+    """Run for the given seconds; return 1 if something was found."""
     session = Session("contexts", "step")
     came = dropped = 0
     gateways = Gateways(session.random)

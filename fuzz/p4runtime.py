@@ -223,13 +223,13 @@ class Twins:
         return Twins(program, devices)
 
     def answers(self, call: Callable[[Device], Any]) -> Any:
-        """What both answer."""
+        """Return what both devices answer. Raises AssertionError if they differ."""
         first, second = (outcome(call, device) for device in self.devices)
         assert first == second, f"interpreter: {first}\njit: {second}"
         return first
 
     def state(self) -> Any:
-        """Everything that can be read."""
+        """Read everything that can be read."""
         kinds = [f for f in p4.Entity.DESCRIPTOR.fields if f.name != "packet_replication_engine_entry"]
         wanted = [p4.Entity(**{f.name: f.message_type._concrete_class()}) for f in kinds]
         wanted[1].table_entry.counter_data.SetInParent()
@@ -246,13 +246,13 @@ class Twins:
 
 
 def unordered(state: Any) -> list[bytes]:
-    """What was read, however it was ordered: a Read gives entries as they lie in the table, which a new pipeline fills anew."""
+    """Return what was read without its order: a Read gives entries as they lie in the table, which a new pipeline fills anew."""
     assert isinstance(state, list), state
     return sorted(entity.SerializeToString(deterministic=True) for entity in state)
 
 
 def outcome(call: Callable[[Device], Any], device: Device) -> Any:
-    """What a call gives, or how it was refused."""
+    """Return what a call gives, or how it was refused."""
     try:
         return call(device)
     except P4RuntimeError as e:
@@ -284,7 +284,7 @@ def write_request(random: Random, likely: Likely, ids: Ids) -> Any:
 
 
 def damaged(random: Random, data: bytes) -> bytes:
-    """The same bytes but for a few."""
+    """Return the bytes with a few changes."""
     changed = bytearray(data)
     for _ in range(random.randrange(1, 4)):
         at = random.randrange(len(changed))
@@ -332,7 +332,7 @@ def step(random: Random, twins: Twins, likely: Likely, ids: Ids, kept: list[str]
 
 
 def push(random: Random, twins: Twins, ids: Ids, kept: list[str]) -> None:
-    """A pipeline: the same again, which keeps everything, or something odd, which is only verified."""
+    """Push a pipeline: the same again, which keeps everything, or something odd, which is only verified."""
     request = p4.SetForwardingPipelineConfigRequest(device_id=1)
     request.election_id.high = 1
     request.config.p4info.CopyFrom(P4InfoIndex.from_text(twins.program.p4info).message)
@@ -353,7 +353,7 @@ def push(random: Random, twins: Twins, ids: Ids, kept: list[str]) -> None:
 
 
 def run(seconds: float, seed: int) -> int:
-    """How many messages were sent until the time was over; raises with what led to a finding."""
+    """Send messages until the time is over, and return how many; raise what led to a finding."""
     programs = [
         _core.Program.compile(str(ROOT / "tests/p4runtime" / name))
         for name in ("stateful.p4", "basic.p4", "translated.p4")

@@ -23,12 +23,12 @@ class Session:
         self._end = time.monotonic() + float(sys.argv[1])
 
     def goes_on(self) -> bool:
-        """Whether there is time for another step, which is counted."""
+        """Count a step and return True if there is time for it."""
         self.count += 1
         return time.monotonic() < self._end
 
     def found(self, what: bytes) -> int:
-        """Keep what led to the exception that is being handled; the exit status."""
+        """Keep what led to the exception that is being handled; return the exit status."""
         findings = Path(os.environ.get("FUZZ_FINDINGS", ROOT / "target/fuzz/findings"))
         findings.mkdir(parents=True, exist_ok=True)
         path = findings / f"{self.name}-{self.seed}-{self.count}"
@@ -38,6 +38,6 @@ class Session:
         return 1
 
     def nothing_found(self, more: str) -> int:
-        """Say so; the exit status."""
+        """Print that nothing was found; return the exit status."""
         print(f"{self.name}: {self.count - 1} {self.unit}s (seed {self.seed}), {more}, nothing found")
         return 0

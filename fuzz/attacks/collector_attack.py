@@ -99,7 +99,7 @@ class CollectorUnderAttack(World):
             self.hops = -(1 << 40)  # what it was worth is not known here
 
     def honest(self, reporter: Reporter, random: Random, *, arrives: bool = True) -> None:
-        """Have an honest node report a hop, or the report be lost on its way."""
+        """Let an honest node report a hop; the report arrives or is lost on its way."""
         reporter.sequence = reporter.sequence + 1 & 0x3FFFFF
         if not arrives:
             reporter.gap += 1
@@ -162,7 +162,7 @@ class CollectorUnderAttack(World):
                     self.broken("an honest hop", f"node {each.node}, port {port} is not kept")
 
     def end(self) -> None:
-        """Have everything exported: pages and rows are bounded and complete."""
+        """Export everything: pages and rows must be bounded and complete."""
         page = metrics.text(self.collector)
         if len(page) > LONGEST_PAGE:
             self.broken("the page of metrics is bounded", f"{len(page)} bytes for {len(self.collector.hops())} hops")
@@ -187,7 +187,7 @@ step = STEPS.step
 
 @step(5)
 def report(world: CollectorUnderAttack, random: Random) -> str:
-    """An honest node reports; some are lost."""
+    """Let an honest node report; some reports are lost."""
     reporter = random.choice(world.reporters)
     lossy = random.random() < 0.5
     for _ in range(random.choice((1, 5, 40))):
@@ -251,7 +251,7 @@ def damage(world: CollectorUnderAttack, random: Random) -> str:
 
 @step(2)
 def scrape(world: CollectorUnderAttack, random: Random) -> str:
-    """Somebody reads the metrics, or looks at the tables."""
+    """Read the metrics, and look at the tables."""
     page = metrics.text(world.collector)
     if len(page) > LONGEST_PAGE:
         world.broken("the page of metrics is bounded", f"{len(page)} bytes for {len(world.collector.hops())} hops")

@@ -110,7 +110,7 @@ class DiscoveryUnderAttack(World):
         return self.now_ps / PS_PER_S
 
     def plug(self, free: list[Port]) -> None:
-        """Plugs a cable into two free ports of two switches."""
+        """Put a cable into two free ports of two switches."""
         for one, other in itertools.combinations(free, 2):
             if one[0] != other[0]:
                 free.remove(one)
@@ -132,7 +132,7 @@ class DiscoveryUnderAttack(World):
             self.discovery.hear(peer[0], frame, peer[1])
 
     def inject(self, port: Port, frame: bytes) -> None:
-        """Have discovery hear an attacker's frame at its port."""
+        """Let discovery hear an attacker's frame at its port."""
         self.packets += 1
         if not self.profiled:
             self.discovery.hear(port[0], frame, port[1])
@@ -150,7 +150,7 @@ class DiscoveryUnderAttack(World):
         self.calls += event == "call"
 
     def run(self, duration_s: float) -> None:
-        """Let time pass, and checks the laws each tenth of a second."""
+        """Let time pass, and check the laws each tenth of a second."""
         until_ps = self.now_ps + round(duration_s * PS_PER_S)
         while self.now_ps < until_ps:
             piece_ps = min(until_ps, self.now_ps + PS_PER_S // 10)
@@ -217,7 +217,7 @@ class DiscoveryUnderAttack(World):
         return stored(kept, ("holdfast.discovery", "collections"))
 
     def end(self) -> None:
-        """Have the attackers fall silent; then the map is that of the cables."""
+        """Silence the attackers, and check that the map is that of the cables."""
         self.run(HOLD_S + 3 * INTERVAL_S)
         cabled = {frozenset(each) for each in self.cables.items() if not set(each) & self.down}
         if self.links() != cabled:
@@ -312,7 +312,7 @@ def damage(world: DiscoveryUnderAttack, port: Port, random: Random) -> str:
 
 @step(3)
 def cut(world: DiscoveryUnderAttack, port: Port, random: Random) -> str:
-    """Somebody pulls a cable, or plugs one in; no port notices."""
+    """Pull a cable, or plug one in; no port notices."""
     world.caused_s = world.now_s
     if world.cables and random.random() < 0.6:
         one = random.choice(sorted(world.cables))
@@ -331,7 +331,7 @@ def cut(world: DiscoveryUnderAttack, port: Port, random: Random) -> str:
 
 @step(3)
 def port_changes(world: DiscoveryUnderAttack, port: Port, random: Random) -> str:
-    """A port goes down or comes up, and its switch says so."""
+    """Take a port down or bring one up; its switch says so."""
     world.caused_s = world.now_s
     chosen = (
         random.choice(sorted(world.down))
@@ -352,7 +352,7 @@ def port_changes(world: DiscoveryUnderAttack, port: Port, random: Random) -> str
 
 @step(4)
 def wait(world: DiscoveryUnderAttack, port: Port, random: Random) -> str:
-    """Time passes."""
+    """Let time pass."""
     duration_s = random.choice((0.1, 0.5, 1.0, 3.0, 5.0, 20.0))
     world.run(duration_s)
     return f"{duration_s} s"

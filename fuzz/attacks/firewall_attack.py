@@ -120,7 +120,7 @@ class Connection:
         return wire.frame(mac, ROUTER, source, to, self.protocol, body)
 
     def segment(self, who: int, flags: int, data: bytes = b"") -> bytes:
-        """Make a segment with the numbers that both ends agree on, and moves them on."""
+        """Make a segment with the numbers that both ends agree on, and move them on."""
         ports = self.ports if who == 0 else self.ports[::-1]
         body = wire.tcp(ports, self.next[who], self.next[1 - who] if flags & ACK else 0, flags, data)
         self.next[who] += len(data) + bool(flags & SYN) + bool(flags & FIN)
@@ -179,7 +179,7 @@ class FirewallUnderAttack(World):
         return bytes(range(32))
 
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
-        """Have a handler called when :meth:`elapse` reaches its time."""
+        """Call a handler when :meth:`elapse` reaches its time."""
         heapq.heappush(self._timers, (self.now_us + round(delay_ms * 1000), next(self._numbers), handler))
 
     def process(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
@@ -213,7 +213,7 @@ class FirewallUnderAttack(World):
         self.now_us = until
 
     def receive(self, port: int, frame: bytes) -> int | None:
-        """Send a frame; return the port at which it leaves. Checks what holds of any frame."""
+        """Send a frame and return the port at which it leaves, or None. Checks what holds of any frame."""
         self.packets += 1
         self.elapse(1)
         out = [(to, sent) for to, sent in self.process(port, frame) if to != CPU_PORT]
@@ -250,7 +250,7 @@ class FirewallUnderAttack(World):
     # Honest flows.
 
     def begin(self, random: Random) -> None:
-        """Have an honest host begin a flow, which must pass, for honest ones are few."""
+        """Let an honest host begin a flow, which must pass, for honest ones are few."""
         version = random.randrange(2)
         inside = (INSIDE, STATIONS[INSIDE][random.randrange(2)])
         kind = random.choice(("tcp", "tcp", "udp", "echo", "web", "web"))
@@ -283,7 +283,7 @@ class FirewallUnderAttack(World):
             self.broken(law, f"{what}, end {who} of {connection.ends}, {connection.ports}; drops {reasons}")
 
     def exchange(self, connection: Connection) -> None:
-        """Have both ends send something, and acknowledge it."""
+        """Let both ends send something, and acknowledge it."""
         if connection.protocol == TCP:
             for who, data in ((0, b"x" * 100), (1, b"y" * 300), (0, b"")):
                 self.honest(connection, who, connection.segment(who, ACK, data), "goes on")
@@ -296,7 +296,7 @@ class FirewallUnderAttack(World):
             self.honest(connection, who, connection.frame(who, body), "begins")
 
     def close(self, connection: Connection) -> None:
-        """Have both ends close."""
+        """Let both ends close."""
         self.connections.remove(connection)
         for who, flags in ((0, FIN | ACK), (1, FIN | ACK), (0, ACK)):
             self.honest(connection, who, connection.segment(who, flags), "closes")
@@ -324,7 +324,7 @@ class FirewallUnderAttack(World):
             )
 
     def end(self) -> None:
-        """Have all flows time out; then nothing passes that does not begin one."""
+        """Let all flows time out; then nothing passes that does not begin one."""
         left = list(self.connections)
         self.elapse(round(LONGEST_S * 1e6) + 2_000_000)
         for connection in left:
@@ -394,7 +394,7 @@ def take_address(world: FirewallUnderAttack, random: Random) -> str:
 
 @step(4)
 def flood(world: FirewallUnderAttack, random: Random) -> str:
-    """Begins very many flows, from one or any address outside to servers and inside hosts."""
+    """Begin very many flows, from one or any address outside to servers and inside hosts."""
     version = random.randrange(2)
     kind = random.choice(("one", "any"))
     source = outsider(random, version)
@@ -409,7 +409,7 @@ def flood(world: FirewallUnderAttack, random: Random) -> str:
 
 @step(3)
 def flood_from_inside(world: FirewallUnderAttack, random: Random) -> str:
-    """An inside host begins very many flows in its own name."""
+    """Let an inside host begin very many flows in its own name."""
     version = random.randrange(2)
     mac, addresses = STATIONS[INSIDE][2]
     kind = random.choice(("tcp", "udp", "echo"))
@@ -502,7 +502,7 @@ def damage(world: FirewallUnderAttack, random: Random) -> str:
 
 @step(5)
 def newcomers(world: FirewallUnderAttack, random: Random) -> str:
-    """Honest hosts begin flows, and end some."""
+    """Let honest hosts begin flows, and end some."""
     for _ in range(random.choice((1, 1, 3))):
         world.begin(random)
     if world.connections and random.random() < 0.5:
@@ -512,7 +512,7 @@ def newcomers(world: FirewallUnderAttack, random: Random) -> str:
 
 @step(4)
 def wait(world: FirewallUnderAttack, random: Random) -> str:
-    """Time passes; connections live."""
+    """Let time pass; connections live."""
     seconds = random.choice((0.001, 0.1, 1.0, 9.0, 31.0, 250.0, 3600.0))
     world.elapse(round(seconds * 1e6))
     return f"{seconds} s"
@@ -520,14 +520,14 @@ def wait(world: FirewallUnderAttack, random: Random) -> str:
 
 @step(1)
 def replace(world: FirewallUnderAttack, random: Random) -> str:
-    """An operator replaces the rule set, by the same one: nothing changes for those who have flows."""
+    """Replace the rule set by the same one, as an operator: nothing changes for those who have flows."""
     world.controller.replace(world.controller.rules)
     return "rules"
 
 
 @step(1)
 def collect(world: FirewallUnderAttack, random: Random) -> str:
-    """The controller hears of dropped packets."""
+    """Let the controller hear of dropped packets."""
     world.elapse(1_000_000)
     world.switch.set_now_ps(world.now_ps)
     world.device.collect_digests(world.now_us * 1000)

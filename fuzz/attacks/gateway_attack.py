@@ -217,7 +217,7 @@ class GatewayUnderAttack(World):
         return host
 
     def rename(self, host: Host, mac: bytes) -> None:
-        """Have an attacker use another MAC address; a session of the old one is abandoned."""
+        """Give an attacker another MAC address; a session of the old one is abandoned."""
         if self.hosts.get((host.line, host.mac)) is host:
             del self.hosts[host.line, host.mac]
         host.mac = mac
@@ -226,7 +226,7 @@ class GatewayUnderAttack(World):
         self.hosts[host.line, mac] = host
 
     def dial(self, customer: Customer) -> None:
-        """Have an honest host begin to dial, and go on until it is online."""
+        """Let an honest host begin to dial, and go on until it is online."""
         if customer.dials:
             return
         customer.dials, customer.waited_s = True, 0.0
@@ -239,7 +239,7 @@ class GatewayUnderAttack(World):
             self.time.later(3.0, lambda: self._tick(customer), self)
 
     def hang_up(self, customer: Customer, politely: bool) -> None:
-        """Have an honest host leave."""
+        """Let an honest host leave."""
         if not customer.dials:
             return
         customer.dials, customer.online_as, host = False, None, customer.host
@@ -270,7 +270,7 @@ class GatewayUnderAttack(World):
         self.send(host.line, frame)
 
     def send(self, line: Any, frame: bytes) -> None:
-        """Put a frame on a line, and checks what the gateway spends on it."""
+        """Put a frame on a line, and check what the gateway spends on it."""
         self.packets += 1
         if len(self.captured) < 400:
             self.captured.append(frame)
@@ -341,26 +341,26 @@ class GatewayUnderAttack(World):
         return self.radius is None or (not self.radius.silent and self.time.now() - self.radius_well_s >= 2 * DEAD_S)
 
     def silence_radius(self, silent: bool) -> None:
-        """Have the servers answer nothing, or ends that."""
+        """Let the servers answer nothing, or end that."""
         if self.radius is not None:
             if self.radius.silent and not silent:
                 self.radius_well_s = self.time.now()
             self.radius.silent = silent
 
     def fail_plane(self, how: str | None) -> None:
-        """Have writes to the plane fail, or ends that."""
+        """Let writes to the plane fail, or end that."""
         if self.plane.fault is not None and how is None:
             self.plane_well_s = self.time.now()
         self.plane.fault = how
 
     def fill_disk(self, full: bool) -> None:
-        """Have writes to the store fail, or ends that."""
+        """Let writes to the store fail, or end that."""
         if self.disk.full and not full:
             self.disk_well_s = self.time.now()
         self.disk.full = full
 
     def run(self, duration_s: float) -> None:
-        """Let time pass in pieces, with traffic, and checks the laws in each."""
+        """Let time pass in pieces, with traffic, and check the laws in each."""
         left = duration_s
         while left > 0:
             piece = min(left, 10.0)
@@ -541,7 +541,7 @@ class GatewayUnderAttack(World):
     # The end.
 
     def end(self) -> None:
-        """End faults, have a fresh host dial, have everybody leave, and checks that nothing is left."""
+        """End faults, let a fresh host dial, let everybody leave, and check that nothing is left."""
         self.fail_plane(None)
         self.fill_disk(False)
         self.silence_radius(False)

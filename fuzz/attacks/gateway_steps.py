@@ -35,7 +35,7 @@ def session_of(world: Any, host: Host) -> Any:
 
 
 def settle(world: Any, host: Host, most: int = 60) -> int:
-    """Have an attacker answer all that it hears, until it hears no more; return how many frames it heard."""
+    """Let an attacker answer all that it hears, until it hears no more; return how many frames it heard."""
     heard = 0
     for wait_s in (_ROUND_TRIP_S, _BATCH_S):
         while heard < most:
@@ -74,7 +74,7 @@ def some(random: Random, data: bytes) -> bytes:
 
 @step(4)
 def dial(world: Any, host: Host, random: Random) -> str:
-    """Ask for a session, and gets as far as the first Configure-Request."""
+    """Ask for a session, and get as far as the first Configure-Request."""
     host.forget()
     host.inbox.clear()
     host.padi()
@@ -87,7 +87,7 @@ def dial(world: Any, host: Host, random: Random) -> str:
 
 @step(10)
 def log_on(world: Any, host: Host, random: Random) -> str:
-    """Dial and go as far as what it withholds lets it."""
+    """Dial, and go as far as what the attacker withholds lets it."""
     host.withheld = frozenset(random.sample(WITHHELD, random.choice((0, 0, 0, 1, 1, 2, 3))))
     dial(world, host, random)
     settle(world, host)
@@ -96,7 +96,7 @@ def log_on(world: Any, host: Host, random: Random) -> str:
 
 @step(5)
 def log_on_together(world: Any, host: Host, random: Random) -> str:
-    """Several log in at the same time, beside an honest host: what is written for them is one batch."""
+    """Log several attackers in at the same time, beside an honest host: what is written for them is one batch."""
     others = random.sample(world.attackers, random.choice((2, 2, 3)))
     if random.random() < 0.5:  # who has the same address, or one that another has
         name = random.choice((b"static", b"first", b"pooled", b"routed"))
@@ -178,7 +178,7 @@ def other_name(world: Any, host: Host, random: Random) -> str:
 
 @step(3)
 def other_user(world: Any, host: Host, random: Random) -> str:
-    """Have the host log in by another name from now on."""
+    """Let the host log in by another name from now on."""
     if any(host.mac == each.host.mac for each in world.customers):
         return "none"
     host.user = random.choice(world.user_names)
@@ -202,14 +202,14 @@ def answer(world: Any, host: Host, random: Random) -> str:
 
 @step(4)
 def withhold(world: Any, host: Host, random: Random) -> str:
-    """Have the host leave some of its answers out from now on."""
+    """Let the host leave some of its answers out from now on."""
     host.withheld = frozenset(random.sample(WITHHELD, random.choice((0, 1, 1, 2, 4))))
     return " ".join(["sets", *sorted(host.withheld)])
 
 
 @step(1)
 def forget_frames(world: Any, host: Host, random: Random) -> None:
-    """Do not answer what it has heard."""
+    """Forget what the host has heard, without an answer."""
     host.inbox.clear()
 
 
@@ -235,7 +235,7 @@ def _pairs(protocol: int, random: Random) -> bytes:
 
 @step(6)
 def negotiate_anew(world: Any, host: Host, random: Random) -> str:
-    """Send one Configure-Request of LCP, at whatever phase, and may answer what comes."""
+    """Send one Configure-Request of LCP, at whatever phase, and maybe answer what comes."""
     host.request(LCP)
     if random.random() < 0.5:
         settle(world, host)
@@ -392,7 +392,7 @@ def damage(world: Any, host: Host, random: Random) -> str:
 
 @step(1)
 def flood(world: Any, host: Host, random: Random) -> str:
-    """Open many sessions by many names and leaves them half-open."""
+    """Open many sessions by many names, and leave them half-open."""
     opened = 0
     for number in range(random.choice((3, 12))):
         world.rename(host, bytes.fromhex("060000000d") + bytes((number,)))
@@ -404,7 +404,7 @@ def flood(world: Any, host: Host, random: Random) -> str:
 
 @step(2)
 def keep_silent(world: Any, host: Host, random: Random) -> str:
-    """Have the host neither send nor hear from now on, or do so again."""
+    """Let the host neither send nor hear from now on, or do so again."""
     if host in world.silent:
         world.silent.discard(host)
         return "ends"
@@ -418,7 +418,7 @@ def keep_silent(world: Any, host: Host, random: Random) -> str:
 
 @step(5)
 def newcomer(world: Any, host: Host, random: Random) -> str:
-    """An honest host dials, beside what the attackers do next."""
+    """Let an honest host dial, beside what the attackers do next."""
     world.dial(random.choice(world.customers[:-1]))
     world.run(random.choice((0, 0.001, 0.003, 0.005)))
     return "dials"
@@ -426,14 +426,14 @@ def newcomer(world: Any, host: Host, random: Random) -> str:
 
 @step(1)
 def leave(world: Any, host: Host, random: Random) -> str:
-    """An honest host hangs up."""
+    """Let an honest host hang up."""
     world.hang_up(random.choice(world.customers), random.random() < 0.5)
     return "hangs-up"
 
 
 @step(6)
 def wait(world: Any, host: Host, random: Random) -> str:
-    """Time passes."""
+    """Let time pass."""
     duration_s = random.choice((0.0005, 0.001, 0.002, 0.004, 0.1, 1, 3, 3, 10, 31, 31, 100, 1000))
     world.run(duration_s)
     return f"{duration_s} s"
@@ -441,14 +441,14 @@ def wait(world: Any, host: Host, random: Random) -> str:
 
 @step(1)
 def day_changes(world: Any, host: Host, random: Random) -> str:
-    """The clock of the day is set; the monotonic one is not."""
+    """Set the clock of the day; the monotonic one is not set."""
     world.wall_jump_s = random.choice((-1, 1)) * random.choice((0.5, 3600, 86_400, 40 * 86_400))
     return "steps"
 
 
 @step(2)
 def plane_fails(world: Any, host: Host, random: Random) -> str:
-    """Write to the user plane fail for some steps."""
+    """Let writes to the user plane fail for some steps."""
     how = random.choice((REFUSE, HALF, LOST))
     world.fail_plane(how)
     return how
@@ -456,37 +456,37 @@ def plane_fails(world: Any, host: Host, random: Random) -> str:
 
 @step(4)
 def plane_works(world: Any, host: Host, random: Random) -> None:
-    """The user plane works again."""
+    """Let the user plane work again."""
     world.fail_plane(None)
 
 
 @step(1)
 def disk_fills(world: Any, host: Host, random: Random) -> None:
-    """Write to the store fail for some steps."""
+    """Let writes to the store fail for some steps."""
     world.fill_disk(True)
 
 
 @step(2)
 def disk_empties(world: Any, host: Host, random: Random) -> None:
-    """The store works again."""
+    """Let the store work again."""
     world.fill_disk(False)
 
 
 @step(0.7)
 def servers_fall_silent(world: Any, host: Host, random: Random) -> None:
-    """RADIUS servers do not answer for some steps."""
+    """Let RADIUS servers not answer for some steps."""
     world.silence_radius(True)
 
 
 @step(2)
 def servers_answer(world: Any, host: Host, random: Random) -> None:
-    """RADIUS servers answer again."""
+    """Let RADIUS servers answer again."""
     world.silence_radius(False)
 
 
 @step(1)
 def drain(world: Any, host: Host, random: Random) -> str:
-    """An operator has the gateway take no new sessions, or ends that."""
+    """Tell the gateway, as an operator, to take no new sessions, or end that."""
     world.draining = not world.draining
     if world.draining:
         world.gateway.drain()
@@ -497,7 +497,7 @@ def drain(world: Any, host: Host, random: Random) -> str:
 
 @step(2)
 def kick(world: Any, host: Host, random: Random) -> str:
-    """An operator ends an attacker's session."""
+    """End an attacker's session, as an operator."""
     session = session_of(world, host)
     number = world.gateway.kick([] if session is None else [session.id])
     return f"ends {number}"
@@ -512,7 +512,7 @@ def _ask(world: Any, code: int, attributes: coa.Attributes) -> int | None:
 
 @step(4)
 def change_rates(world: Any, host: Host, random: Random) -> str:
-    """A server changes a session's rates (RFC 5176): an attacker's or an honest one's, in what is possible and beyond."""
+    """Change a session's rates, as a server (RFC 5176): an attacker's or an honest one's, in what is possible and beyond."""
     honest = [each.host for each in world.customers if each.online_as is not None]
     chosen = random.choice([*honest, host, host, host])
     session = session_of(world, chosen)
@@ -530,7 +530,7 @@ def change_rates(world: Any, host: Host, random: Random) -> str:
 
 @step(2)
 def disconnect(world: Any, host: Host, random: Random) -> str:
-    """A server ends an attacker's session (RFC 5176)."""
+    """End an attacker's session, as a server (RFC 5176)."""
     session = session_of(world, host)
     if session is None:
         return "nobody"
@@ -540,7 +540,7 @@ def disconnect(world: Any, host: Host, random: Random) -> str:
 
 @step(0.7)
 def crash(world: Any, host: Host, random: Random) -> str:
-    """The gateway is killed and started again on the same plane and store."""
+    """Kill the gateway, and start it again on the same plane and store."""
     # What a new process knows of the time that has passed is the day's clock.
     if not (world.plane_is_well and world.disk_is_well) or abs(world.wall_jump_s) > _LONGEST_STEP_S:
         return "not now"

@@ -25,7 +25,7 @@ EDGES = Edges(
 
 @cache
 def compiled() -> Program:
-    """Compile the program once."""
+    """Compile the gateway's program, once."""
     return compile_bng("single")
 
 
@@ -39,7 +39,7 @@ class SwitchPlane(CountingPlane):
         self._real = SinglePlane(client, EDGES)
 
     def install(self, sessions: Iterable[Session]) -> None:
-        """See UserPlane."""
+        """See :class:`UserPlane`."""
         wanted = list(sessions)
         if self.fault == REFUSE:
             self._fail()
@@ -58,7 +58,7 @@ class SwitchPlane(CountingPlane):
             self._fail()
 
     def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """See UserPlane."""
+        """See :class:`UserPlane`."""
         before = set(self.table)
         try:
             return super().remove(session_ids)
@@ -66,5 +66,5 @@ class SwitchPlane(CountingPlane):
             self._real.remove(before - set(self.table))
 
     def installed(self) -> dict[int, Session]:
-        """See UserPlane."""
+        """See :class:`UserPlane`."""
         return self._real.installed()

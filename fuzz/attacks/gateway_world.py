@@ -71,11 +71,11 @@ class Epoch:
         self._time = time
 
     def now(self) -> float:
-        """See Clock."""
+        """See :class:`Clock`."""
         return self._time.now()
 
     def call_later(self, delay_s: float, action: Action) -> Action:
-        """See Clock."""
+        """See :class:`Clock`."""
         return self._time.later(delay_s, action, self)
 
     def end(self) -> None:
@@ -126,7 +126,7 @@ class CountingPlane:
         raise HoldfastError("the user plane has not done it")
 
     def install(self, sessions: Iterable[Session]) -> None:
-        """See UserPlane."""
+        """See :class:`UserPlane`."""
         wanted = list(sessions)
         if self.fault == REFUSE:
             self._fail()
@@ -162,7 +162,7 @@ class CountingPlane:
         )
 
     def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """See UserPlane."""
+        """See :class:`UserPlane`."""
         numbers = list(session_ids)
         if self.fault == REFUSE:
             self._fail()
@@ -179,22 +179,22 @@ class CountingPlane:
         return gone
 
     def usage(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """See UserPlane."""
+        """See :class:`UserPlane`."""
         if self.fault is not None:
             self._fail()
         return {each: self.episodes[each].usage for each in session_ids if each in self.episodes}
 
     def installed(self) -> dict[int, Session]:
-        """See UserPlane."""
+        """See :class:`UserPlane`."""
         return dict(self.table)
 
     def send(self, line: Line, frame: bytes) -> None:
-        """See UserPlane."""
+        """See :class:`UserPlane`."""
         self.sends += 1
         self._deliver(line, frame)
 
     def receive(self, handler: Callable[[Line, bytes], None]) -> None:
-        """See UserPlane."""
+        """See :class:`UserPlane`."""
         self.handler = handler
 
     def traffic(self, talks: Callable[[Session], bool]) -> None:
@@ -215,7 +215,7 @@ class Judge:
         self.asked = 0
 
     def authenticate(self, question: Question, answer: Answer) -> None:
-        """See Authenticator."""
+        """See :class:`Authenticator`."""
         self.asked += 1
         credentials = question.credentials
         password, verdict, delay_s = self.users.get(credentials.user, (b"", Verdict(False), 0.0))
@@ -245,7 +245,7 @@ class Books:
         plane.is_accounted = self.sessions.__contains__
 
     def account(self, record: Record) -> None:
-        """See Accountant."""
+        """See :class:`Accountant`."""
         self.records += 1
         session = record.session
         if session is None:
@@ -286,11 +286,11 @@ class Disk:
         self.failures = 0
 
     def load(self) -> list[object]:
-        """See Store."""
+        """See :class:`Store`."""
         return [self.rows[number] for number in sorted(self.rows)]
 
     def save(self, put: Iterable[object], drop: Iterable[int]) -> None:
-        """See Store."""
+        """See :class:`Store`."""
         put, drop = list(put), list(drop)
         if self.full and (put or drop):
             self.failures += 1

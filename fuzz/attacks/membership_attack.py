@@ -90,7 +90,7 @@ class Watched(BierController):
     watch: Callable[[str, bytes, Mapping[str, int], Callable[[], None]], None]
 
     def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """See Controller."""
+        """See :class:`BierController`."""
         self.watch(switch, packet, metadata, lambda: super(Watched, self).on_packet_in(switch, packet, metadata))
 
 
@@ -183,7 +183,7 @@ class MembershipUnderAttack(World):
         self.network.send_frame(host, frame)
 
     def join(self, member: Member) -> None:
-        """Have an honest host join."""
+        """Let an honest host join a member's channel."""
         group, named = CHANNELS[member.channel]
         interface = self.source.ipv6 if ":" in group else self.source.address
         assert interface is not None
@@ -191,7 +191,7 @@ class MembershipUnderAttack(World):
         member.since_s, member.delivered = self.now_s, self._delivered(member)
 
     def leave(self, member: Member) -> None:
-        """Have an honest host leave."""
+        """Let an honest host leave a member's channel."""
         self.network.leave(member.host, CHANNELS[member.channel][0])
         member.since_s = None
 
@@ -199,7 +199,7 @@ class MembershipUnderAttack(World):
         return self.network.statistics(self.flows[member.channel], host=member.host).delivered
 
     def run(self, duration_s: float) -> None:
-        """Let time pass in pieces, and checks the laws in each."""
+        """Let time pass in pieces, and check the laws in each."""
         left = duration_s
         while left > 1e-9:
             piece = min(left, 50.0)
@@ -234,7 +234,7 @@ class MembershipUnderAttack(World):
         return sum(max(1, len(it.sources)) for it in overlay.filters((place.switch, place.port)).values())
 
     def _check_members(self, before_s: float) -> None:
-        """Check that each honest member has all packets of its streams, but for those of the moments after its join.
+        """Check that each honest member has all packets of its streams, except those of the moments after its join.
 
         Tables that are smaller than what the controller was told may be full when it joins.
         """
@@ -271,7 +271,7 @@ class MembershipUnderAttack(World):
         return stored(self.controller.overlay, ("holdfast.control.membership", "collections"))
 
     def end(self) -> None:
-        """Have all hosts fall silent or leave, and checks that nothing is left."""
+        """Let all hosts fall silent or leave, and check that nothing is left."""
         for member in self.members:
             self.leave(member)
         self.run(MEMBERSHIP_S + 300.0)
@@ -386,7 +386,7 @@ def report_many(world: MembershipUnderAttack, host: str, random: Random) -> str:
 
 @step(3)
 def older_report(world: MembershipUnderAttack, host: str, random: Random) -> str:
-    """Speak an older version, joins or leaves."""
+    """Speak an older version, and join or leave."""
     version = random.choice((4, 6))
     kind = random.choice(
         (wire.MLD_REPORT, wire.MLD_DONE) if version == 6 else (wire.REPORT_V1, wire.REPORT_V2, wire.LEAVE)
@@ -447,7 +447,7 @@ def flood(world: MembershipUnderAttack, host: str, random: Random) -> str:
 
 @step(3)
 def change_members(world: MembershipUnderAttack, host: str, random: Random) -> str:
-    """An honest host joins or leaves."""
+    """Let an honest host join or leave."""
     member = random.choice(world.members)
     if member.since_s is None:
         world.join(member)
@@ -458,7 +458,7 @@ def change_members(world: MembershipUnderAttack, host: str, random: Random) -> s
 
 @step(6)
 def wait(world: MembershipUnderAttack, host: str, random: Random) -> str:
-    """Time passes."""
+    """Let time pass."""
     duration_s = random.choice((0.05, 0.5, 2.0, 2.0, 11.0, 130.0, 270.0))
     world.run(duration_s)
     return f"{duration_s} s"

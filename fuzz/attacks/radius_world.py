@@ -79,12 +79,12 @@ class RadiusWorld:
         )
 
     def authenticate(self, question: Question, answer: Answer) -> None:
-        """See Authenticator."""
+        """See :class:`Authenticator`."""
         self.asked += 1
         self.client.authenticate(question, answer)
 
     def account(self, record: Any) -> None:
-        """See Accountant: the books see each record at once, and the servers in time."""
+        """Account a record: the books see each record at once, and the servers in time."""
         self._books.account(record)
         self.client.account(record)
 

@@ -66,7 +66,7 @@ class World:
         raise TypeError
 
     def end(self) -> None:
-        """Have everybody leave, let the timeouts pass, and checks that nothing is left. Raises :class:`Violated`."""
+        """Let everybody leave, let the timeouts pass, and check that nothing is left. Raises :class:`Violated`."""
         raise TypeError
 
 
@@ -240,7 +240,7 @@ def replay(room: Room, path: Path) -> Outcome:
 
 
 def main(room: Room, description: str) -> int:
-    """Run a room's attackers from the command line; 1 if a law was broken."""
+    """Run a room's attackers from the command line; return 1 if a law was broken."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("seconds", type=float, nargs="?", default=10.0)
     parser.add_argument("--seed", type=int, default=int(os.environ.get("FUZZ_SEED", time.time_ns() % (1 << 32))))

@@ -51,7 +51,7 @@ class Host:
         self.forget()
 
     def forget(self) -> None:
-        """Begins anew: no session, and nothing agreed."""
+        """Forget the session and all that was agreed."""
         self.session = 0
         self.tries = 0
         self.acked: set[int] = set()
@@ -135,7 +135,7 @@ class Host:
     # What it hears.
 
     def hear(self, frame: bytes) -> None:
-        """Take note of a frame, and answers it unless that is withheld."""
+        """Take note of a frame, and answer it unless that is withheld."""
         if frame[12:14] == b"\x88\x63":
             self._hear_discovery(frame)
             return

@@ -141,7 +141,7 @@ def missing() -> str | None:
 
 @contextmanager
 def small_disk(folder: Path, size: str) -> Iterator[Path]:
-    """Mounts a file system of its own."""
+    """Provide a small file system of its own, which is unmounted at the end."""
     folder.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(folder)], check=True)
     try:
@@ -176,7 +176,7 @@ def losses(found: dict[str, float]) -> str:
 
 
 def worse(measured: Row, said: Row) -> bool:
-    """Return whether a measured row is worse than the table says: other words, or a time that is more than one step longer."""
+    """Return True if a measured row is worse than the table says: other words, or a time that is more than one step longer."""
     pairs = zip(astuple(measured)[2:], astuple(said)[2:], strict=True)
     return any(STEPS.index(a) > STEPS.index(b) + 1 if a in STEPS and b in STEPS else a != b for a, b in pairs)
 
@@ -225,7 +225,7 @@ class Gateway:
     def row(
         self, process: str, fault: str, make: Callable[[], object], mend: Callable[[], object], wait_s: float = 2.0
     ) -> Row:
-        """Make a fault, mends it if it is an operator's to mend, and measures."""
+        """Make a fault, mend it if it is an operator's to mend, and measure."""
         before = self.online()
         self.crowd.say(f"traffic 300 {SERVER}")
         time.sleep(0.5)
@@ -324,7 +324,7 @@ class Gateway:
         (self.disk / "ballast").unlink()
 
     def replug(self, name: str) -> None:
-        """Make the cable again as an operator does, and starts the plane again, which opens it."""
+        """Make the cable again as an operator does, and start the plane again, which opens it."""
         other = f"{name[:-1]}b"
         size = sites.CABLE_MTU
         ip("link", "add", name, "mtu", size, "type", "veth", "peer", "name", other, "mtu", size)
@@ -351,7 +351,7 @@ class Collector:
         self.sent = 0
 
     def start(self) -> subprocess.Popen[str]:
-        """Start it, with a directory for its rows."""
+        """Start the collector, with a directory for its rows."""
         rows = self.disk / f"from-{time.monotonic_ns()}"
         words = ["--listen", f"127.0.0.1:{self.port}", "--metrics", f"127.0.0.1:{self.metrics}", "--parquet", str(rows)]
         process = subprocess.Popen(
@@ -370,13 +370,13 @@ class Collector:
         return process
 
     def taken(self) -> int:
-        """Report that it has taken, by its own count."""
+        """Return the number of reports that the collector has taken, by its own count."""
         page = urllib.request.urlopen(f"http://127.0.0.1:{self.metrics}/metrics", timeout=30).read().decode()
         [count] = re.findall(r"^holdfast_int_packets_total (\S+)$", page, re.MULTILINE)
         return int(float(count))
 
     def send(self, seconds: float, per_s: int = 500) -> int:
-        """Send reports for a while; return how many."""
+        """Send reports for a while; return how many were sent."""
         end_s, sent = time.monotonic() + seconds, 0
         while time.monotonic() < end_s:
             with suppress(OSError):
@@ -387,7 +387,7 @@ class Collector:
         return sent
 
     def row(self, fault: str, make: Callable[[], object], mend: Callable[[], object], *, anew: bool = False) -> Row:
-        """Make a fault and measures: reports lost from the fault on, and whether the rows of before are readable."""
+        """Make a fault and measure: reports lost from the fault on, and whether the rows of before are readable."""
         self.send(1.0)
         time.sleep(2.5)
         before = self.taken()
@@ -529,7 +529,7 @@ class Firewall:
         mend: Callable[[], object],
         wait_s: float = STOPPED_S,
     ) -> Row:
-        """Make a fault, mends it, and measures."""
+        """Make a fault, mend it, and measure."""
         time.sleep(0.5)
         make()
         assert self.probe.stdin is not None
@@ -603,7 +603,7 @@ HEAD = "| process | fault | packets lost | sessions | a newcomer is served | lef
 
 
 def parts() -> tuple[str, list[str], str]:
-    """Return docs/SECURITY.md: what is before the rows, the rows, and what is behind them."""
+    """Return the parts of docs/SECURITY.md: what is before the rows, the rows, and what is behind them."""
     before, head, rest = SECURITY.read_text(encoding="utf-8").partition(HEAD)
     rows = list(takewhile(lambda line: line.startswith("|"), rest.splitlines(keepends=True)))
     return before + head, rows, rest[sum(map(len, rows)) :]
@@ -623,7 +623,7 @@ def write(rows: list[Row]) -> None:
 
 
 def main() -> None:
-    """Measure all, print each row, and writes the table; with a word, only rows that have it, and writes nothing."""
+    """Measure all, print each row, and write the table; with a word, only rows that have it, and write nothing."""
     if reason := missing():
         sys.exit(reason)
     word = sys.argv[1] if len(sys.argv) > 1 else ""

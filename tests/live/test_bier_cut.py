@@ -25,7 +25,7 @@ STREAM = Stream("232.1.1.1", "source", RECEIVING, 10**9 // RATE, payload_bytes=6
 
 
 def two_cores() -> Topology:
-    """A source at s, two switches a and b behind it, and five with four receivers each behind both."""
+    """Build a source at s, two switches a and b behind it, and five with four receivers each behind both."""
     topology = Topology("two-cores")
     for switch in ("s", "a", "b", *(f"e{number}" for number in range(1, EDGES + 1))):
         topology.add_switch(switch)
@@ -42,7 +42,10 @@ def two_cores() -> Topology:
 
 
 def observe(failure: str, *, one_plus_one: bool) -> Observed:
-    """A run that the machine did not hold up, or the last one; what 1+1 may lose does not depend on how long packets take."""
+    """Return a run that the machine did not hold up, or the last one.
+
+    What 1+1 may lose does not depend on how long packets take.
+    """
     program = compile_bier(one_plus_one=one_plus_one)
     for _ in range(ATTEMPTS):
         topology = two_cores()
@@ -66,7 +69,7 @@ def observe(failure: str, *, one_plus_one: bool) -> Observed:
 
 
 def behind(failure: str) -> list[str]:
-    """The receivers that the failure is on the way of."""
+    """Return the receivers that the failure is on the way of."""
     return [name for number, name in enumerate(RECEIVING) if failure in ("a", f"a-e{1 + number % EDGES}")]
 
 

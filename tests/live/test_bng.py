@@ -113,7 +113,7 @@ def site_of(tmp_path: Path) -> Iterator[Callable[..., Site]]:
 
 @pytest.fixture(scope="module")
 def online(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, subprocess.Popen[str]]]:
-    """A gateway of one switch, and alice, who is online with a TUN device."""
+    """Start a gateway of one switch, and alice, who is online with a TUN device."""
     if reason := freeradius.missing():
         pytest.skip(reason)
     with ExitStack() as stack:
@@ -231,7 +231,7 @@ SUBSCRIBERS = 40
 
 @pytest.fixture(scope="module")
 def split(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, Crowd]]:
-    """A gateway of two forwarding planes with subscribers online. RADIUS requests give up after 0.5 + 1 + 2 s."""
+    """Start a gateway of two forwarding planes with subscribers online. RADIUS requests give up after 0.5 + 1 + 2 s."""
     if reason := freeradius.missing():
         pytest.skip(reason)
     with ExitStack() as stack:
@@ -245,7 +245,7 @@ def split(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, Crow
 
 
 def bng(site: Site, *words: str) -> str:
-    """What a command of an operator prints."""
+    """Return what a command of an operator prints."""
     done = subprocess.run([*COMMAND, "bng", *words, "--name", site.name], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -377,7 +377,7 @@ def test_all_planes_are_killed_at_once(split: tuple[Site, Crowd]) -> None:
 
 @pytest.fixture(scope="module")
 def besieged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, Crowd]]:
-    """A gateway with the usual limits for control packets, and ten subscribers online."""
+    """Start a gateway with the usual limits for control packets, and ten subscribers online."""
     if reason := freeradius.missing():
         pytest.skip(reason)
     with ExitStack() as stack:

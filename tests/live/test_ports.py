@@ -84,7 +84,7 @@ class Load:
             self._sent += self._sender.send_load("eth0", self._frames, duration_s=0.2, packets_per_s=2000).sent
 
     def stop(self) -> int:
-        """How many frames were sent."""
+        """Stop the load and return how many frames were sent."""
         self._stopped.set()
         self._thread.join()
         return self._sent

@@ -36,7 +36,7 @@ def topology() -> Topology:
 
 @contextmanager
 def controller(yaml: Path, address: str, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The controller's process, and what it said when it was ready."""
+    """Run the controller as a process; yield it, and what it said when it was ready."""
     command = [
         *interpreter.module("holdfast.apps.protect", str(yaml), address),
         "--protect",
@@ -59,7 +59,7 @@ def controller(yaml: Path, address: str, *options: str) -> Iterator[tuple[subpro
 
 
 def check_tunnels(network: LiveNetwork) -> None:
-    """What entered them has left them, once; the last packets may be under way for a moment."""
+    """Check that what entered the tunnels has left them, once; the last packets may be under way for a moment."""
     for ingress, egress in (("s1", "s4"), ("s4", "s1")):
         deadline = time.monotonic() + 60
         while True:
@@ -72,7 +72,7 @@ def check_tunnels(network: LiveNetwork) -> None:
 
 
 def is_late(network: LiveNetwork) -> bool:
-    """Whether the machine was so busy that the network's clock fell behind: then kernels lose packets, and their patience."""
+    """Return True if the machine was so busy that the network's clock fell behind: then kernels lose packets, and patience."""
     return network.wall_statistics().max_lateness_ps > LATE_PS
 
 
@@ -146,7 +146,7 @@ def test_ten_cuts_under_tcp(tmp_path: Path) -> None:
 
 
 def crossed(t: Topology) -> Topology:
-    """A map of the same network on which two cables of a are the wrong way round."""
+    """Return a map of the same network on which two cables of a are the wrong way round."""
     wrong = Topology("crossed")
     for host in t.hosts:
         wrong.add_host(host)

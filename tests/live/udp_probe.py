@@ -35,7 +35,7 @@ def newcomer(server: str) -> float:
 
 
 def main() -> None:
-    """Send and listens until the standard input ends, and then prints what was lost and late."""
+    """Send and listen until standard input ends, then print what was lost and late."""
     server = sys.argv[1]
     flow = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     flow.connect((server, PORT))
