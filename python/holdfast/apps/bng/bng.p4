@@ -552,6 +552,7 @@ control BngIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
             hdr.c_tag.setInvalid();
             hdr.pppoe.setInvalid();
             hdr.ppp.setInvalid();
+            truncate(ip_bytes + 14);
             exit;
         }
         hdr.pppoe.setValid();
@@ -562,6 +563,8 @@ control BngIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         hdr.pppoe.length = (bit<16>)ip_bytes + 2;
         hdr.ppp.setValid();
         hdr.ppp.protocol = is_ipv4 ? PPP_IPV4 : PPP_IPV6;
+        // Bytes behind the packet, which are padding (RFC 1661, section 2) or a trailer, are in no count and end here, as above.
+        bit<32> leaving = ip_bytes + 22;
         // The tags of the line: none, the outer one, or both.
         bit<16> line_type = line_s_vid == 0 ? ETHERTYPE_SESSION : s_tpid;
 #ifdef PORT_TAG
@@ -571,9 +574,11 @@ control BngIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         hdr.port_tag.vid = (bit<12>)line_port;
         hdr.port_tag.ether_type = line_type;
         line_type = ETHERTYPE_PORT_TAG;
+        leaving = leaving + 4;
 #endif
         hdr.ethernet.ether_type = line_type;
         if (line_s_vid == 0) {
+            truncate(leaving);
             exit;
         }
         hdr.s_tag.setValid();
@@ -582,8 +587,10 @@ control BngIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         hdr.s_tag.vid = line_s_vid;
         hdr.s_tag.ether_type = ETHERTYPE_SESSION;
         if (line_c_vid == 0) {
+            truncate(leaving + 4);
             exit;
         }
+        truncate(leaving + 8);
         hdr.s_tag.ether_type = ETHERTYPE_VLAN;
         hdr.c_tag.setValid();
         hdr.c_tag.pcp = 0;

@@ -127,6 +127,34 @@ def test_a_padded_frame_counts_its_ip_bytes(bench: Bench) -> None:
     assert bench.plane.usage([3]) == {3: Usage(1, 28, 2, 48 + 31)}
 
 
+def test_bytes_behind_a_packet_end_at_the_gateway(bench: Bench, line: Line) -> None:
+    """Each byte that leaves behind the headers of its link is one of usage, whatever followed the packet."""
+    one = session(5, line)
+    bench.plane.install([one])
+    left = {"up": 0, "down": 0}
+    for trailer in (b"", b"\0", bytes(17), b"x" * 1000):
+        for payload in (b"", b"p" * 50, b"p" * (1492 - 48)):
+            for packet in (v4(one, UDP() / payload), v6(one, UDP() / payload)):
+                inside = up(one, packet)
+                for frame in (inside + trailer, with_padding(inside, len(bytes(packet)), trailer)):
+                    [(_, sent)] = bench.receive(line.port, frame)
+                    assert len(sent) == 14 + len(bytes(packet))
+                    left["up"] += len(sent) - 14
+            for packet in (to_v4(one, UDP() / payload), to_v6(one, UDP() / payload)):
+                [(_, sent)] = bench.receive(CORE, down(packet) + trailer)
+                head = 14 + 8 + 4 * (bool(line.s_tag) + bool(line.c_tag))
+                assert len(sent) == head + len(bytes(packet))
+                left["down"] += len(sent) - head
+    used = bench.plane.usage([5])[5]
+    assert (used.bytes_up, used.bytes_down) == (left["up"], left["down"])
+
+
+def with_padding(frame: bytes, packet_bytes: int, padding: bytes) -> bytes:
+    """Return a frame whose PPP padding (RFC 1661, section 2) is within the length of PPPoE."""
+    at = len(frame) - packet_bytes - 4
+    return frame[:at] + (2 + packet_bytes + len(padding)).to_bytes(2) + frame[at + 2 :] + padding
+
+
 def test_options_of_ipv4_are_kept(bench: Bench) -> None:
     one = session(4)
     bench.plane.install([one])
