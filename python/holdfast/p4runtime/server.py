@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 import queue
 import ssl
 import threading
@@ -624,6 +625,9 @@ class Server:
         self._timer = threading.Thread(target=self._look_after, daemon=True, name="p4runtime-timer")
 
     def _listen(self, address: str, tls: TlsFiles | None) -> int:
+        before = (
+            os.umask(0o077) if address.startswith("unix:") else None
+        )  # a socket is its user's alone, from the first moment
         try:
             if tls is None:
                 port = self._server.add_insecure_port(address)
@@ -633,6 +637,9 @@ class Server:
             raise P4RuntimeError("UNAVAILABLE", f"cannot listen on {address}: {e}") from None
         except RuntimeError:
             port = 0  # gRPC does not say why
+        finally:
+            if before is not None:
+                os.umask(before)
         if port == 0:
             raise P4RuntimeError("UNAVAILABLE", f"cannot listen on {address}: it is in use, or not of this machine")
         return int(port)

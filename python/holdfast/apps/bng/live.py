@@ -20,12 +20,13 @@ from typing import Annotated, TypeAlias
 
 from pydantic import Field, model_validator
 
-from holdfast import interpreter, yaml_model
+from holdfast import interpreter, run_directory, yaml_model
 from holdfast.apps.bng import interfaces, program
 from holdfast.apps.bng.edges import AccessPort, ControlRates, CorePort, Edges, MacAddress, PortNumber, Route
 from holdfast.apps.bng.single import SinglePlane
 from holdfast.apps.bng.split import AuthenticationPlane, Balancer, ForwardingPlane, SplitPlane
 from holdfast.errors import HoldfastError, LiveError
+from holdfast.p4runtime.addresses import is_loopback
 from holdfast.p4runtime.client import GrpcClient
 from holdfast.parameters import Checked
 from holdfast.subscribers.configuration import Configuration
@@ -44,11 +45,21 @@ Say: TypeAlias = Callable[[str], None]
 
 
 class SwitchSettings(Checked):
-    """A switch: the address of its P4Runtime server, and the interfaces of its ports if it has to be started."""
+    """A switch: the address of its P4Runtime server, and the interfaces of its ports if it has to be started.
 
-    grpc: str = "127.0.0.1:9559"
+    Without an address, there is a socket that this user alone may open: whoever reaches a switch may write to it.
+    """
+
+    grpc: str
     device_id: Annotated[int, Field(gt=0)] = 1
     interfaces: dict[PortNumber, str]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _own_socket(cls, values: object) -> object:
+        if isinstance(values, dict) and "grpc" not in values:
+            return values | {"grpc": f"unix:{run_directory.DIRECTORY}/p4runtime-{values.get('device_id', 1)}.sock"}
+        return values
 
     def check_ports(self, name: str, ports: tuple[int, ...]) -> None:
         """Raise ValueError for a port without an interface."""
@@ -253,6 +264,9 @@ def run(configuration: LiveConfiguration, say: Say, *, keep_switch: bool) -> Non
     Raise :class:`LiveError` if something that it needs is missing, or if a switch is lost that nothing can stand in for.
     """
     interfaces.check(configuration)
+    _make_sockets_directory()
+    for doubt in doubts(configuration):
+        say(f"warning: {doubt}")
     # Every frame wakes gRPC's thread and ours; with the usual 5 ms one would wait for the other too long.
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
     gc.set_threshold(*_GC_THRESHOLDS)
@@ -262,6 +276,27 @@ def run(configuration: LiveConfiguration, say: Say, *, keep_switch: bool) -> Non
         if configuration.split is not None:
             switches.connect_all(_wanted(configuration.split))
         asyncio.run(_serve(configuration, switches, say))
+
+
+def _make_sockets_directory() -> None:
+    try:
+        run_directory.made()
+    except OSError as error:
+        raise LiveError(f"{run_directory.DIRECTORY}: {error.strerror}") from None
+
+
+def doubts(configuration: LiveConfiguration) -> list[str]:
+    """Return a sentence for each switch that other users can write to: these would need no credentials for a session."""
+    split = configuration.split
+    switches = (
+        [configuration.switch] if split is None else [split.balancer, split.authentication, *split.planes.values()]
+    )
+    open_ones = (one.grpc for one in switches if one is not None and not one.grpc.startswith("unix:"))
+    return [
+        f"every user of this machine can write to the switch at {grpc}: leave grpc out"
+        for grpc in open_ones
+        if is_loopback(grpc)
+    ]
 
 
 BALANCER, AUTHENTICATION = "balancer", "authentication plane"

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 import pytest
 
+from holdfast import run_directory
+from holdfast._core import Switch
 from holdfast.apps.bng import live
+from holdfast.apps.bng.program import compile_bng
 from holdfast.errors import ScenarioError
+from holdfast.p4runtime import GrpcClient, Server
+from holdfast.p4runtime.device import Device
 
 EXAMPLE = Path(__file__).parent / "example.yaml"
 SPLIT = """\
@@ -43,6 +50,39 @@ def test_the_examples_differ_in_their_switches_only() -> None:
     one, several = live.read(EXAMPLE), live.read(EXAMPLE.with_name("split.yaml"))
     assert one.model_copy(update={"switch": None, "split": several.split}) == several
     assert several.split is not None and list(several.split.planes) == ["forward1", "forward2"]
+
+
+def test_other_users_reach_no_switch_unless_an_address_says_so(tmp_path: Path) -> None:
+    """The examples' switches have sockets, each one of its own; each switch with an address of this machine is warned of."""
+    for example in (EXAMPLE, EXAMPLE.with_name("split.yaml")):
+        found = live.read(example)
+        split = found.split
+        switches = [found.switch] if split is None else [split.balancer, split.authentication, *split.planes.values()]
+        addresses = [one.grpc for one in switches if one is not None]
+        assert len(set(addresses)) == len(switches)
+        assert all(address.startswith(f"unix:{run_directory.DIRECTORY}/") for address in addresses)
+        assert live.doubts(found) == []
+    path = tmp_path / "split.yaml"
+    path.write_text(text())
+    assert [doubt.partition(":")[0] for doubt in live.doubts(live.read(path))] == [
+        "every user of this machine can write to the switch at 127.0.0.1"
+    ] * 3
+    path.write_text(text().replace("127.0.0.1", "192.0.2.7"))
+    assert live.doubts(live.read(path)) == []
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o002, 0o022])
+def test_a_switchs_socket_is_its_users_alone(umask: int, tmp_path: Path) -> None:
+    path = tmp_path / "p4runtime.sock"
+    before = os.umask(umask)
+    try:
+        with Server([Device(1, Switch(compile_bng("single")))], f"unix:{path}") as server:
+            assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0
+            with GrpcClient(server.address, 1, election_id=1) as client:
+                assert client.is_primary
+        assert os.umask(umask) == umask
+    finally:
+        os.umask(before)
 
 
 @pytest.mark.parametrize(
