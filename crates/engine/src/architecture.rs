@@ -130,7 +130,7 @@ pub(crate) trait Rules: Send + Sync + fmt::Debug {
     /// is brought along.
     fn derive(&self, state: &mut [u64], original: &[u64], path: PacketPath, bytes: usize);
 
-    /// Says why there is a copy for egress.
+    /// Writes into the metadata why there is a copy for egress.
     fn set_path(&self, state: &mut [u64], path: PacketPath);
 
     /// Decides what becomes of a packet after ingress.

@@ -61,8 +61,9 @@ impl Cells {
         }
     }
 
-    /// Returns the cells that are not zero, from an index on, by index: at most `most`, of [`LOOKED_AT`] times as many that it looks at. And
-    /// the index that follows, `None` at the end. `None` if they are too many to look at: all of a large array were set.
+    /// Returns the cells that are not zero, with their indices, from an index on, in order: at most `most`, out of
+    /// at most [`LOOKED_AT`] times as many that are looked at. And the index to go on from, `None` at the end.
+    /// Returns `None` in place of both if there are too many to look at: all cells of a large array were set.
     pub(crate) fn nonzero_from(&self, from: u64, most: usize) -> Option<CellSlice<'_>> {
         let most = most.max(1);
         let window = most.saturating_mul(LOOKED_AT);
@@ -110,7 +111,7 @@ impl Cells {
         Some(&self.dense[at..at + self.stride])
     }
 
-    /// Loads a cell where that is cheap.
+    /// Loads a cell into the caches, if it lies where that is cheap; the result has no meaning.
     #[inline]
     pub(crate) fn touch(&self, index: u64) -> u64 {
         let at = (index as usize).checked_mul(self.stride);

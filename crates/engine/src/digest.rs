@@ -115,7 +115,8 @@ impl DigestQueue {
         }
     }
 
-    /// Exchanges the queues of these types, of which each pair has the numbers there and here.
+    /// Exchanges the queues of digest types with those of another switch. Each pair has the number of a type there,
+    /// and here.
     pub(crate) fn exchange(&mut self, former: &mut DigestQueue, pairs: &[(usize, usize)]) {
         for &(old, new) in pairs {
             mem::swap(&mut self.queues[new], &mut former.queues[old]);
@@ -202,8 +203,8 @@ impl DigestQueue {
         self.queues.iter().filter_map(Queue::due_ps).min()
     }
 
-    /// Takes lists that are due, of types with a configuration, by type and then in the order in which they were sent, until they
-    /// have so many messages together.
+    /// Takes lists that are due, of types with a configuration, by type and then in the order in which they were
+    /// sent, until they have so many messages together.
     pub fn take_due(&mut self, now_ps: Time, most: usize) -> Vec<DigestList> {
         let mut lists = Vec::new();
         let mut taken = 0;
@@ -220,7 +221,7 @@ impl DigestQueue {
         self.was_taken(lists)
     }
 
-    /// Takes waiting messages of types without a configuration, so many at most.
+    /// Takes waiting messages of types without a configuration, at most so many.
     pub fn take_unconfigured(&mut self, now_ps: Time, most: usize) -> Vec<DigestList> {
         let mut lists = Vec::new();
         let mut left = most;
@@ -252,7 +253,7 @@ impl DigestQueue {
         lists
     }
 
-    /// Takes what lies ahead of a clock that was set back to be now.
+    /// Changes times that lie ahead of a clock that was set back: from then on, they are now.
     pub(crate) fn clock_set_back(&mut self, now_ps: Time) {
         for queue in &mut self.queues {
             let waiting = queue.waiting.iter_mut().map(|(at_ps, _)| at_ps);
@@ -295,7 +296,7 @@ impl Queue {
         self.suppressed.contains_key(values) || self.waiting_values.contains(values)
     }
 
-    /// Makes a list outstanding no longer; `false` if it was not.
+    /// Ends the time in which a list is outstanding; `false` if it was not.
     fn release(&mut self, list_id: u64) -> bool {
         let Some((_, messages)) = self.outstanding.remove(&list_id) else {
             return false;

@@ -51,7 +51,7 @@ pub(crate) struct Activity {
     pub timeout_ns: u64,
 }
 
-/// Returns the end of a timeout that began then.
+/// Returns the time at which a timeout ends that began at `start_ps`.
 fn after(start_ps: Time, timeout_ns: u64) -> Time {
     start_ps.after(u128::from(timeout_ns) * 1000)
 }
@@ -111,7 +111,8 @@ impl IdleTimers {
         }
     }
 
-    /// Returns the ids of the tables whose entries have timers; it skips from table to table.
+    /// Returns the ids of the tables whose entries have timers. It skips from table to table, without a look at
+    /// every entry.
     fn tables_with_timers(&self) -> impl Iterator<Item = u32> {
         let mut next = Some(0);
         std::iter::from_fn(move || {
@@ -126,7 +127,8 @@ impl IdleTimers {
         Some(self.deadlines.first()?.0)
     }
 
-    /// Follows the timers that are over, so many at most; `activity` is `None` for an entry that is there no longer.
+    /// Runs the timers that are over, at most so many: the entry becomes idle, or its timer starts again for the
+    /// rest if there was a hit. `activity` gives `None` for an entry that is there no longer.
     pub(crate) fn run(
         &mut self,
         now_ps: Time,
@@ -163,7 +165,7 @@ impl IdleTimers {
         }
     }
 
-    /// Starts timers anew that count from what lies ahead of a clock that was set back.
+    /// Starts those timers anew, from now on, that began ahead of a clock that was set back.
     pub(crate) fn clock_set_back(
         &mut self,
         now_ps: Time,
@@ -195,7 +197,8 @@ impl IdleTimers {
         self.announced = true;
     }
 
-    /// Takes entries to be named, so many at most, with their numbers. Their timers start again, for those that are still there.
+    /// Takes idle entries, at most so many, with their numbers, to be named to the controller. Their timers start
+    /// again, for those that are still there.
     pub(crate) fn take(
         &mut self,
         now_ps: Time,

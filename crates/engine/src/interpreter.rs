@@ -111,7 +111,7 @@ impl Run<'_, '_> {
         Flow::Drop
     }
 
-    /// Spends a step, if there is one left.
+    /// Spends a step; `false` if there is none left.
     fn step(&mut self) -> bool {
         self.steps += 1;
         self.steps <= MAX_STEPS
@@ -300,7 +300,7 @@ impl Run<'_, '_> {
         self.layout.set(self.cx.state, slot, value);
     }
 
-    /// Writes an event, if there is a trace; the event is not even made if not.
+    /// Writes an event to the trace, if there is one; else the event is not even made.
     fn note(&mut self, loc: Loc, event: impl FnOnce() -> EventKind) {
         if let Some(trace) = &mut self.cx.trace {
             trace.push(event(), loc);

@@ -70,7 +70,7 @@ impl Meter {
         self.counts
     }
 
-    /// Colours and counts a packet, which takes its bytes, or else one token.
+    /// Colours and counts a packet, which takes as many tokens as it has bytes, or else one.
     pub fn mark(&mut self, by_bytes: bool, packet_bytes: usize, now_ps: Time) -> Colour {
         let amount = if by_bytes { packet_bytes as u64 } else { 1 };
         let colour = self.execute(amount, now_ps);
@@ -83,7 +83,8 @@ impl Meter {
         self.config
     }
 
-    /// Colours a packet that takes `amount` tokens. A time before the last one counts as standing still; [`Self::clock_set_back`].
+    /// Colours a packet that takes `amount` tokens. No tokens come in if the time is before the last one (see
+    /// [`Self::clock_set_back`]).
     pub fn execute(&mut self, amount: u64, now_ps: Time) -> Colour {
         self.fill(now_ps);
         let amount = u128::from(amount) * SCALE;
@@ -98,7 +99,7 @@ impl Meter {
         Colour::Green
     }
 
-    /// Goes on from here when the clock was set back, with the tokens there are.
+    /// Lets tokens come in from now on, when the clock was set back; those that are there stay.
     fn clock_set_back(&mut self, now_ps: Time) {
         self.filled_ps = self.filled_ps.min(now_ps);
     }
@@ -160,8 +161,8 @@ impl MeterArray {
         (chunk.configured >> at & 1 == 1).then(|| &chunk.cells[at])
     }
 
-    /// Loads what marking packets in these cells will: their places, then one line of all of them, then the other, so that all are
-    /// waited for at once.
+    /// Loads into the caches what marking packets in these cells will need: their places, then one line of all of
+    /// them, then the other, so that all are waited for at once. The result has no meaning.
     pub(crate) fn load(&self, indices: &[u64]) -> u64 {
         let mut sum = 0;
         for indices in indices.chunks(CHUNK) {
@@ -176,7 +177,7 @@ impl MeterArray {
         sum
     }
 
-    /// Colours a packet; green without a configuration.
+    /// Colours and counts a packet in a cell, and returns the colour's number; green without a configuration.
     #[inline]
     pub(crate) fn mark(&mut self, index: u64, packet_bytes: usize, now_ps: Time) -> u8 {
         let (chunk, at) = place(index);
@@ -188,7 +189,7 @@ impl MeterArray {
         }
     }
 
-    /// Puts a cell in, or nothing; gives what was there. The index is that of a cell, or of an entry.
+    /// Replaces a cell by another or by none; returns what was there. The index is that of a cell, or of an entry.
     pub(crate) fn replace(&mut self, index: u64, cell: Option<Meter>) -> Option<Meter> {
         let former = self.cell(index).cloned();
         let (number, at) = place(index);
@@ -217,7 +218,7 @@ impl MeterArray {
         former
     }
 
-    /// Goes on from here when the clock was set back.
+    /// Lets tokens of all cells come in from now on, when the clock was set back.
     pub(crate) fn clock_set_back(&mut self, now_ps: Time) {
         let cells = self.chunks.iter_mut().flat_map(|chunk| &mut chunk.cells);
         cells.for_each(|cell| cell.clock_set_back(now_ps));
@@ -244,7 +245,7 @@ impl MeterArray {
         (found.collect(), (end < cells).then_some(end))
     }
 
-    /// Takes all out, by index.
+    /// Takes all cells out; returns those that were configured, each with its index.
     pub(crate) fn clear(&mut self) -> Vec<(u64, Meter)> {
         let former = self.configured();
         let former = former.map(|(index, cell)| (index, cell.clone())).collect();

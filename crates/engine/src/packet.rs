@@ -119,7 +119,7 @@ impl Packet {
     /// Without bytes, and without memory.
     pub const EMPTY: Packet = Packet(None);
 
-    /// Copies `bytes` behind fresh headroom.
+    /// Makes a packet of a copy of `bytes`, behind fresh headroom.
     pub fn new(bytes: &[u8]) -> Packet {
         let mut packet = Packet::EMPTY;
         packet.copy_from(bytes);
@@ -154,7 +154,7 @@ impl Packet {
         }
     }
 
-    /// Sees to it that so many of the first bytes are stored, or all if there are not so many.
+    /// Makes sure that so many of the first bytes are stored, or all if there are not so many.
     #[inline]
     pub fn store(&mut self, bytes: usize) {
         if let Some(body) = &mut self.0
@@ -305,7 +305,7 @@ impl Spare {
     /// So many are kept at most.
     const MOST: usize = 4096;
 
-    /// Takes a packet, which may have any contents.
+    /// Takes a packet that is done with, which may have any contents.
     #[inline]
     pub fn push(&mut self, packet: Packet) {
         // Those whose bytes were taken have left no memory behind.
@@ -314,7 +314,7 @@ impl Spare {
         }
     }
 
-    /// Gives one, with any contents; one without memory if there is none.
+    /// Returns a packet with any contents, to be written over; one without memory if there is none.
     #[inline]
     pub fn take(&mut self) -> Packet {
         self.0.pop().unwrap_or_default()

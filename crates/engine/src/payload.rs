@@ -45,7 +45,7 @@ impl Shared {
         }
     }
 
-    /// Zeros.
+    /// Returns so many bytes of zero.
     ///
     /// # Panics
     /// If they are more than [`MAX_BYTES`].

@@ -94,7 +94,7 @@ struct Group {
 }
 
 impl Group {
-    /// Finds again which members are selectable.
+    /// Finds out again which members are selectable: those that watch no port, or one that is up.
     fn refresh(&mut self, ports: &PortStates) {
         let mut sum = 0;
         self.sums.clear();
@@ -216,12 +216,12 @@ impl Profile {
         self.group_places.keys().copied()
     }
 
-    /// Returns the ids of the members from one on, in order.
+    /// Returns the ids of the members from an id on, in ascending order.
     pub fn member_ids_from(&self, from: u32) -> impl Iterator<Item = u32> {
         self.member_places.range(from..).map(|(id, _)| *id)
     }
 
-    /// Returns the ids of the groups from one on, in order.
+    /// Returns the ids of the groups from an id on, in ascending order.
     pub fn group_ids_from(&self, from: u32) -> impl Iterator<Item = u32> {
         self.group_places.range(from..).map(|(id, _)| *id)
     }
@@ -284,7 +284,7 @@ impl Profile {
         self.references
     }
 
-    /// Sets what a member runs, or takes it away; gives what it ran before.
+    /// Sets the action that a member runs, or removes the member; returns what it ran before.
     pub(crate) fn put_member(&mut self, id: u32, call: Option<ActionCall>) -> Option<ActionCall> {
         let place = self.member_places.get(&id).copied();
         match (place, call) {
@@ -315,7 +315,7 @@ impl Profile {
         })
     }
 
-    /// Sets a group, or takes it away; gives what it was before.
+    /// Sets the members of a group, or removes it; returns what it was before.
     pub(crate) fn put_group(
         &mut self,
         id: u32,

@@ -69,7 +69,7 @@ impl Replication {
         replicas.map(std::mem::take).unwrap_or_default()
     }
 
-    /// Puts back what was taken.
+    /// Gives the replicas back that [`Replication::take_replicas`] took.
     #[inline]
     pub fn give_back(&mut self, group: u32, replicas: Replicas) {
         if let Some(place) = self.replicas.get_mut(group as usize) {
@@ -92,7 +92,7 @@ impl Replication {
         self.sessions.values()
     }
 
-    /// Sets or removes a group.
+    /// Sets the multicast group with an id, or removes it.
     pub fn put_group(&mut self, id: u32, group: Option<MulticastGroup>) {
         // A packet names a group with 16 bits.
         if let Ok(at) = u16::try_from(id).map(usize::from) {
@@ -109,7 +109,7 @@ impl Replication {
         };
     }
 
-    /// Sets or removes a session.
+    /// Sets the clone session with an id, or removes it.
     pub fn put_session(&mut self, id: u32, session: Option<CloneSession>) {
         match session {
             Some(session) => self.sessions.insert(id, session),

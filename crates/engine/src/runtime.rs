@@ -206,8 +206,8 @@ impl Runtime {
         }
     }
 
-    /// Takes every time that lies ahead of a clock that was set back to be now. Otherwise meters would have no tokens, and entries
-    /// would not become idle, until the clock is where it was.
+    /// Changes every time that lies ahead of a clock that was set back: from then on, it is now. Otherwise meters
+    /// would have no tokens, and entries would not become idle, until the clock is where it was.
     #[cold]
     fn clock_set_back(&mut self, now_ps: Time) {
         self.latest_ps = now_ps;
@@ -347,7 +347,8 @@ impl Runtime {
         })
     }
 
-    /// Replaces what belongs to an entry; gives what did before. The target exists.
+    /// Replaces what belongs to an entry outside of its table: target, meter, note; returns what did before. The
+    /// target exists.
     pub fn attach(&mut self, table: TableId, entry: u32, new: Attached) -> Attached {
         let former = self.attached(table, entry);
         let notes = &mut self.notes[table.index()];
@@ -383,7 +384,7 @@ impl Runtime {
         &self.profiles[profile.index()]
     }
 
-    /// Sets what a member runs, or takes it away; gives what it ran before.
+    /// Sets the action that a member runs, or removes the member; returns what it ran before.
     pub fn put_member(
         &mut self,
         profile: ActionProfileId,
@@ -393,7 +394,7 @@ impl Runtime {
         self.profiles[profile.index()].put_member(member_id, call)
     }
 
-    /// Sets a group, whose members exist, or takes it away; gives what it was before.
+    /// Sets a group, whose members exist, or removes it; returns what it was before.
     pub fn put_group(
         &mut self,
         profile: ActionProfileId,
@@ -453,7 +454,7 @@ impl Runtime {
         &self.tables[table.index()]
     }
 
-    /// Does a part of what updates of tables have left to do; whether there is more.
+    /// Does a part of the work that updates of tables have left to do; returns true if there is more.
     pub fn tidy(&mut self) -> bool {
         let mut more = false;
         for table in &mut self.tables {
@@ -480,7 +481,8 @@ impl Runtime {
         }
     }
 
-    /// Writes a register cell; `value` has its limbs, unused high bits zero. Beyond the end nothing happens but a count.
+    /// Writes a register's cell; `value` has its limbs, unused high bits zero. Beyond the end nothing happens but a
+    /// count.
     #[inline]
     pub fn register_write(&mut self, register: RegisterId, index: u64, value: &[u64]) {
         match self.registers[register.index()].get_mut(index) {
@@ -496,7 +498,7 @@ impl Runtime {
         Some(Bits::from_limbs(width, cell))
     }
 
-    /// Counts a packet in a cell.
+    /// Counts a packet in a counter's cell.
     #[inline]
     pub fn count(&mut self, counter: CounterId, index: u64, packet_bytes: usize) {
         match self.counters[counter.index()].get_mut(index) {
@@ -520,7 +522,7 @@ impl Runtime {
         self.counters[counter.index()].limbs_mut()
     }
 
-    /// Sets all cells of a register; gives the former ones.
+    /// Sets all cells of a register to a value; returns the former cells.
     pub fn fill_register(&mut self, register: RegisterId, value: &Bits) -> Cells {
         let cells = &mut self.registers[register.index()];
         let former = cells.clone();
@@ -528,7 +530,7 @@ impl Runtime {
         former
     }
 
-    /// Puts the cells of a register back.
+    /// Puts the former cells of a register back.
     pub fn replace_register_cells(&mut self, register: RegisterId, cells: Cells) {
         self.registers[register.index()] = cells;
     }
@@ -553,7 +555,7 @@ impl Runtime {
         self.counters[counter.index()].nonzero_from(from, most)
     }
 
-    /// Sets all cells of a counter; gives the former ones.
+    /// Sets all cells of a counter to the same counts; returns the former cells.
     pub fn fill_counter(&mut self, counter: CounterId, data: CounterData) -> Cells {
         let cells = &mut self.counters[counter.index()];
         let former = cells.clone();
@@ -561,7 +563,7 @@ impl Runtime {
         former
     }
 
-    /// Puts the cells of a counter back.
+    /// Puts the former cells of a counter back.
     pub fn replace_counter_cells(&mut self, counter: CounterId, cells: Cells) {
         self.counters[counter.index()] = cells;
     }
@@ -575,7 +577,7 @@ impl Runtime {
         })
     }
 
-    /// Sets a counter cell; `false` beyond the end.
+    /// Sets the counts of a counter's cell; `false` beyond the end.
     pub fn set_counter_cell(&mut self, counter: CounterId, index: u64, data: CounterData) -> bool {
         match self.counters[counter.index()].get_mut(index) {
             Some(cell) => {
@@ -634,7 +636,7 @@ impl Runtime {
         self.meters[meter.index()].configured()
     }
 
-    /// Puts a meter cell in, with its buckets as they are, or none; gives what was there.
+    /// Replaces a meter's cell by another, with its buckets as they are, or by none; returns what was there.
     pub fn replace_meter(
         &mut self,
         meter: MeterId,
@@ -644,7 +646,7 @@ impl Runtime {
         self.meters[meter.index()].replace(index, cell)
     }
 
-    /// Takes all cells of a meter out, by index.
+    /// Takes all cells out of a meter; returns those that were configured, each with its index.
     pub fn clear_meters(&mut self, meter: MeterId) -> Vec<(u64, Meter)> {
         self.meters[meter.index()].clear()
     }
@@ -697,7 +699,8 @@ impl Runtime {
         }
     }
 
-    /// Follows the idle timers up to the time last set, so many at most; whether entries wait for [`Runtime::take_idle`].
+    /// Runs the idle timers up to the time last set, at most so many; returns true if entries wait for
+    /// [`Runtime::take_idle`].
     pub fn run_idle_timers(&mut self, most: usize) -> bool {
         let (program, tables) = (&self.program, &self.tables);
         let of = |key, entry| activity(program, tables, key, entry);
@@ -705,7 +708,8 @@ impl Runtime {
         self.idle_timers.has_idle()
     }
 
-    /// Takes entries that became idle and are still there, so many at most, in the order in which they did. Their timeouts start again.
+    /// Takes entries that became idle and are still there, at most so many, in the order in which they did. Their
+    /// timeouts start again.
     pub fn take_idle(&mut self, most: usize) -> Vec<(TableId, u32)> {
         let (program, tables) = (&self.program, &self.tables);
         let of = |key, entry| activity(program, tables, key, entry);

@@ -82,7 +82,8 @@ impl Enqueued {
         &self.packet
     }
 
-    /// Says when and behind how many packets it was enqueued; at first, when it entered ingress and behind none.
+    /// Notes when and behind how many packets the copy was enqueued; at first, when it entered ingress and behind
+    /// none.
     pub fn set_enqueued(&mut self, now_ps: Time, enq_qdepth: u32) {
         self.enqueued_ps = now_ps;
         self.enq_qdepth = enq_qdepth;
@@ -316,7 +317,8 @@ impl Switch {
         &mut self.replication
     }
 
-    /// Takes other scratch memory, for whoever has many switches and wants what they leave in the near caches to be of use to the next.
+    /// Exchanges the scratch memory with another, for whoever has many switches and wants what they leave in the
+    /// near caches to be of use to the next.
     #[inline]
     pub fn swap_scratch(&mut self, other: &mut Box<Scratch>) {
         std::mem::swap(&mut self.scratch, other);
@@ -339,13 +341,14 @@ impl Switch {
         self.work_rate = copies_per_s.map(WorkRate::new);
     }
 
-    /// Tells the time to what the control plane does next (an entry is idle from its insertion on). Packets bring their own.
+    /// Sets the time of what the control plane does next (an entry is idle from its insertion on). Packets bring
+    /// their own.
     pub fn set_now_ps(&mut self, now_ps: Time) {
         self.runtime.set_now_ps(now_ps);
     }
 
-    /// Says that a port went down or came up: to registers with [`ir::Register::port_state`], and to members of groups that watch
-    /// the port. All ports of a new switch are up.
+    /// Notes that a port went down or came up: in registers with [`ir::Register::port_state`], and in groups whose
+    /// members watch the port. All ports of a new switch are up.
     pub fn set_port_up(&mut self, port: u32, up: bool) {
         self.runtime.set_port_up(port, up);
     }
@@ -372,7 +375,7 @@ impl Switch {
         self.work_from(now_ps, unicast, work, out);
     }
 
-    /// Does all the work there is, `unicast` behind the others that are enqueued.
+    /// Runs all packets that wait to their end, `unicast` behind the others that are enqueued.
     fn work_from(
         &mut self,
         now_ps: Time,
@@ -393,7 +396,7 @@ impl Switch {
         self.work = Some(work);
     }
 
-    /// Runs one of the packets that wait.
+    /// Runs what a pass has left, then one of the packets that wait.
     fn work_on(&mut self, now_ps: Time, work: &mut Work, out: &mut Vec<Output>) {
         for emission in work.emissions.drain(..) {
             match emission {
@@ -437,7 +440,7 @@ impl Switch {
         out.extend(unicast);
     }
 
-    /// Takes a packet that egress recirculated to the parser again; appends like [`Switch::ingress`].
+    /// Runs a packet that egress recirculated from the parser on; appends like [`Switch::ingress`].
     pub fn recirculate(&mut self, now_ps: Time, packet: Recirculated, out: &mut Vec<Enqueued>) {
         self.work_left = self.max_work;
         let unicast = self.recirculate_pass(now_ps, packet, out);
@@ -487,8 +490,8 @@ impl Switch {
         self.ingress_pass(pass, out)
     }
 
-    /// Runs ingress, and again as long as the program resubmits. Clones and replicas are appended, a unicast packet is given
-    /// back.
+    /// Runs ingress, and again as long as the program resubmits. Clones and replicas are appended, a unicast packet
+    /// is returned.
     fn ingress_pass(&mut self, pass: Pass, out: &mut Vec<Enqueued>) -> Option<Enqueued> {
         let mut next = Some(pass);
         while let Some(mut pass) = next {
@@ -587,7 +590,7 @@ impl Switch {
         self.drops[reason as usize] += 1;
     }
 
-    /// Takes a copy that its queue dropped, for its memory; gives the packet's back.
+    /// Takes a copy that its queue dropped, to use its memory again; returns its packet.
     pub fn discard(&mut self, copy: Enqueued) -> Packet {
         self.free_states.push(copy.state);
         copy.packet
@@ -607,7 +610,7 @@ impl Switch {
         out.extend(output.map(Emission::Output));
     }
 
-    /// Runs egress. Clones and a recirculated packet are appended, one that leaves is given back.
+    /// Runs egress. Clones and a recirculated packet are appended, one that leaves is returned.
     fn egress_pass(
         &mut self,
         now_ps: Time,
@@ -671,7 +674,7 @@ impl Switch {
         Some(Output::new(port, copy.packet))
     }
 
-    /// Runs a part of the pipeline; gives what the program requested and how many bytes the parser took.
+    /// Runs a part of the pipeline; returns what the program requested and how many bytes the parser took.
     fn run(
         &mut self,
         run: Run<'_>,

@@ -144,50 +144,50 @@ impl Takeover {
         }
     }
 
-    /// Returns whether a table of the old program moves.
+    /// Returns true if a table of the old program moves to the new one.
     pub fn has_table(&self, table: TableId) -> bool {
         self.tables.iter().any(|moved| moved.old == table)
     }
 
-    /// Returns whether an action profile of the old program moves.
+    /// Returns true if an action profile of the old program moves to the new one.
     pub fn has_profile(&self, profile: ActionProfileId) -> bool {
         has(&self.profiles, profile.index())
     }
 
-    /// Returns whether a register of the old program moves.
+    /// Returns true if a register of the old program moves to the new one.
     pub fn has_register(&self, number: usize) -> bool {
         has(&self.registers, number)
     }
 
-    /// Returns whether an indexed counter of the old program moves.
+    /// Returns true if an indexed counter of the old program moves to the new one.
     pub fn has_counter(&self, number: usize) -> bool {
         has(&self.counters, number)
     }
 
-    /// Returns whether an indexed meter of the old program moves.
+    /// Returns true if an indexed meter of the old program moves to the new one.
     pub fn has_meter(&self, number: usize) -> bool {
         has(&self.meters, number)
     }
 
-    /// Returns whether a value set of the old program moves.
+    /// Returns true if a value set of the old program moves to the new one.
     pub fn has_value_set(&self, number: usize) -> bool {
         has(&self.value_sets, number)
     }
 
-    /// Returns whether a digest of the old program moves.
+    /// Returns true if a digest of the old program moves to the new one.
     pub fn has_digest(&self, number: usize) -> bool {
         has(&self.digests, number)
     }
 
-    /// Returns the next entries whose records are to be converted: the old switch's table, and their first number. Give them to
-    /// [`Takeover::convert`].
+    /// Returns the next entries whose records are to be converted: the old switch's table, and their first number.
+    /// They are to be given to [`Takeover::convert`].
     pub fn next_slice(&self) -> Option<(TableId, u32)> {
         let moved = self.tables.iter().find(|moved| moved.next.is_some())?;
         Some((moved.old, moved.next?))
     }
 
-    /// Takes in what [`Table::records_from`](crate::table::Table::records_from) gives for [`Takeover::next_slice`]. An error is the position of an action
-    /// that entries run and that the new table does not have.
+    /// Converts what [`Table::records_from`](crate::table::Table::records_from) gives for [`Takeover::next_slice`].
+    /// An error is the position of an action that entries run and that the new table does not have.
     pub fn convert(&mut self, (slice, next): (RecordSlice, Option<u32>)) -> Result<(), u32> {
         let Some(moved) = self.tables.iter_mut().find(|moved| moved.next.is_some()) else {
             return Ok(());
@@ -204,7 +204,7 @@ fn has(pairs: &[Pair], old: usize) -> bool {
     pairs.iter().any(|(at, _)| *at == old)
 }
 
-/// Returns whether two tables have the same key, the same constant entries, and resources of the same kind.
+/// Returns true if two tables have the same key, the same constant entries, and resources of the same kind.
 fn same_table(old: &Program, a: &ir::Table, new: &Program, b: &ir::Table) -> bool {
     let key = |key: &ir::Key| (key.id, key.width, key.kind);
     let by_bytes = |program: &Program, table: &ir::Table| {
@@ -237,7 +237,7 @@ fn constant<'a>(
     })
 }
 
-/// Returns whether the members of a profile mean the same in both programs, and all its tables move.
+/// Returns true if the members of a profile mean the same in both programs, and all its tables move.
 fn profile_stays(old: &Program, a: usize, new: &Program, b: usize, tables: &[Pair]) -> bool {
     let of = |table: &ir::Table, profile: usize| {
         table.implementation.is_some_and(|it| it.index() == profile)

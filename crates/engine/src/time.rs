@@ -70,19 +70,19 @@ impl Time {
         }
     }
 
-    /// Returns the last multiple of 2^62 picoseconds (53.4 days) up to here. Whoever counts from there with 63 bits can do so for at least
-    /// as long again.
+    /// Returns the last multiple of 2^62 picoseconds (53.4 days) up to this instant. Whoever counts from there with
+    /// 63 bits can do so for at least as long again.
     pub const fn era(self) -> Time {
         Time::from_ps(self.ps() >> 62 << 62)
     }
 
-    /// Returns the picoseconds since an earlier instant; 0 since a later one.
+    /// Returns the picoseconds since an earlier instant; 0 if that is later.
     #[inline(always)]
     pub fn since(self, earlier: Time) -> u128 {
         self.ps().saturating_sub(earlier.ps())
     }
 
-    /// Returns the picoseconds since an earlier instant, at most `u64::MAX`; 0 since a later one.
+    /// Returns the picoseconds since an earlier instant, at most `u64::MAX`; 0 if that is later.
     #[inline(always)]
     pub fn saturating_sub(self, earlier: Time) -> u64 {
         u64::try_from(self.since(earlier)).unwrap_or(u64::MAX)

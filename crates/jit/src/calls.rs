@@ -40,7 +40,7 @@ pub(crate) unsafe extern "C" fn lookup(
     }
 }
 
-/// Looks a key up as `by` does, which is given the packet's length.
+/// Looks a key up by calling `by`, which is given the packet's length.
 ///
 /// # Safety
 /// `frame` is the frame of the running function; `key` points to `limbs` limbs.
@@ -91,7 +91,7 @@ pub(crate) unsafe extern "C" fn lookup_packed(
     }
 }
 
-/// Gives where a register cell is, until anything else is called.
+/// Returns the address of a register's cell, which holds until anything else is called.
 ///
 /// # Safety
 /// `frame` is the frame of the running function.
@@ -107,7 +107,7 @@ pub(crate) unsafe extern "C" fn register_cell(
         .as_ptr()
 }
 
-/// Gives a register cell of one limb.
+/// Returns the value of a register's cell of one limb.
 ///
 /// # Safety
 /// `frame` is the frame of the running function.
@@ -121,7 +121,7 @@ pub(crate) unsafe extern "C" fn register_read_word(
     (context.runtime).register_read(RegisterId(register as u32), index)[0]
 }
 
-/// Writes a register cell of one limb.
+/// Writes the value of a register's cell of one limb.
 ///
 /// # Safety
 /// `frame` is the frame of the running function.
@@ -136,7 +136,7 @@ pub(crate) unsafe extern "C" fn register_write_word(
     (context.runtime).register_write(RegisterId(register as u32), index, &[value]);
 }
 
-/// Writes a register cell.
+/// Writes the value of a register's cell.
 ///
 /// # Safety
 /// `frame` is the frame of the running function; `value` points to the `limbs` limbs of a cell.
@@ -155,7 +155,7 @@ pub(crate) unsafe extern "C" fn register_write(
     }
 }
 
-/// Counts the packet.
+/// Counts the packet in a counter's cell.
 ///
 /// # Safety
 /// `frame` is the frame of the running function.
@@ -205,7 +205,7 @@ pub(crate) unsafe extern "C" fn random(frame: *mut Frame, low: u64, high: u64) -
     }
 }
 
-/// Sends a digest message.
+/// Queues a digest message for the control plane.
 ///
 /// # Safety
 /// `frame` is the frame of the running function; `values` points to `limbs` limbs.
@@ -393,7 +393,8 @@ pub(crate) unsafe extern "C" fn append_bits(
     }
 }
 
-/// Makes room for `bytes` more emitted bytes behind `end`; gives the place of `end`, which may have moved.
+/// Makes room for `bytes` more emitted bytes behind `end`; returns the new address of `end`, for the memory may
+/// have moved.
 ///
 /// # Safety
 /// `frame` is the frame of the running function, and everything from its `emitted` up to `end` has been written.
@@ -432,8 +433,9 @@ pub(crate) unsafe extern "C" fn replicas(frame: *mut Frame, group: u64) -> Repli
     Replicas { first, end }
 }
 
-/// Makes the packet of a replica that leaves at a port; gives where its headers, of so many bytes, are to be written. The packet of the last
-/// replica is the one that arrived, whose headers lie elsewhere until nobody needs those any more that it came with.
+/// Makes the packet of a replica that leaves at a port; returns where its headers, of so many bytes, are to be
+/// written. The packet of the last replica is the one that arrived, whose headers lie elsewhere until nobody needs
+/// those any more that it came with.
 ///
 /// # Safety
 /// `frame` is the frame of the running function on the fast path, `arrival` that of the packet that is run. The headers are written before

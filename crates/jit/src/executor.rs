@@ -174,8 +174,8 @@ impl JitExecutor {
         &self.program
     }
 
-    /// Sets from how many entries on a table is taken not to be in the caches, so that bursts are prefetched for what they need of
-    /// it: 16,384 at first.
+    /// Sets how many entries make a table large: such a one is taken not to be in the caches, so that bursts are
+    /// prefetched for what they need of it. 16,384 at first.
     pub fn set_large_table(&mut self, entries: usize) {
         self.large_table = entries;
     }
@@ -185,7 +185,7 @@ impl JitExecutor {
         self.stats
     }
 
-    /// Runs one part.
+    /// Runs one part of the pipeline on one packet.
     ///
     /// # Panics
     /// If the state array is too short, or more has been consumed than there is: the caller violates the contract of
@@ -242,7 +242,7 @@ impl JitExecutor {
         Notes::new(tables.chain(cells).map(|limbs| limbs * PART))
     }
 
-    /// Brings what the noted keys and indices need into the caches.
+    /// Loads what the noted keys and indices need into the caches.
     fn warm(&self, runtime: &Runtime, notes: &mut Notes) {
         if notes.is_empty() {
             return;
@@ -367,7 +367,7 @@ impl JitExecutor {
         FastPath::Done
     }
 
-    /// Runs packets until one leaves the fast path; gives its position. Those before it are taken.
+    /// Runs packets until one leaves the fast path; returns its position. Those before it are taken.
     #[inline]
     fn run_packets(
         &self,
@@ -400,7 +400,7 @@ impl JitExecutor {
         }
     }
 
-    /// Does for a packet what its code says, and takes it; false if that leads off the fast path.
+    /// Finishes a packet as its code says, and takes it; false if that leads off the fast path.
     #[inline(never)]
     fn finish(&self, frame: &mut Frame, sending: &mut Sending<'_>, at: usize) -> bool {
         let arrival = &mut sending.arrivals[at];
@@ -463,7 +463,7 @@ fn cut(frame: &Frame, packet: &mut Packet) {
     }
 }
 
-/// Says of packets what the functions need to know, which look so far into them.
+/// Describes packets for the functions, which read at most `reach_bytes` bytes of each.
 #[inline]
 fn arrive<'a>(
     arrivals: &'a mut Arrivals,
@@ -534,7 +534,7 @@ impl Sending<'_> {
         unsafe { self.out.set_len(free.offset_from_unsigned(first)) };
     }
 
-    /// Says of what was sent since there were so many outputs that it came of the packet at a position.
+    /// Notes in the outputs from number `sent` on that they came of the packet at a position.
     fn come_of(&mut self, at: usize, sent: usize) {
         for output in &mut self.out[sent..] {
             output.arrival = self.number + at as u32;
@@ -549,7 +549,7 @@ impl Sending<'_> {
         self.take_back(packet);
     }
 
-    /// Keeps a packet that is done with, for its memory.
+    /// Keeps a packet that is done with, to use its memory again.
     fn take_back(&mut self, packet: Packet) {
         // SAFETY: the caller of the functions has lent it to them alone, and no function runs.
         unsafe { (*self.spare).push(packet) };
@@ -573,7 +573,7 @@ fn stop(packet: usize, prefetched: usize, frame: &Frame, code: u64) -> Stop {
     }
 }
 
-/// Takes over the requests of the program that are in the frame.
+/// Copies the requests of the program from the frame.
 fn take_intents(frame: &Frame, intents: &mut Intents) {
     if frame.clone != 0 {
         let preserve = preserve_of(frame.clone_preserve);

@@ -118,7 +118,7 @@ impl Arrival {
 }
 
 impl Frame {
-    /// Makes it a run for this packet.
+    /// Sets the packet that the function runs on.
     #[inline]
     pub fn set_packet(&mut self, arrival: &Arrival) {
         self.packet = arrival.packet;

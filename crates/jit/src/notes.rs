@@ -47,7 +47,7 @@ impl Notes {
         self.limbs.is_empty()
     }
 
-    /// Empties all lists, and gives them to machine code, until this is used again.
+    /// Empties all lists, and returns them for machine code, which may write them until this is used again.
     pub fn begin(&mut self) -> *mut List {
         let first = self.limbs.as_mut_ptr();
         self.lists.clear();

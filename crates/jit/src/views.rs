@@ -119,7 +119,7 @@ impl TableView {
 /// Views of a program's tables, in the order of [`InPlaceTable`]s.
 pub(crate) type Views = SmallVec<[TableView; MAX_VIEWS]>;
 
-/// Appends the tables as they are.
+/// Appends views of the tables as they are.
 #[inline]
 pub(crate) fn take_views(tables: &[InPlaceTable], runtime: &mut Runtime, views: &mut Views) {
     for expected in tables {

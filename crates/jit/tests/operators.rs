@@ -99,7 +99,7 @@ impl Built {
         self.compute(Expr::Binary { op, a, b });
     }
 
-    /// Compiles, and compares all results for some values of the inputs.
+    /// Compiles the program, and compares all results for some values of the inputs.
     fn check(mut self, rounds: usize, seed: u64) {
         let metadata = self.program.architecture.fields().into_iter();
         let standard: Vec<SlotId> = metadata.map(|f| f.1).collect();

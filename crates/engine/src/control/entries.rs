@@ -20,7 +20,7 @@ impl Switch {
         self.apply_insert(table, &entry).map(|_| ())
     }
 
-    /// Deletes the entry with these matches and priority.
+    /// Deletes the entry of a table with these matches and priority.
     pub fn delete_entry(
         &mut self,
         table: TableId,
@@ -87,8 +87,8 @@ impl Switch {
         Ok(self.runtime().attached(table, 0).note)
     }
 
-    /// Takes entries that have been idle for as long as their timeout, so many at most, in the order in which they became so. Each is
-    /// named again after a further timeout without a hit, which starts now.
+    /// Takes entries that have been idle for as long as their timeout, at most so many, in the order in which they
+    /// became so. Each is named again after a further timeout without a hit, which starts now.
     pub fn take_idle_entries(
         &mut self,
         now_ps: Time,

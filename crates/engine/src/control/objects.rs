@@ -49,7 +49,7 @@ impl Switch {
             .unwrap_or_default())
     }
 
-    /// Sets a counter cell.
+    /// Sets the counts of a counter's cell.
     pub fn write_counter(
         &mut self,
         counter: CounterId,
@@ -79,7 +79,7 @@ impl Switch {
         Ok(cell.unwrap_or_else(|| Bits::zero(object.width)))
     }
 
-    /// Sets a register cell.
+    /// Sets the value of a register's cell.
     pub fn write_register(
         &mut self,
         register: RegisterId,
@@ -112,7 +112,7 @@ impl Switch {
         Ok(cell.map(Meter::counts))
     }
 
-    /// Configures a meter cell.
+    /// Sets the configuration of a meter's cell, or takes it away.
     pub fn write_meter(
         &mut self,
         meter: MeterId,
@@ -197,7 +197,7 @@ impl Switch {
         Ok(self.runtime().value_set(value_set).members())
     }
 
-    /// Takes the digest messages that wait, due or not, as lists.
+    /// Takes all digest messages that wait, due or not, as lists.
     pub fn take_digests(&mut self, now_ps: Time) -> Vec<DigestList> {
         self.runtime_mut().digests_mut().take(now_ps)
     }
@@ -207,7 +207,7 @@ impl Switch {
         self.runtime_mut().digests_mut().take_due(now_ps, most)
     }
 
-    /// Takes waiting messages of digests without a configuration, so many at most.
+    /// Takes waiting messages of digests without a configuration, at most so many.
     pub fn take_unconfigured_digests(&mut self, now_ps: Time, most: usize) -> Vec<DigestList> {
         let digests = self.runtime_mut().digests_mut();
         digests.take_unconfigured(now_ps, most)
@@ -247,7 +247,7 @@ impl Switch {
         }
     }
 
-    /// Acknowledges a digest list.
+    /// Acknowledges a digest list, which the controller has received: its messages may be sent again.
     pub fn acknowledge_digest(
         &mut self,
         digest: DigestId,

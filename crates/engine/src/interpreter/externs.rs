@@ -62,7 +62,7 @@ impl Run<'_, '_> {
         Flow::Next
     }
 
-    /// Registers, counters and meters.
+    /// Runs a statement that accesses a register, counter or meter.
     fn indexed(&mut self, stmt: &Stmt) {
         let loc = stmt.loc;
         match &stmt.kind {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// So many packets that ran before one stopped make it likely that many will again.
 const STEADY: usize = 4;
 
-/// Says of which packet of a burst outputs came.
+/// Notes in outputs which packet of a burst they came of.
 fn come_of(number: usize, outputs: &mut [Output]) {
     for output in outputs {
         output.arrival = number as u32;
@@ -39,7 +39,7 @@ impl Switch {
         }
     }
 
-    /// Runs packets; their contents are unspecified afterwards.
+    /// Runs packets, as [`Switch::receive_burst`]; their contents are unspecified afterwards.
     #[inline]
     pub(super) fn receive_all(
         &mut self,
@@ -94,8 +94,8 @@ impl Switch {
         })
     }
 
-    /// Goes on with a packet that stopped and the packets behind it, until none is left or none stays on the fast path. Gives
-    /// the number of the first that is left.
+    /// Goes on with a packet that stopped and the packets behind it, until none is left or none stays on the fast
+    /// path. Returns the number of the first that is left.
     #[cold]
     fn after_stop(
         &mut self,
@@ -120,7 +120,7 @@ impl Switch {
         }
     }
 
-    /// Takes a packet from where it left the fast path to the end.
+    /// Runs a packet to its end, from where it left the fast path.
     fn leave_fast_path(&mut self, now_ps: Time, packet: Packet, stop: Stop, out: &mut Vec<Output>) {
         self.work_left = self.max_work;
         let mut work = self.work.take().unwrap_or_default();

@@ -25,8 +25,8 @@ impl Switch {
         tables.collect()
     }
 
-    /// Runs from now on with this executor, which is of its program, and as if it had been made with this configuration. Its entries are
-    /// there since this moment.
+    /// Replaces the executor by this one, which is of the switch's program, and the configuration by this one, as
+    /// if it had been made with them. Its entries count as inserted now.
     pub fn settle(&mut self, executor: Arc<dyn Executor>, config: SwitchConfig, now_ps: Time) {
         self.executor = executor;
         self.config = config;

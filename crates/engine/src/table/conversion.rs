@@ -32,13 +32,14 @@ impl Conversion {
         }
     }
 
-    /// Returns whether records of `limbs` limbs stay as they are: no action moves, and none needs more room.
+    /// Returns true if records of `limbs` limbs stay as they are: no action moves, and none needs more room.
     pub fn changes_nothing(&self, limbs: usize) -> bool {
         let mut positions = (0..).zip(&self.positions);
         self.stride == limbs && positions.all(|(at, new)| *new == Some(at))
     }
 
-    /// Takes entries in. An error is the position of an action that the new table does not have.
+    /// Adds the converted records of a slice of entries. An error is the position of an action that the new table
+    /// does not have.
     pub fn add(&mut self, slice: &RecordSlice) -> Result<(), u32> {
         for (entry, former) in slice {
             match entry {
@@ -62,13 +63,13 @@ impl Conversion {
 }
 
 impl Table {
-    /// Says that all entries were last hit at this moment, if the table has idle timeouts.
+    /// Notes that all entries were last hit at this moment, if the table has idle timeouts.
     pub fn hit_all(&mut self, now_ps: Time) {
         self.last_hit_ps.fill(now_ps);
     }
 
-    /// Copies the records of entries from a number on (0 is the default action), so many at most, and the number that follows, `None`
-    /// at the end.
+    /// Copies the records of entries from a number on (0 is the default action), at most so many; and returns the
+    /// number to go on from, `None` at the end.
     pub fn records_from(&self, from: u32, most: u32) -> (RecordSlice, Option<u32>) {
         let numbers = self.numbers();
         let end = numbers.min(from.saturating_add(most.max(1)));

@@ -47,7 +47,7 @@ impl DirectMap {
         self.entries.get(key as usize).copied().unwrap_or(0)
     }
 
-    /// Gives a key an entry, or none.
+    /// Sets the entry of a key; 0 for none.
     pub fn set(&mut self, key: u64, entry: u32) {
         let at = key as usize;
         if at >= self.entries.len() {

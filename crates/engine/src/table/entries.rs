@@ -130,7 +130,7 @@ impl Entries {
         entries
     }
 
-    /// Adds an entry; its number. That is `wanted` if it had one, which is free.
+    /// Adds an entry and returns its number. That is `wanted`, which is free, if it had one.
     pub fn insert(&mut self, installed: &Installed<Limbs>, wanted: Option<u32>) -> u32 {
         let entry = match wanted {
             Some(number) if self.free.take_this(number) => number,
@@ -154,7 +154,7 @@ impl Entries {
         entry
     }
 
-    /// Changes all but the matches.
+    /// Changes all of an entry but its matches.
     pub fn set(&mut self, entry: u32, installed: &Installed<Limbs>) {
         let at = entry as usize;
         self.sequences[at] = installed.sequence;
@@ -180,7 +180,7 @@ impl Entries {
         self.extras.get(&entry).copied().unwrap_or_default()
     }
 
-    /// Changes the idle timeout of an entry.
+    /// Changes the idle timeout of an entry, in nanoseconds.
     pub fn set_idle_timeout(&mut self, entry: u32, idle_timeout_ns: u64) {
         let extra = Extra {
             idle_timeout_ns,
@@ -189,7 +189,7 @@ impl Entries {
         self.set_extra(entry, extra);
     }
 
-    /// Frees the number of an entry.
+    /// Removes an entry, and frees its number.
     pub fn remove(&mut self, entry: u32) {
         self.sequences[entry as usize] = FREE;
         self.extras.remove(&entry);
@@ -201,7 +201,7 @@ impl Entries {
         self.priorities.truncate(end);
     }
 
-    /// Gives back a part of the memory that is not used; whether there is more.
+    /// Gives back a part of the memory that is not used; returns true if there is more.
     pub fn tidy(&mut self) -> bool {
         shrink(&mut self.matches) | shrink(&mut self.sequences) | shrink(&mut self.priorities)
     }
@@ -224,7 +224,7 @@ impl Entries {
         &self.matches[entry as usize * self.stride..][..self.stride]
     }
 
-    /// Matches as they are kept.
+    /// Packs matches, one per key field, into limbs as they are kept.
     pub fn pack(&self, shape: &KeyShape, matches: &[KeyMatch]) -> Limbs {
         let mut packed: Limbs = smallvec![0; self.stride];
         for (field, key_match) in shape.fields.iter().zip(matches) {

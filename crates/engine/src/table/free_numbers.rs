@@ -31,7 +31,7 @@ impl FreeNumbers {
         Some(64 * self.first as u32 + bit)
     }
 
-    /// Takes this one, if it is free.
+    /// Takes this number, and returns true, if it is free.
     pub fn take_this(&mut self, number: u32) -> bool {
         let free = self.has(number as usize);
         if free {
@@ -41,7 +41,7 @@ impl FreeNumbers {
         free
     }
 
-    /// Frees one that is in use.
+    /// Frees a number that is in use.
     pub fn put(&mut self, number: u32) {
         let at = number as usize / 64;
         if self.words.len() <= at {
@@ -52,7 +52,7 @@ impl FreeNumbers {
         self.first = self.first.min(at);
     }
 
-    /// Forgets the free numbers directly below `end`, so that they may be given anew; the end that remains.
+    /// Forgets the free numbers directly below `end`, so that they may be given anew; returns the end that remains.
     pub fn lower(&mut self, end: usize) -> usize {
         let mut lowered = end;
         while lowered > 0 {
@@ -84,8 +84,8 @@ impl FreeNumbers {
     }
 }
 
-/// Gives back a part of the memory that a vector has no use for, since its end has come down; whether there is more. It moves nothing,
-/// and so takes little time.
+/// Gives back a part of the memory that a vector has no use for, since its end has come down; returns true if there
+/// is more. It moves nothing, and so takes little time.
 pub(crate) fn shrink<T>(items: &mut Vec<T>) -> bool {
     let (kept, most) = (
         KEPT_BYTES / size_of::<T>().max(1),
@@ -102,7 +102,8 @@ pub(crate) fn shrink<T>(items: &mut Vec<T>) -> bool {
 /// Places that [`forget_last`] takes away at most.
 const FORGOTTEN_AT_ONCE: usize = 64;
 
-/// Takes away some of the last ones that are nothing, and what memory can be given back.
+/// Removes items that are nothing from the end, at most [`FORGOTTEN_AT_ONCE`], and gives back what memory can be
+/// given back.
 pub(crate) fn forget_last<T>(items: &mut Vec<T>, is_nothing: impl Fn(&T) -> bool) {
     let last = items.iter().rev().take(FORGOTTEN_AT_ONCE);
     let nothing = last.take_while(|item| is_nothing(item)).count();

@@ -128,7 +128,8 @@ impl KeyMap {
         (hash(key) as usize & self.bucket_mask) * (self.limbs + 1)
     }
 
-    /// Loads these buckets, whatever is in them, and does nothing else, so that all are waited for at once.
+    /// Loads these buckets into the caches, whatever is in them, and does nothing else, so that all are waited for
+    /// at once.
     #[inline]
     pub fn load(&self, buckets: &[usize]) -> u64 {
         buckets.iter().fold(0, |sum, &at| sum ^ self.buckets[at])
@@ -227,7 +228,7 @@ impl KeyMap {
         Some(value(self.former[at]))
     }
 
-    /// Sets the value of `key`; gives the former one.
+    /// Sets the value of `key`; returns the former one.
     pub fn insert(&mut self, key: &[u64], value: u32) -> Option<u32> {
         debug_assert_eq!(key.len(), self.limbs);
         debug_assert!(value < KeyMap::LIMIT);
@@ -255,7 +256,7 @@ impl KeyMap {
         }
     }
 
-    /// Removes `key`; gives its value.
+    /// Removes `key`; returns its value, if it was there.
     pub fn remove(&mut self, key: &[u64]) -> Option<u32> {
         self.tidy();
         let hash = hash(key);
@@ -275,7 +276,7 @@ impl KeyMap {
         }
     }
 
-    /// Goes on to grow or shrink; whether there is more to do.
+    /// Continues to grow or shrink; returns true if there is more to do.
     pub fn tidy(&mut self) -> bool {
         let buckets = self.bucket_mask + 1;
         let sparse = buckets > SPARSE_BUCKETS && self.len < buckets / SHRUNK_PART;

@@ -234,7 +234,7 @@ impl LpmTable {
         *self.node_mut(place) = node;
     }
 
-    /// Removes a prefix; gives its entry.
+    /// Removes a prefix; returns its entry, if it was there.
     pub fn remove(&mut self, value: &[u64], prefix_len: u32) -> Option<u32> {
         let entry = self.find(value, prefix_len)?;
         let path = self.path(value, prefix_len)?;

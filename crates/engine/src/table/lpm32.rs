@@ -445,7 +445,7 @@ impl Lpm32Table {
         }
     }
 
-    /// Removes a prefix; gives its entry.
+    /// Removes a prefix; returns its entry, if it was there.
     pub fn remove(&mut self, value: &[u64], prefix_len: u32) -> Option<u32> {
         let entry = self.find(value, prefix_len)?;
         let prefix = self.prefixes[entry as usize];
@@ -483,7 +483,8 @@ impl Lpm32Table {
         shorter.into_iter().next().unwrap_or(0)
     }
 
-    /// Puts `entry` where `prefix` leads and `applies` holds for what is there, given a function that tells entries' lengths.
+    /// Sets `entry` in all places that `prefix` covers and where `applies` holds for what is there; it is given a
+    /// function that tells entries' lengths.
     fn change(
         &mut self,
         prefix: Prefix,
@@ -666,7 +667,7 @@ impl Lpm32Table {
         places
     }
 
-    /// Gives a node its places.
+    /// Writes the places of all children of a node, as runs.
     fn store(&mut self, node: u32, places: &Places) {
         let mut begins = [0u64; 4];
         let mut before = [0u8; 4];

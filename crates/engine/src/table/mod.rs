@@ -268,8 +268,9 @@ impl Table {
         matches!(&self.matcher, Matcher::Lpm32(table) if table.is_direct())
     }
 
-    /// Loads what lookups of these keys, one behind the other, will, so that it is in the caches, and changes nothing: step by step for
-    /// all keys, so that no load waits for another key's. Sets `entries` to the entries found; the result means nothing.
+    /// Loads into the caches what lookups of these keys, one behind the other, will need, and changes nothing: step
+    /// by step for all keys, so that no load waits for another key's. Sets `entries` to the entries found; the
+    /// result means nothing.
     pub fn warm(&self, keys: &[u64], entries: &mut Found) -> u64 {
         let limbs = self.shape.limbs().max(1);
         let mut sum = 0;
@@ -424,12 +425,12 @@ impl Table {
         self.last_hit_ps.get(entry as usize).copied()
     }
 
-    /// Takes hits that lie ahead of a clock that was set back to be now.
+    /// Changes times of hits that lie ahead of a clock that was set back: from then on, they are now.
     pub(crate) fn clock_set_back(&mut self, now_ps: Time) {
         (self.last_hit_ps.iter_mut()).for_each(|hit_ps| *hit_ps = now_ps.min(*hit_ps));
     }
 
-    /// Adds an entry that [`Table::find`] does not find; gives its number. The table must have key fields.
+    /// Adds an entry that [`Table::find`] does not find; returns its number. The table must have key fields.
     pub fn insert(&mut self, new: NewEntry<'_>, now_ps: Time) -> u32 {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
@@ -449,7 +450,8 @@ impl Table {
         })
     }
 
-    /// Puts an entry (back) with all it had, its number and its place in the order included; gives the number, which must be free.
+    /// Inserts an entry (again) with all it had, its number and its place in the order included; returns the
+    /// number, which must be free.
     pub fn restore(&mut self, snapshot: EntrySnapshot) -> u32 {
         let installed = &snapshot.installed;
         let entry = self.entries.insert(installed, snapshot.number);
@@ -487,7 +489,7 @@ impl Table {
         entry
     }
 
-    /// Removes an entry; whether there was one.
+    /// Removes an entry; returns true if there was one of this number.
     pub fn remove(&mut self, entry: u32) -> bool {
         if !self.entries.contains(entry) {
             return false;
@@ -517,7 +519,7 @@ impl Table {
         true
     }
 
-    /// Forgets numbers that no entry has any more.
+    /// Forgets the numbers above all entries, and what is kept by them.
     fn lower(&mut self) {
         let end = self.entries.numbers() as usize;
         self.records.truncate(end);
@@ -532,7 +534,8 @@ impl Table {
         }
     }
 
-    /// Does a part of what updates have left: memory that is given back, a hash map that grows or shrinks. Whether there is more.
+    /// Does a part of the work that updates have left: gives memory back, lets a hash map grow or shrink. Returns
+    /// true if there is more.
     pub fn tidy(&mut self) -> bool {
         let map = self.matcher.map_mut().is_some_and(KeyMap::tidy);
         map | self.entries.tidy()
@@ -561,7 +564,7 @@ impl Table {
         self.entries.set_idle_timeout(entry, idle_timeout_ns);
     }
 
-    /// Makes an entry again what it was in an earlier snapshot of it; its counter goes on.
+    /// Changes an entry back to what it was in an earlier snapshot of it; its counter goes on.
     pub fn reset(&mut self, entry: u32, snapshot: EntrySnapshot) {
         self.records.release(entry);
         self.records.assign(entry, &snapshot.record);
@@ -611,7 +614,7 @@ fn parameter_widths(program: &ir::Program, table: &ir::Table) -> Vec<Vec<u32>> {
 /// A table without a stated size holds this many entries.
 pub(crate) const DEFAULT_TABLE_SIZE: u64 = 1024;
 
-/// Returns the number of entries that a table holds.
+/// Returns the number of entries that a table holds at most.
 pub(crate) fn capacity(declared: &ir::Table) -> u64 {
     match declared.size {
         0 => DEFAULT_TABLE_SIZE,
@@ -619,7 +622,8 @@ pub(crate) fn capacity(declared: &ir::Table) -> u64 {
     }
 }
 
-/// Returns the limbs of a record of a table: the action, and the arguments of the one that has most of them.
+/// Returns the number of limbs of a table's records: one for the action, and the arguments of the one that has most
+/// of them.
 pub(crate) fn record_limbs(program: &ir::Program, table: &ir::Table) -> usize {
     let limbs = parameter_widths(program, table);
     let limbs = limbs

@@ -73,7 +73,7 @@ impl Packing {
         self.limbs
     }
 
-    /// Packs a key, a value or a mask; `use_packed` gets it.
+    /// Packs a key, a value or a mask, calls `use_packed` with it, and returns what that does.
     #[inline]
     pub fn pack<R>(&self, key: &[u64], use_packed: impl FnOnce(&[u64]) -> R) -> R {
         if self.moves.is_empty() {

@@ -50,7 +50,8 @@ impl Records {
         self.record(self.of_entry[entry as usize])
     }
 
-    /// Loads the records of up to [`MANY`] entries, a line of all of them at a time, so that they are waited for at once.
+    /// Loads the records of up to [`MANY`] entries into the caches, a line of all of them at a time, so that they
+    /// are waited for at once.
     #[inline]
     pub fn load(&self, entries: &[u32]) -> u64 {
         let mut places = [0; MANY];
@@ -83,7 +84,7 @@ impl Records {
         self.limbs[..self.stride].copy_from_slice(record);
     }
 
-    /// Gives an entry that has none a record.
+    /// Assigns a record to an entry that has none; equal records are shared.
     pub fn assign(&mut self, entry: u32, record: &[u64]) {
         let hash = super::keymap::hash(record);
         let known = self.sharing.index.find(hash, |n| self.record(n) == record);
@@ -96,7 +97,7 @@ impl Records {
         self.of_entry[at] = number;
     }
 
-    /// Takes the record of an entry away.
+    /// Releases the record of an entry, which has none afterwards.
     pub fn release(&mut self, entry: u32) {
         let number = std::mem::take(&mut self.of_entry[entry as usize]);
         if number == 0 {
@@ -121,7 +122,7 @@ impl Records {
         self.of_entry.truncate(entries);
     }
 
-    /// Gives back a part of the memory that is not used; whether there is more.
+    /// Gives back a part of the memory that is not used; returns true if there is more.
     pub fn tidy(&mut self) -> bool {
         shrink(&mut self.sharing.users) | shrink(&mut self.limbs) | shrink(&mut self.of_entry)
     }

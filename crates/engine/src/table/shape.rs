@@ -104,7 +104,8 @@ impl Pattern {
         pattern
     }
 
-    /// Notes the bounds; the value has the leading bits that they share.
+    /// Sets the value and mask of a range's field to the leading bits that its bounds share, and notes the bounds
+    /// if those do not say it all.
     fn set_range(&mut self, field: &KeyField, low: &Bits, high: &Bits) {
         let differing = Bits::binary(ir::BinaryOp::Xor, low, high).bit_length();
         let mask = Bits::prefix_mask(field.width, field.width - differing);

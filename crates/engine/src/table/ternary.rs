@@ -298,7 +298,7 @@ impl TupleSpace {
         }
     }
 
-    /// Removes an entry that is there.
+    /// Removes an entry that is there, with all its items.
     pub(super) fn remove(&mut self, pattern: &Pattern, entry: u32) {
         let (covers, _) = self.covers(pattern);
         let mut checks = 0;
@@ -455,7 +455,7 @@ impl TupleSpace {
         tuple
     }
 
-    /// Changes the ranks of a tuple and moves it to where its best now belongs.
+    /// Changes the ranks of a tuple, and moves it to where its best rank belongs now.
     fn update_ranks(&mut self, tuple: u32, change: impl FnOnce(&mut BTreeMap<Rank, u32>)) {
         let ranks = &mut self.tuples[tuple as usize].ranks;
         let best = |ranks: &BTreeMap<Rank, u32>| ranks.first_key_value().map(|(&rank, _)| rank);

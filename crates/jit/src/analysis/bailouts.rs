@@ -33,7 +33,7 @@ pub(crate) struct Bailouts {
 }
 
 impl Bailouts {
-    /// Finds out. A packet may be multicast if `of_group`.
+    /// Finds out when the function ends early, and with what. A packet may be multicast if `of_group`.
     pub fn new(
         program: &Program,
         layout: &Layout,

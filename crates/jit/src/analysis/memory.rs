@@ -72,7 +72,7 @@ impl<'a> Merges<'a> {
         merges
     }
 
-    /// Counts in statements; gives the slots that they may assign.
+    /// Counts the merges in statements; returns the slots that they may assign.
     fn body(&mut self, stmts: &'a [Stmt]) -> Slots {
         let mut assigned = Slots::new();
         for stmt in stmts {

@@ -153,7 +153,7 @@ fn behind(program: &Program, state: &State, arrival: &Arrival) -> Arrival {
     after(program, &state.body, arrival.clone()?)
 }
 
-/// States in the order of their numbers, which is that of the states that they are made of.
+/// Returns the states in the order of their numbers, which is that of the states that they are made of.
 fn split_states(program: &Program, numbers: &Variants) -> Vec<State> {
     let states = numbers.keys().map(|(at, arrival)| {
         let mut state = program.parser.states[*at].clone();

@@ -196,7 +196,7 @@ impl Packer {
         Packer::to(Target::Memory(base))
     }
 
-    /// Keeps what is to be written from `first` on.
+    /// Makes a packer that writes nothing, but keeps what is to be written from byte `first` on.
     pub fn keeping(first: u32) -> Packer {
         Packer::to(Target::Pieces(first, Pieces::new()))
     }
@@ -273,8 +273,8 @@ impl Gen<'_, '_> {
         packer.written += bytes;
     }
 
-    /// Writes what is pending, padded with zeros to whole bytes, and tells how many bytes the whole is. May write up to
-    /// [`Packer::SLACK`] zero bytes more.
+    /// Writes what is pending, padded with zeros to whole bytes, and returns how many bytes the whole is. May write
+    /// up to [`Packer::SLACK`] zero bytes more.
     pub(crate) fn pack_end(&mut self, mut packer: Packer) -> u32 {
         let total = packer.written + packer.pending_bits.div_ceil(8);
         if let Some(pending) = packer.pending {
@@ -323,7 +323,7 @@ impl Gen<'_, '_> {
         pieces
     }
 
-    /// Writes pieces, in their order.
+    /// Writes pieces to memory, in their order.
     pub(crate) fn store_pieces(&mut self, to: Value, pieces: &[(u32, Value)]) {
         for &(at, value) in pieces {
             let flags = MemFlagsData::new().with_notrap();

@@ -95,7 +95,8 @@ impl FastPath {
 }
 
 impl<'a> Gen<'a, '_> {
-    /// Generates the whole function: for the outcomes of the parser that it is specialised for, or for all.
+    /// Generates the whole function of the fast path: for the outcomes of the parser that it is specialised for, or
+    /// for all.
     pub(super) fn fast_path(&mut self) {
         let facts = self.facts();
         self.place_fast_path(&facts.bailouts);
@@ -234,7 +235,7 @@ impl<'a> Gen<'a, '_> {
         self.depart();
     }
 
-    /// Goes on at `yes` or `no`, with these arguments.
+    /// Jumps to `yes` if a value is not zero, or to `no`, with these arguments.
     pub(super) fn branch_on(&mut self, value: Value, yes: Block, no: Block, args: &[BlockArg]) {
         match self.known_value(value) {
             Some(0) => self.b.ins().jump(no, args),
@@ -320,7 +321,7 @@ impl<'a> Gen<'a, '_> {
         (self.b.ins()).load(I64, constant_memory(), self.frame, offset as i32)
     }
 
-    /// Gives a slot of the architecture's metadata a value.
+    /// Writes a value to a slot of the architecture's metadata.
     fn put_word(&mut self, slot: SlotId, word: Value) {
         if !self.keeps(slot) {
             return;
@@ -589,8 +590,8 @@ impl<'a> Gen<'a, '_> {
         })
     }
 
-    /// Makes the deparser write right in front of the payload, where the packet lies, if there is room and nothing else to be done for
-    /// it, and else to the buffer. Gives whether it is so.
+    /// Makes the deparser write right in front of the payload, where the packet lies, if there is room and nothing
+    /// else to be done for it, and else to the buffer. Returns whether the first is so.
     fn begin_in_front(
         &mut self,
         emitted: &[HeaderId],

@@ -125,7 +125,8 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Keeps a sum, if it is of a valid header and whatever follows comes by here: when checksums are verified.
+    /// Notes a sum for later, if it is of a valid header and whatever follows comes by here: when checksums are
+    /// verified.
     fn note_sum(&mut self, header: HeaderId, runs: Vec<(u32, u32)>, sum: Value) {
         let valid = self.program.headers[header.index()].valid;
         let certain = self.branches == 0 && !self.control_end_used && self.is_on_arrival();

@@ -47,7 +47,8 @@ struct Lookup<'a> {
 }
 
 impl Gen<'_, '_> {
-    /// Looks a key up; `call` does so with a function, and gives the record and the hit.
+    /// Generates a lookup of a key in a table's structures; where they do not have what is needed, `call` looks the
+    /// key up by a function. Returns the record and the hit.
     pub(super) fn look_up_in_place(
         &mut self,
         number: usize,
@@ -192,7 +193,8 @@ impl Gen<'_, '_> {
         self.b.ins().iadd(first, offset)
     }
 
-    /// Loads what a lookup of this key in a table of exact keys will, if its bucket is the first for it, and does nothing with it.
+    /// Loads into the caches what a lookup of this key in a table of exact keys will need, if its bucket is the
+    /// first for it.
     pub(super) fn touch(&mut self, number: usize, key: &[Value]) {
         let table = &self.analysis.tables_in_place[number];
         let after = self.b.create_block();

@@ -59,7 +59,8 @@ fn below(cond: &Expr) -> Option<(&Expr, u64)> {
     }
 }
 
-/// Takes down the leaves of a tree of comparisons of the index, each of which is reached by the index that is its number.
+/// Collects the leaves of a tree of comparisons of the index, each of which is reached by the index that is its
+/// number.
 fn leaves(expr: &Expr, index: &Expr, out: &mut Vec<SlotId>) -> bool {
     match expr {
         Expr::Slot(slot) => {

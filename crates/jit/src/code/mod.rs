@@ -211,7 +211,8 @@ pub(crate) struct Input<'a> {
     pub shims: &'a [FuncRef],
 }
 
-/// Fills `function`, whose signature takes the frame and returns nothing; `false` if it would become too large.
+/// Generates the code of `function`, whose signature takes the frame and returns nothing; `false` if it would
+/// become too large.
 pub(crate) fn generate(
     input: &Input<'_>,
     function: &mut Function,
@@ -293,7 +294,7 @@ pub(crate) fn generate(
     !too_large
 }
 
-/// Begins the loop over the packets that the function is given.
+/// Begins a loop over the packets that the function is given.
 fn begin_burst(b: &mut FunctionBuilder<'_>, entry: Block) -> Burst {
     let (arrival, end) = (b.block_params(entry)[1], b.block_params(entry)[2]);
     let (first, next) = (b.create_block(), b.create_block());
@@ -402,7 +403,7 @@ impl Gen<'_, '_> {
         !matches!(self.places[slot.index()], Place::Unused | Place::InPacket)
     }
 
-    /// Gives a slot a value.
+    /// Writes a value to where a slot lives.
     fn put(&mut self, slot: SlotId, value: &Wide) {
         debug_assert_eq!(value.width, self.width(slot));
         let place = self.places[slot.index()];
@@ -472,7 +473,7 @@ impl Gen<'_, '_> {
         self.call_for_all(shim, args).first().copied()
     }
 
-    /// Calls a shim; gives all that it returns.
+    /// Calls a shim; returns all that it returns.
     fn call_for_all(&mut self, shim: Shim, args: &[Value]) -> &[Value] {
         if self.burst.is_some() && shim.reads_packet() {
             self.store_frame(offset_of!(Frame, packet), self.packet);
@@ -490,7 +491,7 @@ impl Gen<'_, '_> {
         self.b.ins().stack_addr(I64, self.scratch, offset as i32)
     }
 
-    /// Writes values into scratch memory; gives its address and the number of limbs.
+    /// Writes values into scratch memory; returns its address and the number of limbs.
     fn spill_all(&mut self, values: &[Wide]) -> (Value, Value) {
         let limbs = values.iter().map(|value| value.limbs.len() as u64).sum();
         let at = self.spill(&values.iter().collect::<Vec<_>>());
@@ -508,7 +509,7 @@ impl Gen<'_, '_> {
         at
     }
 
-    /// Reads a value of this width; the memory has no bits above it.
+    /// Loads a value of this width; the memory has no bits above it.
     fn reload(&mut self, at: Value, width: u32) -> Wide {
         let limbs = (0..limbs_for(width))
             .map(|i| {
@@ -613,7 +614,7 @@ impl Gen<'_, '_> {
         self.store_frame(offset_of!(Frame, emitted_len), len);
     }
 
-    /// Runs a control; `exit` in it ends here.
+    /// Generates a control; `exit` in it ends here.
     fn control(&mut self, body: &[ir::Stmt]) {
         self.control_end = self.b.create_block();
         self.control_end_used = false;
@@ -654,14 +655,14 @@ impl Gen<'_, '_> {
         self.end_burst();
     }
 
-    /// Goes on with the next packet.
+    /// Jumps to the end of the loop's body, to go on with the next packet.
     fn next_packet(&mut self) {
         if let Some(burst) = self.burst {
             self.b.ins().jump(burst.next, &[]);
         }
     }
 
-    /// Ends the loop over the packets.
+    /// Ends the loop over the packets: goes on with the next, or returns.
     fn end_burst(&mut self) {
         let Some(burst) = self.burst else { return };
         self.b.switch_to_block(burst.next);

@@ -71,8 +71,8 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Generates the parser; continues behind it, but for the states that accept with one of these outcomes: those go to the blocks
-    /// that are given back, each with its outcome. Paths to none of them end the parser at once.
+    /// Generates the parser; continues behind it, but for the states that accept with one of these outcomes: those
+    /// go to the blocks that are returned, each with its outcome. Paths to none of them end the parser at once.
     pub(crate) fn specialised_parser(
         &mut self,
         parser: &ParserForm<'_>,
@@ -151,7 +151,7 @@ impl Gen<'_, '_> {
         outcome_blocks
     }
 
-    /// Tells how much the parser took.
+    /// Stores into the frame how many bytes the parser took.
     pub(super) fn store_consumed(&mut self) {
         let cursor = self.b.use_var(self.cursor);
         self.store_frame(offset_of!(Frame, consumed), cursor);
@@ -279,7 +279,8 @@ impl Gen<'_, '_> {
         self.move_cursor(bytes);
     }
 
-    /// Checks the length of a varbit, in the order of the specification; gives the bytes of the whole header, which are there.
+    /// Checks the length of a varbit, in the order of the specification; returns the bytes of the whole header,
+    /// which are there.
     fn check_varbit(&mut self, length: Value, max: u32, fixed: u32) -> Value {
         let fixed = self.imm(fixed.into());
         let bits = self.b.ins().iadd(length, fixed);
@@ -369,7 +370,7 @@ impl Gen<'_, '_> {
         between
     }
 
-    /// Fills the blocks that [`Gen::target`] made.
+    /// Fills the blocks that [`Gen::target`] made: each spends a step and goes to its state.
     fn transitions_back(&mut self, again: Vec<(Block, Block)>) {
         for (between, state) in again {
             self.continue_in(between);

@@ -19,7 +19,7 @@ use ir::{Expr, SlotId, Stmt, StmtKind, TableId};
 use std::mem::offset_of;
 
 impl Gen<'_, '_> {
-    /// Generates the whole function.
+    /// Generates the whole function that prefetches.
     pub(super) fn prefetch(&mut self) {
         let program = self.program;
         let bailouts = Bailouts::default();

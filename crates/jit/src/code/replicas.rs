@@ -166,7 +166,7 @@ impl Gen<'_, '_> {
         variables.into_iter().map(now).collect()
     }
 
-    /// Keeps what egress may change in the state array.
+    /// Saves what egress may change in the state array, for the next replica.
     fn save_memory(&mut self) -> Saved {
         let ranges = self.facts().bailouts.egress_memory.iter();
         ranges

@@ -215,7 +215,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Assigns a word, cut or extended with zeros to the width of the slot.
+    /// Writes a word to a slot, cut or extended with zeros to its width.
     pub(crate) fn write_word(&mut self, dst: SlotId, word: Value) {
         let word = Wide {
             width: 64,
@@ -275,7 +275,8 @@ impl Gen<'_, '_> {
         (compares && is_flag && self.known_slot(*dst) == Some(0)).then_some(*dst)
     }
 
-    /// Goes on at `yes` or `no`. Nothing in an expression has an effect, so what does not matter any more is not evaluated.
+    /// Jumps to `yes` if a condition holds, else to `no`. Nothing in an expression has an effect, so what does not
+    /// matter any more is not evaluated.
     fn branch(&mut self, cond: &Expr, yes: Block, no: Block) {
         let whole = cond;
         let (a, b, is_or) = match cond {
@@ -706,7 +707,7 @@ impl Gen<'_, '_> {
         self.continue_in(after);
     }
 
-    /// Writes a header without a varbit to `base`; gives the number of bytes.
+    /// Writes a header without a varbit to `base`; returns the number of bytes.
     fn emit_fixed(&mut self, base: Value, header: HeaderId) -> u32 {
         if self.emit_from_packet(base, header) {
             return self.program.header_max_bytes(header) as u32;
@@ -723,7 +724,7 @@ impl Gen<'_, '_> {
         self.pack_end(packer)
     }
 
-    /// Writes the fields of a header with a varbit to `base`; gives the number of bytes.
+    /// Writes the fields of a header with a varbit to `base`; returns the number of bytes.
     fn emit_varbit(&mut self, base: Value, fields: &[ir::Field]) -> Value {
         let mut offset = self.imm(0);
         for field in fields {

@@ -105,7 +105,8 @@ impl Gen<'_, '_> {
         })
     }
 
-    /// Looks a key up and goes on with what is chosen by the hit. Tells whether the code behind it can be reached.
+    /// Generates a lookup, and goes on with what is chosen by the hit. Tells whether the code behind it can be
+    /// reached.
     pub(super) fn apply_and_choose(&mut self, lookup: &ChosenByHit<'_>) -> bool {
         let (args, _, hit) = self.look_up_anyhow(lookup.table, lookup.keys, true);
         let hit = hit.expect("asked for");
@@ -127,7 +128,8 @@ impl Gen<'_, '_> {
         self.join_in(after, from_found || from_missed)
     }
 
-    /// Looks a key up, in place or by a call; gives where the arguments are, the position of the action, and the hit if it is wanted.
+    /// Generates a lookup, in place or by a call; returns where the arguments are, the position of the action, and
+    /// the hit if it is wanted.
     fn look_up_anyhow(
         &mut self,
         table: TableId,
@@ -175,7 +177,8 @@ impl Gen<'_, '_> {
         tables.position(|t| t.table == table)
     }
 
-    /// Looks a key up with a function; gives where the arguments are, and the position of the action with the hit above it.
+    /// Generates a lookup by a function; returns where the arguments are, and the position of the action with the
+    /// hit above it.
     fn look_up(&mut self, table: TableId, keys: &[Wide]) -> (Value, Value) {
         let id = self.imm(table.0.into());
         let results = if let Some(packing) = Packing::of_table(&self.program.tables[table.index()])
@@ -225,7 +228,7 @@ impl Gen<'_, '_> {
         Wide { width, limbs }
     }
 
-    /// Runs the action at `position`; positions beyond the end run nothing.
+    /// Generates the actions, of which the one at `position` runs; positions beyond the end run nothing.
     fn dispatch(&mut self, position: Value, args: Value, actions: &[ActionId]) -> bool {
         let program = self.program;
         let after = self.b.create_block();

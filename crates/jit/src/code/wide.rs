@@ -257,7 +257,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Applies a unary operator.
+    /// Applies a unary operator, with the meaning of [`Bits::unary`].
     pub fn unary(&mut self, op: UnaryOp, a: &Wide) -> Wide {
         match op {
             UnaryOp::Not => {

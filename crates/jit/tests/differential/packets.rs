@@ -78,7 +78,7 @@ impl Draft<'_> {
         case.target
     }
 
-    /// Makes a key expression that is a field, or bits of one, have a value.
+    /// Patches the packet so that a key expression that is a field, or bits of one, has a value.
     fn patch(&mut self, key: &Expr, value: &Bits, mask: &Bits) {
         let (slot, low) = match key {
             Expr::Slot(slot) => (*slot, 0),

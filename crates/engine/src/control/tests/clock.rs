@@ -34,7 +34,7 @@ fn used_up(now_ps: Time) -> Switch {
     switch
 }
 
-/// Counts the packets of ten that the meter lets go at a time.
+/// Counts how many of ten packets at a time the meter marks green.
 fn greens(switch: &mut Switch, now_ps: Time) -> usize {
     switch.set_now_ps(now_ps);
     let runtime = switch.runtime_mut();

@@ -26,7 +26,8 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Ends the function if `condition` is not zero, with these slots in the state array. Tells whether control can reach what follows.
+    /// Ends the function with a code if `condition` is not zero, with these slots in the state array. Tells whether
+    /// control can reach what follows.
     pub(super) fn end_if(&mut self, condition: Value, code: u64, exported: &[bool]) -> bool {
         let known = self.known_value(condition);
         if known == Some(0) {
@@ -46,7 +47,7 @@ impl Gen<'_, '_> {
         known.is_none()
     }
 
-    /// Writes slots to the state array.
+    /// Writes these slots to the state array.
     fn export(&mut self, exported: &[bool]) {
         let program = self.program;
         for i in (0..program.slots.len()).filter(|&i| exported[i]) {
@@ -158,7 +159,8 @@ impl Gen<'_, '_> {
         });
     }
 
-    /// Does something for each piece of so many limbs of memory, one or two limbs long: given its type and offset from these addresses.
+    /// Calls `each` for the pieces of so many limbs of memory, one or two limbs long, with the addresses, and the
+    /// piece's offset from them and its type. Many limbs are a loop.
     fn in_pieces<const N: usize>(
         &mut self,
         first: [Value; N],
@@ -190,7 +192,8 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Ends the run of a packet. The function goes on with the next if nothing has to be done for this one that it cannot do.
+    /// Ends the run of a packet with a code. The function continues with the next if nothing has to be done for
+    /// this one that it cannot do.
     pub(in crate::code) fn exit_with(&mut self, code: u64, port: Option<Value>) {
         let mut result = self.imm(code);
         if let Some(port) = port {
@@ -207,7 +210,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Ends the run of a packet if the condition holds.
+    /// Ends the run of a packet with a code if the condition holds.
     pub(in crate::code) fn exit_if(&mut self, condition: Value, code: u64) {
         let (stop, next) = (self.b.create_block(), self.b.create_block());
         self.b.ins().brif(condition, stop, &[], next, &[]);

@@ -199,7 +199,7 @@ impl<'a> Gen<'a, '_> {
         pieces
     }
 
-    /// Emits a header that is valid, if it lies in the packet but for what was assigned.
+    /// Emits a header that is valid, if it lies in the packet but for what was assigned; returns false if not.
     pub(in crate::code) fn emit_from_packet(&mut self, to: Value, header: HeaderId) -> bool {
         let Some(fast_path) = &mut self.fast_path else {
             return false;
@@ -215,7 +215,7 @@ impl<'a> Gen<'a, '_> {
         pieces.is_some()
     }
 
-    /// Loads what the deparser will emit of the packet, so that it may write over it.
+    /// Loads what the deparser will emit of the packet before it writes over that.
     pub(super) fn read_ahead(&mut self, emitted: &[HeaderId]) {
         for &header in emitted {
             let Some(from) = self.place_in_packet(header) else {
