@@ -228,7 +228,7 @@ impl Configuration {
         )
     }
 
-    /// Fills the tables that edit replicas.
+    /// Fills the tables that edit the replicas of a packet.
     fn fill_copies(&self, switch: &mut Switch) -> Result<(), String> {
         let copies = Target::new(switch, "BierEgress.copies", "BierEgress.copy")?;
         for (rid, neighbour) in (0u64..).zip(&self.neighbours) {

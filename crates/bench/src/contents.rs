@@ -4,7 +4,8 @@ use engine::Switch;
 use engine::control::{Entity, Entry, Operation, Update};
 use ir::{ActionCall, ActionId, Bits, KeyMatch, RegisterId, TableId};
 
-/// Has the ports lead to switches of the domain: what the domain owns is refused at others.
+/// Sets the register `domain_ports` so that these ports lead to switches of the domain: what the domain owns is
+/// refused at others.
 pub fn lead_to_domain(switch: &mut Switch, ports: &[u32]) -> Result<(), String> {
     let registers = &switch.program().registers;
     let at = (registers.iter().position(|r| r.name == "domain_ports"))

@@ -182,7 +182,7 @@ impl<'a> Lane<'a> {
         self.now_ps += WINDOW_PS;
     }
 
-    /// Handles the packets that are there.
+    /// Handles the packets of the bursts; returns how long that took.
     fn window(&mut self) -> Duration {
         let start = Instant::now();
         for burst in &mut self.bursts {

@@ -229,7 +229,7 @@ impl SimulationMeasurement {
     }
 }
 
-/// Measures a scenario; `quick`: a hundredth of the packets.
+/// Measures a scenario; if `quick`, with a hundredth of the packets.
 pub fn measure_simulation(name: &str, quick: bool) -> Result<SimulationMeasurement, String> {
     if name == DUMBBELL {
         return measure_dumbbell(quick);

@@ -65,7 +65,7 @@ struct Contents {
     limbs: usize,
 }
 
-/// Fills a table, looks keys up, empties it. `quick`: a hundredth of the entries.
+/// Fills a table, looks keys up, and empties it, and measures each; if `quick`, with a hundredth of the entries.
 pub fn measure_table(name: &str, quick: bool) -> Result<TableMeasurement, String> {
     let known = TABLES.iter().find(|(known, _, _)| *known == name);
     let &(_, table, full) = known.ok_or_else(|| {

@@ -11,15 +11,16 @@ use engine::{Output, Packet, Switch, Time};
 
 /// A function written by hand in Rust, with its own tables.
 pub trait Handwritten {
-    /// Says what time it is, for functions that ask; before every burst.
+    /// Sets the time, for functions that ask for it; called before every burst.
     fn set_now_ps(&mut self, now_ps: Time) {
         let _ = now_ps;
     }
 
-    /// Handles packets, each with the port it arrived at; appends what leaves, in order. Takes all out of `burst`.
+    /// Handles packets, each with the port it arrived at; appends what leaves, in order. `burst` is empty
+    /// afterwards.
     fn receive_burst(&mut self, burst: &mut Vec<(u32, Packet)>, out: &mut Vec<Output>);
 
-    /// Takes a packet that is done with, for its memory.
+    /// Takes a packet that is done with, to use its memory again.
     fn reuse(&mut self, packet: Packet) {
         drop(packet);
     }
@@ -63,7 +64,8 @@ pub const PROGRAMS: [&str; 24] = [
     "bng_downstream",
 ];
 
-/// Compiles a program and fills the tables of both versions. `quick`: tables a hundredth of the size, for tests.
+/// Compiles a program and fills the tables of both versions. If `quick`, tables have a hundredth of the size, for
+/// tests.
 pub fn workload(program: &str, quick: bool) -> Result<Workload, String> {
     let scale = if quick { 100 } else { 1 };
     match program {

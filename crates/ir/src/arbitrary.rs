@@ -335,7 +335,7 @@ impl Generator {
         }
     }
 
-    /// Lets an action of each table with a direct meter read it, if it is no other table's.
+    /// Adds reads of direct meters: an action of each table with such a meter reads it, if it is no other table's.
     fn direct_meter_reads(&mut self) {
         let tables = self.program.tables.clone();
         for table in &tables {

@@ -259,7 +259,8 @@ impl<'a> Verifier<'a> {
         width
     }
 
-    /// Accounts for one value (or, with no width, for a match of anything). Whether there is room for more.
+    /// Counts one value (or, with no width, a match of anything) against the limit of [`MAX_TOTAL_LIMBS`]; returns
+    /// false if there is no room for more.
     fn spend(&mut self, width: u32, place: Place<'_>) -> bool {
         let before = self.limbs;
         self.limbs = before.saturating_add(u64::from(width.div_ceil(64).max(1)));

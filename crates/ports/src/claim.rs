@@ -16,7 +16,7 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// Takes an interface, or says who has it.
+    /// Claims an interface, until this is dropped; or says in an error who has it.
     pub(crate) fn take(interface: &str, index: u32) -> Result<Claim, PortError> {
         let failed = |e: &io::Error| PortError::io(format!("claiming {interface}"), e);
         let socket = unix_socket().map_err(|e| failed(&e))?;

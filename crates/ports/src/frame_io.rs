@@ -161,7 +161,7 @@ impl PacketIo {
         Ok(io)
     }
 
-    /// Takes an interface as the network's number `interface`, in place of one that it may have had.
+    /// Opens an interface as the network's number `interface`, in place of one that it may have had.
     pub fn add(&mut self, interface: usize, mut socket: PacketSocket) {
         if self.ports.len() <= interface {
             self.ports.resize_with(interface + 1, || None);
@@ -202,7 +202,7 @@ impl PacketIo {
         port.is_some_and(|port| port.socket.sends_by_xdp())
     }
 
-    /// Gives everything queued to the kernel.
+    /// Gives all queued frames to the kernel.
     pub fn flush(&mut self) {
         for interface in self.unflushed.drain(..) {
             if let Some(port) = &mut self.ports[interface] {
@@ -222,7 +222,7 @@ impl PacketIo {
         }
     }
 
-    /// Hands on at most one batch of each interface; whether there was a frame.
+    /// Hands on at most one batch of frames of each interface; returns true if there was a frame.
     fn take_frames(&mut self, rx: &mut dyn FnMut(usize, &[u8])) -> bool {
         let mut any = false;
         for (interface, port) in self.ports.iter_mut().enumerate() {
@@ -236,7 +236,7 @@ impl PacketIo {
         any
     }
 
-    /// Waits for descriptors, and looks after all but the frames.
+    /// Waits until a descriptor has something, at most for `timeout`, and looks after all but the frames.
     fn poll(&mut self, timeout: Duration) {
         self.rounds = 0;
         let timeout = libc::timespec {
@@ -321,7 +321,8 @@ impl FrameIo for PacketIo {
         SendOutcome::Accepted
     }
 
-    /// Hands on at most one batch of each interface, so that none starves the others or the caller.
+    /// Hands on at most one batch of frames of each interface, so that none starves the others or the caller; waits
+    /// before that, at most for `timeout`, if there is reason to.
     fn wait(&mut self, timeout: Duration, rx: &mut dyn FnMut(usize, &[u8])) {
         self.flush();
         self.make_timers_precise();

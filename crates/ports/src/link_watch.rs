@@ -28,7 +28,7 @@ impl LinkWatch {
         self.fd.as_raw_fd()
     }
 
-    /// Takes the news that wait.
+    /// Takes the messages that wait, and forgets them.
     pub(crate) fn clear(&self) {
         let mut message = [0u8; 256];
         loop {

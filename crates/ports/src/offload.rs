@@ -34,7 +34,7 @@ impl VnetHeader {
         self.flags & NEEDS_CHECKSUM != 0
     }
 
-    /// Finishes the checksum. False, and nothing done, if the header points outside the frame.
+    /// Completes the checksum of a frame. Returns false, and does nothing, if the header points outside the frame.
     pub(crate) fn complete_checksum(&self, frame: &mut [u8]) -> bool {
         let start = usize::from(self.checksum_start);
         let field = start + usize::from(self.checksum_offset);
@@ -62,8 +62,8 @@ impl VnetHeader {
     }
 }
 
-/// Puts a tag in front of what follows the MAC addresses. The frame is `buffer[VLAN_TAG_BYTES..]` before and `buffer` after.
-/// False, and nothing done, if there are no two addresses.
+/// Inserts a VLAN tag in front of what follows the MAC addresses. The frame is `buffer[VLAN_TAG_BYTES..]` before
+/// and `buffer` after. Returns false, and does nothing, if there are no two addresses.
 pub(crate) fn insert_vlan_tag(buffer: &mut [u8], tpid: u16, tci: u16) -> bool {
     if buffer.len() < VLAN_TAG_BYTES + ADDRESSES_BYTES {
         return false;

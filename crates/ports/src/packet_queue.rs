@@ -37,7 +37,7 @@ impl PacketQueue {
         self.lengths.is_empty()
     }
 
-    /// Queues a frame; a full batch leaves.
+    /// Queues a frame; a full batch is sent.
     pub(crate) fn push(&mut self, frame: &[u8], sent: &mut Sent) {
         self.bytes.extend_from_slice(frame);
         self.lengths.push(frame.len());
@@ -71,8 +71,8 @@ impl PacketQueue {
         self.lengths.clear();
     }
 
-    /// Sends the queued frames from number `first`, which begins at byte `start`. Gives how many the kernel took (at least
-    /// one), or why it did not take the first.
+    /// Sends the queued frames from number `first`, which begins at byte `start`. Returns how many the kernel took
+    /// (at least one), or why it did not take the first.
     fn send_from(&mut self, first: usize, start: usize) -> io::Result<usize> {
         // SAFETY: null pointers and zero lengths are valid in both types.
         let (mut parts, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =

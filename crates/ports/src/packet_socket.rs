@@ -74,7 +74,7 @@ impl PacketCounters {
         joined
     }
 
-    /// Makes of a received frame (behind room for a tag) what a wire would carry, counts it and hands it on.
+    /// Turns a received frame (behind room for a tag) into what a wire would carry, counts it and hands it on.
     #[inline]
     fn finish(
         &mut self,
@@ -181,7 +181,8 @@ impl PacketSocket {
         Ok(socket)
     }
 
-    /// Opens what sends by XDP, if it is wanted. The kernel needs a moment to let go of an interface's last XDP socket.
+    /// Opens an XDP socket to send by, if it is wanted. The kernel needs a moment to let go of an interface's last
+    /// XDP socket.
     fn open_xdp(&mut self, patience: Duration) -> Result<(), PortError> {
         if self.kind == TransmitKind::AfPacket {
             return Ok(());
@@ -240,12 +241,13 @@ impl PacketSocket {
         self.counters
     }
 
-    /// Goes on counting where another socket of the same port ended.
+    /// Continues to count where another socket of the same port ended.
     pub fn continue_from(&mut self, counters: PacketCounters) {
         self.counters = counters;
     }
 
-    /// Takes notice of what may have changed with the interface: whether it is up, its MTU, and whether it takes XDP (again).
+    /// Looks at what may have changed with the interface: whether it is up, its MTU, and whether it takes XDP
+    /// (again).
     pub(crate) fn refresh(&mut self, up: bool) {
         self.up = up;
         if let Ok(mtu) = mtu_of(&self.interface) {
@@ -366,7 +368,7 @@ impl PacketSocket {
     }
 }
 
-/// Takes a frame that is longer than a slot from the socket's queue.
+/// Receives a frame that is longer than a slot from the socket's queue.
 fn receive_long(
     fd: &OwnedFd,
     buffer: &mut Vec<u8>,

@@ -31,7 +31,7 @@ pub fn interfaces_ready() -> Result<(), String> {
         .map_err(|e| PortError::io("packet socket", &e).to_string())
 }
 
-/// Looks at everything that live networks and benchmarks use.
+/// Looks for everything that live networks and benchmarks use, and returns what is there and what is not.
 pub fn probe() -> Vec<Finding> {
     let mut findings = vec![
         capability("CAP_NET_RAW", 13, "packet sockets"),
@@ -150,7 +150,7 @@ struct PerfEventAttribute {
     breakpoint: [u64; 2],
 }
 
-/// Opens a counter of cycles of this process, as a profiler would.
+/// Tries to open a counter of cycles of this process, as a profiler would.
 fn perf_counters() -> Result<String, String> {
     let attribute = PerfEventAttribute {
         // A hardware event, number 0: cycles.

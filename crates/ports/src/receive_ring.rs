@@ -61,7 +61,8 @@ impl ReceiveRing {
         Ok(ReceiveRing { mapping, slot: 0 })
     }
 
-    /// Shows the next frame, if one is there, and gives its slot back. Whether one was there.
+    /// Calls `show` with the next frame, if one is there, and gives its slot back to the kernel. Returns true if one
+    /// was there.
     #[inline]
     pub(crate) fn take(&mut self, show: impl FnOnce(RingFrame<'_>)) -> bool {
         let block = self.slot / SLOTS_PER_BLOCK;

@@ -110,7 +110,7 @@ fn prefix(number: u32) -> String {
     format!("hf{number}")
 }
 
-/// Makes the directory, in which no other user may make files, whatever the umask is.
+/// Makes the directory of locks, in which no other user may make files, whatever the umask is.
 fn make_lock_directory() -> Result<(), PortError> {
     DirBuilder::new()
         .recursive(true)

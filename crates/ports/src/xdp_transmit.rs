@@ -154,7 +154,8 @@ impl XdpTransmit {
         true
     }
 
-    /// Has the kernel send what was written. An error is final: the interface is down or gone.
+    /// Sends what was written: calls the kernel until it has taken all, or takes no more. An error is final: the interface
+    /// is down or gone.
     pub(crate) fn send(&mut self, sent: &mut Sent) -> io::Result<()> {
         self.transmit
             .producer()
@@ -195,7 +196,7 @@ impl XdpTransmit {
         self.written.wrapping_sub(self.counted).into()
     }
 
-    /// Counts the descriptors that the kernel has taken since the last call; whether there were any.
+    /// Counts the descriptors that the kernel has taken since the last call; returns true if there were any.
     fn count(&mut self, sent: &mut Sent) -> bool {
         let taken = self.transmit.consumer().load(Ordering::Acquire);
         let before = self.counted;

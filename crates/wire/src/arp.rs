@@ -65,7 +65,7 @@ impl Message {
     /// Bytes of the packet.
     pub const LEN: usize = 28;
 
-    /// Reads the values; an operation other than request and reply is `Malformed`.
+    /// Reads the values of a packet; an operation other than request and reply is `Malformed`.
     pub fn parse(view: &View<'_>) -> Result<Message, Error> {
         Ok(Message {
             operation: match view.operation() {

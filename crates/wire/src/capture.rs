@@ -18,7 +18,7 @@ pub enum Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Finds out which format it is, and checks the header.
+    /// Finds out which of the two formats a file has, and checks its header.
     pub fn new(bytes: &'a [u8]) -> Result<Reader<'a>, ReadError> {
         if pcapng::is_pcapng(bytes) {
             pcapng::Reader::new(bytes).map(Reader::Pcapng)

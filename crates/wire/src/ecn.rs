@@ -45,8 +45,9 @@ pub fn codepoint(frame: &[u8]) -> Option<Codepoint> {
     })
 }
 
-/// Marks a frame whose transport understands marks, and keeps the checksum of its header as right or wrong as it was (RFC 1624).
-/// Whether it carries the mark now; one whose transport does not is left alone.
+/// Marks a frame as having met congestion if its transport understands marks, and keeps the checksum of its header
+/// as right or wrong as it was (RFC 1624). Returns true if it carries the mark now; one whose transport does not
+/// understand it is left alone.
 pub fn mark(frame: &mut [u8]) -> bool {
     let Some(header) = ip_header(frame) else {
         return false;

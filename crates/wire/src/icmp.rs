@@ -61,7 +61,7 @@ impl<const REQUEST: u8, const REPLY: u8> Message<REQUEST, REPLY> {
     /// Bytes of the header.
     pub const LEN: usize = LEN;
 
-    /// Reads the values, whatever the checksum; `Malformed` for an echo with a code other than zero.
+    /// Reads the values of a message, whatever the checksum; `Malformed` for an echo with a code other than zero.
     pub(crate) fn read(view: &View<'_>) -> Result<Self, Error> {
         let identifier = u16_at(view.0, 4);
         let sequence = u16_at(view.0, 6);

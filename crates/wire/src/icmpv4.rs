@@ -8,7 +8,8 @@ pub use crate::icmp::View;
 pub type Message = crate::icmp::Message<8, 0>;
 
 impl Message {
-    /// Reads the values; `Checksum` if it is wrong, `Malformed` for an echo with a code other than zero.
+    /// Reads the values of a message; `Checksum` if it is wrong, `Malformed` for an echo with a code other than
+    /// zero.
     pub fn parse(view: &View<'_>) -> Result<Message, Error> {
         if !verifies(Sum::new().bytes(view.0)) {
             return Err(Error::Checksum);

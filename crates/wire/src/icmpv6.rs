@@ -13,7 +13,8 @@ const ECHO_REPLY: u8 = 129;
 pub type Message = crate::icmp::Message<ECHO_REQUEST, ECHO_REPLY>;
 
 impl Message {
-    /// Reads the values; `Checksum` if it is wrong between these addresses, `Malformed` for an echo with a code other than zero.
+    /// Reads the values of a message; `Checksum` if it is wrong between these addresses, `Malformed` for an echo
+    /// with a code other than zero.
     pub fn parse(
         view: &View<'_>,
         source: Ipv6Addr,

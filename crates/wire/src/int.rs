@@ -188,7 +188,8 @@ impl Telemetry {
         false
     }
 
-    /// Reads headers at the beginning of `bytes`, and their length; `Malformed` if they ask for anything else than the load.
+    /// Reads headers at the beginning of `bytes`, and returns their length, too; `Malformed` if they ask for
+    /// anything else than the load.
     pub fn parse(bytes: &[u8]) -> Result<(Telemetry, usize), Error> {
         at_least(bytes, MIN_LEN)?;
         let kind = match bytes[0] {
@@ -221,7 +222,7 @@ impl Telemetry {
         Ok((Telemetry { kind, dscp, load }, len))
     }
 
-    /// Appends the headers. As many hops may push their load as can be read.
+    /// Appends the headers. As many hops may still push their load as can be read.
     pub fn emit(&self, out: &mut Vec<u8>) {
         let hops = self.load.hops();
         let words = HEADER_WORDS + HOP_WORDS * hops.len() as u8;

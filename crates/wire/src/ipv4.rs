@@ -148,7 +148,7 @@ impl Header {
     /// Most bytes of a packet.
     pub const MAX_TOTAL_LEN: usize = 65_535;
 
-    /// Reads the values; `Checksum` if the header's is wrong.
+    /// Reads the values of a header; `Checksum` if the header's is wrong.
     pub fn parse(view: &View<'_>) -> Result<Header, Error> {
         if !view.checksum_is_valid() {
             return Err(Error::Checksum);

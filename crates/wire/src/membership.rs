@@ -39,7 +39,7 @@ pub trait GroupAddress: Copy + Ord + std::fmt::Debug {
     fn is_group(self) -> bool;
     /// Reads the code of the time in a query.
     fn code(query: &[u8]) -> u32;
-    /// Appends what is before a group, with a checksum of zero.
+    /// Appends the fields that are before a group, with a checksum of zero.
     fn put_head(kind: u8, code: u16, out: &mut Vec<u8>);
 }
 
@@ -169,7 +169,7 @@ impl<A: GroupAddress> Message<A> {
         }
     }
 
-    /// Reads a message whose checksum was looked at.
+    /// Reads a message whose checksum has been checked.
     pub(crate) fn read(bytes: &[u8]) -> Result<Message<A>, Error> {
         at_least(bytes, 8)?;
         let old = A::OLD_REPORTS.iter().find(|(kind, _)| *kind == bytes[0]);

@@ -53,7 +53,7 @@ impl<W: Write> Writer<W> {
         self.out.flush()
     }
 
-    /// Gives the output back.
+    /// Returns the output that the file was written to.
     pub fn into_inner(self) -> W {
         self.out
     }
@@ -121,7 +121,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Checks the file header.
+    /// Checks the file header, before frames are read.
     pub fn new(bytes: &'a [u8]) -> Result<Reader<'a>, ReadError> {
         let (big_endian, ns_per_fraction) = format_of(bytes).ok_or(ReadError::NotPcap)?;
         let (header, rest) = bytes.split_at_checked(24).ok_or(ReadError::Truncated)?;

@@ -501,7 +501,7 @@ impl<'a> Inner<'a> {
         ))
     }
 
-    /// Reads the bytes behind the IP header.
+    /// Reads the bytes behind the IP header: ports, and INT headers if there are some.
     fn read_l4(
         bytes: &'a [u8],
         mut flow: FlowKey,

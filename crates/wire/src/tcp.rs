@@ -354,12 +354,12 @@ impl Header {
         Header::MIN_LEN + self.options.len()
     }
 
-    /// Reads the values; `Checksum` if it is wrong between these addresses.
+    /// Reads the values of a header; `Checksum` if it is wrong between these addresses.
     pub fn parse<A: Address>(view: &View<'_>, source: A, destination: A) -> Result<Header, Error> {
         Header::parse_virtual(view, source, destination, 0)
     }
 
-    /// Reads the values where `zeros` bytes of a virtual payload follow the bytes of the view.
+    /// Reads the values of a header where `zeros` bytes of a virtual payload follow the bytes of the view.
     pub fn parse_virtual<A: Address>(
         view: &View<'_>,
         source: A,
@@ -372,7 +372,7 @@ impl Header {
         Header::read(view)
     }
 
-    /// Reads the values, whatever the checksum is.
+    /// Reads the values of a header, whatever the checksum is.
     pub(crate) fn read(view: &View<'_>) -> Result<Header, Error> {
         Ok(Header {
             source_port: view.source_port(),

@@ -57,7 +57,7 @@ impl Header {
     /// Bytes of the header.
     pub const LEN: usize = 8;
 
-    /// Reads the values; `Checksum` if it is wrong between these addresses.
+    /// Reads the values of a header; `Checksum` if it is wrong between these addresses.
     pub fn parse<A: Address>(view: &View<'_>, source: A, destination: A) -> Result<Header, Error> {
         if !view.checksum_is_valid(source, destination) {
             return Err(Error::Checksum);

@@ -41,7 +41,7 @@ impl Account {
         }
     }
 
-    /// Counts a packet; whether it is within the limit.
+    /// Counts a packet if it is within the limit; else returns false.
     #[inline]
     fn admit(&mut self, now_us: u64, frame_bytes: usize, ip_bytes: u16) -> bool {
         let earned = (now_us - self.filled_us).saturating_mul(self.bytes_per_s);
@@ -259,7 +259,8 @@ fn mac_bytes(mac: u64) -> [u8; 6] {
     bytes
 }
 
-/// Lowers the MSS to `most` of a segment that opens a connection; the first option has it in nearly all of them, and no others are looked at here.
+/// Lowers the MSS of a segment that opens a connection to `most`; the first option has it in nearly all of them,
+/// and no others are looked at here.
 #[inline]
 fn clamp(ip: &mut [u8], most: u16) {
     let opens = ip[9] == 6 && word(ip, 6) & 0x1fff == 0 && ip.len() >= 44 && ip[33] & SYN != 0;

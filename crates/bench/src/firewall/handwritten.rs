@@ -299,7 +299,7 @@ impl Firewall {
         Ok(number)
     }
 
-    /// Finds the flow of a packet, or begins it if a rule allows.
+    /// Finds the flow of a packet, or begins it if a rule allows; else returns why the packet is dropped.
     fn follow(
         &mut self,
         bytes: &[u8],
@@ -410,7 +410,7 @@ impl Firewall {
     }
 }
 
-/// Changes the state of a connection for a segment.
+/// Changes the state of a connection for a segment; or returns why the segment is dropped.
 fn track(
     state: &mut Cell,
     [own, other]: [usize; 2],

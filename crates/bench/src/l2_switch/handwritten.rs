@@ -29,7 +29,7 @@ impl LearningSwitch {
         }
     }
 
-    /// Notes where an address is.
+    /// Notes the port at which an address is.
     pub fn insert(&mut self, address: u64, port: u16) {
         let mut at = hash(address) & (self.slots.len() - 1);
         while self.slots[at] != FREE {

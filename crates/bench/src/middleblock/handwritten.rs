@@ -199,7 +199,7 @@ impl Middleblock {
         self.acl_counts.push(Count::default());
     }
 
-    /// Rewrites the packet; the port it leaves at.
+    /// Rewrites the packet, and returns the port that it leaves at, if it does.
     #[inline]
     fn switch(&mut self, port: u32, packet: &mut [u8]) -> Option<u32> {
         let fields = Fields::parse(packet)?;

@@ -109,7 +109,7 @@ impl Judge {
         }
     }
 
-    /// Adds a connection; its number.
+    /// Adds a connection, and returns its number.
     pub fn add_connection(&mut self) -> u32 {
         self.ends.push(End::default());
         self.ends.len() as u32 - 1

@@ -41,7 +41,7 @@ impl Router {
         self.routes.insert(prefix, next_hop);
     }
 
-    /// Rewrites the packet; the port it leaves at.
+    /// Rewrites the packet, and returns the port that it leaves at, if it does.
     #[inline]
     fn route(&self, packet: &mut [u8]) -> Option<u32> {
         let header = packet.first_chunk_mut::<34>()?;

@@ -112,7 +112,7 @@ impl TelemetryNode {
         self.watched.push(0);
     }
 
-    /// Routes a packet, with INT where it is to have it.
+    /// Routes a packet, with INT headers where it is to have them.
     fn receive(&mut self, ingress: u32, mut packet: Packet, out: &mut Vec<Output>) {
         let header = packet.stored();
         if header.len() < 34
@@ -195,7 +195,7 @@ impl TelemetryNode {
         out.push(Output::new(port, packet));
     }
 
-    /// Begins an interval of a port if it is time; bytes sent in the last complete one.
+    /// Begins an interval of a port if it is time; returns the bytes sent in the last complete one.
     fn roll(&mut self, port: u32) -> u32 {
         let interval = (self.now_us >> 14) as u32;
         let at = &mut self.ports[port as usize];
@@ -210,7 +210,7 @@ impl TelemetryNode {
         at.bytes_before
     }
 
-    /// Puts INT headers into a packet, and this node's metadata.
+    /// Inserts INT headers into a packet, with this node's metadata.
     fn insert(
         &mut self,
         ingress: u32,
@@ -271,7 +271,7 @@ impl TelemetryNode {
         packet.replace_front(end, headers.finished());
     }
 
-    /// Adds this node's metadata to a packet with INT-MD headers, if it has some.
+    /// Adds this node's metadata to a packet with INT-MD headers; returns false if it has none.
     fn pass(&mut self, ingress: u32, port: u32, transport: usize, packet: &mut Packet) -> bool {
         let header = packet.stored();
         let end = 34 + transport;
@@ -292,7 +292,8 @@ impl TelemetryNode {
         true
     }
 
-    /// Appends metadata as the instructions ask, and corrects lengths and checksums. `sum`: of words that are new already.
+    /// Appends metadata as the instructions ask, and corrects lengths and checksums. `sum` is the sum of words that
+    /// are new already.
     fn push(
         &mut self,
         ingress: u32,
@@ -379,7 +380,7 @@ impl Headers {
         self.len += 4;
     }
 
-    /// Adds to the lengths of IPv4 and UDP.
+    /// Adds `bytes` to the lengths of IPv4 and UDP.
     fn lengthen(&mut self, bytes: u16, transport: usize) {
         let length = word(&self.bytes, 16).wrapping_add(bytes);
         self.bytes[16..18].copy_from_slice(&length.to_be_bytes());

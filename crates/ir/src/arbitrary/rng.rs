@@ -7,7 +7,7 @@ use crate::Bits;
 pub struct Rng(u64);
 
 impl Rng {
-    /// Starts from a seed.
+    /// Makes a generator that starts from a seed.
     pub fn new(seed: u64) -> Rng {
         Rng(seed)
     }

@@ -96,7 +96,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Replaces the escapes of a string token; the error is about the string as a whole.
+/// Replaces the escapes of a string token by what they stand for; an error is about the string as a whole.
 pub(super) fn unescape(text: &str) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

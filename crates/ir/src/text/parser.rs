@@ -26,7 +26,7 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// Reads a program. It has the right form, and is not verified.
+/// Reads a program from its text. The program has the right form, and is not verified.
 pub fn parse(text: &str) -> Result<Program, ParseError> {
     if text.len() > MAX_TEXT_BYTES {
         return Err(ParseError {

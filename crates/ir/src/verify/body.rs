@@ -586,7 +586,7 @@ impl<'a> Verifier<'a> {
         });
     }
 
-    /// Checks an expression that must have a certain width.
+    /// Checks an expression, which must have a certain width.
     fn expect(&mut self, expr: &Expr, expected: u32, place: Place<'_>) {
         if let Some(width) = self.expr(expr, place, 0) {
             self.check(width == expected, 26, place, || {

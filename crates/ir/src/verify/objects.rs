@@ -61,7 +61,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// Takes a slot for a header; its width if the id is in range.
+    /// Checks that a slot is no other header's, and takes it for this one; returns its width if the id is in range.
     fn take(&mut self, slot: SlotId, place: Place<'_>) -> Option<u32> {
         let width = self.slot(slot, place)?;
         let taken = std::mem::replace(&mut self.roles.taken[slot.index()], true);
@@ -286,7 +286,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// Refuses a slot that holds the length of a varbit. The id is in range.
+    /// Checks that a slot does not hold the length of a varbit. Its id is in range.
     pub(super) fn not_a_length(&mut self, slot: SlotId, place: Place<'_>) {
         let free = self.roles.max_length[slot.index()].is_none();
         self.check(free, 6, place, || {
