@@ -361,4 +361,23 @@ mod tests {
         assert_eq!(meter.execute(u64::MAX, Time::NEVER), Colour::Green);
         assert_eq!(meter.execute(1, ms(0)), Colour::Red);
     }
+
+    #[test]
+    fn a_silence_of_years_earns_exactly_what_the_rates_say() {
+        let config = MeterConfig {
+            cir: 1,
+            cburst: u64::MAX,
+            pir: 2,
+            pburst: u64::MAX,
+        };
+        for seconds in [1_u64, 18_446_744, 18_446_745, 3_155_760_000] {
+            let mut meter = Meter::new(config, ms(0));
+            meter.execute(u64::MAX, ms(0));
+            let later = Time::from_ps(u128::from(seconds) * SCALE);
+            assert_eq!(meter.execute(2 * seconds + 1, later), Colour::Red);
+            assert_eq!(meter.execute(seconds, later), Colour::Green);
+            assert_eq!(meter.execute(1, later), Colour::Yellow);
+            assert_eq!(meter.execute(seconds, later), Colour::Red);
+        }
+    }
 }
