@@ -413,8 +413,8 @@ pub(crate) unsafe extern "C" fn reserve(frame: *mut Frame, end: *mut u8, bytes: 
 /// Two words, returned in two registers.
 #[repr(C)]
 pub(crate) struct Replicas {
-    first: *const Replica,
-    end: *const Replica,
+    pub first: *const Replica,
+    pub end: *const Replica,
 }
 
 /// Returns the first replica of a multicast group and the end of them, and counts none of them as dropped yet.
@@ -449,7 +449,9 @@ pub(crate) unsafe extern "C" fn replica_room(
 ) -> *mut u8 {
     // SAFETY: the caller keeps the contract above. The packets stay where they are while the context is there, and nobody else uses
     // them or the spare ones while a function runs.
-    let (frame, context) = unsafe { (&mut *frame, &mut *(*frame).context) };
+    let frame = unsafe { &mut *frame };
+    // SAFETY: as above.
+    let context = unsafe { &mut *frame.context };
     if is_last != 0 {
         context.last = Some(port as u32);
         frame.emitted_len = header_bytes;
@@ -459,12 +461,14 @@ pub(crate) unsafe extern "C" fn replica_room(
     // SAFETY: as above; there are as many packets as arrivals.
     let (packet, spare) = unsafe { (&(*context.packets.add(at)).1, (*context.spare).take()) };
     let mut copy = packet.with_room(frame.consumed as usize, header_bytes as usize, spare);
-    let headers = copy.stored_mut().as_mut_ptr();
     if let Some(length) = frame.truncate.checked_sub(1) {
         copy.truncate(length as usize);
     }
-    context.copies.push(Output::new(port as u32, copy));
-    headers
+    // The address is taken where the packet stays: a move of its box says that nobody else has one.
+    let copies = &mut context.copies;
+    let at = copies.len();
+    copies.push(Output::new(port as u32, copy));
+    copies[at].packet.first_byte()
 }
 
 /// Makes the packet of a replica that leaves at a port, whose headers have been emitted.

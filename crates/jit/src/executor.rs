@@ -21,6 +21,9 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
+#[cfg(test)]
+mod tests;
+
 /// A function of a part of the pipeline.
 type EntryPointFn = unsafe extern "C" fn(*mut Frame);
 
@@ -89,70 +92,83 @@ impl fmt::Debug for JitExecutor {
 pub fn compile(program: Arc<Program>) -> Result<JitExecutor, JitError> {
     verify(&program).map_err(JitError::Invalid)?;
     let analysis = Analysis::new(&program);
-    let NativeCode {
-        module,
-        mut stats,
-        functions,
-    } = compile_functions(&analysis)?;
-    let address = |entry_point: EntryPoint| functions[entry_point as usize];
-    let needed = |entry_point: EntryPoint| {
-        let at = address(entry_point);
-        let at =
-            at.ok_or_else(|| JitError::Codegen("a part of the pipeline is too large".into()))?;
-        // SAFETY: the function was defined with this signature in the platform's calling convention, and its memory is
-        // freed only when the executor that gets the pointer is dropped.
-        Ok(unsafe { std::mem::transmute::<*const u8, EntryPointFn>(at) })
-    };
-    let halves = (|| {
-        let ingress = needed(EntryPoint::Ingress)?;
-        let parse = needed(EntryPoint::Parse)?;
-        Ok((ingress, parse, needed(EntryPoint::Egress)?))
-    })();
-    let (ingress, parse, egress) = match halves {
-        Ok(halves) => halves,
-        Err(error) => {
-            // SAFETY: none of the functions has been called, and their addresses are dropped here.
-            unsafe { module.free_memory() };
-            return Err(error);
-        }
-    };
-    let on_fast_path = |entry_point: EntryPoint| {
-        // SAFETY: as above, with the signature of the fast path.
-        address(entry_point).map(|at| unsafe { std::mem::transmute::<*const u8, FastPathFn>(at) })
-    };
-    let unspecialised = on_fast_path(EntryPoint::Unspecialised);
-    let facts = analysis.fast_path.as_ref();
-    let can_run = facts.is_some_and(|facts| {
-        let has_all = unspecialised.is_some() || facts.specialised.is_none();
-        has_all && !facts.drops_behind_egress
-    });
-    let fast_path = on_fast_path(EntryPoint::FastPath).filter(|_| can_run);
-    stats.makes_replicas = fast_path.is_some() && facts.is_some_and(|f| f.bailouts.replicates);
-    Ok(JitExecutor {
-        state_limbs: analysis.layout.limbs(),
-        emit_capacity: emit_capacity(&analysis),
-        reach_bytes: program.reach_bytes().unwrap_or(usize::MAX),
-        fast_path,
-        unspecialised,
-        prefetch: address(EntryPoint::Prefetch).map(|at| {
-            // SAFETY: as above, with the signature of the function that prefetches.
-            unsafe { std::mem::transmute::<*const u8, PrefetchFn>(at) }
-        }),
-        prefetched: analysis.prefetched,
-        few_views: (analysis.tables_in_place.iter())
-            .filter(|t| t.limbs > 0)
-            .count()
-            <= FEW_VIEWS,
-        tables_in_place: analysis.tables_in_place,
-        has_cells: !(program.registers.is_empty() && program.counters.is_empty()),
-        large_table: LARGE_TABLE,
-        ingress,
-        parse,
-        egress,
-        stats,
-        module: ManuallyDrop::new(Mutex::new(module)),
-        program,
-    })
+    let code = compile_functions(&analysis)?;
+    JitExecutor::new(program.clone(), analysis, code)
+}
+
+impl JitExecutor {
+    /// Makes an executor of a verified program and its functions.
+    fn new(
+        program: Arc<Program>,
+        analysis: Analysis<'_>,
+        code: NativeCode,
+    ) -> Result<JitExecutor, JitError> {
+        let NativeCode {
+            module,
+            mut stats,
+            functions,
+        } = code;
+        let address = |entry_point: EntryPoint| functions[entry_point as usize];
+        let needed = |entry_point: EntryPoint| {
+            let at = address(entry_point);
+            let at =
+                at.ok_or_else(|| JitError::Codegen("a part of the pipeline is too large".into()))?;
+            // SAFETY: the function was defined with this signature in the platform's calling convention, and its memory is
+            // freed only when the executor that gets the pointer is dropped.
+            Ok(unsafe { std::mem::transmute::<*const u8, EntryPointFn>(at) })
+        };
+        let halves = (|| {
+            let ingress = needed(EntryPoint::Ingress)?;
+            let parse = needed(EntryPoint::Parse)?;
+            Ok((ingress, parse, needed(EntryPoint::Egress)?))
+        })();
+        let (ingress, parse, egress) = match halves {
+            Ok(halves) => halves,
+            Err(error) => {
+                // SAFETY: none of the functions has been called, and their addresses are dropped here.
+                unsafe { module.free_memory() };
+                return Err(error);
+            }
+        };
+        let on_fast_path = |entry_point: EntryPoint| {
+            // SAFETY: as above, with the signature of the fast path.
+            address(entry_point)
+                .map(|at| unsafe { std::mem::transmute::<*const u8, FastPathFn>(at) })
+        };
+        let unspecialised = on_fast_path(EntryPoint::Unspecialised);
+        let facts = analysis.fast_path.as_ref();
+        let can_run = facts.is_some_and(|facts| {
+            let has_all = unspecialised.is_some() || facts.specialised.is_none();
+            has_all && !facts.drops_behind_egress
+        });
+        let fast_path = on_fast_path(EntryPoint::FastPath).filter(|_| can_run);
+        stats.makes_replicas = fast_path.is_some() && facts.is_some_and(|f| f.bailouts.replicates);
+        Ok(JitExecutor {
+            state_limbs: analysis.layout.limbs(),
+            emit_capacity: emit_capacity(&analysis),
+            reach_bytes: program.reach_bytes().unwrap_or(usize::MAX),
+            fast_path,
+            unspecialised,
+            prefetch: address(EntryPoint::Prefetch).map(|at| {
+                // SAFETY: as above, with the signature of the function that prefetches.
+                unsafe { std::mem::transmute::<*const u8, PrefetchFn>(at) }
+            }),
+            prefetched: analysis.prefetched,
+            few_views: (analysis.tables_in_place.iter())
+                .filter(|t| t.limbs > 0)
+                .count()
+                <= FEW_VIEWS,
+            tables_in_place: analysis.tables_in_place,
+            has_cells: !(program.registers.is_empty() && program.counters.is_empty()),
+            large_table: LARGE_TABLE,
+            ingress,
+            parse,
+            egress,
+            stats,
+            module: ManuallyDrop::new(Mutex::new(module)),
+            program,
+        })
+    }
 }
 
 impl Drop for JitExecutor {
@@ -304,6 +320,8 @@ impl JitExecutor {
         };
         let state = cx.state.as_mut_ptr();
         let mut frame = Frame::new(state, std::ptr::null_mut(), 0, &mut context);
+        // From here on, the context is reached as the functions reach it.
+        let context = frame.context;
         if !views.is_empty() {
             frame.views = views.as_ptr();
         }
@@ -336,9 +354,11 @@ impl JitExecutor {
                 let Range { start, end } = arrivals.as_mut_ptr_range();
                 // SAFETY: as in `run_packets`, but that the function writes to the state and to the notes only, within their memory.
                 unsafe { prefetch(&raw mut frame, start, end) };
-                self.warm(context.runtime, notes);
+                // SAFETY: the context outlives the run, and no function runs.
+                self.warm(unsafe { (*context).runtime }, notes);
             }
-            (context.packets, context.arrivals) = (part, arrivals.as_ptr());
+            // SAFETY: as above.
+            unsafe { ((*context).packets, (*context).arrivals) = (part, arrivals.as_ptr()) };
             let mut sending = Sending {
                 number: first as u32,
                 packets: part,
@@ -351,7 +371,7 @@ impl JitExecutor {
                 let (code, packet) = (sending.arrivals[at].code, first + at);
                 if code & 0xff == exit::AFTER_EGRESS {
                     // SAFETY: the function has written these bytes, to where the vector's memory is now.
-                    unsafe { context.emitted.set_len(frame.emitted_len as usize) };
+                    unsafe { (*context).emitted.set_len(frame.emitted_len as usize) };
                 }
                 for taken in cx.first..packet {
                     // SAFETY: within the vector's memory; the packet that was there is somebody else's.

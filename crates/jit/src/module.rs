@@ -80,7 +80,7 @@ pub(crate) fn compile_functions(analysis: &Analysis<'_>) -> Result<NativeCode, J
 }
 
 fn compile_unguarded(analysis: &Analysis<'_>) -> Result<NativeCode, JitError> {
-    let mut module = JITModule::new(builder(isa("speed", "backtracking")?));
+    let mut module = empty_module()?;
     let fast = isa("none", "single_pass")?;
     let shims = import_shims(&mut module)?;
     let jobs = EntryPoint::ALL
@@ -121,6 +121,11 @@ fn compile_unguarded(analysis: &Analysis<'_>) -> Result<NativeCode, JitError> {
         stats,
         functions,
     })
+}
+
+/// Returns a module of this machine without functions.
+pub(crate) fn empty_module() -> Result<JITModule, JitError> {
+    Ok(JITModule::new(builder(isa("speed", "backtracking")?)))
 }
 
 fn codegen_error(error: impl std::fmt::Display) -> JitError {

@@ -3,7 +3,7 @@
 //! A call that may happen makes the code generator keep whatever is needed behind it in registers that must be saved at the beginning and
 //! restored at the end of the function, for every packet. These calls, for what a lookup in place does not do, cost
 //! more when they happen and nothing when they do not. Their results are in the [`Frame`]. On other machines than x86-64 they
-//! are ordinary calls. This file knows how registers are kept and nothing else.
+//! are ordinary calls, and so they are for Miri, which runs no assembly. This file knows how registers are kept and nothing else.
 
 use crate::calls::{lookup, lookup_word};
 use crate::frame::Frame;
@@ -17,9 +17,9 @@ pub(crate) fn call_conv(usual: CallConv) -> CallConv {
     }
 }
 
-#[cfg(not(all(target_arch = "x86_64", target_family = "unix")))]
+#[cfg(not(all(target_arch = "x86_64", target_family = "unix", not(miri))))]
 pub(crate) use functions::{find, find_word};
-#[cfg(all(target_arch = "x86_64", target_family = "unix"))]
+#[cfg(all(target_arch = "x86_64", target_family = "unix", not(miri)))]
 pub(crate) use keeping_registers::{find, find_word};
 
 /// The functions themselves.
@@ -71,7 +71,7 @@ mod functions {
 }
 
 /// The functions behind code that keeps the registers which the C calling convention does not.
-#[cfg(all(target_arch = "x86_64", target_family = "unix"))]
+#[cfg(all(target_arch = "x86_64", target_family = "unix", not(miri)))]
 mod keeping_registers {
     use std::arch::naked_asm;
 
