@@ -110,7 +110,7 @@ def examine(
     should_compile: bool = True,
     defines: Mapping[str, str] = MappingProxyType({}),
 ) -> Outcome:
-    """Compile one program and loads it into a device of its own."""
+    """Compile one program and load it into a device of its own."""
     outcome = Outcome(path, should_compile)
     # Not the directory itself: a program may have the name of an architecture that it includes.
     above = [parent for parent in path.parent.parents if parent == root or root in parent.parents]
@@ -162,7 +162,7 @@ def count_entities(client: LocalClient, request: Proto) -> int:
 
 
 def sweep(root: Path, defines: Mapping[str, str] = MappingProxyType({})) -> Iterator[Outcome]:
-    """Examines every main program under a directory."""
+    """Yield what becomes of every main program under a directory."""
     includes = include_directories(root)
     for path, should_compile in programs_of(root):
         yield examine(path, root, includes, should_compile, defines)

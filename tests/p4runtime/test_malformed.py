@@ -25,14 +25,14 @@ ROUNDS = 400
 
 @cache
 def bench_of() -> tuple[Bench, Ids]:
-    """One bench for all rounds (what one leaves behind is part of the next one's world), and the program's ids."""
+    """Return one bench for all rounds (what one leaves behind is part of the next one's world), and the program's ids."""
     bench = make_bench()
     bench.primary()
     return bench, ids_of(bench.index)
 
 
 def quiet(call: Any, *args: Any) -> bool:
-    """Whether the call was accepted."""
+    """Return True if the call was accepted."""
     try:
         result = call(*args)
         if hasattr(result, "__next__"):

@@ -15,7 +15,7 @@ from holdfast.p4runtime.stubs import p4info_pb2
 
 
 def shape(index: P4InfoIndex) -> object:
-    """What an index says, without ids."""
+    """Return what an index says, without ids."""
     tables = {
         t.name: (
             [(f.name, f.width, f.kind) for f in t.fields],

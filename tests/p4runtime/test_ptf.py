@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 
 
 def ptf_program() -> str:
-    """Beside the interpreter of the environment; skips the test if it is not there."""
+    """Return the program beside the interpreter of the environment; skip the test if it is not there."""
     ptf = Path(shell_python()).with_name("ptf")
     if not ptf.exists():
         pytest.skip("ptf is not installed (make shell-env)")

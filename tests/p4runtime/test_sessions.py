@@ -38,7 +38,7 @@ class Stream:
         return self
 
     def statuses(self) -> list[tuple[int, int | None]]:
-        """(status code, highest election id) of the notifications since the last call."""
+        """Return (status code, highest election id) of the notifications since the last call."""
         found = []
         for message in self.received:
             assert message.WhichOneof("update") == "arbitration"
@@ -64,7 +64,7 @@ def code_of(call: Any, *args: Any, **kwargs: Any) -> str:
 
 
 def may_write(bench: Bench, election_id: int | None, role: str = "") -> str:
-    """The code of an empty write: PERMISSION_DENIED, or FAILED_PRECONDITION (no pipeline) for the primary."""
+    """Return the code of an empty write: PERMISSION_DENIED, or FAILED_PRECONDITION (no pipeline) for the primary."""
     return code_of(bench.device.write, request(election_id=election_id, role=role))
 
 
@@ -345,7 +345,7 @@ def test_wrong_actions(bench: Bench) -> None:
 
 
 def running_state(bench: Bench) -> list[str]:
-    """Kinds of the routes and groups of the switch itself."""
+    """Return the kinds of the routes and groups of the switch itself."""
     running = bench.device._running
     assert running is not None
     wanted = p4.ReadRequest()

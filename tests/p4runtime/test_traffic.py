@@ -35,7 +35,7 @@ class Lab:
         self.sent += self.switch.process(CPU_PORT, data)
 
     def process(self, port: int, data: bytes) -> list[tuple[int, bytes]]:
-        """What comes out, except to the controller, which gets its part."""
+        """Return what comes out, except to the controller, which gets its part."""
         outputs = self.switch.process(port, data)
         for number, frame in outputs:
             if number == CPU_PORT:

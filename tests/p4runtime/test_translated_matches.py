@@ -33,7 +33,7 @@ def make(translations: Any) -> Setting:
 
 @pytest.fixture
 def given() -> Setting:
-    """A device that is told what all values mean."""
+    """Return a device that is told what all values mean."""
     return make(GIVEN)
 
 

@@ -82,7 +82,7 @@ class _Group:
 
 
 def churn(topology_name: str, *, groups: int, changes_per_s: float, seconds: float, seed: int = 1) -> Churn:
-    """Half of the groups are for any source and half for a named one, a third of all in IPv6."""
+    """Let members join and leave. Half of the groups are for any source and half for a named one, a third of all in IPv6."""
     topology = load(topology_name)
     topology.add_ipv6()
     generator = random.Random(seed)

@@ -40,7 +40,7 @@ class Losses:
 
 
 def links_between(plan: Plan, source: str, receiver: str) -> list[int]:
-    """The links of a packet's way, by index."""
+    """Return the links of a packet's way, by index."""
     node, target = plan.paths.number[source], plan.paths.number[receiver]
     links = []
     while (hop := plan.next_hop((0, 0), node, target)) is not None:
@@ -50,7 +50,7 @@ def links_between(plan: Plan, source: str, receiver: str) -> list[int]:
 
 
 def run(spec: str, frr: FastReroute = "tunnel", protect: Protect = "node") -> Losses:
-    """A stream of 10,000 packets/s to 20 receivers while one failure follows the other."""
+    """Run a stream of 10,000 packets/s to 20 receivers while one failure follows the other."""
     topology = load(spec)
     source, *others = topology.hosts
     receivers = others[:20]
@@ -97,7 +97,7 @@ def run(spec: str, frr: FastReroute = "tunnel", protect: Protect = "node") -> Lo
 
 
 def bound(plan: Plan, way: list[int], failure: Failure) -> int:
-    """The packets on the wires that fail, and those of the detection's time."""
+    """Return the number of packets on the wires that fail, and those of the detection's time."""
     wires = [plan.topology.links[link] for link in way if link in failure.links]
     # A packet of 100 bytes is sent in less than this even at 45 Mb/s.
     sending_ms = 0.02 * len(wires)

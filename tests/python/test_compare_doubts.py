@@ -37,7 +37,7 @@ def made_up(
     seeds: int = 1,
     **changes: Mapping[tuple[Any, ...], Any],
 ) -> Comparison:
-    """What each mechanism loses undisturbed, and with the failure.
+    """Return a comparison, given what each mechanism loses undisturbed, and with the failure.
 
     ``changes``: columns, by mechanism and whether it fails, or by these and the seed.
     """

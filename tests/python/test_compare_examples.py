@@ -29,14 +29,14 @@ BRIEF: dict[str, float | None] = {"before_s": 0.5, "down_s": 0.5, "after_s": 0.3
 
 
 def helps(command: Any, name: str) -> Iterator[tuple[str, str]]:
-    """The help of each command, as it is written."""
+    """Yield the help of each command, as it is written."""
     yield f"{name} --help", "\n".join(text for text in (command.help, command.epilog) if text)
     for each in getattr(command, "commands", {}).values():
         yield from helps(each, f"{name} {each.name}")
 
 
 def examples() -> Iterator[tuple[str, str]]:
-    """Where it stands, and its text."""
+    """Yield where each example stands, and its text."""
     texts = [(str(path.relative_to(REPOSITORY)), path.read_text()) for path in sorted(ROOT.rglob("*.py"))]
     folders = (REPOSITORY, REPOSITORY / "docs")
     pages = [*sorted(ROOT.rglob("*.md")), *(page for folder in folders for page in sorted(folder.glob("*.md")))]
@@ -49,7 +49,7 @@ def examples() -> Iterator[tuple[str, str]]:
 
 
 def blocks(text: str) -> Iterator[tuple[int, str]]:
-    """Block of YAML in Markdown, up to the fence, and in reStructuredText, while lines are indented; with their first lines."""
+    """Yield blocks of YAML in Markdown, up to the fence, and in reStructuredText, while lines are indented; each with its line."""
     lines = text.splitlines()
     for i, line in enumerate(lines):
         if not (begin := re.fullmatch(r"( *)(```|\.\. code-block:: )ya?ml", line)):

@@ -22,7 +22,7 @@ TIMES: dict[str, float | None] = {"before_s": 0.3, "down_s": 0.4, "after_s": 0.2
 
 
 def all_pairs(topology: Topology, through: frozenset[str]) -> list[Pair]:
-    """The pairs by their definition: all pairs, those far apart first, and then half of those that the failure meets."""
+    """Return the pairs by their definition: all pairs, those far apart first, and then half of those that the failure meets."""
     hosts = list(topology.hosts)
     switch = {name: topology.attachment(name).switch for name in hosts}
     known: dict[frozenset[str], Pair] = {}

@@ -25,7 +25,7 @@ Happened = dict[tuple[str, str, str], list[tuple[int, int]]]
 
 
 def given(**more: object) -> Scenario:
-    """Poisson streams over links that they load to four fifths, so that queues build up; the path fails for a while."""
+    """Return Poisson streams over links that they load to four fifths, so that queues build up; the path fails for a while."""
     edge = Direction(rate_bps=1_000_000_000, delay_ms=0.01)
     core = Direction(rate_bps=10_000_000, delay_ms=0.3, queue_packets=1000)
     streams = [
@@ -64,12 +64,12 @@ def captured(network: SimulatedNetwork, folder: Path) -> list[tuple[str, str, Pa
 
 
 def identity(frame: bytes) -> bytes | None:
-    """Flow, sequence number and time of a stream's packet: of its payload, behind which nothing is; None of other frames."""
+    """Return flow, sequence number and time of a stream's packet: of its payload, behind which nothing is; None of other frames."""
     return frame[-1000 : -1000 + 24] if len(frame) > 1000 and frame[23] == 17 else None
 
 
 def happened(files: list[tuple[str, str, Path]], times_s: tuple[float, float]) -> Happened:
-    """By captures alone."""
+    """Return what happened by captures alone."""
     seen: dict[str, dict[bytes, list[tuple[int, int, str]]]] = {}
     for switch, to, file in files:
         for time_ps, frame in _core.read_pcap(file):

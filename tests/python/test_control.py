@@ -73,7 +73,7 @@ def test_a_writer_reconciles_what_it_adopts() -> None:
 
 
 def triangle() -> Topology:
-    """Three switches, a host at the first and one at the second; the direct link between them is the cheapest way."""
+    """Build three switches, a host at the first and one at the second; the direct link between them is the cheapest way."""
     t = Topology("triangle")
     for name in ("s1", "s2", "s3"):
         t.add_switch(name)

@@ -245,7 +245,7 @@ S = 1000 * MS
 def two_hosts(
     program: Program, *, seed: int = 1, detection_ms: int = 0
 ) -> tuple[Network, Switch, LocalClient, list[int]]:
-    """h1 and h2 in one subnet, behind ports 1 and 2 of s1."""
+    """Build a network of h1 and h2 in one subnet, behind ports 1 and 2 of s1."""
     network = Network(seed=seed, detection_delay_ps=detection_ms * MS)
     switch = network.add_switch("s1", program, latency_ps=1000)
     client = controlled(switch)

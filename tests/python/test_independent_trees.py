@@ -19,7 +19,7 @@ Graph = tuple[int, list[tuple[int, int, int]]]
 
 @st.composite
 def graphs(draw: st.DrawFn) -> Graph:
-    """Nodes and links (two ends, cost): anything from a tree over islands to a dense graph, with parallel links."""
+    """Draw nodes and links (two ends, cost): anything from a tree over islands to a dense graph, with parallel links."""
     size = draw(st.integers(2, 12))
     ends = st.tuples(st.integers(0, size - 1), st.integers(0, size - 1), st.integers(1, 5)).filter(
         lambda e: e[0] != e[1]

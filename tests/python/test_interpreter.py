@@ -25,7 +25,7 @@ raise SystemExit("a decoy ran")
 
 @pytest.fixture(scope="module")
 def decoys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A directory with a file for each top-level module that there is; a decoy that runs writes its name into ``ran``."""
+    """Make a directory with a file for each top-level module that there is; a decoy that runs writes its name into ``ran``."""
     folder = tmp_path_factory.mktemp("decoys")
     ours = {path.stem for path in ROOT.glob("tests/*/*.py")}
     names = {*sys.stdlib_module_names, *packages_distributions(), *ours, "sitecustomize", "usercustomize", "holdfast"}

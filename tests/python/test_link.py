@@ -124,7 +124,7 @@ def test_yaml(tmp_path: Path) -> None:
 
 
 def network(**parameters: Any) -> tuple[SimulatedNetwork, DirectionCounters]:
-    """100 packets of 1,000 bytes in 10 ms from h1 to h2 over the link described, which then has these counters."""
+    """Send 100 packets of 1,000 bytes in 10 ms from h1 to h2 over the link described; return it all, and the link's counters."""
     topology = Topology("one")
     for host in ("h1", "h2"):
         topology.add_host(host)
@@ -448,7 +448,7 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 
 
 def told(topology: Topology, executor: str) -> list[tuple[int, ...]]:
-    """Priority, depth and waiting time of four frames that h1 sends at once, as h2 receives them."""
+    """Return priority, depth and waiting time of four frames that h1 sends at once, as h2 receives them."""
     simulated = SimulatedNetwork(topology, Program.compile_text(QUEUES, "queues.p4"), executor=executor)  # type: ignore[arg-type]
     for priority in (0, 1, 2, 1):
         simulated.send_frame("h1", b"\xff" * 6 + bytes(6) + b"\x88\xb5" + bytes([priority]) + bytes(985))
@@ -550,7 +550,7 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 
 
 def recirculating(recirculation: dict[str, Any] | None, latency_ms: float = 0.0) -> SimulatedNetwork:
-    """Frames from h1 to h2 with 3, 0, 1 and 2 passes before them; 1,000 bytes and the physical layer's 24."""
+    """Send frames from h1 to h2 with 3, 0, 1 and 2 passes before them; 1,000 bytes and the physical layer's 24."""
     topology = Topology("one")
     queueing = {} if recirculation is None else {"recirculation": recirculation}
     topology.add_switch("s1", queueing=queueing, latency_ms=latency_ms)

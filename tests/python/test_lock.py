@@ -17,7 +17,7 @@ EXTRAS = PROJECT["optional-dependencies"]
 
 
 def locked(name: str) -> dict[str, list[tuple[Version, int]]]:
-    """Versions of each package, with the number of their hashes; there may be one for each kind of machine."""
+    """Return the versions of each package, with the number of their hashes; there may be one for each kind of machine."""
     text = (ROOT / f"requirements/{name}.txt").read_text(encoding="utf-8").replace("\\\n", "")
     result: dict[str, list[tuple[Version, int]]] = {}
     for line in text.splitlines():

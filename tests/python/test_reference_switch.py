@@ -38,7 +38,7 @@ Patterns = dict[int, list[str]]
 
 
 def tool(variable: str) -> list[str]:
-    """Return the command that an environment variable holds, or skips."""
+    """Return the command that an environment variable holds; skip the test if there is none."""
     if not (command := os.environ.get(variable)):
         pytest.skip(f"{variable} names no command of the reference compiler or switch")
     return shlex.split(command)

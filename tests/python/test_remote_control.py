@@ -34,7 +34,7 @@ def topology() -> Topology:
 
 @pytest.fixture
 def address(topology: Topology, program: Program) -> Iterator[str]:
-    """Switch with an empty program, behind a server."""
+    """Start a switch with an empty program, behind a server."""
     network = SimulatedNetwork(topology, program)
     server = Server(network.devices.values(), "127.0.0.1:0")
     server.start()
@@ -83,7 +83,7 @@ def test_addresses(topology: Topology) -> None:
 
 
 def bare(t: Topology) -> Topology:
-    """The switches and the links between them, at the same ports: nothing that needs interfaces of Linux."""
+    """Return the switches and the links between them, at the same ports: nothing that needs interfaces of Linux."""
     core = Topology("core")
     for name in t.switches:
         core.add_switch(name)

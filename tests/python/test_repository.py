@@ -80,7 +80,7 @@ def test_the_readmes_program_prints_what_it_says(
 
 
 def first_paragraph(path: str) -> str:
-    """Of the text with which a source file opens."""
+    """Return the first paragraph of the text with which a source file opens."""
     text = (ROOT / path).read_text(encoding="utf-8")
     if path.endswith(".py"):
         text = ast.get_docstring(ast.parse(text)) or ""

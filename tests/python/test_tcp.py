@@ -20,7 +20,7 @@ ROUTER = Path(__file__).parents[2] / "python/holdfast/apps/router/router.p4"
 
 
 def dumbbell(rate_bps: int = 10_000_000, seed: int = 1) -> SimulatedNetwork:
-    """h1 and h2 behind s1, h3 and h4 behind s2, and a bottleneck of 20 ms round trip in between."""
+    """Build h1 and h2 behind s1, h3 and h4 behind s2, and a bottleneck of 20 ms round trip in between."""
     topology = Topology()
     for name in ("h1", "h2", "h3", "h4"):
         topology.add_host(name)

@@ -13,7 +13,7 @@ TEXT = (Path(__file__).parents[2] / "docs" / "VALIDATION.md").read_text()
 
 
 def anchors() -> dict[str, tuple[str, str]]:
-    """The first table: profile to peer and place."""
+    """Return the first table: profile to peer and place."""
     rows: dict[str, tuple[str, str]] = {}
     for line in TEXT.split("\n## ")[0].splitlines():
         if line.startswith("| ") and not line.startswith("| TCP profile"):

@@ -103,7 +103,7 @@ class Steady:
         return index_of(self.device._running.config.p4info.SerializeToString())
 
     def longest_command_ms(self) -> float:
-        """The most processor time that a step of control took between two packets."""
+        """Return the most processor time that a step of control took between two packets."""
         time.sleep(0.05)  # a step is answered before it is counted
         return self.core.wall_statistics().max_command_cpu_ps / 1e9
 
@@ -116,7 +116,7 @@ class Steady:
 
 @cache
 def index_of(p4info: bytes) -> P4InfoIndex:
-    """Of a serialized P4Info."""
+    """Return the index of a serialized P4Info."""
     return P4InfoIndex(p4info_pb2.P4Info.FromString(p4info))
 
 
@@ -135,7 +135,7 @@ def largest_lists(index: P4InfoIndex) -> p4.WriteRequest:
 def request(
     device: Device, kind: int, numbers: range, *, atomicity: int = 0, metadata: bytes = b"", timeout_ns: int = 0
 ) -> p4.WriteRequest:
-    """One update of the table of addresses for each number."""
+    """Return a request with one update of the table of addresses for each number."""
     assert device._running is not None
     index = index_of(device._running.config.p4info.SerializeToString())
     table, action = index.tables["addresses"], index.actions["note"]
@@ -164,7 +164,7 @@ def steady(
     tls: TlsFiles | None = None,
     credentials: grpc.ChannelCredentials | None = None,
 ) -> Iterator[Steady]:
-    """It runs while inside. What must hold at the end, whatever was done to the switch, the module says.
+    """Run a switch while inside. What must hold at the end, whatever was done to the switch, the module says.
 
     With ``tls``, the primary has ``credentials``, whose certificate may read and write as the default role and ``TIMED_ROLE``.
 
@@ -232,7 +232,7 @@ def quiet(program: _core.Program) -> Iterator[Writer]:
 
 @contextmanager
 def switch_interval(interval_s: float) -> Iterator[None]:
-    """Set the interpreter's while inside."""
+    """Set the interpreter's switch interval while inside."""
     before_s = sys.getswitchinterval()
     sys.setswitchinterval(interval_s)
     try:
@@ -242,12 +242,12 @@ def switch_interval(interval_s: float) -> Iterator[None]:
 
 
 def memory_mb() -> float:
-    """Resident memory of this process."""
+    """Return the resident memory of this process."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 1e6
 
 
 def settled_mb() -> float:
-    """Resident memory without what Python and the allocator keep of what the clients of this process have freed.
+    """Return resident memory without what Python and the allocator keep of what the clients of this process have freed.
 
     What a server of its own process keeps, ``test_memory`` measures.
     """
@@ -267,7 +267,7 @@ def warm_up(running: Steady) -> None:
 
 
 def check(running: Steady, found: FlowStatistics, before_mb: float, after_mb: float) -> None:
-    """See the module."""
+    """Check what must hold at the end: see the module."""
     assert found.sent > 0
     assert found.lost == 0, f"{found.lost} of {found.sent} packets were lost"
     assert running.writer.writes > 0
@@ -281,7 +281,7 @@ def check(running: Steady, found: FlowStatistics, before_mb: float, after_mb: fl
 def write_log(
     running: Steady, found: FlowStatistics, longest_step_ms: float, memory_before_and_after_mb: tuple[float, float]
 ) -> None:
-    """See the module."""
+    """Write the test's line of the log: see the module."""
     if (path := os.environ.get("HOLDFAST_ABUSE_LOG")) is None:
         return
     line = {
@@ -299,7 +299,7 @@ def write_log(
 
 
 def ended(core: _core.Network) -> FlowStatistics:
-    """End the stream and wait for its last packets; its statistics."""
+    """End the stream, wait for its last packets, and return its statistics."""
     core.end_flow(0)
     deadline = time.monotonic() + 60
     while (found := core.statistics(0)).lost and time.monotonic() < deadline:
@@ -361,11 +361,11 @@ class Moment:
 
     @classmethod
     def now(cls) -> Moment:
-        """Of this process."""
+        """Return this process's moment."""
         return cls(time.monotonic(), _threads())
 
     def taken(self) -> Taken:
-        """Since then."""
+        """Return what has been taken since then."""
         end_s = time.monotonic()
         wall_s = end_s - self.wall_s
         if wall_s < LONGEST_WRITE_S / 2:
@@ -380,7 +380,7 @@ class Moment:
 
 
 def _threads() -> dict[str, tuple[float, float]]:
-    """For how long each thread ran, and was ready to run and had no processor, so far in seconds (the kernel's ``schedstat``)."""
+    """Return for how long each thread ran, and was ready and had no processor, so far in seconds (the kernel's ``schedstat``)."""
     found = {}
     for thread in Path("/proc/self/task").iterdir():
         with suppress(OSError, IndexError):  # it has ended, or the kernel does not count

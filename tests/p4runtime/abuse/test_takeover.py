@@ -48,7 +48,7 @@ class Batch:
         self._thread.join()
 
     def applied(self) -> int:
-        """Entries in the table."""
+        """Return the number of entries in the table."""
         return self._steady.device.written()
 
 
