@@ -35,7 +35,7 @@ from holdfast.control.membership.channels import (
 )
 from holdfast.control.membership.filters import NOTHING, Filter, FilterChange
 from holdfast.control.membership.limits import Allowance, Room
-from holdfast.control.membership.messages import Address, Malformed, MalformedError
+from holdfast.control.membership.messages import Address, Malformed, MalformedError, Report
 from holdfast.control.membership.querier import Outcome, Querier, QuerierParameters
 from holdfast.errors import HoldfastError, NetworkError
 from holdfast.parameters import PS_PER_MS
@@ -100,12 +100,15 @@ class OverlayParameters(QuerierParameters):
 
     ``channels``: (S,G) and (*,G) of all ports; half of them are kept for ports within their equal share (:class:`~.limits.Room`).
     ``changes_per_s``, ``changes_burst``: changes of channels that reports of a port may cause; reports beyond are refused whole.
+    ``records_per_s``, ``records_burst``: the same of records, and of sources in them, whatever they change.
     ``reports_per_s``, ``reports_burst``: packets of a port that its switch hands to the controller.
     """
 
     channels: int = Field(default=49_152, ge=1)
     changes_per_s: int = Field(default=1000, ge=1, le=1_000_000)
     changes_burst: int = Field(default=8192, ge=1)
+    records_per_s: int = Field(default=2000, ge=1, le=1_000_000)
+    records_burst: int = Field(default=16_384, ge=1)
     reports_per_s: int = Field(default=100, ge=1, le=1_000_000)
     reports_burst: int = Field(default=500, ge=1, le=1_000_000)
 
@@ -130,6 +133,9 @@ class Overlay:
         self._busy: dict[PortKey, Counter[str]] = {}
         self._changes = {
             place: Allowance(self.parameters.changes_per_s, self.parameters.changes_burst) for place in self.ports
+        }
+        self._records = {
+            place: Allowance(self.parameters.records_per_s, self.parameters.records_burst) for place in self.ports
         }
         self._room = Room(self.parameters.channels, 2 * len(self.ports))
         self._hidden = 0
@@ -161,7 +167,7 @@ class Overlay:
 
     @property
     def refused_by_port(self) -> dict[PortKey, Counter[str]]:
-        """Records that changed nothing, by port and why; besides whole reports (``change_rate``) and queries.
+        """Records that changed nothing, by port and why; besides whole reports (``change_rate``, ``record_rate``) and queries.
 
         Ports that were refused nothing are not there.
         """
@@ -229,9 +235,12 @@ class Overlay:
             return True
         self.heard += 1
         place, now_ps = key[0], self._plane.now_ps
-        if self._changes[place].wait_ps(now_ps):
-            self._busy.setdefault(place, Counter())["change_rate"] += 1
-            return True
+        for reason, allowance in (("change_rate", self._changes[place]), ("record_rate", self._records[place])):
+            if allowance.wait_ps(now_ps):
+                self._busy.setdefault(place, Counter())[reason] += 1
+                return True
+        if isinstance(message, Report):
+            self._records[place].spend(now_ps, sum(1 + len(record.sources) for record in message.records))
         self._own_before, hidden = querier.channels, querier.hidden
         changes = self._take(place, querier, querier.heard(source, message, now_ps))
         self._hidden += querier.hidden - hidden

@@ -384,3 +384,23 @@ def test_what_does_not_fit_is_counted_by_port_and_reason() -> None:
     plane.advance(GMI_S + 1)
     overlay.on_packet_in("s1", report((ALLOW, three, SOURCES[:2])), 2)
     assert (overlay.channels_at(("s1", 1)), overlay.channels_at(("s1", 2))) == (0, 2)
+
+
+@pytest.mark.parametrize("kinds", [(TO_IN, TO_EX), (IS_EX, IS_EX), (ALLOW, BLOCK)])
+def test_the_records_of_a_port_are_bounded_whatever_they_change(kinds: tuple[RecordKind, RecordKind]) -> None:
+    """Full reports at the rate of packets that a switch hands on, of channels that the port has and keeps: work, and no change."""
+    parameters = OverlayParameters()
+    overlay, plane = started(parameters, [*HONEST, *ATTACKERS])
+    overlay.on_packet_in("s1", report((TO_EX, GROUPS[0], [])), 1)
+    sources = SOURCES[:1] if ALLOW in kinds else []
+    groups = [(V4("232.9.0.0") if sources else V4("239.9.0.0")) + number for number in range(180)]
+    seconds, packets_per_s, before = 10, parameters.reports_per_s, overlay.heard
+    for number in range(seconds * packets_per_s):
+        overlay.on_packet_in("s1", report(*((kinds[number % 2], group, sources) for group in groups)), 3)
+        plane.advance(1 / packets_per_s)
+    refused = overlay.refused_by_port["s1", 3]["record_rate"] + overlay.refused_by_port["s1", 3]["change_rate"]
+    taken = (overlay.heard - before - refused) * len(groups) * (1 + len(sources))
+    assert 0 < taken <= parameters.records_burst + (seconds + 1) * parameters.records_per_s
+    overlay.on_packet_in("s1", report((TO_EX, GROUPS[1], [])), 2)
+    assert ("s1", 2) not in overlay.refused_by_port, "others are heard"
+    assert overlay.filters(("s1", 2))[GROUPS[1]] == EVERYTHING
