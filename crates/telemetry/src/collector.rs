@@ -1,7 +1,9 @@
 //! The collector: its tables beside that of flows, and their limits. Output ports and reporters beyond the limit are counted and not kept.
 
+use crate::sequence::Sequence;
 use crate::{Flows, Rows};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use wire::report::{Hop, Indicators, Malformed, Report, decode};
 
 /// Upper bounds of the histogram of a hop's latency, in the nodes' unit.
@@ -9,12 +11,6 @@ pub const LATENCY_BUCKETS: [u32; 17] = [
     1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000,
     1_000_000,
 ];
-
-/// The number of sequence numbers of reports.
-const SEQUENCES: u32 = 1 << 22;
-
-/// A number that is at most so far behind the expected one is of a report that was overtaken.
-const REORDERED: u32 = 1 << 12;
 
 /// The limits of the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,13 +78,13 @@ impl HopState {
 }
 
 /// A hardware subsystem of a node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReporterState {
     /// The number of its reports.
     pub reports: u64,
     /// Sequence numbers that were passed over. A report that arrives late is taken out again.
     pub lost: u64,
-    next_sequence: u32,
+    sequence: Sequence,
 }
 
 /// Takes the payloads of UDP packets, whatever is in them.
@@ -211,22 +207,22 @@ impl Collector {
             return;
         };
         let key = (first.node_id, first.hw_id);
-        let is_full = self.reporters.len() >= self.limits.reporters;
-        if is_full && !self.reporters.contains_key(&key) {
-            self.reporters_refused += 1;
-            return;
-        }
-        let state = self.reporters.entry(key).or_insert(ReporterState {
-            next_sequence: first.sequence,
-            ..ReporterState::default()
-        });
-        state.reports += reports.len() as u64;
-        let ahead = first.sequence.wrapping_sub(state.next_sequence) % SEQUENCES;
-        if ahead < SEQUENCES - REORDERED {
-            state.lost += u64::from(ahead);
-            state.next_sequence = (first.sequence + 1) % SEQUENCES;
-        } else {
-            state.lost = state.lost.saturating_sub(1);
+        let room = self.limits.reporters.saturating_sub(self.reporters.len());
+        match self.reporters.entry(key) {
+            Entry::Occupied(mut entry) => {
+                let state = entry.get_mut();
+                state.reports += reports.len() as u64;
+                let lost = state.sequence.take(first.sequence);
+                state.lost = state.lost.saturating_add_signed(lost);
+            }
+            Entry::Vacant(_) if room == 0 => self.reporters_refused += 1,
+            Entry::Vacant(entry) => {
+                entry.insert(ReporterState {
+                    reports: reports.len() as u64,
+                    lost: 0,
+                    sequence: Sequence::new(first.sequence),
+                });
+            }
         }
     }
 

@@ -7,6 +7,7 @@
 mod collector;
 mod flows;
 mod rows;
+mod sequence;
 
 pub use collector::{Collector, HopKey, HopState, LATENCY_BUCKETS, Limits, ReporterState};
 pub use flows::{FlowState, Flows};

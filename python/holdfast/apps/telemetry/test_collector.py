@@ -123,6 +123,26 @@ def test_lost_reports() -> None:
     assert collector.counts().reports_lost == 0
 
 
+@pytest.mark.parametrize("packets", [1, 2])
+def test_forged_numbers_lose_no_reports(packets: int) -> None:
+    """Whoever sends in a node's name, with a number of its own, makes no report of the node look lost."""
+    collector = taken(*(report(number) for number in (0, 1, 5, 6)))
+    for round_ in range(5):
+        collector.take(0, report(1 << 20))
+        if packets == 2:
+            collector.take(0, report((1 << 20) + 1))
+        for number in range(7 + 3 * round_, 10 + 3 * round_):
+            collector.take(0, report(number))
+    assert collector.counts().reports_lost == 3
+
+
+def test_a_switch_that_starts_again_has_lost_no_reports() -> None:
+    collector = taken(*(report(number) for number in range(10_000)))
+    for number in range(100):
+        collector.take(0, report(number))
+    assert collector.counts().reports_lost == 0
+
+
 def test_flows_are_bounded() -> None:
     """The one that was reported longest ago goes."""
     collector = taken(*(report(inner=flow(port)) for port in (1, 2, 3, 1, 4)), flows=3)

@@ -1,0 +1,180 @@
+//! The numbers of a reporter's packets: which are missing. A single packet elsewhere in the numbers, which anybody can send, counts nothing;
+//! the next one has to confirm it (RFC 3550, appendix A.1, has the idea).
+
+/// Numbers of packets, of which there are 2^22 (telemetry reports v2.0, section 3.2).
+const NUMBERS: u32 = 1 << 22;
+
+/// A number that is so little before or behind the expected one is of the same run.
+const NEAR: u32 = 1 << 12;
+
+/// A place elsewhere in the numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Jump {
+    /// The number that confirms it.
+    expected: u32,
+    /// Packets from there until now.
+    packets: u32,
+}
+
+/// The place before the last jump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Left {
+    expected: u32,
+    /// What the jump has counted.
+    lost: u32,
+}
+
+/// The numbers of one reporter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sequence {
+    expected: u32,
+    // Whether a second packet has come near the first.
+    is_known: bool,
+    jump: Option<Jump>,
+    left: Option<Left>,
+}
+
+impl Sequence {
+    /// Begins with the number of the first packet.
+    pub(crate) fn new(first: u32) -> Sequence {
+        Sequence {
+            expected: next(first),
+            is_known: false,
+            jump: None,
+            left: None,
+        }
+    }
+
+    /// Takes the number of a packet. Returns by how many lost packets the count changes; one that is late was counted before.
+    ///
+    /// A confirmed step forward is a loss. A confirmed step back, or to the first numbers, is a new start of the reporter, which lost
+    /// nothing. A step that leads to where the one before it began shows that this was somebody else's: its count is taken back.
+    pub(crate) fn take(&mut self, number: u32) -> i64 {
+        let ahead = distance(self.expected, number);
+        if ahead < NEAR {
+            self.is_known = true;
+            self.expected = next(number);
+            self.jump = None;
+            return ahead.into();
+        }
+        if ahead >= NUMBERS - NEAR {
+            return -1;
+        }
+        match self.jump {
+            Some(jump) if jump.expected == number => self.follow(number, jump.packets),
+            Some(jump) if distance(jump.expected, number) < NEAR => {
+                self.jump = Some(Jump {
+                    expected: next(number),
+                    packets: jump.packets + 1,
+                });
+                0
+            }
+            _ => {
+                self.jump = Some(Jump {
+                    expected: next(number),
+                    packets: 1,
+                });
+                0
+            }
+        }
+    }
+
+    /// Goes to a place that two numbers in a row confirm.
+    fn follow(&mut self, number: u32, packets: u32) -> i64 {
+        let from = self.expected;
+        let ahead = distance(from, number);
+        self.expected = next(number);
+        self.jump = None;
+        match self.left.take() {
+            _ if !self.is_known => {
+                self.is_known = true;
+                return 0; // the first packet was somebody else's
+            }
+            Some(left) if distance(left.expected, number) < NEAR => {
+                let missing = distance(left.expected, number).saturating_sub(packets);
+                return i64::from(missing) - i64::from(left.lost);
+            }
+            _ => {}
+        }
+        let is_new_start = ahead >= NUMBERS / 2 || number < NEAR;
+        let lost = if is_new_start {
+            0
+        } else {
+            ahead.saturating_sub(packets)
+        };
+        self.left = Some(Left {
+            expected: from,
+            lost,
+        });
+        lost.into()
+    }
+}
+
+fn distance(from: u32, to: u32) -> u32 {
+    to.wrapping_sub(from) % NUMBERS
+}
+
+fn next(number: u32) -> u32 {
+    (number + 1) % NUMBERS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn lost(numbers: impl IntoIterator<Item = u32>) -> i64 {
+        let mut numbers = numbers.into_iter().map(|number| number % NUMBERS);
+        let mut sequence = Sequence::new(numbers.next().expect("there is one"));
+        numbers.map(|number| sequence.take(number)).sum()
+    }
+
+    #[test]
+    fn gaps_are_losses_and_late_packets_are_not() {
+        assert_eq!(lost([0, 1, 5, 6]), 3);
+        assert_eq!(lost([0, 1, 5, 6, 3]), 2);
+        assert_eq!(lost(NUMBERS - 3..NUMBERS + 3), 0);
+        assert_eq!(lost((0..10).chain(1_000_000..1_000_010)), 999_990);
+    }
+
+    #[test]
+    fn a_new_start_of_the_reporter_loses_nothing() {
+        for before in [2 * NEAR, 10_000, NUMBERS / 2, 3_000_000] {
+            assert_eq!(
+                lost((before - 20..before).chain(0..20)),
+                0,
+                "after {before}"
+            );
+        }
+    }
+
+    #[test]
+    fn forged_numbers_before_the_first_genuine_one_count_nothing() {
+        assert_eq!(lost([7, 1_000_000, 1_000_001, 1_000_002]), 0);
+    }
+
+    proptest! {
+        /// Whoever forges one or two packets between any of a reporter's changes no count: it is that of the genuine packets alone.
+        #[test]
+        fn forged_packets_change_no_count(
+            start in 0..NUMBERS,
+            steps in prop::collection::vec((1u32..200, prop::option::of((NEAR * 2..NUMBERS - NEAR * 2, 1u32..3))), 1..60),
+        ) {
+            let (mut genuine, mut all, mut number) = (vec![start, start + 1], vec![start, start + 1], start + 1);
+            for (step, forged) in steps {
+                if let Some((away, packets)) = forged {
+                    all.extend((0..packets).map(|index| number + away + index));
+                }
+                number += step;
+                // Two in a row, so that they confirm each other.
+                for _ in 0..2 {
+                    genuine.push(number);
+                    all.push(number);
+                    number += 1;
+                }
+                number -= 1;
+            }
+            prop_assert_eq!(lost(all), lost(genuine));
+        }
+    }
+}
