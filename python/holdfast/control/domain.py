@@ -39,7 +39,10 @@ class DomainPorts:
         self.install()
 
     def install(self) -> None:
-        """Write what differs from the map, one batch for each switch. Call it before entries that send over new links."""
+        """Write the domain's ports where they differ from the map, one batch for each switch.
+
+        Call it before entries that send over new links.
+        """
         wanted = self._links.domain_ports()
         if self._links.is_settled:
             self._adopted = {}
@@ -56,7 +59,7 @@ def domain_ports(client: Client) -> frozenset[int]:
 
 
 def set_domain_ports(client: Client, ports: frozenset[int], before: frozenset[int] = frozenset()) -> None:
-    """Have these ports of a switch lead to the domain, and those before that are not among them do so no more."""
+    """Make these ports of a switch lead to the domain, and those among ``before`` that are not among them no more."""
     for port in sorted(ports ^ before):
         client.write_register(REGISTER, port, int(port in ports))
 

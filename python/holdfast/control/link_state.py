@@ -29,7 +29,7 @@ class LinkState:
         self._down: frozenset[int] = frozenset()
 
     def attach(self, plane: ControlPlane, on_change: Callable[[], None], reaction_delay_ps: int) -> None:
-        """Prepare the discovery, if there is one; it calls ``on_change`` when its map has changed."""
+        """Prepare discovery, if links are discovered: ``on_change`` is called when its map has changed."""
         self._plane = plane
         if self._settings is not None:
             for name, client in plane.clients.items():
@@ -50,12 +50,12 @@ class LinkState:
 
     @property
     def is_discovered(self) -> bool:
-        """Whether links are discovered."""
+        """True if links are discovered, and not declared."""
         return self._settings is not None
 
     @property
     def is_settled(self) -> bool:
-        """Whether all links had their time to be heard."""
+        """True if all links had their time to be heard."""
         return self._discovery is None or self._discovery.is_settled
 
     @property
@@ -67,7 +67,7 @@ class LinkState:
 
     @property
     def down(self) -> frozenset[int]:
-        """Links that are down at one end at least, or known and absent."""
+        """The indices of links that are down at one end at least, or known and absent."""
         return self._down if self._discovery is None else self._discovery.topology.absent
 
     @property
@@ -76,7 +76,7 @@ class LinkState:
         return frozenset() if self._discovery is None else self._discovery.topology.replaced
 
     def ask_ports(self) -> None:
-        """Ask for the states of all ports: a controller that starts late was not told."""
+        """Ask the switches for the states of all ports, which a controller that starts late was not told."""
         if self._discovery is None and self._plane is not None:
             self._down_ports = {port for _, port in self.ends() if not self._plane.port_is_up(*port)}
             self._down = self._links_down()
@@ -124,7 +124,7 @@ class LinkState:
         return frozenset((place.switch, place.port) for place in map(topology.attachment, topology.hosts))
 
     def hear(self, switch: str, packet: bytes, ingress_port: int) -> None:
-        """Take a packet-in for a discovery frame, if links are discovered."""
+        """Pass a packet-in to the discovery, if links are discovered."""
         if self._discovery is not None:
             self._discovery.hear(switch, packet, ingress_port)
 

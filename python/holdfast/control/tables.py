@@ -54,15 +54,15 @@ class TableEntry(NamedTuple):
         return entry_key(self.table, self.match, self.priority)
 
     def insert(self, client: Client) -> None:
-        """Add the entry."""
+        """Insert the entry in a switch."""
         client.insert(self.table, self.match, self.action, self.params, self.priority, metadata=self.metadata)
 
     def modify(self, client: Client) -> None:
-        """Give the entry with this key this action."""
+        """Replace the action of the switch's entry with this key."""
         client.modify(self.table, self.match, self.action, self.params, self.priority, metadata=self.metadata)
 
     def delete(self, client: Client) -> None:
-        """Remove the entry with this key."""
+        """Delete the switch's entry with this key."""
         client.delete(self.table, self.match, self.priority)
 
 
@@ -97,12 +97,12 @@ class TableWriter:
 
     @property
     def groups(self) -> Mapping[int, Replicas]:
-        """The multicast groups, likewise."""
+        """The multicast groups in the switch, as far as this writer knows."""
         return self._groups
 
     @property
     def sessions(self) -> Mapping[int, Replicas]:
-        """The clone sessions, likewise."""
+        """The clone sessions in the switch, as far as this writer knows."""
         return self._sessions
 
     def adopt(

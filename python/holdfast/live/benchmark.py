@@ -195,7 +195,7 @@ class _Bench:
         return low
 
     def close(self) -> None:
-        """End everything."""
+        """Stop the switch, and remove the namespaces of sender and receiver."""
         if live := getattr(self, "live", None):
             live.stop()
         self.sink.close()

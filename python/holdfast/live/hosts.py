@@ -24,7 +24,7 @@ PACKAGES = {"ip": "iproute2", "ping": "iputils-ping", "iperf3": "iperf3"}
 
 
 def check_machine(tools: Sequence[str] = ("ip", "ping", "iperf3")) -> None:
-    """Raise :class:`LiveError` naming everything that is missing."""
+    """Raise :class:`LiveError` if the machine lacks rights or tools for a live network, and name all that is missing."""
     missing = [tool for tool in tools if shutil.which(tool) is None]
     if missing:
         packages = ", ".join(PACKAGES[tool] for tool in missing)

@@ -65,7 +65,7 @@ class RemoteControl:
 
     @property
     def now_ps(self) -> int:
-        """Since this object was made."""
+        """The picoseconds since this object was made."""
         return (time.monotonic_ns() - self._begin_ns) * 1000
 
     def port_is_up(self, switch: str, port: int) -> bool:

@@ -396,11 +396,11 @@ class Host:
 
 
 def void(_: object) -> None:
-    """Forget a result."""
+    """Return None: for functions whose result is not wanted."""
 
 
 def clamp(connection: socket.socket, window_bytes: int) -> None:
-    """Limit the window that is offered to the other end."""
+    """Limit the window that a TCP connection offers to the other end, in bytes."""
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, window_bytes)
 
 

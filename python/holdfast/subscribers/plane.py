@@ -113,11 +113,11 @@ class ForwardingPlanes(Protocol):
 
     @property
     def planes(self) -> dict[str, int]:
-        """Sessions by forwarding plane."""
+        """The number of sessions of each forwarding plane."""
 
     @property
     def drained(self) -> frozenset[str]:
-        """Those that serve no line."""
+        """The forwarding planes that serve no line."""
 
     def drain(self, name: str, done: Callable[[], None]) -> None:
         """Hand all sessions of a plane over to the others, and give it no more; `done` is called when it has none."""

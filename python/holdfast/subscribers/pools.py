@@ -26,7 +26,7 @@ class Pool(Generic[T]):
 
     @property
     def used(self) -> int:
-        """The number that are taken."""
+        """The number of values that are taken."""
         return len(self._used)
 
     def has(self, value: T) -> bool:

@@ -141,7 +141,7 @@ class Restart:
 
     @property
     def negotiation_s(self) -> float:
-        """The time of a negotiation with a peer that does not answer."""
+        """The seconds that a negotiation with a peer that does not answer takes."""
         return self.restart_s * self.max_configure
 
 
@@ -245,7 +245,7 @@ class Automaton:
 
     @property
     def opened(self) -> bool:
-        """Whether both sides agree."""
+        """True if the state is Opened: both sides agree."""
         return self.state is State.OPENED
 
     def up(self) -> None:

@@ -106,17 +106,17 @@ class Bfr:
         self.write(Configuration())
 
     def write(self, more: Configuration) -> Bfr:
-        """Add to what the switch is told."""
+        """Add entries and groups to the switch's configuration, and write the differences."""
         self.wanted = self.wanted | more
         self.writer.write(self.wanted)
         return self
 
     def send_channels(self, channels: Mapping[Channel, Mapping[Bift, int]], *, mtu: int = 1500) -> Bfr:
-        """Write the configuration of a BFIR."""
+        """Write the entries that the switch needs as BFIR of these channels."""
         return self.write(bfir_configuration(self.plan, channels, bsl=self.bsl, mtu=mtu))
 
     def receive_channels(self, channels: Mapping[Channel, Iterable[int]]) -> Bfr:
-        """Write the configuration of a BFER."""
+        """Write the entries that the switch needs as BFER of these channels."""
         return self.write(bfer_configuration(channels))
 
     def down(self, *ports: int) -> Bfr:

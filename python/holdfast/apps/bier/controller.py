@@ -234,17 +234,17 @@ class BierController(Controller):
         self._start_channels()
 
     def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """Hear IGMP and MLD, if there is an overlay."""
+        """Pass a packet-in to the overlay, which hears IGMP and MLD, if there is one."""
         if self.overlay is not None:
             self.overlay.on_packet_in(switch, packet, metadata["ingress_port"])
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """Let IP converge now, and BIER after its delay."""
+        """Note the state of a port; let IP converge now, and BIER after its delay."""
         if self._links.port_changed(switch, port, up):
             self._links_changed()
 
     def on_digest(self, switch: str, digest: DigestList) -> None:
-        """Learn clusters: the sets of neighbours that the latest samples were for, the most frequent ones."""
+        """Learn clusters from a switch's samples, and write them if they have changed: the most frequent sets of neighbours."""
         samples = self._samples[switch]
         for value in digest.values:
             assert isinstance(value, dict)
@@ -466,7 +466,7 @@ class BierController(Controller):
         return port_configuration(sorted([*core, *edge]), macs)
 
     def _write_ip(self, unusable: frozenset[int]) -> Loss | None:
-        """Route to hosts, and to the ends of the tunnels that BIFTs have now; the moved ones, if links went and none came back."""
+        """Write the routes to hosts and to tunnel ends; if links only went, the moved ones. Return the loss then, else None."""
         before, down = self._underlay, self._underlay_without
         self._underlay_without = unusable
         if before is not None and unusable >= down:
@@ -617,7 +617,7 @@ class BierController(Controller):
     # ---- Taking over ----
 
     def _adopt(self, found: Mapping[str, Found]) -> None:
-        """Take the entries found for written; the next writes keep, change or remove them."""
+        """Note the entries found in the switches as written; the next writes keep, change or remove them."""
         self._inherited = {name: each.tunnels for name, each in found.items()}
         for name, each in found.items():
             self._routing.writers[name].adopt(each.host_routes)

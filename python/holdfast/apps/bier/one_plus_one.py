@@ -57,7 +57,7 @@ class Streams:
         }
 
     def adopt(self) -> None:
-        """Take over what an earlier controller has left in the switch."""
+        """Read the streams that an earlier controller has left in the switch, with their indices."""
         found = [entry for table in STREAM_TABLES for entry in read_entries(self._client, table)]
         self._writer.adopt(found)
         for entry in found:
@@ -86,18 +86,18 @@ class Streams:
         return new
 
     def remove(self, numbered: Iterable[Channel], eliminated: Iterable[tuple[int, Channel]]) -> None:
-        """Make sure that these are not there."""
+        """Remove these channels from those that are numbered and eliminated, if they are there."""
         self.forget(_keys(numbered, eliminated))
 
     def forget(self, keys: Iterable[EntryKey]) -> None:
-        """Remove these streams, if they are there."""
+        """Remove the streams with these keys, if they are there, and free their indices."""
         gone = [key for key in keys if key in self._indices]
         self._writer.change((), gone)
         for key in gone:
             self._free[_eliminates(key)].give_back(self._indices.pop(key))
 
     def keep(self, numbered: Iterable[Channel], eliminated: Iterable[tuple[int, Channel]]) -> None:
-        """Remove all others."""
+        """Remove all streams but these, and write those that the switch lacks."""
         kept = set(_keys(numbered, eliminated))
         for key in [key for key in self._indices if key not in kept]:
             self._free[_eliminates(key)].give_back(self._indices.pop(key))

@@ -56,18 +56,18 @@ class PendingChannels:
         return self._sent.values.keys() | self._delivered.values.keys()
 
     def change(self, sent: Sent, delivered: Delivered) -> None:
-        """Write these channels, as one batch if the switch takes it; what it refuses waits."""
+        """Write these channels, as one batch if the switch takes it; those that it refuses wait."""
         self._sent.forget(sent)
         self._delivered.forget(delivered)
         self._left = MOST_REFUSALS
         self._halve(sent, delivered)
 
     def retry(self) -> None:
-        """Try again what waits."""
+        """Write again the channels that wait."""
         self.change(dict(self._sent.values), dict(self._delivered.values))
 
     def _halve(self, sent: Sent, delivered: Delivered) -> None:
-        """Write all, or halves until it is known which channels are refused."""
+        """Write all channels, or halve them until it is known which ones are refused."""
         channels = list(dict.fromkeys((*delivered, *sent)))
         if not channels:
             return

@@ -130,7 +130,7 @@ class Numbering:
 
     @cached_property
     def set_identifiers(self) -> tuple[int, ...]:
-        """Those in use, ascending."""
+        """The set identifiers in use, ascending."""
         return tuple(sorted({self.place(switch)[0] for switch in self.bfr_ids}))
 
 
@@ -224,7 +224,7 @@ class Scheme:
 
     @property
     def is_shortest(self) -> bool:
-        """Whether all trees are those of shortest paths."""
+        """True if all trees are those of shortest paths."""
         return all(trees is shortest for trees in self.sub_domains.values())
 
     def __post_init__(self) -> None:
@@ -602,7 +602,7 @@ class TunnelChanges:
 
 
 def _fewest(buckets: list[tuple[NeighbourEntry, ...]]) -> tuple[tuple[NeighbourEntry, ...], ...]:
-    """Return the fewest buckets that choose the same: halves the list while its halves are equal."""
+    """Return the fewest buckets that choose the same: the list, halved while its halves are equal."""
     while len(buckets) > 1 and buckets[: len(buckets) // 2] == buckets[len(buckets) // 2 :]:
         del buckets[len(buckets) // 2 :]
     return tuple(buckets)

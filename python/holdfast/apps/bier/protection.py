@@ -85,7 +85,7 @@ class Underlay:
         return hops
 
     def tunnel(self, s: int, failed: Hop, end: int, interface: int, protect: Protect) -> Repair | None:
-        """Return a tunnel to ``end`` without the failed link, and for ``node`` without the node behind it. None: there is no way.
+        """Return a tunnel to ``end`` without the failed link, with ``protect`` "node" also without the node behind it; or None.
 
         ``interface``: the link of ``end`` to the node that its not-via address does not pass. Without IP fast reroute it is the
         loopback in any case: the tunnel works as soon as the underlay's routes do.
@@ -147,7 +147,10 @@ class Underlay:
         return len(self._tunnels), self.paths.known
 
     def _inherit(self) -> None:
-        """Take over what is still good. There is much of it, so not before it is needed: failures are repaired first."""
+        """Take over the tunnels and distances of the earlier underlay that are still valid.
+
+        There are many, so this is done only when they are needed: failures are repaired first.
+        """
         if self._before is None:
             return
         (before, links), self._before = self._before, None
@@ -190,7 +193,7 @@ class Loss:
 
     @property
     def is_complete(self) -> bool:
-        """Whether it is of all tunnels and distances that were asked for before."""
+        """True if the loss covers all tunnels and distances that were asked for before it."""
         return self.before.known == self._known
 
 

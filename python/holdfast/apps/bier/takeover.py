@@ -49,7 +49,7 @@ class Found:
 
     @property
     def is_filled(self) -> bool:
-        """Whether there is anything."""
+        """True if an earlier controller has left routes, ports or BIFTs in the switch."""
         return bool(self.host_routes or self.tunnels or self.ports.entries or self.bifts.entries)
 
 

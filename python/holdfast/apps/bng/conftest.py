@@ -144,7 +144,7 @@ class Bench:
         self.sent += self.switch.process(CPU_PORT, packet, self.now_ps)
 
     def receive(self, port: int, frame: bytes, after_us: int = 1000) -> list[tuple[int, bytes]]:
-        """Send a frame; return those that leave at once, and because of the controller."""
+        """Send a frame; return the frames that leave at once, and those that leave because of the controller."""
         self.sent = []
         self.now_ps += after_us * US
         for out, packet in self.switch.process(port, frame, self.now_ps):
@@ -182,7 +182,7 @@ def bench(programs: dict[Variant, Program], executor: Any) -> Bench:
 
 @pytest.fixture
 def fast_bench(programs: dict[Variant, Program]) -> Callable[..., Bench]:
-    """Make one with machine code, for many packets."""
+    """Return a function that makes a bench with machine code, for many packets."""
     return lambda **given: Bench(programs["single"], "jit", **given)
 
 

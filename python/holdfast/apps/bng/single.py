@@ -26,7 +26,7 @@ def refuse(line: Line, frame: bytes) -> None:
 
 
 def configure_control(client: Client, edges: Edges) -> None:
-    """Set the meters of packets for the controller."""
+    """Set the switch's meters for packets to the controller."""
     line, cells = control_meters(edges.control)
     with client.batch():
         client.configure_meter(program.LINE_RATE, None, line)

@@ -241,7 +241,7 @@ class SplitPlane:
         return entries
 
     def _change(self, put: Iterable[TableEntry], removed: Iterable[EntryKey]) -> None:
-        """Change the balancer's entries in atomic batches of bounded size; those that go, go first."""
+        """Write and delete entries of the balancer in atomic batches of bounded size; deletions come first."""
         gone, new = list(removed), list(put)
         for first in range(0, len(gone), 4 * CHUNK):
             self._table.change([], gone[first : first + 4 * CHUNK])
@@ -267,7 +267,7 @@ class SplitPlane:
 
     @property
     def planes(self) -> dict[str, int]:
-        """Sessions by forwarding plane."""
+        """The number of sessions of each forwarding plane."""
         return {name: len(plane.sessions) for name, plane in self._planes.items()}
 
     @property

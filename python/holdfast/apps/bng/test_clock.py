@@ -39,7 +39,7 @@ class Gateway:
         self.plane.receive(lambda _line, _frame: None)
 
     def punted(self, number: int, at_ps: int, gap_ps: int) -> int:
-        """Return how many of so many PADIs with a gap between them are taken."""
+        """Send so many PADIs with a gap between them, and return how many the switch sends to its controller."""
         taken = 0
         for i in range(number):
             mac = bytes((2, 0, 0, 1, i >> 8, i & 255))
@@ -49,7 +49,10 @@ class Gateway:
 
 
 def history(begin_ps: int, *, later_ps: int | None = None) -> list[int]:
-    """Return what is taken of a flood, and after pauses: from a time on, after the flood from another one."""
+    """Return how many PADIs are taken of a flood, after each of several pauses, and of a last flood.
+
+    The first flood begins at ``begin_ps``, and what follows at ``later_ps``, if that is given.
+    """
     gateway = Gateway()
     found = [gateway.punted(6000, begin_ps, MS // 10)]
     begin_ps = begin_ps if later_ps is None else later_ps

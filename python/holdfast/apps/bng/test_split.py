@@ -342,7 +342,7 @@ def test_several_planes_are_lost_at_once(gateway: Callable[..., Gateway]) -> Non
 
 
 def empty(at: Gateway, switch: str) -> None:
-    """Empty a switch, as one that was off comes back."""
+    """Empty a switch, as one that was off is when it comes back."""
     client = at.network.clients[switch]
     client.set_pipeline(at.network.programs[switch])
     assert not [entry for table in client.p4info.message.tables for entry in client.read_table(table.preamble.name)]

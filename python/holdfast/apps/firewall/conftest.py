@@ -49,7 +49,7 @@ class Standalone:
 
     @property
     def clients(self) -> Mapping[str, Client]:
-        """The one."""
+        """The client of the one switch, by its name."""
         return {"s1": self.client}
 
     @property
@@ -75,7 +75,7 @@ class Standalone:
     # Actions of a test.
 
     def elapse(self, time_us: int) -> None:
-        """Let time pass, with the timers that are due."""
+        """Advance the clock, and call the handlers that are due on the way."""
         self.now_us += time_us
         for timer in sorted(self.timers):
             if timer[0] <= self.now_us:

@@ -83,7 +83,7 @@ class FirewallController(Controller):
         self._routing: Routing | None = None
 
     def attach(self, plane: ControlPlane) -> None:
-        """Prepare the routes and what is kept of each switch."""
+        """Prepare the routes, and the writers and learnt bindings of each switch."""
         super().attach(plane)
         self._links.attach(plane, self._route, self.reaction_delay_ps)
         secret = plane.secret()
@@ -135,7 +135,7 @@ class FirewallController(Controller):
         switch.assignments.static_macs = {each.mac: each.port for each in switch.fixed}
 
     def _write_sources(self) -> None:
-        """Tell each switch whose addresses are: its own ports', and the other switches'."""
+        """Write to each switch which ports may send from which addresses: its own ports, and links to other switches."""
         stations = {name: switch.stations() for name, switch in self._switches.items()}
         for name, switch in self._switches.items():
             elsewhere = [station for other in stations if other != name for station in stations[other]]
@@ -194,7 +194,7 @@ class FirewallController(Controller):
         self.clients[switch].acknowledge(digest)
 
     def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """Hear discovery frames, and address assignment at bridges."""
+        """Process discovery frames, and at bridges packets of address assignment."""
         port = metadata["ingress_port"]
         if packet[12:14] == b"\x88\xcc":
             if self._links.is_discovered:

@@ -66,7 +66,7 @@ class SourceWriter:
         self._sets: dict[frozenset[int], int] = {}
 
     def adopt(self) -> None:
-        """Take over what an earlier controller has left in the switch."""
+        """Read the entries of an earlier controller from the switch, so that :meth:`write` changes only what differs."""
         sources = read_entries(self._client, program.SOURCES)
         sets = read_entries(self._client, program.PORT_SETS)
         self._writer.adopt([*sources, *sets])
@@ -84,7 +84,7 @@ class SourceWriter:
                     self._written[first, length] = frozenset(ports)
 
     def write(self, wanted: Mapping[tuple[int, int], frozenset[int]]) -> None:
-        """Make the holders these, in batches between which packets pass."""
+        """Write which ports may send from which addresses, and delete other entries, in batches between which packets pass."""
         if not self._is_there:
             return
         new = {key: ports for key, ports in wanted.items() if self._written.get(key) != ports}

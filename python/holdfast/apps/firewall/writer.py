@@ -70,7 +70,7 @@ class FirewallWriter:
         self._client.configure_meter(meter, None, (rate.per_s, rate.burst, rate.per_s, rate.burst))
 
     def write_stations(self, rules: RuleSet, ports: Iterable[Port], stations: Iterable[Station]) -> None:
-        """Make ports and bindings these."""
+        """Write the entries of these ports and bindings, and delete those of others."""
         self._configuration.write(self._wanted(rules, list(ports), stations))
 
     def _wanted(self, rules: RuleSet, ports: list[Port], stations: Iterable[Station]) -> list[TableEntry]:
@@ -78,7 +78,7 @@ class FirewallWriter:
         return entries.port_entries(rules, ports, self.numbers) + bindings
 
     def replace(self, rules: RuleSet, ports: Iterable[Port], stations: Iterable[Station]) -> None:
-        """Make a rule set the active one, with the ports and bindings that belong to it."""
+        """Write a rule set with its ports and bindings, and make it the active one with a single write."""
         ports, client = list(ports), self._client
         self.numbers.follow(rules)
         generation = 1 - self._epoch % 2

@@ -40,7 +40,7 @@ class Forwarding:
 
     @property
     def size(self) -> int:
-        """Entries and copies."""
+        """The number of entries and copies."""
         return len(self.entries) + sum(map(len, self.groups.values()))
 
 

@@ -59,7 +59,7 @@ class MplsController(Controller):
         self._routes: set[tuple[str, str]] = set()
 
     def attach(self, plane: ControlPlane) -> None:
-        """Prepare the planning on the network's map."""
+        """Prepare the planner on the network's map, and the ports that lead to the domain."""
         super().attach(plane)
         self._planner = PathPlanner(self.topology, self._explicit_null)
         links = LinkState()
@@ -67,7 +67,7 @@ class MplsController(Controller):
         self._domain = DomainPorts(plane.clients, links)
 
     def on_start(self) -> None:
-        """Set ports with label switching routers, routes to the hosts at each switch, and the connections."""
+        """Write the domain's ports, each router's own entries and the routes to its hosts; then set up the connections."""
         for link in self.topology.links:
             if EVENT_PORT in (link.a_port, link.b_port):
                 raise NetworkError(f"link {link.name}: port {EVENT_PORT} belongs to the switches' agents")
@@ -171,7 +171,7 @@ class MplsController(Controller):
             raise NetworkError(f"LSP {lsp.number} from {lsp.ingress} to {lsp.egress} is not set up")
 
     def add_fec(self, lsp: Lsp, fec: Fec) -> None:
-        """Send a class of packets into an LSP."""
+        """Send a class of packets, which ``fec`` describes, into an LSP."""
         self._check_set_up(lsp)
         self.lsrs[lsp.ingress].add_fec(fec, self._bindings[lsp.number])
         lsp.fecs.append(fec)

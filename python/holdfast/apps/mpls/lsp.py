@@ -39,17 +39,17 @@ class Mechanism(StrEnum):
 
     @property
     def has_backup(self) -> bool:
-        """Whether it needs a whole other path from ingress to egress."""
+        """True if the mechanism needs a whole other path from ingress to egress."""
         return self not in (Mechanism.NONE, Mechanism.LOCAL)
 
     @property
     def notifies(self) -> bool:
-        """Whether the ingress is told of failures."""
+        """True if the ingress is told of failures."""
         return self in (Mechanism.PATH, Mechanism.LOOPBACKVAR)
 
     @property
     def loops(self) -> bool:
-        """Whether the node before a failure sends packets back."""
+        """True if the node before a failure sends packets back."""
         return self in (Mechanism.LOOPBACK, Mechanism.LOOPBACKVAR)
 
 
@@ -92,7 +92,7 @@ class Recovery:
 
     @property
     def wait_to_restore_us(self) -> int:
-        """The register's value."""
+        """The time before an LSP returns to its primary path, in microseconds, as the register has it."""
         return round(self.wait_to_restore_ms * 1000) if self.revertive else NEVER_US
 
 
@@ -113,7 +113,7 @@ class Fec:
 
     @property
     def is_prefix(self) -> bool:
-        """Whether this is a destination prefix alone."""
+        """True if the class is described by a destination prefix alone."""
         others = (self.source, self.protocol, self.diffserv, self.ingress_port)
         return self.destination is not None and all(other is None for other in others)
 
@@ -156,7 +156,7 @@ class Connection:
 
     @property
     def hosts_b(self) -> list[str]:
-        """Those of the other."""
+        """The hosts of the other side."""
         return [self.b] if isinstance(self.b, str) else list(self.b)
 
 

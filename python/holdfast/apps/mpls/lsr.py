@@ -109,7 +109,7 @@ class Lsr:
         """By port that may change: by instance, the port that its copy leaves by."""
 
     def start(self, neighbours: Sequence[Hop], explicit_null_uniform: bool) -> None:
-        """Write every router's entries: the reserved labels, and words for the neighbours about their signal."""
+        """Write the entries that every router has: reserved labels, and notices to neighbours about their signal."""
         with self.client.batch():
             self.client.insert(
                 ILM, {"label": EXPLICIT_NULL}, "MplsIngress.pop", {"lsp": 0, "uniform": int(explicit_null_uniform)}

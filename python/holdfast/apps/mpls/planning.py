@@ -25,7 +25,10 @@ class PathPlanner:
         backup: Sequence[str] | None,
         detours: Mapping[tuple[str, str], Sequence[str]] | None,
     ) -> None:
-        """Give an LSP the paths that its mechanism needs, by default the cheapest; raise :class:`NetworkError` without any."""
+        """Set the backup or detours that an LSP's mechanism needs, by default the cheapest.
+
+        Raise :class:`NetworkError` if there are none, or those given are of no use.
+        """
         self._check(lsp)
         mechanism = lsp.recovery.mechanism
         if backup is not None and not mechanism.has_backup:

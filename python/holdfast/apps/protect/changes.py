@@ -49,7 +49,7 @@ class Changes:
         self._afterwards: list[Callable[[], None]] = []
 
     def add(self, phase: Phase, switch: str, write: Write, undo: Write | None = None) -> None:
-        """Add a write to a switch, and what takes it back."""
+        """Add a write to a switch, and ``undo``, which takes it back."""
         self._writes.setdefault((phase, switch), []).append((write, undo))
 
     def insert(self, phase: Phase, switch: str, entry: TableEntry) -> None:
@@ -61,19 +61,19 @@ class Changes:
         self.add(phase, switch, entry.modify, before.modify)
 
     def delete(self, phase: Phase, switch: str, entry: TableEntry) -> None:
-        """Remove an entry. It is not taken back: entries removed last are not needed any more."""
+        """Add the removal of an entry. It is not taken back: entries removed last are not needed any more."""
         self.add(phase, switch, entry.delete)
 
     def otherwise(self, call: Callable[[], None]) -> None:
-        """Call this, the last one first, if the writes are not made: notes of them are taken back."""
+        """Add a function to be called if the writes are not made; the function added last is called first."""
         self._otherwise.append(call)
 
     def afterwards(self, call: Callable[[], None]) -> None:
-        """Call this when the writes are made."""
+        """Add a function to be called when the writes are made."""
         self._afterwards.append(call)
 
     def abandon(self) -> None:
-        """Make none of the writes."""
+        """Make none of the writes, and call the functions added with :meth:`otherwise`."""
         for call in reversed(self._otherwise):
             call()
 
@@ -131,7 +131,7 @@ class Transactions:
         changes.apply(self._plane.clients)
 
     def when_drained(self, remove: Callable[[Changes], None]) -> None:
-        """Take down what was left behind, when nothing is under way on it any more."""
+        """Call ``remove`` and make its writes, after the time in which packets under way on what is removed have arrived."""
 
         def run() -> None:
             changes = Changes()

@@ -34,7 +34,7 @@ class Flow:
 
     @property
     def version(self) -> int:
-        """Of IP: 4 or 6. Raise :class:`NetworkError` if the addresses are none, or of both."""
+        """The version of IP: 4 or 6. Raise :class:`NetworkError` if the addresses are none, or of both."""
         versions = {prefix_of(prefix).version for prefix in (self.source, self.destination) if prefix is not None}
         if len(versions) > 1:
             raise NetworkError(f"{self.source} and {self.destination} are not of the same version of IP")
@@ -122,7 +122,7 @@ class Connection:
 
     @property
     def multicast_group(self) -> int:
-        """The PTI's group that makes the copies."""
+        """The multicast group by which the PTI makes the copies."""
         return self.path_set.group
 
     @property

@@ -149,7 +149,7 @@ class ProtectController(Controller):
     # ---- Events ----
 
     def on_start(self) -> None:
-        """Take over what the switches hold already; then the routes, and connections for the host pairs to protect.
+        """Take over what the switches hold already; then set up routes, and connections for the host pairs to protect.
 
         A controller that starts beside switches that have just been loaded finds nothing there, and begins anew.
         """
@@ -176,7 +176,7 @@ class ProtectController(Controller):
             self._watch.run()
 
     def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """Hear discovery frames."""
+        """Process discovery frames."""
         if self._links.is_discovered:
             self._links.hear(switch, packet, metadata["ingress_port"])
 
@@ -305,7 +305,7 @@ class ProtectController(Controller):
         cid: int | None = None,
         acceptance: Acceptance | None = None,
     ) -> Connection:
-        """Set a connection up. Nothing enters it before it has a flow.
+        """Set a connection up, and return it. Nothing enters it before it has a flow.
 
         ``paths``: the nodes of each path; without them the cheapest ``count`` disjoint ones. ``cid``: the identifier in its
         packets, which no other connection to this PTE has; without it a free one.
@@ -389,7 +389,7 @@ class ProtectController(Controller):
         return acceptance
 
     def remove_connection(self, connection: Connection) -> None:
-        """Remove the flows at once, and the rest when the packets under way have arrived."""
+        """Remove a connection: its flows at once, and the rest when the packets under way have arrived."""
         self.registry.check(connection)
         with self._transactions.changes() as changes:
             for flow, _ in list(connection.flows):
@@ -499,6 +499,6 @@ def _history_bits(client: Client) -> int:
 
 
 def _take_for_seen(connection: Connection, client: Client) -> None:
-    """Fill the history, unless there was no packet yet: second copies that are under way must not be taken for first ones."""
+    """Fill the egress's history, so that second copies under way do not pass as first ones; do nothing if no packet came yet."""
     if client.register(program.LAST_ACCEPTED, connection.egress_index):
         client.write_register(program.HISTORY, connection.egress_index, (1 << _history_bits(client)) - 1)

@@ -99,7 +99,7 @@ class HealthMonitor:
 
     @property
     def interval_ms(self) -> float:
-        """Between readings."""
+        """The time between readings, in milliseconds."""
         return self.detection.period_ms / READINGS_PER_PERIOD
 
     def active(self) -> list[tuple[str, int]]:
@@ -107,7 +107,7 @@ class HealthMonitor:
         return [(name, number) for name, watched in self._watched.items() for number in sorted(watched.in_alarm)]
 
     def keep(self, connections: Mapping[str, object]) -> None:
-        """Forget all connections but these."""
+        """Forget the readings of all connections but these."""
         self._watched = {name: watched for name, watched in self._watched.items() if name in connections}
 
     def read(

@@ -40,12 +40,12 @@ class Registry:
             raise NetworkError(f"connection {connection} is not there any more")
 
     def adopt(self, connection: Connection) -> None:
-        """Count a connection, whose numbers are taken already, among those that there are."""
+        """Add a connection whose numbers are taken already."""
         self._connections[connection.egress, connection.cid] = connection
         self._by_ends.setdefault((connection.ingress, connection.egress), []).append(connection)
 
     def forget(self, connection: Connection) -> None:
-        """Count a connection no more; its numbers stay taken."""
+        """Remove a connection; its numbers stay taken."""
         del self._connections[connection.egress, connection.cid]
         self._by_ends[connection.ingress, connection.egress].remove(connection)
 
@@ -56,12 +56,12 @@ class Registry:
         return self._owner.get((ingress, flow))
 
     def adopt_flow(self, connection: Connection, flow: Flow, priority: int) -> None:
-        """Count a flow among its connection's."""
+        """Add a flow to its connection."""
         connection.flows.append((flow, priority))
         self._owner[connection.ingress, flow] = connection
 
     def forget_flow(self, connection: Connection, flow: Flow, priority: int) -> None:
-        """Count a flow no more among those of its connection."""
+        """Remove a flow from its connection."""
         connection.flows.remove((flow, priority))
         del self._owner[connection.ingress, flow]
 
@@ -92,7 +92,7 @@ class Registry:
             numbers.give_back(number)
 
     def reserve_egress(self, egress: str, cid: int, egress_index: int, reserve: Callable[[Numbers, int], None]) -> None:
-        """Reserve the PTE's numbers of a leftover."""
+        """Reserve the numbers that a leftover entry has at a PTE: the connection identifier and the index."""
         reserve(self.cids[egress], cid)
         reserve(self.egress_indices[egress], egress_index)
 

@@ -64,19 +64,19 @@ class Repairer:
         self.repairs: list[Repair] = []
 
     def suspect(self, path_set: PathSet, path: Path) -> None:
-        """Let a path set use a path no more, though no link of it is known to be down."""
+        """Mark a path of a path set as unusable, though no link of it is known to be down: the next run replaces it."""
         suspects = self._suspects.setdefault(path_set, [])
         if path not in suspects:
             suspects.append(path)
 
     def run_soon(self) -> None:
-        """Run once for everything that is told at this instant: a node that fails is told by all its neighbours."""
+        """Schedule one run for all changes of this instant: when a node fails, each of its neighbours reports it."""
         if not self._is_due:
             self._is_due = True
             self._plane.call_later(0, self._run)
 
     def _run(self) -> None:
-        """Look after every path set, with the links that are down now."""
+        """Repair each path set with a path that is down, and consider the return of the others to their preferred paths."""
         self._is_due = False
         down = self._links.down
         path_sets = list(self._tunnels.path_sets.values())

@@ -58,7 +58,7 @@ class _Found:
 
     @property
     def is_filled(self) -> bool:
-        """Whether there is anything."""
+        """True if an earlier controller has left anything in the switch."""
         return bool(self.routes or self.groups or self.copies or self.endpoints or self.connections or self.flows)
 
 
@@ -75,7 +75,7 @@ class State:
 
 
 def take_over(state: State) -> TakeOver | None:
-    """Adopt what the switches hold; None if they hold nothing."""
+    """Adopt the entries that an earlier controller has left in the switches; return None if there are none."""
     topology = state.links.topology
     found = {name: _read(topology, client) for name, client in state.clients.items()}
     return _Takeover(state, found).run() if any(f.is_filled for f in found.values()) else None
@@ -165,7 +165,7 @@ class _Takeover:
         self.changes.add(phase, switch, write)
 
     def _remove_later(self, phase: Phase, switch: str, write: Write) -> None:
-        """Note the removal of an entry that packets may still be under way on."""
+        """Schedule the removal of an entry that packets may still be under way on."""
         self.removed += 1
         self.leftovers.append((phase, switch, write))
 

@@ -27,7 +27,7 @@ class Killed(BaseException):
 
 
 def kill_at_write(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    """Let batches through but for this one, counted from zero, and those after it."""
+    """Let batches pass up to a number, counted from zero; refuse that one and all after it."""
     left = [number]
     send = Client._send_batch
 

@@ -69,12 +69,12 @@ class Tunnels:
         )
 
     def adopt(self, path_set: PathSet) -> None:
-        """Count a path set among those that there are."""
+        """Add a path set that is in the switches already."""
         self.path_sets[path_set.ingress, path_set.group] = path_set
         self._shared.setdefault((path_set.ingress, path_set.disjoint, path_set.preferred), path_set)
 
     def forget(self, path_set: PathSet) -> None:
-        """Count a path set no more among those that there are."""
+        """Remove a path set from those that are known."""
         del self.path_sets[path_set.ingress, path_set.group]
         key = (path_set.ingress, path_set.disjoint, path_set.preferred)
         if self._shared.get(key) is path_set:
@@ -92,10 +92,10 @@ class Tunnels:
         changes.afterwards(lambda: self.groups[path_set.ingress].give_back(path_set.group))
 
     def move(self, changes: Changes, path_set: PathSet, paths: Sequence[Path]) -> list[Copy]:
-        """Send the copies over these paths, by number, from one packet to the next.
+        """Move a path set's copies to these paths, by number, from one packet to the next; return the copies left behind.
 
-        The new tunnels are there before the group changes. The copies that it returns are what was left behind, for
-        :meth:`drop_copy` when nothing is under way on them any more.
+        The new tunnels are there before the group changes. The copies left behind are for :meth:`drop_copy`, when nothing is under
+        way on them any more.
         """
         before, copies = list(path_set.copies), []
         used = {copy.instance for copy in before + path_set.leaving}
@@ -168,12 +168,12 @@ class Tunnels:
         return self.tunnels.get(_key(path, number))
 
     def adopt_tunnel(self, path: Path, number: int, address: str) -> Tunnel:
-        """Count a tunnel, whose address is claimed already, among those that there are."""
+        """Add a tunnel whose address is taken already, and return it."""
         tunnel = self.tunnels[_key(path, number)] = Tunnel(path, number, address)
         return tunnel
 
     def forget_tunnel(self, tunnel: Tunnel) -> None:
-        """Count a tunnel no more; its address is free again."""
+        """Remove a tunnel from those that are known, and free its address."""
         del self.tunnels[_key(tunnel.path, tunnel.number)]
         self.numbers.give_back(self.number_of(tunnel.address))
 

@@ -34,11 +34,11 @@ class LatentErrorWatch:
 
     @property
     def alarms(self) -> list[Alarm]:
-        """Raised and cleared ones, in order."""
+        """The alarms, raised and cleared ones, in order."""
         return self._health.alarms
 
     def note_down(self) -> None:
-        """Take note of the links that are down now: their paths' losses are no latent errors."""
+        """Note the links that are down now: missing packets of paths over them are no latent errors."""
         self._lately_down |= self._links.down
 
     def run(self) -> None:

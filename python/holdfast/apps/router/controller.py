@@ -64,7 +64,7 @@ class RouterController(Controller):
         self._install()
 
     def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """Hear discovery frames."""
+        """Process discovery frames."""
         if self._links.is_discovered:
             self._links.hear(switch, packet, metadata["ingress_port"])
 

@@ -69,7 +69,7 @@ class FastRerouteEntries:
         return entries
 
     def _encode(self, route: Route) -> tuple[str, Mapping[str, int | str]]:
-        """Return the action of a route and its parameters, which those of many destinations share."""
+        """Return a route's action and parameters; routes with the same hops share the parameters, which must not be changed."""
         alternate = None if route.hop is None else self.alternates.alternate(route.switch, route.destination.switch)
         if alternate is None:
             return FORWARD, self._params.of(route)
@@ -151,7 +151,7 @@ class IpFrrController(Controller):
         self._writers = {name: TableWriter(client) for name, client in plane.clients.items()}
 
     def on_start(self) -> None:
-        """Set ports with routers and loopback addresses, then routes and alternates."""
+        """Write the ports that lead to routers, and loopback addresses; then routes and alternates."""
         for host in self.topology.hosts.values():
             if host.address.network.overlaps(LOOPBACKS):
                 raise NetworkError(f"host {host.name!r}: {host.address} is in {LOOPBACKS}, which is the switches'")
@@ -166,7 +166,7 @@ class IpFrrController(Controller):
 
     @property
     def alternates(self) -> Alternates:
-        """Those that are installed. Raise :class:`NetworkError` before the controller has started."""
+        """The alternates that are installed. Raise :class:`NetworkError` before the controller has started."""
         if self._alternates is None:
             raise NetworkError("the controller has not started; there are no alternates yet")
         return self._alternates
@@ -185,7 +185,7 @@ class IpFrrController(Controller):
             self._install()
 
     def _plan(self, unusable: frozenset[int]) -> FastRerouteEntries:
-        """Plan for what is left without these links; the plan without a failure is kept, as repairs lead back to it."""
+        """Return the plan without these links. That without a failure is kept, as repairs lead back to it."""
         if unusable:
             return FastRerouteEntries(self.topology, unusable, remote_lfa=self.remote_lfa, mtu=self.mtu)
         if self._whole is None:

@@ -61,7 +61,7 @@ class Edge:
         return [(out, bytes(sent)) for out, sent in self.switch.process(port, frame, 0)]
 
     def add(self, *entries: TableEntry) -> None:
-        """Install entries."""
+        """Insert entries in the switch."""
         for entry in entries:
             entry.insert(self.client)
 
@@ -80,7 +80,7 @@ class Edge:
         return found
 
     def learn(self, there: Edge, number: int) -> list[Context]:
-        """Give each flow that the program has told of a context here and there, with numbers from this one on."""
+        """Install a context for each flow in the program's digests, here and there, with ascending numbers; return the contexts."""
         learnt: list[Context] = []
         for value in self.digests():
             version = 4 if "ttl" in value else 6

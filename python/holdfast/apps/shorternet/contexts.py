@@ -42,7 +42,7 @@ class Flow:
 
     @property
     def destination(self) -> int:
-        """The address as a number."""
+        """The destination address as a number."""
         return self.values[5]
 
     @property
@@ -64,7 +64,7 @@ class Context:
 
     @property
     def protocol(self) -> int:
-        """Of its frames."""
+        """The IP protocol number of the frames with this context."""
         return 253 if self.flow.version == 4 else 254
 
     def flow_entry(self) -> TableEntry:
@@ -138,12 +138,12 @@ class Contexts:
         return context
 
     def adopt(self, context: Context) -> None:
-        """Take note of a context that is in the switches already."""
+        """Add a context that both switches have already."""
         self._by_flow[context.sender, context.flow] = context
         self.reserve(context)
 
     def reserve(self, context: Context) -> None:
-        """Take note of one that only the receiver has, until :meth:`free`."""
+        """Add a context that only the receiver has: its number stays taken until :meth:`free`."""
         version = context.flow.version
         self._by_number[context.station, version, context.number] = context
         self._next[context.station, version] = (context.number + 1) % NUMBERS

@@ -104,7 +104,7 @@ class ShorternetController(Controller):
         self._links = LinkState()
 
     def attach(self, plane: ControlPlane) -> None:
-        """Prepare the writers."""
+        """Prepare the writers of all switches."""
         super().attach(plane)
         self._links.attach(plane, self._install, self.reaction_delay_ps)
         self._writers = {name: TableWriter(client) for name, client in plane.clients.items()}
@@ -127,7 +127,7 @@ class ShorternetController(Controller):
                 client.ensure_digest(digest, max_timeout_ns=1_000_000, max_list_size=64, ack_timeout_ns=_ACK_TIMEOUT_NS)
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """Go around links that are down at either end. Contexts do not depend on ways."""
+        """Route around links that are down at either end. Contexts do not depend on the routes."""
         if self._links.port_changed(switch, port, up) and self.reroute:
             self._install()
 
@@ -142,7 +142,7 @@ class ShorternetController(Controller):
         self.clients[switch].acknowledge(digest)
 
     def on_idle_timeout(self, switch: str, idle: IdleEntries) -> None:
-        """Take the contexts of idle flows out."""
+        """Remove the contexts of flows that the switch reports as idle."""
         for entry in idle.entries:
             for version in (4, 6):
                 if entry.table != flow_table(version):
@@ -217,7 +217,7 @@ class ShorternetController(Controller):
             self._remove_flows(sender, 4 if protocol == 253 else 6, number)
 
     def _check(self, context: Context) -> None:
-        """Put the entries of a context right where they are missing or wrong, the receiver's first."""
+        """Write a context's entries where they are missing or wrong, the receiver's first."""
         wanted = context.context_entry()
         if _put(self.clients[context.receiver], wanted):
             self.counts["repaired"] += 1

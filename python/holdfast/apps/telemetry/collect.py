@@ -42,7 +42,10 @@ class Receiver:
     """A UDP socket whose packets go to a collector."""
 
     def __init__(self, collector: Collector, host: str, port: int, rows: RowWriter | None = None) -> None:
-        """Raise :class:`LiveError` if it cannot listen there; ``port`` 0 takes a free one. ``rows`` writes the collector's."""
+        """Listen for a collector's reports. ``port`` 0 takes a free one. Raise :class:`LiveError` if it cannot listen there.
+
+        ``rows`` writes the collector's rows.
+        """
         self._collector, self._rows = collector, rows
         self._ended, self._failure = threading.Event(), ""
         try:
@@ -64,7 +67,7 @@ class Receiver:
         return self._collector.core.receive(self._socket, timeout_s, for_s)
 
     def count_drops(self) -> None:
-        """Note what the kernel has dropped."""
+        """Set the collector's count of packets that the kernel has dropped."""
         self._collector.receive_drops = self._socket.drops()
 
     def run(self, until_s: float | None, refresh: Callable[[], None]) -> None:
@@ -97,7 +100,7 @@ class Receiver:
             raise LiveError(self._failure)
 
     def _take(self) -> None:
-        """Take packets until it has ended, then those that wait."""
+        """Receive packets until the end is requested, then those that wait in the kernel, for ``DRAIN_S`` at most."""
         try:
             while not self._ended.is_set():
                 self.receive(TURN_S, TURN_S)

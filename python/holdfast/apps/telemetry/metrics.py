@@ -140,7 +140,7 @@ class MetricsServer:
     """
 
     def __init__(self, host: str, port: int, write: Callable[[], str]) -> None:
-        """Raise :class:`LiveError` if it cannot listen there; ``port`` 0 takes a free one."""
+        """Listen for HTTP requests. ``port`` 0 takes a free one. Raise :class:`LiveError` if it cannot listen there."""
         self._write, self._page, self._made_s = write, b"", -FRESH_S
         self._writing = threading.Lock()
         outer = self
@@ -223,7 +223,7 @@ class _BoundedServer(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: clients that go are no news."""
+        """Ignore an error of a client's connection: clients that go are no news."""
 
 
 def _cut(connection: socket.socket) -> None:

@@ -94,12 +94,12 @@ class RowWriter:
         """The last failure to write a file; None if there was none."""
 
     def write_full(self) -> None:
-        """Write a file, if there are rows for one."""
+        """Write a file, if there are as many rows as it holds."""
         if self._collector.core.rows >= self._rows_per_file:
             self._write()
 
     def close(self) -> None:
-        """Write what is left; of no reports at all, a file without rows."""
+        """Write the remaining rows; if there were no reports at all, write a file without rows."""
         if self._collector.core.rows or not (self._files or self.failure):
             self._write()
 

@@ -79,10 +79,10 @@ class Watch(Parameters):
 
     @property
     def hop_words(self) -> int:
-        """Words that each node adds (HopML)."""
+        """The 4-byte words that each node adds (HopML)."""
         return words(self.instructions)
 
     @property
     def sampling_threshold(self) -> int:
-        """Of 65,536 packets, so many."""
+        """How many of 65,536 packets are sampled."""
         return round(self.sampling * 0x10000)

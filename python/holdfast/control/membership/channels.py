@@ -99,7 +99,7 @@ class _Group:
         return source in self.included or source in self.excluded
 
     def switches(self, source: Address | None) -> set[str]:
-        """Return the switches at which the channel is."""
+        """Return the switches at which a source's channel of the group is."""
         found = set(self.takers)
         if source is not None:
             found.update(_switches(self.included.get(source)))
@@ -153,7 +153,7 @@ class ChannelTable:
         self.channels: Channels = ChannelsView(self)
 
     def change(self, place: PortKey, change: FilterChange) -> list[ChannelChange]:
-        """Return the changes of channels by a change of a port's filter of a group."""
+        """Change a port's filter of a group, and return the changes of channels that follow."""
         group = change.group
         state = self.groups.get(group)
         if state is None:

@@ -53,7 +53,7 @@ class FilterChange:
 
     @classmethod
     def between(cls, group: Address, before: Filter, after: Filter) -> FilterChange:
-        """Return the change from a filter to another."""
+        """Return the change that leads from one filter of a group to another."""
         if before.excludes != after.excludes:
             return cls(group, before.excludes, after.excludes, tuple(before.sources), tuple(after.sources))
         removed, added = before.sources - after.sources, after.sources - before.sources
@@ -138,7 +138,7 @@ class GroupFilter:
         return self.size + new, new
 
     def heard_from(self, host: Address) -> None:
-        """Remember who wants the group. Reports without a source address may be anybody's (RFC 3376, 4.2.13)."""
+        """Note the host that has reported the group. Reports without a source address may be anybody's (RFC 3376, 4.2.13)."""
         if int(host) == 0 or self.reporter not in (None, host):
             self.several = True
         self.reporter = host
@@ -171,7 +171,10 @@ class GroupFilter:
     def report(
         self, kind: RecordKind, heard: Iterable[Address], now_ps: int, interval_ps: int
     ) -> tuple[FilterChange, Asked]:
-        """Take a record. ``interval_ps``: the Group Membership Interval, or Multicast Address Listening Interval."""
+        """Apply a record, and return the change of the filter and what a querier has to ask.
+
+        ``interval_ps``: the Group Membership Interval, or Multicast Address Listening Interval, in picoseconds.
+        """
         fresh_ps, sources = now_ps + interval_ps, dict.fromkeys(heard)
         self.earliest_ps = min(self.earliest_ps, fresh_ps)
         if kind in (RecordKind.MODE_IS_EXCLUDE, RecordKind.CHANGE_TO_EXCLUDE):
@@ -234,7 +237,7 @@ class GroupFilter:
                 self.sources[source] = min(self.sources[source], due_ps)
 
     def end(self, now_ps: int, *, group: bool, sources: Iterable[Address]) -> FilterChange:
-        """Let the timers of a group and sources expire now, and no others but with the group's."""
+        """Expire the timers of these sources, and with ``group`` that of the group, now; return the change of the filter."""
         if group and self.excludes:
             self.lower(now_ps, group=True, sources=sources)
             return self.expire(now_ps)
@@ -250,7 +253,7 @@ class GroupFilter:
         return self._changed(False, ended)
 
     def expire(self, now_ps: int) -> FilterChange:
-        """Let timers expire that are due."""
+        """Expire the timers that are due, and return the change of the filter."""
         if now_ps < self.earliest_ps:
             return self._changed(self.excludes)
         if self.group_due_ps is not None and self.group_due_ps <= now_ps:

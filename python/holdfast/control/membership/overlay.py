@@ -60,7 +60,7 @@ class EdgePort:
     router: bool = False
 
     def __post_init__(self) -> None:
-        """Check the addresses."""
+        """Check the addresses. Raise :class:`NetworkError` for one that cannot be the source of queries."""
         if len(self.mac) != 6 or self.mac[0] & 1:
             raise NetworkError(f"mac is {self.mac.hex()}; it must be the address of one station")
         if self.ipv6 is not None and not self.ipv6.is_link_local:
@@ -157,7 +157,7 @@ class Overlay:
         return self._table.channels
 
     def changed(self, handler: Handler) -> None:
-        """Have the handler called with all changes that follow from a message or a moment, after :attr:`channels` has them."""
+        """Set the handler that is called with all changes of a message or a moment, after :attr:`channels` has them."""
         self._handlers.append(handler)
 
     @property
@@ -274,7 +274,7 @@ class Overlay:
             heapq.heappush(self._wakes, (due_ps, place, version))
 
     def _call_back(self) -> None:
-        """Have :meth:`_wake` called when the first querier wants to be."""
+        """Schedule a call of :meth:`_wake` for when the first querier wants it."""
         if self._plane is None or not self._wakes:
             return
         due_ps = self._wakes[0][0]
@@ -289,7 +289,7 @@ class Overlay:
             self._wake()
 
     def _wake(self) -> None:
-        """Do what is due."""
+        """Call the queriers that are due: send their queries, and report the changes of channels."""
         assert self._plane is not None
         now_ps = self._plane.now_ps
         changes: list[ChannelChange] = []

@@ -82,23 +82,23 @@ class QuerierParameters(Parameters):
 
     @property
     def last_member_query_time_ps(self) -> int:
-        """From a leave to the end of the membership, if nobody answers (RFC 3376, 8.8.1)."""
+        """The time from a leave to the end of the membership, if nobody answers (RFC 3376, 8.8.1)."""
         return self.last_member_queries * ps_of_s("last_member_query_interval_s", self.last_member_query_interval_s)
 
     @property
     def startup_interval_ps(self) -> int:
-        """Between general queries at the beginning (RFC 3376, 8.6)."""
+        """The time between general queries at the beginning (RFC 3376, 8.6)."""
         given_s = self.startup_query_interval_s
         return ps_of_s("query_interval_s", self.query_interval_s / 4 if given_s is None else given_s)
 
     @property
     def group_membership_interval_ps(self) -> int:
-        """From the last report to the end of a membership (RFC 3376, 8.4), of a querier with these parameters."""
+        """The time from the last report to the end of a membership (RFC 3376, 8.4), of a querier with these parameters."""
         return self.robustness * ps_of_s("query_interval_s", self.query_interval_s) + self.response_ps
 
     @property
     def response_ps(self) -> int:
-        """Within which hosts answer a general query."""
+        """The time within which hosts answer a general query."""
         return ps_of_s("query_response_interval_s", self.query_response_interval_s)
 
 
@@ -176,7 +176,7 @@ class Querier:
 
     @property
     def is_querier(self) -> bool:
-        """Whether this router asks on the port."""
+        """True if this router asks on the port."""
         return self._other_until_ps is None
 
     @property
@@ -186,12 +186,12 @@ class Querier:
 
     @property
     def group_membership_interval_ps(self) -> int:
-        """From the last report to the end of a membership."""
+        """The time from the last report to the end of a membership."""
         return self._robustness * self._interval_ps + self.parameters.response_ps
 
     @property
     def next_ps(self) -> int:
-        """When :meth:`due` is to be called next."""
+        """The time at which :meth:`due` is to be called next."""
         times = [self._general_ps if self._other_until_ps is None else self._other_until_ps]
         if self._timers:
             times.append(self._timers[0][0])
@@ -209,7 +209,7 @@ class Querier:
     # ---- Received messages ----
 
     def heard(self, source: Address, message: Message, now_ps: int) -> Outcome:
-        """Take a message from an address of the port."""
+        """Process a message from an address of the port; return queries to send and changes of filters."""
         outcome = self.due(now_ps)
         if isinstance(message, Query):
             self._heard_query(source, message, now_ps, outcome)
@@ -336,7 +336,7 @@ class Querier:
             self._repeat_at(state.group, asking, asked_ps)
 
     def _repeat(self, group: Address, asking: _Asking, now_ps: int, outcome: Outcome) -> None:
-        """Send the queries for last members that are due."""
+        """Add the queries for a group's last members that are due to ``outcome``, and schedule the next ones."""
         state = self._groups.get(group)
         if state is None:
             del self._asking[group]

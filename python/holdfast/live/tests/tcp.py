@@ -98,7 +98,7 @@ class Scenario(BaseModel):
 
     @property
     def queue_packets(self) -> int:
-        """Of each link between switches."""
+        """The length of the queue of each link between switches, in packets."""
         return max(2, round(self.buffer_bdp * self.rate_bps * self.rtt_ms / 1000 / 8 / FRAME_BYTES))
 
     def topology(self) -> Topology:

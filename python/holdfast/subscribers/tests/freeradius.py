@@ -146,7 +146,7 @@ class FreeRadius:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it and wait until it answers."""
+        """Start the server, and wait until it answers."""
         words = ["freeradius", "-f", "-d", str(self.directory), "-n", "radiusd"]
         self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         end_s = time.monotonic() + 30
@@ -160,12 +160,12 @@ class FreeRadius:
 
     @property
     def pid(self) -> int:
-        """Of the process that runs."""
+        """The id of the server's process."""
         assert self._process is not None
         return self._process.pid
 
     def kill(self) -> None:
-        """Kill it."""
+        """Kill the server."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()

@@ -30,7 +30,7 @@ class Segment:
 
     @property
     def after(self) -> int:
-        """The number after its last."""
+        """The sequence number that follows the segment's last one."""
         return (self.seq + self.data + (1 if self.flags & SYN else 0)) % 2**32
 
 

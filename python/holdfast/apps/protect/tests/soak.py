@@ -69,12 +69,12 @@ class Soak:
 
     @property
     def side(self) -> int:
-        """Ingress nodes, and egress nodes: each pair of them is a connection, until there are enough."""
+        """The number of ingress nodes, and of egress nodes: each pair of them is a connection, until there are enough."""
         return math.isqrt(self.connections - 1) + 1
 
     @property
     def guard_s(self) -> float:
-        """Between a failure of one path and the next one of the other: packets under way have arrived."""
+        """The seconds between a failure of one path and the next one of the other: packets under way have arrived."""
         return 2 * (PLANES * LINK_DELAY_MS / 1e3 + self.slower_us / 1e6)
 
     def topology(self) -> Topology:
@@ -237,7 +237,7 @@ class Memory:
         self._samples: list[tuple[float, int]] = []
 
     def sample(self, now_s: float) -> None:
-        """Note how much it is now."""
+        """Note the memory of the process at a virtual time."""
         self._samples.append((now_s, resident_bytes()))
         if len(self._samples) > MEMORY_SAMPLES:
             del self._samples[::2]

@@ -119,7 +119,10 @@ class Process:
         return round(pages * resource.getpagesize() / 1e6, 1)
 
     def end(self) -> str:
-        """Terminate it (its parent may ignore interrupts, and so would it); return the rest of its output."""
+        """Terminate the process, and return the rest of its output.
+
+        It is not interrupted: its parent may ignore interrupts, and so would it.
+        """
         self._process.send_signal(signal.SIGTERM)
         return self._process.communicate(timeout=120)[0]
 
