@@ -303,7 +303,7 @@ class SqliteStore:
             self._write_soon()
 
     def _write_soon(self) -> None:
-        """Schedule the writing of what waits; after a failure of the disk, with a delay."""
+        """Schedule the writing of what waits, or write at once without ``later``; after a failure of the disk, with a delay."""
         if not self._open or self._together:
             return
         if self._later is None:
