@@ -49,3 +49,12 @@ def test_certificates_made_so_are_taken_and_others_refused(tmp_path: Path) -> No
             assert client.is_primary
         with pytest.raises(P4RuntimeError):
             GrpcClient(address, credentials=grpc.ssl_channel_credentials(files["ca.pem"]), timeout_s=2.0)
+
+
+def test_two_crates_have_unsafe_code() -> None:
+    sources = [path for path in ROOT.glob("crates/*/**/*.rs") if "target" not in path.parts]
+    assert len(sources) > 300
+    unsafe = re.compile(r"\bunsafe\b")
+    # `unsafe` in a line of comment is a word, and `unsafe_code` is a lint.
+    code = {path: re.sub(r"^\s*//.*$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE) for path in sources}
+    assert {path.relative_to(ROOT).parts[1] for path, text in code.items() if unsafe.search(text)} == {"jit", "ports"}
