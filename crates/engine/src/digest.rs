@@ -22,7 +22,7 @@ pub const MAX_WAITING_BYTES: usize = 8 << 20;
 /// Messages of one list, whatever its configuration says.
 pub const MAX_LIST: usize = 1024;
 
-/// Of a message, besides its values.
+/// Bytes that a message takes besides its values.
 const OVERHEAD_BYTES: usize = 64;
 
 /// Returns how many messages with members of these widths (in bits) may wait, or be remembered, at most.
@@ -70,9 +70,9 @@ pub struct Queue {
     widths: Vec<u32>,
     config: Option<DigestConfig>,
     waiting: VecDeque<(Time, Vec<u64>)>,
-    /// With a configuration: the messages that wait.
+    /// The messages that wait, if there is a configuration.
     waiting_values: BTreeSet<Vec<u64>>,
-    /// By list id: when it was taken, and its messages.
+    /// The outstanding lists by id: when each was taken, and its messages.
     outstanding: BTreeMap<u64, (Time, Vec<Vec<u64>>)>,
     /// The number of times that each message is in an outstanding list.
     suppressed: BTreeMap<Vec<u64>, usize>,
@@ -84,12 +84,12 @@ pub struct Queue {
     lost: u64,
 }
 
-/// The changes of [`DigestQueue::set_config`].
+/// What [`DigestQueue::set_config`] changed, to be restored.
 #[derive(Debug)]
 pub enum Former {
-    /// The configuration, between two that keep the messages.
+    /// The former configuration; the messages stayed.
     Config(Option<DigestConfig>),
-    /// All messages of the type.
+    /// The former configuration and all messages of the type.
     Queue(Box<Queue>),
 }
 
@@ -97,7 +97,7 @@ pub enum Former {
 #[derive(Clone, Debug)]
 pub struct DigestQueue {
     queues: Vec<Queue>,
-    /// Somebody was told that messages are due, and took none since.
+    /// True if somebody was told that messages are due, and took none since.
     announced: bool,
 }
 

@@ -40,7 +40,7 @@ pub(crate) struct IdleTimers {
     idle: BTreeMap<u64, EntryKey>,
     /// The next place in the queue.
     next_place: u64,
-    /// Somebody was told that entries wait, and took none since.
+    /// True if somebody was told that entries wait, and took none since.
     announced: bool,
 }
 

@@ -16,20 +16,20 @@ macro_rules! by_id {
 }
 
 by_id! {
-    /// The table with this P4Runtime id.
+    /// Returns the program's id of the table with this P4Runtime id; `None` if there is none.
     table: tables -> TableId;
-    /// The action with this P4Runtime id.
+    /// Returns the program's id of the action with this P4Runtime id; `None` if there is none.
     action: actions -> ActionId;
-    /// The counter, indexed or direct, with this P4Runtime id.
+    /// Returns the program's id of the counter, indexed or direct, with this P4Runtime id; `None` if there is none.
     counter: counters -> CounterId;
-    /// The meter, indexed or direct, with this P4Runtime id.
+    /// Returns the program's id of the meter, indexed or direct, with this P4Runtime id; `None` if there is none.
     meter: meters -> MeterId;
-    /// The register with this P4Runtime id.
+    /// Returns the program's id of the register with this P4Runtime id; `None` if there is none.
     register: registers -> RegisterId;
-    /// The digest with this P4Runtime id.
+    /// Returns the program's id of the digest with this P4Runtime id; `None` if there is none.
     digest: digests -> DigestId;
-    /// The action profile or selector with this P4Runtime id.
+    /// Returns the program's id of the action profile or selector with this P4Runtime id; `None` if there is none.
     action_profile: action_profiles -> ActionProfileId;
-    /// The value set with this P4Runtime id.
+    /// Returns the program's id of the value set with this P4Runtime id; `None` if there is none.
     value_set: value_sets -> ValueSetId;
 }

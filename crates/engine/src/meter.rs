@@ -122,9 +122,9 @@ const CHUNK: usize = 32;
 /// Cells of a meter, of which some are configured.
 #[derive(Clone, Debug, Default)]
 struct Chunk {
-    /// A bit for each.
+    /// A bit for each cell: one if it is configured.
     configured: u32,
-    /// All, or none if none is configured. A meter that is not configured has no meaning.
+    /// All cells, or none if none is configured. The contents of a cell that is not configured have no meaning.
     cells: Vec<Meter>,
 }
 
@@ -134,7 +134,7 @@ pub(crate) struct MeterArray {
     by_bytes: bool,
     size: u64,
     chunks: Vec<Chunk>,
-    /// Of a direct meter: the colour of the last hit, green after a miss.
+    /// The colour that a direct meter gave to the last hit, green after a miss.
     pub(crate) last_colour: u8,
 }
 

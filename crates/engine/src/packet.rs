@@ -24,7 +24,7 @@ pub const MAX_BYTES: usize = 1 << 24;
 #[derive(Clone, Debug, Default)]
 pub struct Packet(Option<Box<Body>>);
 
-/// In the order of its lines: the fields that every packet's run reads first.
+/// A packet's memory. Its lines of cache are in order: the fields that every packet's run reads come first.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 struct Body {
@@ -116,7 +116,7 @@ impl PartialEq for Packet {
 impl Eq for Packet {}
 
 impl Packet {
-    /// Without bytes, and without memory.
+    /// A packet without bytes and without memory.
     pub const EMPTY: Packet = Packet(None);
 
     /// Makes a packet of a copy of `bytes`, behind fresh headroom.
@@ -302,7 +302,7 @@ impl Packet {
 pub struct Spare(Vec<Packet>);
 
 impl Spare {
-    /// So many are kept at most.
+    /// The most packets that are kept.
     const MOST: usize = 4096;
 
     /// Takes a packet that is done with, which may have any contents.

@@ -26,7 +26,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// None.
+    /// No bytes at all.
     pub const NONE: Shared = Shared { from: 0, len: 0 };
 
     /// Returns a range of the pattern, in which repetitions, shifts and cuts can be told: byte `i` is `157 i` xor

@@ -59,13 +59,13 @@ struct Attachment {
 #[derive(Clone, Debug)]
 struct Implementation {
     profile: ActionProfileId,
-    /// By action, its position in the table's actions.
+    /// The position of each action in the table's actions, by action.
     positions: Vec<u32>,
     /// The number of the table's actions: the position when nothing runs.
     nothing: u32,
     /// The selector fields in the key: offset and width.
     selector_fields: Vec<(usize, u32)>,
-    /// By entry.
+    /// The target of each entry, by its number.
     bindings: Vec<Option<Binding>>,
 }
 
@@ -115,7 +115,7 @@ pub struct Runtime {
     /// The latest time since the clock was last set back.
     latest_ps: Time,
     tables: Vec<Table>,
-    /// By table; `None` for most.
+    /// What a hit in each table does besides, by table; `None` for most.
     attachments: Vec<Option<Box<Attachment>>>,
     registers: Vec<Cells>,
     /// Two limbs per cell: packets, bytes.
@@ -126,7 +126,7 @@ pub struct Runtime {
     ports: PortStates,
     /// The way in which the last hit in a table with an implementation found its action.
     selection: Option<Selection>,
-    /// Kept for its capacity.
+    /// The bytes that a selector hashes; kept for its capacity.
     hashed: Vec<u8>,
     value_sets: Vec<ValueSet>,
     digests: DigestQueue,
@@ -135,7 +135,7 @@ pub struct Runtime {
     out_of_range: OutOfRange,
     /// As wide as the widest register; the value of a read beyond the end.
     zeros: Box<[u64]>,
-    /// Of the entries of each table, by number.
+    /// The notes of the entries of each table, by number.
     notes: Vec<BTreeMap<u32, Note>>,
 }
 

@@ -216,7 +216,7 @@ pub struct Switch {
     snapshots: Snapshots,
     plan: Plan,
     program: Arc<Program>,
-    /// By reason.
+    /// The number of drops, by reason.
     drops: [u64; DropReason::ALL.len()],
     /// Resubmissions, recirculations and clones that one received packet may cause.
     max_work: u32,

@@ -504,7 +504,7 @@ struct Sending<'a> {
     number: u32,
     /// As many as arrivals. Those that are taken have been read and are nobody's to read again.
     packets: *mut (u32, Packet),
-    /// Of the packets.
+    /// The arrivals of the packets.
     arrivals: &'a mut [Arrival],
     out: &'a mut Vec<Output>,
     /// Functions that run take packets from there.

@@ -77,9 +77,9 @@ impl Kind {
 pub struct Hop(u64);
 
 impl Hop {
-    /// Units of [`Hop::transmitted_bytes`].
+    /// The unit of [`Hop::bytes_since`], in bytes.
     pub const TRANSMITTED_UNIT: u32 = 128;
-    /// Units of [`Hop::queue_bytes`].
+    /// The unit of [`Hop::queue_bytes`], in bytes.
     pub const QUEUE_UNIT: u32 = 64;
 
     /// Makes a load from its 8 bytes, as a number.

@@ -3,7 +3,7 @@
 
 use ir::{Key, MatchKind, Table};
 
-/// The field is not wider.
+/// The most bits of the field.
 const MOST_BITS: u32 = 16;
 
 /// So many values of the key for each entry that the table is declared for, at most.

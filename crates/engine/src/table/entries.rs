@@ -52,7 +52,7 @@ pub(super) struct Entries {
     /// Limbs of the matches of an entry.
     stride: usize,
     matches: Vec<u64>,
-    /// Empty without priorities.
+    /// The priority of each entry; empty in a table without priorities.
     priorities: Vec<i32>,
     sequences: Vec<u64>,
     extras: BTreeMap<u32, Extra>,

@@ -437,7 +437,8 @@ impl LpmTable {
         internal_bit(length, u64::from(chunk >> (STRIDE - length)))
     }
 
-    /// Returns the bits of the field that a node at this position covers, as the first of six.
+    /// Returns the bits of the field that a node at this position covers: six, or fewer at the root and at the end of
+    /// the field, which are then shifted up as if six were there.
     #[inline]
     fn chunk(&self, field: &[u64], position: u32) -> u32 {
         let end = next_level(position).min(self.width);

@@ -149,7 +149,7 @@ pub struct Root {
     pub direct: Option<Box<[Direct; DIRECT_PLACES]>>,
     /// The entry of the prefix without bits.
     pub default: u32,
-    /// At bit 0; unused with a direct index.
+    /// The uppermost node, which begins at bit 0; unused with a direct index.
     node: u32,
     prefixes: usize,
 }

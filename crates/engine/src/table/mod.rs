@@ -131,7 +131,7 @@ impl Matcher {
 /// All data of an entry, for an undo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntrySnapshot {
-    /// None of an entry that is new.
+    /// The entry's number; `None` for an entry that is new.
     number: Option<u32>,
     installed: Installed<Limbs>,
     record: Limbs,
@@ -164,7 +164,7 @@ pub struct Table {
     records: Records,
     /// Limbs of a record.
     stride: usize,
-    /// One of the two below.
+    /// True if a hit leaves something behind: a count or a time.
     notes_hits: bool,
     matcher: Matcher,
     shape: KeyShape,

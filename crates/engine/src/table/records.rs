@@ -14,7 +14,7 @@ pub(super) struct Records {
     /// Limbs of a record: the action and how many limbs its arguments have, the arguments.
     stride: usize,
     limbs: Vec<u64>,
-    /// By entry.
+    /// The number of the record of each entry.
     of_entry: Vec<u32>,
     /// Data that lookups do not need.
     sharing: Box<Sharing>,

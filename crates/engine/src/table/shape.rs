@@ -77,7 +77,7 @@ impl KeyField {
     }
 }
 
-/// Of most keys without an allocation.
+/// Limbs of a key or record; those of most keys need no allocation.
 pub(super) type Limbs = SmallVec<[u64; 4]>;
 
 /// The matches of an entry with ternary, range or optional fields.

@@ -17,7 +17,7 @@ const FACTORS: [u64; LIMBS] = [
 /// Bits for each key at least, when there is room for them.
 const BITS_PER_KEY: usize = 16;
 
-/// Most bits.
+/// The most bits of a sieve.
 const MOST_BITS: usize = 1 << 21;
 
 /// Returns the summand of a limb in the place of a key.
@@ -26,12 +26,12 @@ pub(super) fn share(limb: usize, value: u64) -> u64 {
     FACTORS.get(limb).map_or(0, |f| f.wrapping_mul(value))
 }
 
-/// Some bits.
+/// Bits, one of which is set for each key that is there.
 #[derive(Clone, Debug)]
 pub(super) struct Sieve {
     /// A power of two of words.
     words: Vec<u64>,
-    /// The shift of the bit's number in the place.
+    /// How far the number of a key's bit is shifted up in its place.
     shift: u32,
     /// Keys that were taken out and have left their bits.
     gone: usize,

@@ -5,10 +5,10 @@ use super::usage::Usage;
 use ir::{Layout, Program, SlotId};
 use std::ops::Range;
 
-/// An egress of more statements than this, those of actions counted wherever they may run, is not generated once more.
+/// The most statements of an egress, those of actions counted wherever they may run, that is generated once more for replicas.
 const MAX_REPLICA_STATEMENTS: usize = 500;
 
-/// Nor one that may write more limbs of the state array.
+/// The most limbs of the state array that egress may write if the function is to make replicas.
 const MAX_REPLICA_LIMBS: usize = 512;
 
 /// When the function ends early, and what it has to do for it.

@@ -21,7 +21,7 @@ pub(crate) struct Home {
 pub(crate) struct Headers {
     /// By slot: the fields of headers without a varbit.
     homes: Vec<Option<Home>>,
-    /// By slot.
+    /// By slot: whether it may be assigned.
     assigned: Vec<bool>,
     assigned_on_arrival: Vec<bool>,
     /// By header: its validity does not change once the parser is done.
@@ -30,7 +30,7 @@ pub(crate) struct Headers {
     read_behind_parser: Vec<bool>,
     /// By header: when it is valid it lies in the packet where it was extracted last, but for fields that were assigned.
     from_packet: Vec<bool>,
-    /// By header.
+    /// By header: whether it may be extracted.
     extracted: Vec<bool>,
     /// By header: its place in the deparser.
     order: Vec<Option<usize>>,

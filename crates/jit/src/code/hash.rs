@@ -21,7 +21,7 @@ type PacketBytes = BTreeMap<HeaderId, Vec<(u32, u32)>>;
 #[derive(Clone)]
 pub(super) struct Summed {
     header: HeaderId,
-    /// First byte and how many.
+    /// The runs of bytes that were summed: the first byte of each, and how many.
     runs: Vec<(u32, u32)>,
     sum: Value,
 }

@@ -22,7 +22,7 @@ use std::mem::offset_of;
 
 /// The blocks of the parser while it is generated.
 pub(crate) struct ParserBlocks {
-    /// Of each state.
+    /// The block of each state.
     states: Vec<Block>,
     /// The state being generated.
     current: usize,

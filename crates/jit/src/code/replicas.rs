@@ -188,7 +188,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Returns the addresses of what is kept, and of its place in the state array.
+    /// Returns the address at which a range of the state array is saved, and that of the range itself.
     fn saved_addresses(&mut self, range: &Range<usize>, saved: StackSlot) -> [Value; 2] {
         let saved = self.b.ins().stack_addr(I64, saved, 0);
         let state = (self.b.ins()).iadd_imm_u(self.state, 8 * range.start as i64);
