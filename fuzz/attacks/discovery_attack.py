@@ -91,7 +91,7 @@ class DiscoveryUnderAttack(World):
         return {switch: Sender(self, switch) for switch in SWITCHES}
 
     def port_is_up(self, switch: str, port: int) -> bool:
-        """Return whether nobody has taken the port down."""
+        """Return True if nobody has taken the port down."""
         return (switch, port) not in self.down
 
     def secret(self) -> bytes:

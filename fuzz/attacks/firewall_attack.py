@@ -213,7 +213,7 @@ class FirewallUnderAttack(World):
         self.now_us = until
 
     def receive(self, port: int, frame: bytes) -> int | None:
-        """Send a frame and return the port at which it leaves, or None. Checks what holds of any frame."""
+        """Send a frame and return the port at which it leaves, or None. Check what holds of any frame."""
         self.packets += 1
         self.elapse(1)
         out = [(to, sent) for to, sent in self.process(port, frame) if to != CPU_PORT]

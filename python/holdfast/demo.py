@@ -73,8 +73,6 @@ def scenario(
 
     ``jitter_ms``: the highest jitter of each link between switches, uniformly distributed. ``changes``: fields of the comparison's
     times. ``telemetry``: by INT, under the mechanisms that have it.
-
-    ``telemetry``: by INT, under the mechanisms that have it.
     """
     check_telemetry(telemetry=telemetry, live=live)
     edge = Direction(rate_bps=RATE_BPS, delay_ms=0.01)

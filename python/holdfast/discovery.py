@@ -290,8 +290,6 @@ class Discovery:
 
         With ``is_there`` it is present, until the hold time is over without a frame. Returns its index. Raises
         :class:`NetworkError` if it is between ports that cannot have links.
-
-        Returns its index. Raises :class:`NetworkError` if it is between ports that cannot have links.
         """
         for port in (one, other):
             if port not in self._known:

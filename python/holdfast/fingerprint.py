@@ -62,9 +62,6 @@ def of_code(parts: Iterable[object], files: Collection[Path] = ()) -> str:
 
     It is empty if all are Holdfast's own, whose code :func:`fingerprint` has. Arguments of partial functions, values in closures
     and fields of objects count. It is not kept, as such code can be edited while a process lives.
-
-    Empty if all are Holdfast's own, whose code :func:`fingerprint` has. Arguments of partial functions, values in closures and
-    fields of objects count. It is not kept, as such code can be edited while a process lives.
     """
     modules: set[str] = set()
     texts = sorted(_described(parts, modules))

@@ -66,7 +66,7 @@ def context() -> SpawnContext:
 
 @contextmanager
 def _safe() -> Iterator[None]:
-    """Have the interpreters that are started meanwhile leave the working directory out."""
+    """Let the interpreters that are started meanwhile leave the working directory out."""
     before = os.environ.get(_SAFE)
     os.environ[_SAFE] = "1"
     try:

@@ -494,8 +494,6 @@ def core_parameters(link: Link, traces: Traces | None = None, headers: Sequence[
     """Return the parameters of a link, without its ``reverse``, as keyword arguments of the native core.
 
     ``traces``: of the network that the link is in; ``headers``: those that its controllers declare.
-
-    ``traces``: of the network that the link is in; ``headers``: those that its controllers declare.
     """
     given_apart = {"loss", "ordering"}
     found = core_keywords(

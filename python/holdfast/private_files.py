@@ -31,7 +31,7 @@ def check_directory(path: Path) -> None:
 
 
 def check(path: Path) -> bool:
-    """Return whether a file is there. Raises :class:`LiveError` for a link, another user's file, or what is no regular file."""
+    """Return True if a file is there. Raises :class:`LiveError` for a link, another user's file, or what is no regular file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -89,9 +89,6 @@ def difference_of_means(
 
     ``low`` and ``high`` are Student's interval of ours over ``seeds``. The other's spread over its seeds is taken to be ours, as it
     is where both are of one system: the two-sample t interval with ``seeds`` - 1 degrees of freedom.
-
-    ``low`` and ``high`` are Student's interval of ours over ``seeds``. The other's spread over its seeds is taken to be ours, as it
-    is where both are of one system: the two-sample t interval with ``seeds`` - 1 degrees of freedom.
     """
     if seeds < 1 or reference_seeds < 1:
         raise SweepError(f"no difference of means of {seeds} and {reference_seeds} seeds")

@@ -62,7 +62,7 @@ class Outcome:
 
 
 def instantiates_main(text: str) -> bool:
-    """Return whether P4 source instantiates the main package of v1model or PSA."""
+    """Return True if P4 source instantiates the main package of v1model or PSA."""
     return _MAIN.search(_COMMENT.sub(" ", text)) is not None
 
 

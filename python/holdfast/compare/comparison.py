@@ -443,8 +443,7 @@ class Comparison:
     def late(self) -> dict[str, float]:
         """Return how late a live comparison was in milliseconds, and how many runs were made again for it.
 
-        Of the network's clock the lateness on average and at most, of the senders of probes at most. And how many runs were made
-        again for it.
+        Of the network's clock it is the lateness on average and at most, of the senders of probes at most.
         """
         rows = [row for row in self._rows.values() if not row["skipped"]]
         return {

@@ -644,8 +644,6 @@ class GrpcClient(Client):
         """Return the next event, or None if there is none within the timeout.
 
         Raises :class:`P4RuntimeError` when the stream has ended and all events are read.
-
-        None if there is none within the timeout. Raises when the stream has ended and all events are read.
         """
         try:
             event = self._events.get(timeout=timeout_s) if timeout_s > 0 else self._events.get_nowait()

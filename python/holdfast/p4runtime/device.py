@@ -67,7 +67,7 @@ class _Pipeline:
     switch: Switch
 
     def is_same(self, other: _Pipeline) -> bool:
-        """Return whether program and P4Info are the same, whatever the cookie is."""
+        """Return True if program and P4Info are the same, whatever the cookie is."""
         config = other.config
         return bool(self.config.p4_device_config == config.p4_device_config and self.config.p4info == config.p4info)
 
@@ -207,8 +207,6 @@ class Device:
         """Send a packet from the CPU port, packet-in header first, to the primaries.
 
         Returns False if it is shorter than the header.
-
-        False if it is shorter than the header.
         """
         with self._lock:
             message = self._packet_in(data)

@@ -82,8 +82,6 @@ class Trust:
         """Return the client of a call from its ``ServicerContext.auth_context()``.
 
         Raises UNAUTHENTICATED for the server's own certificate, PERMISSION_DENIED for a client that the rights do not name.
-
-        UNAUTHENTICATED for the server's own certificate, PERMISSION_DENIED for a client that the rights do not name.
         """
         shown = [_der(pem) for pem in authentication.get("x509_pem_cert", ())]
         if not shown or self._own in shown:

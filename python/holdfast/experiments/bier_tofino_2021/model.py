@@ -17,8 +17,7 @@ TOLERANCE = 1e-15
 def carried(next_hops: int, ports: int) -> float:
     """Return the share 1 - p of packets that get through a recirculation port, where multicast comes at the line rate.
 
-    This is the root of (1-p) + (1-p)^2 + ... + (1-p)^(n-1) = k (equation 1); 1 if the k ports suffice. The root of (1-p) + (1-p)^2
-    + ... + (1-p)^(n-1) = k (equation 1); 1 if the k ports suffice.
+    This is the root of (1-p) + (1-p)^2 + ... + (1-p)^(n-1) = k (equation 1); 1 if the k ports suffice.
     """
     passes = next_hops - 1
     if ports >= passes:

@@ -109,7 +109,7 @@ def _is_ready(process: subprocess.Popen[bytes], said: Path) -> bool:
 
 
 def _instrument(pid: int) -> None:
-    """Have callgrind count from now on. Instrumented code is slow, so everything is in place before."""
+    """Let callgrind count from now on. Instrumented code is slow, so everything is in place before."""
     command = ["callgrind_control", "-i", "on", str(pid)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
