@@ -57,11 +57,14 @@ def docs_of(path: Path) -> Iterator[Doc]:
 def _of_rust(path: Path, text: str) -> Iterator[Doc]:
     doc: list[tuple[int, str]] = []
     test = False
+    open_brackets = 0
+    """Of an attribute of several lines."""
     for number, line in enumerate(map(str.strip, text.splitlines()), 1):
-        if line.startswith("///"):
-            doc.append((number, line[3:].strip()))
-        elif line.startswith("#["):
+        if open_brackets or line.startswith("#["):
+            open_brackets += line.count("[") - line.count("]")
             test |= line == "#[test]"
+        elif line.startswith("///"):
+            doc.append((number, line[3:].strip()))
         elif not (line.startswith("//") and doc):
             found = re.match(r'(?:pub(?:\([^)]*\))? )?(?:const )?(?:unsafe )?(?:extern "C" )?fn (\w+)', line)
             if found and doc and not test:
@@ -89,7 +92,7 @@ def documented(*where: Path) -> list[Doc]:
     paths = sorted(
         {p for each in below for p in ([each] if each.is_file() else [*each.rglob("*.rs"), *each.rglob("*.py")])}
     )
-    return [doc for path in paths if "target" not in path.parts for doc in docs_of(path)]
+    return [doc for path in paths if not {"target", "generated"} & {*path.parts} for doc in docs_of(path)]
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import subprocess
 import tomllib
@@ -77,25 +76,6 @@ def test_the_readmes_program_prints_what_it_says(
     sent, lost = re.search(r"# (\d+) sent, (\d+) lost", program).groups()  # type: ignore[union-attr]
     assert f"sent={sent}," in printed
     assert f"lost={lost}," in printed
-
-
-def first_paragraph(path: str) -> str:
-    """Return the first paragraph of the text with which a source file opens."""
-    text = (ROOT / path).read_text(encoding="utf-8")
-    if path.endswith(".py"):
-        text = ast.get_docstring(ast.parse(text)) or ""
-    else:
-        lines = re.match(r"(?://.*\n)+", text)
-        text = "\n".join(line.strip("/! ") for line in lines[0].splitlines()) if lines else ""
-    return " ".join(text.partition("\n\n")[0].split())
-
-
-def test_no_file_opens_with_a_clause_in_place_of_a_noun() -> None:
-    """Subject, verb, object: "What a cut costs is ..." is none."""
-    clause = re.compile(r"(?:^|[.:;] )(?:What|Whatever|Who|Whoever|How|Where)\b")
-    files = [path for path in tracked() if path.endswith((".rs", ".py", ".p4")) and (ROOT / path).is_file()]
-    assert len(files) > 500
-    assert not [path for path in files if clause.search(first_paragraph(path))]
 
 
 def test_nothing_large_was_added() -> None:
