@@ -1,4 +1,4 @@
-# demo, test, bench, lint: the only commands a newcomer needs. Everything is installed into .venv and target; with LOCKED=1 the Python
+# demo, test, bench, lint: the only commands a newcomer needs; check and dev are for every day. Everything is installed into .venv and target; with LOCKED=1 the Python
 # packages are those of requirements/, checked by their hashes.
 
 PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 python3.11,$(shell $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && command -v $(p))))
@@ -6,10 +6,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 CARGO ?= cargo
 
-RUST_SOURCES := $(shell find crates benches p4include -type f -not -name '*.md') Cargo.toml $(wildcard Cargo.lock)
+# What the native core is made of: not its tests.
+RUST_SOURCES := $(shell find crates -name '*.rs' -not -path '*/tests/*' -not -path '*/benches/*' -not -path '*/examples/*' -not -name tests.rs) \
+	$(shell find benches p4include python/holdfast/apps -name '*.p4') \
+	$(wildcard crates/*/Cargo.toml) Cargo.toml $(wildcard Cargo.lock)
 
 # Tests and lints share the product's build of the dependencies; tests/profile.toml says what differs for our own crates.
 CHECKED := --release --config tests/profile.toml
+
+# The environment of builds by hand: little is optimised, and what did not change is not compiled again.
+DAILY := CARGO_INCREMENTAL=1 CARGO_PROFILE_RELEASE_INCREMENTAL=true CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_DEBUG=false
 
 # Builds the native core and installs the package in place; the compiler's progress is shown, pip's chatter only if it fails.
 install = VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release $(1) > $(VENV)/install.log || { cat $(VENV)/install.log; exit 1; }
@@ -18,7 +24,7 @@ install = VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release $(1) > 
 locked = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes $(UPGRADE) \
 	--custom-compile-command "make lock" $(1) --output-file requirements/$(2).txt
 
-.PHONY: demo test test-rust test-python test-live bench lint format shell-env lock clean prerequisites
+.PHONY: demo test test-rust test-python test-live check dev bench lint format release shell-env lock clean prerequisites
 
 demo: $(VENV)/.installed
 	@$(BIN)/holdfast demo
@@ -36,6 +42,19 @@ test-python: $(VENV)/.test-installed
 # The part of the tests that needs root: namespaces, packet sockets, kernel TCP.
 test-live: $(VENV)/.test-installed
 	$(BIN)/python -m pytest tests/live
+
+# What is quick, for every day: formats, types, unit tests of all crates, and the Python tests that take a moment.
+check: $(VENV)/.test-installed
+	$(CARGO) fmt --all --check
+	$(BIN)/ruff check conftest.py python tests benches fuzz
+	$(BIN)/mypy
+	$(CARGO) test $(CHECKED) --workspace --lib --quiet
+	$(BIN)/python -m pytest --quick --quiet --numprocesses=auto --maxprocesses=8 --dist=loadfile
+
+# Builds the native core for work on it: incrementally, hardly optimised, with all else as it is installed. make demo builds the fast one.
+dev: $(VENV)/.test-installed
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(DAILY) CARGO_TARGET_DIR=target/daily $(BIN)/maturin develop --release
+	@touch -d @0 $(VENV)/.installed
 
 # Packets per second beside hand-written code, tables on their own, table updates per second through P4Runtime, simulated networks, and
 # one of them in ns-3 where that is installed. BENCH=--quick shows that it works, and compares small dumbbells' results with ns-2's and
@@ -73,8 +92,14 @@ lock: $(VENV)/.created
 	$(call locked,pyproject.toml --extra ray --constraint requirements/locked.txt,ray)
 	$(call locked,tests/p4runtime/shell-requirements.txt,shell)
 
+# Builds the wheel with the commit in its version, and runs it in an environment of its own.
+release: $(VENV)/.test-installed
+	rm -rf dist
+	HOLDFAST_COMMIT=$$(git describe --always --dirty) $(BIN)/maturin build --release --out dist
+	$(BIN)/python tests/python/installed_wheel.py dist/*.whl
+
 clean:
-	rm -rf target out $(VENV) .venv-shell fuzz/target
+	rm -rf target dist out $(VENV) .venv-shell fuzz/target
 
 prerequisites:
 	@test -n "$(PYTHON)" || { echo "Holdfast needs Python 3.11 or newer as python3 (or set PYTHON=/path/to/it)."; exit 1; }

@@ -227,6 +227,9 @@ class Notification:
     up: bool
     data: bytes
 
+COMMIT: str | None
+"""What ``make release`` built it from."""
+
 COPIES_PER_S: int
 """Copies of copies that :meth:`Network.start` allows per second, unless it is told otherwise."""
 

@@ -63,6 +63,7 @@ mod _core {
     /// Numbers and names that Python shares.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("COMMIT", option_env!("HOLDFAST_COMMIT"))?;
         module.add("COPIES_PER_S", engine::COPIES_PER_S)?;
         module.add("LATENCY_BUCKETS", ::telemetry::LATENCY_BUCKETS.to_vec())?;
         module.add("REPORT_RULES", crate::telemetry::rules())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
@@ -13,6 +12,7 @@ from holdfast._core import HoldfastError
 from holdfast.cli import applications, machine, networks, programs, switches
 from holdfast.cli.shared import errors, say
 from holdfast.subscribers import commands as bng
+from holdfast.version import version
 
 app = typer.Typer(
     name="holdfast",
@@ -24,7 +24,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        sys.stdout.write(f"holdfast {version('holdfast')}\n")
+        sys.stdout.write(f"holdfast {version()}\n")
         raise typer.Exit
 
 

@@ -1,0 +1,30 @@
+"""The version, with the commit where it is known: in a wheel of ``make release``, and in a checkout."""
+
+from __future__ import annotations
+
+import subprocess
+from contextlib import suppress
+from importlib import metadata
+from pathlib import Path
+
+from holdfast import _core
+
+ROOT = Path(__file__).parents[2]
+"""Of the repository, where the package is installed in place."""
+
+
+def version() -> str:
+    """Return the version of the package, and in brackets its commit, with "-dirty" if files were changed after it."""
+    number = metadata.version("holdfast")
+    commit = _core.COMMIT or _of_checkout()
+    return number if commit is None else f"{number} ({commit})"
+
+
+def _of_checkout() -> str | None:
+    """Return the commit of the checkout whose package this is, or None: it is none, or git is missing."""
+    if not (ROOT / ".git").exists():
+        return None
+    with suppress(OSError, subprocess.SubprocessError):
+        words = ("git", "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude=*")
+        return subprocess.run(words, capture_output=True, text=True, timeout=10, check=True).stdout.strip() or None
+    return None
