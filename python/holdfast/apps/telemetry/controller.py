@@ -6,7 +6,9 @@ while the network runs.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from holdfast.apps.telemetry import program
 from holdfast.apps.telemetry.entries import (
@@ -28,6 +30,17 @@ from holdfast.control.tables import has_register, has_table
 from holdfast.controller import Controller, ControlPlane
 from holdfast.errors import NetworkError
 from holdfast.paths import ShortestPaths
+
+if TYPE_CHECKING:
+    from holdfast.p4runtime.client import Client
+
+
+def _indicator_port(client: Client) -> int | None:
+    """Return the UDP port that indicates INT in a switch's program, from its P4Info; None where the DSCP does."""
+    nodes = [table.preamble for table in client.p4info.message.tables if table.preamble.name == program.NODE]
+    annotations = [annotation for node in nodes for annotation in node.annotations]
+    found = re.search(r"@int_udp_port\((\w+)\)", " ".join(annotations))
+    return None if found is None else int(found[1], 0)
 
 
 class TelemetryController(Controller):
@@ -74,7 +87,7 @@ class TelemetryController(Controller):
                 raise NetworkError(f"{name} is {value}; it must be from 0 to {(1 << bits) - 1}")
         self.reroute = reroute
         self._hosts_in_domain = hosts_in_domain
-        self._by_port = udp_port is not None
+        self._udp_port, self._by_port = udp_port, udp_port is not None
         self._domain_id = domain_id
         self._mtu, self._queue = mtu, (queue_threshold, queue_quota)
         self._reports = (
@@ -84,8 +97,15 @@ class TelemetryController(Controller):
         self._links = LinkState()
 
     def attach(self, plane: ControlPlane) -> None:
-        """Prepare the routes. Raise :class:`NetworkError` if a host is at a switch for transit alone."""
+        """Prepare the routes.
+
+        Raise :class:`NetworkError` if a host is at a switch for transit alone, or a program has another indicator.
+        """
         super().attach(plane)
+        for name, client in plane.clients.items():
+            if (port := _indicator_port(client)) != self._udp_port:
+                indicator = "the DSCP" if port is None else f"UDP port {port}"
+                raise NetworkError(f"the program of {name!r} has INT indicated by {indicator}; give udp_port={port}")
         self._links.attach(plane, self._install, self.reaction_delay_ps)
         self._routing = Routing(program.ROUTES, plane.clients, lambda topology, route: program.FORWARD)
         self._writers = {name: ConfigurationWriter(client) for name, client in plane.clients.items()}

@@ -211,6 +211,10 @@ control TelemetryEgress(inout headers_t hdr, inout metadata_t meta, inout standa
         meta.values.node_id = node_id;
     }
 
+    // The controller compares its indicator with this annotation.
+#ifdef INT_UDP_PORT
+    @int_udp_port(INT_UDP_PORT)
+#endif
     table node {
         key = {}
         actions = {

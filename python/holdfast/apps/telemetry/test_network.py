@@ -18,7 +18,7 @@ from holdfast.apps.telemetry import (
     decode,
 )
 from holdfast.apps.telemetry.conftest import Compile
-from holdfast.apps.telemetry.program import HERE
+from holdfast.apps.telemetry.program import HERE, compile_telemetry
 from holdfast.apps.telemetry.watchlist import DEFAULT_INSTRUCTIONS
 from holdfast.errors import NetworkError
 
@@ -357,3 +357,23 @@ def test_the_example_of_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert 400 < len(reports) < 600
     assert {hop.node_id for hop in reports[0].path()} == set(range(1, 7))
     assert names["network"].statistics(0).lost == 0
+
+
+@pytest.mark.parametrize("transit_only", [False, True])
+@pytest.mark.parametrize(
+    ("of_program", "of_controller"), [(INT_UDP_PORT, None), (None, INT_UDP_PORT), (INT_UDP_PORT, INT_UDP_PORT + 1)]
+)
+def test_a_program_of_another_indicator_is_refused(
+    of_program: int | None, of_controller: int | None, transit_only: bool
+) -> None:
+    """Sources and sinks would not understand each other: each watched packet would be lost, and nothing would tell why."""
+    program = compile_telemetry(udp_port=of_program, transit_only=transit_only)
+    controller = TelemetryController(
+        collector=None, udp_port=of_controller, hosts_in_domain=transit_only, reaction_delay_ms=1
+    )
+    with pytest.raises(NetworkError, match=f"give udp_port={of_program}"):
+        SimulatedNetwork(managed(), program, [controller])
+    controller = TelemetryController(
+        collector=None, udp_port=of_program, hosts_in_domain=transit_only, reaction_delay_ms=1
+    )
+    SimulatedNetwork(managed(), program, [controller])
