@@ -27,6 +27,7 @@ from holdfast.subscribers.plane import Clock, Line, Rates, Session, UserPlane, p
 from holdfast.subscribers.ppp import Protocol as PppProtocol
 from holdfast.subscribers.ppp import Restart
 from holdfast.subscribers.session import Grant, Phase, PppSession, Rules
+from holdfast.subscribers.setup_turns import SetupTurns
 from holdfast.subscribers.upkeep import Upkeep
 
 log = logging.getLogger(__name__)
@@ -107,6 +108,7 @@ class Gateway:
         )
         self.sessions: dict[int, PppSession] = {}
         self._setting_up: set[int] = set()
+        self._turns = SetupTurns()
         self.events: Counter[str] = Counter()
         self.drops: Counter[str] = Counter()
         self.refusals: Counter[str] = Counter()
@@ -277,17 +279,27 @@ class Gateway:
         limits, line = self.configuration.limits, request.line
         if self.draining:
             return pppoe.Tag.AC_SYSTEM_ERROR, "the gateway takes no new sessions"
-        if self.setups >= limits.setups:
-            return self._refused_by("setups", line, pppoe.Tag.AC_SYSTEM_ERROR, "too many sessions are being set up")
         own = [each for each in self._by_mac.get(request.mac, ()) if each.line == line]
-        if len(own) >= limits.sessions_per_mac:
-            self.events["replaced"] += 1
-            own[0].vanish(Cause.LOST_CARRIER)
-        if self._by_line[line] >= limits.sessions_per_line:
+        replaces = len(own) >= limits.sessions_per_mac
+        if self._by_line[line] - replaces >= limits.sessions_per_line:
             return self._refused_by(
                 "sessions_per_line", line, pppoe.Tag.GENERIC_ERROR, "too many sessions on this line"
             )
+        if self.setups >= limits.setups and not self._gives_way(line):
+            return self._refused_by("setups", line, pppoe.Tag.AC_SYSTEM_ERROR, "too many sessions are being set up")
+        if replaces:
+            self.events["replaced"] += 1
+            own[0].vanish(Cause.LOST_CARRIER)
         return None
+
+    def _gives_way(self, line: Line) -> bool:
+        """End a setup of a line, or an access node, that has more of them than this line's; return False if there is none."""
+        number = self._turns.in_favour_of(line)
+        if number is None:
+            return False
+        self.events["displaced"] += 1
+        self.sessions[number].vanish(Cause.NAS_REQUEST)
+        return True
 
     def _refused_by(self, limit: str, line: Line, tag: pppoe.Tag, sentence: str) -> tuple[pppoe.Tag, str]:
         """Count a refusal by a limit, and log the first one of each line: the limit may be too low for what the line is."""
@@ -345,6 +357,7 @@ class Gateway:
             self.events[granted.event] += 1
             self._log_refusal(user, granted)
             return granted.reason
+        self._turns.discard(session.id)
         return granted
 
     def changed(self, session: PppSession) -> None:
@@ -357,6 +370,7 @@ class Gateway:
             return
         del self.sessions[session.id]
         self._setting_up.discard(session.id)
+        self._turns.discard(session.id)
         self._by_cookie.pop(session.request.cookie, None)
         mine = self._by_mac[session.mac]
         mine.remove(session)
@@ -495,6 +509,9 @@ class Gateway:
             found.append("lines or hosts have other sessions than there are")
         if not self._setting_up <= live.keys():
             found.append("a session that has ended is being set up")
+        turns = {number for number in live if number in self._turns}
+        if len(turns) != len(self._turns) or not turns <= self._setting_up - granted:
+            found.append("a session that has logged in, or has ended, may have to give way to a new one")
         return found
 
     # The rest is the gateway's own.
@@ -508,6 +525,7 @@ class Gateway:
     def _enter(self, session: PppSession) -> None:
         self.sessions[session.id] = session
         self._setting_up.add(session.id)
+        self._turns.add(session.id, session.line)
         self._by_mac.setdefault(session.mac, []).append(session)
         self._by_line[session.line] += 1
 
@@ -588,6 +606,7 @@ class Gateway:
             stored.started_s,
             stored.established,
         )
+        self._turns.discard(session.id)
         if session.established:
             self._setting_up.discard(session.id)
         self.upkeep.watch(session)
