@@ -79,7 +79,7 @@ class Case:
 
 
 def cases() -> list[Case]:
-    """Return all cases that are compared."""
+    """Return all cases in which modelled and real hosts are compared."""
     paths = [(10, 40, 1.0), (5, 80, 0.5), (20, 40, 2.0)]
     result = []
     for congestion in ("reno", "cubic"):
@@ -122,7 +122,7 @@ def quick_cases() -> list[Case]:
 
 
 def conclude(case: Case, seen: Observation) -> dict[str, float]:
-    """Return all numbers of a case."""
+    """Return all numbers of a run of a case, by name."""
     if case.is_cut:
         return after_cut(seen)
     return steady(seen) | (beginning(seen) if case.scenario.flows == 1 else {})
@@ -142,7 +142,7 @@ class Outcome:
 
 
 def simulated(case: Case) -> list[Observation]:
-    """Simulate the modelled hosts' runs."""
+    """Simulate a case with the modelled hosts, once for each seed."""
     seeds = SEEDS if case.scenario.flows > 1 else 1
     return [simulate(case.scenario, seed) for seed in range(1, seeds + 1)]
 

@@ -389,7 +389,7 @@ def measured(samples: pl.DataFrame, case: Case) -> dict[str, float]:
 
 
 def compare_dumbbells(samples: pl.DataFrame, cases: Sequence[Case]) -> Iterator[Compared]:
-    """Compare the means over the seeds."""
+    """Compare the means over the seeds in each case, ours with ns-2's."""
     for case in cases:
         of_case = samples.filter(case=case.name)
         means: dict[str, dict[str, float]] = {}
@@ -428,7 +428,7 @@ def compare_dumbbells(samples: pl.DataFrame, cases: Sequence[Case]) -> Iterator[
 
 
 def table(compared: Sequence[Compared]) -> Iterator[str]:
-    """Yield lines of Markdown."""
+    """Yield the lines of a Markdown table of the comparisons."""
     yield "| network | number | ours | ns-2 | difference | bound |"
     yield "|---|---|---:|---:|---:|---:|"
     for row in compared:

@@ -199,7 +199,7 @@ def connected(case: Case, way: str, size: int) -> Iterator[Client]:
 
 
 def measure(case: Case, way: str, by: str, entries: int, batch: int, runs: int, now: Callable[[], float]) -> Rates:
-    """Return the medians of some runs."""
+    """Measure some runs of writing and reading, and return the median rates in entries per second."""
     write = WRITERS[by]
     rates: dict[str, list[float]] = {}
     with connected(case, way, entries) as client:
@@ -219,7 +219,7 @@ def measure(case: Case, way: str, by: str, entries: int, batch: int, runs: int, 
 
 
 def shown(results: list[Rates]) -> Table:
-    """Return the table for people."""
+    """Return the rates as a table for the terminal."""
     table = Table(title="P4Runtime, entries per second on one core")
     for column in ("table", "way", "client", "batch", "insert", "modify", "delete", "read"):
         table.add_column(

@@ -229,7 +229,7 @@ class Twins:
         return first
 
     def state(self) -> Any:
-        """Read everything that can be read."""
+        """Read all entities of the device, and return what it answers."""
         kinds = [f for f in p4.Entity.DESCRIPTOR.fields if f.name != "packet_replication_engine_entry"]
         wanted = [p4.Entity(**{f.name: f.message_type._concrete_class()}) for f in kinds]
         wanted[1].table_entry.counter_data.SetInParent()

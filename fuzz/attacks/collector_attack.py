@@ -114,7 +114,7 @@ class CollectorUnderAttack(World):
     # Steps and laws.
 
     def play(self, step: Step) -> None:
-        """Do a step and check the laws."""
+        """Play a step of a sequence, then check the laws."""
         counts = self.collector.counts()
         state = f"hops {'full' if counts.hops_refused else 'free'}, reporters {'full' if counts.reporters_refused else 'free'}"
         done = STEPS.acts[step.name](self, Random(step.seed))

@@ -99,7 +99,7 @@ class DiscoveryUnderAttack(World):
         return self.random.randbytes(32)
 
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
-        """Call the handler in virtual time."""
+        """Call the handler after a delay of virtual time, in milliseconds."""
         heapq.heappush(self._timers, (self.now_ps + round(delay_ms * 1e9), next(self._numbers), handler))
 
     # Wires.
@@ -169,7 +169,7 @@ class DiscoveryUnderAttack(World):
     # Steps and laws.
 
     def play(self, step: Step) -> None:
-        """Do a step and check the laws."""
+        """Play a step of a sequence, then check the laws."""
         port = self.attackers[step.actor % len(self.attackers)]
         state = f"{len(self.links())} links, {len(self.discovery.incidents)} incidents"
         done = STEPS.acts[step.name](self, port, Random(step.seed))
@@ -192,7 +192,7 @@ class DiscoveryUnderAttack(World):
         return self.now_s - oldest_s <= HOLD_S + INTERVAL_S + SLACK_S
 
     def check(self) -> None:
-        """Check the map against the cables."""
+        """Check that the controller's map has the links that are cabled, and no others."""
         links = self.links()
         cabled = {frozenset(each) for each in self.cables.items() if not set(each) & self.down}
         for link in links - cabled:

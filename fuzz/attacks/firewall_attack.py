@@ -183,7 +183,7 @@ class FirewallUnderAttack(World):
         heapq.heappush(self._timers, (self.now_us + round(delay_ms * 1000), next(self._numbers), handler))
 
     def process(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
-        """Send a frame through the switch."""
+        """Send a frame through the switch; return the frames that leave it, with their ports."""
         return [(to, bytes(sent)) for to, sent in self.switch.process(port, frame, self.now_ps)]
 
     def _route(self) -> None:
@@ -296,7 +296,7 @@ class FirewallUnderAttack(World):
             self.honest(connection, who, connection.frame(who, body), "begins")
 
     def close(self, connection: Connection) -> None:
-        """Let both ends close."""
+        """Close a connection by honest segments from both ends."""
         self.connections.remove(connection)
         for who, flags in ((0, FIN | ACK), (1, FIN | ACK), (0, ACK)):
             self.honest(connection, who, connection.segment(who, flags), "closes")
@@ -304,7 +304,7 @@ class FirewallUnderAttack(World):
     # Steps and laws.
 
     def play(self, step: Step) -> None:
-        """Do a step and check the laws."""
+        """Play a step of a sequence, then check the laws."""
         random = Random(step.seed)
         state = f"{len(self.connections)} connections, {min(len(self.begun), 200) // 20}x20 flows"
         done = STEPS.acts[step.name](self, random)
@@ -512,7 +512,7 @@ def newcomers(world: FirewallUnderAttack, random: Random) -> str:
 
 @step(4)
 def wait(world: FirewallUnderAttack, random: Random) -> str:
-    """Let time pass; connections live."""
+    """Let some time pass, in which no connection sends."""
     seconds = random.choice((0.001, 0.1, 1.0, 9.0, 31.0, 250.0, 3600.0))
     world.elapse(round(seconds * 1e6))
     return f"{seconds} s"

@@ -239,7 +239,7 @@ class GatewayUnderAttack(World):
             self.time.later(3.0, lambda: self._tick(customer), self)
 
     def hang_up(self, customer: Customer, politely: bool) -> None:
-        """Let an honest host leave."""
+        """Let an honest host leave, with or without a word."""
         if not customer.dials:
             return
         customer.dials, customer.online_as, host = False, None, customer.host
@@ -387,7 +387,7 @@ class GatewayUnderAttack(World):
     # Steps.
 
     def play(self, step: Step) -> None:
-        """Do a step and check the laws."""
+        """Play a step of a sequence, then check the laws."""
         host = self.attackers[step.actor % len(self.attackers)]
         session = self.gateway.sessions.get(host.session)
         state = "none" if session is None or session.mac != host.mac else str(session.phase.value)

@@ -149,7 +149,7 @@ def padr(world: Any, host: Host, random: Random) -> str:
 
 @step(2)
 def padt(world: Any, host: Host, random: Random) -> str:
-    """End its own session."""
+    """Let the attacker end its own session by a PADT."""
     host.padt()
     if random.random() < 0.7:
         host.forget()
@@ -426,14 +426,14 @@ def newcomer(world: Any, host: Host, random: Random) -> str:
 
 @step(1)
 def leave(world: Any, host: Host, random: Random) -> str:
-    """Let an honest host hang up."""
+    """Let an honest host end its session, with or without a word."""
     world.hang_up(random.choice(world.customers), random.random() < 0.5)
     return "hangs-up"
 
 
 @step(6)
 def wait(world: Any, host: Host, random: Random) -> str:
-    """Let time pass."""
+    """Let some time pass without any step."""
     duration_s = random.choice((0.0005, 0.001, 0.002, 0.004, 0.1, 1, 3, 3, 10, 31, 31, 100, 1000))
     world.run(duration_s)
     return f"{duration_s} s"
@@ -456,7 +456,7 @@ def plane_fails(world: Any, host: Host, random: Random) -> str:
 
 @step(4)
 def plane_works(world: Any, host: Host, random: Random) -> None:
-    """Let the user plane work again."""
+    """End the failures of writes to the user plane."""
     world.fail_plane(None)
 
 
@@ -468,7 +468,7 @@ def disk_fills(world: Any, host: Host, random: Random) -> None:
 
 @step(2)
 def disk_empties(world: Any, host: Host, random: Random) -> None:
-    """Let the store work again."""
+    """End the failures of writes to the store."""
     world.fill_disk(False)
 
 

@@ -39,7 +39,7 @@ class SwitchPlane(CountingPlane):
         self._real = SinglePlane(client, EDGES)
 
     def install(self, sessions: Iterable[Session]) -> None:
-        """See :class:`UserPlane`."""
+        """Install sessions in the switch as :class:`UserPlane` says, all, half or none of them by the present fault."""
         wanted = list(sessions)
         if self.fault == REFUSE:
             self._fail()
@@ -58,7 +58,7 @@ class SwitchPlane(CountingPlane):
             self._fail()
 
     def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """See :class:`UserPlane`."""
+        """Remove sessions from the table and from the switch, and return their last usage."""
         before = set(self.table)
         try:
             return super().remove(session_ids)
@@ -66,5 +66,5 @@ class SwitchPlane(CountingPlane):
             self._real.remove(before - set(self.table))
 
     def installed(self) -> dict[int, Session]:
-        """See :class:`UserPlane`."""
+        """Return the sessions that the switch forwards, read back from it."""
         return self._real.installed()

@@ -71,15 +71,15 @@ class Epoch:
         self._time = time
 
     def now(self) -> float:
-        """See :class:`Clock`."""
+        """Return the seconds since the beginning."""
         return self._time.now()
 
     def call_later(self, delay_s: float, action: Action) -> Action:
-        """See :class:`Clock`."""
+        """Call the action after a delay, unless the process has ended; return a function that cancels the call."""
         return self._time.later(delay_s, action, self)
 
     def end(self) -> None:
-        """End the process."""
+        """End the process: none of its timers fires any more."""
         self._time.end(self)
 
     @property
@@ -126,7 +126,7 @@ class CountingPlane:
         raise HoldfastError("the user plane has not done it")
 
     def install(self, sessions: Iterable[Session]) -> None:
-        """See :class:`UserPlane`."""
+        """Install sessions as :class:`UserPlane` says: all, half or none of them by the present fault."""
         wanted = list(sessions)
         if self.fault == REFUSE:
             self._fail()
@@ -162,7 +162,7 @@ class CountingPlane:
         )
 
     def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """See :class:`UserPlane`."""
+        """Remove sessions and return their last usage as :class:`UserPlane` says: all, half or none by the present fault."""
         numbers = list(session_ids)
         if self.fault == REFUSE:
             self._fail()
@@ -179,22 +179,22 @@ class CountingPlane:
         return gone
 
     def usage(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """See :class:`UserPlane`."""
+        """Return the usage of sessions; fail while there is a fault."""
         if self.fault is not None:
             self._fail()
         return {each: self.episodes[each].usage for each in session_ids if each in self.episodes}
 
     def installed(self) -> dict[int, Session]:
-        """See :class:`UserPlane`."""
+        """Return the sessions that the plane forwards."""
         return dict(self.table)
 
     def send(self, line: Line, frame: bytes) -> None:
-        """See :class:`UserPlane`."""
+        """Send a frame to a line, and count it."""
         self.sends += 1
         self._deliver(line, frame)
 
     def receive(self, handler: Callable[[Line, bytes], None]) -> None:
-        """See :class:`UserPlane`."""
+        """Let the handler be called with each control frame from a line."""
         self.handler = handler
 
     def traffic(self, talks: Callable[[Session], bool]) -> None:
@@ -215,7 +215,7 @@ class Judge:
         self.asked = 0
 
     def authenticate(self, question: Question, answer: Answer) -> None:
-        """See :class:`Authenticator`."""
+        """Judge a login by the table of users, and answer after the user's delay, or never."""
         self.asked += 1
         credentials = question.credentials
         password, verdict, delay_s = self.users.get(credentials.user, (b"", Verdict(False), 0.0))
@@ -245,7 +245,7 @@ class Books:
         plane.is_accounted = self.sessions.__contains__
 
     def account(self, record: Record) -> None:
-        """See :class:`Accountant`."""
+        """Take an accounting record, and note what cannot be true of it."""
         self.records += 1
         session = record.session
         if session is None:
@@ -286,11 +286,11 @@ class Disk:
         self.failures = 0
 
     def load(self) -> list[object]:
-        """See :class:`Store`."""
+        """Return all rows that are kept."""
         return [self.rows[number] for number in sorted(self.rows)]
 
     def save(self, put: Iterable[object], drop: Iterable[int]) -> None:
-        """See :class:`Store`."""
+        """Write rows and delete others; fail while the disk is full."""
         put, drop = list(put), list(drop)
         if self.full and (put or drop):
             self.failures += 1

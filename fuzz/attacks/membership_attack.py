@@ -90,7 +90,7 @@ class Watched(BierController):
     watch: Callable[[str, bytes, Mapping[str, int], Callable[[], None]], None]
 
     def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """See :class:`BierController`."""
+        """Handle a packet-in as :class:`BierController` does, under the eyes of ``watch``."""
         self.watch(switch, packet, metadata, lambda: super(Watched, self).on_packet_in(switch, packet, metadata))
 
 
@@ -217,7 +217,7 @@ class MembershipUnderAttack(World):
     # Steps and laws.
 
     def play(self, step: Step) -> None:
-        """Do a step and check the laws."""
+        """Play a step of a sequence, then check the laws."""
         host = ATTACKERS[step.actor % len(ATTACKERS)]
         overlay = self.controller.overlay
         assert overlay is not None
@@ -250,7 +250,7 @@ class MembershipUnderAttack(World):
                 )
 
     def check(self) -> None:
-        """Check limits, queries and strangers."""
+        """Check the limits of channels, that ports are asked, and that who has not joined gets no stream."""
         overlay = self.controller.overlay
         assert overlay is not None
         for host in (*ATTACKERS, *HONEST):
@@ -458,7 +458,7 @@ def change_members(world: MembershipUnderAttack, host: str, random: Random) -> s
 
 @step(6)
 def wait(world: MembershipUnderAttack, host: str, random: Random) -> str:
-    """Let time pass."""
+    """Let some time pass without any step."""
     duration_s = random.choice((0.05, 0.5, 2.0, 2.0, 11.0, 130.0, 270.0))
     world.run(duration_s)
     return f"{duration_s} s"

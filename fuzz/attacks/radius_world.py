@@ -79,7 +79,7 @@ class RadiusWorld:
         )
 
     def authenticate(self, question: Question, answer: Answer) -> None:
-        """See :class:`Authenticator`."""
+        """Pass a login on to the RADIUS client, and count it."""
         self.asked += 1
         self.client.authenticate(question, answer)
 

@@ -62,7 +62,7 @@ class World:
             raise Violated(law, text)
 
     def play(self, step: Step) -> None:
-        """Do a step and check the laws. Raises :class:`Violated`."""
+        """Play a step of a sequence, then check the laws. Raises :class:`Violated`."""
         raise TypeError
 
     def end(self) -> None:
@@ -210,7 +210,7 @@ class Run:
         return finding
 
     def counts(self) -> str:
-        """Say how much was played."""
+        """Describe in a line how much was played."""
         spent_s = time.monotonic() - self._began
         return (
             f"{self.sequences} sequences, {self.steps} steps, {self.packets} packets in {spent_s:.0f} s (seed {self.seed}), "

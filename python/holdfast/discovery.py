@@ -378,7 +378,7 @@ class Discovery:
         return True
 
     def _hear_genuine(self, source: Port, here: Port, made_at_ps: int) -> None:
-        """Take note of a frame that this controller has signed for a port; it may have been relayed or kept since."""
+        """Learn a link from a frame that this controller has signed, unless it must have been relayed or kept since."""
         age_ps = self._plane.now_ps - made_at_ps
         if age_ps > self.hold_ps + self._reaction_delay_ps:
             self._note("replayed", here, source)

@@ -41,7 +41,7 @@ class _Process(SpawnProcess):
     """A process of :mod:`multiprocessing` that starts without the working directory. It gets this one's ``sys.path`` afterwards."""
 
     def start(self) -> None:
-        """See :class:`multiprocessing.Process`."""
+        """Start the process, as :class:`multiprocessing.Process` does, with the working directory left out."""
         self._before = os.environ.get(_SAFE)
         with _safe():
             super().start()

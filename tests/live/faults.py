@@ -610,12 +610,12 @@ def parts() -> tuple[str, list[str], str]:
 
 
 def table() -> list[Row]:
-    """Return the rows of docs/SECURITY.md."""
+    """Return the rows of the table in docs/SECURITY.md."""
     return [Row(*map(str.strip, line.strip().strip("|").split("|"))) for line in parts()[1]]
 
 
 def write(rows: list[Row]) -> None:
-    """Write the rows into docs/SECURITY.md."""
+    """Write the rows into the table in docs/SECURITY.md."""
     before, _, behind = parts()
     order = list(FAULTS)
     lines = (f"| {' | '.join(astuple(row))} |\n" for row in sorted(rows, key=lambda row: order.index(row.process)))

@@ -166,7 +166,7 @@ def _check(network: SimulatedNetwork, found: Churn, host: str, group: _Group, st
 
 
 def main() -> None:
-    """Print a run."""
+    """Run with the numbers on the command line (groups, changes/s, seconds), and print what became of it."""
     given = [float(argument) for argument in sys.argv[1:]]
     groups, changes_per_s, seconds = (*given, *(1000, 500, 60)[len(given) :])
     begin = time.perf_counter()

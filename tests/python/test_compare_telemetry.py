@@ -69,7 +69,7 @@ def identity(frame: bytes) -> bytes | None:
 
 
 def happened(files: list[tuple[str, str, Path]], times_s: tuple[float, float]) -> Happened:
-    """Return what happened by captures alone."""
+    """Return what happened to each packet in each switch, by captures alone."""
     seen: dict[str, dict[bytes, list[tuple[int, int, str]]]] = {}
     for switch, to, file in files:
         for time_ps, frame in _core.read_pcap(file):

@@ -545,7 +545,7 @@ class Written:
 
 @st.composite
 def files(draw: st.DrawFn) -> bytes:
-    """Draw the bytes of a file."""
+    """Draw the bytes of a GraphML file, right or wrong."""
     form = draw(st.sampled_from(["default", "prefix", "none"]))
     it = Written(draw, "g:" if form == "prefix" else "")
     names = [f"n{i}" for i in range(draw(st.integers(1, 5)))]

@@ -55,7 +55,7 @@ def ipmc(topology: Topology) -> SimulatedNetwork:
 
 
 def changed(network: SimulatedNetwork, controller: BierController | IpmcController) -> None:
-    """Let members leave and join."""
+    """Let members leave and join, while the network runs."""
     network.run(0.1)
     for channel, hosts in itertools.islice(members(network.topology).items(), 6):
         for host in hosts[:3]:

@@ -103,7 +103,7 @@ class Reports:
         network.add_frame_listener(COLLECTOR, self.frame)
 
     def frame(self, time_ps: int, frame: bytes) -> None:
-        """Take a frame that reached the collector's host."""
+        """Hand a frame that reached the collector's host to the collector, if it is a report."""
         to_port = int.from_bytes(frame[UDP_OFFSET + 2 : UDP_OFFSET + 4], "big")
         if frame[12:14] == b"\x08\x00" and frame[23] == 17 and to_port == COLLECTOR_PORT:
             self.collector.take(time_ps // 1000, frame[UDP_OFFSET + 8 :])

@@ -57,7 +57,7 @@ class Calls:
             self._waiting.pop(call, None)
 
     def end(self, call: Call) -> None:
-        """Forget the call."""
+        """Forget a call that is over: it no longer counts for its client."""
         with self._lock:
             self._waiting.pop(call, None)
             self._counts[call.client] -= 1

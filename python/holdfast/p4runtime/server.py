@@ -320,7 +320,7 @@ class _Streams:
             return self._dropped + sum(stream.dropped for stream in (*self._silent, *self._speaking))
 
     def close(self) -> list[_Stream]:
-        """Take no more streams, and return those that are open."""
+        """Accept no more streams, and return those that are open."""
         with self._lock:
             self._closing = True
             return [*self._silent, *self._speaking]
@@ -654,7 +654,7 @@ class Server:
         return self._servicer.notifications_dropped()
 
     def start(self) -> None:
-        """Answer from now on."""
+        """Start to accept connections and answer calls."""
         self._server.start()
         self._timer.start()
 

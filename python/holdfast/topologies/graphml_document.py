@@ -214,7 +214,7 @@ class _Reader:
             self._left_out[tag] += 1
 
     def _begin(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Enter an element of GraphML."""
+        """Handle the start tag of an element of GraphML."""
         if tag == "graph" and not self._begin_graph(attributes):
             return
         if tag in ("data", "default"):

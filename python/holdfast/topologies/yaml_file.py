@@ -75,7 +75,7 @@ class Node:
         return {} if self.value is None else self.expect(dict, what)
 
     def plain(self) -> Any:
-        """Return the value without the lines."""
+        """Return the value as plain dictionaries, lists and scalars, without the numbers of lines."""
         if isinstance(self.value, dict):
             return {key: node.plain() for key, node in self.value.items()}
         if isinstance(self.value, list):

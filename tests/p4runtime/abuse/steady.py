@@ -361,11 +361,11 @@ class Moment:
 
     @classmethod
     def now(cls) -> Moment:
-        """Return this process's moment."""
+        """Return the present moment of this process."""
         return cls(time.monotonic(), _threads())
 
     def taken(self) -> Taken:
-        """Return what has been taken since then."""
+        """Return what this process has taken since this moment."""
         end_s = time.monotonic()
         wall_s = end_s - self.wall_s
         if wall_s < LONGEST_WRITE_S / 2:

@@ -94,7 +94,7 @@ class Announced(Behind):
         core.announce(gateway, [each for each in self._addresses.values() if each is not None])
 
     def install(self, sessions: Iterable[Session]) -> None:
-        """See :class:`UserPlane`."""
+        """Install sessions in the user plane, announce their addresses to the core, and withdraw those that they had before."""
         given = list(sessions)
         self._plane.install(given)
         new = {each.session_id: each.ipv4 for each in given}
@@ -104,7 +104,7 @@ class Announced(Behind):
         self._addresses |= new
 
     def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """See :class:`UserPlane`."""
+        """Remove sessions from the user plane, withdraw their addresses, and return their last usage."""
         numbers = list(session_ids)
         usage = self._plane.remove(numbers)
         gone = [self._addresses.pop(number, None) for number in numbers]

@@ -133,11 +133,11 @@ class _Life:
         self._clock, self.over = clock, False
 
     def now(self) -> float:
-        """See :class:`Clock`."""
+        """Return the time in seconds, as :class:`Clock` does."""
         return self._clock.now()
 
     def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
-        """See :class:`Clock`."""
+        """Call the action after a delay unless the process is over by then; return a function that cancels the call."""
         return self._clock.call_later(delay_s, lambda: None if self.over else action())
 
 
@@ -212,7 +212,7 @@ class _Split(SplitGateway):
         self._port_delay_ms = reaction_delay_ms
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """See :class:`SplitGateway`."""
+        """Take note of a port's change of state as :class:`SplitGateway` does, but only after the reaction delay."""
         react = super().on_port_change
         self.plane.call_later(self._port_delay_ms, lambda: react(switch, port, up))
 

@@ -178,7 +178,7 @@ def _measured(setting: Setting, name: str, candidates: Sequence[Candidate]) -> F
 def changes_by_candidate(
     table: str, frame: pl.DataFrame, candidates: Sequence[Candidate]
 ) -> dict[Candidate, dict[Any, list[float]]]:
-    """Return each candidate's changes."""
+    """Return the goodput changes of each candidate in a table."""
     runs = dict(frame.group_by(list(FACTORS)).__iter__())
     return {candidate: changes_of(table, runs[as_run(table, candidate)]) for candidate in candidates}
 

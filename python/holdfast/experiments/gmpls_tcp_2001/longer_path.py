@@ -38,7 +38,7 @@ POINTS = points(published.D_MS, published.DELTA_MS, end_s=published.REPAIR_S, cu
 
 
 def measured(setting: Setting) -> pl.DataFrame:
-    """Return the runs of section 6."""
+    """Run the simulations of section 6 and return a row per run."""
     return setting.sweep("rtt_change", goodput.MEASURE, goodput.with_defaults(POINTS))
 
 

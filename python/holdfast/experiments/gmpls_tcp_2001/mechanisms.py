@@ -30,7 +30,7 @@ POINTS: list[Point] = [
 
 
 def measured(setting: Setting) -> pl.DataFrame:
-    """Return the runs of section 8."""
+    """Run the simulations of section 8 and return a row per run."""
     return setting.sweep("case_study", goodput.MEASURE, goodput.with_defaults(POINTS))
 
 

@@ -47,7 +47,7 @@ def drops(point: Mapping[str, Any], seed: int) -> dict[str, int]:
 
 
 def measured(setting: Setting) -> pl.DataFrame:
-    """Return the runs with their drops."""
+    """Run the simulations and return a row per run, with the packets dropped."""
     return setting.sweep("merge", f"{__name__}:drops", goodput.with_defaults(POINTS))
 
 

@@ -489,5 +489,5 @@ def judge(frames: Frames) -> pl.DataFrame:
 
 
 def find(setting: Setting) -> Finding:
-    """Judge all statements."""
+    """Run the simulations that the statements are about, and judge all statements."""
     return Finding(judge(measured(setting)))

@@ -35,7 +35,7 @@ POINTS = points(published.D_MS, published.SWITCH_BACK)
 
 
 def measured(setting: Setting) -> pl.DataFrame:
-    """Return the runs of section 7."""
+    """Run the simulations of section 7 and return a row per run."""
     return setting.sweep("switch_back", goodput.MEASURE, goodput.with_defaults(POINTS))
 
 
@@ -57,7 +57,7 @@ def change(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def table6(setting: Setting) -> Finding:
-    """Return Table 6: optical against electrical."""
+    """Return Table 6: the goodput of optical switch-back against that of electrical."""
     frame = measured(setting)
     electrical = frame.filter(pl.col("strategy") == "electrical")
     return Finding(pl.concat([goodput.rtt_change_numbers(electrical), change(frame)]))

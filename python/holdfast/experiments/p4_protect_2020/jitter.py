@@ -60,7 +60,7 @@ difference of one from the next; their mean."""
 
 
 def point(law: str, jitter_ms: float, mode: str, apart: float, pings: int) -> Point:
-    """Return the point of one run."""
+    """Return the parameters of one run as a point of the sweep."""
     return {"law": law, "jitter_ms": jitter_ms, "mode": mode, "apart": apart, "pings": pings}
 
 

@@ -101,7 +101,7 @@ class BothPaths(Controller):
     """Makes the group by which s1 sends on both paths."""
 
     def on_start(self) -> None:
-        """Make the multicast group."""
+        """Make the multicast group by which s1 sends on both paths."""
         replicas = [(self.topology.port_towards("s1", middle), 0) for middle in ("m1", "m2")]
         self.clients["s1"].multicast_group(GROUP, replicas)
 
@@ -186,7 +186,7 @@ class Case:
         return cls(network, switch)
 
     def run(self, packets: int) -> None:
-        """Run the next ``packets``."""
+        """Run the network for the time of ``packets`` more packets."""
         self.packets += packets
         self.network.run((self.packets + 0.5) / PACKETS)
 

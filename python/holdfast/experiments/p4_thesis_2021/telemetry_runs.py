@@ -41,7 +41,7 @@ SPARE_S = 10.0
 def point(
     switches: int, flows: int, mode: str, rate_mbps: float, *, sampling: float = 1.0, run_s: float = published.RUN_S
 ) -> Point:
-    """Return the point of one run."""
+    """Return the parameters of one run as a point of the sweep."""
     return {
         "switches": switches,
         "flows": flows,

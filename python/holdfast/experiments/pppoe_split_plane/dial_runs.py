@@ -48,7 +48,7 @@ PACKETS = 10_000
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """See :func:`dial`."""
+    """Run :func:`dial` with a point's parameters, in a process of its own."""
     return measured_alone(__name__, point, seed)
 
 

@@ -71,7 +71,7 @@ class VirtualClock:
         return self._now
 
     def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
-        """See :class:`holdfast.subscribers.plane.Clock`."""
+        """Call the action after a delay of virtual time; return a function that cancels the call."""
         number = next(self._numbers)
         heapq.heappush(self._waiting, (self._now + delay_s, number, action))
         return partial(self._cancelled.add, number)
@@ -101,7 +101,7 @@ class _TimedDevice(Device):
     name: str
 
     def write_serialized(self, data: bytes) -> None:
-        """See :class:`Device`."""
+        """Send a serialized write to the device, and count its time as the plane's."""
         with self.planes.timed(self.name, "entries"):
             super().write_serialized(data)
 
@@ -117,7 +117,7 @@ class ControlClock:
         return self._planes.clock.now()
 
     def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
-        """See :class:`holdfast.subscribers.plane.Clock`."""
+        """Call the action after a delay, as part of the control plane; return a function that cancels the call."""
         return self._planes.clock.call_later(delay_s, partial(self._planes.in_control, action))
 
 

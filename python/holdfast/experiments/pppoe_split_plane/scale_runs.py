@@ -61,7 +61,7 @@ def stored(number: int) -> tuple[Stored, Session]:
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """See :func:`scale`."""
+    """Run :func:`scale` with a point's parameters, in a process of its own."""
     return measured_alone(__name__, point, seed)
 
 

@@ -100,7 +100,7 @@ def slow(service_ms: float) -> dict[str, Any]:
 
 
 def session() -> Session:
-    """Return the subscriber's session."""
+    """Return the session of the one subscriber."""
     return Session(1, LINE, b"\x02\x09\0\0\0\x01", magic=7, ipv4=HOME_ADDRESS)
 
 

@@ -73,19 +73,19 @@ def _fitted_gain() -> float:
 
 
 def find_table1(setting: Setting) -> Finding:
-    """Return the first table's finding."""
+    """Reproduce the paper's first table."""
     frame = _runs(setting)
     return Finding(table1_numbers(frame), {"": drawing.table1(frame)}, {"runs": frame})
 
 
 def find_table2(setting: Setting) -> Finding:
-    """Return the second table's finding."""
+    """Reproduce the paper's second table."""
     frame = _runs(setting)
     return Finding(table2_numbers(frame), {"": drawing.table2(frame)})
 
 
 def find_gain(setting: Setting) -> Finding:
-    """Return the finding on the gain."""
+    """Reproduce what the paper says that the split gains."""
     return Finding(gain_numbers(_runs(setting)))
 
 

@@ -253,7 +253,7 @@ def _ordered(frame: pl.DataFrame, target: str) -> list[fit.Candidate]:
 
 
 def _numbers_of(frame: pl.DataFrame, one: fit.Candidate) -> dict[str, dict[str, Any]]:
-    """Return a candidate's rows by quantity."""
+    """Return a candidate's rows of a table of numbers, by quantity."""
     rows = frame.filter(pl.col(name) == value for name, value in zip(fit.FACTORS, one, strict=True))
     return {row["quantity"]: row for row in rows.iter_rows(named=True)}
 

@@ -152,7 +152,7 @@ def times() -> str:
 
 
 def goodputs() -> str:
-    """Return a table of Figure 7."""
+    """Write the numbers of Figure 7 as a Markdown table."""
     simulated, live = read("fig7"), read("fig7_live")
     rows = []
     for pairs in published.PAIRS:
@@ -177,7 +177,7 @@ def goodputs() -> str:
 
 
 def deviations() -> str:
-    """Return a table of Figure 8."""
+    """Write the numbers of Figure 8 as a Markdown table."""
     frame = read("fig8")
     rows = []
     for law in jitter.LAWS:

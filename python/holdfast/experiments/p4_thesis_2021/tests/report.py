@@ -166,7 +166,7 @@ def formats() -> str:
 
 
 def injections() -> str:
-    """Return the firewall's table."""
+    """Write the cases of the firewall, and what was delivered, as a Markdown table."""
     frame = read("firewall_runs")
     rows = []
     for case in firewall_runs.CASES:
