@@ -36,7 +36,7 @@ RECIRCULATE, ONE_PASS, CLUSTERS = "recirculate", "one-pass", "clusters"
 
 
 def point(replication: str, next_hops: int, ports: int) -> Point:
-    """Return the point of one network; ``ports``: recirculation ports."""
+    """Return the parameters of one network as a point of the sweep; ``ports``: recirculation ports."""
     return {
         "replication": replication,
         "next_hops": next_hops,

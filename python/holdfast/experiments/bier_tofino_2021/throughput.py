@@ -57,7 +57,10 @@ def point(
     jitter_frames: float = JITTER_FRAMES,
     measured_us: int = MEASURED_US,
 ) -> Point:
-    """Return the point of one network. ``phase``: of a packet that comes back, in transmissions after the one that set it free."""
+    """Return the parameters of one network as a point of the sweep.
+
+    ``phase``: of a packet that comes back, in transmissions after the one that set it free.
+    """
     return {
         "ports": ports,
         "next_hops": next_hops,
