@@ -1,4 +1,8 @@
 //! Tests switches with traffic managers through the public interface: where packets wait, for how long, and the metadata that the program gets.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a test waits for what runs in real time, or measures"
+)]
 
 mod captured;
 mod hosts;

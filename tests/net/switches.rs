@@ -1,4 +1,8 @@
 //! Tests networks with real switches through the public interface.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a test waits for what runs in real time, or measures"
+)]
 
 mod hosts;
 mod mac_switch;

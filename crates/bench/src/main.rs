@@ -1,6 +1,7 @@
 //! `holdfast-bench [PROGRAM...] [SIZE...]`, `holdfast-bench --tables [TABLE...]`, `holdfast-bench --simulation [SCENARIO...]`, each with
 //! `--quick` or without: the benchmarks without Python in between, for a profiler. Users run `holdfast bench`.
 #![forbid(unsafe_code)]
+#![expect(clippy::disallowed_macros, reason = "a command prints")]
 
 use bench::{
     Options, PROGRAMS, TABLES, measure, measure_simulation, measure_table, simulations, workload,

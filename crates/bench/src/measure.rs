@@ -4,6 +4,7 @@
 //! packets are taken back after it. So the time covers the handling of packets in memory, for both versions alike. A *run* is many windows,
 //! the first of them to warm up; its figure is the median window, so that other load on the machine has little effect. The two
 //! versions run in turns, and the reported figures are the medians of the runs.
+#![expect(clippy::disallowed_methods, reason = "this is what measures")]
 
 use crate::traffic::Traffic;
 use crate::workload::{Handwritten, Workload};

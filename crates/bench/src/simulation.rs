@@ -6,6 +6,7 @@
 //!
 //! Each repetition builds the scenario again, and the median counts. The time covers [`Network::run`] alone, not
 //! compilation or building. The switches are compiled routers (`benches/router.p4`), as in the other benchmarks.
+#![expect(clippy::disallowed_methods, reason = "this is what measures")]
 
 use crate::contents::{Match, Target};
 use crate::router;

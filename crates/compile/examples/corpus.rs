@@ -4,6 +4,7 @@
 //! A line has tabs between status (`accepted` or `rejected`), path, and for each error its code, place and message. It does
 //! not know which programs are meant to be right. Files that include an architecture are the programs; with `--all`
 //! before the directory every file is one.
+#![expect(clippy::disallowed_macros, reason = "a command prints")]
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

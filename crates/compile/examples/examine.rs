@@ -1,4 +1,6 @@
 //! Prints what `holdfast compile --check` says of programs: `cargo run --example examine -- FILE... [-DNAME[=VALUE]...]`.
+#![expect(clippy::disallowed_macros, reason = "a command prints")]
+#![expect(clippy::disallowed_methods, reason = "a command measures")]
 
 use std::path::Path;
 use std::time::Instant;

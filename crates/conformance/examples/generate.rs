@@ -1,4 +1,5 @@
 //! `generate SEED [COUNT]`: the programs of some seeds, taken through the whole chain; prints what is found, minimised, or with `--show` the program.
+#![expect(clippy::disallowed_macros, reason = "a command prints")]
 
 use conformance::Statistics;
 use conformance::generated;

@@ -1,6 +1,7 @@
 //! `histories DIR [COUNT]`: every program of a directory that compiles, under random histories on both executors; prints what differs.
 //!
 //! For programs that are not in this repository: it says nothing about whether they do what they should.
+#![expect(clippy::disallowed_macros, reason = "a command prints")]
 
 use conformance::choices::random_bytes;
 use conformance::generated::frame;

@@ -1,5 +1,7 @@
 //! `machine_code FILE [NAME=VALUE...]`: the cost of making machine code of a program: time, instructions of the code generator's
 //! intermediate form, bytes.
+#![expect(clippy::disallowed_macros, reason = "a command prints")]
+#![expect(clippy::disallowed_methods, reason = "a command measures")]
 
 use conformance::apps;
 use std::path::Path;

@@ -2,6 +2,7 @@
 //!
 //! In DIR, each application has a folder with `program` (the path and the definitions) and `N.txt`. `tests/python/test_reference_switch.py`
 //! runs them.
+#![expect(clippy::disallowed_macros, reason = "a command prints")]
 
 use conformance::apps::{self, Application};
 use conformance::choices::random_bytes;

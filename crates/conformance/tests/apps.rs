@@ -1,4 +1,8 @@
 //! Random histories of the applications: the interpreter and the machine code do the same.
+#![expect(
+    clippy::disallowed_macros,
+    reason = "a test says what it skips and has found"
+)]
 
 use conformance::apps::{self, Application, Domain};
 use conformance::choices::random_bytes;

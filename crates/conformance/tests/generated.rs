@@ -1,4 +1,8 @@
 //! Generated programs, random entries and packets: the compiler takes every program, and the interpreter and the machine code do the same.
+#![expect(
+    clippy::disallowed_macros,
+    reason = "a test says what it skips and has found"
+)]
 
 use conformance::choices::random_bytes;
 use conformance::generate::{self, Constants};

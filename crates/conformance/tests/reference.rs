@@ -1,5 +1,9 @@
 //! The captures of another switch: those of a directory that `HOLDFAST_REFERENCE` names (docs/VALIDATION.md says how they are made), and
 //! a case of our own, so that what reads them is tested where there are none.
+#![expect(
+    clippy::disallowed_macros,
+    reason = "a test says what it skips and has found"
+)]
 
 #[path = "reference/captures.rs"]
 mod captures;

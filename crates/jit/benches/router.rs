@@ -2,6 +2,8 @@
 //!
 //! `cargo bench -p holdfast-jit`, where `large` is the time from source text to running code of a program of 6,000 lines. Times are medians of many repetitions; `halves` is the two native functions alone, without the
 //! switch around them.
+#![expect(clippy::disallowed_macros, reason = "a command prints")]
+#![expect(clippy::disallowed_methods, reason = "a command measures")]
 
 use engine::Time;
 use engine::control::{Entity, Entry, Operation, Update};

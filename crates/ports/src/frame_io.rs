@@ -8,6 +8,10 @@
 //! A wake-up for every frame costs more than the frame. So when frames come in quick succession this does not wait for
 //! them, but polls again after [`PAUSE`], like the interrupt moderation of a network card. A frame is then late by at most that
 //! time; in sparse traffic it is not late.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "interfaces are served in real time"
+)]
 
 use crate::interface::{index_of, is_running};
 use crate::link_watch::LinkWatch;

@@ -2,6 +2,7 @@
 //!
 //! It knows neither the frames' contents nor their receivers. Callers read the counters of the interface where the frames should
 //! arrive ([`interface_counters`]).
+#![expect(clippy::disallowed_methods, reason = "a load is sent in real time")]
 
 use crate::interface::checked_name;
 use crate::{PacketSocket, PortError, TransmitKind};

@@ -1,6 +1,10 @@
 //! A host of a live network: a network namespace with its own interfaces, addresses and TCP.
 //!
 //! It does not know the far end of its cables.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a thread enters the namespace, so that the others stay where they are"
+)]
 
 use crate::PortError;
 use crate::interface::{checked_name, disable_offloads, set_ipv6_enabled};

@@ -3,6 +3,10 @@
 //! Frames arrive through a ring shared with the kernel ([`crate::receive_ring`]), with the kernel's information about
 //! unfinished checksums and VLAN tags. They leave through an XDP socket if there is one, otherwise through a packet socket. It does not
 //! wait ([`crate::PacketIo`] does that for many), and does not know what the frames mean.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "an XDP socket that its last owner still holds is waited for"
+)]
 
 use crate::PortError;
 use crate::claim::Claim;

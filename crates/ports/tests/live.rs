@@ -1,4 +1,12 @@
 //! Live tests: real namespaces, real packet sockets, the kernel's own TCP. They need root; without it they are skipped with a message.
+#![expect(
+    clippy::disallowed_macros,
+    reason = "a test says what it skips and has found"
+)]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a test waits for what runs in real time, or measures"
+)]
 
 use net::clock::wall::FrameIo;
 use ports::{

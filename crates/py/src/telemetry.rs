@@ -1,4 +1,8 @@
 //! Telemetry reports for Python: the decoder, a collector, and the socket where reports arrive.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "reports are received in real time, and stamped"
+)]
 
 use crate::errors::failed;
 use crate::readings::Column;

@@ -1,4 +1,5 @@
 //! `directory DIR [INCLUDE...]`: runs every script of a directory and prints the scripts that did not pass, and the counts.
+#![expect(clippy::disallowed_macros, reason = "a command prints")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,7 @@
 //! Measures the cost of a segment: a bulk transfer between two ends with only a queue between them, `cargo run --release -p
 //! holdfast-tcp --example speed`. Prints nanoseconds per data segment, both ends and all acknowledgments included.
+#![expect(clippy::disallowed_macros, reason = "a command prints")]
+#![expect(clippy::disallowed_methods, reason = "a command measures")]
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

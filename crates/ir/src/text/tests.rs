@@ -1,4 +1,8 @@
 //! The text form: there and back, by hand and on random programs, and on texts that are no programs.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a test waits for what runs in real time, or measures"
+)]
 
 use super::*;
 use crate::arbitrary::{self, Rng};

@@ -29,6 +29,10 @@
 //!
 //! Another thread controls the network with closures ([`WallClock::call`]), which run between events: the changes of one closure
 //! are atomic for packets. Long work is done in steps ([`WallClock::call_in_steps`]), with packets between them.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "this is the wall clock, and its thread"
+)]
 
 pub use crate::interface::SendOutcome;
 use engine::Time;

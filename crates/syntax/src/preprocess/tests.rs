@@ -1,4 +1,8 @@
 //! Compares the preprocessor with the reference compiler's, which is `cpp` in assembler mode, and joined lines with whole ones.
+#![expect(
+    clippy::disallowed_macros,
+    reason = "a test says what it skips and has found"
+)]
 
 mod generate;
 
