@@ -1,4 +1,4 @@
-//! The numbers of a reporter's packets: which are missing. A single packet elsewhere in the numbers, which anybody can send, counts nothing;
+//! The numbers of a reporter's packets: which are missing. One that comes late was missing, one that comes twice was not. A single packet elsewhere in the numbers, which anybody can send, counts nothing;
 //! the next one has to confirm it (RFC 3550, appendix A.1, has the idea).
 
 /// Numbers of packets, of which there are 2^22 (telemetry reports v2.0, section 3.2).
@@ -6,6 +6,37 @@ const NUMBERS: u32 = 1 << 22;
 
 /// A number that is so little before or behind the expected one is of the same run.
 const NEAR: u32 = 1 << 12;
+
+const WORDS: usize = NEAR as usize / 64;
+
+/// Which of the last [`NEAR`] numbers are missing, as a ring of bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Missing([u64; WORDS]);
+
+impl Missing {
+    /// Sets the `count` numbers from `first` on, at most [`NEAR`], in steps of words.
+    fn add(&mut self, first: u32, count: u32) {
+        let (mut at, end) = (first, first + count);
+        while at < end {
+            let bits = (64 - at % 64).min(end - at);
+            let ones = u64::MAX >> (64 - bits) << (at % 64);
+            self.0[Missing::word(at)] |= ones;
+            at += bits;
+        }
+    }
+
+    /// Removes a number. Returns whether it was missing.
+    fn remove(&mut self, number: u32) -> bool {
+        let (word, bit) = (Missing::word(number), 1 << (number % 64));
+        let was_missing = self.0[word] & bit != 0;
+        self.0[word] &= !bit;
+        was_missing
+    }
+
+    fn word(number: u32) -> usize {
+        (number % NEAR / 64) as usize
+    }
+}
 
 /// A place elsewhere in the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +63,7 @@ pub(crate) struct Sequence {
     is_known: bool,
     jump: Option<Jump>,
     left: Option<Left>,
+    missing: Missing,
 }
 
 impl Sequence {
@@ -42,6 +74,7 @@ impl Sequence {
             is_known: false,
             jump: None,
             left: None,
+            missing: Missing([0; WORDS]),
         }
     }
 
@@ -53,12 +86,14 @@ impl Sequence {
         let ahead = distance(self.expected, number);
         if ahead < NEAR {
             self.is_known = true;
+            self.missing.add(self.expected, ahead);
+            self.missing.remove(number);
             self.expected = next(number);
             self.jump = None;
             return ahead.into();
         }
         if ahead >= NUMBERS - NEAR {
-            return -1;
+            return -i64::from(self.missing.remove(number));
         }
         match self.jump {
             Some(jump) if jump.expected == number => self.follow(number, jump.packets),
@@ -85,6 +120,7 @@ impl Sequence {
         let ahead = distance(from, number);
         self.expected = next(number);
         self.jump = None;
+        self.missing = Missing([0; WORDS]);
         match self.left.take() {
             _ if !self.is_known => {
                 self.is_known = true;
@@ -122,6 +158,7 @@ fn next(number: u32) -> u32 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::collections::BTreeSet;
 
     fn lost(numbers: impl IntoIterator<Item = u32>) -> i64 {
         let mut numbers = numbers.into_iter().map(|number| number % NUMBERS);
@@ -133,6 +170,11 @@ mod tests {
     fn gaps_are_losses_and_late_packets_are_not() {
         assert_eq!(lost([0, 1, 5, 6]), 3);
         assert_eq!(lost([0, 1, 5, 6, 3]), 2);
+        assert_eq!(
+            lost([0, 1, 5, 6, 3, 3, 1, 6]),
+            2,
+            "what comes twice was not missing"
+        );
         assert_eq!(lost(NUMBERS - 3..NUMBERS + 3), 0);
         assert_eq!(lost((0..10).chain(1_000_000..1_000_010)), 999_990);
     }
@@ -154,6 +196,23 @@ mod tests {
     }
 
     proptest! {
+        /// What is lost is what never came, whatever came late or several times, and wherever the numbers begin.
+        #[test]
+        fn the_count_is_that_of_the_numbers_that_never_came(
+            start in prop_oneof![0..NUMBERS, NUMBERS - 200..NUMBERS, Just(0)],
+            packets in prop::collection::vec((1u32..40, prop::collection::vec(0u32..60, 0..3)), 1..300),
+        ) {
+            let (mut number, mut arrivals) = (1, vec![(0, 0), (1, 1)]);
+            for (step, delays) in packets {
+                number += step;
+                arrivals.extend(delays.iter().map(|delay| (number + delay, number)));
+            }
+            arrivals.sort();
+            let came: BTreeSet<u32> = arrivals.iter().map(|(_, number)| *number).collect();
+            let never = came.last().expect("two came") + 1 - came.len() as u32;
+            prop_assert_eq!(lost(arrivals.iter().map(|(_, number)| start + number)), i64::from(never));
+        }
+
         /// Whoever forges one or two packets between any of a reporter's changes no count: it is that of the genuine packets alone.
         #[test]
         fn forged_packets_change_no_count(
