@@ -9,6 +9,7 @@
 #include "../headers.p4"
 #include "../domain.p4"
 #include "wire.p4"
+#include "neighbours.p4"
 
 // A power of two.
 #ifndef BUCKETS
@@ -37,10 +38,13 @@ const bit<8> ROLE_PLANE_CORE  = 3;  // the core's side of a plane
 const bit<8> ROLE_CORE        = 4;
 
 struct headers_t {
-    packet_out_t packet_out;
-    packet_in_t  packet_in;
-    ethernet_t   ethernet;
-    tag_t        port_tag;
+    packet_out_t   packet_out;
+    packet_in_t    packet_in;
+    ethernet_t     ethernet;
+    tag_t          port_tag;
+    arp_t          arp;
+    ipv6_t         ipv6;
+    solicitation_t solicitation;
 }
 
 struct metadata_t {
@@ -77,7 +81,7 @@ parser BalancerParser(packet_in packet, out headers_t hdr, inout metadata_t meta
             ETHERTYPE_VLAN:      parse_s_tag;
             ETHERTYPE_SESSION:   parse_session_0;
             ETHERTYPE_DISCOVERY: is_discovery;
-            ETHERTYPE_ARP:       is_neighbour;
+            ETHERTYPE_ARP:       parse_arp;
             ETHERTYPE_IPV4:      parse_ipv4;
             ETHERTYPE_IPV6:      parse_ipv6;
             default:             accept;
@@ -153,10 +157,28 @@ parser BalancerParser(packet_in packet, out headers_t hdr, inout metadata_t meta
         meta.ipv6_dst = start[143:80];
         // ICMPv6: solicitations and advertisements of neighbours.
         transition select(start[287:280], start[15:8]) {
-            (PROTOCOL_ICMPV6, 135): is_neighbour;
+            (PROTOCOL_ICMPV6, 135): parse_solicitation;
             (PROTOCOL_ICMPV6, 136): is_neighbour;
             default:                accept;
         }
+    }
+
+    state parse_arp {
+        packet.extract(hdr.arp);
+        transition is_neighbour;
+    }
+
+    state parse_solicitation {
+        transition select(packet.lookahead<bit<48>>()[15:0]) {
+            SOLICITATION_BYTES: take_solicitation;
+            default:            is_neighbour;
+        }
+    }
+
+    state take_solicitation {
+        packet.extract(hdr.ipv6);
+        packet.extract(hdr.solicitation);
+        transition is_neighbour;
     }
 
     state is_neighbour {
@@ -173,6 +195,7 @@ control BalancerIngress(inout headers_t hdr, inout metadata_t meta, inout standa
     counter(REASONS, CounterType.packets_and_bytes) drops;
     meter(1, MeterType.packets) core_rate;
     CountRefused() count_refused;
+    AnswerNeighbour() answer_neighbour;
 
     bit<8> role = ROLE_NONE;
     bool has_plane = false;
@@ -321,6 +344,11 @@ control BalancerIngress(inout headers_t hdr, inout metadata_t meta, inout standa
                 reason = NO_UPLINK;
             }
         } else if (meta.is_neighbour == 1) {
+            bool answered;
+            answer_neighbour.apply(hdr.ethernet, hdr.arp, hdr.ipv6, hdr.solicitation, standard_metadata, answered);
+            if (answered) {
+                exit;
+            }
             bit<2> colour;
             core_rate.execute_meter(0, colour);
             if (colour == V1MODEL_METER_COLOR_RED) {
@@ -393,6 +421,9 @@ control BalancerDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.packet_in);
         packet.emit(hdr.ethernet);
         packet.emit(hdr.port_tag);
+        packet.emit(hdr.arp);
+        packet.emit(hdr.ipv6);
+        packet.emit(hdr.solicitation);
     }
 }
 

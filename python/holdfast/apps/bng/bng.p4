@@ -156,6 +156,7 @@ control BngIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
 #ifndef AUTH_ONLY
     ClampMss() clamp_mss;
+    AnswerNeighbour() answer_neighbour;
     CountHop() count_hop;
     counter(1, CounterType.packets) echoes;
     // By session: packets in the upper 64 bits, bytes of IP in the lower ones.
@@ -490,6 +491,11 @@ control BngIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
 #else
             if (hdr.pppoe.isValid() || hdr.s_tag.isValid()) {
                 deny(ETHERTYPE);
+            }
+            bool answered;
+            answer_neighbour.apply(hdr.ethernet, hdr.arp, hdr.ipv6, hdr.solicitation, standard_metadata, answered);
+            if (answered) {
+                exit;
             }
             punts = hdr.ethernet.ether_type == ETHERTYPE_ARP || meta.link_control == 1;
             if (!punts) {

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
 
 from holdfast.apps.bng import program
-from holdfast.apps.bng.edges import Edges, mac_bytes
+from holdfast.apps.bng.edges import CorePort, Edges, mac_bytes
 from holdfast.apps.bng.frames import check_line
 from holdfast.control.tables import TableEntry
 from holdfast.errors import NetworkError
@@ -197,6 +197,8 @@ def edge_entries(edges: Edges, trunk: int | None = None, *, forwards: bool = Tru
         entries.append(_port(number, program.ACCESS, mac))
     if forwards:
         entries += [_port(port.port, program.CORE, port.mac) for port in edges.core]
+        for port in edges.core:
+            entries += own_addresses(port, port.port, (program.OWN_V4, program.OWN_V6, program.OWN))
         for route in edges.routes:
             prefix = route.prefix
             table, key, action = (
@@ -213,6 +215,16 @@ def edge_entries(edges: Edges, trunk: int | None = None, *, forwards: bool = Tru
             match = {key: (int(prefix.network_address), prefix.prefixlen)} if prefix.prefixlen else {}
             entries.append(TableEntry(table, match, action, hop))
     return entries
+
+
+def own_addresses(core: CorePort, number: int, names: tuple[str, str, str]) -> list[TableEntry]:
+    """Return the entries by which a switch answers at a port for a core port's own addresses. ``names``: two tables, an action."""
+    v4, v6, own = names
+    mac = {"mac": int.from_bytes(mac_bytes(core.mac), "big")}
+    return [
+        TableEntry(v4 if address.version == 4 else v6, {"port": number, "address": int(address)}, own, mac)
+        for address in core.addresses
+    ]
 
 
 def _port(number: int, action: str, mac: str) -> TableEntry:

@@ -6,6 +6,7 @@
 #define HOLDFAST_BNG_PACKET_P4
 
 #include "wire.p4"
+#include "neighbours.p4"
 
 #define IS_LINK_LOCAL 0xfe80 &&& 0xffc0
 #define IS_MULTICAST  0xff00 &&& 0xff00
@@ -27,6 +28,8 @@ struct headers_t {
     ipv4_t         ipv4;
     ipv4_options_t ipv4_options;
     ipv6_t         ipv6;
+    arp_t          arp;
+    solicitation_t solicitation;
     tcp_t          tcp;
     tcp_options_t  before_mss;
     mss_t          mss;
@@ -86,6 +89,7 @@ parser BngParser(packet_in packet, out headers_t hdr, inout metadata_t meta, ino
 #ifndef AUTH_ONLY
             ETHERTYPE_IPV4:     parse_ipv4;
             ETHERTYPE_IPV6:     parse_ipv6;
+            ETHERTYPE_ARP:      parse_arp;
 #endif
             default:            accept;
         }
@@ -161,6 +165,11 @@ parser BngParser(packet_in packet, out headers_t hdr, inout metadata_t meta, ino
         transition accept;
     }
 
+    state parse_arp {
+        packet.extract(hdr.arp);
+        transition accept;
+    }
+
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
         verify(hdr.ipv4.version == 4 && hdr.ipv4.ihl >= 5, error.ParserInvalidArgument);
@@ -195,10 +204,22 @@ parser BngParser(packet_in packet, out headers_t hdr, inout metadata_t meta, ino
     state parse_icmpv6 {
         transition select(packet.lookahead<bit<16>>()) {
             0x8500:  is_link_control;
-            0x8700:  is_link_control;
+            0x8700:  parse_solicitation;
             0x8800:  is_link_control;
             default: accept;
         }
+    }
+
+    state parse_solicitation {
+        transition select(hdr.ethernet.ether_type, hdr.ipv6.payload_len) {
+            (ETHERTYPE_IPV6, SOLICITATION_BYTES): take_solicitation;  // from the core
+            default:                              is_link_control;
+        }
+    }
+
+    state take_solicitation {
+        packet.extract(hdr.solicitation);
+        transition is_link_control;
     }
 
     // RFC 8415, section 7.2.
@@ -333,6 +354,8 @@ control BngDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.ipv4);
         packet.emit(hdr.ipv4_options);
         packet.emit(hdr.ipv6);
+        packet.emit(hdr.arp);
+        packet.emit(hdr.solicitation);
         packet.emit(hdr.tcp);
         packet.emit(hdr.before_mss);
         packet.emit(hdr.mss);

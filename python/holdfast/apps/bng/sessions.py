@@ -62,7 +62,7 @@ class SessionTables:
         edges = TableWriter(self._client)
         edges.adopt(
             entry
-            for table in (program.PORTS, program.IPV4_LPM, program.IPV6_LPM)
+            for table in (program.PORTS, program.OWN_V4, program.OWN_V6, program.IPV4_LPM, program.IPV6_LPM)
             for entry in read_entries(self._client, table)
         )
         edges.write(edge_entries(self._way.edges, self._way.trunk))

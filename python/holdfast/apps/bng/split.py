@@ -16,7 +16,7 @@ from ipaddress import IPv4Address, IPv6Address
 from holdfast.apps.bng import program
 from holdfast.apps.bng.balancing import assigned, bucket_of
 from holdfast.apps.bng.edges import Edges
-from holdfast.apps.bng.entries import NO_USAGE, Way, edge_entries
+from holdfast.apps.bng.entries import NO_USAGE, Way, edge_entries, own_addresses
 from holdfast.apps.bng.frames import check_line, tagged, untagged
 from holdfast.apps.bng.sessions import CHUNK, SessionTables, total
 from holdfast.apps.bng.single import Handler, answer_neighbour, configure_control, drops, refuse
@@ -56,6 +56,7 @@ class Balancer:
     uplinks: Mapping[str, int]
 
 
+_BALANCER_OWN = program.BALANCER_OWN_V4, program.BALANCER_OWN_V6, program.BALANCER_OWN
 _DRAINED = b"drained"
 """Metadata of the balancer's entry for a plane that an operator has drained, so that the next controller knows it, too."""
 
@@ -171,6 +172,7 @@ class SplitPlane:
             program.DESTINATIONS_V4,
             program.DESTINATIONS_V6,
             program.UPLINKS,
+            *_BALANCER_OWN[:2],
         )
         found = [entry for table in tables for entry in read_entries(client, table)]
         self._table.adopt(found)
@@ -226,6 +228,7 @@ class SplitPlane:
             entries += [role(plane.cables.access_port, "plane", mark), role(plane.cables.core_port, "plane_core")]
         for port in dict.fromkeys(self._balancer.uplinks.values()):
             entries.append(role(port, "core"))
+            entries += own_addresses(self._edges.core[0], port, _BALANCER_OWN)
         for mac, port in self._balancer.uplinks.items():
             key = {"mac": int(mac.replace(":", ""), 16)}
             entries.append(TableEntry(program.UPLINKS, key, program.TO_UPLINK, {"port": port}))
