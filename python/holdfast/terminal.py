@@ -39,6 +39,17 @@ def printable(text: str) -> str:
     return text.translate(_CONTROLS)
 
 
+_IN_NAMES = _CONTROLS | dict.fromkeys(
+    (0x09, 0x0A, 0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)), "\ufffd"
+)
+"""In a name: also what ends a line, or turns the direction of writing, and would make a part look like another cell or line."""
+
+
+def shown_name(text: str) -> str:
+    """Return a name that somebody else chose as one piece of one line: control characters, and those of direction, are U+FFFD."""
+    return text.translate(_IN_NAMES)
+
+
 class Console(console.Console):
     """rich's, but for what a text could make a terminal do. Colours come from styles, and so they stay."""
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast import regular_files
-from holdfast.terminal import Console, printable
+from holdfast.terminal import Console, shown_name
 
 app = typer.Typer(no_args_is_help=True, help="A broadband network gateway: PPPoE sessions on a P4 switch.")
 
@@ -60,8 +60,8 @@ def sessions(
     for column in COLUMNS:
         table.add_column(column, overflow="fold")
     for row in answer["sessions"]:
-        # Names are the subscribers': no markup.
-        table.add_row(*(Text("-" if row[each] is None else printable(str(row[each]))) for each in COLUMNS))
+        # Names are the subscribers': no markup, and no second line that looks like a session.
+        table.add_row(*(Text("-" if row[each] is None else shown_name(str(row[each]))) for each in COLUMNS))
     Console(width=None if sys.stdout.isatty() else _WIDE).print(table)
     if answer["planes"]:
         _say(_planes(answer["planes"], answer["drained"]))

@@ -41,6 +41,16 @@ def test_a_subscribers_name_is_no_markup_and_controls_no_terminal(monkeypatch: p
     assert "[/b]\ufffd[31mx" in asked(monkeypatch, answer, "sessions")
 
 
+@pytest.mark.parametrize("code", [0x09, 0x0A, 0x0B, 0x0D, 0x85, 0x061C, 0x200F, 0x2028, 0x2029, 0x202E, 0x2066])
+def test_a_subscribers_name_is_one_piece_of_its_line(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    """Neither a line of its own nor another direction: a name cannot pass for another session's line."""
+    forged = f"a{chr(code)}9  bob"
+    answer = {"sessions": [ROW, ROW | {"user": forged}], "planes": {}, "drained": [], "refusals": {}}
+    output = asked(monkeypatch, answer, "sessions")
+    assert chr(code) not in output.replace("\n", "") and len(output.split("\n")) == 4
+    assert "a\ufffd9  bob" in output
+
+
 def test_what_drain_has_done(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = {"planes": {"one": 0, "two": 9}, "switched_ms": 12.3, "done_ms": 234.5}
     words = "switched over in 12 ms, the last packets let through after 234 ms"
