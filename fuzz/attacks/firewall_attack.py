@@ -315,7 +315,7 @@ class FirewallUnderAttack(World):
         self.check()
 
     def check(self) -> None:
-        """Check that each packet is counted once, as passed or as dropped."""
+        """Check that each packet is counted once, as passed or as dropped; call :meth:`broken` if the counts differ."""
         dropped = sum(count for count, _ in self.controller.drops("s1").values())
         if dropped + self.passed != self.packets:
             self.broken(

@@ -354,7 +354,7 @@ class GatewayUnderAttack(World):
         self.plane.fault = how
 
     def fill_disk(self, full: bool) -> None:
-        """Let writes to the store fail, or end that."""
+        """Make all writes to the store fail if ``full`` is True, and succeed again if it is False."""
         if self.disk.full and not full:
             self.disk_well_s = self.time.now()
         self.disk.full = full

@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 
 
 def ptf_program() -> str:
-    """Return the program beside the interpreter of the environment; skip the test if it is not there."""
+    """Return the path of ``ptf`` in the environment of :func:`shell_python`; skip the test if it is not installed."""
     ptf = Path(shell_python()).with_name("ptf")
     if not ptf.exists():
         pytest.skip("ptf is not installed (make shell-env)")

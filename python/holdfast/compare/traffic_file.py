@@ -149,7 +149,7 @@ class Entry(Checked):
         return () if self.destination is None else (self.destination,)
 
     def begins_s(self, failure_s: float) -> float:
-        """Return when the entry begins, in seconds from the beginning of the run."""
+        """Return when the entry begins, in seconds from the beginning of the run; the failure is at ``failure_s``."""
         if self.after_failure_s is not None:
             return failure_s + self.after_failure_s
         return self.start_s or 0.0

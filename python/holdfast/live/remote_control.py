@@ -69,7 +69,7 @@ class RemoteControl:
         return (time.monotonic_ns() - self._begin_ns) * 1000
 
     def port_is_up(self, switch: str, port: int) -> bool:
-        """Return True: nobody says otherwise."""
+        """Return True for every port: P4Runtime has no message about the state of a port."""
         return True
 
     def secret(self) -> bytes:

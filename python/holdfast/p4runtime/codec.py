@@ -203,5 +203,5 @@ def _parse(text: str, width: int, what: str) -> int:
 
 
 def _short(data: bytes) -> str:
-    """Format bytes in hexadecimal for a message, cut after 20."""
+    """Format bytes in hexadecimal for a message; of more than 20 bytes, return the first 20, and their number."""
     return f"0x{data.hex()}" if len(data) <= 20 else f"0x{data[:20].hex()}... ({len(data)} bytes)"

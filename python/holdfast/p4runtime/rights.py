@@ -50,7 +50,7 @@ class Client:
             raise self._denied("read")
 
     def check_roles(self) -> None:
-        """Raise PERMISSION_DENIED unless the client may write as some role."""
+        """Raise PERMISSION_DENIED unless the client may write as at least one role."""
         if self.rights and not self.rights.roles:
             raise self._denied("write")
 

@@ -148,7 +148,7 @@ class ShortestPaths:
         return distance[node] != UNREACHABLE and distance[hop.neighbour] + hop.cost == distance[node]
 
     def ends_of(self, links: Collection[int]) -> list[tuple[int, Hop]]:
-        """Return the ends of links: each node, with its hop over the link."""
+        """Return (node, hop) for each end of these links: the node at that end, and its hop over the link to the other end."""
         return [(node, hop) for node, hops in enumerate(self.hops) for hop in hops if hop.link in links]
 
     def lengthened(self, distance: list[int], gone: Collection[tuple[int, Hop]]) -> tuple[set[int], list[int]]:

@@ -80,7 +80,7 @@ class Installation:
         return outcome
 
     def install(self, wanted: Mapping[int, Session]) -> Outcome:
-        """Install the sessions that the user plane has not, or has otherwise, in one batch, or one by one if the batch fails."""
+        """Install the sessions that the user plane lacks or has in another form, in one batch, or one by one if the batch fails."""
         outcome = Outcome()
         changes = [number for number, each in wanted.items() if self._known.get(number) != each]
 

@@ -220,7 +220,10 @@ class Automaton:
         """Note these options of the peer, which are acknowledged."""
 
     def acknowledging(self) -> None:
-        """Prepare for the acknowledgment, which is sent next. The peer may rely on it as soon as it arrives."""
+        """Prepare for the Configure-Ack, which is sent when this returns; subclasses override this, and here nothing is done.
+
+        The peer may use the options that it asked for as soon as the Configure-Ack arrives.
+        """
 
     def naked(self, options: Options) -> None:
         """Handle the values that the peer would rather have, from a Configure-Nak."""

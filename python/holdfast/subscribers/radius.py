@@ -222,7 +222,7 @@ class RadiusClient:
         self._delivery.put(record)
 
     def together(self) -> AbstractContextManager[None]:
-        """Return a context: records put inside are kept with what else is written to the state file, and sent afterwards."""
+        """Return a context: records put inside are saved together with what else is written to the state file, then sent."""
         return self._delivery.together()
 
     def account_gateway(self, kind: Kind) -> None:

@@ -220,9 +220,11 @@ class SqliteStore:
         return bool(self._unwritten or self._done or self._aside or self._gone)
 
     def _write(self, gone: Collection[int], rows: Sequence[tuple[int, str]]) -> None:
-        """Write sessions, and what waits, in one transaction. Raise :class:`LiveError` if the disk fails.
+        """Delete and write sessions, and write waiting records, in one transaction. Raises :class:`LiveError` if the disk fails.
 
-        Without sessions, only some of what waits is written: records that belong to sessions are not parted from them.
+        ``gone``: the ids of sessions to delete; ``rows``: the id and row of each session to write. Without sessions, at most
+        ``_CHUNK`` waiting records are written; with sessions, all, as records that belong to sessions are not parted from them.
+        A damaged file is replaced once, and the write repeated.
         """
         whole = bool(rows or gone or self._gone)
         records = list(islice(self._unwritten.items(), None if whole else _CHUNK))

@@ -124,7 +124,7 @@ def _parts(size: int, edges: Iterable[Edge]) -> list[list[int]]:
 def _shortest_joins(positions: list[Position], parts: list[list[int]]) -> list[Edge]:
     """Return the shortest links that join the parts, one after the other, to the first (Prim's algorithm).
 
-    Of equal links it is the one with the first ends.
+    Of equally long links, the one whose ends have the lowest indices is taken.
     """
     part_of = {i: part for part in parts for i in part}
     nearest = {j: (math.inf, -1) for part in parts[1:] for j in part}

@@ -25,7 +25,7 @@ _BYTES = (1 << 64) - 1
 
 
 def total(*parts: Usage) -> Usage:
-    """Return the sum of usages."""
+    """Return the sum of the packets and bytes of these usages, in each direction."""
     return Usage(
         sum(part.packets_up for part in parts),
         sum(part.bytes_up for part in parts),

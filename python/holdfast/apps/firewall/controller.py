@@ -83,7 +83,7 @@ class FirewallController(Controller):
         self._routing: Routing | None = None
 
     def attach(self, plane: ControlPlane) -> None:
-        """Prepare the routes, and the writers and learnt bindings of each switch."""
+        """Prepare a writer and learnt bindings for each switch, and routes if the program is a router."""
         super().attach(plane)
         self._links.attach(plane, self._route, self.reaction_delay_ps)
         secret = plane.secret()

@@ -71,7 +71,10 @@ def tunnel(inner: Packet, destination: str, **fields: object) -> Packet:
 
 
 def frame(port: int, packet: Packet) -> tuple[int, bytes]:
-    """Return a port, and the frame of a packet that leaves by it; checksums and lengths are scapy's."""
+    """Return the port, and the packet with the Ethernet header of a frame that leaves by the port.
+
+    Scapy fills in checksums and lengths.
+    """
     return port, bytes(Ether(src=SRC_MACS[port], dst=DST_MACS[port]) / packet)
 
 

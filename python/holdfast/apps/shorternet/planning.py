@@ -46,7 +46,10 @@ def short_ports(topology: Topology, hosts: Mapping[str, int]) -> dict[str, list[
 
 
 def plan(topology: Topology, paths: ShortestPaths, hosts: Mapping[str, int]) -> dict[str, list[TableEntry]]:
-    """Return the wanted entries of each switch, without contexts. ``hosts``: those that are stations, which have no IP here."""
+    """Return the wanted entries of each switch, except those of flows' contexts (:mod:`holdfast.apps.shorternet.contexts`).
+
+    ``hosts``: the station numbers of the hosts that speak Shorternet, which get no entries for their IP addresses.
+    """
     numbers = stations(topology, hosts)
     wanted: dict[str, list[TableEntry]] = {name: [] for name in topology.switches}
     for switch, entries in wanted.items():

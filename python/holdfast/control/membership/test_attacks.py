@@ -122,7 +122,7 @@ class World:
         assert self.overlay.on_packet_in(place[0], frame, place[1])
 
     def member_step(self) -> None:
-        """Have a member join, change its mind, or answer as if it had been asked."""
+        """Let a random member join a group, change the sources that it wants, or report the same again as if it had been asked."""
         random, place = self.random, self.random.choice(HONEST)
         group = random.choice(GROUPS)
         sources = random.sample(SOURCES, random.randrange(1, 3))

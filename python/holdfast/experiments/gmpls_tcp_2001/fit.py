@@ -150,7 +150,7 @@ def as_run(table: str, candidate: Candidate) -> Candidate:
 
 
 def points(table: str, candidates: Sequence[Candidate]) -> list[Point]:
-    """Return the points of candidates for a table, each once."""
+    """Return the points of a table's sweep for each candidate; candidates that :func:`as_run` makes equal count once."""
     different = dict.fromkeys(as_run(table, candidate) for candidate in candidates)
     return [
         point

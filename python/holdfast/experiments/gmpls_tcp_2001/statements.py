@@ -246,7 +246,7 @@ def _low_access(frames: Frames) -> list[Claim]:
 
 
 def _best_delta_ms(frame: pl.DataFrame) -> dict[int, float]:
-    """Return the best delta by seed, the shortest of equals."""
+    """Return, by seed, the delta with the highest goodput after the failure, in milliseconds; the shortest of equally good ones."""
     best = frame.sort(["seed", "after_failure", "delta_ms"], descending=[False, True, False]).group_by(
         "seed", maintain_order=True
     )

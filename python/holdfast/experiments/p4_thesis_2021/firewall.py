@@ -10,9 +10,10 @@ from holdfast.experiments.rows import exact, row
 
 
 def numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the percentage delivered: the thesis's firewall with IPv4, then ours.
+    """Return a row for each run of the first seed (all seeds give the same): the percentage of packets that are delivered.
 
-    Ours are named after variant and family. Nothing in it is random.
+    The quantity is ``delivered_percent`` for the thesis's firewall with IPv4, and else has the variant and family in its name, as
+    in ``delivered_percent_routed_ipv6``.
     """
     rows = []
     for run in frame.filter(seed=frame["seed"][0]).iter_rows(named=True):
@@ -23,7 +24,7 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def find(setting: Setting) -> Finding:
-    """Run every kind of packets; the result is the same with every seed."""
+    """Send every kind of packet through every firewall, and return the percentages delivered; they do not depend on the seed."""
     frame = setting.one_run().sweep("firewall", f"{firewall_runs.__name__}:measure", firewall_runs.POINTS)
     return Finding(numbers(frame), frames={"runs": frame})
 

@@ -75,12 +75,15 @@ def network_of(stack: str) -> tuple[Topology, Program, Controller]:
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Measure one flow, with the names of :func:`header_runs.measure`; repeat it if the machine held it up."""
+    """Send one flow in real time, and return its :func:`measures`, with the names of :func:`header_runs.measure`.
+
+    A run in which an event is more than ``LATE_MS`` late is repeated, as :func:`this_machine.in_time` says.
+    """
     return this_machine.in_time(lambda: measured_once(point), LATE_MS)
 
 
 def measured_once(point: Mapping[str, Any]) -> dict[str, Any]:
-    """Measure one flow, whatever held it up."""
+    """Send one flow, and return its :func:`measures` and the ``max_lateness_ms`` of its events, however late they are."""
     stack, length, count = point["stack"], point["packet_bytes"], point["packets"]
     topology, program, controller = network_of(stack)
     front = header(topology, stack, length)

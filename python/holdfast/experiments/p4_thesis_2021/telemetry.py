@@ -139,7 +139,7 @@ def _statements() -> dict[str, Callable[[Means, dict[tuple[int, int], float]], b
 
 
 def statement_numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return each statement of the thesis, and whether it is so here."""
+    """Return a row for each statement of the thesis: ``holds`` is 1 if the runs in ``frame`` agree with the statement, else 0."""
     means = Means(frame)
     onset = {(each["switches"], each["flows"]): each["ours"] for each in onsets(frame).iter_rows(named=True)}
     rows = []
@@ -186,7 +186,7 @@ def beyond_numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def find_beyond(setting: Setting) -> Finding:
-    """Run INT v2.1 in its three modes, with all packets and with a tenth."""
+    """Run no INT, the thesis's, and INT v2.1 in its three modes, which watch all packets or a tenth; return the finding."""
     frame = setting.sweep("beyond", f"{telemetry_runs.__name__}:measure", telemetry_runs.BEYOND_POINTS)
     return found("beyond", frame)
 

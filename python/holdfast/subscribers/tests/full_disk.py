@@ -61,7 +61,7 @@ class World:
         return sum(host.state == "up" for host in self.hosts)
 
     def uncounted(self) -> int:
-        """Return the number of sessions that forward without a START."""
+        """Return the number of sessions that forward without an accounting record START."""
         kinds = {(each.session.session_id, each.kind) for each in self.records if each.session is not None}
         begun = {number for number, kind in kinds if kind is Kind.START}
         return len(self.plane.table.keys() - begun)

@@ -19,7 +19,11 @@ _WAIT_S = 2.0
 
 
 def main() -> None:
-    """Start one handshake after another; take answers meanwhile."""
+    """Open one PPPoE session for each host, one after another, send nothing inside the sessions, and print counts as JSON.
+
+    ``offers``, ``sessions`` and ``refused``: the PADOs, the PADSs with a session, and those without. Ends two seconds after the
+    last PADI.
+    """
     interface, hosts, lines = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     offers = sessions = refused = 0
 

@@ -176,7 +176,11 @@ def storms(number: int, rate: float, seconds: float) -> Iterator[dict[str, Any]]
 
 
 def storm(gateway: Site, crowd: Crowd, kind: str, order: int, rate: float, seconds: float) -> dict[str, Any]:
-    """Return the cost of one storm, from 50 lines of the access port that subscribers are on."""
+    """Run one storm, and return its cost: packets lost, sessions by state, a newcomer's setup (s), and growth of memory (MiB).
+
+    ``rate`` frames a second, for so many seconds, come from 50 lines of the access port that the subscribers of ``crowd`` are on.
+    ``order``: of the storm, by which the newcomer gets its own line.
+    """
     assert gateway.process is not None
     pids = {"control": gateway.process.pid, "switch": gateway.switches["switch"]}
     before = {name: resident_bytes(pid) for name, pid in pids.items()}
