@@ -41,7 +41,7 @@ class LinkState:
 
     @property
     def topology(self) -> Topology:
-        """The network's map, declared or discovered. Raise :class:`NetworkError` before the controller is attached."""
+        """The network's map, declared or discovered. Raises :class:`NetworkError` before the controller is attached."""
         if self._discovery is not None:
             return self._discovery.topology
         if self._plane is None:
@@ -60,7 +60,7 @@ class LinkState:
 
     @property
     def discovery(self) -> Discovery:
-        """The discovery. Raise :class:`NetworkError` if the map is the declared one, or nothing is attached yet."""
+        """The discovery. Raises :class:`NetworkError` if the map is the declared one, or nothing is attached yet."""
         if self._discovery is None:
             raise NetworkError("the controller does not discover links, or is not attached to a network yet")
         return self._discovery
@@ -131,7 +131,7 @@ class LinkState:
     def find(self, one: Port, other: Port, *, in_use: bool) -> int:
         """Return the index of the link between two ports, of which an entry in a switch says that it was there.
 
-        A link that is in use is believed in until discovery has had the time to hear it. Raise :class:`NetworkError` if there is
+        A link that is in use is believed in until discovery has had the time to hear it. Raises :class:`NetworkError` if there is
         none.
         """
         if self._discovery is not None:

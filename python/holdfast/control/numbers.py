@@ -26,7 +26,7 @@ class Numbers:
         return len(self._used)
 
     def take(self) -> int:
-        """Take a free number, and return it. Raise :class:`NetworkError` if there is none."""
+        """Take a free number, and return it. Raises :class:`NetworkError` if there is none."""
         while self._next <= self._last and self._next in self._touched:
             self._next += 1
         if self._next <= self._last:

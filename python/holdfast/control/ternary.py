@@ -12,7 +12,7 @@ from holdfast.errors import NetworkError
 
 
 def prefix_of(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-    """Return a prefix (``"10.0.1.0/24"``) or a single address. Raise :class:`NetworkError` if it is neither."""
+    """Return a prefix (``"10.0.1.0/24"``) or a single address. Raises :class:`NetworkError` if it is neither."""
     try:
         return ipaddress.ip_network(text)
     except ValueError as error:

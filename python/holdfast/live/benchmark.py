@@ -99,7 +99,7 @@ def ipv4_frame(size_bytes: int, destination: int) -> bytes:
 
 
 def _thread_times() -> tuple[float, float]:
-    """Return user and kernel time of the switch's thread, in seconds. Raise :class:`LiveError` if the thread is gone."""
+    """Return user and kernel time of the switch's thread, in seconds. Raises :class:`LiveError` if the thread is gone."""
     tick = os.sysconf("SC_CLK_TCK")
     for task in Path("/proc/self/task").iterdir():
         try:

@@ -154,7 +154,7 @@ def running_switches() -> list[int]:
 
 
 def server_of(device_id: int) -> RunningServer:
-    """Ask the switch with this device id for its P4Runtime server. Raise :class:`LiveError` if what answers is no switch."""
+    """Ask the switch with this device id for its P4Runtime server. Raises :class:`LiveError` if what answers is no switch."""
     answer = _ask(device_id, {"verb": "server"})
     address, access = answer.get("address"), answer.get("access")
     if not isinstance(address, str) or access not in get_args(Access):
@@ -194,7 +194,7 @@ def _is_left_behind(path: Path) -> bool:
 
 
 def _read_line(connection: socket.socket) -> bytes:
-    """Read up to the end of a line, within the patience for all of it. Raise TimeoutError beyond it."""
+    """Read up to the end of a line, within the patience for all of it. Raises TimeoutError beyond it."""
     data, deadline = b"", time.monotonic() + _PATIENCE_S
     while not data.endswith(b"\n"):
         if time.monotonic() > deadline:

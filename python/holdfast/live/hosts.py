@@ -85,7 +85,7 @@ _SERVERS_START_S = 60
 
 
 def wait_listening(namespace: _core.Namespace, ports: tuple[int, ...]) -> None:
-    """Wait until iperf3's servers accept connections. Raise :class:`LiveError` if they do not in time."""
+    """Wait until iperf3's servers accept connections. Raises :class:`LiveError` if they do not in time."""
     deadline = time.monotonic() + _SERVERS_START_S
     wanted = {f":{port:04X}" for port in ports}
     while time.monotonic() < deadline:

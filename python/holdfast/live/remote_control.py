@@ -106,7 +106,7 @@ class RemoteControl:
     def run(self, for_s: float | None = None) -> None:
         """Run the controllers' handlers as their events come; without a time until :meth:`stop`.
 
-        Raise what ends a client's stream: a switch that is gone, or a controller that has taken over.
+        Raises what ends a client's stream: a switch that is gone, or a controller that has taken over.
         """
         end_ps = None if for_s is None else self.now_ps + round(for_s * PS_PER_S)
         while not self._stopping.is_set() and (end_ps is None or self.now_ps < end_ps):

@@ -44,7 +44,7 @@ _LOOK_S = 1.0
 
 
 def parse_port(text: str) -> tuple[int, str]:
-    """Return port number and interface name of a text like ``0@veth0``. Raise :class:`LiveError` for another one."""
+    """Return port number and interface name of a text like ``0@veth0``. Raises :class:`LiveError` for another one."""
     number, separator, name = text.partition("@")
     if not separator or not name or not number.isdecimal() or int(number) > MAX_PORT:
         raise LiveError(f"port {text!r}: write PORT@NAME with a port from 0 to {MAX_PORT}, as in 0@veth0")
@@ -54,7 +54,7 @@ def parse_port(text: str) -> tuple[int, str]:
 def tls_files(
     certificate: Path | None, key: Path | None, client_ca: Path | None, client_rights: Path | None = None
 ) -> TlsFiles | None:
-    """Return the server's TLS files; None if none are given. Raise :class:`LiveError` for files that do not go together."""
+    """Return the server's TLS files; None if none are given. Raises :class:`LiveError` for files that do not go together."""
     if client_rights is not None and client_ca is None:
         raise LiveError("--client-rights are given to certificates, so they need --tls-client-ca")
     if certificate is None and key is None and client_ca is None:
@@ -124,7 +124,7 @@ class LiveSwitch:
         return statistics
 
     def port_statistics(self, port: int) -> PortStatistics:
-        """Return the counters of a port since it was added. Raise :class:`LiveError` if there is no such port."""
+        """Return the counters of a port since it was added. Raises :class:`LiveError` if there is no such port."""
         if port not in self._ports:
             raise LiveError(f"there is no port {port}")
         return self._network.port_statistics(_NODE, port)

@@ -190,5 +190,5 @@ class Configuration(Checked):
 
 
 def read(path: Path) -> Configuration:
-    """Return the configuration in a file. Raise :class:`holdfast.errors.ScenarioError` if it is wrong."""
+    """Return the configuration in a file. Raises :class:`holdfast.errors.ScenarioError` if it is wrong."""
     return yaml_model.read(path, Configuration)

@@ -76,7 +76,7 @@ def write_option(kind: int, data: bytes) -> bytes:
 
 
 def read_options(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the code and data of each option. Raise ValueError if a length is wrong."""
+    """Yield the code and data of each option. Raises ValueError if a length is wrong."""
     at = 0
     while at < len(data):
         if at + 4 > len(data):
@@ -221,7 +221,7 @@ def _read(message: bytes) -> _Asked | None:
 
 
 def _leases(kind: int, data: bytes) -> Iterator[IPv6Network]:
-    """Yield the addresses or prefixes in an IA option, without those that cannot be. Raise ValueError if a length is wrong."""
+    """Yield the addresses or prefixes in an IA option, without those that cannot be. Raises ValueError if a length is wrong."""
     for code, value in read_options(data):
         if kind == Option.IA_PD and code == Option.IA_PREFIX and len(value) >= 25 and value[8] <= 128:
             yield IPv6Network((value[9:25], value[8]), strict=False)

@@ -45,7 +45,7 @@ class Street:
     """Subscribers behind one interface, each with VLAN tags of its own, outer first. Must be made within a running event loop."""
 
     def __init__(self, interface: str) -> None:
-        """Open a packet socket on an interface. Raise :class:`LiveError` if it cannot be opened."""
+        """Open a packet socket on an interface. Raises :class:`LiveError` if it cannot be opened."""
         self._loop = asyncio.get_running_loop()
         self.timer = AsyncClock(self._loop)
         self._hosts: dict[bytes, Callable[[bytes], None]] = {}
@@ -106,7 +106,7 @@ class Tunnel:
     """A TUN device that has a subscriber's addresses while its session is up, and its default routes."""
 
     def __init__(self, name: str) -> None:
-        """Make a TUN device. Raise :class:`LiveError` if it cannot be made."""
+        """Make a TUN device. Raises :class:`LiveError` if it cannot be made."""
         self.name = name
         self.packets_out = 0
         try:
@@ -122,7 +122,7 @@ class Tunnel:
         asyncio.get_running_loop().add_reader(self._file, self._read)
 
     def up(self, host: Subscriber) -> None:
-        """Give the device the session's addresses and routes. Raise :class:`LiveError` if the kernel refuses."""
+        """Give the device the session's addresses and routes. Raises :class:`LiveError` if the kernel refuses."""
         mtu = min(host.mru, host.peer_mru)
         _ip("link", "set", self.name, "mtu", str(mtu), "up")
         _ip("addr", "flush", "dev", self.name)
@@ -168,7 +168,7 @@ def _ip(*words: str) -> None:
 
 
 async def dial(interface: str, account: Account, tunnel_name: str, say: Callable[[str], None]) -> None:
-    """Dial and keep a subscriber online until cancelled. Raise :class:`LiveError` if it is refused."""
+    """Dial and keep a subscriber online until cancelled. Raises :class:`LiveError` if it is refused."""
     mtu = mtu_of(interface)
     if account.max_payload > MRU and mtu is not None and mtu < account.max_payload + OVERHEAD:
         raise LiveError(

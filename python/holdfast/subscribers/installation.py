@@ -52,7 +52,7 @@ class Installation:
         return frozenset(self._known)
 
     def read(self) -> dict[int, Session]:
-        """Read the sessions that the user plane has, and return them. Raise a :class:`HoldfastError` if it does not answer."""
+        """Read the sessions that the user plane has, and return them. Raises a :class:`HoldfastError` if it does not answer."""
         there = self._plane.installed()
         self._known = dict(there)
         return there

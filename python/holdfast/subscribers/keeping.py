@@ -60,7 +60,7 @@ class Store(Protocol):
         """Return all sessions that are kept."""
 
     def save(self, put: Iterable[Stored], drop: Iterable[int]) -> None:
-        """Write the sessions ``put``, and delete those numbered in ``drop``. Raise an exception if it fails: nothing changes."""
+        """Write the sessions ``put``, and delete those numbered in ``drop``. Raises an exception, and changes nothing, if it fails."""
 
 
 class Keeping:
@@ -82,7 +82,7 @@ class Keeping:
         return bool(self._stale)
 
     def load(self) -> list[Stored]:
-        """Return the sessions of the store, which are known from now on. Raise a :class:`HoldfastError` if they cannot be read."""
+        """Return the sessions of the store, which are known from now on. Raises a :class:`HoldfastError` if they cannot be read."""
         try:
             found = self._store.load()
         except HoldfastError:

@@ -42,7 +42,7 @@ _REQUEST: TypeAdapter[Any] = TypeAdapter(Annotated[Request, Field(discriminator=
 
 
 def read(line: bytes) -> Request:
-    """Return the request in a line. Raise :class:`NoQuestionError`, which says in one sentence what is wrong with it."""
+    """Return the request in a line. Raises :class:`NoQuestionError`, which says in one sentence what is wrong with it."""
     try:
         request: Request = _REQUEST.validate_json(line, strict=True)
     except ValidationError as error:

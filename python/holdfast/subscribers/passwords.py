@@ -20,7 +20,7 @@ _MOST_BYTES = 4096
 def password(user: str, file: Path | None) -> str:
     """Return the first line of a file (``-``: of the standard input), or the variable's value, or what a terminal's user types.
 
-    Bytes that are not UTF-8 become surrogates (PEP 383). Raise :class:`LiveError` if the file cannot be read, if other users can
+    Bytes that are not UTF-8 become surrogates (PEP 383). Raises :class:`LiveError` if the file cannot be read, if other users can
     read it, and if there is neither a password nor a terminal.
     """
     if file is not None:

@@ -92,7 +92,7 @@ class Discovery:
 
 
 def read_discovery(frame: bytes) -> Discovery:
-    """Return a frame of the discovery stage; octets after LENGTH are padding. Raise :class:`MalformedError` if it is none."""
+    """Return a frame of the discovery stage; octets after LENGTH are padding. Raises :class:`MalformedError` if it is none."""
     if len(frame) < _HEADER.size:
         raise MalformedError("short")
     destination, source, ethertype, version, code, session_id, length = _HEADER.unpack_from(frame)
@@ -127,7 +127,7 @@ def session_frame(destination: bytes, source: bytes, session_id: int, protocol: 
 def read_session(frame: bytes) -> tuple[bytes, bytes, int, int, bytes]:
     """Return destination, source, session, PPP protocol and payload of a frame of the session stage.
 
-    Raise :class:`MalformedError` if it is none.
+    Raises :class:`MalformedError` if it is none.
     """
     if len(frame) < _HEADER.size + 2:
         raise MalformedError("short")
@@ -213,7 +213,7 @@ class Concentrator:
     def offer(self, padi: Discovery, line: Line, now_s: float) -> bytes | None:
         """Return the PADO; None if we do not serve this Service-Name (section 5.2).
 
-        Raise :class:`MalformedError` for a PADI that breaks RFC 2516.
+        Raises :class:`MalformedError` for a PADI that breaks RFC 2516.
         """
         if padi.session_id:
             raise MalformedError("session")
@@ -235,7 +235,7 @@ class Concentrator:
     def request(self, padr: Discovery, line: Line, now_s: float) -> SetupRequest | bytes:
         """Return the request of a PADR, or the PADS with an error tag that answers it.
 
-        Raise :class:`MalformedError` for a PADR without a valid cookie, which gets no answer: its source may be forged.
+        Raises :class:`MalformedError` for a PADR without a valid cookie, which gets no answer: its source may be forged.
         """
         if padr.session_id:
             raise MalformedError("session")

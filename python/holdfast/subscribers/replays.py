@@ -39,7 +39,7 @@ class Replays:
     def __init__(self, window_s: float, since_s: float, path: Path | None) -> None:
         """Remember requests from the Unix time ``since_s`` on. ``path``: the file for the latest timestamp; None: it is not kept.
 
-        Raise :class:`LiveError` if others can write there.
+        Raises :class:`LiveError` if others can write there.
         """
         self._window_s, self._path = window_s, path
         self._kept = -1 if path is None else _read(path)
@@ -116,7 +116,7 @@ class Replays:
 
 
 def _read(path: Path) -> int:
-    """Return the timestamp in a file; -1 if there is none. Raise :class:`LiveError` if the file is a link, or another user's."""
+    """Return the timestamp in a file; -1 if there is none. Raises :class:`LiveError` if the file is a link, or another user's."""
     private_files.check_directory(path)
     if private_files.check(path):
         with suppress(HoldfastError, ValueError):

@@ -197,7 +197,7 @@ class Service:
     """A gateway with all that it needs around it; an asynchronous context manager."""
 
     def __init__(self, configuration: Configuration, plane: UserPlane, planes: ForwardingPlanes | None = None) -> None:
-        """Make a gateway within a running event loop. Raise :class:`LiveError` if the state file cannot be opened.
+        """Make a gateway within a running event loop. Raises :class:`LiveError` if the state file cannot be opened.
 
         ``planes``: those that operators may drain, if the user plane has several.
         """
@@ -426,7 +426,7 @@ async def _answers(path: Path) -> bool:
 
 
 def ask(name: str, **request: object) -> dict[str, Any]:
-    """Ask the running gateway of this name, and return its answer. Raise :class:`LiveError` if there is none, or it refuses."""
+    """Ask the running gateway of this name, and return its answer. Raises :class:`LiveError` if there is none, or it refuses."""
     path = operator_socket(name)
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:

@@ -185,7 +185,7 @@ class PppSession:
         )
 
     def receive(self, protocol: int, payload: bytes) -> None:
-        """Process a PPP packet of the subscriber, whatever is in it. Raise nothing."""
+        """Process a PPP packet of the subscriber, whatever is in it. Raises nothing."""
         self.safely(lambda: self._receive(protocol, payload))
 
     def safely(self, action: Callable[[], None]) -> None:

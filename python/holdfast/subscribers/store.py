@@ -70,7 +70,7 @@ class SqliteStore:
         later: Later | None = None,
         say: Callable[[str], object] = log.warning,
     ) -> None:
-        """Open or make the file, with mode 0600. Raise :class:`LiveError` if it cannot, or if another version or process has it.
+        """Open or make the file, with mode 0600. Raises :class:`LiveError` if it cannot, or if another version or process has it.
 
         ``later`` lets many records share one write; without it, each is written at once. ``say`` is told what is wrong.
         """
@@ -127,7 +127,7 @@ class SqliteStore:
         return found
 
     def save(self, put: Iterable[Stored], drop: Iterable[int]) -> None:
-        """Write and delete sessions in one transaction. Raise :class:`LiveError` if the disk fails, or a session cannot be written.
+        """Write and delete sessions in one transaction. Raises :class:`LiveError` if the disk fails, or a row cannot be made.
 
         What waits to be written goes with it. See :meth:`together`.
         """
@@ -363,7 +363,7 @@ class SqliteStore:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    """Open or make the file. Raise :class:`_DamagedError` for a damaged one, else :class:`LiveError` or sqlite3.Error."""
+    """Open or make the file. Raises :class:`_DamagedError` for a damaged one, else :class:`LiveError` or sqlite3.Error."""
     _make_private(path)  # also empty journals: while they are there, nobody else can make them
     database = sqlite3.connect(path, isolation_level=None, timeout=1)
     try:
@@ -404,7 +404,7 @@ def _is_damage(error: BaseException) -> bool:
 def _make_private(path: Path) -> None:
     """Make the file and its journal, with rights for this user alone, so that nobody else can read or lock them.
 
-    Raise :class:`LiveError` if one of them is a link, or another user's, or if another user can put one there later: SQLite takes
+    Raises :class:`LiveError` if one of them is a link, or another user's, or if another user can put one there later: SQLite takes
     what it finds in a journal for its own writing.
     """
     if str(path) == ":memory:":
@@ -451,7 +451,7 @@ def _all(rows: sqlite3.Cursor) -> list[tuple[int, bytes]]:
 
 
 def _put_file_aside(path: Path) -> Path:
-    """Rename a damaged file, with its journal, to a name with the time, and return that. Raise :class:`LiveError` if it fails."""
+    """Rename a damaged file, with its journal, to a name with the time, and return that. Raises :class:`LiveError` if it fails."""
     moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     names = (f"{path.name}.damaged-{moment}{suffix}" for suffix in ("", *(f".{i}" for i in range(2, 1000))))
     aside = next(found for name in names if not (found := path.with_name(name)).exists())

@@ -30,7 +30,7 @@ class DamagedRowError(HoldfastError):
 
 
 def of_version_1(text: bytes) -> str:
-    """Convert a row of version 1, which had identities as text, to the present version. Raise :class:`DamagedRowError`."""
+    """Convert a row of version 1, which had identities as text, to the present version. Raises :class:`DamagedRowError`."""
 
     def bytes_of(values: dict[str, Any]) -> dict[str, Any]:
         found = {name: each.encode().hex() if name in _IDENTITIES else each for name, each in values.items()}
@@ -67,7 +67,7 @@ def row_of(value: Stored | Record) -> str:
 
 
 def stored(number: int, text: bytes) -> Stored:
-    """Return the session of a row. Raise :class:`DamagedRowError` if the row is damaged, or of another session."""
+    """Return the session of a row. Raises :class:`DamagedRowError` if the row is damaged, or of another session."""
     try:
         found = _stored(_checked(text))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -78,7 +78,7 @@ def stored(number: int, text: bytes) -> Stored:
 
 
 def record(text: bytes) -> Record:
-    """Return the accounting record of a row. Raise :class:`DamagedRowError` if the row is damaged."""
+    """Return the accounting record of a row. Raises :class:`DamagedRowError` if the row is damaged."""
     try:
         return _record(_checked(text))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -94,7 +94,7 @@ def _whole(fields: dict[str, Any]) -> str:
 
 
 def _checked(text: bytes) -> dict[str, Any]:
-    """Return the fields of a row. Raise ValueError if its checksum is wrong."""
+    """Return the fields of a row. Raises ValueError if its checksum is wrong."""
     values: dict[str, Any] = json.loads(text)
     if _SUM in values:
         said = values.pop(_SUM)

@@ -114,7 +114,7 @@ class ChannelWriter:
                 self._free_sets.give_back(number)
 
     def change(self, sent: Sent, delivered: Delivered) -> None:
-        """Write these channels, in one batch. Raise :class:`HoldfastError` if it fails: then nothing has changed."""
+        """Write these channels, in one batch. Raises :class:`HoldfastError` if it fails: then nothing has changed."""
         self._step = _Step()
         try:
             self._writer.change(*self._changes(sent, delivered))

@@ -34,7 +34,7 @@ def learn(
     A sample is a group of neighbours and a BitString. A set of all neighbours of its bucket is left out: it is the bucket's own
     group. Samples of groups that the plan does not have any more are ignored.
 
-    Raise :class:`NetworkError` for a limit that is not positive or more than there are groups.
+    Raises :class:`NetworkError` for a limit that is not positive or more than there are groups.
     """
     if not 1 <= limit <= len(program.CLUSTER_GROUPS):
         raise NetworkError(f"a switch has 1 to {len(program.CLUSTER_GROUPS)} clusters, not {limit}")

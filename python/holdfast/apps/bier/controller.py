@@ -160,14 +160,14 @@ class BierController(Controller):
 
     @property
     def plan(self) -> Plan:
-        """The plan that the BIFTs follow now. Raise :class:`NetworkError` before the controller has started."""
+        """The plan that the BIFTs follow now. Raises :class:`NetworkError` before the controller has started."""
         if self._plan is None:
             raise NetworkError("the controller has not started; there is no plan yet")
         return self._plan
 
     @property
     def scheme(self) -> Scheme:
-        """The scheme of the plan. Raise :class:`NetworkError` before the controller has started."""
+        """The scheme of the plan. Raises :class:`NetworkError` before the controller has started."""
         return self.plan.scheme
 
     # ---- Events ----
@@ -316,7 +316,7 @@ class BierController(Controller):
     def join(self, channel: Channel, host: str) -> None:
         """Add a static member.
 
-        Raise :class:`NetworkError` if there is no such host, an overlay has the memberships, or a switch refuses the channel.
+        Raises :class:`NetworkError` if there is no such host, an overlay has the memberships, or a switch refuses the channel.
         """
         self._check_static()
         changes = self._static.join(channel, host)
@@ -326,7 +326,7 @@ class BierController(Controller):
             raise NetworkError(f"{host!r} cannot join {channel[1]} from {channel[0] or 'any source'}: {why}")
 
     def leave(self, channel: Channel, host: str) -> None:
-        """Take a static member out. Raise :class:`NetworkError` if it is none, or an overlay has the memberships."""
+        """Take a static member out. Raises :class:`NetworkError` if it is none, or an overlay has the memberships."""
         self._check_static()
         self.members_changed(self._static.leave(channel, host))
 

@@ -30,7 +30,7 @@ class Configuration:
     sessions: Mapping[int, Replicas] = field(default_factory=dict)
 
     def __or__(self, other: Configuration) -> Configuration:
-        """Return both configurations as one. Raise :class:`NetworkError` if they give a group different replicas."""
+        """Return both configurations as one. Raises :class:`NetworkError` if they give a group different replicas."""
         for ours, theirs in ((self.groups, other.groups), (self.sessions, other.sessions)):
             for group in ours.keys() & theirs.keys():
                 if ours[group] != theirs[group]:
@@ -79,7 +79,7 @@ def switch_configuration(
     ``tunnel_mtu``: bytes that the IP packet of a tunnel may have. Packets in a tunnel take this switch's own route to its end,
     whose next hop :attr:`Backup.next_hop` names.
 
-    Raise :class:`NetworkError` for masks that do not fit each other or the length of BitStrings, and for more ECMP buckets than
+    Raises :class:`NetworkError` for masks that do not fit each other or the length of BitStrings, and for more ECMP buckets than
     there are groups.
     """
     loopback = int(plan.loopback)
@@ -266,8 +266,7 @@ def cluster_configuration(
 ) -> Configuration:
     """Return the entries and groups of clusters of neighbours: by BIFT and ECMP bucket, sets of positions in the bucket.
 
-    A BitString takes the smallest cluster that has all its neighbours. Raise :class:`NetworkError` for more clusters than there are
-    groups.
+    A BitString takes the smallest cluster that has all its neighbours. Raises :class:`NetworkError` for more clusters than groups.
     """
     entries: list[TableEntry] = []
     groups: dict[int, Replicas] = {}
@@ -312,7 +311,7 @@ def bfir_configuration(
     A channel without bits discards its packets, which hides (*,G). ``mtu``: bytes that a BIER packet with its payload may have
     behind its Ethernet header.
 
-    Raise :class:`NetworkError` for a BitString that is too long, or more sets than a table has room for.
+    Raises :class:`NetworkError` for a BitString that is too long, or more sets than a table has room for.
     """
     entries: list[TableEntry] = []
     free = iter(range(1, 0x10000))
@@ -345,7 +344,7 @@ def sent_entries(
 ) -> list[TableEntry]:
     """Return the entries of one channel at its BFIR. ``further``: the numbers of all passes but the first.
 
-    Raise :class:`NetworkError` for a BitString that is too long.
+    Raises :class:`NetworkError` for a BitString that is too long.
     """
     for bift, bits in passes:
         if bits >= 1 << bsl:
@@ -373,7 +372,7 @@ def sent_entries(
 def bfer_configuration(channels: Mapping[Channel, Iterable[int]]) -> Configuration:
     """Return the entries and groups that deliver payloads of channels to ports. A channel without ports discards; this hides (*,G).
 
-    Channels with the same ports have one group. Raise :class:`NetworkError` for more sets of ports than there are groups.
+    Channels with the same ports have one group. Raises :class:`NetworkError` for more sets of ports than there are groups.
     """
     entries: list[TableEntry] = []
     numbers: dict[tuple[int, ...], int] = {}
@@ -402,7 +401,7 @@ def _channel_order(item: tuple[Channel, object]) -> tuple[int, int, int]:
 
 
 def channel_match(channel: Channel) -> dict[str, MatchValue]:
-    """Return the match of a channel's entries. Raise :class:`NetworkError` for a source and group that are no channel."""
+    """Return the match of a channel's entries. Raises :class:`NetworkError` for a source and group that are no channel."""
     source, group = channel
     if not group.is_multicast or (source is not None and source.version != group.version):
         raise NetworkError(f"({source or '*'}, {group}) is not a channel")

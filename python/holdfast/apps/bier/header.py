@@ -61,7 +61,7 @@ class BierHeader:
         return BSL_CODES[checked_bsl(self.bsl)]
 
     def encode(self) -> bytes:
-        """Return the bytes of the header. Raise :class:`NetworkError` for a value that its field has no room for."""
+        """Return the bytes of the header. Raises :class:`NetworkError` for a value that its field has no room for."""
         number = 0
         for name, width in _FIELDS:
             value = getattr(self, name)
@@ -76,7 +76,7 @@ class BierHeader:
     def decode(cls, data: bytes) -> tuple[BierHeader, bytes]:
         """Return the header at the beginning of these bytes, and the bytes that follow it.
 
-        Raise :class:`NetworkError` if it is cut short or its length has no code.
+        Raises :class:`NetworkError` if it is cut short or its length has no code.
         """
         number = int.from_bytes(data[:FIXED_BYTES], "big")
         values: dict[str, int] = {}

@@ -68,7 +68,7 @@ class Streams:
     def add(self, numbered: Iterable[Channel], eliminated: Iterable[tuple[int, Channel]]) -> list[EntryKey]:
         """Make sure that these channels are numbered, and these BFIR-ids and channels eliminated.
 
-        Return the new ones. Raise :class:`HoldfastError` if there is no place for all, and then there is none of these.
+        Return the new ones. Raises :class:`HoldfastError` if there is no place for all, and then there is none of these.
         """
         new = list(dict.fromkeys(key for key in _keys(numbered, eliminated) if key not in self._indices))
         try:

@@ -34,7 +34,7 @@ BSL_CODES = {64: 1, 128: 2, 256: 3, 512: 4, 1024: 5, 2048: 6, 4096: 7}
 
 
 def checked_bsl(bsl: int) -> int:
-    """Return a length of BitStrings in bits. Raise :class:`NetworkError` if no header can say it."""
+    """Return a length of BitStrings in bits. Raises :class:`NetworkError` if no header can say it."""
     if bsl not in BSL_CODES:
         raise NetworkError(f"a BitString has {', '.join(map(str, BSL_CODES))} bits, not {bsl}")
     return bsl
@@ -119,7 +119,7 @@ class Numbering:
         return set_identifier, 1 << position
 
     def bit_strings(self, switches: Iterable[str]) -> dict[int, int]:
-        """Return the BitStrings of these BFERs by set identifier. Raise :class:`NetworkError` for a switch without a BFR-id."""
+        """Return the BitStrings of these BFERs by set identifier. Raises :class:`NetworkError` for a switch without a BFR-id."""
         strings: dict[int, int] = {}
         for switch in switches:
             if switch not in self.bfr_ids:
@@ -140,7 +140,7 @@ def number_switches(topology: Topology, bsl: int = 256, given: Mapping[str, int]
     BFR-ids that are not given are the smallest free ones, in the topology's order. They depend on no link; and whoever gives
     earlier numbers again keeps them as hosts and switches are added.
 
-    Raise :class:`NetworkError` for an unknown switch, a number out of range or used twice, and a set identifier beyond 255.
+    Raises :class:`NetworkError` for an unknown switch, a number out of range or used twice, and a set identifier beyond 255.
     """
     numbers: dict[str, int] = {}
     owners: dict[int, str] = {}
@@ -175,7 +175,7 @@ def loopback(topology: Topology, switch: str) -> IPv4Address:
 
 
 def not_via_address(topology: Topology, nodes: Sequence[str], not_via: NotVia) -> IPv4Address:
-    """Return the not-via address of an interface. Raise :class:`NetworkError` for a link beyond the 32,768 that have addresses."""
+    """Return the not-via address of an interface. Raises :class:`NetworkError` for a link beyond the 32,768 that have addresses."""
     number = 2 * not_via.link + (topology.links[not_via.link].b == nodes[not_via.end])
     if number >= 1 << 16:
         raise NetworkError(f"link {not_via.link} has no not-via addresses; {NOT_VIA} has those of 32,768 links")

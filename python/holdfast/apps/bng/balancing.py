@@ -22,7 +22,7 @@ def bucket_of(line: Line) -> int:
 
 
 def assigned(planes: Iterable[str]) -> dict[int, str]:
-    """Return the plane of each bucket, by rendezvous hashing. Raise :class:`NetworkError` if there is no plane."""
+    """Return the plane of each bucket, by rendezvous hashing. Raises :class:`NetworkError` if there is no plane."""
     names = sorted(set(planes))
     if not names:
         raise NetworkError("no forwarding plane is left")

@@ -32,7 +32,7 @@ class SingleGateway(Controller):
 
     @property
     def user_plane(self) -> SinglePlane:
-        """The user plane. Raise :class:`NetworkError` before the network has started."""
+        """The user plane. Raises :class:`NetworkError` before the network has started."""
         if self._user_plane is None:
             raise NetworkError("the gateway's network has not started yet")
         return self._user_plane
@@ -77,7 +77,7 @@ class SplitGateway(Controller):
 
     @property
     def user_plane(self) -> SplitPlane:
-        """The user plane. Raise :class:`NetworkError` before the network has started."""
+        """The user plane. Raises :class:`NetworkError` before the network has started."""
         if self._user_plane is None:
             raise NetworkError("the gateway's network has not started yet")
         return self._user_plane

@@ -75,7 +75,7 @@ def largest_mss(session: Session) -> int:
 def session_entries(session: Session, way: Way, earlier: Usage = NO_USAGE) -> list[TableEntry]:
     """Return the entries of a session; `earlier` is the usage that its registers do not have.
 
-    Raise :class:`NetworkError` for a session that cannot be, or on a port that is no access port.
+    Raises :class:`NetworkError` for a session that cannot be, or on a port that is no access port.
     """
     check(session)
     line, edges = session.line, way.edges
@@ -129,7 +129,7 @@ def session_entries(session: Session, way: Way, earlier: Usage = NO_USAGE) -> li
 def session_of(entry: TableEntry) -> tuple[Session, Usage]:
     """Return the session of an entry of ``sessions``, and its earlier usage.
 
-    Raise :class:`NetworkError` if another program or version wrote the entry.
+    Raises :class:`NetworkError` if another program or version wrote the entry.
     """
     params = {name: int(value) for name, value in entry.params.items()}
     session_id = entry.match["session_id"]

@@ -45,7 +45,7 @@ def untagged(frame: bytes, port: int) -> tuple[Line, bytes]:
 def tagged(line: Line, frame: bytes, s_tpid: int, *, port_tag: bool) -> bytes:
     """Return a frame with the tags of a line, and with a tag for its port if it goes through a balancer.
 
-    Raise as :func:`check_line` does.
+    Raises what :func:`check_line` raises.
     """
     return frame[:12] + _tags_of(line, s_tpid, port_tag) + frame[12:]
 

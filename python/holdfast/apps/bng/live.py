@@ -149,7 +149,7 @@ class LiveConfiguration(Checked):
 
 
 def read(path: Path) -> LiveConfiguration:
-    """Return the configuration in a file. Raise :class:`holdfast.errors.ScenarioError`, with the line, if it is wrong."""
+    """Return the configuration in a file. Raises :class:`holdfast.errors.ScenarioError`, with the line, if it is wrong."""
     return yaml_model.read(path, LiveConfiguration)
 
 
@@ -172,7 +172,7 @@ class Switches:
         self._clients: dict[str, GrpcClient] = {}
 
     def connect(self, name: str, settings: SwitchSettings, source: str, defines: dict[str, str]) -> GrpcClient:
-        """Return a client of the running switch, or of one that is started now. Raise :class:`LiveError` if it does not start."""
+        """Return a client of the running switch, or of one that is started now. Raises :class:`LiveError` if it does not start."""
         self.connect_all([(name, settings, source, defines)])
         return self._clients[name]
 
@@ -200,7 +200,7 @@ class Switches:
         return None
 
     def _await_start(self, name: str, settings: SwitchSettings) -> GrpcClient:
-        """Return a client of a switch whose start has begun, once it answers. Raise :class:`LiveError` if it does not start."""
+        """Return a client of a switch whose start has begun, once it answers. Raises :class:`LiveError` if it does not start."""
         process = self._processes[name]
         end_s = time.monotonic() + _PATIENCE_S
         while time.monotonic() < end_s and process.poll() is None:
@@ -261,7 +261,7 @@ class Switches:
 def run(configuration: LiveConfiguration, say: Say, *, keep_switch: bool) -> None:
     """Run the gateway until it is interrupted. Switches end with it if it started them and is not to keep them.
 
-    Raise :class:`LiveError` if something that it needs is missing, or if a switch is lost that nothing can stand in for.
+    Raises :class:`LiveError` if something that it needs is missing, or if a switch is lost that nothing can stand in for.
     """
     interfaces.check(configuration)
     _make_sockets_directory()

@@ -100,7 +100,7 @@ class SinglePlane:
         return self.sessions.read()
 
     def send(self, line: Line, frame: bytes) -> None:
-        """Send a frame to a line. Raise :class:`NetworkError` for a line that is at no access port."""
+        """Send a frame to a line. Raises :class:`NetworkError` for a line that is at no access port."""
         port = self._edges.access_port(line.port)
         if port is None:
             raise NetworkError(f"{line}: port {line.port} is no access port")

@@ -350,7 +350,7 @@ class SplitPlane:
     def _destinations(self, sessions: Iterable[Session]) -> dict[EntryKey, tuple[TableEntry, int]]:
         """Return the balancer's entries of sessions to be installed, by key, with the session's number.
 
-        Raise :class:`NetworkError` if another session has one of them.
+        Raises :class:`NetworkError` if another session has one of them.
         """
         found: dict[EntryKey, tuple[TableEntry, int]] = {}
         given = list(sessions)
@@ -437,7 +437,7 @@ class SplitPlane:
     def drain(self, name: str, done: Callable[[], None] | None = None) -> None:
         """Hand all sessions of a plane over to the others, make before break; it serves no line until :meth:`undrain`.
 
-        ``done`` is called when none is left there. Raise :class:`NetworkError` if no other plane is left.
+        ``done`` is called when none is left there. Raises :class:`NetworkError` if no other plane is left.
         """
         self._check(name)
         if not self._planes.keys() - self._drained - {name}:
@@ -506,7 +506,7 @@ class SplitPlane:
     def lost(self, *names: str) -> None:
         """Give up planes that have failed: make their sessions on the others, with the usage that was asked for last.
 
-        Raise :class:`NetworkError` if no other is left, and what a plane raises that has failed, too: then all is as before.
+        Raises :class:`NetworkError` if no other is left, and what a plane raises that has failed, too: then all is as before.
         """
         for name in names:
             self._check(name)
@@ -540,7 +540,7 @@ class SplitPlane:
     def add(self, name: str, cables: ForwardingPlane, done: Callable[[], None] | None = None) -> None:
         """Add a plane, or one that was lost and returns: it gets its share of lines, unless it is drained.
 
-        Its former sessions are forgotten. Raise :class:`NetworkError` if there is a plane of this name.
+        Its former sessions are forgotten. Raises :class:`NetworkError` if there is a plane of this name.
         """
         if name in self._planes:
             raise NetworkError(f"there is a forwarding plane {name!r} already")

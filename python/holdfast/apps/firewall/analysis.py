@@ -199,7 +199,7 @@ class _Search:
 def analyse(rules: RuleSet) -> list[Finding]:
     """Return the findings about the rules, in the order of the file.
 
-    Raise :class:`NetworkError` if the search takes more than :data:`MOST_STEPS` steps for a rule.
+    Raises :class:`NetworkError` if the search takes more than :data:`MOST_STEPS` steps for a rule.
     """
     space = _Dimensions(rules)
     numbers: dict[int, list[int]] = {}

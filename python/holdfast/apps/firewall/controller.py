@@ -99,7 +99,7 @@ class FirewallController(Controller):
         return self._links.topology
 
     def on_start(self) -> None:
-        """Install the rule set and the routes. Raise :class:`NetworkError` if a zone names hosts that are not there."""
+        """Install the rule set and the routes. Raises :class:`NetworkError` if a zone names hosts that are not there."""
         self._check_hosts(self.rules)
         for switch in self._switches.values():
             switch.writer.adopt()
@@ -233,7 +233,7 @@ class FirewallController(Controller):
     # ---- Requests of operators ----
 
     def learnt(self, switch: str) -> list[Station]:
-        """Return the bindings that a switch has learnt. Raise :class:`NetworkError` if there is no such switch."""
+        """Return the bindings that a switch has learnt. Raises :class:`NetworkError` if there is no such switch."""
         return [Station(each.port, each.mac, (each.address,)) for each in self._at(switch).assignments.learnt.values()]
 
     def refused(self, switch: str) -> dict[str, int]:

@@ -88,7 +88,7 @@ def station_entries(
 ) -> list[TableEntry]:
     """Return the bindings of stations in both directions: those that may send from a port, and those that receive from it.
 
-    Raise :class:`NetworkError` for a station at a port that has no role.
+    Raises :class:`NetworkError` for a station at a port that has no role.
     """
     roles = {port.port: port for port in ports}
     entries: dict[EntryKey, TableEntry] = {}

@@ -47,7 +47,7 @@ def sentences(rules: Located[RuleSet], found: list[dict[str, Any]]) -> Iterator[
 
 
 def counts(address: str, device_id: int) -> Counts:
-    """Read a running switch, without taking it from its controller. Raise :class:`holdfast.errors.ControlError` if that fails."""
+    """Read a running switch, without taking it from its controller. Raises :class:`holdfast.errors.ControlError` if that fails."""
     from holdfast.apps.firewall.writer import drops, hits
     from holdfast.p4runtime.client import GrpcClient
 

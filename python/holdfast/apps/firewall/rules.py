@@ -367,7 +367,7 @@ def _wrong(place: str, sentence: str) -> ParameterError:
 
 
 def read(path: Path) -> yaml_model.Located[RuleSet]:
-    """Return the rule set in a file. Raise :class:`holdfast.errors.ScenarioError` with the line of what is wrong."""
+    """Return the rule set in a file. Raises :class:`holdfast.errors.ScenarioError` with the line of what is wrong."""
     return yaml_model.read_located(path, RuleSet)
 
 

@@ -52,7 +52,7 @@ class IpmcController(Controller):
         self._roots = {ip_address(group): switch for group, switch in (roots or {}).items()}
 
     def attach(self, plane: ControlPlane) -> None:
-        """Prepare the routes, and check who has joined. Raise :class:`NetworkError` for a host or a switch that is not there."""
+        """Prepare the routes, and check who has joined. Raises :class:`NetworkError` for a host or a switch that is not there."""
         super().attach(plane)
         self._links.attach(plane, self._install, self.reaction_delay_ps)
         self._routing = Routing.of_router(plane.clients)
@@ -82,12 +82,12 @@ class IpmcController(Controller):
         return self._static.members(channel)
 
     def join(self, channel: Channel, host: str) -> None:
-        """Add a member. Raise :class:`NetworkError` if there is no such host, no such source, or no root of (*,G)."""
+        """Add a member. Raises :class:`NetworkError` if there is no such host, no such source, or no root of (*,G)."""
         self._root(channel)
         self.members_changed(self._static.join(channel, host))
 
     def leave(self, channel: Channel, host: str) -> None:
-        """Take a member out. Raise :class:`NetworkError` if it is none."""
+        """Take a member out. Raises :class:`NetworkError` if it is none."""
         self.members_changed(self._static.leave(channel, host))
 
     def members_changed(self, changes: Iterable[ChannelChange]) -> None:

@@ -20,7 +20,7 @@ class OwnedNumbers:
         return len(self._used)
 
     def allocate(self, owner: int) -> int:
-        """Allocate the lowest free number for an owner, and return it. Raise :class:`NetworkError` if there is none."""
+        """Allocate the lowest free number for an owner, and return it. Raises :class:`NetworkError` if there is none."""
         number = self._first
         while number in self._used:
             number += 1

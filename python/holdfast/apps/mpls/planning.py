@@ -27,7 +27,7 @@ class PathPlanner:
     ) -> None:
         """Set the backup or detours that an LSP's mechanism needs, by default the cheapest.
 
-        Raise :class:`NetworkError` if there are none, or those given are of no use.
+        Raises :class:`NetworkError` if there are none, or those given are of no use.
         """
         self._check(lsp)
         mechanism = lsp.recovery.mechanism
@@ -44,7 +44,7 @@ class PathPlanner:
     def shortest_path(self, ingress: str, egress: str, without: Sequence[tuple[str, str]] = ()) -> list[str]:
         """Return the path of the least cost that avoids these links; of equal ones always the same.
 
-        Raise :class:`NetworkError` if there is none.
+        Raises :class:`NetworkError` if there is none.
         """
         path = cheapest_path(self._topology, ingress, egress, without_links=without)
         if path is None:
@@ -54,7 +54,7 @@ class PathPlanner:
     def disjoint_path(self, path: Sequence[str]) -> list[str]:
         """Return the cheapest path between the same ends without the nodes of this one, or else without its links.
 
-        Raise :class:`NetworkError` if there is none.
+        Raises :class:`NetworkError` if there is none.
         """
         other = disjoint_path(self._topology, path)
         if other is None:

@@ -60,7 +60,7 @@ class Acceptance:
     def of(action: str, params: Mapping[str, int | str]) -> Acceptance:
         """Return the acceptance that an entry with this action was written for.
 
-        Raise :class:`NetworkError` or KeyError if it is none.
+        Raises :class:`NetworkError` or KeyError if it is none.
         """
         name = action.rsplit(".", 1)[-1]
         if name == "select_connection":

@@ -12,7 +12,7 @@ from holdfast.paths import Disjoint, Path
 
 
 def checked_mtu(mtu: int) -> int:
-    """Return the bytes that a tunnel's links carry. Raise :class:`NetworkError` if no tunnel can have so many, or so few."""
+    """Return the bytes that a tunnel's links carry. Raises :class:`NetworkError` if no tunnel can have so many, or so few."""
     if not OVERHEAD_BYTES + 20 <= mtu <= 65535:
         raise NetworkError(f"mtu is {mtu} bytes; a tunnel needs {OVERHEAD_BYTES + 20} to 65535")
     return mtu
@@ -34,7 +34,7 @@ class Flow:
 
     @property
     def version(self) -> int:
-        """The version of IP: 4 or 6. Raise :class:`NetworkError` if the addresses are none, or of both."""
+        """The version of IP: 4 or 6. Raises :class:`NetworkError` if the addresses are none, or of both."""
         versions = {prefix_of(prefix).version for prefix in (self.source, self.destination) if prefix is not None}
         if len(versions) > 1:
             raise NetworkError(f"{self.source} and {self.destination} are not of the same version of IP")

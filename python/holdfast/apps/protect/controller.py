@@ -118,7 +118,7 @@ class ProtectController(Controller):
     def attach(self, plane: ControlPlane) -> None:
         """Create the parts of the controller that need to know the network.
 
-        Raise :class:`NetworkError` for a host in a network that belongs to the tunnels.
+        Raises :class:`NetworkError` for a host in a network that belongs to the tunnels.
         """
         super().attach(plane)
         self._links.attach(plane, self.on_links_changed, self.reaction_delay_ps)
@@ -143,7 +143,7 @@ class ProtectController(Controller):
 
     @property
     def discovery(self) -> Discovery:
-        """The discovered links. Raise :class:`NetworkError` if the controller takes the declared map."""
+        """The discovered links. Raises :class:`NetworkError` if the controller takes the declared map."""
         return self._links.discovery
 
     # ---- Events ----
@@ -378,7 +378,7 @@ class ProtectController(Controller):
                 )
 
     def _fitting(self, egress: str, acceptance: Acceptance) -> Acceptance:
-        """Return the acceptance. Raise :class:`NetworkError` if its history is longer than the egress's program can have.
+        """Return the acceptance. Raises :class:`NetworkError` if its history is longer than the egress's program can have.
 
         The program would cut such a history, and discard what the caller expects to pass.
         """

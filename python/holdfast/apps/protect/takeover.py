@@ -228,13 +228,13 @@ class _Takeover:
     def _path(self, ingress: str, links: list[str], *, in_use: bool) -> Path:
         """Return the path of a copy, or the intended one, over these links.
 
-        Raise where there is no such link, or where no discovery could find it.
+        Raises an exception where there is no such link, or where no discovery could find it.
         """
         found = [self.state.links.find(*ends_of(name), in_use=in_use) for name in links]
         return path_over(self.topology, ingress, found)
 
     def _adopt_tunnel(self, path: Path, number: int, address: int) -> Tunnel:
-        """Adopt a tunnel. Raise :class:`NetworkError` where two tunnels would have an address, or one tunnel two."""
+        """Adopt a tunnel. Raises :class:`NetworkError` where two tunnels would have an address, or one tunnel two."""
         known = self.tunnels.find(path, number)
         text = str(ipaddress.IPv4Address(address))
         if known is not None:

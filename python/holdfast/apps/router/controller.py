@@ -49,7 +49,7 @@ class RouterController(Controller):
 
     @property
     def discovery(self) -> Discovery:
-        """The discovered links. Raise :class:`NetworkError` if the controller takes the declared map."""
+        """The discovered links. Raises :class:`NetworkError` if the controller takes the declared map."""
         return self._links.discovery
 
     def on_start(self) -> None:

@@ -166,7 +166,7 @@ class IpFrrController(Controller):
 
     @property
     def alternates(self) -> Alternates:
-        """The alternates that are installed. Raise :class:`NetworkError` before the controller has started."""
+        """The alternates that are installed. Raises :class:`NetworkError` before the controller has started."""
         if self._alternates is None:
             raise NetworkError("the controller has not started; there are no alternates yet")
         return self._alternates

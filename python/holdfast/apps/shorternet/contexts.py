@@ -36,7 +36,7 @@ class Flow:
 
     @classmethod
     def of(cls, version: int, fields: Mapping[str, object]) -> Flow:
-        """Return the flow of a digest, or of a table entry's key or parameters. Raise :class:`KeyError` if a field is missing."""
+        """Return the flow of a digest, or of a table entry's key or parameters. Raises :class:`KeyError` if a field is missing."""
         values = [fields[name] for name in FIELDS[version]]
         return cls(version, tuple(value for value in values if isinstance(value, int)))
 

@@ -18,7 +18,7 @@ HIGHEST_STATION = 255
 def stations(topology: Topology, hosts: Mapping[str, int]) -> dict[str, int]:
     """Return the station of each switch, its index in the map, and those that hosts have.
 
-    Raise :class:`NetworkError` for a number that does not fit into eight bits or is taken, or a host that is not there.
+    Raises :class:`NetworkError` for a number that does not fit into eight bits or is taken, or a host that is not there.
     """
     found = {name: switch.index for name, switch in topology.switches.items()}
     for name, station in hosts.items():

@@ -42,7 +42,7 @@ class Receiver:
     """A UDP socket whose packets go to a collector."""
 
     def __init__(self, collector: Collector, host: str, port: int, rows: RowWriter | None = None) -> None:
-        """Listen for a collector's reports. ``port`` 0 takes a free one. Raise :class:`LiveError` if it cannot listen there.
+        """Listen for a collector's reports. ``port`` 0 takes a free one. Raises :class:`LiveError` if it cannot listen there.
 
         ``rows`` writes the collector's rows.
         """
@@ -119,7 +119,7 @@ class Receiver:
 def read_capture(collector: Collector, path: Path, port: int, rows: RowWriter | None = None) -> int:
     """Give a collector the UDP packets of a capture that go to a port. Return how many there were.
 
-    ``rows`` writes the collector's. Raise OSError, :class:`LiveError` if the file is no capture. Fragments are passed
+    ``rows`` writes the collector's. Raises OSError, :class:`LiveError` if the file is no capture. Fragments are passed
     over: nodes do not fragment reports.
     """
     try:
@@ -176,7 +176,7 @@ class Settings:
 def run(settings: Settings, console: Console) -> None:
     """Collect until the time is over, the capture ends, or somebody interrupts; then show what there is.
 
-    Raise :class:`LiveError` if it cannot listen, read or write where it is told to; what it could not write, at the end.
+    Raises :class:`LiveError` if it cannot listen, read or write where it is told to; what it could not write, at the end.
     """
     host, port = _endpoint("--listen", settings.listen)
     if settings.capture is not None and (settings.metrics is not None or settings.seconds is not None):

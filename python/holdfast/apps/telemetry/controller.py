@@ -99,7 +99,7 @@ class TelemetryController(Controller):
     def attach(self, plane: ControlPlane) -> None:
         """Prepare the routes.
 
-        Raise :class:`NetworkError` if a host is at a switch for transit alone, or a program has another indicator.
+        Raises :class:`NetworkError` if a host is at a switch for transit alone, or a program has another indicator.
         """
         super().attach(plane)
         for name, client in plane.clients.items():
@@ -131,7 +131,7 @@ class TelemetryController(Controller):
         return self._watchlist
 
     def watch(self, watchlist: Sequence[Watch]) -> None:
-        """Replace the watchlist, in each switch at once. Raise :class:`NetworkError` for an entry that the domain cannot have."""
+        """Replace the watchlist, in each switch at once. Raises :class:`NetworkError` for an entry that the domain cannot have."""
         self._watchlist = self._checked(watchlist)
         self._install()
 

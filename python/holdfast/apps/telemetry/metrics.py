@@ -140,7 +140,7 @@ class MetricsServer:
     """
 
     def __init__(self, host: str, port: int, write: Callable[[], str]) -> None:
-        """Listen for HTTP requests. ``port`` 0 takes a free one. Raise :class:`LiveError` if it cannot listen there."""
+        """Listen for HTTP requests. ``port`` 0 takes a free one. Raises :class:`LiveError` if it cannot listen there."""
         self._write, self._page, self._made_s = write, b"", -FRESH_S
         self._writing = threading.Lock()
         outer = self

@@ -58,7 +58,7 @@ def port_roles(
 def reporters(topology: Topology, paths: ShortestPaths, plan: ReportPlan) -> Mapping[str, Reporter | None]:
     """Return the reporter of each switch; None where no path leads to the collector.
 
-    Raise :class:`NetworkError` if the collector is no host of the topology.
+    Raises :class:`NetworkError` if the collector is no host of the topology.
     """
     if plan.collector not in topology.hosts:
         raise NetworkError(f"there is no host {plan.collector!r} to collect reports")

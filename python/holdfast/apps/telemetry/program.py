@@ -75,7 +75,7 @@ COUNTERS = {
 def rate_code(rate_bps: int | None) -> int:
     """Return the code of a link's rate in the load of its port (None: not limited, 0).
 
-    Raise :class:`NetworkError` if it has none.
+    Raises :class:`NetworkError` if it has none.
     """
     if rate_bps is None:
         return 0

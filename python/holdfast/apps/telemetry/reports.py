@@ -111,7 +111,7 @@ def decode(data: bytes, *, dscp: int = INT_DSCP, dscp_mask: int = 0x3F, udp_port
 
     ``dscp`` (by its mask) and ``udp_port`` are the domain's indicators. Reports of other types than INT (IOAM) are passed over.
 
-    Raise :class:`MalformedReport` for a payload that breaks the specification.
+    Raises :class:`MalformedReport` for a payload that breaks the specification.
     """
     try:
         found = _core.decode_reports(data, dscp, dscp_mask, udp_port)

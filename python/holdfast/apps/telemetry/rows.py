@@ -81,7 +81,7 @@ class RowWriter:
     """Writes ``reports-00000.parquet`` and so on into a directory. Close it at the end: rows not written yet are in memory."""
 
     def __init__(self, directory: Path, collector: Collector, rows_per_file: int = ROWS) -> None:
-        """Make the directory. Raise :class:`LiveError` if it cannot, or if there are such files already."""
+        """Make the directory. Raises :class:`LiveError` if it cannot, or if there are such files already."""
         try:
             directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:

@@ -36,7 +36,7 @@ class ThesisHop(NamedTuple):
 def decode_thesis_report(payload: bytes) -> tuple[int, tuple[ThesisHop, ...]]:
     """Return the original UDP port, and the switches of the way, the first one first.
 
-    Raise :class:`MalformedReport` for a payload that is no report.
+    Raises :class:`MalformedReport` for a payload that is no report.
     """
     try:
         port, hops = _core.decode_thesis_report(payload)
@@ -72,7 +72,7 @@ class ThesisController(Controller):
         self._routing = Routing(program.ROUTES, plane.clients, lambda topology, route: program.FORWARD)
 
     def on_start(self) -> None:
-        """Configure all switches. Raise :class:`NetworkError` if there are more than switch ids and ports can tell."""
+        """Configure all switches. Raises :class:`NetworkError` if there are more than switch ids and ports can tell."""
         self._domain.start()
         self._settings: dict[str, list[TableEntry]] = {}
         roles = port_roles(self.topology, mtu=self._mtu, queue_threshold=0, queue_quota=0)

@@ -47,7 +47,7 @@ class Family:
         return decoded((1 << self.code_bits + 4) - 1, self.code_bits) * self.response_unit_ps
 
     def group(self, data: bytes, at: int) -> Address:
-        """Return the group address at an offset. Raise :class:`MalformedError` if the address is none."""
+        """Return the group address at an offset. Raises :class:`MalformedError` if the address is none."""
         is_group = data[at] == 0xFF if self.address_bytes == 16 else data[at] >> 4 == 0xE
         if not is_group:
             raise MalformedError(Malformed.GROUP)
@@ -85,7 +85,7 @@ class Family:
         return rest + b"".join(source.packed for source in query.sources)
 
     def report(self, data: bytes) -> Report:
-        """Decode a report of the latest version (RFC 3376, 4.2; RFC 3810, 5.2). Raise :class:`MalformedError` if it is cut."""
+        """Decode a report of the latest version (RFC 3376, 4.2; RFC 3810, 5.2). Raises :class:`MalformedError` if it is cut."""
         (count,) = struct.unpack_from("!H", data, 6)
         records = []
         at = _RECORDS_AT

@@ -11,7 +11,7 @@ ETHERTYPE_IPV4, ETHERTYPE_IPV6 = b"\x08\x00", b"\x86\xdd"
 
 
 def parse(frame: bytes) -> tuple[Address, Message]:
-    """Return the sender and the message of a frame. Raise :class:`MalformedError` if it is no message of IGMP or MLD."""
+    """Return the sender and the message of a frame. Raises :class:`MalformedError` if it is no message of IGMP or MLD."""
     if len(frame) < 14:
         raise MalformedError(Malformed.TRUNCATED)
     ethertype = frame[12:14]

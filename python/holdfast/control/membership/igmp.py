@@ -43,7 +43,7 @@ _FULL_HEADER = 20
 
 
 def parse(packet: bytes) -> tuple[IPv4Address, Message]:
-    """Return the source address of an IP packet and the message in it. Raise :class:`MalformedError` if there is none."""
+    """Return the source address of an IP packet and the message in it. Raises :class:`MalformedError` if there is none."""
     if len(packet) < _FULL_HEADER:
         raise MalformedError(Malformed.TRUNCATED)
     header_bytes = (packet[0] & 15) * 4
@@ -85,7 +85,7 @@ def _has_router_alert(options: bytes) -> bool:
 
 
 def parse_message(data: bytes) -> Message:
-    """Return the message behind an IP header. Raise :class:`MalformedError` if it is none."""
+    """Return the message behind an IP header. Raises :class:`MalformedError` if it is none."""
     if len(data) < 8:
         raise MalformedError(Malformed.TRUNCATED)
     if checksum(data):

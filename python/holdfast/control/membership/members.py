@@ -13,7 +13,7 @@ from holdfast.topology import Topology
 
 
 def channel(group: str, source: str | None = None) -> Channel:
-    """Return a channel by its addresses. Raise :class:`NetworkError` for what is none, and for groups of one link."""
+    """Return a channel by its addresses. Raises :class:`NetworkError` for what is none, and for groups of one link."""
     try:
         group_address = ip_address(group)
         source_address: Address | None = None if source is None else ip_address(source)
@@ -31,7 +31,7 @@ def channel(group: str, source: str | None = None) -> Channel:
 def channel_of(topology: Topology, group: str, source: str) -> Channel:
     """Return the channel of a group with a host as its source.
 
-    Raise :class:`NetworkError` if there is no such host, or it has no address of that version.
+    Raises :class:`NetworkError` if there is no such host, or it has no address of that version.
     """
     if source not in topology.hosts:
         raise NetworkError(f"{group}: there is no host {source!r}")
@@ -105,7 +105,7 @@ class StaticMembers:
         return self._table.change(self._place(host), change)
 
     def leave(self, left: Channel, host: str) -> list[ChannelChange]:
-        """Take a member out. Raise :class:`NetworkError` if it is none."""
+        """Take a member out. Raises :class:`NetworkError` if it is none."""
         if host not in self._hosts.get(left, ()):
             raise NetworkError(f"{host!r} is no member of {left[1]} from {left[0] or 'any source'}")
         source, group = left

@@ -39,7 +39,7 @@ _HEADER = 40
 
 
 def parse(packet: bytes) -> tuple[IPv6Address, Message]:
-    """Return the source address of an IP packet and the message in it. Raise :class:`MalformedError` if there is none.
+    """Return the source address of an IP packet and the message in it. Raises :class:`MalformedError` if there is none.
 
     The checks of RFC 3810 (6.2) for every node are made: link-local source, hop limit 1, Router Alert.
     """
@@ -92,7 +92,7 @@ def _has_router_alert(options: bytes) -> bool:
 
 
 def parse_message(data: bytes) -> Message:
-    """Return the ICMPv6 message, whose checksum is not looked at. Raise :class:`MalformedError` if it is none."""
+    """Return the ICMPv6 message, whose checksum is not looked at. Raises :class:`MalformedError` if it is none."""
     if len(data) < 4:
         raise MalformedError(Malformed.TRUNCATED)
     kind = data[0]

@@ -60,7 +60,7 @@ class EdgePort:
     router: bool = False
 
     def __post_init__(self) -> None:
-        """Check the addresses. Raise :class:`NetworkError` for one that cannot be the source of queries."""
+        """Check the addresses. Raises :class:`NetworkError` for one that cannot be the source of queries."""
         if len(self.mac) != 6 or self.mac[0] & 1:
             raise NetworkError(f"mac is {self.mac.hex()}; it must be the address of one station")
         if self.ipv6 is not None and not self.ipv6.is_link_local:

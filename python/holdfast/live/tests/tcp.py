@@ -241,7 +241,7 @@ class _Host:
             raise LiveError(f"a host did not start: {self.process.communicate()[1][-300:]}")
 
     def finish(self, timeout_s: float) -> Samples:
-        """Wait for the end of the host, and return the samples that it printed. Raise :class:`LiveError` if it failed."""
+        """Wait for the end of the host, and return the samples that it printed. Raises :class:`LiveError` if it failed."""
         try:
             output, errors = self.process.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:
@@ -260,7 +260,7 @@ class _Host:
 
 
 def run_live(scenario: Scenario, seed: int = 1) -> Observation:
-    """Run the scenario with the kernel's hosts in real time, and return what was observed. Raise :class:`LiveError` if it fails.
+    """Run the scenario with the kernel's hosts in real time, and return what was observed. Raises :class:`LiveError` if it fails.
 
     The seed moves the flows' starts as in :func:`simulate`.
     """

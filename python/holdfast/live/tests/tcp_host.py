@@ -63,7 +63,7 @@ SENDER_COLUMNS = (
 
 
 def tcp_info(connection: socket.socket) -> dict[str, int]:
-    """Return the kernel's own view of a connection. Raise OSError if the kernel is older than Linux 6.7."""
+    """Return the kernel's own view of a connection. Raises OSError if the kernel is older than Linux 6.7."""
     raw = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 512)
     if len(raw) < INFO_BYTES:
         raise OSError(f"this kernel's TCP_INFO has {len(raw)} bytes; {INFO_BYTES} are needed (Linux 6.7 or later)")

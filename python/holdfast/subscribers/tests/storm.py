@@ -47,7 +47,7 @@ class _Message(ctypes.Structure):
 def frames(kind: str, gateway: bytes, first_line: int, lines: int, numbers: random.Random) -> list[bytes]:
     """Return frames of a storm on so many lines from a number on, as :mod:`.crowd` numbers them.
 
-    Raise KeyError if there is no such kind.
+    Raises KeyError if there is no such kind.
     """
     make: Callable[[], bytes] = {
         "padi": lambda: _frame(b"\xff" * 6, mac(), 0x8863, bytes.fromhex("1109 0000 0004 0101 0000")),

@@ -155,7 +155,7 @@ class Site:
         return ends
 
     def start(self, *, keep_switch: bool = True) -> str:
-        """Start the control plane; return its report of earlier sessions. Raise RuntimeError if it does not start."""
+        """Start the control plane; return its report of earlier sessions. Raises RuntimeError if it does not start."""
         self.process = subprocess.Popen(
             [*COMMAND, "bng", "run", str(self.configuration), *(["--keep-switch"] if keep_switch else [])],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=ENVIRONMENT,
@@ -233,7 +233,7 @@ class Site:
         return process
 
     def dial(self) -> subprocess.Popen[str]:
-        """Start a subscriber with a TUN device. Raise RuntimeError if it does not come online."""
+        """Start a subscriber with a TUN device. Raises RuntimeError if it does not come online."""
         process = self.in_home(*COMMAND, "bng", "dial", "eth0", "--user", "alice", "--redial-s", "1", password="secret")
         assert process.stdout is not None
         line = process.stdout.readline()
@@ -274,7 +274,7 @@ class Crowd:
         self.process = process
 
     def hear(self) -> dict[str, Any]:
-        """Read the crowd's next line, and return its JSON. Raise RuntimeError with all that it says if it is none."""
+        """Read the crowd's next line, and return its JSON. Raises RuntimeError with all that it says if it is none."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         try:

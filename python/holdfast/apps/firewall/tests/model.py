@@ -351,7 +351,7 @@ class Model:
                 packet.kind = "icmp"
 
     def _check_transport(self, packet: Packet, body: bytes, carried: int) -> None:
-        """Check the lengths in the transport header against the IP header's. Raise :class:`_Bad` if they do not fit."""
+        """Check the lengths in the transport header against the IP header's. Raises :class:`_Bad` if they do not fit."""
         bad = False
         if packet.kind == "tcp":
             head = 4 * (body[12] >> 4)

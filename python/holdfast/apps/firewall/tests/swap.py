@@ -183,7 +183,7 @@ def _programs() -> dict[str, _core.Program]:
 def _numbers(path: Path) -> tuple[list[int], float]:
     """Return the destinations' numbers in a capture, and the seconds from the first packet to the last.
 
-    All packets are as long as :func:`frame` makes them. Raise ValueError for a capture with others.
+    All packets are as long as :func:`frame` makes them. Raises ValueError for a capture with others.
     """
     frame_bytes, file_header, record_header, address = len(frame(0)), 24, 16, 30
     records = np.fromfile(path, np.uint8, offset=file_header).reshape(-1, record_header + frame_bytes)

@@ -101,7 +101,7 @@ class Process:
         self._stat = Path(f"/proc/{self._process.pid}")
 
     def wait_for(self, pattern: str) -> str:
-        """Return the first line with this pattern. Raise :class:`LiveError` if the process ends without."""
+        """Return the first line with this pattern. Raises :class:`LiveError` if the process ends without."""
         assert self._process.stdout is not None
         for line in self._process.stdout:
             if re.search(pattern, line):
@@ -183,7 +183,7 @@ def network() -> Iterator[tuple[dict[int, _core.Namespace], Process, GrpcClient,
 
 
 def run(seconds: float, reports_per_s: float, collect: Sequence[str] = ()) -> Soaked:
-    """Run the soak and return its result. Raise :class:`LiveError` if something does not start.
+    """Run the soak and return its result. Raises :class:`LiveError` if something does not start.
 
     ``collect``: more options of ``holdfast collect``.
     """
