@@ -60,7 +60,7 @@ class Store(Protocol):
         """Return all sessions that are kept."""
 
     def save(self, put: Iterable[Stored], drop: Iterable[int]) -> None:
-        """Write the sessions ``put``, and delete those numbered in ``drop``. Raises an exception, and changes nothing, if it fails."""
+        """Write sessions and delete those whose numbers are in ``drop``; raise an exception, and change nothing, if that fails."""
 
 
 class Keeping:
