@@ -508,6 +508,18 @@ control BngIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                 if (received < ip_bytes + 14) {
                     deny(TRUNCATED);
                 }
+                // Sources that no host sends from through a router: RFC 1812, section 5.3.7; RFC 4291, sections 2.5.6 and 2.7.
+                if (is_ipv4) {
+                    bit<8> from = hdr.ipv4.src_addr[31:24];
+                    if (from == 0 || from == 127 || from >= 224) {
+                        deny(BOGUS_ADDRESS);
+                    }
+                } else {
+                    bit<64> from = hdr.ipv6.src_addr[127:64];
+                    if (from[63:56] == 0xff || from[63:54] == 10w0x3fa || from == 0) {
+                        deny(BOGUS_ADDRESS);
+                    }
+                }
                 if (is_ipv4) {
                     if (!subscribers_v4.apply().hit) {
                         deny(NO_SUBSCRIBER);

@@ -334,6 +334,23 @@ def test_reasons_of_the_core(bench: Bench) -> None:
     assert bench.reason(CORE, bytes(Ether(src=ROUTER_MAC, dst=CORE_MAC, type=0x88CC) / bytes(46))) == "ethertype"
 
 
+SOURCES = {
+    "0.0.0.0": False, "0.1.2.3": False, "127.0.0.1": False, "224.0.0.1": False, "239.9.9.9": False, "240.0.0.1": False,
+    "255.255.255.255": False, "1.0.0.1": True, "126.255.255.255": True, "128.0.0.1": True, "223.255.255.254": True,
+    "::": False, "::1": False, "::ffff:1.2.3.4": False, "fe80::1": False, "febf::1": False, "ff02::1": False, "ff0e::9": False,
+    "fec0::1": True, "fe7f::1": True, "fd00::1": True, "2001:db8::1": True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_what_no_router_forwards_reaches_no_subscriber(bench: Bench, source: str) -> None:
+    one = session(21)
+    bench.plane.install([one])
+    packet = to_v6(one, src=source) if ":" in source else to_v4(one, src=source)
+    assert bench.reason(CORE, down(packet)) == ("passes" if SOURCES[source] else "bogus_address")
+    assert bench.plane.usage([21])[21].packets_down == SOURCES[source]
+
+
 def test_a_session_has_what_it_has_negotiated(bench: Bench) -> None:
     four = session(30, ipv6_interface=None, ipv6_prefix=None, delegated=None)
     six = session(31, ipv4=None)
