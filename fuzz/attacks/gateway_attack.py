@@ -341,14 +341,14 @@ class GatewayUnderAttack(World):
         return self.radius is None or (not self.radius.silent and self.time.now() - self.radius_well_s >= 2 * DEAD_S)
 
     def silence_radius(self, silent: bool) -> None:
-        """Let the servers answer nothing, or end that."""
+        """Make all RADIUS servers silent, or make them answer again."""
         if self.radius is not None:
             if self.radius.silent and not silent:
                 self.radius_well_s = self.time.now()
             self.radius.silent = silent
 
     def fail_plane(self, how: str | None) -> None:
-        """Let writes to the plane fail, or end that."""
+        """Make writes to the user plane fail as ``how`` says, or succeed again if it is None."""
         if self.plane.fault is not None and how is None:
             self.plane_well_s = self.time.now()
         self.plane.fault = how

@@ -360,7 +360,7 @@ class Discovery:
     # ---- Hearing ----
 
     def hear(self, switch: str, packet: bytes, port: int) -> bool:
-        """Take note of a packet-in. Returns False if it is not LLDP, and so somebody else's business."""
+        """Process a packet-in if it is LLDP, and return True; return False if it is not, so that others can process it."""
         if not lldp.is_lldp(packet):
             return False
         here = (switch, port)

@@ -95,7 +95,7 @@ class _Worker:
         return outcome
 
     def stop(self) -> None:
-        """End the process, whatever it does."""
+        """End the process, even in the middle of a run: terminate it, and kill it if it does not end within ``STOP_S``."""
         self.connection.close()
         if self.index is not None:
             self.process.terminate()

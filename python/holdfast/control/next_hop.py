@@ -16,7 +16,7 @@ class NextHop:
     dst_mac: int
 
     def params(self) -> dict[str, int | str]:
-        """Return the parameters of the applications' forwarding actions."""
+        """Return the parameters of a forwarding action by name: ``port``, ``src_mac`` and ``dst_mac``."""
         return {"port": self.port, "src_mac": self.src_mac, "dst_mac": self.dst_mac}
 
 

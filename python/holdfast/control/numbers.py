@@ -40,7 +40,7 @@ class Numbers:
         return number
 
     def claim(self, number: int) -> bool:
-        """Take this number; return False if it is in use or out of range."""
+        """Mark this number as used, and return True; return False if it is in use or out of range."""
         if number in self._used or not self._first <= number <= self._last:
             return False
         self._used.add(number)

@@ -62,9 +62,9 @@ ATTEMPTS = 3
 
 
 def in_time(run: Callable[[], Mapping[str, Any]], late_ms: float) -> dict[str, Any]:
-    """Return a run without an event that was later than ``late_ms``; if each had one, the last run.
+    """Call ``run`` until its ``max_lateness_ms`` is at most ``late_ms``, ``ATTEMPTS`` times at most; return the last result.
 
-    ``max_lateness_ms`` of a run is what is compared. With the number of runs before it (``repeated``).
+    To the result is added ``repeated``: the number of runs before the last one.
     """
     repeated = 0
     while (found := run())["max_lateness_ms"] > late_ms and repeated < ATTEMPTS - 1:
@@ -73,7 +73,7 @@ def in_time(run: Callable[[], Mapping[str, Any]], late_ms: float) -> dict[str, A
 
 
 def held_up(runs: pl.DataFrame, late_ms: float) -> str:
-    """Return the sentence of a report on runs of :func:`in_time`."""
+    """Return the report's sentence about how many runs of :func:`in_time` were repeated, and how many stayed late."""
     late = runs.filter(pl.col("max_lateness_ms") > late_ms).height
     return (
         f"{runs['repeated'].sum()} runs were made again because an event was more than {late_ms:g} ms late; "

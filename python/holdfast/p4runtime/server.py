@@ -308,7 +308,7 @@ class _Streams:
             self._speaking[stream] = client
 
     def leave(self, stream: _Stream) -> None:
-        """Forget a stream that is over."""
+        """Remove an ended stream from the open ones, and add its dropped messages to the count."""
         with self._lock:
             self._silent.pop(stream, None)
             self._speaking.pop(stream, None)
@@ -368,7 +368,7 @@ class _Reads:
             return next(responses, None)
 
     def end(self, read: _Read) -> None:
-        """Forget a Read that is over."""
+        """Remove an ended Read from those that are counted."""
         with self._lock:
             self._reads.discard(read)
 
@@ -561,7 +561,7 @@ class _Servicer:
         return self._streams.dropped()
 
     def end_streams(self) -> None:
-        """End all streams, and take no more."""
+        """End all streams with UNAVAILABLE, and accept no new ones."""
         for stream in self._streams.close():
             stream.end(P4RuntimeError("UNAVAILABLE", "the server is shutting down"))
 

@@ -142,10 +142,10 @@ class Gateway:
         self.upkeep.stop()
 
     def reconcile(self) -> Reconciled:
-        """Take up the sessions of an earlier process.
+        """Restore the sessions of an earlier process.
 
-        One that both store and user plane have is kept without a packet lost. One that only the store has is installed again; one
-        that only the user plane has is removed, and its subscriber gets a PADT. So is one that has ended, or that has not begun:
+        A session that both store and user plane have is kept without a packet lost. One that only the store has is installed again.
+        One that only the user plane has is removed, and its subscriber gets a PADT; so is one that has ended or has not begun:
         the first has its Stop, the second has none, as it has no Start.
         """
         there = self._installation.read()
@@ -419,7 +419,7 @@ class Gateway:
     # Requests of operators.
 
     def kick(self, session_ids: Iterable[int], cause: Cause = Cause.ADMIN_RESET) -> int:
-        """Terminate these sessions; return how many there were."""
+        """Terminate the sessions with these ids, as far as they exist, and return their number."""
         found = [self.sessions[each] for each in session_ids if each in self.sessions]
         for each in found:
             each.terminate(cause)
@@ -585,7 +585,7 @@ class Gateway:
         return session
 
     def _restore(self, stored: Stored, session: PppSession) -> bool:
-        """Take up a stored session; return False if it is over, or if something else has its place by now."""
+        """Restore a stored session; return False if the session has ended, or if another one has its address or prefix by now."""
         whole = stored.grant.session
         why = self._grants.restore(whole, stored.grant.user)
         if not stored.goes_on:

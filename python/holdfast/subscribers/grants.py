@@ -62,13 +62,13 @@ class _Ranges:
                 yield self._at[each]
 
     def add(self, prefix: IPv6Network, owner: int) -> None:
-        """Add a range that overlaps none."""
+        """Add the prefix of an owner; the prefix must not overlap another one."""
         first, last = _numbers(prefix)
         insort(self._firsts, first)
         self._at[first] = last, owner
 
     def remove(self, prefix: IPv6Network) -> None:
-        """Remove a range that was added."""
+        """Remove a prefix that was added before."""
         first, _ = _numbers(prefix)
         del self._firsts[bisect_left(self._firsts, first)], self._at[first]
 
@@ -136,7 +136,7 @@ class Grants:
         return None
 
     def release(self, number: int) -> None:
-        """Take back all that a session has; without effect if it has nothing."""
+        """Free the address and prefixes of a session; do nothing if the session has none."""
         held = self._held.pop(number, None)
         if held is None:
             return

@@ -97,7 +97,7 @@ class UserPlane(Protocol):
         """Send an Ethernet frame, written without VLAN tags, to a line; the user plane adds the line's tags."""
 
     def receive(self, handler: Callable[[Line, bytes], None]) -> None:
-        """Have `handler` called with each discovery and PPP control frame, without VLAN tags, and its line."""
+        """Set the handler that is called with each discovery and PPP control frame, without VLAN tags, and the frame's line."""
 
 
 Address = IPv4Address | IPv6Address

@@ -39,7 +39,7 @@ class Pool(Generic[T]):
         return {self._value(index) for index in self._used}
 
     def take(self, obstacle: Callable[[T], T | None] | None = None) -> T | None:
-        """Take a free value, and return it; None if there is none.
+        """Return a free value, which is then in use; None if no value is free.
 
         ``obstacle``: for a value that cannot be had for a reason of others, the last value of which the same is known; it is passed
         over with all up to that, and tried again when no other is left.
@@ -77,7 +77,7 @@ class Pool(Generic[T]):
         return self.size if end is None else end + 1
 
     def reserve(self, value: T) -> bool:
-        """Take this value; return False if it is taken already. A value that is not the pool's is not noted: return True."""
+        """Mark a value as in use; return False if it was in use. A value outside the pool is ignored (True is returned)."""
         index = self._index(value)
         if index is None:
             return True

@@ -258,7 +258,7 @@ class Concentrator:
         )
 
     def confirm(self, request: SetupRequest, session_id: int) -> bytes:
-        """Return the PADS of a new session."""
+        """Return the frame of the PADS that confirms a new session to the host that requested it."""
         return Discovery(request.mac, self.mac, Code.PADS, session_id, request.echoed).write()
 
     def refuse(self, padr: Discovery | SetupRequest, error: Tag, sentence: str) -> bytes:

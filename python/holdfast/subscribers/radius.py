@@ -210,7 +210,7 @@ class RadiusClient:
         return found
 
     def _warn(self, sentence: str) -> None:
-        """Log a sentence once."""
+        """Log a sentence as a warning the first time; after ``_MOST_WARNINGS`` different sentences, log no more."""
         if sentence not in self._warned and len(self._warned) < _MOST_WARNINGS:
             self._warned.add(sentence)
             log.warning("%s", sentence)

@@ -74,7 +74,7 @@ class BufferedRandom:
         self._buffer = b""
 
     def __call__(self, size: int) -> bytes:
-        """Return random bytes that nobody has had before."""
+        """Return ``size`` unpredictable bytes; none of them is given out twice."""
         if size > len(self._buffer):
             self._buffer = secrets.token_bytes(max(size, 4096))
         given, self._buffer = self._buffer[:size], self._buffer[size:]
@@ -367,7 +367,7 @@ class Service:
         }
 
     def sessions(self, with_usage: bool = False) -> list[dict[str, Any]]:
-        """Return a row for operators of each session."""
+        """Return a row for each session, with the fields that operators are shown."""
         usages = self.plane.usage(self.gateway.sessions) if with_usage else {}
         rows = []
         for each in self.gateway.sessions.values():

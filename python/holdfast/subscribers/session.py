@@ -84,7 +84,7 @@ class Owner(Protocol):
         """Send a PPP packet to the session's subscriber, after the installations that it has to wait for."""
 
     def judge(self, question: Question, answer: Answer) -> None:
-        """Have a login judged; ``answer`` is called with the verdict."""
+        """Start the authentication of a login; ``answer`` is called with the verdict, possibly later."""
 
     def grant(self, session: PppSession, verdict: Verdict) -> Grant | str:
         """Return addresses for an accepted subscriber, or why it gets none."""
@@ -345,7 +345,7 @@ class PppSession:
                 each.handle(ppp.Event.REJECT_FATAL)
 
     def echo_replied(self) -> None:
-        """Note that the subscriber is there."""
+        """Set the number of unanswered Echo-Requests to zero: the subscriber has answered one."""
         self.echoes = 0
 
     # The rest is this session's own.

@@ -31,7 +31,7 @@ class SetupTurns:
         return len(self._lines)
 
     def add(self, session_id: int, line: Line) -> None:
-        """Count a session that begins."""
+        """Count a session among those of its line that are being set up."""
         self._lines[session_id] = line
         self._sessions.setdefault(line, {})[session_id] = None
         self._nodes.add(_node(line))
@@ -83,11 +83,11 @@ class _Counts(Generic[_Key]):
         return next(iter(self._by_count[self._most]))
 
     def add(self, key: _Key) -> None:
-        """Count one more."""
+        """Add one to the count of ``key``."""
         self._move(key, self[key] + 1)
 
     def remove(self, key: _Key) -> None:
-        """Count one less."""
+        """Subtract one from the count of ``key``."""
         self._move(key, self[key] - 1)
 
     def _move(self, key: _Key, count: int) -> None:

@@ -104,7 +104,7 @@ def _checked(text: bytes) -> dict[str, Any]:
 
 
 def _texts(value: Stored | Record | Grant) -> dict[str, Any]:
-    """Return its fields, with identities as hexadecimal digits."""
+    """Return the fields of the value by name; identities, which are bytes, become hexadecimal digits."""
     return {name: each.hex() if name in _IDENTITIES else each for name, each in vars(value).items()}
 
 

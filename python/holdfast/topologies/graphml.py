@@ -187,7 +187,7 @@ class _Reading:
         return round(bps)
 
     def remarks(self) -> list[str]:
-        """Return what was assumed, one sentence each."""
+        """Return a sentence for each assumption about the file, such as those on names, loops and delays."""
         topology, found = self.topology, []
         if self.unlabelled:
             found.append(f"{counted(len(self.unlabelled), 'node')} without a label: {named(self.unlabelled)}")

@@ -120,7 +120,7 @@ class Bfr:
         return self.write(bfer_configuration(channels))
 
     def down(self, *ports: int) -> Bfr:
-        """Take ports down."""
+        """Set the state of these ports to down, and return the BFR itself."""
         for port in ports:
             self.switch.set_port_up(port, False)
         return self

@@ -65,7 +65,7 @@ class SinglePlane:
         self.sessions = SessionTables(client, Way(edges))
 
     def listen(self) -> None:
-        """Take the client's packet-ins. The handler is then called by the thread that receives for the client."""
+        """Process the client's packet-ins from now on; the thread that receives for the client then calls the handler."""
         self._client.on_packet_in = lambda packet: self.packet_in(packet.payload, packet.metadata)
 
     def packet_in(self, packet: bytes, metadata: Mapping[str, int]) -> None:
@@ -107,7 +107,7 @@ class SinglePlane:
         self._client.packet_out(tagged(line, frame, port.s_tpid, port_tag=False), egress_port=line.port)
 
     def receive(self, handler: Handler) -> None:
-        """Have the handler called with frames for the control plane."""
+        """Set the handler that is called with each frame for the control plane."""
         self._handler = handler
 
     # For operators.

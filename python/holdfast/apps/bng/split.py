@@ -415,7 +415,7 @@ class SplitPlane:
         plane.client.packet_out(tagged(line, frame, port.s_tpid, port_tag=True), egress_port=plane.trunk)
 
     def receive(self, handler: Handler) -> None:
-        """Have the handler called with frames for the control plane."""
+        """Set the handler that is called with each frame for the control plane."""
         self._handler = handler
 
     def packet_in(self, packet: bytes, metadata: Mapping[str, int]) -> None:
@@ -427,7 +427,7 @@ class SplitPlane:
             answer_neighbour(self._balancer.client, self._edges.core[0], port, packet, self.owns)
 
     def listen(self) -> None:
-        """Take all clients' packet-ins. The handler is then called by the threads that receive for the clients."""
+        """Process all clients' packet-ins from now on; the threads that receive for the clients then call the handler."""
         clients = [self._balancer.client, self._authentication.client]
         for client in clients + [plane.cables.client for plane in self._planes.values()]:
             client.on_packet_in = lambda packet: self.packet_in(packet.payload, packet.metadata)

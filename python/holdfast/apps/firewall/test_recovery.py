@@ -98,7 +98,7 @@ def version(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture(params=[False, True], ids=["inside", "outside"])
 def mirrored(request: pytest.FixtureRequest) -> Any:
-    """Return in turn whether the client is outside."""
+    """Return, for one test after the other, False for a client inside and True for one outside."""
     return request.param
 
 

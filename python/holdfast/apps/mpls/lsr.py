@@ -182,7 +182,7 @@ class Lsr:
     # ---- Notices ----
 
     def add_notice(self, lsp: int, changed_port: int, hop: Hop, label: int, number: int) -> None:
-        """Have a notice sent along a label when a port changes; ``number`` is the LSP's hop that this is about."""
+        """Make the switch send a notice along a label when ``changed_port`` changes state, about hop ``number`` of the LSP."""
         instance = self._add_replica(lsp, changed_port, hop.port)
         self.client.insert(
             NOTICES,

@@ -195,13 +195,13 @@ class Setup:
         return labels
 
     def _notices(self, reverse: Mapping[int, int]) -> None:
-        """Have each node between ingress and egress tell the ingress when its next link changes."""
+        """Make each node between ingress and egress notify the ingress when the node's next link changes state."""
         for i in range(1, self.last):
             hop = hop_towards(self.topology, self.lsp.path[i], self.lsp.path[i - 1], {})
             self.lsr(i).add_notice(self.number, self.primaries[i].port, hop, reverse[i - 1], i)
 
     def _notices_downstream(self) -> None:
-        """Have the node behind a failure tell a merge point further on that nothing more will come."""
+        """Make the node behind a failure notify a merge point further downstream that no more packets will come."""
         for i in range(1, self.last):
             following = self.lsp.path[i + 1]
             hop = hop_towards(self.topology, self.lsp.path[i], following, {})

@@ -88,7 +88,7 @@ def labels(*stack: tuple[int, int], tc: int = 0) -> Packet:
 
 
 def sent(hop: Hop, payload: Packet, ethertype: int = 0x8847) -> bytes:
-    """Return the frame that leaves to a hop."""
+    """Return the frame that leaves to a hop: the payload with the hop's MAC addresses and an EtherType in front."""
     return hop.dst_mac + hop.src_mac + ethertype.to_bytes(2, "big") + bytes(payload)
 
 

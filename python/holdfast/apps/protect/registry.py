@@ -68,7 +68,7 @@ class Registry:
     # ---- Numbers ----
 
     def take(self, changes: Changes, ingress: str, egress: str, cid: int | None) -> tuple[int, int, int]:
-        """Take a new connection's index at the PTI, at the PTE, and its identifier; they are free again if changes are not made."""
+        """Take and return a new connection's indices at PTI and PTE, and its identifier; they are freed if ``changes`` are not made."""
         return (
             _take(changes, self.indices[ingress]),
             _take(changes, self.egress_indices[egress]),
@@ -76,7 +76,7 @@ class Registry:
         )
 
     def claim(self, connection: Connection) -> bool:
-        """Take the numbers of a connection that was found. Return False, and take none, if one is another's."""
+        """Mark a found connection's numbers as used. If one is not free, mark none and return False."""
         taken: list[tuple[Numbers, int]] = []
         for numbers, number in self._numbers(connection):
             if not isinstance(number, int) or not numbers.claim(number):

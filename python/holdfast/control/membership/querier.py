@@ -427,7 +427,7 @@ class Querier:
         self._asking.pop(state.group, None)
 
     def _arm(self, state: GroupFilter) -> None:
-        """See that the group is looked at when its next timer expires; for a timer that was put off, that is too early."""
+        """Schedule a look at the group for when its next timer expires, unless one is due earlier, as after a timer was put off."""
         due_ps, group = state.earliest_ps, state.group
         armed_ps = self._armed.get(group)
         if armed_ps is not None and armed_ps <= due_ps:

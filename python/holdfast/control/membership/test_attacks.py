@@ -137,7 +137,7 @@ class World:
         self.say(place, report(_state(group, wanted, TO_EX if before is None else IS_EX)))
 
     def refresh(self) -> None:
-        """Have all members answer a general query."""
+        """Send the report of every member, as in answer to a general query."""
         for (place, group), wanted in self.wanted.items():
             self.say(place, report(_state(group, wanted, IS_EX)))
 

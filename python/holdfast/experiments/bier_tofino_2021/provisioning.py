@@ -63,7 +63,7 @@ POINTS = [point(r, u, missing) for r, u in TRIED for missing in (0, 1)]
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Return losses and utilisation of the recirculation ports."""
+    """Run one simulation of a ring, and return losses and utilisation of the recirculation ports."""
     recirculations = Fraction(point["recirculations"])
     topology = load.star(point["ports"], point["recirculation_ports"], QUEUE_PACKETS)
     network = SimulatedNetwork(topology, load.rounds_program(), seed=seed)

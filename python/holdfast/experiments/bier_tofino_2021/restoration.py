@@ -124,7 +124,7 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def find(setting: Setting) -> Finding:
-    """Return Figure 11, and what signalling adds."""
+    """Run the failures of Figure 11, with the paper's signalling and with slower signalling, and return the finding."""
     frame = setting.sweep("restoration", f"{__name__}:measure", POINTS)
     return Finding(numbers(frame), {"": draw(frame)}, {"runs": frame})
 

@@ -94,7 +94,7 @@ def table5(setting: Setting) -> Finding:
 
 
 def table6(setting: Setting) -> Finding:
-    """Compare optical with electrical after the repair."""
+    """Return the finding for Table 6: goodput after the repair of the strategy optical, relative to electrical."""
     frame = _measured(setting, "beyond_table6", TABLE_6_POINTS)
     numbers = _changes(frame, ["d_ms", "strategy"], {"strategy": "electrical"}, "after_repair").drop("strategy")
     return Finding(numbers, {"": _picture(numbers, "d_ms", "optical against electrical", len(setting.seeds))})

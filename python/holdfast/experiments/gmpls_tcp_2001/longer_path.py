@@ -91,7 +91,7 @@ DRAWN_D_MS = (1, 20, 50, 100)
 
 
 def fig12(setting: Setting) -> Finding:
-    """Return goodput over time for every delta."""
+    """Return the finding for Fig. 12: goodput over time by delta and d, with the picture."""
     rows = goodput.curves(measured(setting), ["delta_ms", "d_ms"], "switched_curve").sort(
         "delta_ms", "d_ms", "time_s", maintain_order=True
     )

@@ -18,7 +18,7 @@ CURVE_END_S = 8.0
 def points(
     network: str, deltas_ms: Sequence[int], access_percent: float, *, end_s: float = 6.5, curve_ms: float = 0.0
 ) -> list[Point]:
-    """Return a point per switching delay."""
+    """Return the parameters of one run for each switching delay in ``deltas_ms``."""
     return [
         {
             "network": network,
@@ -74,7 +74,7 @@ def measured_alone(setting: Setting) -> pl.DataFrame:
 
 
 def optical(setting: Setting) -> Finding:
-    """Return which delay is best if the link is simply away for that long."""
+    """Return the finding of section 5.3: goodput by delta, and the best delta, if the link is simply away for delta."""
     return Finding(_numbers(measured_alone(setting)))
 
 

@@ -127,7 +127,7 @@ def find(setting: Setting) -> Finding:
 
 
 def numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the measures by figure and algorithm."""
+    """Return a row by figure, algorithm and quantity: packets forwarded, reordered and duplicated, and the worst delay in ms."""
     rows = []
     for run in frame.iter_rows(named=True):
         key = {"figure": run["figure"], "algorithm": run["algorithm"]}

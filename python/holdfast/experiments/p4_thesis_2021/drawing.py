@@ -178,7 +178,7 @@ def _with_and_without(axes: Any, frame: pl.DataFrame, value: str) -> None:
 
 
 def beyond(frame: pl.DataFrame, quantities: Mapping[str, str]) -> Figure:
-    """Draw all four quantities with every format."""
+    """Draw each of the four quantities over the transmitted bandwidth, with a line for every format of INT."""
     figure, grid = plt.subplots(2, 2, figsize=(9.2, 6.2), dpi=130)
     for axes, (value, label) in zip(grid.flat, quantities.items(), strict=True):
         for (mode, sampling), (name, colour, marker, line) in FORMAT_LOOKS.items():

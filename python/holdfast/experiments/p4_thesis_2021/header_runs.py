@@ -39,7 +39,7 @@ def points(lengths_bytes: Sequence[int], packets: int) -> list[Point]:
 
 
 def payload_points(payloads_bytes: Sequence[int], packets: int) -> list[Point]:
-    """Return points of both stacks with each payload."""
+    """Return a point for each stack and payload; ``packet_bytes`` is the payload with the stack's header."""
     header = published.HEADER_BYTES
     return [
         {"stack": s, "packet_bytes": payload + header[s], "packets": packets}

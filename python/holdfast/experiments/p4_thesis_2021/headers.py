@@ -51,7 +51,7 @@ def gain_numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def by_stack(frame: pl.DataFrame, value: str) -> pl.DataFrame:
-    """Return a quantity by stack and length."""
+    """Return the mean of a quantity over the seeds, with its interval, by stack and packet length in bytes."""
     return summaries(frame, ["stack", "packet_bytes"], [value])
 
 

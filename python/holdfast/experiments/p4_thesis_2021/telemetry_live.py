@@ -43,12 +43,15 @@ QUANTITIES = {
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Measure one run, with the names of :func:`telemetry_runs.measure`; repeat it if the machine held it up."""
+    """Run one flow in real time, and return its measures, with the names of :func:`telemetry_runs.measure`.
+
+    A run in which an event is more than ``LATE_MS`` late is repeated, as :func:`this_machine.in_time` says.
+    """
     return this_machine.in_time(lambda: measured_once(point, seed), LATE_MS)
 
 
 def measured_once(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Measure one run, whatever held it up."""
+    """Run one flow, and return its measures and the ``max_lateness_ms`` of its events, however late they are."""
     topology = setup.line(point["switches"], setup.MACHINE_PACKETS_PER_S)
     program, controller = telemetry_runs.forwarding(point["mode"], 1.0)
     seconds = int(point["run_s"])

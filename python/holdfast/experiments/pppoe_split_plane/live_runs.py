@@ -139,7 +139,7 @@ class _WallClock:
         return time.monotonic()
 
     def call_later(self, delay_s: float, action: object) -> Any:
-        """Raise :class:`LiveError`: nothing is handed over here."""
+        """Raise :class:`LiveError`: this measurement hands no call to a timer."""
         raise LiveError("nothing is handed over in this measurement")
 
 

@@ -155,7 +155,7 @@ def number(row: Mapping[str, Any] | None, decimals: int) -> str:
 
 
 def found(frame: pl.DataFrame, **wanted: Any) -> Mapping[str, Any] | None:
-    """Return the row with these values, or None."""
+    """Return the first row whose columns have these values, or None if no row has."""
     rows = frame.filter(*(pl.col(name) == value for name, value in wanted.items()))
     return rows.row(0, named=True) if len(rows) else None
 

@@ -102,7 +102,7 @@ class Peer:
     # Discovery (RFC 2516).
 
     def discover(self) -> None:
-        """Ask for a session until it has one."""
+        """Send a PADI and, if a PADO comes, the PADR that requests a session; send each once."""
         tags: Options = [(0x0101, b"")]
         if self.max_payload is not None:
             tags.append((0x0120, struct.pack("!H", self.max_payload)))
@@ -136,7 +136,7 @@ class Peer:
         self.world.plane.from_line(self.line, MAC + self.mac + head + body)
 
     def request(self, protocol: int) -> None:
-        """Send its Configure-Request."""
+        """Send the peer's Configure-Request for a protocol."""
         self.asked.add(protocol)
         self._number = self._number % 255 + 1
         self.say(protocol, REQUEST, self._number, write_options(self.mine[protocol]))
@@ -206,7 +206,7 @@ class Peer:
         self.say(protocol, NAK, identifier, write_options(options))
 
     def _nak_method(self, protocol: int, code: int, identifier: int, data: bytes) -> None:
-        """Want EAP."""
+        """Answer with a Nak that demands EAP as authentication method."""
         self.refused += [old for kind, old in read_options(data) if kind == 3]
         self.say(protocol, NAK, identifier, b"\3\4\xc2\x27")
 
@@ -254,7 +254,7 @@ class Peer:
         self.say(protocol, 66, identifier, b"what?")
 
     def _link_again(self, protocol: int, code: int, identifier: int, data: bytes) -> None:
-        """Negotiate the link anew."""
+        """Send an LCP Configure-Request, which makes both ends negotiate the link anew."""
         self.request(LCP)
 
     def _both(self, protocol: int, code: int, identifier: int, data: bytes) -> None:
@@ -264,7 +264,7 @@ class Peer:
             self._request(protocol, code, identifier, data)
 
     def _obey(self, protocol: int, code: int, identifier: int, data: bytes) -> None:
-        """Ask again, for what it was told (a Nak) or without it (a Reject)."""
+        """Send a new Configure-Request, with the values of a Nak, or without the options of a Reject."""
         if protocol not in CONTROL:
             return
         told = dict(read_options(data))
@@ -275,7 +275,7 @@ class Peer:
         self.request(protocol)
 
     def _insist(self, protocol: int, code: int, identifier: int, data: bytes) -> None:
-        """Ask again for another value of its own."""
+        """Send a Configure-Request with the peer's own options again, with other values than before."""
         if protocol not in CONTROL:
             return
         self.mine[protocol] = [

@@ -41,7 +41,7 @@ class World:
         self.store.put(record)
 
     def dial(self, number: int) -> None:
-        """Have ``number`` more subscribers dial."""
+        """Make ``number`` new subscribers, which dial at once."""
         for _ in range(number):
             line, mac = Line(1, 100, len(self.hosts) + 1), b"\2\0\0\0\1" + bytes((len(self.hosts),))
             host = Subscriber(
@@ -68,7 +68,7 @@ class World:
 
 
 def main() -> None:
-    """Have some go online; then the disk is full, some come and some go; then it is not full any more."""
+    """Run subscribers on a disk that has room, is full while more dial, and has room again; print what became of the sessions."""
     logging.disable()
     folder = Path(sys.argv[1])
     world = World(folder / "state.db")

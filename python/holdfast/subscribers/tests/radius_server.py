@@ -128,13 +128,13 @@ class Online:
         return 1_000_000 + self.clock.now()
 
     def transmit(self, server: int, accounting: bool, channel: int, data: bytes) -> None:
-        """Have the server answer."""
+        """Deliver the server's answer to the client after a millisecond, if there is an answer."""
         answer = self.server(data)
         if answer is not None:
             self.clock.call_later(0.001, lambda: self.client.received(server, accounting, channel, answer))
 
     def dial(self, number: int = 1, **account: object) -> Subscriber:
-        """Have a subscriber dial, and return it after two seconds."""
+        """Make a subscriber that dials, run two seconds, and return the subscriber."""
         line, mac = Line(1, 100, number), bytes.fromhex("0200000001") + bytes((number,))
         host = Subscriber(
             Account(**{"user": "alice", "password": "secret", **account}),  # type: ignore[arg-type]

@@ -73,7 +73,7 @@ class Exchange(RuleBasedStateMachine):
 
     @rule(key=st.sampled_from(_KEYS), reaction=st.sampled_from(REACTIONS))
     def has_a_habit(self, key: tuple[int, int], reaction: str) -> None:
-        """Let the peer react so from now on."""
+        """Set how the peer reacts to packets of this protocol and code from now on."""
         self.peer.reactions[key] = reaction
 
     @rule(key=st.sampled_from(_KEYS))
@@ -83,7 +83,7 @@ class Exchange(RuleBasedStateMachine):
 
     @rule(protocol=st.sampled_from(CONTROL), options=_OPTIONS)
     def asks(self, protocol: int, options: list[tuple[int, bytes]]) -> None:
-        """Let the peer ask for something."""
+        """Set the options that the peer wants, and send its Configure-Request."""
         self.peer.mine[protocol] = options
         self.peer.request(protocol)
 

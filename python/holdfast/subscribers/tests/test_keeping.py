@@ -117,7 +117,7 @@ class World:
         return set(begun)
 
     def check(self) -> None:
-        """Check what holds at any moment."""
+        """Check that every forwarding session is accounted and kept, or about to be, and that no invariant is violated."""
         assert self.gateway.violations() == []
         accounted = {each.id for each in self.gateway.sessions.values() if each.accounting_id in self.open()}
         forwarding, waiting = self.plane.table.keys(), self.gateway._changes.waiting
@@ -149,7 +149,7 @@ class World:
 
 
 def story(world: World) -> None:
-    """Have some come and some go; one gets other rates, and some come back."""
+    """Make subscribers dial, hang up and dial again, and change the rates of one, in a fixed order."""
     for number in range(1, 5):
         world.host(number, redial_s=0.5, ipv6=number != 3).dial()
     world.run(1.5)

@@ -198,7 +198,7 @@ class World:
                 self.begin()
 
     def do(self, action: Callable[[Gateway], object]) -> None:
-        """Have an operator do something."""
+        """Call ``action`` with the gateway, as an operator; restart the process if it is killed meanwhile."""
         try:
             action(self.process.gateway)
         except KilledError:
@@ -250,7 +250,7 @@ class World:
 
 
 def story(world: World) -> None:
-    """Have some come and some go, and one sent away; meanwhile the user plane fails, for some time."""
+    """Make subscribers dial and leave, and kick one, in a fixed order, while the user plane fails for some time."""
     for number in (1, 2, 3):
         world.host(number).dial()
     world.run(0.7)

@@ -189,7 +189,7 @@ class Recorder(RuleBasedStateMachine):
         self.packets: list[bytes] = []
 
     def teardown(self) -> None:
-        """Remove the state."""
+        """Remove the directory with the state file, if there is one."""
         if hasattr(self, "directory"):
             self.directory.cleanup()
 

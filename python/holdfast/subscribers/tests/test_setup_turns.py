@@ -90,7 +90,7 @@ def test_a_crowd_of_equals_displaces_nobody() -> None:
 
 
 def ask(world: World, line: Line, number: int) -> None:
-    """Open a setup, and leave it at that."""
+    """Send a PADI and the PADR that a PADO calls for, and nothing more: the setup stays unfinished."""
     mac = b"\x06\x01" + number.to_bytes(4)
     hear: list[bytes] = []
     world.plane.hosts[line, mac] = hear.append

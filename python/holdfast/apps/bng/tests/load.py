@@ -56,7 +56,7 @@ def site(**given: Any) -> Iterator[Site]:
 
 
 def setups(number: int, rate: float) -> dict[str, Any]:
-    """Have ``number`` dual-stack subscribers with CHAP dial at a rate per second, and return the times and what is held then."""
+    """Run ``number`` dual-stack subscribers with CHAP that dial, ``rate`` a second; return the times, and what is held then."""
     with site() as gateway:
         return _set_up(gateway, number, rate)[0]
 
@@ -237,9 +237,10 @@ def radius(number: int, rate: float) -> Iterator[dict[str, Any]]:
 
 
 def outage(gateway: Site, crowd: Crowd, number: int, rate: float, down_s: float) -> dict[str, Any]:
-    """Have others dial beside established sessions with traffic, and kill RADIUS when a third of them is in.
+    """Start new subscribers beside established sessions with traffic, and kill RADIUS when a third has dialled.
 
-    ``setups_again_s`` and ``all_in_s`` are from RADIUS' answer to the first and to the last session that begins then.
+    Return what the outage of ``down_s`` costs. ``setups_again_s`` and ``all_in_s``: the seconds from RADIUS' return to the first
+    and to the last session that begins then.
     """
     established = set(gateway.rows())
     crowd.say(f"traffic 500 {SERVER}")

@@ -196,7 +196,7 @@ class Site:
                 os.kill(each, signal.SIGTERM)
 
     def sessions(self) -> list[dict[str, Any]]:
-        """Return the sessions as an operator sees them."""
+        """Ask the running gateway for its sessions, and return a row of fields for each, with its usage."""
         rows: list[dict[str, Any]] = service.ask(self.name, verb="sessions", usage=True)["sessions"]
         return rows
 

@@ -51,7 +51,7 @@ class End:
         self.reboot()
 
     def reboot(self) -> list[Segment]:
-        """Forget everything."""
+        """Return to the state LISTEN or CLOSED, as after a restart of the host; send nothing."""
         self.state = "listen" if self.listens else "closed"
         return []
 
@@ -70,7 +70,7 @@ class End:
         return self.again()
 
     def again(self) -> list[Segment]:
-        """Return what the end's retransmission timer sends."""
+        """Return the unacknowledged segment that the end repeats when its retransmission timer expires, if there is one."""
         if self.state == "syn_sent":
             return [Segment(SYN, self.una, scale=self.scale)]
         if self.state == "syn_received":
@@ -80,7 +80,7 @@ class End:
         return []
 
     def send(self) -> list[Segment]:
-        """Send data, if it may."""
+        """Return a segment with data; none without an established connection, or with more than 20,000 bytes unacknowledged."""
         if self.state != "established" or (self.nxt - self.una) % 2**32 > 20_000:
             return []
         data = self.rng.choice((1, 100, 1000))
@@ -89,13 +89,13 @@ class End:
         return [segment]
 
     def abort(self) -> list[Segment]:
-        """Reset its connection."""
+        """Forget the connection, if there is one, and return the RST that ends it at the other end."""
         had = self.state in ("established", "syn_received")
         self.reboot()
         return [Segment(RST, self.nxt)] if had else []
 
     def receive(self, segment: Segment) -> list[Segment]:
-        """Take a segment."""
+        """Process a segment that arrives, and return the segments that the end sends in answer."""
         if self.state == "closed":
             return self._refuse(segment)
         if self.state == "listen":
@@ -194,7 +194,7 @@ class Pair:
         self.ends = (End(random.Random(self.rng.random())), End(random.Random(self.rng.random())))
 
     def leave(self, end: int, segments: list[Segment]) -> None:
-        """Put segments of an end on their way."""
+        """Add segments to those that are on their way to the other end."""
         self.flying[end].extend(segments)
 
     def deliver(self, end: int) -> None:
@@ -233,7 +233,7 @@ class Pair:
         return f"{what} {end}"
 
     def connects(self, end: int, most: int, wait: Callable[[int], None] = lambda seconds: None) -> int:
-        """Let an end forget everything, open a connection and say something; return how many first segments that takes.
+        """Restart an end, open a connection and exchange data; return the number of SYNs sent, ``most + 1`` if that fails.
 
         ``wait``: called with the seconds before each further one (RFC 6298, 5.5).
         """

@@ -64,7 +64,7 @@ class Bucket:
         self.tokens_ps = self.burst * 10**12
 
     def take(self, amount: int, now_us: int) -> bool:
-        """Take tokens, and return True, if there are so many at this time."""
+        """Take ``amount`` tokens and return True; if the bucket has fewer at this time, take none and return False."""
         self.tokens_ps = min(self.tokens_ps + self.rate * (now_us - self.filled_us) * 10**6, self.burst * 10**12)
         self.filled_us = now_us
         if self.tokens_ps < amount * 10**12:

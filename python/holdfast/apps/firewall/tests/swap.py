@@ -110,7 +110,7 @@ def topology() -> Topology:
 
 
 def begin(network: Network, rate_per_s: float, seconds: float) -> tuple[list[int], float]:
-    """Let packets come in at this rate for so many seconds; return the generators' numbers, and when the first packet comes."""
+    """Add packet generators for so many seconds; return their numbers, and when the first packet comes, in network seconds."""
     period_ms = 1000 * DESTINATIONS / rate_per_s
     count = max(1, round(seconds * rate_per_s / DESTINATIONS))
     start_ms = network.now_ps / 1e9 + SOON_MS
@@ -168,7 +168,7 @@ class _Writer(writer.FirewallWriter):
         super().__init__(client, bytes(32))
 
     def activate(self, rules: RuleSet) -> None:
-        """Make a set the active one."""
+        """Write a rule set with its ports and bindings, and make it the active set."""
         stations = [Station(each.port, each.mac) for each in rules.bindings]
         self.replace(rules, list(rules.ports), stations)
 

@@ -298,7 +298,7 @@ class Run:
             self._schedule(error)
 
     def _schedule(self, error: LatentError) -> None:
-        """Have the transit node lose the route of one connection's path, and get it back."""
+        """Schedule the loss of one path's route at the transit node, from the error's ``begin_s`` to its ``end_s``."""
         connection = self.connections[error.connection]
         client = self.network.clients[connection.paths[error.path].nodes[1]]
         key = {"dst_addr": f"{connection.addresses[error.path]}/32"}

@@ -247,7 +247,7 @@ def _verdicts(part: str) -> str:
 
 
 def _ordered(frame: pl.DataFrame, target: str) -> list[fit.Candidate]:
-    """Return candidates, the best for a target first."""
+    """Return all candidates in descending order of their score for a target."""
     scored = frame.filter(pl.col("quantity") == f"score_{target}").sort("ours", descending=True)
     return scored.select(*fit.FACTORS).rows()
 

@@ -43,7 +43,7 @@ def beside() -> str:
 
 
 def what_came_out() -> str:
-    """Return a table of Figures 2 to 4."""
+    """Return a Markdown table of the packets that each path brought and that were forwarded in Figures 2 to 4."""
     frame = read("scenarios_events")
     rows = []
     for row in frame.iter_rows(named=True):

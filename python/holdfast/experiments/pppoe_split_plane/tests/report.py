@@ -67,7 +67,7 @@ def printed() -> str:
 
 
 def beside() -> str:
-    """Return every number of the paper with ours."""
+    """Return a text and a Markdown table of every number of the paper beside ours."""
     words, table = COMMITTED.beside(COMPARED)
     times = ", ".join(f"{setup.SERVICE_MS['one by one'][plane]:.2f} ms ({plane})" for plane in published.PLANES)
     return f"Service times: {times}. {seeds('table1')} seeds. In all: {words}.\n\n{table}"
@@ -88,7 +88,7 @@ def burst() -> str:
 
 
 def real_time() -> str:
-    """Return the first table on this machine."""
+    """Return a Markdown table of the paper's first table as measured on this machine, in real time."""
     frame, where = read("table1_live"), read("table1_live_machine")
     rows = []
     for count in published.PACKETS:
