@@ -219,18 +219,19 @@ pub struct SimulationMeasurement {
 }
 
 impl SimulationMeasurement {
-    /// Returns the packets per second of the processor's time.
+    /// Returns the packets that the sources sent per second of processor time.
     pub fn packets_per_s(&self) -> f64 {
         self.packets as f64 / self.processor_s
     }
 
-    /// Returns the packet-hops per second of the processor's time.
+    /// Returns the packet-hops (arrivals of packets at switches) per second of processor time.
     pub fn packet_hops_per_s(&self) -> f64 {
         self.packet_hops as f64 / self.processor_s
     }
 }
 
-/// Measures a scenario; if `quick`, with a hundredth of the packets.
+/// Runs the scenario `name` several times and returns its counts and the median time. `quick` sends a hundredth of the packets, or
+/// runs the TCP scenario for a tenth of its time. Fails if there is no such scenario.
 pub fn measure_simulation(name: &str, quick: bool) -> Result<SimulationMeasurement, String> {
     if name == DUMBBELL {
         return measure_dumbbell(quick);

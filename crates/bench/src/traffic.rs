@@ -8,7 +8,7 @@ pub trait Traffic {
     /// Writes the next packet into a buffer; returns the port that it arrives at.
     fn next(&mut self, buffer: &mut Packet) -> u32;
 
-    /// Returns the same sequence once more, from its beginning.
+    /// Returns traffic that consists of the same packets once more, from the first on.
     fn again(&self) -> Box<dyn Traffic>;
 }
 

@@ -234,7 +234,7 @@ pub struct Externs {
 }
 
 impl Externs {
-    /// Returns the meaning of a property of tables.
+    /// Returns the meaning of a table property by its name; `None` if the architecture has no such property.
     pub fn property(&self, name: &str) -> Option<Property> {
         find(self.properties, name)
     }
@@ -244,12 +244,14 @@ impl Externs {
         self.properties.iter().map(|(name, _)| *name)
     }
 
-    /// Returns the meaning of a member of the enum of hash algorithms.
+    /// Returns the algorithm that a member of the architecture's enum of hash algorithms means; `None` for other
+    /// names.
     pub fn algorithm(&self, member: &str) -> Option<Algorithm> {
         find(self.algorithms, member)
     }
 
-    /// Returns the enum whose members are not those that the architecture gives packets, and its members as they should be.
+    /// Returns the first enum of the program whose members differ from those that the architecture gives it, with
+    /// the members that it should have; `None` if all agree.
     pub fn foreign_enum<'t>(
         &self,
         types: &'t Types,
@@ -262,14 +264,16 @@ impl Externs {
         self.enums.iter().find_map(differing)
     }
 
-    /// Returns the names of the types of objects.
+    /// Returns the names of the extern types, such as `register`, that mean one of these objects in this
+    /// architecture.
     pub fn names(&self, objects: &[Object]) -> Vec<&'static str> {
         let rows = self.objects.iter();
         let rows = rows.filter(|row| objects.contains(&row.object));
         rows.map(|row| row.name).collect()
     }
 
-    /// Returns the first signature of the table that a name has.
+    /// Returns what this table has under a name: the first signature of the function, or the name of the object
+    /// type; `None` if neither.
     fn known(&self, name: &str) -> Option<&'static str> {
         let functions = self.functions.iter().map(|(signature, _)| *signature);
         let function = functions.into_iter().find(|s| name_of(s) == name);

@@ -233,7 +233,8 @@ impl MeterArray {
         })
     }
 
-    /// Returns the configurations of cells from an index on. It looks at `most` cells, and gives the index that follows, `None` at the end.
+    /// Returns the configurations of those among the `most` cells from `from` on that have one, each with its
+    /// index. Returns with them the index to go on from, `None` at the end.
     pub(crate) fn configured_from(
         &self,
         from: u64,
@@ -245,7 +246,7 @@ impl MeterArray {
         (found.collect(), (end < cells).then_some(end))
     }
 
-    /// Takes all cells out; returns those that were configured, each with its index.
+    /// Removes all cells, so that none is configured; returns those that were configured, each with its index.
     pub(crate) fn clear(&mut self) -> Vec<(u64, Meter)> {
         let former = self.configured();
         let former = former.map(|(index, cell)| (index, cell.clone())).collect();

@@ -106,8 +106,8 @@ impl Group {
         }
     }
 
-    /// Returns the position of the share that a hash chooses, in proportion to the weights; `None` if none is
-    /// selectable.
+    /// Returns the position in the group of the member that a hash chooses, in proportion to the weights; `None` if
+    /// no member is selectable.
     fn choose(&self, hash: u64) -> Option<u32> {
         let total = self.sums.last()?.0;
         let point = hash % total;
@@ -120,7 +120,8 @@ impl Group {
     }
 }
 
-/// Returns the size of a group whose members have these weights: their sum, or the number of members.
+/// Returns the size of a group whose members have these weights: the number of members if `sum_of_members`, else
+/// the sum of the weights.
 pub(crate) fn size(weights: impl Iterator<Item = u32>, sum_of_members: bool) -> u64 {
     weights
         .map(|weight| if sum_of_members { 1 } else { u64::from(weight) })

@@ -194,8 +194,9 @@ impl Runtime {
         &self.program
     }
 
-    /// Sets the time for what follows. The switch does this before it runs an executor. A time up to [`SET_BACK_PS`] before the latest
-    /// one is that of somebody who is late: nothing ages. A time before that is of a clock that was set back: ages begin again.
+    /// Sets the time, in picoseconds, for what follows. The switch does this before it runs an executor. A time up to
+    /// [`SET_BACK_PS`] before the latest one is taken for a late one, and nothing ages. An earlier one means that the clock was set
+    /// back, and ages count from it.
     #[inline]
     pub fn set_now_ps(&mut self, now_ps: Time) {
         self.now_ps = now_ps;
@@ -646,7 +647,8 @@ impl Runtime {
         self.meters[meter.index()].replace(index, cell)
     }
 
-    /// Takes all cells out of a meter; returns those that were configured, each with its index.
+    /// Removes all cells of a meter, so that none is configured; returns those that were configured, each with its
+    /// index.
     pub fn clear_meters(&mut self, meter: MeterId) -> Vec<(u64, Meter)> {
         self.meters[meter.index()].clear()
     }
@@ -699,8 +701,8 @@ impl Runtime {
         }
     }
 
-    /// Runs the idle timers up to the time last set, at most so many; returns true if entries wait for
-    /// [`Runtime::take_idle`].
+    /// Runs at most `most` of the idle timers that expire up to the time last set; returns true if idle entries
+    /// wait for [`Runtime::take_idle`].
     pub fn run_idle_timers(&mut self, most: usize) -> bool {
         let (program, tables) = (&self.program, &self.tables);
         let of = |key, entry| activity(program, tables, key, entry);
@@ -708,8 +710,8 @@ impl Runtime {
         self.idle_timers.has_idle()
     }
 
-    /// Takes entries that became idle and are still there, at most so many, in the order in which they did. Their
-    /// timeouts start again.
+    /// Returns at most `most` entries that became idle, as table and number, in the order in which they did, and
+    /// starts their timeouts again. The entries stay in their tables; those deleted in the meantime are left out.
     pub fn take_idle(&mut self, most: usize) -> Vec<(TableId, u32)> {
         let (program, tables) = (&self.program, &self.tables);
         let of = |key, entry| activity(program, tables, key, entry);
@@ -770,7 +772,8 @@ fn write_port_state(cells: &mut Cells, width: u32, port: u32, up: bool) {
     }
 }
 
-/// Returns the activity of an entry, for its idle timer, if it is still the same one.
+/// Returns the time of an entry's last hit and its idle timeout; `None` if the entry with this key no longer has
+/// this number.
 fn activity(program: &Program, tables: &[Table], key: EntryKey, entry: u32) -> Option<Activity> {
     let table = &tables[ids::table(program, key.0)?.index()];
     let installed = table.entry(entry)?;

@@ -453,7 +453,7 @@ impl Flow {
         self.frame[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// Returns whether a payload is one of this stream's, sequence number and time aside.
+    /// Returns whether a payload is one of this stream's, whatever its sequence number and time of sending.
     fn is_stream_payload(&self, payload: &[u8]) -> bool {
         let sent = &self.frame[self.frame.len() - STREAM_FIELDS_BYTES..];
         matches!(self.kind, Kind::Udp | Kind::UdpV6)
@@ -462,8 +462,8 @@ impl Flow {
             && payload[STREAM_FIELDS_BYTES..] == *self.rest.bytes()
     }
 
-    /// Returns the sum of a payload's bytes for its checksum if it is one of this stream's: comparing is cheaper than adding, and
-    /// has to be done anyway.
+    /// Returns the sum of a payload's bytes for its checksum if it is one of this stream's, else `None`: comparing is cheaper than
+    /// adding, and has to be done anyway.
     pub(crate) fn sum_of(&self, payload: &[u8]) -> Option<Sum> {
         let fields = || Sum::new().bytes(&payload[..STREAM_FIELDS_BYTES]);
         self.is_stream_payload(payload)

@@ -208,7 +208,8 @@ impl Traffic {
         }
     }
 
-    /// Lets a TCP connection's application act, at its client, and schedules its next turn.
+    /// Lets the application at a TCP connection's client connect, write or stop, schedules its next turn, and sends what the client
+    /// may now send.
     pub(crate) fn tcp_application(
         &mut self,
         own: &mut NodeState,
@@ -257,8 +258,8 @@ impl Traffic {
     }
 }
 
-/// Counts a packet that a host took for a flow, intact or not; one for nobody that it knows (`intact` is `None`) is told to the
-/// controller.
+/// Counts a packet that a host took for a flow: as accepted, or as corrupted if `intact` is `Some(false)`. If it is `None`, the
+/// packet is for nobody that the host knows; it is accepted, and told to the controller.
 fn accepted(own: &mut NodeState, medium: &mut Medium, intact: Option<bool>, frame: &[u8]) {
     if intact == Some(false) {
         return corrupted(own, medium);

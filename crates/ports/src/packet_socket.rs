@@ -78,7 +78,8 @@ impl PacketCounters {
         joined
     }
 
-    /// Turns a received frame (behind room for a tag) into what a wire would carry, counts it and hands it on.
+    /// Turns a received frame (behind room for a tag) into what a wire would carry, counts it and hands it on. A
+    /// frame whose checksum cannot be completed is counted as an error and dropped.
     #[inline]
     fn finish(
         &mut self,
@@ -219,7 +220,8 @@ impl PacketSocket {
         self.index
     }
 
-    /// Returns the system call that is to send frames.
+    /// Returns how frames are asked to leave: by an XDP socket, a packet socket, or the first if the interface
+    /// takes one.
     pub(crate) fn kind(&self) -> TransmitKind {
         self.kind
     }
@@ -250,8 +252,8 @@ impl PacketSocket {
         self.counters = counters;
     }
 
-    /// Looks at what may have changed with the interface: whether it is up, its MTU, and whether it takes XDP
-    /// (again).
+    /// Updates what may have changed with the interface: whether it is up (`up`) and its MTU. Tries again to open
+    /// an XDP socket if it is up and one is wanted.
     pub(crate) fn refresh(&mut self, up: bool) {
         self.up = up;
         if let Ok(mtu) = mtu_of(&self.interface) {
@@ -263,13 +265,15 @@ impl PacketSocket {
         }
     }
 
-    /// Takes the error that the interface left at the socket, which would otherwise end every wait at once.
+    /// Clears the pending error of the socket (`SO_ERROR`), which would otherwise end every wait at once, and
+    /// counts it as a receive error.
     pub(crate) fn take_error(&mut self) {
         let error: Option<libc::c_int> = socket::option(&self.fd, libc::SOL_SOCKET, libc::SO_ERROR);
         self.counters.rx_errors += u64::from(error.is_some_and(|error| error != 0));
     }
 
-    /// Hands on the frames that are there, at most `limit`; returns the number of slots of the ring that they had.
+    /// Delivers the frames that are in the ring, at most `limit`; returns the number of ring slots emptied, those of dropped frames
+    /// included.
     pub fn receive(&mut self, limit: usize, deliver: &mut dyn FnMut(&[u8])) -> usize {
         let mut taken = 0;
         while taken < limit {

@@ -61,8 +61,8 @@ impl ReceiveRing {
         Ok(ReceiveRing { mapping, slot: 0 })
     }
 
-    /// Calls `show` with the next frame, if one is there, and gives its slot back to the kernel. Returns true if one
-    /// was there.
+    /// Calls `show` with the next frame, if there is one with a valid header, and gives its slot back to the
+    /// kernel. Returns true if a slot was taken.
     #[inline]
     pub(crate) fn take(&mut self, show: impl FnOnce(RingFrame<'_>)) -> bool {
         let block = self.slot / SLOTS_PER_BLOCK;

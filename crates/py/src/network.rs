@@ -241,25 +241,27 @@ impl Network {
         port_statistics(counters)
     }
 
-    /// Returns the kind of socket that sends the frames of such a port now: ``"af_packet"`` or ``"af_xdp"``; None while the clock
-    /// does not run.
+    /// Returns the kind of socket that sends the frames of an interface that is a switch's port: ``"af_packet"`` or ``"af_xdp"``;
+    /// None while the clock does not run.
     fn port_io(&self, switch: String, port: u32) -> PyResult<Option<&'static str>> {
         let (_, by_xdp) = detached(|| self.handle.port(switch, port)).map_err(failed)?;
         Ok(by_xdp.map(|by_xdp| if by_xdp { "af_xdp" } else { "af_packet" }))
     }
 
-    /// Adds a link between two ports, in both directions. Each direction draws its own jitter and losses, never reordering unless
-    /// the draw overtakes (as tc netem does not prevent). Returns the link id.
+    /// Adds a link of ``rate_bps`` (and ``delay_ps``, else 0) between two ports, in both directions. Returns the link id. Each
+    /// direction draws its own jitter and losses; a packet that draws less jitter may overtake earlier ones, as under tc netem.
     ///
     /// ``jitter``: ("none", 0, 0), ("uniform", low_ps, high_ps), ("normal", mean_ps, sigma_ps), ("trace", [delay_ps, ...]).
     /// ``loss``: a probability, ("gilbert_elliott", p, r, loss_good, loss_bad), ("trace", lost packet numbers, period or None),
-    /// ("trace", text of 0 and 1, repeat). The queue has 150,000 bytes if nothing else is said. ``red``: ``unit`` ("bytes" or
-    /// "packets"), ``min``, ``max``, and perhaps ``max_p``, ``weight``, ``gentle``, ``ecn``, ``mean_packet_bytes``. ``mark_above``:
-    /// ``unit``, ``threshold``. Without a detection delay the network's counts. ``mtu_bytes``: the most bytes behind the Ethernet
-    /// header; longer frames are dropped and counted. ``ordering``: puts packets with sequence numbers in order before they are
-    /// sent; ``max_delay_ps``, ``take_any_ps``, and perhaps ``buffer_packets``, ``sequence_bits`` and ``headers``: of each
-    /// ``ethertype``, ``bytes``, ``sequence``, ``following``, and perhaps ``stream`` and ``ethertypes`` (by the value of
-    /// ``following``). Fields are (offset, width) in bits.
+    /// ("trace", text of 0 and 1, repeat). ``queue_bytes`` or ``queue_packets``: the room of each queue, 150,000 bytes if neither
+    /// is given. ``red``: ``unit`` ("bytes" or "packets"), ``min``, ``max``, and perhaps ``max_p``, ``weight``, ``gentle``,
+    /// ``ecn``, ``mean_packet_bytes``. ``mark_above``: ``unit``, ``threshold``. ``detection_down_ps``, ``detection_up_ps``: the
+    /// delays until a change of the signal is noticed, else the network's. ``bfd``: ``desired_min_tx_us``, ``required_min_rx_us``,
+    /// ``detect_mult``. ``mtu_bytes``: the most bytes behind the Ethernet header; longer frames are dropped and counted.
+    /// ``ordering``: puts packets with sequence numbers in order before they are sent; ``max_delay_ps``, ``take_any_ps``, and
+    /// perhaps ``buffer_packets``, ``sequence_bits`` and ``headers``: of each ``ethertype``, ``bytes``, ``sequence``,
+    /// ``following``, and perhaps ``stream`` and ``ethertypes`` (by the value of ``following``). Fields are (offset, width) in
+    /// bits.
     #[pyo3(
         signature = (a, a_port, b, b_port, **parameters),
         text_signature = "($self, a, a_port, b, b_port, **parameters)"
@@ -866,7 +868,7 @@ impl Network {
         self.call(move |n| n.port_is_up(&node, port))
     }
 
-    /// Returns the lateness and the load of the wall clock, while it runs.
+    /// Returns the lateness and the load of the wall clock. Raises HoldfastError if it is not running.
     fn wall_statistics(&self) -> PyResult<Record> {
         let statistics = detached(|| match &*self.handle.read() {
             State::Running(clock) => Ok(clock.statistics()),

@@ -190,7 +190,7 @@ impl Sink {
         }
     }
 
-    /// Adds what is reported like [`Sink::push`], unless it has been said before.
+    /// Adds what is reported like [`Sink::push`], unless an equal diagnostic is kept already.
     pub fn push_new(&mut self, diagnostic: Diagnostic) {
         if !self.list.contains(&diagnostic) {
             self.push(diagnostic);
@@ -202,7 +202,7 @@ impl Sink {
         &self.list
     }
 
-    /// Removes the diagnostics behind the first `from` that are not wanted.
+    /// Keeps the first `from` diagnostics, and of the others only those that are `wanted`.
     pub fn retain_since(&mut self, from: usize, wanted: impl Fn(&Diagnostic) -> bool) {
         let tail = self.list.split_off(from);
         let (kept, gone): (Vec<_>, Vec<_>) = tail.into_iter().partition(wanted);
@@ -217,7 +217,7 @@ impl Sink {
         self.errors
     }
 
-    /// Returns whether so many errors were reported that no further one is kept.
+    /// Returns whether more than [`Sink::LIMIT`] errors were reported, so that no further one is kept.
     pub fn is_full(&self) -> bool {
         self.errors > Sink::LIMIT
     }
@@ -243,7 +243,8 @@ const MAX_LINE: usize = 140;
 /// Longer lines of a diagnostic are cut: a name can have megabytes.
 const MOST_CHARACTERS: usize = 500;
 
-/// Returns the beginning of a line, with the number of characters that are left out if it is too long.
+/// Returns a line; of one longer than [`MOST_CHARACTERS`] the beginning, with the number of characters that are
+/// left out.
 fn excerpt(line: &str) -> Cow<'_, str> {
     match line.char_indices().nth(MOST_CHARACTERS) {
         None => line.into(),

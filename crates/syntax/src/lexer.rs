@@ -99,8 +99,8 @@ pub(crate) fn single(text: &str) -> Option<TokenKind> {
     (lexer.pos == text.len() && kind != TokenKind::Unknown).then_some(kind)
 }
 
-/// Returns the length in bytes of the rest of a line, without its end, in front of a text of blanks and
-/// comments.
+/// Returns the length in bytes of the rest of the line in which a text of blanks and comments begins, without the
+/// line's end.
 pub(crate) fn rest_of_line(blanks: &str) -> u32 {
     let spliced = splice::splice(blanks);
     let mut lexer = Lexer::new(&spliced.text);
@@ -213,8 +213,9 @@ impl<'a> Lexer<'a> {
         TokenKind::Unknown
     }
 
-    /// Returns the length in bytes of an apostrophe with what C takes for one token with it: in a directive a
-    /// whole character, elsewhere only what hides the start of a comment, as in `it's /* so`.
+    /// Returns the length in bytes of the token that an apostrophe begins for C. In a directive that is a character
+    /// constant up to its closing apostrophe. Elsewhere it is 1, the apostrophe alone, unless the text up to the
+    /// closing one (or the line's end) hides the start of a comment, as in `it's /* so`: then it is that text.
     fn character(&self) -> usize {
         let rest = self.rest();
         let line = &rest[..rest.find('\n').unwrap_or(rest.len())];

@@ -184,7 +184,7 @@ impl<'t> Parser<'t> {
 
     // -- Taking tokens ------------------------------------------------------------------------------------------------
 
-    /// Takes the current token; the end marker stays.
+    /// Returns the current token and goes to the next; the end marker stays.
     fn bump(&mut self) -> &'t Token {
         let token = self.token();
         if token.kind != T::Eof {
@@ -225,7 +225,7 @@ impl<'t> Parser<'t> {
         self.missing_opens > 0 && !matches!(self.kind(), T::LBrace | T::RBrace | T::Semi | T::Eof)
     }
 
-    /// Reads a name where one is declared or selected.
+    /// Reads a name where one is declared or selected. Reports any other token, a keyword too, where `what` was wanted.
     fn name(&mut self, what: &str) -> Outcome<Name> {
         if self.kind().is_name() {
             let token = self.bump();
@@ -241,7 +241,8 @@ impl<'t> Parser<'t> {
         Err(self.expected(what))
     }
 
-    /// Reads `name` or `.name` where an expression or a type names something.
+    /// Reads `name` or `.name` where an expression or a type names something. Reports anything else where
+    /// `what` was wanted.
     fn path(&mut self, what: &str) -> Outcome<Path> {
         let start = self.span();
         let absolute = self.eat(T::Dot);
@@ -339,7 +340,7 @@ impl<'t> Parser<'t> {
         result
     }
 
-    /// Runs `read` in a scope of its own.
+    /// Runs `read` in a scope of its own: what it declares is unknown afterwards.
     fn scoped<R>(&mut self, read: impl FnOnce(&mut Self) -> R) -> R {
         self.scopes.stack.push(HashMap::new());
         let result = read(self);

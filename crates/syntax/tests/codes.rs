@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Finds the codes such as `E0123` in `text`.
+/// Finds the codes of errors and warnings, such as `E0123` and `W0123`, in `text`.
 fn codes(text: &str) -> impl Iterator<Item = &str> {
     let starts = text
         .char_indices()

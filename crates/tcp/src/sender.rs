@@ -204,7 +204,7 @@ impl Sender {
         self.tracks
     }
 
-    /// Updates the other end's window, from an acceptable segment.
+    /// Updates the limit that the other end's window sets, from an acceptable segment. Stops the persist timer if that makes room.
     pub(crate) fn update_peer_window(&mut self, acknowledgment: u64, window: u64) {
         self.peer_edge = acknowledgment + window;
         self.peer_window_max = self.peer_window_max.max(window);
@@ -281,7 +281,8 @@ impl Sender {
         Some((payload, fin))
     }
 
-    /// Reduces the window after a long silence, because it no longer describes the path. A model of the path needs no such rule.
+    /// Reduces the window to the initial one after a silence longer than the retransmission timeout, because it no longer describes
+    /// the path. Algorithms with a model of the path are exempt.
     fn restart_after_idle(&mut self, now_ps: u64) {
         if self.una < self.max || !self.config.restarts_after_idle {
             return;
@@ -307,8 +308,8 @@ impl Sender {
         self.algorithm.on_silence(&silence);
     }
 
-    /// Returns the bytes that go into less room than a segment wants: enough that it is no silly window (RFC 9293, 3.8.6.2.1), or
-    /// nothing, and the persist timer watches.
+    /// Returns the payload bytes that go into less room than a segment wants: all the room if that is no silly window (RFC 9293,
+    /// 3.8.6.2.1). Otherwise `None`, and the persist timer runs if nothing is in flight.
     fn squeezed(&mut self, now_ps: u64, room: u64) -> Option<(u64, bool)> {
         if room > 0 && room >= self.mss.min(self.peer_window_max / 2) {
             return Some((room, false));
@@ -438,7 +439,8 @@ impl Sender {
         }
     }
 
-    /// Lets the algorithm open the window, if that is what limits us.
+    /// Tells the algorithm that `acked` more bytes are acknowledged, so that it opens the window. If windows are validated and the
+    /// window is not what limits us, tells it only that the window is not used up.
     pub(crate) fn grow(
         &mut self,
         now_ps: u64,
@@ -499,8 +501,9 @@ impl Sender {
         Loss::lost(from_bytes)
     }
 
-    /// Measures one round trip at a time for the timer, never of what was sent twice unless timestamps tell the copies apart.
-    /// Returns this acknowledgment's own measurement.
+    /// Measures the round-trip time by an acknowledgment up to `ack`, and gives it to the retransmission timer once per round trip.
+    /// What was sent twice is never measured, unless timestamps (`echo_rtt_ps`) tell the copies apart. Returns the round-trip time
+    /// that this acknowledgment shows, in picoseconds; `None` if it shows none.
     fn measure(&mut self, now_ps: u64, ack: u64, echo_rtt_ps: Option<u64>) -> Option<u64> {
         if let Some(timed) = self.timed
             && ack >= timed.edge
@@ -569,19 +572,19 @@ impl Sender {
         }
     }
 
-    /// Returns whether this new data tells that the window was reduced (CWR), which only the next one does.
+    /// Returns whether the new data that leaves now must carry CWR, since the window was reduced; true once for each reduction.
     pub(crate) fn takes_cwr(&mut self) -> bool {
         std::mem::take(&mut self.cwr_due)
     }
 
-    /// Stops the measurement: its segment will be sent again, or waits for one that will.
+    /// Stops the measurement of a round trip: the segment that it is about will be sent again, or waits for one that will.
     pub(crate) fn stop_measuring(&mut self) {
         self.timed = None;
     }
 
     // The timer.
 
-    /// Returns when the next timer expires, `NEVER_PS` without one.
+    /// Returns when the next timer expires, in picoseconds; `NEVER_PS` if none runs.
     pub(crate) fn due_ps(&self) -> u64 {
         let recovery = self
             .reorder_at_ps
@@ -607,7 +610,7 @@ impl Sender {
         allows
     }
 
-    /// Makes the next segment wait as long as this one, which leaves, takes at the paced rate.
+    /// Makes the next segment wait as long as the `bytes` that leave now take at the algorithm's pacing rate, if it has one.
     fn pace(&mut self, now_ps: u64, bytes: u64) {
         if let Some(rate) = self.algorithm.pacing_rate() {
             let takes_ps = scaled(bytes, 1_000_000_000_000, rate).min(1 << 50);

@@ -155,7 +155,7 @@ impl PathLoad {
         &self.hops[..usize::from(self.count)]
     }
 
-    /// Returns the bytes of the headers with this load.
+    /// Returns the length in bytes of INT headers with this load.
     pub fn len(&self) -> usize {
         MIN_LEN + self.hops().len() * 8
     }
@@ -178,7 +178,7 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Returns the bytes of the headers.
+    /// Returns the length of the headers in bytes.
     pub fn len(&self) -> usize {
         self.load.len()
     }

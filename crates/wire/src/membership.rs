@@ -31,13 +31,13 @@ pub trait GroupAddress: Copy + Ord + std::fmt::Debug {
     const MANTISSA_BITS: u32;
     /// The time that a query of version 1 stands for, as it has none.
     const TIMELESS_MS: Option<u32>;
-    /// Reads an address from that many bytes.
+    /// Reads an address from the first of these bytes, as many as an address has.
     fn read(bytes: &[u8]) -> Self;
     /// Appends the bytes of the address.
     fn put(self, out: &mut Vec<u8>);
     /// Returns true if it is a group's address.
     fn is_group(self) -> bool;
-    /// Reads the code of the time in a query.
+    /// Reads the code of the maximum response time from the bytes of a query.
     fn code(query: &[u8]) -> u32;
     /// Appends the fields that are before a group, with a checksum of zero.
     fn put_head(kind: u8, code: u16, out: &mut Vec<u8>);
@@ -189,7 +189,8 @@ impl<A: GroupAddress> Message<A> {
         }
     }
 
-    /// Appends the message with a checksum of zero.
+    /// Appends the message with a checksum of zero; `OutOfRange` if a number does not fit its field or there is no
+    /// such version.
     pub(crate) fn put(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         let mut naming = |kind, group: A| {
             A::put_head(kind, 0, out);
@@ -213,7 +214,8 @@ impl<A: GroupAddress> Message<A> {
 }
 
 impl<A: Copy> Message<A> {
-    /// Returns the message with other addresses, if there is one for each.
+    /// Returns the message with each address replaced by what `to` gives for it; `None` if it gives none for one of
+    /// them.
     pub fn map<B>(&self, to: impl Fn(A) -> Option<B>) -> Option<Message<B>> {
         let all = |sources: &[A]| sources.iter().map(|&it| to(it)).collect::<Option<Vec<B>>>();
         Some(match self {
@@ -312,7 +314,8 @@ impl<A: GroupAddress> Query<A> {
     }
 }
 
-/// Reads a report from its eighth byte on, with as many records as it promises.
+/// Reads the records of a report from its eighth byte on, as many as it promises; those of unknown kinds are
+/// skipped.
 fn records<A: GroupAddress>(mut bytes: &[u8], count: usize) -> Result<Vec<Record<A>>, Error> {
     let mut records = Vec::new();
     for _ in 0..count {
@@ -335,7 +338,7 @@ fn records<A: GroupAddress>(mut bytes: &[u8], count: usize) -> Result<Vec<Record
 }
 
 impl<A: GroupAddress> Record<A> {
-    /// Returns the bytes of a record with so many sources.
+    /// Returns the length in bytes of a record with so many sources.
     pub const fn len_with(sources: usize) -> usize {
         4 + A::LEN * (1 + sources)
     }

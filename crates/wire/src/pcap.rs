@@ -87,8 +87,8 @@ pub fn is_pcap(bytes: &[u8]) -> bool {
     format_of(bytes).is_some()
 }
 
-/// Returns whether a file is big-endian, and the nanoseconds in the unit of its fractions of seconds; `None` if it
-/// is no pcap file.
+/// Returns, from the magic number, whether a file is big-endian, and how many nanoseconds the unit of its fractions
+/// of seconds is (1 or 1000); `None` if it is no pcap file.
 fn format_of(bytes: &[u8]) -> Option<(bool, u32)> {
     let magic = u32::from_le_bytes(*bytes.first_chunk()?);
     match (magic, magic.swap_bytes()) {

@@ -23,7 +23,7 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// Adds a route to a next hop.
+    /// Adds a route from a prefix to a next hop, with a count of zero.
     pub fn insert(&mut self, prefix: Prefix, hop: NextHop) {
         self.numbers.insert(prefix, self.routes.len() as u16);
         self.routes.push(Route {
@@ -33,7 +33,7 @@ impl Routes {
         });
     }
 
-    /// Returns the route of the longest prefix of an address.
+    /// Returns the route of the longest prefix that contains an address; `None` if no prefix does.
     #[inline]
     pub fn lookup(&mut self, address: u32) -> Option<&mut Route> {
         let number = self.numbers.lookup(address)?;

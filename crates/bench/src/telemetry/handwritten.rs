@@ -93,7 +93,7 @@ impl TelemetryNode {
         self.routes.insert(prefix, hop);
     }
 
-    /// Sets the MTU and the logical interface of a port.
+    /// Sets the MTU of a port, in bytes of the IP packet, and its logical interface.
     pub fn configure(&mut self, port: u32, mtu: u32, interface: u32) {
         let at = &mut self.ports[port as usize];
         (at.mtu, at.interface) = (mtu, interface);
@@ -112,7 +112,8 @@ impl TelemetryNode {
         self.watched.push(0);
     }
 
-    /// Routes a packet, with INT headers where it is to have them.
+    /// Routes an IPv4 packet to `out`. A source inserts INT headers if it watches the packet's flow; a transit node adds its
+    /// metadata to INT headers that are there. Packets that are malformed, expired or without a route are dropped.
     fn receive(&mut self, ingress: u32, mut packet: Packet, out: &mut Vec<Output>) {
         let header = packet.stored();
         if header.len() < 34
@@ -195,7 +196,8 @@ impl TelemetryNode {
         out.push(Output::new(port, packet));
     }
 
-    /// Begins an interval of a port if it is time; returns the bytes sent in the last complete one.
+    /// Begins a new interval of a port, of 2^14 microseconds, if the last one is over; returns the bytes that the port sent in the
+    /// interval just before the present one.
     fn roll(&mut self, port: u32) -> u32 {
         let interval = (self.now_us >> 14) as u32;
         let at = &mut self.ports[port as usize];
@@ -292,8 +294,8 @@ impl TelemetryNode {
         true
     }
 
-    /// Appends metadata as the instructions ask, and corrects lengths and checksums. `sum` is the sum of words that
-    /// are new already.
+    /// Appends this node's metadata as the instructions ask, and corrects lengths and checksums. `sum` is the sum
+    /// of the words that the caller has inserted or changed, which the checksum does not cover yet.
     fn push(
         &mut self,
         ingress: u32,

@@ -129,8 +129,8 @@ impl Checker {
         }
     }
 
-    /// Returns whether `...` can stand for a value of this type, which then has a default value in all its
-    /// parts.
+    /// Returns whether a value of this type may be written as `...`, which needs a default value in all parts of
+    /// the type.
     fn has_default(&self, ty: &Ty) -> bool {
         match ty {
             Ty::Struct(id) => {
@@ -284,8 +284,8 @@ impl Checker {
         }
     }
 
-    /// Returns whether a cast is allowed of which one type was made by `type`: to and from the type that it is
-    /// made of, and to it from numbers without a width.
+    /// Returns whether a cast is allowed where `from` or `to` was declared by `type`: between that type and its
+    /// underlying type, and to it from an integer without a width.
     fn castable_new(&self, from: &Ty, to: &Ty) -> bool {
         let basis = |ty: &Ty| match ty {
             Ty::New(id) => self.module.types.new_type(*id).underlying.clone(),

@@ -65,7 +65,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Builds the choice of the value at an index, part by part.
+    /// Returns the value at an index that is known only at run time: each scalar is a choice among those of
+    /// `values`.
     fn choose(&self, values: &[Value], index: &Expr) -> Value {
         let Some(first) = values.first() else {
             return Value::Nothing;
@@ -170,8 +171,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Replaces the scalars of a value by a slot that stands for no value. Headers keep their fields: those of
-    /// an invalid header have a value of their own kind.
+    /// Replaces each scalar of a value by the slot that, for its width, stands for a missing value. Headers keep
+    /// their fields: those of an invalid header have a value of their own kind.
     fn marked_unset(&mut self, value: Value) -> Value {
         match value {
             Value::Bits(e) => {
@@ -242,8 +243,8 @@ impl Lowerer<'_> {
         self.read(&place)
     }
 
-    /// Builds the condition that two values of one shape are equal. Invalid headers are: their fields are all
-    /// zero.
+    /// Builds the condition that two values of one shape are equal. Two invalid headers are equal, since their
+    /// fields are all zero.
     pub(super) fn equal(&self, a: &Value, b: &Value) -> Expr {
         let slots = &self.program.slots;
         let eq = |a: &Expr, b: &Expr| {

@@ -219,7 +219,7 @@ pub(super) fn local_name(name: &str, annotations: &[Annotation]) -> String {
     given.strip_prefix('.').unwrap_or(given).to_string()
 }
 
-/// Returns the number in `@name(n)`, where `name` is an argument; 0 if there is none.
+/// Returns the number `n` of the annotation `@name(n)`, where `name` is an argument; 0 if there is none of 32 bits.
 pub(super) fn number(annotations: &[Annotation], name: &str) -> u32 {
     let literal = find(annotations, name).and_then(Annotation::int);
     literal

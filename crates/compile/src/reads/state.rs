@@ -125,8 +125,8 @@ impl State {
             }
     }
 
-    /// Joins the state with another: keeps what both know, and takes as perhaps without a value what is so in
-    /// one of them.
+    /// Joins the state with another: keeps the values and facts that both have. A slot that may lack a value in one
+    /// of them may lack it afterwards.
     pub fn join(&mut self, other: &State) {
         self.values
             .retain(|slot, value| other.values.get(slot) == Some(value));
@@ -192,7 +192,8 @@ impl State {
         self.facts.push((Rc::new(condition), holds));
     }
 
-    /// Returns an equal expression, in which what is known is put in.
+    /// Returns an expression of the same value, in which slots and conditions that are known in this state are
+    /// replaced by constants.
     pub fn simplify(&self, expr: &Expr, slots: &[Slot]) -> Expr {
         let again = |e: &Expr| self.simplify(e, slots);
         let simpler = match expr {
@@ -256,7 +257,7 @@ impl State {
         other.then_some(false)
     }
 
-    /// Returns the states in which a choice between two conditions has a value.
+    /// Returns the states in which the choice `cond ? then : otherwise`, of two conditions, has the given value.
     fn assume_arms(
         self,
         cond: &Expr,
@@ -273,7 +274,7 @@ impl State {
         states
     }
 
-    /// Returns the states in which a condition has a value; none if that is impossible.
+    /// Returns the states, out of this one, in which a condition has the given value; none if that is impossible.
     pub fn assume(self, condition: &Expr, value: bool, slots: &[Slot]) -> Vec<State> {
         let condition = self.simplify(condition, slots);
         match condition {

@@ -120,7 +120,8 @@ impl Uses {
         }
     }
 
-    /// Finds the slots that get a copy of another slot, which may have no value.
+    /// Marks the slots that are assigned a copy of another slot: where that one has no value, they have none
+    /// either.
     fn find_unset(&mut self, program: &Program) {
         for stmt in program.bodies().flat_map(ir::statements) {
             if let StmtKind::Assign {
@@ -160,8 +161,8 @@ impl Uses {
         }
     }
 
-    /// Extends the use of validity to where the header's fields are used last; that of a header that comes back
-    /// with a clone lasts always.
+    /// Extends the use of a header's validity to the last use of its fields, and to the end of the pipeline the use
+    /// of slots that clones preserve or v1model reads. Marks the fields of headers that are emitted.
     fn find_lasting(&mut self, program: &Program) {
         for (header, emitted) in program.headers.iter().zip(program.emitted_headers()) {
             let fields = header.field_slots().map(|slot| self.last[slot.index()]);
@@ -253,7 +254,7 @@ fn all(expr: &Expr, out: &mut BTreeSet<SlotId>) {
     }
 }
 
-/// Adds the slots to `out` that the conditions inside of an expression read.
+/// Adds to `out` the slots that conditions inside of an expression read.
 fn conditions(expr: &Expr, program: &Program, out: &mut BTreeSet<SlotId>) {
     match expr {
         Expr::Mux { cond, .. } => all(cond, out),
@@ -268,8 +269,8 @@ fn conditions(expr: &Expr, program: &Program, out: &mut BTreeSet<SlotId>) {
         .for_each(|operand| conditions(operand, program, out));
 }
 
-/// Adds the slots to `out` that a statement itself reads, the actions of its table included, but not those that
-/// it sends.
+/// Adds to `out` the slots that a statement itself reads, the actions of its table included, but not those that it
+/// sends.
 fn reads(program: &Program, stmt: &Stmt, out: &mut BTreeSet<SlotId>) {
     for expr in stmt.kind.exprs() {
         all(expr, out);

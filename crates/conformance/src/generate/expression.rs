@@ -123,12 +123,13 @@ impl Generator<'_> {
         format!("({sign}{width}s{})", hexadecimal(&positive))
     }
 
-    /// Returns whether a constant in an expression is to be hidden here.
+    /// Returns whether constants are to be hidden from the compiler here, by an exclusive or with a variable that
+    /// is zero.
     fn hides(&self) -> bool {
         self.constants == Constants::Hidden && self.scope.has_zero
     }
 
-    /// Chooses a literal in an expression, or a constant by its name.
+    /// Chooses a literal of type `bit<width>`, or a constant of that type by its name.
     fn operand(&mut self, width: u32) -> String {
         let fits = self.constants_by_name.iter().filter(|(_, w)| *w == width);
         let named: Vec<String> = fits.map(|(name, _)| name.clone()).collect();
@@ -151,7 +152,8 @@ impl Generator<'_> {
         }
     }
 
-    /// Chooses a variable of the width, or of another width, or a literal.
+    /// Chooses an expression of type `bit<width>` without operators: a variable, one of another width with a cast,
+    /// or a literal.
     fn leaf(&mut self, width: u32) -> String {
         match self.choices.below(5) {
             1..=3 => match self.readable(&Type::Bit(width)) {
@@ -163,7 +165,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Chooses some variable, cast to a width.
+    /// Chooses a variable of any width, cast to `bit<width>`; a literal if there is none.
     fn resized(&mut self, width: u32) -> String {
         match self.any_variable(false, |ty| matches!(ty, Type::Bit(_))) {
             Some((path, Type::Bit(w))) if w == width => path,
@@ -222,7 +224,9 @@ impl Generator<'_> {
         }
     }
 
-    /// Chooses a cast of a serializable enum, what a parser can look ahead to, or an element of a stack.
+    /// Chooses a `bit<width>` expression of a rare kind: a cast of a serializable enum; else, in a parser, a
+    /// lookahead or the last index of a stack; else a field of a stack's element, or what [`Generator::leaf`]
+    /// chooses.
     fn special(&mut self, width: u32, depth: u32) -> String {
         let mut serials = self.types.serials.iter();
         if let Some(i) = serials.position(|s| s.width == width) {
@@ -245,7 +249,8 @@ impl Generator<'_> {
         self.scope.variables.iter().any(|v| v.path == "hdr.stack")
     }
 
-    /// Chooses a field of an element of the stack whose index is known when the program runs.
+    /// Chooses a `bit<width>` field of a stack's element, whose index is known only when the program runs; `None`
+    /// if there is no such field.
     fn stack_element(&mut self, width: u32, depth: u32) -> Option<String> {
         let mut stacks = self.scope.variables.iter();
         let stack = stacks.find_map(|v| match v.ty {

@@ -52,8 +52,8 @@ impl Switch {
             .collect())
     }
 
-    /// Returns the place in the order of insertion and the number of each entry of a table whose number is among the `most` from `from` on.
-    /// And the number that follows, `None` at the end.
+    /// Returns the entries of a table whose numbers are among the `most` from `from` on, each as its place in the
+    /// order of insertion and its number. Returns with them the number to go on from, `None` at the end.
     pub fn order_from(
         &self,
         table: TableId,
@@ -67,7 +67,8 @@ impl Switch {
         (found.collect(), (end < numbers).then_some(end))
     }
 
-    /// Returns the entries of a table with these numbers.
+    /// Returns the entries of a table with these numbers, which come with their places in the order of insertion from
+    /// [`Self::order_from`].
     pub fn entries_of(&self, table: TableId, numbers: &[(u64, u32)]) -> Vec<InstalledEntry> {
         let numbers = numbers.iter();
         numbers
@@ -87,8 +88,9 @@ impl Switch {
         Ok(self.runtime().attached(table, 0).note)
     }
 
-    /// Takes entries that have been idle for as long as their timeout, at most so many, in the order in which they
-    /// became so. Each is named again after a further timeout without a hit, which starts now.
+    /// Returns at most `most` entries that have been idle for as long as their timeout, in the order in which they
+    /// became so; they stay in their tables. Each is returned again after a further timeout without a hit, which
+    /// starts now.
     pub fn take_idle_entries(
         &mut self,
         now_ps: Time,
@@ -507,7 +509,8 @@ fn check_args(program: &Program, action: ActionId, args: &[Bits]) -> Result<(), 
     Ok(())
 }
 
-/// Checks that a match fits a key field: its kind, its width, its canonical form. Gives what is wrong with it.
+/// Checks that a match fits a key field: its kind, its width, its canonical form. The error says in words what is
+/// wrong.
 pub(super) fn check_match(key: &ir::Key, key_match: &KeyMatch) -> Result<(), String> {
     use KeyMatch as M;
     let fits = matches!(
@@ -525,7 +528,8 @@ pub(super) fn check_match(key: &ir::Key, key_match: &KeyMatch) -> Result<(), Str
     check_values(key.width, key_match)
 }
 
-/// Checks that a match has values of this width, in canonical form. Gives what is wrong with it.
+/// Checks that the values of a match are `width` bits wide and in canonical form: no ones outside of a prefix or
+/// mask, no empty range. The error says in words what is wrong.
 pub(super) fn check_values(width: u32, key_match: &KeyMatch) -> Result<(), String> {
     use KeyMatch as M;
     let values: &[&Bits] = match key_match {

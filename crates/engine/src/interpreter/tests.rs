@@ -8,7 +8,7 @@ use ir::{ActionCall, ActionId, Bits, KeyMatch, TableId};
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// Makes a table entry that matches kind 3.
+/// Makes a table entry for a table with one exact key of 8 bits, which must be 3.
 fn entry(action: ActionId, args: Vec<Bits>) -> Entry {
     let matches = vec![KeyMatch::Exact(Bits::from_u64(8, 3))];
     Entry::new(matches, 0, ActionCall { action, args })

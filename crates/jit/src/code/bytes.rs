@@ -106,7 +106,8 @@ impl Gen<'_, '_> {
         value
     }
 
-    /// Loads up to 8 bytes, with as many loads as there are ones in `bytes`.
+    /// Loads up to 8 bytes as one number in network order, by one load for each power of two in the number of
+    /// bytes.
     fn load_pieces(&mut self, window: &mut Window, first: u32, bytes: u32) -> Value {
         let mut result = None;
         let mut done = 0;
@@ -191,7 +192,7 @@ impl Packer {
     /// Bytes beyond the end that [`Gen::pack_end`] may write to.
     pub const SLACK: u32 = 7;
 
-    /// Makes a packer that writes from `base` on.
+    /// Makes a packer that writes to memory from the address `base` on.
     pub fn new(base: Value) -> Packer {
         Packer::to(Target::Memory(base))
     }
@@ -286,7 +287,8 @@ impl Gen<'_, '_> {
         total
     }
 
-    /// Writes what is pending like [`Gen::pack_end`], but nothing beyond the whole bytes. Gives what was kept.
+    /// Writes what is pending like [`Gen::pack_end`], but nothing beyond the whole bytes. Returns the pieces that
+    /// the packer kept; none if it writes to memory.
     pub(crate) fn pack_end_exactly(&mut self, mut packer: Packer) -> Pieces {
         let mut bytes = packer.pending_bits.div_ceil(8);
         let Some(pending) = packer.pending else {

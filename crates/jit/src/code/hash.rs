@@ -125,8 +125,8 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Notes a sum for later, if it is of a valid header and whatever follows comes by here: when checksums are
-    /// verified.
+    /// Keeps a sum for [`Gen::sum_again`] if its header is certainly valid and everything generated later runs
+    /// behind this place: when checksums are verified.
     fn note_sum(&mut self, header: HeaderId, runs: Vec<(u32, u32)>, sum: Value) {
         let valid = self.program.headers[header.index()].valid;
         let certain = self.branches == 0 && !self.control_end_used && self.is_on_arrival();
@@ -135,9 +135,10 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Makes the sum of `data` from one made before, if that was of the same bytes of a header and only a few of
-    /// its fields have changed: what they were, which the packet still tells, is taken away, and what they are is
-    /// added. The result is the very sum of the bytes, neither negative nor too large.
+    /// Generates the sum of `data` from an earlier sum of the same bytes of a header: for each of the few fields
+    /// that have changed since, subtracts the value still in the packet and adds the present one. The result is
+    /// exactly the sum of the bytes, neither negative nor too large. `None` if there is no such sum, the header may
+    /// be invalid, or the machine is big-endian.
     fn sum_again(&mut self, data: &[Expr]) -> Option<Value> {
         let Summed { header, runs, sum } = self.summed.clone()?;
         let valid = self.program.headers[header.index()].valid;
@@ -177,8 +178,8 @@ impl Gen<'_, '_> {
         self.b.ins().uextend(I64, value)
     }
 
-    /// Returns the fields of `data` that do not lie in the packet as they came; `None` if `data` is not these bytes
-    /// of the header.
+    /// Returns the fields of `data` whose values are no longer those in the packet; `None` if `data` is not made of
+    /// these bytes of the header, or a change cannot be added to their sum at once.
     fn changes_since(
         &mut self,
         data: &[Expr],
@@ -226,8 +227,8 @@ impl Gen<'_, '_> {
         (left.is_empty() && open.is_none()).then_some(changes)
     }
 
-    /// Calculates the sum of bytes of a header in the packet, each run of them from a byte on; zero if the header
-    /// is not valid.
+    /// Calculates the sum of bytes of a header in the packet, given as runs (first byte, number of bytes); zero if
+    /// the header is not valid.
     fn sum_in_packet(&mut self, header: HeaderId, runs: &[(u32, u32)]) -> Value {
         let valid = self.read(self.program.headers[header.index()].valid).low();
         let zero = self.imm(0);
@@ -296,7 +297,7 @@ impl Gen<'_, '_> {
         pieces
     }
 
-    /// Adds the four words of a limb with their carries.
+    /// Adds the four 16-bit words of a limb, each carry added to the sum again (one's complement).
     fn fold_words(&mut self, sum: Value) -> Value {
         // A number added to itself with its halves exchanged has in its upper half the sum of the halves with the carry around.
         let crossed = self.b.ins().rotl_imm_u(sum, 32);
@@ -337,8 +338,8 @@ impl Gen<'_, '_> {
     }
 }
 
-/// Returns the shift with which [`Gen::sum_bytes`] adds `width` bytes from this one of `bytes` bytes, if it adds
-/// them at once.
+/// Returns the shift, in bits, with which [`Gen::sum_bytes`] adds the `width` bytes at byte `at` of `bytes` bytes;
+/// `None` if they are not part of one load.
 fn place_in_sum(at: u32, width: u32, bytes: u32) -> Option<u32> {
     let whole = bytes / 4 * 4;
     // Behind the last four bytes are two and one.

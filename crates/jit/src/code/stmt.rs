@@ -100,7 +100,8 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Generates a statement that control flow goes straight through, on packet and slots.
+    /// Generates a statement that contains no others and after which the next one follows: it works on packet and
+    /// slots, or calls the switch.
     fn leaf(&mut self, stmt: &StmtKind) {
         match stmt {
             StmtKind::Assign { dst, value } => {
@@ -149,7 +150,8 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Generates a statement that is a call into the switch.
+    /// Generates a statement that uses an object of the switch: a register, counter, meter, digest or random
+    /// number.
     fn extern_call(&mut self, stmt: &StmtKind) {
         match stmt {
             StmtKind::RegisterRead {
@@ -253,8 +255,8 @@ impl Gen<'_, '_> {
         self.join_in(after, from_first || from_second)
     }
 
-    /// Returns the flag, now zero, that is set if a comparison holds and by nothing else here: then it is what the
-    /// comparison gives, and later conditions on it need no value in between.
+    /// Returns the flag, now zero, that `then` sets and does nothing else, if `cond` is a comparison: then the flag
+    /// is what the comparison gives, and later conditions on it need no value in between. `None` for anything else.
     fn flag_set(&mut self, cond: &Expr, then: &[Stmt]) -> Option<SlotId> {
         let [
             Stmt {
@@ -332,7 +334,7 @@ impl Gen<'_, '_> {
     }
 
     /// Generates the condition that two fields that lie in the packet one behind the other have these constant
-    /// values: one comparison, of both.
+    /// values: one comparison, of both. `None` if they do not lie so in a valid header, or have more than 64 bits.
     fn both_equal(&mut self, a: &Expr, b: &Expr) -> Option<Value> {
         let (mut first, mut second) = (constant_field(a)?, constant_field(b)?);
         let (mut at, mut behind) = (
@@ -356,7 +358,7 @@ impl Gen<'_, '_> {
         Some(self.equal(&both, &wanted))
     }
 
-    /// Returns whether a condition holds, if that is certain here.
+    /// Returns whether a condition holds; `None` if that is not certain at this point of the program.
     pub(super) fn known(&mut self, cond: &Expr) -> Option<bool> {
         match cond {
             Expr::Const(bits) => Some(!bits.is_zero()),
@@ -395,7 +397,8 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Returns the value of a slot, if it is certain here and fits in 64 bits.
+    /// Returns the value of a slot; `None` if it is not certain at this point of the program, or has more than 64
+    /// bits.
     pub(super) fn known_slot(&mut self, slot: SlotId) -> Option<u64> {
         match self.places[slot.index()] {
             Place::Zero => Some(0),
@@ -431,7 +434,7 @@ impl Gen<'_, '_> {
         falls_through
     }
 
-    /// Continues at `after` if anything goes there.
+    /// Goes on generating in the block `after` if that is `reached`; returns `reached`.
     pub(super) fn join_in(&mut self, after: Block, reached: bool) -> bool {
         if reached {
             self.continue_in(after);
@@ -594,12 +597,14 @@ impl Gen<'_, '_> {
         self.reload(cell.expect("gives a result"), width)
     }
 
-    /// Returns the number of the view of cells of so many limbs, if they are reached in place here.
+    /// Returns `view`, the number of a view of cells of `limbs` limbs, if the generated code may access them
+    /// without a call; else `None`.
     fn cells_in_place(&self, view: Option<usize>, limbs: usize) -> Option<usize> {
         view.filter(|_| self.entry_point.is_fast_path() && limbs <= MAX_VALUE_LIMBS)
     }
 
-    /// Returns the address of a cell; continues if it lies there, and else in the block that is given too.
+    /// Generates the address of a view's cell at `index`, and goes on where the view has that cell. Returns the
+    /// address, and the block that is reached if it has not.
     fn cell_in_place(&mut self, view: usize, index: Value, limbs: usize) -> (Value, Block) {
         let at = offset_of!(Frame, cells) as i32;
         let views = (self.b.ins()).load(I64, constant_memory(), self.frame, at);
@@ -747,7 +752,7 @@ impl Gen<'_, '_> {
     }
 }
 
-/// Returns the slot and the constant that an expression compares for equality.
+/// Returns the slot and the constant that an expression compares for equality; `None` for any other expression.
 fn constant_field(expr: &Expr) -> Option<(&Expr, &Bits)> {
     match expr {
         Expr::Binary {
@@ -762,7 +767,8 @@ fn constant_field(expr: &Expr) -> Option<(&Expr, &Bits)> {
     }
 }
 
-/// Returns whether a comparison is of one bit with a constant, and if so, with which value of the bit it holds.
+/// Returns the value that a bit must have for its comparison with a constant to hold; `None` if this is no such
+/// comparison.
 fn is_bit(op: BinaryOp, a: &Expr, b: &Expr, g: &Gen<'_, '_>) -> Option<bool> {
     let Expr::Const(bits) = b else { return None };
     let one = a.width(&g.program.slots) == 1;

@@ -98,7 +98,8 @@ impl Network {
         }
     }
 
-    /// Starts a UDP stream of a modelled host.
+    /// Starts a UDP stream of a modelled host and returns its id. Fails if a host is unknown, the start is past, or a parameter is
+    /// out of range.
     pub fn add_udp_stream(&mut self, stream: &UdpStream) -> Result<FlowId, NetError> {
         self.check_not_past(stream.start_ps)?;
         let (source, host) = self.host(&stream.source)?;
@@ -109,7 +110,8 @@ impl Network {
         Ok(self.start_flow(id, flow))
     }
 
-    /// Starts pings of a modelled host.
+    /// Starts pings of a modelled host and returns their flow id. Fails if a host is unknown, the start is past, or a parameter is
+    /// out of range.
     pub fn add_ping(&mut self, ping: &Ping) -> Result<FlowId, NetError> {
         self.check_not_past(ping.start_ps)?;
         let (source, host) = self.host(&ping.source)?;
@@ -255,7 +257,7 @@ impl Network {
         nodes.filter_map(|node| Some((node.state.id, node.get()?)))
     }
 
-    /// Sends a frame from a host or interface node, as it is, now.
+    /// Sends a frame from a host or interface node, as it is, now; a node that is down loses it. Fails for a switch.
     pub fn send_frame(&mut self, node: &str, frame: &[u8]) -> Result<(), NetError> {
         let id = self.node_id(node)?;
         if self.node(id).is::<SwitchNode>() {
@@ -297,13 +299,15 @@ impl Network {
         record.received_log(flow, Some(self.host(host)?.0))
     }
 
-    /// Returns the statistics of a flow at its destination.
+    /// Returns the statistics of a flow's packets on the way to its destination (of a ping: and back): losses, latencies, order.
+    /// Fails if there is no such flow.
     pub fn flow_statistics(&self, flow: FlowId) -> Result<FlowStatistics, NetError> {
         let flow = self.traffic.flow(flow)?;
         Ok(flow.record.statistics(flow.receiver, flow.interval_ps()))
     }
 
-    /// Returns the statistics of a stream on its way to a host, such as one of a multicast group.
+    /// Returns the statistics of a stream's packets on the way to one host, such as a member of the multicast group that it is sent
+    /// to.
     pub fn flow_statistics_at(&self, flow: FlowId, host: &str) -> Result<FlowStatistics, NetError> {
         let (flow, node) = (self.traffic.flow(flow)?, self.host(host)?.0);
         Ok(flow.record.statistics(Some(node), flow.interval_ps()))

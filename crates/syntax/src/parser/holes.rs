@@ -34,8 +34,8 @@ impl Parser<'_> {
         !self.lacks_close && !self.lacks_open
     }
 
-    /// Returns what the declaration from the token `start` to the current place lacks, if it lacks anything. It
-    /// is the first thing read since `gaps` and `errors` were counted.
+    /// Returns what the declaration from the token `start` to the current place lacks; `None` if it is whole.
+    /// `gaps` and `errors` are the numbers of those before it was read.
     pub(super) fn broken(
         &mut self,
         start: usize,
@@ -129,7 +129,8 @@ impl Parser<'_> {
         words.map(|t| t.text.clone()).collect()
     }
 
-    /// Returns what is known of a gap. At the top level everything is a declaration.
+    /// Returns the hole that a gap leaves: its place, its words, and whether it may have declared what no word in
+    /// it names. At the top level everything is a declaration.
     pub(super) fn hole(&self, gap: Gap, top_level: bool) -> Hole {
         let Gap { mut start, mut end } = gap;
         let declares = top_level || self.may_declare(&self.tokens[start..end]);
@@ -196,7 +197,8 @@ impl Parser<'_> {
     }
 }
 
-/// Takes the declarations before a stray piece of text for one that ended too early.
+/// Marks the last declarations before stray text as of uncertain extent, since the text may belong to one of them:
+/// from the last one that cannot be local to another (such as a control) to the end.
 pub(super) fn doubt_last(damage: &mut Damage, decls: &[Decl]) {
     for (i, decl) in decls.iter().enumerate().rev() {
         damage.broken.entry(i).or_default().unstructured = true;

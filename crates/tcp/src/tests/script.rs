@@ -170,7 +170,8 @@ impl Exchange {
             .expect("connect, listen or established comes first")
     }
 
-    /// Lets time pass, with all timers.
+    /// Advances the time by `by_ps` picoseconds: each timer expires when it is due, and what it lets out is
+    /// recorded.
     fn advance(&mut self, by_ps: u64) {
         let until_ps = self.now_ps + by_ps;
         while let Some(due_ps) = self.end.as_ref().and_then(Connection::due_ps)
@@ -225,7 +226,8 @@ impl Exchange {
         self.flush();
     }
 
-    /// Establishes the connection, with an end that has all options.
+    /// Establishes the connection from our side, with another end that agrees to all options, in a round trip of
+    /// `rtt_ps`.
     fn establish(&mut self, rtt_ps: u64) {
         let now_ps = self.now_ps;
         self.end = Connection::connect(&self.config, OURS, now_ps).ok();
@@ -370,7 +372,8 @@ impl Exchange {
         }
     }
 
-    /// Reads a segment whose own numbers count from `from` and whose acknowledgment counts from `to`.
+    /// Reads a segment from its words; its sequence numbers count from `from`, and its acknowledgment counts from
+    /// `to`.
     fn written(&mut self, mut words: Words<'_>, from: u32, to: u32) -> Written {
         let mut written = Written::default();
         let segment = &mut written.segment;

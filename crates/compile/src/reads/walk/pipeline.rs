@@ -161,7 +161,8 @@ impl Walker<'_> {
         self.reduce(out)
     }
 
-    /// Returns the clones that have been asked for in these states, as they enter egress.
+    /// Returns the states in which the clones that these states asked for enter egress: those asked for in ingress,
+    /// or in egress if `of_ingress` is false. None but in v1model.
     fn copies(&mut self, states: &[State], of_ingress: bool) -> Vec<State> {
         let Some(standard) = self.program.v1model().copied() else {
             return Vec::new();

@@ -120,7 +120,8 @@ fn any_link() -> impl Strategy<Value = LinkConfig> {
         )
 }
 
-/// Puts an R-TAG in front whose numbers are in disorder: 1, 0, 3, 2 and so on, but every fifth of them is missing.
+/// Inserts an R-TAG behind the MAC addresses of a packet, the one with number `count`. The tags' sequence numbers
+/// are in disorder: 1, 0, 3, 2 and so on, but every fifth of them is missing.
 fn tag(packet: &mut Packet, count: &mut u16) {
     let number = (*count / 4 * 5 + *count % 4) ^ 1;
     *count = count.wrapping_add(1);
