@@ -68,7 +68,7 @@ class Registry:
     # ---- Numbers ----
 
     def take(self, changes: Changes, ingress: str, egress: str, cid: int | None) -> tuple[int, int, int]:
-        """Take and return a new connection's indices at PTI and PTE, and its identifier; they are freed if ``changes`` are not made."""
+        """Take free indices at PTI and PTE and a free identifier for a connection; they are freed if ``changes`` are not made."""
         return (
             _take(changes, self.indices[ingress]),
             _take(changes, self.egress_indices[egress]),
