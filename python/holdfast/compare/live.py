@@ -352,7 +352,7 @@ class _Process:
             raise LiveError(f"host {self.name} did not start: {self._last_words()}")
 
     def begin(self, start_ns: int) -> None:
-        """Tell the host when it starts, in nanoseconds of the monotonic clock."""
+        """Send the host the time at which it starts, in nanoseconds of the monotonic clock."""
         self._say(str(start_ns))
 
     def result(self) -> Seen:

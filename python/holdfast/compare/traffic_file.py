@@ -368,7 +368,7 @@ def _rate_bps(link: Link) -> float:
 
 
 def _tcp_pairs(topology: Topology, pairs: Sequence[Pair]) -> tuple[list[Pair], float]:
-    """Return those of the pairs that have TCP, and what each takes, connection and transfers together, in bit/s."""
+    """Return the pairs that get TCP traffic, and the rate in bit/s of each, connection and transfers together."""
     users: dict[int, int] = {}
     chosen: list[Pair] = []
     each_bps = float(PAIR_BPS)

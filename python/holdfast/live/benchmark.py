@@ -276,7 +276,7 @@ def _result(bench: _Bench, size_bytes: int, floods: list[Flood], lossless: float
 
 
 def reason_against() -> str | None:
-    """Return why this cannot be measured here; None if it can."""
+    """Return which capabilities or tools this machine lacks for the measurement; None if it lacks none."""
     absent = [
         f"{name}: {detail}"
         for name, (there, detail) in _core.probe().items()

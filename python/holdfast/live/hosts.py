@@ -35,7 +35,7 @@ def check_machine(tools: Sequence[str] = ("ip", "ping", "iperf3")) -> None:
 
 @contextmanager
 def preferred() -> Iterator[None]:
-    """Put the calling thread, and what it starts meanwhile, before all others where that is permitted.
+    """Run the block with a higher priority (nice -15) of this thread, and of what it starts meanwhile, where that is permitted.
 
     Other work of the machine should hold the wall clock up as little as possible.
     """

@@ -116,7 +116,7 @@ class LiveSwitch:
         self._ports[port] = interface
 
     def remove_port(self, port: int) -> PortStatistics:
-        """Give an interface back, also while packets go through; return its :meth:`port_statistics` up to then."""
+        """Remove a port, even while packets pass; return its :meth:`port_statistics`. Raises :class:`LiveError` if unknown."""
         if port not in self._ports:
             raise LiveError(f"there is no port {port}")
         statistics = self._network.remove_port(_NODE, port)

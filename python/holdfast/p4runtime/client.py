@@ -88,7 +88,7 @@ class Client(ClientSession):
         metadata: bytes = b"",
         idle_timeout_ns: int = 0,
     ) -> None:
-        """Give an existing entry of a table another action."""
+        """Replace the action of an existing entry of a table, and its metadata and idle timeout."""
         self._write_entry("modify", table, match, action, params, priority, metadata, idle_timeout_ns)
 
     def delete(self, table: str, match: Mapping[str, Value | Pair], priority: int | None = None) -> None:

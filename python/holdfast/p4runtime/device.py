@@ -229,7 +229,7 @@ class Device:
                 self._send_to_primaries(p4runtime_pb2.StreamMessageResponse(digest=message), digest_id)
 
     def collect_idle(self, now_ns: int) -> None:
-        """Tell the primaries of entries that became idle; to be called whenever the network says that there are some.
+        """Send notifications of entries that became idle to the primaries; must be called when the network reports such entries.
 
         If more wait than are taken at once, the network says so again.
         """

@@ -129,7 +129,7 @@ class ShortestPaths:
         return left, moved
 
     def farther_than(self, before: ShortestPaths) -> dict[int, list[int]]:
-        """Return by node those that are farther from it than in ``before``, which this came from by :meth:`without`.
+        """Return, by node, the nodes that are farther from that node than in ``before``, of which this was made by :meth:`without`.
 
         Of those nodes whose distances are known; nodes with the same distances are not in it.
         """

@@ -319,7 +319,7 @@ class Changes:
             log.warning("session %d %s: %s", number, what, why)
 
     def _stored(self, session: PppSession, cause: Cause | None = None) -> Stored:
-        """Return what the store keeps of a session; with a ``cause``, as a session that ends."""
+        """Return the row that the store keeps of a session; with a ``cause``, the row says that the session ends."""
         assert session.grant is not None
         clock = self._owner.clock
         clock_s = clock.now()

@@ -138,7 +138,7 @@ class Tunnel:
             _ip("-6", "route", "replace", "default", "dev", self.name)
 
     def write(self, packet: bytes) -> None:
-        """Give the kernel a packet from the session; one that it does not take is lost."""
+        """Hand a packet from the session to the kernel; if the kernel refuses it, the packet is lost."""
         try:
             os.write(self._file, packet)
         except OSError:

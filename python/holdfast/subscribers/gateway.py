@@ -311,9 +311,10 @@ class Gateway:
         return tag, sentence
 
     def _crowded(self, session: PppSession, user: bytes) -> str | None:
-        """Return why a host that has logged in is refused; None if it is not.
+        """Return why a host that has logged in may have no further session; None if it may.
 
-        Those of the same user are its own, from before it moved: the oldest one ends.
+        At the limit, the host's oldest session of the same user, from before the host moved to this line, ends to make room; a host
+        without such a session is refused.
         """
         limits = self.configuration.limits
         others = [each for each in self._by_mac[session.mac] if each.phase is Phase.NETWORK and each is not session]

@@ -173,7 +173,7 @@ class Grants:
         return use
 
     def violations(self) -> list[str]:
-        """Return what is wrong with the books: the sum of what the owners have is what is taken. For tests, after each step."""
+        """Return a sentence for each difference between what owners have and what is marked as taken, for tests after each step."""
         found = []
         four = {held.ipv4: number for number, held in self._held.items() if held.ipv4 is not None}
         if four != {each: owner for each, owner in self._four.items() if owner != _RESERVED}:
@@ -227,7 +227,7 @@ class Grants:
         )
 
     def _lacks(self, verdict: Verdict) -> str | None:
-        """Return what a verdict names that this configuration does not have: it is refused, and not ignored; None: nothing."""
+        """Return why this configuration cannot give what a verdict names, which is then refused, not ignored; None if it can."""
         configuration = self._configuration
         if configuration.address is None and (verdict.ipv4 is not None or verdict.ipv4_pool or verdict.dns):
             return "this gateway has no IPv4"
@@ -246,7 +246,7 @@ class Grants:
         return None
 
     def _holders(self, named: _Held) -> set[int]:
-        """Return the sessions that have what is named, or a part of it."""
+        """Return the ids of the sessions that have the address named, or a prefix that overlaps one named."""
         found = {self._four[named.ipv4]} if named.ipv4 in self._four else set()
         return found | {owner for prefix in named.prefixes for _, owner in self._six.overlapping(prefix)}
 

@@ -110,7 +110,7 @@ class LoginQueue:
         self._settle(login.line, line)
 
     def withdraw(self, line: Hashable, session: Hashable) -> Login | None:
-        """Remove a session's waiting logins, and return the one under way, which goes on until it is done; None: there is none."""
+        """Remove a session's waiting login, and return its login under way, which goes on until it is done, or None."""
         found = self._lines.get(line)
         if found is None:
             return None

@@ -193,7 +193,7 @@ class RadiusClient:
         self.servers.send(request)
 
     def _judge(self, reply: Any) -> Verdict:
-        """Return the verdict of an answer, and count and log what is to be counted and logged of it."""
+        """Return the verdict of a server's answer; count its kind, and log refusals by this gateway and unknown attributes."""
         found = verdict(reply)
         if reply.code == pyrad.AccessReject:
             self.events["rejected"] += 1
@@ -394,7 +394,7 @@ def _identity(kind: Any, value: bytes) -> list[Attribute]:
 
 
 def _too_long(question: Question) -> str | None:
-    """Return why a question cannot be asked; None if it can. Nothing is cut to fit: the server would judge somebody else."""
+    """Return which part of a question is too long for RADIUS; None if none is. No part is cut: it would name another subscriber."""
     credentials = question.credentials
     for name, value, most in (
         ("user name", credentials.user, _LONGEST),

@@ -265,5 +265,5 @@ def _misshapen(value: bytes) -> bool:
 
 
 def passed_over(attributes: Mapping[Key, list[bytes]]) -> list[str]:
-    """Return the names of attributes that nobody here knows."""
+    """Return the names of those attributes that this gateway has no rule for."""
     return [name(key) for key in attributes if rule(key) is UNKNOWN]

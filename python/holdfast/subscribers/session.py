@@ -189,7 +189,7 @@ class PppSession:
         self.safely(lambda: self._receive(protocol, payload))
 
     def safely(self, action: Callable[[], None]) -> None:
-        """Call an action of this session; an exception in it, a mistake of this program, ends this session, and no other."""
+        """Call an action of this session; if it raises an exception, a mistake of this program, this session ends, and no other."""
         try:
             action()
         except Exception as error:  # noqa: BLE001 - reported, logged and counted by the owner

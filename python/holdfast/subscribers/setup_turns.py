@@ -51,9 +51,9 @@ class SetupTurns:
             del self._of_node[_node(line)]
 
     def in_favour_of(self, line: Line) -> int | None:
-        """Return the session that gives way to a new one of a line; None if nobody has two more than the line, or its access node.
+        """Return the session that gives way to a new one of ``line``; None unless another line or access node has two more.
 
-        It is the youngest one, which has got least far, of the line with most of the access node with most.
+        The youngest session, which has got least far, of the line with most of the access node with most gives way.
         """
         own = _node(line)
         fullest = own if self._nodes.most() < self._nodes[own] + 2 else self._nodes.leader()

@@ -164,7 +164,7 @@ def _node(path: Path, node: yaml.Node) -> Node:
 
 @contextmanager
 def _at(node: Node) -> Iterator[None]:
-    """Put the place in the file before what the topology says about a value."""
+    """Raise a :class:`TopologyError` from inside the block again, with the node's place in the file in front of its message."""
     try:
         yield
     except TopologyError as error:

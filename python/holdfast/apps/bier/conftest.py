@@ -52,7 +52,7 @@ def compiled() -> Compile:
 
 @pytest.fixture(params=["one-pass", "recirculate", "clusters"])
 def variant(request: pytest.FixtureRequest) -> Replication:
-    """Return each way to replicate in turn."""
+    """Return each way to replicate packets, one for each run of a test."""
     return request.param  # type: ignore[no-any-return]
 
 

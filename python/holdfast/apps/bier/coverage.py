@@ -134,7 +134,7 @@ class Coverage:
                 yield node
 
     def _sources(self, lane: Lane, node: int, destination: int, failure: Failure) -> Iterable[int]:
-        """Return the node, and those whose packets come to it before anything fails on their way."""
+        """Return the node, and all nodes whose packets to ``destination`` reach it over links that do not fail."""
         if (lane, destination) not in self._behind:
             behind: dict[int, list[int]] = {}
             for each in range(len(self._names)):

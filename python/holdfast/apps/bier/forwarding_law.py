@@ -54,7 +54,7 @@ class Network:
                 self._ports[link.b, link.b_port] = link.a
 
     def send(self, switch: str, bift: Bift, bits: int, entropy: int) -> Outcome:
-        """Forward a packet with this BitString from a BFIR, and return what becomes of it."""
+        """Forward a packet with the BitString ``bits`` from a BFIR, and return its deliveries, copies and expiries."""
         outcome = Outcome()
         if switch != self._dead:
             self._forward(outcome, switch, bift, bits, entropy, TTL, from_tunnel=False)

@@ -27,7 +27,7 @@ class Need(NamedTuple):
 
 
 def needs(configuration: LiveConfiguration) -> list[Need]:
-    """Return what the interfaces of switches on this machine need, for lines without tags and with one of 0x8100.
+    """Return the MTU that each interface of switches on this machine needs, for lines without tags and with one of 0x8100.
 
     Towards lines: ``max_payload`` and PPPoE (RFC 2516, section 7; RFC 4638). Between balancer and planes: the same, with the tag of
     the access port. Towards the core: the largest of the routes' ``mtu``.

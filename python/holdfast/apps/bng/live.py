@@ -259,7 +259,7 @@ class Switches:
 
 
 def run(configuration: LiveConfiguration, say: Say, *, keep_switch: bool) -> None:
-    """Run the gateway until it is interrupted. Switches end with it if it started them and is not to keep them.
+    """Run the gateway until it is interrupted. Switches that it has started end with it, unless ``keep_switch`` is True.
 
     Raises :class:`LiveError` if something that it needs is missing, or if a switch is lost that nothing can stand in for.
     """
@@ -385,7 +385,7 @@ class _Keeper:
     def __init__(
         self, settings: SplitSettings, plane: SplitPlane, switches: Switches, say: Say, wake: Callable[[], None]
     ) -> None:
-        """Watch these switches for losses. ``wake``: has somebody call :meth:`look` soon, in the event loop's thread."""
+        """Watch these switches for losses. ``wake`` schedules a call of :meth:`look` in the event loop's thread."""
         self._plane, self._switches, self._say, self._wake = plane, switches, say, wake
         self._wanted = {each[0]: each for each in _wanted(settings)}
         self._forwarding = {_plane(name): (name, each) for name, each in settings.planes.items()}

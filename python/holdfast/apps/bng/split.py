@@ -283,7 +283,7 @@ class SplitPlane:
         return self._serving[bucket_of(line)]
 
     def owns(self, address: IPv4Address | IPv6Address) -> bool:
-        """Return True if a session has this address, or a prefix with it."""
+        """Return True if a session has this IPv4 address, or a prefix that contains this IPv6 address."""
         # A thread that receives may ask while planes come and go.
         return any(plane.sessions.owns(address) for plane in list(self._planes.values()))
 
@@ -453,7 +453,7 @@ class SplitPlane:
             raise
 
     def undrain(self, name: str, done: Callable[[], None] | None = None) -> None:
-        """Give a drained plane its share of lines again, make before break; ``done`` is called when it has them alone."""
+        """Give a drained plane its share of lines again, make before break; ``done`` is called when it alone has them."""
         self._check(name)
         self._drained.discard(name)
         self._table.change(self._static())
@@ -504,7 +504,7 @@ class SplitPlane:
             other.sessions.install([known[number] for number in there], earlier)
 
     def lost(self, *names: str) -> None:
-        """Give up planes that have failed: make their sessions on the others, with the usage that was asked for last.
+        """Remove planes that have failed, and install their sessions on the other planes, with the last usage that was read.
 
         Raises :class:`NetworkError` if no other is left, and what a plane raises that has failed, too: then all is as before.
         """

@@ -25,9 +25,9 @@ class Numbering:
     limits: dict[str, int] = field(default_factory=dict)
 
     def follow(self, rules: RuleSet) -> None:
-        """Give numbers to the names of a rule set.
+        """Give numbers to the names of zones and limits in a rule set.
 
-        Names of the rule set before keep theirs. The numbers that it frees are taken last, because flows may still have them.
+        Names that the previous rule set had keep their numbers. Freed numbers are taken last, because flows may still have them.
         """
         self.zones = _numbered(self.zones, rules.zones, 255)
         self.limits = _numbered(self.limits, rules.limits, program.LIMITS - 1)

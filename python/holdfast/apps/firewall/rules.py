@@ -319,7 +319,7 @@ class RuleSet(Checked):
             raise _wrong(place, f"{word!r} is neither a prefix nor a name in addresses ({error})") from None
 
     def ordered(self) -> list[int]:
-        """Return the indices of the rules, first the one that is asked first."""
+        """Return the indices of the rules in the order in which they are tried: highest priority first, then as in the file."""
         return sorted(range(len(self.rules)), key=lambda index: (-(self.rules[index].priority or 0), index))
 
     def matches(self, rule: Rule) -> list[Match]:

@@ -189,7 +189,7 @@ class ProtectController(Controller):
         self._repair_soon()
 
     def on_links_changed(self) -> None:
-        """Let routes and copies follow what was discovered or is gone, and try what has been waiting."""
+        """Adapt routes and copies to links discovered or gone, and try again to protect the connections that wait."""
         self._domain.install()
         self._note_down()
         if not self._keeps_routes:

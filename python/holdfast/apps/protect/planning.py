@@ -63,7 +63,7 @@ class PathPlanner:
 
 
 def checked_count(count: int) -> int:
-    """Return a number of paths. Raises :class:`NetworkError` if a connection cannot have so many."""
+    """Return ``count`` unchanged. Raises :class:`NetworkError` if a connection cannot have so many paths, or so few."""
     if not 2 <= count <= MAX_PATHS:
         raise NetworkError(f"a connection has 2 to {MAX_PATHS} paths, not {count}")
     return count

@@ -170,7 +170,7 @@ class _Takeover:
         self.leftovers.append((phase, switch, write))
 
     def _reserve(self, numbers: Numbers, number: int) -> None:
-        """Reserve a number until the leftovers are removed, so that nobody gets it before."""
+        """Reserve a number until the leftovers that use it are removed, so that no new connection gets it before."""
         if numbers.claim(number):
             self.reserved.append(partial(numbers.give_back, number))
 
@@ -246,7 +246,7 @@ class _Takeover:
         return self.tunnels.adopt_tunnel(path, number, text)
 
     def _remove_path_set(self, path_set: PathSet) -> None:
-        """Remove a path set that nobody uses: its controller was killed before or after somebody did."""
+        """Remove a path set that no connection uses: its controller was killed before a connection did, or after the last one."""
         self._remove(Phase.UNCOPY, path_set.ingress, partial(_delete_group, path_set.group))
         for copy in path_set.copies:
             copy.tunnel.users -= 1

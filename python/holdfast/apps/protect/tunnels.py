@@ -41,7 +41,7 @@ class Tunnels:
     # ---- Path sets ----
 
     def acquire(self, changes: Changes, paths: Sequence[Path], disjoint: Disjoint) -> PathSet:
-        """Return the path set over these paths, for one more user; set it up unless others have it already."""
+        """Return the path set over these paths, with one more user; set it up first if no connection uses it yet."""
         ingress, egress = paths[0].nodes[0], paths[0].nodes[-1]
         path_set = self._shared.get((ingress, disjoint, tuple(paths)))
         if path_set is None:

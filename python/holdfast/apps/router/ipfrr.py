@@ -185,7 +185,7 @@ class IpFrrController(Controller):
             self._install()
 
     def _plan(self, unusable: frozenset[int]) -> FastRerouteEntries:
-        """Return the plan without these links. That without a failure is kept, as repairs lead back to it."""
+        """Return the plan of entries without these links. The plan without a failure is kept, as repairs lead back to it."""
         if unusable:
             return FastRerouteEntries(self.topology, unusable, remote_lfa=self.remote_lfa, mtu=self.mtu)
         if self._whole is None:

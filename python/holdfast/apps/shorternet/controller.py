@@ -132,7 +132,7 @@ class ShorternetController(Controller):
             self._install()
 
     def on_digest(self, switch: str, digest: DigestList) -> None:
-        """Give contexts to new flows, and mend those that frames did not find."""
+        """Install contexts for new flows, and install again those contexts that a frame did not find at its receiver."""
         for value in digest.values:
             assert isinstance(value, dict)
             if digest.digest == "lost_context_t":
@@ -233,7 +233,7 @@ class ShorternetController(Controller):
             self.counts["repaired"] += 1
 
     def _remove_flows(self, sender: str, version: int, number: int) -> None:
-        """Remove a sender's flows that use a number that is nobody's."""
+        """Remove the entries of a sender's flows that use ``number``, which belongs to no context."""
         for entry in read_entries(self.clients[sender], flow_table(version)):
             if entry.params["context"] == number:
                 entry.delete(self.clients[sender])

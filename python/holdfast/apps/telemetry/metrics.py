@@ -227,6 +227,6 @@ class _BoundedServer(ThreadingHTTPServer):
 
 
 def _cut(connection: socket.socket) -> None:
-    """End a connection, and with it the thread that waits for it."""
+    """Shut a connection down in both directions, which ends the thread that waits for its data."""
     with suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)

@@ -335,7 +335,7 @@ class World:
         return change
 
     def _switch_down(self, name: str) -> None:
-        """Switch a gateway's switch off. A gateway of one plane is one box: its control plane goes with it."""
+        """Turn off a gateway's switch. A gateway of one plane is one box: its control plane is killed with the switch."""
         self.network.set_node(name, up=False)
         if not self.mechanism.planes:
             self.processes[0].kill()

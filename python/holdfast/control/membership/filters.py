@@ -60,7 +60,7 @@ class FilterChange:
         return cls(group, before.excludes, after.excludes, tuple(removed), tuple(added))
 
     def applied(self, before: Filter) -> Filter:
-        """Return what a filter becomes by this change. Raises :class:`ValueError` if it is no change of that filter."""
+        """Return the filter that ``before`` becomes by this change. Raises :class:`ValueError` if it cannot be changed so."""
         removed, added = frozenset(self.removed), frozenset(self.added)
         turned = self.excluded != self.excludes
         if before.excludes != self.excluded or not removed <= before.sources or (turned and removed != before.sources):

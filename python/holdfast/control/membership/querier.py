@@ -251,7 +251,7 @@ class Querier:
         self._settle(state)
 
     def _refusal(self, report: Report, record: Record) -> str | None:
-        """Return why a record is refused for what it is; None: it is not."""
+        """Return the reason to refuse a record for its version, group or mode; None if it is not refused."""
         if report.version < self._oldest:
             return "older_version"
         if stays_on_link(record.group):

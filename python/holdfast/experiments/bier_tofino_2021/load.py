@@ -88,7 +88,7 @@ def star(hosts: int, recirculation_ports: int, queue_packets: int, line_bps: int
 
 
 def passes(mean: Fraction) -> Mapping[int, Fraction]:
-    """Return whole numbers of passes with their shares, for a mean that may be a fraction: the two next to it."""
+    """Return the share of packets by number of passes: of the two whole numbers next to ``mean``, which may be a fraction."""
     whole = mean.numerator // mean.denominator
     shares = {whole: 1 - (mean - whole), whole + 1: mean - whole}
     return {number: share for number, share in shares.items() if share > 0}

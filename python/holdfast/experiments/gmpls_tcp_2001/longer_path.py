@@ -110,7 +110,7 @@ def draw12(rows: pl.DataFrame, seeds: int) -> Figure:
 
 
 def fig13(setting: Setting) -> Finding:
-    """Return which length is best, for every delta."""
+    """Return the finding for Fig. 13: how often each length of the backup has the highest goodput, by delta."""
     frame = measured(setting).sort("delta_ms", "d_ms", "seed")
     rows = statistics.best(frame, "d_ms", "after_failure", ["delta_ms"])
     figure = plots.proportions(

@@ -82,7 +82,7 @@ POINT_COUNT = len(curves_points()) + len(HALF_LONGER) + len(loads.POINTS)
 
 
 def measured(setting: Setting) -> dict[str, pl.DataFrame]:
-    """Return all runs that statements are judged by, those of other parts included."""
+    """Run the simulations that the statements are judged by, those of other parts included; return the runs by name."""
     alone, dips, few = (
         replace(setting, seeds=setting.seeds[:count])
         for count in (published.OPTICAL_TIMING_SEEDS, DIP_SEEDS, CURVE_SEEDS)

@@ -106,7 +106,7 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def seconds(packets: float, packet_bytes: int = published.CLAIM_PACKET_BYTES) -> float:
-    """Return how long so many packets take at the claim's rate."""
+    """Return the seconds that so many packets take at the claim's rate."""
     return packets * packet_bytes * 8 / published.CLAIM_RATE_BPS
 
 

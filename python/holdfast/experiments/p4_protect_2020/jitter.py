@@ -111,7 +111,7 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def deviations(trips: Sequence[float]) -> dict[str, float]:
-    """Return all measures of the round trips, in milliseconds."""
+    """Return the deviations of the round trips by three definitions, and their mean, all in milliseconds."""
     mean = fmean(trips)
     return {
         "average_deviation": fmean(abs(each - mean) for each in trips),

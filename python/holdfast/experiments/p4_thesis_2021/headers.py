@@ -111,7 +111,7 @@ def found(name: str, frame: pl.DataFrame) -> Finding:
 
 
 def find_minimum(setting: Setting) -> Finding:
-    """Return what is left of the gain with Ethernet's minimum."""
+    """Return the finding on bytes on the wire by payload: the gain that is left with Ethernet's minimum length."""
     sweep = setting.sweep("payloads", f"{header_runs.__name__}:measure", header_runs.PAYLOAD_POINTS)
     return found("minimum", sweep)
 

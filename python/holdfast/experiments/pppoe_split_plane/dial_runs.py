@@ -31,7 +31,7 @@ SESSIONS = (1000, 8000, 64_000)
 
 
 def points(*sessions: int) -> list[Point]:
-    """Return points of so many sessions with each kind of gateway."""
+    """Return a point for each number of sessions and each kind of gateway."""
     return [{"sessions": count, "plane": plane} for count in sessions for plane in published.PLANES]
 
 

@@ -171,7 +171,7 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def storm(plane: str, setups: int, padis: int, *, seed: int, packets: int) -> dict[str, Any]:
-    """Let so many subscribers dial and PADIs come beside ``packets`` of established ones; return the row of :func:`measure`."""
+    """Run ``setups`` dialling subscribers and ``padis`` PADIs beside ``packets`` of established sessions; return the costs."""
     edges = EDGES.model_copy(update={"control": ControlRates()}) if padis else EDGES
     world = Subscribers(plane, seed=seed, edges=edges)
     planes, clock = world.planes, world.clock

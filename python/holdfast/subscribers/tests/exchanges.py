@@ -62,7 +62,7 @@ class World:
         self.gateway.start()
 
     def peer(self, number: int = 1, max_payload: int | None = None, reactions: Reactions | None = None) -> Peer:
-        """Return a peer on a line of its own, which has its session."""
+        """Make a peer on a line of its own, discover a session for it, and return the peer."""
         peer = Peer(self, number, max_payload)
         peer.reactions = reactions or {}
         peer.discover()
@@ -194,7 +194,7 @@ class Peer:
         self.say(protocol, ACK, identifier - 1 & 0xFF, data)
 
     def _nak_all(self, protocol: int, code: int, identifier: int, data: bytes) -> None:
-        """Want other values, and other ones each time; of authentication, the other method of those that there are."""
+        """Answer with a Nak of all options, with new values each time; for authentication, with the other of PAP and CHAP."""
         options: Options = []
         for kind, old in read_options(data):
             if protocol == LCP and kind == 3:
@@ -211,7 +211,7 @@ class Peer:
         self.say(protocol, NAK, identifier, b"\3\4\xc2\x27")
 
     def _nak_first(self, protocol: int, code: int, identifier: int, data: bytes) -> None:
-        """Want the values that the first option has already."""
+        """Answer with a Nak of the first option that has the value asked for already."""
         self.say(protocol, NAK, identifier, write_options(read_options(data)[:1]))
 
     def _nak_magic(self, protocol: int, code: int, identifier: int, data: bytes) -> None:

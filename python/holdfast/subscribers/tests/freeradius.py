@@ -93,7 +93,7 @@ server default {{
 
 
 def missing(*tools: str) -> str | None:
-    """Return why it cannot run here; None if it can. ``tools``: ``radclient``, if a test calls :func:`radclient`."""
+    """Return why FreeRADIUS cannot run here; None if it can. ``tools``: ``radclient``, if a test calls :func:`radclient`."""
     absent = [each for each in ("freeradius", *tools) if shutil.which(each) is None]
     return f"not installed: {', '.join(absent)} (Debian packages freeradius and freeradius-utils)" if absent else None
 

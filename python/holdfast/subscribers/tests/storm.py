@@ -45,7 +45,7 @@ class _Message(ctypes.Structure):
 
 
 def frames(kind: str, gateway: bytes, first_line: int, lines: int, numbers: random.Random) -> list[bytes]:
-    """Return frames of a storm on so many lines from a number on, as :mod:`.crowd` numbers them.
+    """Return the frames of a storm on ``lines`` lines, the first of which is ``first_line``, numbered as in :mod:`.crowd`.
 
     Raises KeyError if there is no such kind.
     """

@@ -227,7 +227,7 @@ def filled(path: Path, sessions: int = 60, records: int = 80) -> tuple[dict[int,
 
 
 def read(path: Path) -> tuple[list[Stored], list[Record], list[str]]:
-    """Return what a start makes of a file, and what it says; then check that the store works."""
+    """Open a file as a store; return its sessions, its records and the messages logged; check that the store then works."""
     said: list[str] = []
     store = SqliteStore(path, say=said.append)
     sessions = store.load()

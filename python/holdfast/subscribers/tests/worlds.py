@@ -32,7 +32,7 @@ class VirtualClock:
         return lambda: self._cancelled.add(number)
 
     def run(self, duration_s: float) -> None:
-        """Run all timers of so many seconds."""
+        """Call all timers due in the next ``duration_s`` seconds, in their order, and advance the clock by so much."""
         end = self._now + duration_s
         while self._queue and self._queue[0][0] <= end:
             at, number, action = heapq.heappop(self._queue)

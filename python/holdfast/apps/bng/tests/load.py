@@ -113,7 +113,7 @@ def held(number: int, rate: float, seconds: float) -> dict[str, Any]:
 
 
 def death(gateway: Site, crowd: Crowd, rate: float, what: Callable[[], None], around_s: float = 1.0) -> dict[str, Any]:
-    """Return what a death costs sessions with ``rate`` packets a second in all. ``around_s``: seconds before it and after it."""
+    """Call ``what``, which kills a process, amid ``rate`` packets a second, ``around_s`` before and after; return the losses."""
     crowd.say(f"traffic {rate} {SERVER}")
     time.sleep(around_s)
     what()

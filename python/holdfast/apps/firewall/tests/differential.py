@@ -344,7 +344,7 @@ class Recovery(Conversation):
         return end, make.tcp(*ports, segment.flags, seq=segment.seq, ack=segment.ack, payload=payload, options=options)
 
     def heard(self, passed: bool) -> None:
-        """Let the last packet arrive if it has passed."""
+        """Deliver the last packet to the other end if the firewall has passed it."""
         if passed and self.last is not None:
             end, segment = self.last
             self.pair.leave(1 - end, self.pair.ends[1 - end].receive(segment))

@@ -198,7 +198,7 @@ class Pair:
         self.flying[end].extend(segments)
 
     def deliver(self, end: int) -> None:
-        """Let the next segment of this end arrive, or be dropped by the network."""
+        """Deliver the next segment of this end to the other end, or note it among ``dropped`` if the network drops it."""
         if not self.flying[end]:
             return
         segment = self.flying[end].popleft()
@@ -208,7 +208,7 @@ class Pair:
             self.dropped.append((end, segment))
 
     def settle(self) -> None:
-        """Let everything arrive that is on its way, and what it causes.
+        """Deliver all segments that are on their way, and the answers to them, up to 50 for each end; discard the rest.
 
         Ends that answer each other's answers without end fall silent, as RFC 5961, section 7, has them.
         """
@@ -219,7 +219,7 @@ class Pair:
             queue.clear()
 
     def act(self) -> str:
-        """Let something random happen to an end, or to what is on its way, and return what it was."""
+        """Do something random, as an end or with the segments that are on their way, and return its name and the end."""
         end = self.rng.randrange(2)
         what = self.rng.choice(
             ("connect", "connect", "reboot", "abort", "send", "send", "again", "settle") + 6 * ("deliver",)

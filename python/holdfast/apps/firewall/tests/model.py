@@ -683,7 +683,7 @@ class Model:
         flow.ends[0].acknowledged, flow.ends[0].scale = packet.seq, packet.scale
 
     def _advance(self, packet: Packet, flow: Flow, forward: bool, limit: int, now_us: int) -> None:
-        """Let a packet of a living flow pass and advance the flow, or raise :class:`_Bad`."""
+        """Update the flow by a packet of it that passes. Raises :class:`_Bad` if the packet does not pass."""
         if packet.kind == "error":
             end = flow.ends[0 if forward else 1]
             attempt = flow.attempt
@@ -702,7 +702,7 @@ class Model:
         flow.until_us = now_us + self.timeouts_us[flow.state]
 
     def _recovering(self, packet: Packet, flow: Flow, forward: bool, limit: int, now_us: int) -> None:
-        """Let a segment pass that fits the flow, or that may be of another connection that an end has."""
+        """Accept a segment that fits the flow, or that may be of another connection of its end; else raise :class:`_Bad`."""
         only_acks = packet.flags & (ACK | RST | FIN) == ACK and packet.data == 0
         try:
             self._segment(packet, flow, forward, limit, now_us)

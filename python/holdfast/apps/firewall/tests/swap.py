@@ -255,7 +255,7 @@ def _temporary() -> Iterator[Path]:
 
 
 def _prefer_network() -> None:
-    """Put the network's thread before all others of the machine, where that is permitted: it is what is measured."""
+    """Give the network's thread, which is measured, a real-time priority (SCHED_FIFO), where that is permitted."""
     for task in Path("/proc/self/task").iterdir():
         if (task / "comm").read_text(encoding="utf-8").strip() == "holdfast-net":
             with suppress(OSError):
