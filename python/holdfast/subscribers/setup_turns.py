@@ -51,7 +51,7 @@ class SetupTurns:
             del self._of_node[_node(line)]
 
     def in_favour_of(self, line: Line) -> int | None:
-        """Return the session that gives way to a new one of ``line``; None unless another line or access node has two more.
+        """Return the session that gives way to a new one of ``line``; None unless another line or access node has two setups more.
 
         The youngest session, which has got least far, of the line with most of the access node with most gives way.
         """
