@@ -253,7 +253,7 @@ def negotiate_anew_often(world: Any, host: Host, random: Random) -> str:
 
 @step(5)
 def configure(world: Any, host: Host, random: Random) -> str:
-    """Send Configure-Requests: an honest one, one with any options, an empty one; once or many times."""
+    """Send an honest, odd or empty Configure-Request of a random protocol, once or many times; return protocol and kind."""
     protocol = random.choice((LCP, IPCP, IPCP, IPV6CP, IPV6CP))
     kind = random.choice(("good", "good", "odd", "empty"))
     for _ in range(random.choice((1, 1, 1, 8, 30))):

@@ -105,7 +105,7 @@ def bound(plan: Plan, way: list[int], failure: Failure) -> int:
 
 
 def main(spec: str, frr: FastReroute = "tunnel", protect: Protect = "node") -> None:
-    """Print the losses; end with an error if there is any excess."""
+    """Print the losses; exit with status 1 if any is beyond the bound, or a packet is duplicated."""
     losses = run(spec, frr, protect)
     sys.stdout.write(
         f"{spec} {frr} {protect}: {losses.failures} failures, {losses.hits} hits, {losses.lost} packets lost, "

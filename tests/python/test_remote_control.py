@@ -34,7 +34,7 @@ def topology() -> Topology:
 
 @pytest.fixture
 def address(topology: Topology, program: Program) -> Iterator[str]:
-    """Start a switch with an empty program, behind a server."""
+    """Start a P4Runtime server of the topology's switches, yield its address, and stop it afterwards."""
     network = SimulatedNetwork(topology, program)
     server = Server(network.devices.values(), "127.0.0.1:0")
     server.start()

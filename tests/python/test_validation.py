@@ -13,7 +13,7 @@ TEXT = (Path(__file__).parents[2] / "docs" / "VALIDATION.md").read_text()
 
 
 def anchors() -> dict[str, tuple[str, str]]:
-    """Return the first table: profile to peer and place."""
+    """Return the first table of docs/VALIDATION.md: for each TCP profile, the peer and where it is compared."""
     rows: dict[str, tuple[str, str]] = {}
     for line in TEXT.split("\n## ")[0].splitlines():
         if line.startswith("| ") and not line.startswith("| TCP profile"):

@@ -201,8 +201,8 @@ def stream_of(
 ) -> Stream:
     """Return a stream from the logs of both ends: sequence numbers, times of sending and of arrival, in the order of arrival.
 
-    These are the numbers that the core has for a simulated stream, but that of a gap what its sender itself was late by does not
-    count, if its interval is to be ``constant``: the sender's delays are not the network's doing.
+    The numbers are those that the core has for a simulated stream, with one exception: if the interval is to be ``constant``, a gap
+    is shortened by the time that the sender was late, because the sender's delays are not the network's doing.
     """
     first = first_copies(received)
     reordered, highest = 0, -1

@@ -37,7 +37,7 @@ REPAIR_TUNNEL_BYTES = 20
 
 @cache
 def _router_program() -> Program:
-    """Compile the router's program, once per process, as the others."""
+    """Compile the router's program, once per process."""
     return compile_router()
 
 

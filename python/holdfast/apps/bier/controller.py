@@ -419,7 +419,7 @@ class BierController(Controller):
     def _streams_of(
         self, sent: Iterable[Channel], delivered: Iterable[Channel]
     ) -> tuple[list[Channel], list[tuple[int, Channel]]]:
-        """Return of a switch's channels those that it numbers, and those that it eliminates, with the BFIR-ids of their BFIRs."""
+        """Return the channels that a switch numbers, and (BFR-id of a BFIR, channel) of those of which it eliminates copies."""
         if not self.one_plus_one:
             return [], []
         eliminated = []

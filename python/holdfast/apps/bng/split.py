@@ -495,7 +495,7 @@ class SplitPlane:
         self._clock.call_later(self._drain_s, finish)
 
     def _retire(self, plane: _Plane, numbers: list[int]) -> None:
-        """Remove sessions from a plane, and keep their usage on the plane that has them too."""
+        """Remove sessions from a plane, and add their usage there to that of the same sessions on the other planes."""
         last = plane.sessions.remove(numbers)
         for other in self._planes.values():
             known = other.sessions.installed

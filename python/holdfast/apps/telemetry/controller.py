@@ -97,9 +97,10 @@ class TelemetryController(Controller):
         self._links = LinkState()
 
     def attach(self, plane: ControlPlane) -> None:
-        """Prepare the routes.
+        """Prepare the routes and a configuration writer for each switch.
 
-        Raises :class:`NetworkError` if a host is at a switch for transit alone, or a program has another indicator.
+        Raises :class:`NetworkError` if a host is at a switch whose program is for transit alone, or if a program recognizes INT by
+        another indicator (DSCP or UDP port) than this controller's.
         """
         super().attach(plane)
         for name, client in plane.clients.items():

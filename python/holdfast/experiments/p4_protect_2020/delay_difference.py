@@ -111,13 +111,13 @@ def seconds(packets: float, packet_bytes: int = published.CLAIM_PACKET_BYTES) ->
 
 
 def find(setting: Setting) -> Finding:
-    """Return the true limit in each space, and what it is with 32 bits."""
+    """Run copies that are late by more and more packets; return the largest harmless delay by size of the sequence numbers."""
     frame = setting.one_run().sweep("delay_difference", f"{__name__}:measure", POINTS)
     return Finding(numbers(frame), {"": draw(frame)}, {"runs": frame})
 
 
 def numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return by number space the largest difference tried without harm, the one by W, and the paper's case."""
+    """Return, by bits of sequence numbers, the largest harmless delay in packets, the one expected, and the paper's case (s)."""
     rows: list[dict[str, Any]] = []
     harm = frame.group_by(["sn_bits", "packets_behind"], maintain_order=True).agg(
         pl.col("duplicated", "lost", "reordered").max()

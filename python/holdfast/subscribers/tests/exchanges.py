@@ -293,7 +293,7 @@ class Peer:
         self.say(CHAP, 2, identifier, b"\x10" + bytes(16) + b"alice")
 
     def log_in_by_pap(self) -> None:
-        """Send an Authenticate-Request."""
+        """Send a PAP Authenticate-Request with the right name and password."""
         self.say(PAP, 1, 1, b"\5alice\6secret")
 
 
