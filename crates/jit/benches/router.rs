@@ -123,7 +123,7 @@ fn routes(switch: &mut Switch) {
     }
 }
 
-/// Measures the time per packet through a whole switch.
+/// Returns the median time that a switch needs per packet, from its arrival to its outputs.
 fn switch_time(
     program: &Arc<Program>,
     executor: Arc<dyn Executor>,
@@ -151,7 +151,7 @@ fn switch_time(
     median((0..REPETITIONS).map(|_| time(&mut switch)))
 }
 
-/// Measures the time per packet in the executor only.
+/// Returns the median time that `executor` needs per packet, for ingress and egress without the rest of the switch.
 fn halves_time(program: &Arc<Program>, executor: &dyn Executor, packets: &[Packet]) -> Duration {
     let mut switch = Switch::new(
         program.clone(),
@@ -189,7 +189,7 @@ fn halves_time(program: &Arc<Program>, executor: &dyn Executor, packets: &[Packe
     median((0..REPETITIONS).map(|_| time()))
 }
 
-/// Writes a program with many tables and actions over the same headers.
+/// Writes the P4 source of a program with many tables and actions over the same headers.
 fn large_program() -> String {
     let mut text = String::from(
         "#include <core.p4>\n#include <v1model.p4>\n\
@@ -226,7 +226,7 @@ fn large_program() -> String {
     text
 }
 
-/// Measures the time from source text to machine code.
+/// Returns the median time of compiling the large program, from source text to machine code.
 fn large_time() -> Duration {
     let text = large_program();
     let lines = text.lines().count();

@@ -87,7 +87,7 @@ pub(crate) struct ParserForm<'a> {
 }
 
 impl<'a> Analysis<'a> {
-    /// Finds out all of an [`Analysis`] of a program, whose code is generated from what is found.
+    /// Finds out everything about a program that the code generator needs to know.
     pub fn new(program: &'a Program) -> Analysis<'a> {
         let (ingress, egress) = (Usage::of_ingress(program), Usage::of_egress(program));
         let forwarding = program.architecture.forwarding();
@@ -173,9 +173,9 @@ impl<'a> FastPathAnalysis<'a> {
     }
 }
 
-/// Returns by slot whether the engine reads or writes it between the halves: the architecture's metadata; the slots
-/// that clone, resubmit and recirculate preserve; and, where it measures or copies headers in the state, their
-/// slots.
+/// Returns for each slot whether the engine reads or writes it between ingress and egress. This holds for the
+/// architecture's metadata, for the slots that clone, resubmit and recirculate preserve, and for header slots where
+/// the engine measures or copies headers in the state.
 fn shared_with_engine(program: &Program, egress: &Usage, measures: bool) -> Vec<bool> {
     let mut shared = vec![false; program.slots.len()];
     let mut share = |slot: SlotId| shared[slot.index()] = true;
@@ -206,7 +206,7 @@ fn emit_bytes(program: &Program) -> usize {
     emitted[0].max(emitted[1])
 }
 
-/// Counts the statements that run, those of actions once for each table that has them.
+/// Counts the statements that can run. An action's statements count once for each table that has the action.
 fn count_statements(program: &Program, stmts: &[Stmt]) -> usize {
     let applied = |stmt: &Stmt| match stmt.kind {
         StmtKind::Apply { table, .. } => (program.tables[table.index()].actions.iter())
@@ -217,7 +217,7 @@ fn count_statements(program: &Program, stmts: &[Stmt]) -> usize {
     ir::statements(stmts).map(|stmt| 1 + applied(stmt)).sum()
 }
 
-/// Returns true if expressions read one of these slots.
+/// Returns true if an expression reads a slot that `slots` marks.
 fn reads_one_of(exprs: &[Expr], slots: &[bool]) -> bool {
     exprs
         .iter()

@@ -22,7 +22,7 @@ pub(crate) struct Found {
     pub action_and_hit: u64,
 }
 
-/// Looks a key of `limbs` limbs up in a table.
+/// Looks up a key of `limbs` limbs in a table.
 ///
 /// # Safety
 /// `frame` is the frame of the running function; `key` points to `limbs` limbs.
@@ -40,7 +40,7 @@ pub(crate) unsafe extern "C" fn lookup(
     }
 }
 
-/// Looks a key up by calling `by`, which is given the packet's length.
+/// Looks up a key by calling `by`, which receives the runtime, the key and the packet's length in bytes.
 ///
 /// # Safety
 /// `frame` is the frame of the running function; `key` points to `limbs` limbs.
@@ -64,7 +64,7 @@ unsafe fn look_up(
     }
 }
 
-/// Looks a key of one limb up in a table.
+/// Looks up a key of one limb in a table.
 ///
 /// # Safety
 /// `frame` is the frame of the running function.
@@ -73,7 +73,7 @@ pub(crate) unsafe extern "C" fn lookup_word(frame: *mut Frame, table: u64, key: 
     unsafe { lookup(frame, table, &raw const key, 1) }
 }
 
-/// Looks a packed key of `limbs` limbs up in a table that takes such keys.
+/// Looks up a packed key of `limbs` limbs in a table that has packed keys.
 ///
 /// # Safety
 /// `frame` is the frame of the running function; `key` points to `limbs` limbs.
@@ -91,7 +91,7 @@ pub(crate) unsafe extern "C" fn lookup_packed(
     }
 }
 
-/// Returns the address of a register's cell, which holds until anything else is called.
+/// Returns the address of a register's cell, valid until the next call of any function.
 ///
 /// # Safety
 /// `frame` is the frame of the running function.
@@ -168,7 +168,7 @@ pub(crate) unsafe extern "C" fn count(frame: *mut Frame, counter: u64, index: u6
     }
 }
 
-/// Marks and counts the packet in a meter's cell; returns its colour: 0 green, 1 yellow, 2 red.
+/// Runs the packet through a meter's cell, counts it, and returns its colour: 0 green, 1 yellow, 2 red.
 ///
 /// # Safety
 /// `frame` is the frame of the running function.
@@ -183,7 +183,7 @@ pub(crate) unsafe extern "C" fn meter_execute(frame: *mut Frame, meter: u64, ind
     colour.into()
 }
 
-/// Returns the colour that a direct meter gave to the last hit of its table.
+/// Returns the colour that a direct meter gave to the last hit of its table: 0 green, 1 yellow, 2 red.
 ///
 /// # Safety
 /// `frame` is the frame of the running function.
@@ -251,12 +251,12 @@ const ALGORITHMS: [HashAlgorithm; 5] = [
     HashAlgorithm::Xor16,
 ];
 
-/// Returns the number by which [`hash_bytes`] knows an algorithm.
+/// Returns the number by which generated code names a hash algorithm in calls of [`hash_bytes`].
 pub(crate) fn algorithm_code(algorithm: HashAlgorithm) -> u64 {
     place_in(&ALGORITHMS, algorithm)
 }
 
-/// Hashes `data`, then the payload if wanted, into `out`.
+/// Hashes `data`, followed by the payload if `with_payload` is not zero, into `out`.
 ///
 /// # Safety
 /// `frame` is the frame of the running function; `data` points to `bytes` bytes and `out` to `out_limbs` limbs.
@@ -297,18 +297,18 @@ const OPERATORS: [BinaryOp; 6] = [
     BinaryOp::Sar,
 ];
 
-/// Returns the number by which [`binary`] knows an operator.
+/// Returns the number by which generated code names an operator in calls of [`binary`].
 pub(crate) fn operator_code(op: BinaryOp) -> u64 {
     place_in(&OPERATORS, op)
 }
 
-/// Returns the place of an element in a list, as which generated code passes it.
+/// Returns the position of an element in a list, the number that generated code passes for it.
 fn place_in<T: PartialEq>(list: &[T], element: T) -> u64 {
     let at = list.iter().position(|each| *each == element);
     at.expect("only what is in the list is called") as u64
 }
 
-/// Calculates `out = a op b`, for values too wide to do in place.
+/// Calculates `out = a op b` for values that are too wide for inline code.
 ///
 /// # Safety
 /// `a` and `out` point to the limbs of values of `width` bits, `b` to those of one of `b_width` bits.
@@ -393,8 +393,8 @@ pub(crate) unsafe extern "C" fn append_bits(
     }
 }
 
-/// Makes room for `bytes` more emitted bytes behind `end`; returns the new address of `end`, for the memory may
-/// have moved.
+/// Makes room for `bytes` more emitted bytes behind `end`. Returns the new address of `end`, since the buffer may have
+/// moved.
 ///
 /// # Safety
 /// `frame` is the frame of the running function, and everything from its `emitted` up to `end` has been written.
@@ -417,7 +417,8 @@ pub(crate) struct Replicas {
     pub end: *const Replica,
 }
 
-/// Returns the first replica of a multicast group and the end of them, and counts none of them as dropped yet.
+/// Returns the address of the first replica of a multicast group and the address behind its last one, and resets the
+/// count of dropped replicas to zero.
 ///
 /// # Safety
 /// `frame` is the frame of the running function.
@@ -433,9 +434,9 @@ pub(crate) unsafe extern "C" fn replicas(frame: *mut Frame, group: u64) -> Repli
     Replicas { first, end }
 }
 
-/// Makes the packet of a replica that leaves at a port; returns where its headers, of so many bytes, are to be
-/// written. The packet of the last replica is the one that arrived, whose headers lie elsewhere until nobody needs
-/// those any more that it came with.
+/// Makes the packet of a replica that leaves at `port`, and returns the address to which its `header_bytes` bytes of
+/// headers are to be written. The last replica reuses the packet that arrived; its headers are written elsewhere as
+/// long as the headers with which the packet arrived may still be read.
 ///
 /// # Safety
 /// `frame` is the frame of the running function on the fast path, `arrival` that of the packet that is run. The headers are written before
@@ -471,7 +472,7 @@ pub(crate) unsafe extern "C" fn replica_room(
     copies[at].packet.first_byte()
 }
 
-/// Makes the packet of a replica that leaves at a port, whose headers have been emitted.
+/// Makes the packet of a replica that leaves at `port` and whose headers have already been emitted.
 ///
 /// # Safety
 /// As for [`replica_room`]; the frame says how long the headers are.

@@ -88,7 +88,8 @@ impl fmt::Debug for JitExecutor {
     }
 }
 
-/// Compiles a program, each of its functions in a thread.
+/// Compiles a program, each of its functions in a thread of its own. Returns an error if the program is invalid or
+/// code generation fails.
 pub fn compile(program: Arc<Program>) -> Result<JitExecutor, JitError> {
     verify(&program).map_err(JitError::Invalid)?;
     let analysis = Analysis::new(&program);
@@ -97,7 +98,7 @@ pub fn compile(program: Arc<Program>) -> Result<JitExecutor, JitError> {
 }
 
 impl JitExecutor {
-    /// Makes an executor of a verified program and its functions.
+    /// Makes an executor of a verified program and its compiled functions.
     fn new(
         program: Arc<Program>,
         analysis: Analysis<'_>,
@@ -190,8 +191,8 @@ impl JitExecutor {
         &self.program
     }
 
-    /// Sets how many entries make a table large: such a one is taken not to be in the caches, so that bursts are
-    /// prefetched for what they need of it. 16,384 at first.
+    /// Sets from how many entries on a table counts as large (default 16,384). The data of a large table is assumed
+    /// not to be in the caches, so that bursts of packets prefetch what they will need of it.
     pub fn set_large_table(&mut self, entries: usize) {
         self.large_table = entries;
     }
@@ -242,7 +243,7 @@ impl JitExecutor {
         take_intents(&frame, &mut cx.intents);
     }
 
-    /// Returns the function that prefetches, if that is worth its time for these packets.
+    /// Returns the function that prefetches, or `None` if prefetching is not worthwhile for these packets.
     fn prefetch_for(&self, cx: &FastPathContext<'_>) -> Option<PrefetchFn> {
         let large = |t: &PrefetchedTable| cx.runtime.table(t.table).len() >= self.large_table;
         let worth =
@@ -250,7 +251,7 @@ impl JitExecutor {
         self.prefetch.filter(|_| worth)
     }
 
-    /// Makes room for what is noted of a part of a burst.
+    /// Makes the lists in which the prefetch function records keys and indices for a part of a burst.
     fn notes(&self) -> Notes {
         let Prefetched { tables, cells, .. } = &self.prefetched;
         let tables = tables.iter().map(|t| if t.touched { 0 } else { t.limbs });
@@ -258,7 +259,7 @@ impl JitExecutor {
         Notes::new(tables.chain(cells).map(|limbs| limbs * PART))
     }
 
-    /// Loads what the noted keys and indices need into the caches.
+    /// Loads the table entries and cells that belong to the recorded keys and indices into the caches.
     fn warm(&self, runtime: &Runtime, notes: &mut Notes) {
         if notes.is_empty() {
             return;
@@ -387,7 +388,8 @@ impl JitExecutor {
         FastPath::Done
     }
 
-    /// Runs packets until one leaves the fast path; returns its position. Those before it are taken.
+    /// Runs packets until one leaves the fast path, and returns the position of that packet, or `None` if none does.
+    /// The packets before it are done.
     #[inline]
     fn run_packets(
         &self,
@@ -420,7 +422,7 @@ impl JitExecutor {
         }
     }
 
-    /// Finishes a packet as its code says, and takes it; false if that leads off the fast path.
+    /// Completes a packet as its exit code demands. Returns false if the packet has to leave the fast path.
     #[inline(never)]
     fn finish(&self, frame: &mut Frame, sending: &mut Sending<'_>, at: usize) -> bool {
         let arrival = &mut sending.arrivals[at];
@@ -476,14 +478,15 @@ impl JitExecutor {
     }
 }
 
-/// Truncates a packet that leaves, if that is requested.
+/// Truncates a packet that leaves to the requested length, if truncation was requested.
 fn cut(frame: &Frame, packet: &mut Packet) {
     if let Some(length) = frame.truncate.checked_sub(1) {
         packet.truncate(length as usize);
     }
 }
 
-/// Describes packets for the functions, which read at most `reach_bytes` bytes of each.
+/// Fills `arrivals` with a description of each packet for the compiled functions, which read at most `reach_bytes`
+/// bytes of a packet.
 #[inline]
 fn arrive<'a>(
     arrivals: &'a mut Arrivals,
@@ -513,7 +516,8 @@ struct Sending<'a> {
 }
 
 impl Sending<'_> {
-    /// Takes the packets that are done: sends those that were edited where they lie; the others were dropped.
+    /// Hands over the packets in the range `done`: sends those that were edited in place, and counts the others as
+    /// dropped.
     #[inline]
     fn hand_over(&mut self, done: Range<usize>) {
         self.out.reserve(done.len());
@@ -554,14 +558,14 @@ impl Sending<'_> {
         unsafe { self.out.set_len(free.offset_from_unsigned(first)) };
     }
 
-    /// Notes in the outputs from number `sent` on that they came of the packet at a position.
+    /// Records in the outputs from number `sent` on that they came from the arrived packet at position `at`.
     fn come_of(&mut self, at: usize, sent: usize) {
         for output in &mut self.out[sent..] {
             output.arrival = self.number + at as u32;
         }
     }
 
-    /// Counts a packet whose code says that it was dropped.
+    /// Counts a dropped packet under the reason in its exit code, and keeps its memory for reuse.
     #[inline(never)]
     fn drop(&mut self, packet: Packet, code: u64) {
         let reason = drop_reason((code & 0xff).wrapping_sub(exit::DROPPED));
@@ -569,14 +573,14 @@ impl Sending<'_> {
         self.take_back(packet);
     }
 
-    /// Keeps a packet that is done with, to use its memory again.
+    /// Keeps a packet that is no longer needed, so that its memory can be reused.
     fn take_back(&mut self, packet: Packet) {
         // SAFETY: the caller of the functions has lent it to them alone, and no function runs.
         unsafe { (*self.spare).push(packet) };
     }
 }
 
-/// Returns the data about a packet that left the fast path.
+/// Describes why and in which state a packet left the fast path.
 #[cold]
 fn stop(packet: usize, prefetched: usize, frame: &Frame, code: u64) -> Stop {
     let mut intents = Intents::default();
@@ -593,7 +597,7 @@ fn stop(packet: usize, prefetched: usize, frame: &Frame, code: u64) -> Stop {
     }
 }
 
-/// Copies the requests of the program from the frame.
+/// Copies the program's requests (clone, resubmit, ...) from the frame to `intents`.
 fn take_intents(frame: &Frame, intents: &mut Intents) {
     if frame.clone != 0 {
         let preserve = preserve_of(frame.clone_preserve);

@@ -103,7 +103,8 @@ pub(crate) struct Arrival {
 }
 
 impl Arrival {
-    /// Describes this packet, of which so many bytes are stored afterwards.
+    /// Describes a packet for the compiled functions, after storing its first `reach_bytes` bytes in contiguous
+    /// memory.
     #[inline]
     pub fn new((port, packet): &mut (u32, Packet), reach_bytes: usize) -> Arrival {
         packet.store(reach_bytes);
@@ -118,7 +119,7 @@ impl Arrival {
 }
 
 impl Frame {
-    /// Sets the packet that the function runs on.
+    /// Sets the packet on which the function runs.
     #[inline]
     pub fn set_packet(&mut self, arrival: &Arrival) {
         self.packet = arrival.packet;
@@ -182,22 +183,22 @@ pub(crate) mod exit {
     pub const DROPPED: u64 = 16;
 }
 
-/// Encodes an optional field list as a word: zero is none.
+/// Encodes an optional field list as a word, in which zero means `None`.
 pub(crate) fn preserve_code(list: Option<ir::FieldListId>) -> u64 {
     list.map_or(0, |id| u64::from(id.0) + 1)
 }
 
-/// Decodes what [`preserve_code`] gives.
+/// Decodes a word that [`preserve_code`] made into an optional field list.
 pub(crate) fn preserve_of(code: u64) -> Option<ir::FieldListId> {
     (code.checked_sub(1)).map(|id| ir::FieldListId(id as u32))
 }
 
-/// Returns the value of [`Frame::drop`] for a reason.
+/// Returns the value of [`Frame::drop`] that stands for a reason.
 pub(crate) const fn drop_code(reason: DropReason) -> u64 {
     reason as u64 + 1
 }
 
-/// Returns the reason that a [`drop_code`] stands for.
+/// Returns the drop reason that a code of [`drop_code`] stands for; `None` if the code is zero or unknown.
 pub(crate) fn drop_reason(code: u64) -> Option<DropReason> {
     let at = usize::try_from(code.checked_sub(1)?).ok()?;
     DropReason::ALL.get(at).copied()

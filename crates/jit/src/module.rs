@@ -123,7 +123,7 @@ fn compile_unguarded(analysis: &Analysis<'_>) -> Result<NativeCode, JitError> {
     })
 }
 
-/// Returns a module of this machine without functions.
+/// Returns a module for this machine that contains no functions yet.
 pub(crate) fn empty_module() -> Result<JITModule, JitError> {
     Ok(JITModule::new(builder(isa("speed", "backtracking")?)))
 }
@@ -262,7 +262,7 @@ struct Compiled {
     merged: usize,
 }
 
-/// Counts the values that blocks are given by those that lead to them.
+/// Counts the arguments that all jumps and branches pass to the blocks that they lead to.
 fn merged(function: &Function) -> usize {
     let (dfg, layout) = (&function.dfg, &function.layout);
     let values = |inst: Inst| {

@@ -26,7 +26,7 @@ pub(crate) struct Notes {
 }
 
 impl Notes {
-    /// Makes lists with room for so many limbs each.
+    /// Makes one list for each of `capacities`, with room for that number of limbs.
     pub fn new(capacities: impl Iterator<Item = usize>) -> Notes {
         let mut end = 0;
         let mut place = |capacity| {
@@ -42,12 +42,13 @@ impl Notes {
         }
     }
 
-    /// Returns true if nothing can be noted.
+    /// Returns true if no list has room for anything.
     pub fn is_empty(&self) -> bool {
         self.limbs.is_empty()
     }
 
-    /// Empties all lists, and returns them for machine code, which may write them until this is used again.
+    /// Empties all lists and returns their address for machine code, which may write to them until another method of
+    /// `self` is called.
     pub fn begin(&mut self) -> *mut List {
         let first = self.limbs.as_mut_ptr();
         self.lists.clear();
@@ -60,13 +61,13 @@ impl Notes {
         self.lists.as_mut_ptr()
     }
 
-    /// Returns the limbs of a list, as far as it is filled.
+    /// Returns the filled part of the list with this number.
     pub fn list(&self, number: usize) -> &[u64] {
         let (start, end) = self.places[number];
         &self.limbs[start..self.used(number).min(end)]
     }
 
-    /// Adds a limb to a list that has room.
+    /// Appends a limb to the list with this number; does nothing if the list is full.
     pub fn push(&mut self, number: usize, limb: u64) {
         let at = self.used(number);
         if at < self.places[number].1 {
@@ -75,7 +76,7 @@ impl Notes {
         }
     }
 
-    /// Returns the offset of the next limb of a list.
+    /// Returns the number of limbs by which the fill position of a list lies behind the first limb of all lists.
     fn used(&self, number: usize) -> usize {
         (self.lists[number].next as usize - self.limbs.as_ptr() as usize) / size_of::<u64>()
     }

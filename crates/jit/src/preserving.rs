@@ -9,7 +9,7 @@ use crate::calls::{lookup, lookup_word};
 use crate::frame::Frame;
 use cranelift_codegen::isa::CallConv;
 
-/// Returns the calling convention of these functions, where others have this one.
+/// Returns the calling convention of this module's functions: `PreserveAll` on x86-64 Unix, else `usual`.
 pub(crate) fn call_conv(usual: CallConv) -> CallConv {
     match cfg!(all(target_arch = "x86_64", target_family = "unix")) {
         true => CallConv::PreserveAll,
@@ -27,8 +27,8 @@ mod functions {
     use super::{Frame, lookup, lookup_word};
     use crate::calls::Found;
 
-    /// Does the same as [`lookup`], with the results in the frame. The packet is only where it is in the function
-    /// that calls, so that it needs no move.
+    /// Does the same as [`lookup`], but returns the results in the frame. The unused `_packet` parameter stands where
+    /// the calling function holds that address, so that it need not be moved.
     ///
     /// # Safety
     /// As for [`lookup`].
@@ -43,7 +43,7 @@ mod functions {
         unsafe { note(frame, lookup(frame, table, key, limbs)) }
     }
 
-    /// Does the same as [`lookup_word`], with the results in the frame.
+    /// Does the same as [`lookup_word`], but returns the results in the frame.
     ///
     /// # Safety
     /// As for [`lookup_word`].
@@ -57,7 +57,7 @@ mod functions {
         unsafe { note(frame, lookup_word(frame, table, key)) }
     }
 
-    /// Notes what a lookup found in the frame, for the code that called.
+    /// Writes the result of a lookup to the frame, for the calling code.
     ///
     /// # Safety
     /// `frame` is the frame of the running function.
@@ -77,7 +77,8 @@ mod keeping_registers {
 
     macro_rules! keeping {
         ($name:ident) => {
-            /// The function of this name with every register kept but the flags. The arguments pass as they are.
+            /// Calls the function of the same name with the same arguments, and preserves every register except the
+            /// flags.
             ///
             /// # Safety
             /// As for the function.

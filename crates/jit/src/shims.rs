@@ -21,21 +21,21 @@ macro_rules! shims {
             /// All of them, in order of their numbers.
             pub const ALL: &[Shim] = &[$(Shim::$name),*];
 
-            /// Returns the symbol of the function.
+            /// Returns the symbol of the shim's function.
             pub fn symbol(self) -> &'static str {
                 match self {
                     $(Shim::$name => stringify!($function),)*
                 }
             }
 
-            /// Returns the address of the function.
+            /// Returns the address of the shim's function.
             pub fn address(self) -> *const u8 {
                 match self {
                     $(Shim::$name => $module::$function as *const u8,)*
                 }
             }
 
-            /// Returns the numbers of its parameters and results, words all.
+            /// Returns the number of the function's parameters and the number of its results, each of which is a word.
             fn words(self) -> (usize, usize) {
                 match self {
                     $(Shim::$name => ($params, $results),)*
@@ -72,7 +72,7 @@ shims! {
 }
 
 impl Shim {
-    /// Returns true if it reads the packet, or how long it is, from the frame.
+    /// Returns true if the function reads the packet or its length from the frame.
     pub fn reads_packet(self) -> bool {
         matches!(
             self,
@@ -87,7 +87,7 @@ impl Shim {
         )
     }
 
-    /// Returns its signature, for functions with this calling convention.
+    /// Returns the function's signature for code whose own calling convention is `call_conv`.
     pub fn signature(self, call_conv: CallConv) -> Signature {
         let (params, results) = self.words();
         let call_conv = match self {

@@ -67,8 +67,8 @@ impl TableView {
         record_count: 0,
     };
 
-    /// Takes a view of this table as it is; one that is not ready if the table cannot be looked up in place as
-    /// expected.
+    /// Makes a view of a table in its present state. The view is marked as not ready if the table cannot be looked up
+    /// in place as `expected`.
     fn new(table: &mut Table, expected: &InPlaceTable) -> TableView {
         let counters = match expected.counts {
             true => table.counters_mut().as_mut_ptr(),
@@ -119,7 +119,7 @@ impl TableView {
 /// Views of a program's tables, in the order of [`InPlaceTable`]s.
 pub(crate) type Views = SmallVec<[TableView; MAX_VIEWS]>;
 
-/// Appends views of the tables as they are.
+/// Appends to `views` a view of each table in its present state.
 #[inline]
 pub(crate) fn take_views(tables: &[InPlaceTable], runtime: &mut Runtime, views: &mut Views) {
     for expected in tables {
@@ -135,7 +135,7 @@ unsafe impl Sync for NoViews {}
 
 static NO_VIEWS: NoViews = NoViews([TableView::UNREADY; MAX_VIEWS]);
 
-/// Returns views that say nothing, for packets that are too few to take views of the tables for.
+/// Returns views of which none is ready, for bursts with too few packets to be worth making views of the tables.
 pub(crate) fn no_views() -> *const TableView {
     NO_VIEWS.0.as_ptr()
 }
@@ -168,12 +168,12 @@ impl CellsView {
     }
 }
 
-/// Returns the number of a register's view, if it has one.
+/// Returns the number of a register's view, or `None` beyond [`MAX_CELLS`].
 pub(crate) fn register_view(register: RegisterId) -> Option<usize> {
     Some(register.index()).filter(|&at| at < MAX_CELLS)
 }
 
-/// Returns the number of a counter's view, if it has one.
+/// Returns the number of a counter's view, or `None` beyond [`MAX_CELLS`].
 pub(crate) fn counter_view(program: &Program, counter: CounterId) -> Option<usize> {
     Some(program.registers.len() + counter.index()).filter(|&at| at < MAX_CELLS)
 }
@@ -181,7 +181,7 @@ pub(crate) fn counter_view(program: &Program, counter: CounterId) -> Option<usiz
 /// Views of registers, then of counters.
 pub(crate) type AllCells = SmallVec<[CellsView; MAX_CELLS]>;
 
-/// Appends views of all registers and counters as they are, up to [`MAX_CELLS`].
+/// Appends to `views` a view of each register and counter in its present state, up to [`MAX_CELLS`] views.
 pub(crate) fn take_cells(program: &Program, runtime: &mut Runtime, views: &mut AllCells) {
     for at in (0..program.registers.len() as u32).take(MAX_CELLS) {
         let (limbs, stride) = runtime.register_limbs_mut(RegisterId(at));
@@ -202,7 +202,7 @@ unsafe impl Sync for NoCells {}
 
 static NO_CELLS: NoCells = NoCells([CellsView::UNREADY; MAX_CELLS]);
 
-/// Returns views without cells, for packets that are too few to take views of cells for.
+/// Returns views without cells, for bursts with too few packets to be worth making views of cells.
 pub(crate) fn no_cells() -> *const CellsView {
     NO_CELLS.0.as_ptr()
 }

@@ -18,7 +18,7 @@ fn every_operator() -> impl Iterator<Item = BinaryOp> {
     SAME_WIDTH.into_iter().chain(SHIFTS).chain(COMPARISONS)
 }
 
-/// Draws a value whose ones are often many in a row.
+/// Draws a random value, often with long runs of ones.
 fn bits(rng: &mut Rng, width: u32) -> Bits {
     let limbs: Vec<u64> = (0..width.div_ceil(64)).map(|_| rng.next()).collect();
     let any = Bits::from_limbs(width, &limbs);
@@ -99,7 +99,7 @@ impl Built {
         self.compute(Expr::Binary { op, a, b });
     }
 
-    /// Compiles the program, and compares all results for some values of the inputs.
+    /// Compiles the program, and compares all results of both executors for `rounds` random values of the inputs.
     fn check(mut self, rounds: usize, seed: u64) {
         let metadata = self.program.architecture.fields().into_iter();
         let standard: Vec<SlotId> = metadata.map(|f| f.1).collect();

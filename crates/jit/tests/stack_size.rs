@@ -7,8 +7,8 @@
 use jit::CompileStats;
 use std::sync::Arc;
 
-/// Writes a program for source routing over a stack that is extracted in a loop, popped in ingress and pushed in
-/// egress.
+/// Writes a P4 program for source routing over a header stack of `size` elements, which the parser extracts in a loop,
+/// ingress pops and egress pushes.
 fn program(size: usize, ingress: &str) -> String {
     format!(
         r#"
@@ -66,8 +66,8 @@ fn stats(size: usize, ingress: &str) -> CompileStats {
     executor.stats()
 }
 
-/// Asserts that twice the elements cost little more than twice as much, by every measure of what the code generator
-/// works on.
+/// Asserts that twice as many stack elements cost little more than twice as much in code bytes, instructions and the
+/// other sizes of what the code generator works on.
 fn assert_linear(ingress: &str) {
     let (small, large) = (stats(64, ingress), stats(128, ingress));
     println!("64: {small:?}\n128: {large:?}");

@@ -33,7 +33,8 @@ pub(crate) struct Bailouts {
 }
 
 impl Bailouts {
-    /// Finds out when the function ends early, and with what. A packet may be multicast if `of_group`.
+    /// Finds out at which points the fast path's function may end early, and which slots it writes to the state array
+    /// there. If `of_group`, a packet may be multicast.
     pub fn new(
         program: &Program,
         layout: &Layout,
@@ -60,12 +61,13 @@ impl Bailouts {
         }
     }
 
-    /// Returns true if nobody needs the packet as it came.
+    /// Returns true if the packet's original headers are never needed again: the function ends early nowhere, and
+    /// makes no replicas.
     pub fn needs_no_original(&self) -> bool {
         self.after_ingress.is_none() && self.after_egress.is_none() && !self.replicates
     }
 
-    /// Returns true if a slot is written to the state array when the function ends.
+    /// Returns true if the function of the fast path writes `slot` to the state array wherever it ends early.
     pub fn contains(&self, slot: usize) -> bool {
         let lists = [&self.after_ingress, &self.after_egress];
         lists.into_iter().flatten().any(|list| list[slot])
@@ -86,7 +88,8 @@ fn can_replicate(program: &Program, egress: &Usage, memory: &[Range<usize>]) -> 
     !bails_out && statements <= MAX_REPLICA_STATEMENTS && limbs <= MAX_REPLICA_LIMBS
 }
 
-/// Returns the ranges of limbs of slots in memory that egress may write.
+/// Returns the ranges of limbs of the state array that egress may write, as far as `in_memory` says that slots live in
+/// it.
 fn written_limbs(layout: &Layout, egress: &Usage, in_memory: &[bool]) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     for i in (0..in_memory.len()).filter(|&i| in_memory[i] && egress.writes[i]) {

@@ -89,13 +89,13 @@ impl Headers {
         }
     }
 
-    /// Returns the place of a field in its header, unless that has a varbit.
+    /// Returns the place of a field in its header, or `None` if the header has a varbit.
     pub fn home(&self, slot: SlotId) -> Option<Home> {
         self.homes[slot.index()]
     }
 
-    /// Returns true if a field has, whenever its header is valid, the value that lies in the packet, and else is
-    /// zero. Until ingress begins if `on_arrival`, else always.
+    /// Returns true if a field always has the value that lies in the packet while its header is valid, and zero while
+    /// the header is invalid. If `on_arrival`, this need hold only until ingress begins.
     pub fn is_unchanged(&self, slot: SlotId, on_arrival: bool) -> bool {
         let assigned = if on_arrival {
             &self.assigned_on_arrival
@@ -111,10 +111,10 @@ impl Headers {
         self.is_unchanged(slot, false)
     }
 
-    /// Returns true if a field, once the parser is done and if its header is valid then, may live in the packet
-    /// where the header was extracted, assignments and all, and should: nobody but the deparser reads it. (Reading
-    /// from memory what has just been written there in smaller pieces is slow.) Until the parser is done it is as
-    /// it came.
+    /// Returns true if a field is to be edited in place: behind the parser, if its header was extracted and is valid,
+    /// the field lives in the packet itself, and assignments change the packet. This pays if only the deparser reads
+    /// the field, since reading memory that has just been written in smaller pieces is slow. Until the parser is done,
+    /// the field has the value with which the packet arrived.
     pub fn can_be_edited(&self, slot: SlotId) -> bool {
         let settled = |home: Home| self.settled[home.header.index()];
         self.emitted.is_some()
@@ -123,18 +123,18 @@ impl Headers {
             && self.homes[slot.index()].is_some_and(settled)
     }
 
-    /// Returns true if a slot may be assigned.
+    /// Returns true if some statement of the program may assign `slot`.
     pub fn is_assigned(&self, slot: SlotId) -> bool {
         self.assigned[slot.index()]
     }
 
-    /// Returns true if a header, when it is valid, was extracted, and lies in the packet but for fields that were
-    /// assigned.
+    /// Returns true if a header, whenever it is valid, has been extracted from the packet and still lies there, except
+    /// for fields that were assigned.
     pub fn is_from_packet(&self, header: HeaderId) -> bool {
         self.from_packet[header.index()]
     }
 
-    /// Returns true if a header may be extracted.
+    /// Returns true if some parser state may extract a header.
     pub fn is_extracted(&self, header: HeaderId) -> bool {
         self.extracted[header.index()]
     }
@@ -144,13 +144,14 @@ impl Headers {
         self.emitted.is_none() || self.order[header.index()].is_some()
     }
 
-    /// Returns the header whose validity a slot is.
+    /// Returns the header whose validity bit is `slot`, or `None` if `slot` is no header's validity bit.
     pub fn validity_of(&self, slot: SlotId) -> Option<HeaderId> {
         self.validity_of[slot.index()]
     }
 }
 
-/// Returns the headers that the deparser emits, if it does nothing else and emits none twice.
+/// Returns the headers that the deparser emits, in order, or `None` if the deparser does anything else or emits a
+/// header twice.
 fn emitted(program: &Program) -> Option<Vec<HeaderId>> {
     let mut seen = vec![false; program.headers.len()];
     let headers = program.deparser.iter().map(|stmt| match stmt.kind {
@@ -162,8 +163,9 @@ fn emitted(program: &Program) -> Option<Vec<HeaderId>> {
     headers.iter().all(once).then_some(headers)
 }
 
-/// Finds out for each header whether, once these states extract it, the packet cannot be edited where it lies. It
-/// can if headers come in the order of the deparser; the bytes of a header with a varbit are not edited.
+/// Returns for each header whether extracting it in one of `states` makes it impossible to edit the packet in place.
+/// Editing in place is possible if headers are extracted in the order of the deparser, and never changes a header with
+/// a varbit.
 pub(super) fn find_moves(program: &Program, states: &[State], headers: &Headers) -> Vec<bool> {
     let moves = program.headers.iter().map(|header| {
         let has_varbit = header.fields.iter().any(|f| f.varbit_length.is_some());

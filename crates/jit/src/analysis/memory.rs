@@ -18,8 +18,8 @@ const SOME_MERGES: usize = 32;
 /// See [`SOME_MERGES`].
 const MANY: usize = 96;
 
-/// Decides for each slot whether it lives in the state array. The same for a program whose parser has some of its
-/// states more than once.
+/// Decides for each slot whether it lives in the state array. The decision is the same for a program in which states
+/// of the parser are duplicated.
 pub(super) fn in_memory(program: &Program) -> Vec<bool> {
     let mut in_memory: Vec<bool> = (program.slots.iter())
         .map(|slot| slot.width.div_ceil(64) as usize > MAX_VALUE_LIMBS)
@@ -72,7 +72,7 @@ impl<'a> Merges<'a> {
         merges
     }
 
-    /// Counts the merges in statements; returns the slots that they may assign.
+    /// Counts the merges of control flow in the statements, and returns the slots that the statements may assign.
     fn body(&mut self, stmts: &'a [Stmt]) -> Slots {
         let mut assigned = Slots::new();
         for stmt in stmts {
@@ -118,7 +118,8 @@ impl<'a> Merges<'a> {
         assigned.extend(met);
     }
 
-    /// Returns the slots that an action may assign. Statements counted in it count wherever it may run.
+    /// Returns the slots that an action may assign. Merges within the action's body are counted at every place where
+    /// the action may run.
     fn action(&mut self, id: ActionId) -> Slots {
         let action = &self.program.actions[id.index()];
         let mut assigned = self.body(&action.body);

@@ -36,8 +36,8 @@ enum Known {
     Unsure,
 }
 
-/// Finds out for each state the validity of headers whenever it accepts, if that is certain. No error has been set
-/// then.
+/// Returns for each state which headers are valid whenever the state accepts, or `None` if this is uncertain. If it is
+/// certain, the parser has set no error.
 pub(super) fn accepted(program: &Program, states: &[State]) -> Vec<Option<Validity>> {
     let mut known = vec![Known::Unreached; states.len()];
     let mut result = vec![None; states.len()];
@@ -65,9 +65,9 @@ pub(super) fn accepted(program: &Program, states: &[State]) -> Vec<Option<Validi
     result
 }
 
-/// Returns the states of the parser, each once for each combination of headers that they are reached with, as far
-/// as that is certain and makes a difference: not what is reached again, nor what is accepted only behind that. The
-/// same states if there would be too many of them.
+/// Returns the parser's states, each duplicated once for each set of valid headers with which a packet can reach it,
+/// where that set is certain and makes a difference. States in loops, and states that accept only behind loops, are
+/// not duplicated. Returns the original states if there would be too many.
 pub(super) fn split(program: &Program) -> Vec<State> {
     match variants(program) {
         Some(numbers) => split_states(program, &numbers),
@@ -106,7 +106,7 @@ fn variants(program: &Program) -> Option<Variants> {
     Some(variants)
 }
 
-/// Finds out for each state whether some path accepts that goes from there through no state twice.
+/// Returns for each state whether a path from it reaches acceptance without entering a loop.
 fn accepted_before_loops(states: &[State]) -> Vec<bool> {
     let in_loop = in_loops(states);
     let accepts = (states.iter().zip(&in_loop)).map(|(state, &in_loop)| {
@@ -127,7 +127,7 @@ fn accepted_before_loops(states: &[State]) -> Vec<bool> {
     }
 }
 
-/// Finds out for each state whether some path leads from it back to it.
+/// Returns for each state whether some path leads from it back to itself.
 fn in_loops(states: &[State]) -> Vec<bool> {
     let leads_back = |at: usize| {
         let mut seen = vec![false; states.len()];
@@ -153,7 +153,7 @@ fn behind(program: &Program, state: &State, arrival: &Arrival) -> Arrival {
     after(program, &state.body, arrival.clone()?)
 }
 
-/// Returns the states in the order of their numbers, which is that of the states that they are made of.
+/// Returns the duplicated states in the order of their numbers, which follows the order of the original states.
 fn split_states(program: &Program, numbers: &Variants) -> Vec<State> {
     let states = numbers.keys().map(|(at, arrival)| {
         let mut state = program.parser.states[*at].clone();
@@ -180,9 +180,9 @@ fn split_states(program: &Program, numbers: &Variants) -> Vec<State> {
 /// All packets, as a share.
 const WHOLE: u64 = 1 << 48;
 
-/// Estimates for each state which share of the packets it accepts, if at each choice all targets are as likely,
-/// those of packets that are not ordinary left aside: a packet from a single port is not, as those from the
-/// controller, nor one with a header that has options.
+/// Estimates for each state which share of the ordinary packets it accepts, if at each choice all targets are equally
+/// likely. A packet from a single port, such as the controller's, is not ordinary, nor is a packet with a header that
+/// has options.
 fn accepted_shares(forwarding: &Forwarding, states: &[State]) -> Vec<u64> {
     let mut arriving = vec![0; states.len()];
     let mut accepted = vec![0; states.len()];
@@ -215,8 +215,8 @@ fn accepted_shares(forwarding: &Forwarding, states: &[State]) -> Vec<u64> {
 const NAMED_END: u64 = 4;
 const OTHER_END: u64 = 1;
 
-/// Returns for each state its weight as an end of ordinary packets, zero if it is none. A packet from a single port
-/// is not ordinary, as those from the controller, nor one with a header that has options.
+/// Returns for each state its weight as a state that accepts ordinary packets; zero if it accepts none. A packet from
+/// a single port, such as the controller's, is not ordinary, nor is a packet with a header that has options.
 fn ordinary_ends(forwarding: &Forwarding, states: &[State]) -> Vec<u64> {
     let mut ends = vec![0; states.len()];
     let mut seen = vec![false; states.len()];
@@ -242,7 +242,8 @@ fn ordinary_ends(forwarding: &Forwarding, states: &[State]) -> Vec<u64> {
     ends
 }
 
-/// Returns true if a transition accepts for a reason of its own, rather than what is left when others go on.
+/// Returns true if a case that names a value leads to acceptance, rather than only the default case that is left for
+/// all other values.
 fn is_named(transition: &Transition) -> bool {
     let Transition::Select { cases, .. } = transition else {
         return true;
@@ -260,7 +261,7 @@ fn has_options(stmt: &Stmt) -> bool {
     length.is_some()
 }
 
-/// Returns true if a set of keys is one value.
+/// Returns true if a set of keys contains exactly one value.
 fn is_single(keys: &KeySet) -> bool {
     match keys {
         KeySet::Mask { mask, .. } => *mask == Bits::ones(mask.width()),
@@ -269,7 +270,7 @@ fn is_single(keys: &KeySet) -> bool {
     }
 }
 
-/// Returns the states that ordinary packets go to, and `None` among them if some are accepted.
+/// Returns the states to which a transition leads ordinary packets; `None` among them stands for acceptance.
 fn ordinary_targets(forwarding: &Forwarding, transition: &Transition) -> BTreeSet<Option<usize>> {
     let port = forwarding.arrival_slot(Input::ArrivalPort);
     let by_port = match transition {
@@ -294,7 +295,7 @@ fn ordinary_targets(forwarding: &Forwarding, transition: &Transition) -> BTreeSe
     targets.into_iter().filter_map(target).collect()
 }
 
-/// Finds out for each state whether some path leads on to a state that is `wanted`, or it is itself.
+/// Returns for each state whether it is `wanted` itself, or some path from it leads to a state that is.
 pub(crate) fn leads_to(states: &[State], wanted: Vec<bool>) -> Vec<bool> {
     let mut leads = wanted;
     loop {
@@ -309,7 +310,7 @@ pub(crate) fn leads_to(states: &[State], wanted: Vec<bool>) -> Vec<bool> {
     }
 }
 
-/// Returns the validity of headers behind the statements of a state; `None` if it is not certain.
+/// Returns which headers are valid after the statements of a state; `None` if this is uncertain.
 fn after(program: &Program, body: &[Stmt], mut validity: Validity) -> Option<Validity> {
     let error = program.architecture.parser_error(Pipeline::Ingress);
     let is_kept = |slot: SlotId| slot == error || program.headers.iter().any(|h| h.valid == slot);
@@ -331,7 +332,7 @@ fn after(program: &Program, body: &[Stmt], mut validity: Validity) -> Option<Val
     Some(validity)
 }
 
-/// Returns true if a statement, when what is behind it is reached, has not changed the slots that are kept.
+/// Returns true if running past a statement cannot have changed a slot for which `is_kept` returns true.
 fn leaves_alone(stmt: &StmtKind, is_kept: &dyn Fn(SlotId) -> bool) -> bool {
     let all = |body: &[Stmt]| body.iter().all(|s| leaves_alone(&s.kind, is_kept));
     match stmt {
@@ -344,7 +345,7 @@ fn leaves_alone(stmt: &StmtKind, is_kept: &dyn Fn(SlotId) -> bool) -> bool {
     }
 }
 
-/// Returns true if running the parser twice for a packet is the same as running it once.
+/// Returns true if parsing a packet twice has the same effect as parsing it once.
 fn is_repeatable(states: &[State]) -> bool {
     (states.iter())
         .flat_map(|state| ir::statements(&state.body))
@@ -367,8 +368,9 @@ fn is_repeatable(states: &[State]) -> bool {
         })
 }
 
-/// Returns the outcomes of the parser with the sum of what their states have, most first; of those with as much,
-/// one with more headers first.
+/// Returns the outcomes of the parser (the sets of valid headers with which it accepts), each with the sum of
+/// `of_state` over the states that accept with it, the largest sum first. At equal sums, an outcome with more headers
+/// comes first.
 fn ranked(program: &Program, states: &[State], of_state: &[u64]) -> Vec<(Validity, u64)> {
     let mut sums: BTreeMap<Validity, u64> = BTreeMap::new();
     for (validity, &value) in accepted(program, states).into_iter().zip(of_state) {
@@ -384,8 +386,8 @@ fn ranked(program: &Program, states: &[State], of_state: &[u64]) -> Vec<(Validit
     outcomes
 }
 
-/// Returns the outcomes of the parser, whose states these are, for which what follows is worth being specialised,
-/// the most likely first. None if that is not worth it.
+/// Returns the outcomes of the parser with these states (sets of valid headers) for which the code behind the parser
+/// is worth specialising, the most likely first. Returns an empty list if specialisation is not worthwhile.
 pub(super) fn outcomes(
     program: &Program,
     forwarding: &Forwarding,

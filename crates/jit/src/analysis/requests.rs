@@ -9,8 +9,8 @@ use ir::{Stmt, StmtKind};
 /// No rest of more statements is there once more.
 const MAX_STATEMENTS: usize = 1000;
 
-/// Returns the body of a control of which the paths with requests part from the others; none if there are no such,
-/// or they cannot be parted.
+/// Returns a control's body in which paths that request a clone, resubmission or recirculation are separated from all
+/// others, or `None` if no path requests anything or separation would make the body too large.
 pub(super) fn part(body: &[Stmt]) -> Option<Vec<Stmt>> {
     let mut parting = Parting {
         found: false,
@@ -20,7 +20,7 @@ pub(super) fn part(body: &[Stmt]) -> Option<Vec<Stmt>> {
     (parting.found && !parting.is_too_much()).then_some(parted)
 }
 
-/// Returns true if there is a request in a statement, other than in actions.
+/// Returns true if a statement or one nested in it is a request; the bodies of actions are not searched.
 fn requests(stmt: &Stmt) -> bool {
     ir::statements(std::slice::from_ref(stmt)).any(|stmt| is_request(&stmt.kind))
 }
@@ -44,8 +44,9 @@ impl Parting {
         self.statements > MAX_STATEMENTS
     }
 
-    /// Returns a body on whose paths with requests `behind` and the end of the control follow. Without it, it is
-    /// the whole control, whose own requests are on all paths.
+    /// Returns a body in which the statements `behind` are copied to the end of each path with a request, so that such
+    /// a path goes to the control's end without joining others. `behind` is `None` for the whole control, whose own
+    /// requests are on all paths.
     fn body(&mut self, body: &[Stmt], behind: Option<&[Stmt]>) -> Vec<Stmt> {
         let mut result = Vec::with_capacity(body.len());
         for (i, stmt) in body.iter().enumerate() {
@@ -68,7 +69,7 @@ impl Parting {
         result
     }
 
-    /// Returns a statement with requests inside, on whose paths with them `behind` follows.
+    /// Returns a copy of a statement in which the nested paths with requests continue with the statements `behind`.
     fn inside(&mut self, stmt: &Stmt, behind: &[Stmt]) -> Stmt {
         let kind = match &stmt.kind {
             StmtKind::If {

@@ -42,13 +42,14 @@ pub(crate) struct PrefixField {
 }
 
 impl InPlaceTable {
-    /// Returns true if a part of the key leads through a hash map.
+    /// Returns true if a part of the key is looked up in a hash map.
     pub fn is_hashed(&self) -> bool {
         self.limbs > usize::from(self.prefix.is_some() || self.is_direct)
     }
 }
 
-/// Returns the tables of a program that are looked up in place, in the order of their views.
+/// Returns the tables of a program that generated code looks up without a call, in the order of their views, at most
+/// [`MAX_VIEWS`].
 pub(super) fn in_place(program: &Program) -> Vec<InPlaceTable> {
     let ids = (0..program.tables.len() as u32).map(TableId);
     let tables = ids.filter_map(|id| in_place_table(program, id));
@@ -133,8 +134,8 @@ pub(crate) struct Link {
 /// Records of so many limbs are not looked up in place to prefetch: entries hardly share such records, so that each has one to load.
 const LINE_LIMBS: usize = 8;
 
-/// Returns what is worth being prefetched: tables that may have many entries, and whose keys do not depend on other
-/// tables; and large arrays of cells.
+/// Returns what is worth prefetching: tables that may have many entries and whose keys do not depend on other tables,
+/// and large arrays of cells.
 pub(super) fn prefetched(program: &Program, in_place: &[InPlaceTable]) -> Prefetched {
     let by_tables = Usage::of_actions(program).writes;
     let mut result = Prefetched::default();
@@ -176,8 +177,8 @@ pub(super) fn prefetched(program: &Program, in_place: &[InPlaceTable]) -> Prefet
     result
 }
 
-/// Returns true if a table is looked up to prefetch for what depends on it, its actions included: it is small, and
-/// nothing sees that.
+/// Returns true if the prefetch function looks up the table and runs its actions, to prefetch what depends on the
+/// result: the table is small, and the lookup has no side effect.
 pub(crate) fn runs_to_prefetch(
     in_place: &[InPlaceTable],
     prefetched: &[PrefetchedTable],
@@ -187,7 +188,7 @@ pub(crate) fn runs_to_prefetch(
     in_place.iter().any(is_quiet) && prefetched.iter().all(|t| t.table != id)
 }
 
-/// Returns the array and the index of the cell that a statement reads, if it reads one by index.
+/// Returns the array and the index of the cell that a statement accesses by index; `None` for other statements.
 pub(crate) fn cell_of(stmt: &StmtKind) -> Option<(CellArray, &Expr)> {
     Some(match stmt {
         StmtKind::RegisterRead {
@@ -232,7 +233,8 @@ fn unknown(
     unknown
 }
 
-/// Returns the arguments of a table's entries that become an index of cells, by one assignment.
+/// Returns the action arguments of a table's entries that are assigned to a slot which then serves as an index of
+/// `cells`.
 fn links(program: &Program, id: TableId, cells: &[CellArray], unknown: &[bool]) -> Vec<Link> {
     let mut links = Vec::new();
     for stmt in ir::statements(&program.ingress) {
@@ -267,7 +269,7 @@ fn links(program: &Program, id: TableId, cells: &[CellArray], unknown: &[bool]) 
     links
 }
 
-/// Returns the slot that a value is, but for zeros in front.
+/// Returns the slot whose value, perhaps extended with zeros, is the expression; `None` for other expressions.
 fn extended_slot(expr: &Expr) -> Option<SlotId> {
     match expr {
         Expr::Slot(slot) => Some(*slot),

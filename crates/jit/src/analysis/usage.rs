@@ -36,12 +36,12 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// Finds the usage of the parser alone.
+    /// Finds which slots and headers the parser alone uses.
     pub fn of_parser(program: &Program) -> Usage {
         Usage::of(program, Walk::parser)
     }
 
-    /// Finds the usage of parser, checksum verification, ingress and ingress deparser.
+    /// Finds what the parser, checksum verification, ingress and ingress deparser use.
     pub fn of_ingress(program: &Program) -> Usage {
         Usage::of(program, |walk| {
             walk.parser();
@@ -51,12 +51,12 @@ impl Usage {
         })
     }
 
-    /// Finds the usage of egress parser, egress, checksum computation and deparser.
+    /// Finds what the egress parser, egress, checksum computation and deparser use.
     pub fn of_egress(program: &Program) -> Usage {
         Usage::of(program, Walk::egress)
     }
 
-    /// Finds the usage of the parser and checksum verification.
+    /// Finds what the parser and checksum verification use.
     pub fn of_arrival(program: &Program) -> Usage {
         Usage::of(program, |walk| {
             walk.parser();
@@ -64,22 +64,22 @@ impl Usage {
         })
     }
 
-    /// Finds the usage of all actions.
+    /// Finds what the bodies of all actions use.
     pub fn of_actions(program: &Program) -> Usage {
         Usage::of(program, |walk| {
             (0..program.actions.len() as u32).for_each(|i| walk.action(ActionId(i)));
         })
     }
 
-    /// Finds the usage of bodies of statements.
+    /// Finds what the statements of `bodies` use.
     pub fn of_stmts<'a>(program: &'a Program, bodies: &[&'a [Stmt]]) -> Usage {
         Usage::of(program, |walk| {
             bodies.iter().for_each(|body| walk.stmts(body))
         })
     }
 
-    /// Finds the usage of both halves in one function, where fields that lie in the packet as they came are not
-    /// read to be emitted or summed up.
+    /// Finds what ingress and egress use when one function runs both. A field that lies unchanged in the packet does
+    /// not count as read when it is emitted or summed up.
     pub fn of_fast_path(
         program: &Program,
         forwarding: &Forwarding,
@@ -102,7 +102,7 @@ impl Usage {
         walk.usage
     }
 
-    /// Returns the usage of this and the other together.
+    /// Returns the union of `self` and `other`.
     pub fn and(mut self, other: &Usage) -> Usage {
         for (own, other) in [
             (&mut self.reads, &other.reads),
@@ -161,7 +161,7 @@ impl<'a> Walk<'a> {
         self.usage.sets[slot.index()] = true;
     }
 
-    /// Notes an assignment of a constant zero.
+    /// Records that a slot is assigned the constant zero.
     fn reset(&mut self, slot: SlotId) {
         self.usage.writes[slot.index()] = true;
         self.usage.assigned[slot.index()] = true;
@@ -172,12 +172,12 @@ impl<'a> Walk<'a> {
         self.usage.assigned[slot.index()] = true;
     }
 
-    /// Returns true if the slot is a field that lies in the packet as it came, whenever its header is valid.
+    /// Returns true if the slot is a field that lies unchanged in the packet whenever its header is valid.
     fn is_in_packet(&self, slot: SlotId) -> bool {
         self.in_packet.is_some_and(|h| h.stays_in_packet(slot))
     }
 
-    /// Notes what the egress half reads and writes.
+    /// Records what the egress half reads and writes.
     fn egress(&mut self) {
         let program = self.program;
         if program.parser.egress.is_some() {
@@ -191,8 +191,8 @@ impl<'a> Walk<'a> {
         self.stmts(&program.deparser);
     }
 
-    /// Notes what all states of the parsers read and write: those of the other half's parser, if there is one, are
-    /// no loss.
+    /// Records what all states of the parsers read and write. Counting the states of the other half's parser, if any,
+    /// does no harm.
     fn parser(&mut self) {
         let program = self.program;
         for pipeline in [Pipeline::Ingress, Pipeline::Egress] {
@@ -207,8 +207,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Notes the accesses of the architecture: it gives inputs a value before or between the halves, those of
-    /// queues always zero, and reads the slot of the port.
+    /// Records what the architecture accesses: it writes the inputs before and between the halves, those about queues
+    /// always with zero, and reads the slot of the output port.
     fn architecture(&mut self, forwarding: &Forwarding, may_replicate: bool) {
         for &(slot, input) in forwarding.arrival.iter().chain(&forwarding.egress) {
             let is_given = match input {
@@ -283,7 +283,7 @@ impl<'a> Walk<'a> {
         stmt.inner().into_iter().for_each(|body| self.stmts(body));
     }
 
-    /// Notes the accesses of a statement itself, besides those of its expressions.
+    /// Records what a statement accesses by itself, besides the slots that its expressions read.
     fn effects(&mut self, stmt: &'a StmtKind) {
         let program = self.program;
         match stmt {

@@ -20,7 +20,8 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Makes a window of `bytes` bytes from `base`, which the caller has checked.
+    /// Makes a window of `bytes` bytes that begins at the address `base`. The caller has checked that these bytes
+    /// exist.
     pub fn new(base: Value, bytes: u32) -> Window {
         Window {
             base,
@@ -29,13 +30,14 @@ impl Window {
         }
     }
 
-    /// Returns the address of the first byte.
+    /// Returns the address of the window's first byte.
     pub fn base(&self) -> Value {
         self.base
     }
 
-    /// Returns the load that covers bytes `first` to `last`, as first byte and size: aligned to its size within the
-    /// window if possible, so that neighbours use the same one. `None` if no single load does.
+    /// Returns one load (first byte, size in bytes) that covers the bytes `first` to `last`. It is aligned to its size
+    /// within the window if possible, so that neighbouring fields share a load. Returns `None` if no single load
+    /// covers the bytes.
     fn covering(&self, first: u32, last: u32) -> Option<(u32, u32)> {
         let span = last - first + 1;
         let size = match self.bytes {
@@ -65,8 +67,8 @@ fn integer(bytes: u32) -> Type {
 }
 
 impl Gen<'_, '_> {
-    /// Returns the flags of reads of the packet. Not to be moved: that the bytes are there has been checked by
-    /// control flow.
+    /// Returns the flags of loads from the packet. These loads must not be moved, since control flow has checked that
+    /// the bytes exist.
     pub(crate) fn packet_memory(&self) -> MemFlagsData {
         let flags = MemFlagsData::new().with_notrap();
         match self.entry_point {
@@ -84,7 +86,7 @@ impl Gen<'_, '_> {
         self.b.ins().bswap(value)
     }
 
-    /// Loads 1, 2, 4 or 8 bytes of the window as a number in network order.
+    /// Loads 1, 2, 4 or 8 bytes of the window, from byte `first` on, as a number in network order.
     fn load_window(&mut self, window: &mut Window, first: u32, bytes: u32) -> Value {
         debug_assert!(first + bytes <= window.bytes);
         let known = (window.loads.iter()).find(|l| (l.0, l.1) == (first, bytes));
@@ -128,7 +130,7 @@ impl Gen<'_, '_> {
         result.expect("at least one byte")
     }
 
-    /// Loads `width` bits (at most 64) that start `offset` bits into the window.
+    /// Loads `width` bits (at most 64) that start `offset` bits behind the window's first byte.
     fn window_limb(&mut self, window: &mut Window, offset: u32, width: u32) -> Value {
         let end = offset + width;
         let (first, last) = (offset / 8, (end - 1) / 8);
@@ -154,7 +156,7 @@ impl Gen<'_, '_> {
         self.and_imm(value, mask)
     }
 
-    /// Loads a field that starts `offset` bits into the window.
+    /// Loads a field of `width` bits that starts `offset` bits behind the window's first byte.
     pub(crate) fn window_field(&mut self, window: &mut Window, offset: u32, width: u32) -> Wide {
         let limbs: Limbs = (0..limbs_for(width) as u32)
             .map(|i| {
@@ -197,7 +199,7 @@ impl Packer {
         Packer::to(Target::Memory(base))
     }
 
-    /// Makes a packer that writes nothing, but keeps what is to be written from byte `first` on.
+    /// Makes a packer that writes nothing to memory, but keeps the values for the bytes from `first` on.
     pub fn keeping(first: u32) -> Packer {
         Packer::to(Target::Pieces(first, Pieces::new()))
     }
@@ -220,7 +222,7 @@ impl Packer {
 }
 
 impl Gen<'_, '_> {
-    /// Appends the bits of a value, most significant first.
+    /// Appends the bits of a value to the packer, most significant bit first.
     pub(crate) fn pack(&mut self, packer: &mut Packer, value: &Wide) {
         let mut width = value.width;
         for &limb in value.limbs.iter().rev() {
@@ -274,8 +276,8 @@ impl Gen<'_, '_> {
         packer.written += bytes;
     }
 
-    /// Writes what is pending, padded with zeros to whole bytes, and returns how many bytes the whole is. May write
-    /// up to [`Packer::SLACK`] zero bytes more.
+    /// Writes the pending bits, padded with zeros to whole bytes, and returns the total number of bytes packed. May
+    /// write up to [`Packer::SLACK`] zero bytes more.
     pub(crate) fn pack_end(&mut self, mut packer: Packer) -> u32 {
         let total = packer.written + packer.pending_bits.div_ceil(8);
         if let Some(pending) = packer.pending {
@@ -287,8 +289,8 @@ impl Gen<'_, '_> {
         total
     }
 
-    /// Writes what is pending like [`Gen::pack_end`], but nothing beyond the whole bytes. Returns the pieces that
-    /// the packer kept; none if it writes to memory.
+    /// Writes the pending bits like [`Gen::pack_end`], but no byte beyond them. Returns the pieces that the packer
+    /// kept, an empty list if it writes to memory.
     pub(crate) fn pack_end_exactly(&mut self, mut packer: Packer) -> Pieces {
         let mut bytes = packer.pending_bits.div_ceil(8);
         let Some(pending) = packer.pending else {
@@ -304,7 +306,7 @@ impl Gen<'_, '_> {
         packer.kept()
     }
 
-    /// Loads `bytes` bytes of the packet, as they lie there.
+    /// Loads `bytes` bytes of the packet from the address `from` on, in the order in which they lie in memory.
     pub(crate) fn load_bytes(&mut self, from: Value, bytes: u32) -> Pieces {
         let size = match bytes {
             8.. => 8,
@@ -325,7 +327,7 @@ impl Gen<'_, '_> {
         pieces
     }
 
-    /// Writes pieces to memory, in their order.
+    /// Writes each piece to memory at its offset behind `to`.
     pub(crate) fn store_pieces(&mut self, to: Value, pieces: &[(u32, Value)]) {
         for &(at, value) in pieces {
             let flags = MemFlagsData::new().with_notrap();
@@ -334,7 +336,7 @@ impl Gen<'_, '_> {
     }
 
     /// Calculates a sum that is congruent, modulo 2^16 - 1, to that of the 16-bit words of `bytes` bytes of the
-    /// packet, padded with a zero byte. Below 2^48 for 2^16 words, and zero only if all bytes are.
+    /// packet, padded with a zero byte. The sum is below 2^48 for 2^16 words, and zero only if all bytes are zero.
     pub(crate) fn sum_bytes(&mut self, from: Value, bytes: u32) -> Value {
         let mut sum: Option<Value> = None;
         let mut at = 0;

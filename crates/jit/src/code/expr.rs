@@ -5,8 +5,8 @@ use super::wide::Wide;
 use ir::Expr;
 
 impl Gen<'_, '_> {
-    /// Generates the value of an expression. Expressions have no side effects, so both sides of a [`Expr::Mux`] are
-    /// evaluated.
+    /// Generates the value of an expression. Since expressions have no side effects, both sides of an [`Expr::Mux`]
+    /// are evaluated.
     pub(crate) fn expr(&mut self, expr: &Expr) -> Wide {
         let is_choice = matches!(expr, Expr::Unary { .. } | Expr::Binary { .. });
         if is_choice

@@ -84,7 +84,7 @@ enum Source {
 }
 
 impl FastPath {
-    /// Returns the variables with addresses of headers.
+    /// Returns the variables that hold addresses of extracted headers.
     pub(super) fn source_variables(&self) -> Vec<Variable> {
         let variable = |source: &Source| match source {
             Source::Value(variable) => Some(*variable),
@@ -95,8 +95,8 @@ impl FastPath {
 }
 
 impl<'a> Gen<'a, '_> {
-    /// Generates the whole function of the fast path: for the outcomes of the parser that it is specialised for, or
-    /// for all.
+    /// Generates the whole function of the fast path, either specialised for some outcomes of the parser or for all
+    /// outcomes.
     pub(super) fn fast_path(&mut self) {
         let facts = self.facts();
         self.place_fast_path(&facts.bailouts);
@@ -144,7 +144,7 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// Generates everything behind the parser.
+    /// Generates all code behind the parser, from checksum verification to the packet's departure.
     fn behind_parser(&mut self) {
         let program = self.program;
         self.fast_path_mut().on_arrival = true;
@@ -158,7 +158,7 @@ impl<'a> Gen<'a, '_> {
         self.behind_ingress();
     }
 
-    /// Returns the form of a control that is generated here.
+    /// Returns the form of a control to generate: `ordinary` for the specialised fast path, else the `program`'s own.
     fn of_entry_point(&self, ordinary: &'a [Stmt], program: &'a [Stmt]) -> &'a [Stmt] {
         match self.entry_point {
             EntryPoint::FastPath => ordinary,
@@ -166,16 +166,17 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// Generates a control in which packets may end.
+    /// Generates a control, `running`, in whose body the packet's run may end.
     fn run(&mut self, running: Running, body: &[Stmt]) {
         self.fast_path_mut().running = Some(running);
         self.control(body);
         self.fast_path_mut().running = None;
     }
 
-    /// Generates the end of the packet where ingress exits, right there: the knowledge of that path holds in all
-    /// that follows. Not within a loop, nor once ingress has become large, nor for rare packets: then all paths end
-    /// together. Always if the packet leaves the fast path, where egress exits, too. False if it is not done.
+    /// Generates the rest of a packet's run directly where ingress exits, so that what is known on that path remains
+    /// usable. Returns false, with nothing generated, within a loop, once ingress has become large, and for rare
+    /// packets; then all paths join behind ingress. Always ends the run if the packet certainly leaves the fast path,
+    /// also where egress exits.
     pub(super) fn ends_here(&mut self) -> bool {
         if self.entry_point != EntryPoint::FastPath {
             return false;
@@ -209,7 +210,7 @@ impl<'a> Gen<'a, '_> {
         true
     }
 
-    /// Returns true if it is certain here that the packet leaves the fast path.
+    /// Returns true if, at this point of the generated code, the packet certainly leaves the fast path.
     fn is_requested(&mut self) -> bool {
         let bailout = self.fast_path_mut().bailout;
         let bailout = self.b.use_var(bailout);
@@ -217,7 +218,7 @@ impl<'a> Gen<'a, '_> {
             .is_some_and(|bailout| bailout != 0)
     }
 
-    /// Generates everything behind ingress.
+    /// Generates all code behind ingress, up to the packet's departure.
     fn behind_ingress(&mut self) {
         if !self.between() {
             return;
@@ -228,14 +229,14 @@ impl<'a> Gen<'a, '_> {
         self.behind_egress();
     }
 
-    /// Generates everything behind egress.
+    /// Generates all code behind egress, up to the packet's departure.
     fn behind_egress(&mut self) {
         self.end_if_dropped();
         self.control(&self.program.compute_checksum);
         self.depart();
     }
 
-    /// Jumps to `yes` if a value is not zero, or to `no`, with these arguments.
+    /// Generates a jump to `yes` if `value` is not zero, else to `no` with `args`.
     pub(super) fn branch_on(&mut self, value: Value, yes: Block, no: Block, args: &[BlockArg]) {
         match self.known_value(value) {
             Some(0) => self.b.ins().jump(no, args),
@@ -249,7 +250,7 @@ impl<'a> Gen<'a, '_> {
         fast_path.expect("only on the fast path")
     }
 
-    /// Returns what is known of the program for its fast path.
+    /// Returns the analysis of the program for its fast path.
     ///
     /// # Panics
     /// If its halves are parsed separately: then it has no fast path.
@@ -315,13 +316,13 @@ impl<'a> Gen<'a, '_> {
         (self.b.ins()).load(I64, MemFlagsData::trusted(), self.frame, offset as i32)
     }
 
-    /// Loads the frame's value about the packet's arrival, which stays as it is; a load that disappears if nobody
-    /// uses the value.
+    /// Loads a word of the frame that describes the packet's arrival and never changes. The load disappears if nothing
+    /// uses its value.
     fn arrival_word(&mut self, offset: usize) -> Value {
         (self.b.ins()).load(I64, constant_memory(), self.frame, offset as i32)
     }
 
-    /// Writes a value to a slot of the architecture's metadata.
+    /// Writes `word`, resized, to a slot of the architecture's metadata if the slot's value is kept.
     fn put_word(&mut self, slot: SlotId, word: Value) {
         if !self.keeps(slot) {
             return;
@@ -334,7 +335,7 @@ impl<'a> Gen<'a, '_> {
         self.put(slot, &value);
     }
 
-    /// Writes the metadata of a packet that arrives; nothing is requested yet.
+    /// Writes the metadata of an arriving packet, and clears the requests in the frame.
     pub(super) fn arrive(&mut self, bailouts: &Bailouts) {
         let zero = self.imm(0);
         for (may_be_set, offset) in [
@@ -361,8 +362,8 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// Generates what is between ingress and egress: the work of the traffic manager on a packet that goes to one
-    /// port. False if none does here.
+    /// Generates the traffic manager's work between ingress and egress, for a packet that goes to one port. Returns
+    /// false if control cannot reach egress this way.
     fn between(&mut self) -> bool {
         let FastPathAnalysis {
             forwarding,
@@ -404,7 +405,8 @@ impl<'a> Gen<'a, '_> {
         true
     }
 
-    /// Writes the inputs of a copy when it begins egress. No queue has kept it.
+    /// Writes the metadata with which a copy begins egress. The copy was never queued, so values about queues are
+    /// zero.
     pub(super) fn start_egress(&mut self, port: Value, replica_id: Value, packet_path: Value) {
         let facts = self.facts();
         let zero = self.imm(0);
@@ -427,7 +429,7 @@ impl<'a> Gen<'a, '_> {
         self.b.def_var(self.steps, zero);
     }
 
-    /// Calculates the length of the packet, in bytes, with its headers as they are now.
+    /// Calculates the length of the packet in bytes, with its present headers.
     fn measure(&mut self) -> Value {
         let cursor = self.b.use_var(self.cursor);
         let payload = self.b.ins().isub(self.packet_len, cursor);
@@ -435,7 +437,7 @@ impl<'a> Gen<'a, '_> {
         self.b.ins().iadd(payload, headers)
     }
 
-    /// Calculates the length of the headers that are emitted, in bytes, as they are now.
+    /// Calculates the total length in bytes of the headers that the deparser would emit now.
     pub(super) fn header_bytes(&mut self) -> Value {
         let program = self.program;
         let mut known = 0;
@@ -494,7 +496,7 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// Generates the condition that the egress control left the drop port.
+    /// Generates the condition that the output port after egress is the drop port.
     pub(super) fn is_dropped(&mut self) -> Value {
         let forwarding = &self.facts().forwarding;
         let spec = self.read(forwarding.port).low();
@@ -505,7 +507,7 @@ impl<'a> Gen<'a, '_> {
         self.b.ins().icmp(IntCC::Equal, spec, drop_port)
     }
 
-    /// Ends the run of the packet if the egress control left the drop port.
+    /// Generates code that ends the run of the packet if the output port after egress is the drop port.
     fn end_if_dropped(&mut self) {
         let bailouts = &self.facts().bailouts;
         let dropped = self.is_dropped();
@@ -581,7 +583,8 @@ impl<'a> Gen<'a, '_> {
         self.exit_with(exit::SENT, Some(port));
     }
 
-    /// Returns true if the lengths of all headers that may be valid now are known if it is known whether they are.
+    /// Returns true if the length of every emitted header that may be valid is fixed: none that may be valid has a
+    /// varbit.
     fn has_known_lengths(&mut self, emitted: &[HeaderId]) -> bool {
         emitted.iter().all(|header| {
             let header = &self.program.headers[header.index()];
@@ -590,8 +593,8 @@ impl<'a> Gen<'a, '_> {
         })
     }
 
-    /// Makes the deparser write right in front of the payload, where the packet lies, if there is room and nothing
-    /// else to be done for it, and else to the buffer. Returns whether the first is so.
+    /// Decides where the deparser writes: directly in front of the payload in the packet's own memory if there is room
+    /// and nothing else is requested, else to `buffer`. Returns the condition that it writes in front of the payload.
     fn begin_in_front(
         &mut self,
         emitted: &[HeaderId],
@@ -620,7 +623,7 @@ impl<'a> Gen<'a, '_> {
         fits
     }
 
-    /// Ends the run of a packet that is as it leaves, with the first code or, if it has to be truncated, the second.
+    /// Ends the run of a packet that is ready to leave, with the code `whole` or, if it has to be truncated, `cut`.
     fn send(&mut self, [whole, cut]: [u64; 2]) {
         let port = self.fast_path_mut().port;
         let port = self.b.use_var(port);

@@ -47,7 +47,7 @@ enum Piece<'e> {
 }
 
 impl Gen<'_, '_> {
-    /// Generates [`ir::StmtKind::Hash`]: a hash of the data, and of the payload if that is wanted.
+    /// Generates [`ir::StmtKind::Hash`]: a hash of `data`, followed by the payload if `payload`.
     pub(crate) fn hash(
         &mut self,
         dst: SlotId,
@@ -125,8 +125,8 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Keeps a sum for [`Gen::sum_again`] if its header is certainly valid and everything generated later runs
-    /// behind this place: when checksums are verified.
+    /// Keeps a header's sum for [`Gen::sum_again`] if the header is certainly valid and all code generated later runs
+    /// after this point, as for checksum verification.
     fn note_sum(&mut self, header: HeaderId, runs: Vec<(u32, u32)>, sum: Value) {
         let valid = self.program.headers[header.index()].valid;
         let certain = self.branches == 0 && !self.control_end_used && self.is_on_arrival();
@@ -178,8 +178,8 @@ impl Gen<'_, '_> {
         self.b.ins().uextend(I64, value)
     }
 
-    /// Returns the fields of `data` whose values are no longer those in the packet; `None` if `data` is not made of
-    /// these bytes of the header, or a change cannot be added to their sum at once.
+    /// Returns the fields of `data` whose values differ from those in the packet. Returns `None` if `data` does not
+    /// consist of the bytes in `runs` of the header, or if a change cannot be added to the sum directly.
     fn changes_since(
         &mut self,
         data: &[Expr],
@@ -258,7 +258,8 @@ impl Gen<'_, '_> {
         sum
     }
 
-    /// Returns the data of a checksum with whole bytes of headers that lie in the packet taken together.
+    /// Returns the data of a checksum as pieces, with adjacent whole bytes of headers in the packet joined into one
+    /// piece.
     fn pieces<'e>(&self, data: &'e [Expr]) -> Vec<Piece<'e>> {
         let slots = &self.program.slots;
         let mut pieces = Vec::new();
@@ -297,7 +298,7 @@ impl Gen<'_, '_> {
         pieces
     }
 
-    /// Adds the four 16-bit words of a limb, each carry added to the sum again (one's complement).
+    /// Adds up the four 16-bit words of a limb in one's complement: each carry is added back to the sum.
     fn fold_words(&mut self, sum: Value) -> Value {
         // A number added to itself with its halves exchanged has in its upper half the sum of the halves with the carry around.
         let crossed = self.b.ins().rotl_imm_u(sum, 32);
@@ -338,8 +339,8 @@ impl Gen<'_, '_> {
     }
 }
 
-/// Returns the shift, in bits, with which [`Gen::sum_bytes`] adds the `width` bytes at byte `at` of `bytes` bytes;
-/// `None` if they are not part of one load.
+/// Returns the shift, in bits, with which [`Gen::sum_bytes`] adds the `width` bytes from byte `at` on of `bytes`
+/// bytes; `None` if they are not all in one load.
 fn place_in_sum(at: u32, width: u32, bytes: u32) -> Option<u32> {
     let whole = bytes / 4 * 4;
     // Behind the last four bytes are two and one.

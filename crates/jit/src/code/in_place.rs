@@ -20,8 +20,8 @@ use engine::table::lpm32::{
 use smallvec::SmallVec;
 use std::mem::offset_of;
 
-/// Returns the flags of memory of a table's structures, which does not change while the function runs; control flow
-/// decides where it may be read.
+/// Returns the flags of loads from a table's structures. This memory does not change while the function runs, but
+/// control flow decides where it may be read.
 fn table_memory() -> MemFlagsData {
     MemFlagsData::trusted().with_readonly()
 }
@@ -47,8 +47,8 @@ struct Lookup<'a> {
 }
 
 impl Gen<'_, '_> {
-    /// Generates a lookup of a key in a table's structures; where they do not have what is needed, `call` looks the
-    /// key up by a function. Returns the record and the hit.
+    /// Generates a lookup of `key` in a table's structures, and calls `call` to generate a function call for the cases
+    /// that these structures do not cover. Returns the address of the record and whether an entry was hit.
     pub(super) fn look_up_in_place(
         &mut self,
         number: usize,
@@ -110,20 +110,20 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Ends the lookup with this record.
+    /// Ends the lookup with the address of a record and the hit flag.
     fn done(&mut self, lookup: &Lookup<'_>, record: Value, hit: Value) {
         let args = [record.into(), hit.into()];
         let count = 1 + usize::from(lookup.wants_hit);
         self.b.ins().jump(lookup.done, &args[..count]);
     }
 
-    /// Loads a word of the table's view, at an offset in bytes.
+    /// Loads the word of the table's view that is `offset` bytes from its beginning.
     fn view_word(&mut self, lookup: &Lookup<'_>, offset: usize) -> Value {
         let at = (lookup.view + offset) as i32;
         self.b.ins().load(I64, constant_memory(), lookup.views, at)
     }
 
-    /// Generates, with assertions, a trap if the index is not below the number at this offset of the view.
+    /// Generates a trap, in builds with assertions, if `index` is not below the number at offset `count` of the view.
     fn assert_below(&mut self, lookup: &Lookup<'_>, index: Value, count: usize) {
         if cfg!(debug_assertions) {
             let count = self.view_word(lookup, count);
@@ -132,7 +132,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Ends the lookup with this entry: counts the hit if there is a counter.
+    /// Ends the lookup with the entry number `entry`, and counts the hit if the table has a counter.
     fn found(&mut self, lookup: &Lookup<'_>, entry: Value, hit: Value) {
         self.assert_below(lookup, entry, offset_of!(TableView, entry_count));
         if lookup.table.counts {
@@ -147,7 +147,8 @@ impl Gen<'_, '_> {
         self.done(lookup, at, hit);
     }
 
-    /// Counts the packet for an entry if it was hit; entry 0 has a cell that nobody reads.
+    /// Generates code that counts the packet for an entry if `hit` is 1. Entry 0, the miss, has a cell that nobody
+    /// reads.
     fn count_hit(&mut self, lookup: &Lookup<'_>, entry: Value, hit: Value) {
         let counters = self.view_word(lookup, offset_of!(TableView, counters));
         let cell = self.element(counters, entry, size_of::<CounterData>());
@@ -164,7 +165,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Ends the lookup with nothing found: with the default action, whose record is the first.
+    /// Ends the lookup with a miss: with the default action, whose record is the first.
     fn missed(&mut self, lookup: &Lookup<'_>) {
         let records = self.view_word(lookup, offset_of!(TableView, records));
         let zero = self.imm(0);
@@ -181,7 +182,7 @@ impl Gen<'_, '_> {
         self.done(lookup, records, zero);
     }
 
-    /// Calculates the address of an element of `bytes` bytes.
+    /// Calculates the address of element `index` of an array at `first` whose elements have `bytes` bytes.
     pub(super) fn element(&mut self, first: Value, index: Value, bytes: usize) -> Value {
         let offset = match bytes.is_power_of_two() {
             true => self.shl_imm(index, bytes.ilog2()),
@@ -193,8 +194,8 @@ impl Gen<'_, '_> {
         self.b.ins().iadd(first, offset)
     }
 
-    /// Loads into the caches what a lookup of this key in a table of exact keys will need, if its bucket is the
-    /// first for it.
+    /// Generates code that brings the data of a lookup of this exact key into the caches, if the key's entry is in its
+    /// first bucket.
     pub(super) fn touch(&mut self, number: usize, key: &[Value]) {
         let table = &self.analysis.tables_in_place[number];
         let after = self.b.create_block();
@@ -218,7 +219,8 @@ impl Gen<'_, '_> {
         self.continue_in(after);
     }
 
-    /// Loads the entry at the place that is the key, and tells whether there is one; continues if there are places.
+    /// Loads the entry number stored at index `key` of the table's direct index, and whether there is an entry. Jumps
+    /// to `elsewhere` if the table has no direct index.
     fn direct_entry(&mut self, lookup: &Lookup<'_>, key: Value) -> (Value, Value) {
         let places = self.view_word(lookup, offset_of!(TableView, direct));
         let ready = self.b.create_block();
@@ -235,7 +237,7 @@ impl Gen<'_, '_> {
         (entry, self.b.ins().uextend(I64, hit))
     }
 
-    /// Finds the number that a hash map holds for a key; continues where it is found.
+    /// Finds the number that the hash map stores for a key. Generation continues in the block where it is found.
     fn probe(&mut self, lookup: &Lookup<'_>, key: &[Value]) -> Value {
         let buckets = self.buckets(lookup);
         let (mask, first) = self.first_bucket(lookup, key);
@@ -266,7 +268,7 @@ impl Gen<'_, '_> {
         self.number(word)
     }
 
-    /// Returns the number in the word of a bucket that is not free.
+    /// Returns the number stored in the word of an occupied bucket.
     fn number(&mut self, word: Value) -> Value {
         let low = self.b.ins().ireduce(I32, word);
         let one = self.b.ins().iconst(I32, 1);
@@ -274,7 +276,7 @@ impl Gen<'_, '_> {
         self.b.ins().uextend(I64, number)
     }
 
-    /// Returns the address of the buckets; continues if there are any.
+    /// Returns the address of the buckets. Jumps to `elsewhere` if the table has none.
     fn buckets(&mut self, lookup: &Lookup<'_>) -> Value {
         let buckets = self.view_word(lookup, offset_of!(TableView, buckets));
         let ready = self.b.create_block();
@@ -283,14 +285,14 @@ impl Gen<'_, '_> {
         buckets
     }
 
-    /// Returns the mask of bucket numbers, and the number of the first for a key.
+    /// Returns the mask of bucket numbers and the number of the first bucket in which to search for a key.
     fn first_bucket(&mut self, lookup: &Lookup<'_>, key: &[Value]) -> (Value, Value) {
         let hash = self.hash_key(key);
         let mask = self.view_word(lookup, offset_of!(TableView, bucket_mask));
         (mask, self.b.ins().band(hash, mask))
     }
 
-    /// Returns the address of the direct index of a root; continues if there is one.
+    /// Returns the address of a root's direct index. Jumps to `elsewhere` if the root has none.
     fn direct(&mut self, lookup: &Lookup<'_>, root: Value) -> Value {
         let at = offset_of!(Root, direct) as i32;
         let direct = self.b.ins().load(I64, table_memory(), root, at);
@@ -300,13 +302,13 @@ impl Gen<'_, '_> {
         direct
     }
 
-    /// Returns the address in a direct index of what is there for these 32 bits.
+    /// Returns the address of the direct index's element for the 32 bits `bits`.
     fn direct_place(&mut self, direct: Value, bits: Value) -> Value {
         let index = self.shr_imm(bits, DIRECT_BITS);
         self.element(direct, index, size_of::<Direct>())
     }
 
-    /// Loads the place of a block, which the direct index leads to, for these bits.
+    /// Loads the place for `bits` in a block of the prefix tree that the direct index refers to.
     fn place(&mut self, lookup: &Lookup<'_>, block: Value, bits: Value) -> Value {
         let block = self.b.ins().uextend(I64, block);
         self.assert_below(lookup, block, offset_of!(TableView, block_count));
@@ -318,8 +320,7 @@ impl Gen<'_, '_> {
         self.b.ins().load(I32, table_memory(), place, 0)
     }
 
-    /// Generates the condition that the prefix that is alone below a place of the direct index does not contain
-    /// these bits.
+    /// Generates the condition that the only prefix below an element of the direct index does not contain `bits`.
     fn differs_from_alone(&mut self, below: Value, bits: Value) -> Value {
         let bits = self.b.ins().ireduce(I32, bits);
         let wanted = self.b.ins().ishl_imm_u(bits, i64::from(DIRECT_BITS));
@@ -342,7 +343,7 @@ impl Gen<'_, '_> {
         hash
     }
 
-    /// Generates the condition that a bucket that is not free has this key.
+    /// Generates the condition that an occupied bucket holds this key.
     fn is_key(&mut self, bucket: Value, key: &[Value]) -> Value {
         let mut differences = None;
         for (i, &limb) in key.iter().enumerate() {
@@ -362,7 +363,7 @@ impl Gen<'_, '_> {
         self.b.ins().icmp(IntCC::Equal, differences, zero)
     }
 
-    /// Generates the whole lookup in a table with a field matched by prefix.
+    /// Generates the whole lookup in a table that matches one field by longest prefix.
     fn longest_prefix(&mut self, lookup: &Lookup<'_>, key: &[Value], field: PrefixField) {
         let mut root = self.view_word(lookup, offset_of!(TableView, roots));
         if lookup.table.is_hashed() {

@@ -24,8 +24,8 @@ pub(super) struct Store<'e> {
     others: Vec<usize>,
 }
 
-/// Returns the index and the elements that an expression chooses among by it, from the one at 0 on; beyond the last
-/// it is zero.
+/// Returns the index and the slots of an expression that chooses a slot by index, from index 0 on, and is zero beyond
+/// the last; `None` for any other expression.
 fn choice(expr: &Expr) -> Option<(&Expr, Vec<SlotId>)> {
     let Expr::Mux {
         cond,
@@ -44,7 +44,7 @@ fn choice(expr: &Expr) -> Option<(&Expr, Vec<SlotId>)> {
     (found && slots.len() as u64 == count).then_some((index, slots))
 }
 
-/// Returns the index and the number that it is compared with, of `index < number`.
+/// Returns the index and the number if the condition is `index < number`; else `None`.
 fn below(cond: &Expr) -> Option<(&Expr, u64)> {
     match cond {
         Expr::Binary {
@@ -59,8 +59,8 @@ fn below(cond: &Expr) -> Option<(&Expr, u64)> {
     }
 }
 
-/// Collects the leaves of a tree of comparisons of the index, each of which is reached by the index that is its
-/// number.
+/// Collects the slots at the leaves of a tree of comparisons of `index` into `out`. Returns false if the tree does not
+/// choose, for each index, the leaf with that number.
 fn leaves(expr: &Expr, index: &Expr, out: &mut Vec<SlotId>) -> bool {
     match expr {
         Expr::Slot(slot) => {
@@ -81,7 +81,7 @@ fn leaves(expr: &Expr, index: &Expr, out: &mut Vec<SlotId>) -> bool {
     }
 }
 
-/// Returns the condition, destination and value of `if valid { field = value }`.
+/// Returns the condition, destination and value if the body is `if valid { field = value }`; else `None`.
 fn guarded(body: &[Stmt]) -> Option<(SlotId, SlotId, &Expr)> {
     let [
         Stmt {
@@ -111,8 +111,8 @@ fn guarded(body: &[Stmt]) -> Option<(SlotId, SlotId, &Expr)> {
 }
 
 impl Gen<'_, '_> {
-    /// Returns the number of limbs from each of these slots to the next, if they all live in memory and are of the
-    /// same width.
+    /// Returns the distance in limbs between consecutive slots, or `None` unless all live in memory at equal distances
+    /// and have the same width.
     fn stride(&self, slots: &[SlotId]) -> Option<usize> {
         let [first, second, ..] = slots else {
             return None;
@@ -127,7 +127,7 @@ impl Gen<'_, '_> {
         regular.then_some(stride)
     }
 
-    /// Calculates the address of the slot so many strides behind one.
+    /// Calculates the address of the slot that lies `number` times `stride` limbs behind the slot `first`.
     fn address(&mut self, first: SlotId, stride: usize, number: Value) -> Value {
         let bytes = self.imm(8 * stride as u64);
         let behind = self.b.ins().imul(number, bytes);
@@ -136,8 +136,8 @@ impl Gen<'_, '_> {
         self.b.ins().iadd_imm_u(at, offset)
     }
 
-    /// Loads the value of an expression that chooses an element of a stack in memory; `None` if the expression is
-    /// no such.
+    /// Loads the value of an expression that chooses an element of a header stack in memory by index; `None` if the
+    /// expression is no such choice.
     pub(super) fn chosen(&mut self, expr: &Expr) -> Option<Wide> {
         let (index, slots) = choice(expr)?;
         let stride = self.stride(&slots)?;
@@ -161,7 +161,8 @@ impl Gen<'_, '_> {
         })
     }
 
-    /// Returns the assignment that most cases of a switch without a default are.
+    /// Returns the indexed assignment that most cases of a switch without a default perform; `None` if they have none
+    /// in common.
     pub(super) fn store_of<'e>(
         &self,
         cases: &'e [(Vec<Bits>, Vec<Stmt>)],
@@ -203,8 +204,8 @@ impl Gen<'_, '_> {
             .then_some(Store { others, ..store })
     }
 
-    /// Generates a switch of which some cases are such an assignment, and of the others the blocks are given. Ends
-    /// at `after`.
+    /// Generates a switch in which some cases perform the indexed assignment `store`. Returns the number and the block
+    /// of each other case, whose body the caller generates. The assignment continues at `after`.
     pub(super) fn store_at(
         &mut self,
         index: &Wide,

@@ -71,7 +71,7 @@ impl EntryPoint {
         EntryPoint::Prefetch,
     ];
 
-    /// Returns true if a program has any use for the function.
+    /// Returns true if the function is of use for the analysed program.
     pub fn is_useful(self, analysis: &Analysis<'_>) -> bool {
         let fast_path = analysis.fast_path.as_ref();
         match self {
@@ -82,18 +82,18 @@ impl EntryPoint {
         }
     }
 
-    /// Returns true if the function takes a packet through both halves, and tells where it went.
+    /// Returns true if the function runs a packet through both halves and reports where the packet went.
     pub fn is_fast_path(self) -> bool {
         matches!(self, EntryPoint::FastPath | EntryPoint::Unspecialised)
     }
 
-    /// Returns true if the function runs on one packet after the other: then it is given the first [`Arrival`] and
-    /// the end of them, besides the frame.
+    /// Returns true if the function processes several packets in a loop. Its parameters then are, besides the frame,
+    /// the address of the first [`Arrival`] and the address behind the last.
     pub fn takes_packets(self) -> bool {
         self.is_fast_path() || self == EntryPoint::Prefetch
     }
 
-    /// Returns the name of the function, for profilers.
+    /// Returns the function's name, as profilers show it.
     pub fn symbol(self) -> &'static str {
         match self {
             EntryPoint::Ingress => "ingress",
@@ -211,8 +211,8 @@ pub(crate) struct Input<'a> {
     pub shims: &'a [FuncRef],
 }
 
-/// Generates the code of `function`, whose signature takes the frame and returns nothing; `false` if it would
-/// become too large.
+/// Generates the code of `function`, whose signature takes the frame and returns nothing. Returns false if the code
+/// would become too large.
 pub(crate) fn generate(
     input: &Input<'_>,
     function: &mut Function,
@@ -294,7 +294,7 @@ pub(crate) fn generate(
     !too_large
 }
 
-/// Begins a loop over the packets that the function is given.
+/// Begins the loop over the packets that the caller passed to the function.
 fn begin_burst(b: &mut FunctionBuilder<'_>, entry: Block) -> Burst {
     let (arrival, end) = (b.block_params(entry)[1], b.block_params(entry)[2]);
     let (first, next) = (b.create_block(), b.create_block());
@@ -309,7 +309,7 @@ fn begin_burst(b: &mut FunctionBuilder<'_>, entry: Block) -> Burst {
     }
 }
 
-/// Returns the flags of memory that does not change while the function runs and that may be read at any point of
+/// Returns the flags of loads from memory that does not change while the function runs and may be read at any point of
 /// it.
 fn constant_memory() -> MemFlagsData {
     MemFlagsData::trusted().with_readonly().with_can_move()
@@ -370,7 +370,7 @@ impl Gen<'_, '_> {
         self.program.slots[slot.index()].width
     }
 
-    /// Returns the value that a slot has now.
+    /// Returns the present value of a slot.
     fn read(&mut self, slot: SlotId) -> Wide {
         if matches!(
             self.places[slot.index()],
@@ -392,18 +392,18 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Assigns a value to a slot, and notes that.
+    /// Assigns a value to a slot, and records the assignment for the fast path.
     fn write(&mut self, slot: SlotId, value: &Wide) {
         self.note_assignment(slot);
         self.put(slot, value);
     }
 
-    /// Returns true if the value of a slot is kept anywhere when it is written.
+    /// Returns true if a value written to the slot is stored anywhere.
     fn keeps(&self, slot: SlotId) -> bool {
         !matches!(self.places[slot.index()], Place::Unused | Place::InPacket)
     }
 
-    /// Writes a value to where a slot lives.
+    /// Stores a value at the place where the slot lives.
     fn put(&mut self, slot: SlotId, value: &Wide) {
         debug_assert_eq!(value.width, self.width(slot));
         let place = self.places[slot.index()];
@@ -457,23 +457,23 @@ impl Gen<'_, '_> {
         self.put(slot, &zero);
     }
 
-    /// Makes a header valid or invalid, its fields left alone.
+    /// Makes a header valid or invalid, without changing its fields.
     fn put_validity(&mut self, header: ir::HeaderId, valid: bool) {
         let value = self.small_constant(1, valid.into());
         self.put(self.program.headers[header.index()].valid, &value);
     }
 
-    /// Stores a word into the frame.
+    /// Stores a word into the frame, `offset` bytes from its beginning.
     fn store_frame(&mut self, offset: usize, value: Value) {
         (self.b.ins()).store(MemFlagsData::trusted(), value, self.frame, offset as i32);
     }
 
-    /// Calls a shim; gives the first of what it returns, if it returns anything.
+    /// Calls a shim, and returns its first result, or `None` if it has no result.
     fn call(&mut self, shim: Shim, args: &[Value]) -> Option<Value> {
         self.call_for_all(shim, args).first().copied()
     }
 
-    /// Calls a shim; returns all that it returns.
+    /// Calls a shim, and returns all its results.
     fn call_for_all(&mut self, shim: Shim, args: &[Value]) -> &[Value] {
         if self.burst.is_some() && shim.reads_packet() {
             self.store_frame(offset_of!(Frame, packet), self.packet);
@@ -483,7 +483,7 @@ impl Gen<'_, '_> {
         self.b.inst_results(inst)
     }
 
-    /// Returns the address of memory for `limbs` limbs, usable within the current statement.
+    /// Returns the address of scratch memory for `limbs` limbs, usable within the current statement.
     fn scratch(&mut self, limbs: usize) -> Value {
         let offset = self.scratch_used;
         self.scratch_used += 8 * limbs as u32;
@@ -491,14 +491,14 @@ impl Gen<'_, '_> {
         self.b.ins().stack_addr(I64, self.scratch, offset as i32)
     }
 
-    /// Writes values into scratch memory; returns its address and the number of limbs.
+    /// Writes values into scratch memory, and returns its address and the total number of limbs.
     fn spill_all(&mut self, values: &[Wide]) -> (Value, Value) {
         let limbs = values.iter().map(|value| value.limbs.len() as u64).sum();
         let at = self.spill(&values.iter().collect::<Vec<_>>());
         (at, self.imm(limbs))
     }
 
-    /// Writes values one after the other into scratch memory, each in whole limbs.
+    /// Writes values one after the other into scratch memory, each in whole limbs, and returns its address.
     fn spill(&mut self, values: &[&Wide]) -> Value {
         let count = values.iter().map(|v| v.limbs.len()).sum();
         let at = self.scratch(count);
@@ -509,7 +509,7 @@ impl Gen<'_, '_> {
         at
     }
 
-    /// Loads a value of this width; the memory has no bits above it.
+    /// Loads a value of `width` bits from the address `at`, where the bits above the width are zero.
     fn reload(&mut self, at: Value, width: u32) -> Wide {
         let limbs = (0..limbs_for(width))
             .map(|i| {
@@ -521,13 +521,13 @@ impl Gen<'_, '_> {
         Wide { width, limbs }
     }
 
-    /// Continues at `next`, which only the current block can reach so far.
+    /// Continues generating code in the block `next`, which only the current block jumps to.
     fn continue_in(&mut self, next: Block) {
         self.b.switch_to_block(next);
         self.b.seal_block(next);
     }
 
-    /// Spends a step, and leaves the function if there is none left.
+    /// Generates code that uses up one of the packet's steps, and leaves the function if none is left.
     fn spend_step(&mut self) {
         let stop = match self.step_limit {
             Some(block) => block,
@@ -576,7 +576,7 @@ impl Gen<'_, '_> {
         self.b.ins().return_(&[]);
     }
 
-    /// Returns the half of the pipeline that is generated.
+    /// Returns the half of the pipeline whose code is being generated.
     fn pipeline(&self) -> Pipeline {
         match self.entry_point {
             EntryPoint::Egress => Pipeline::Egress,
@@ -584,14 +584,14 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Lets emitted bytes go to the buffer of the frame, from its beginning on.
+    /// Makes emitted bytes go to the beginning of the frame's buffer.
     fn begin_emitting(&mut self) {
         let buffer = offset_of!(Frame, emitted) as i32;
         let at = (self.b.ins()).load(I64, MemFlagsData::trusted(), self.frame, buffer);
         self.b.def_var(self.emit_at, at);
     }
 
-    /// Ends the function if the egress control left the value that drops.
+    /// Generates code that ends the function if egress left the value that means "drop" in the port's slot.
     fn stop_if_dropped(&mut self) {
         let Some((slot, value)) = self.program.architecture.egress_drop() else {
             return;
@@ -614,7 +614,7 @@ impl Gen<'_, '_> {
         self.store_frame(offset_of!(Frame, emitted_len), len);
     }
 
-    /// Generates a control; `exit` in it ends here.
+    /// Generates a control; an `exit` statement in `body` jumps to the end of this code.
     fn control(&mut self, body: &[ir::Stmt]) {
         self.control_end = self.b.create_block();
         self.control_end_used = false;
@@ -631,7 +631,7 @@ impl Gen<'_, '_> {
         self.continue_in(end);
     }
 
-    /// Generates the blocks that stop the function early.
+    /// Generates the blocks in which the function stops early: at the step limit, and after a failed assertion.
     fn finish(&mut self) {
         for (block, code) in [
             (self.step_limit, drop_code(DropReason::StepLimit)),
@@ -655,14 +655,14 @@ impl Gen<'_, '_> {
         self.end_burst();
     }
 
-    /// Jumps to the end of the loop's body, to go on with the next packet.
+    /// Generates a jump to the end of the loop over packets, which continues with the next packet.
     fn next_packet(&mut self) {
         if let Some(burst) = self.burst {
             self.b.ins().jump(burst.next, &[]);
         }
     }
 
-    /// Ends the loop over the packets: goes on with the next, or returns.
+    /// Ends the loop over the packets: continues with the next packet, or returns from the function behind the last.
     fn end_burst(&mut self) {
         let Some(burst) = self.burst else { return };
         self.b.switch_to_block(burst.next);
@@ -680,7 +680,8 @@ impl Gen<'_, '_> {
     }
 }
 
-/// Returns the variable `i` places after `first`; variables of a slot are declared together.
+/// Returns the variable `i` places after `first`, which holds limb `i` of a slot: a slot's variables are declared
+/// together.
 fn nth(first: Variable, i: usize) -> Variable {
     Variable::from_u32(first.as_u32() + i as u32)
 }

@@ -62,7 +62,7 @@ fn entered(states: &[State], start: usize, generated: &[bool]) -> Vec<Entered> {
 }
 
 impl Gen<'_, '_> {
-    /// Generates a parser, if there is one; continues behind it.
+    /// Generates the parser of `block`, or nothing if the program has none, and continues behind it.
     pub(crate) fn parser(&mut self, block: ir::Block) {
         if let Some(start) = self.program.parser_start(block) {
             let states = &self.program.parser.states;
@@ -71,8 +71,9 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Generates the parser; continues behind it, but for the states that accept with one of these outcomes: those
-    /// go to the blocks that are returned, each with its outcome. Paths to none of them end the parser at once.
+    /// Generates a specialised parser. States that accept with one of `outcomes` jump to that outcome's block; these
+    /// blocks are returned in the order of the outcomes. Other packets continue behind the parser; a path that leads
+    /// to no such outcome leaves the parser at once.
     pub(crate) fn specialised_parser(
         &mut self,
         parser: &ParserForm<'_>,
@@ -94,8 +95,8 @@ impl Gen<'_, '_> {
         )
     }
 
-    /// Generates the states that are wanted, from one of them on. Those that accept with one of so many outcomes go to its block, the
-    /// others on behind the parser.
+    /// Generates the states that `generated` marks, beginning at `start`. A state that accepts with the outcome of a
+    /// number jumps to that outcome's block, all others continue behind the parser.
     fn states(
         &mut self,
         states: &[State],
@@ -151,7 +152,7 @@ impl Gen<'_, '_> {
         outcome_blocks
     }
 
-    /// Stores into the frame how many bytes the parser took.
+    /// Stores the number of bytes that the parser consumed into the frame.
     pub(super) fn store_consumed(&mut self) {
         let cursor = self.b.use_var(self.cursor);
         self.store_frame(offset_of!(Frame, consumed), cursor);
@@ -162,7 +163,7 @@ impl Gen<'_, '_> {
         blocks.expect("parser statements are in the parser only")
     }
 
-    /// Returns the block that sets this error and rejects.
+    /// Returns the block that sets the parser error `error` and rejects the packet.
     fn failure(&mut self, error: u64) -> Block {
         let known = (self.parser_mut().failures.iter()).find(|f| f.0 == error);
         if let Some(&(_, block)) = known {
@@ -174,7 +175,7 @@ impl Gen<'_, '_> {
         block
     }
 
-    /// Rejects with this error if the condition holds.
+    /// Generates code that rejects the packet with `error` if the condition holds.
     fn fail_if(&mut self, condition: Value, error: u64) {
         let failure = self.failure(error);
         let next = self.b.create_block();
@@ -182,13 +183,13 @@ impl Gen<'_, '_> {
         self.continue_in(next);
     }
 
-    /// Calculates how many bytes the cursor has not passed.
+    /// Calculates the number of bytes from the cursor to the packet's end.
     fn remaining(&mut self) -> Value {
         let cursor = self.b.use_var(self.cursor);
         self.b.ins().isub(self.packet_len, cursor)
     }
 
-    /// Rejects unless `bytes` more bytes are there.
+    /// Generates code that rejects the packet unless `bytes` bytes follow the cursor.
     fn demand(&mut self, bytes: Value) {
         let remaining = self.remaining();
         let short = (self.b.ins()).icmp(IntCC::UnsignedLessThan, remaining, bytes);
@@ -207,7 +208,7 @@ impl Gen<'_, '_> {
         self.b.def_var(self.cursor, cursor);
     }
 
-    /// Generates [`ir::StmtKind::Extract`]: reads a header's fields, and moves the cursor behind it.
+    /// Generates [`ir::StmtKind::Extract`]: loads a header's fields, and moves the cursor behind the header.
     pub(crate) fn extract(&mut self, header: HeaderId, varbit_length: Option<&Expr>) {
         if let Some(length) = varbit_length {
             return self.extract_varbit(header, length);
@@ -232,8 +233,8 @@ impl Gen<'_, '_> {
         self.move_cursor(count);
     }
 
-    /// Extracts a header with a varbit: the fields before it are where they always are, the rest is read by a
-    /// function.
+    /// Extracts a header with a varbit. Fields before the varbit have fixed places; a called function reads the
+    /// others.
     fn extract_varbit(&mut self, id: HeaderId, length: &Expr) {
         let program = self.program;
         let header = &program.headers[id.index()];
@@ -279,8 +280,8 @@ impl Gen<'_, '_> {
         self.move_cursor(bytes);
     }
 
-    /// Checks the length of a varbit, in the order of the specification; returns the bytes of the whole header,
-    /// which are there.
+    /// Checks the length of a varbit in the order that the P4 specification demands. Returns the length of the whole
+    /// header in bytes, all of which the packet has.
     fn check_varbit(&mut self, length: Value, max: u32, fixed: u32) -> Value {
         let fixed = self.imm(fixed.into());
         let bits = self.b.ins().iadd(length, fixed);
@@ -294,7 +295,7 @@ impl Gen<'_, '_> {
         bytes
     }
 
-    /// Reads `count` bits from `offset` bits behind `base`, as a value of `width` bits.
+    /// Reads `count` bits that start `offset` bits behind `base`, as a value of `width` bits.
     fn read_bits(&mut self, base: Value, offset: Value, count: Value, width: u32) -> Wide {
         let out = self.scratch(limbs_for(width));
         let limbs = self.imm(limbs_for(width) as u64);
@@ -313,7 +314,8 @@ impl Gen<'_, '_> {
         self.write(dst, &value);
     }
 
-    /// Generates [`ir::StmtKind::Advance`]: moves the cursor by so many bits, whole bytes or an error.
+    /// Generates [`ir::StmtKind::Advance`]: moves the cursor by `bits` bits, and rejects the packet if these are not
+    /// whole bytes.
     pub(crate) fn advance(&mut self, bits: &Expr) {
         let bits = self.expr(bits).low();
         let odd = self.and_imm(bits, 7);
@@ -349,8 +351,8 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Returns the block to jump to for a target. If that spends a step, a block in between, noted in `again` with
-    /// the state.
+    /// Returns the block to jump to for a transition's target. If the transition spends a step, returns a new block
+    /// for that and appends it, with the state's block, to `again`.
     fn target(&mut self, target: Target, again: &mut Vec<(Block, Block)>) -> Block {
         let parser = self.parser_mut();
         let state = match target {
@@ -413,7 +415,7 @@ impl Gen<'_, '_> {
         self.transitions_back(again);
     }
 
-    /// Generates the condition that all matches hold; `None` if they always do.
+    /// Generates the condition that all keys match; `None` if they always match.
     fn case_matches(&mut self, keys: &[Wide], matches: &[KeySet]) -> Option<Value> {
         if let [KeySet::ValueSet(value_set)] = matches {
             let (key, limbs) = self.spill_all(keys);
@@ -454,9 +456,9 @@ impl Gen<'_, '_> {
     }
 }
 
-/// Returns the cases as a table of values and the target of all other values, if they are of that form: one key of
-/// at most 64 bits, and values only, but for a last case that takes anything. `None` as the other target is a
-/// mismatch.
+/// Returns the cases as a table of exact values with their targets, and the target of all other values, `None` for a
+/// mismatch. Returns `None` unless there is one key of at most 64 bits and each case is one value, except that the
+/// last may match anything.
 #[expect(clippy::type_complexity, reason = "used once")]
 fn exact_cases(
     keys: &[Wide],

@@ -30,7 +30,7 @@ impl Gen<'_, '_> {
         self.next_packet();
     }
 
-    /// Returns true if a statement is left out of the prefetch.
+    /// Returns true if the function that prefetches omits a statement.
     fn is_left_out(&self, stmt: &StmtKind) -> bool {
         // Statements with effects outside, and those that take time.
         matches!(
@@ -52,8 +52,8 @@ impl Gen<'_, '_> {
         )
     }
 
-    /// Generates a statement where prefetching does another thing than the program; tells whether what follows is
-    /// reached then. `None` for all other statements.
+    /// Generates a statement that the prefetch function treats differently from the program. Returns whether control
+    /// can reach the statement behind it, or `None`, with nothing generated, for all other statements.
     pub(super) fn stmt_to_prefetch(&mut self, stmt: &StmtKind) -> Option<bool> {
         let analysis = self.analysis;
         let prefetched = &analysis.prefetched;
@@ -93,7 +93,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Returns true if something is prefetched for within these statements.
+    /// Returns true if these statements contain a lookup or a cell access that is worth prefetching.
     fn leads_to_any(&self, stmts: &[Stmt]) -> bool {
         let prefetched = &self.analysis.prefetched;
         ir::statements(stmts).any(|stmt| match &stmt.kind {
@@ -102,7 +102,7 @@ impl Gen<'_, '_> {
         })
     }
 
-    /// Notes the index of a cell that will be read, if that is known.
+    /// Generates code that records the index of a cell that the packet will access, if the index is known in advance.
     fn note_cell(&mut self, cells: CellArray, index: &Expr) {
         let prefetched = &self.analysis.prefetched;
         let number = prefetched.cells.iter().position(|&c| c == cells);
@@ -114,7 +114,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Writes a key to the end of a list, if there is room.
+    /// Generates code that appends a key or index to a list of the frame, if the list has room.
     fn note(&mut self, list: usize, limbs: &[Value]) {
         let flags = MemFlagsData::trusted();
         let offset = |field: usize| (list * size_of::<List>() + field) as i32;
@@ -136,7 +136,7 @@ impl Gen<'_, '_> {
         self.continue_in(after);
     }
 
-    /// Prepares for a table to be applied: looks into it, or notes the key, and takes it to be hit.
+    /// Generates what stands for a table in the prefetch: touches the entry or records the key, and assumes a hit.
     fn note_key(&mut self, table: TableId, keys: &[Expr], hit: Option<SlotId>) {
         let prefetched = &self.analysis.prefetched.tables;
         if let Some(wanted) = prefetched.iter().position(|t| t.table == table) {
@@ -157,7 +157,7 @@ impl Gen<'_, '_> {
     }
 }
 
-/// Returns true if the control ends behind these statements.
+/// Returns true if the last of the statements is `exit`.
 fn ends(stmts: &[Stmt]) -> bool {
     matches!(stmts, [.., last] if last.kind == StmtKind::Exit)
 }

@@ -33,7 +33,8 @@ pub(super) struct CurrentReplica {
 }
 
 impl Gen<'_, '_> {
-    /// Runs what follows ingress for each replica of a group, and ends the function.
+    /// Generates a loop that runs the code behind ingress for each replica of a multicast group, then ends the
+    /// packet's run.
     pub(super) fn replicate(&mut self, group: Value) {
         let program = self.program;
         let results = self.call_for_all(Shim::Replicas, &[self.frame, group]);
@@ -77,8 +78,8 @@ impl Gen<'_, '_> {
         self.fast_path_mut().may_move = may_move;
     }
 
-    /// Generates the end of a replica where egress exits, right there. False if it is not done: for packets that go
-    /// to one port, or within a loop.
+    /// Generates the end of a replica's run directly where egress exits. Returns false, with nothing generated, for
+    /// packets that go to one port and within a loop.
     pub(super) fn replica_ends_here(&mut self) -> bool {
         let replica = self.fast_path.as_ref().and_then(|f| f.replica);
         let Some(replica) = replica.filter(|_| self.loop_depth == 0) else {
@@ -97,7 +98,7 @@ impl Gen<'_, '_> {
         true
     }
 
-    /// Generates everything behind egress, for a replica.
+    /// Generates the code behind egress for one replica: drops or sends it.
     fn end_replica(&mut self, current: &CurrentReplica) {
         let program = self.program;
         let dropped = self.is_dropped();
@@ -118,7 +119,7 @@ impl Gen<'_, '_> {
         self.b.ins().jump(current.next, &[]);
     }
 
-    /// Sends a replica with its headers as they are now.
+    /// Generates code that sends a replica with its present headers.
     fn emit_replica(&mut self, current: &CurrentReplica) {
         let program = self.program;
         let behind = (self.b.ins()).iadd_imm_u(current.replica, size_of::<Replica>() as i64);
@@ -148,7 +149,7 @@ impl Gen<'_, '_> {
         self.emits_exactly = false;
     }
 
-    /// Returns all values that egress may read, to begin with for each replica.
+    /// Returns the present values of all variables that egress may read, with which each replica begins.
     fn values_now(&mut self) -> Vec<(Variable, Value)> {
         let mut variables = vec![self.cursor, self.fast_path_mut().moved];
         let port = self.facts().forwarding.port.index();
@@ -166,7 +167,7 @@ impl Gen<'_, '_> {
         variables.into_iter().map(now).collect()
     }
 
-    /// Saves what egress may change in the state array, for the next replica.
+    /// Generates code that saves the parts of the state array that egress may change, for the next replica.
     fn save_memory(&mut self) -> Saved {
         let ranges = self.facts().bailouts.egress_memory.iter();
         ranges
@@ -188,7 +189,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Returns the address at which a range of the state array is saved, and that of the range itself.
+    /// Returns the address of the saved copy of a range of the state array, and the address of the range itself.
     fn saved_addresses(&mut self, range: &Range<usize>, saved: StackSlot) -> [Value; 2] {
         let saved = self.b.ins().stack_addr(I64, saved, 0);
         let state = (self.b.ins()).iadd_imm_u(self.state, 8 * range.start as i64);

@@ -22,7 +22,7 @@ use smallvec::smallvec;
 use std::mem::offset_of;
 
 impl Gen<'_, '_> {
-    /// Generates several statements; tells whether what follows can be reached.
+    /// Generates several statements, and returns whether control can reach the code behind them.
     pub(crate) fn stmts(&mut self, stmts: &[Stmt]) -> bool {
         let mut rest = stmts;
         while let [stmt, behind @ ..] = rest {
@@ -100,8 +100,8 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Generates a statement that contains no others and after which the next one follows: it works on packet and
-    /// slots, or calls the switch.
+    /// Generates a statement that contains no other statements and always continues with the next one: it works on the
+    /// packet and slots, or calls the switch.
     fn leaf(&mut self, stmt: &StmtKind) {
         match stmt {
             StmtKind::Assign { dst, value } => {
@@ -255,8 +255,9 @@ impl Gen<'_, '_> {
         self.join_in(after, from_first || from_second)
     }
 
-    /// Returns the flag, now zero, that `then` sets and does nothing else, if `cond` is a comparison: then the flag
-    /// is what the comparison gives, and later conditions on it need no value in between. `None` for anything else.
+    /// Returns the flag that `then` sets if that is all it does, the flag is zero before and `cond` is a comparison.
+    /// Such a flag equals the comparison's result, so that later conditions on the flag need no stored value. Returns
+    /// `None` in all other cases.
     fn flag_set(&mut self, cond: &Expr, then: &[Stmt]) -> Option<SlotId> {
         let [
             Stmt {
@@ -277,8 +278,8 @@ impl Gen<'_, '_> {
         (compares && is_flag && self.known_slot(*dst) == Some(0)).then_some(*dst)
     }
 
-    /// Jumps to `yes` if a condition holds, else to `no`. Nothing in an expression has an effect, so what does not
-    /// matter any more is not evaluated.
+    /// Generates a jump to `yes` if a condition holds, else to `no`. Since expressions have no side effects, an
+    /// operand that no longer matters is not evaluated.
     fn branch(&mut self, cond: &Expr, yes: Block, no: Block) {
         let whole = cond;
         let (a, b, is_or) = match cond {
@@ -333,8 +334,8 @@ impl Gen<'_, '_> {
         self.branch(b, yes, no);
     }
 
-    /// Generates the condition that two fields that lie in the packet one behind the other have these constant
-    /// values: one comparison, of both. `None` if they do not lie so in a valid header, or have more than 64 bits.
+    /// Generates one comparison for the condition that two adjacent fields in the packet have constant values. Returns
+    /// `None` unless the fields are adjacent in a valid header and have at most 64 bits together.
     fn both_equal(&mut self, a: &Expr, b: &Expr) -> Option<Value> {
         let (mut first, mut second) = (constant_field(a)?, constant_field(b)?);
         let (mut at, mut behind) = (
@@ -358,7 +359,7 @@ impl Gen<'_, '_> {
         Some(self.equal(&both, &wanted))
     }
 
-    /// Returns whether a condition holds; `None` if that is not certain at this point of the program.
+    /// Returns whether a condition holds; `None` if that is not certain at this point of the generated code.
     pub(super) fn known(&mut self, cond: &Expr) -> Option<bool> {
         match cond {
             Expr::Const(bits) => Some(!bits.is_zero()),
@@ -397,8 +398,8 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Returns the value of a slot; `None` if it is not certain at this point of the program, or has more than 64
-    /// bits.
+    /// Returns the value of a slot; `None` if it is not certain at this point of the generated code, or if the slot
+    /// has more than 64 bits.
     pub(super) fn known_slot(&mut self, slot: SlotId) -> Option<u64> {
         match self.places[slot.index()] {
             Place::Zero => Some(0),
@@ -410,7 +411,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Returns the number that a value is, if it is a constant.
+    /// Returns the number if `value` is a constant of the generated code; else `None`.
     pub(crate) fn known_value(&self, value: Value) -> Option<u64> {
         let dfg = &self.b.func.dfg;
         let inst = dfg.value_def(dfg.resolve_aliases(value)).inst()?;
@@ -423,7 +424,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Generates a body that goes on at `after`; tells whether its end is reached.
+    /// Generates a body that continues at the block `after`, and returns whether control can reach its end.
     pub(super) fn body(&mut self, stmts: &[Stmt], after: Block) -> bool {
         self.branches += 1;
         let falls_through = self.stmts(stmts);
@@ -434,7 +435,7 @@ impl Gen<'_, '_> {
         falls_through
     }
 
-    /// Goes on generating in the block `after` if that is `reached`; returns `reached`.
+    /// Continues generating code in the block `after` if it is `reached`; returns `reached`.
     pub(super) fn join_in(&mut self, after: Block, reached: bool) -> bool {
         if reached {
             self.continue_in(after);
@@ -597,14 +598,14 @@ impl Gen<'_, '_> {
         self.reload(cell.expect("gives a result"), width)
     }
 
-    /// Returns `view`, the number of a view of cells of `limbs` limbs, if the generated code may access them
+    /// Returns `view`, the number of a view of cells of `limbs` limbs, if the generated code may access these cells
     /// without a call; else `None`.
     fn cells_in_place(&self, view: Option<usize>, limbs: usize) -> Option<usize> {
         view.filter(|_| self.entry_point.is_fast_path() && limbs <= MAX_VALUE_LIMBS)
     }
 
-    /// Generates the address of a view's cell at `index`, and goes on where the view has that cell. Returns the
-    /// address, and the block that is reached if it has not.
+    /// Generates the address of the cell at `index` of a view, and continues where the view has such a cell. Returns
+    /// the address, and the block that is reached if the view has no such cell.
     fn cell_in_place(&mut self, view: usize, index: Value, limbs: usize) -> (Value, Block) {
         let at = offset_of!(Frame, cells) as i32;
         let views = (self.b.ins()).load(I64, constant_memory(), self.frame, at);
@@ -685,7 +686,7 @@ impl Gen<'_, '_> {
         self.call(Shim::RegisterWrite, &[self.frame, id, index, at, limbs]);
     }
 
-    /// Appends a header to what the deparser has emitted, if it is valid.
+    /// Generates code that appends a header, if it is valid, to the bytes that the deparser has emitted.
     fn emit(&mut self, header: HeaderId) {
         let program = self.program;
         let fields = &program.headers[header.index()].fields;
@@ -712,7 +713,7 @@ impl Gen<'_, '_> {
         self.continue_in(after);
     }
 
-    /// Writes a header without a varbit to `base`; returns the number of bytes.
+    /// Generates code that writes a header without a varbit to the address `base`; returns its length in bytes.
     fn emit_fixed(&mut self, base: Value, header: HeaderId) -> u32 {
         if self.emit_from_packet(base, header) {
             return self.program.header_max_bytes(header) as u32;
@@ -729,7 +730,8 @@ impl Gen<'_, '_> {
         self.pack_end(packer)
     }
 
-    /// Writes the fields of a header with a varbit to `base`; returns the number of bytes.
+    /// Generates code that writes the fields of a header with a varbit to the address `base`; returns its length in
+    /// bytes.
     fn emit_varbit(&mut self, base: Value, fields: &[ir::Field]) -> Value {
         let mut offset = self.imm(0);
         for field in fields {
@@ -752,7 +754,7 @@ impl Gen<'_, '_> {
     }
 }
 
-/// Returns the slot and the constant that an expression compares for equality; `None` for any other expression.
+/// Returns the expression and the constant that a comparison for equality compares; `None` for any other expression.
 fn constant_field(expr: &Expr) -> Option<(&Expr, &Bits)> {
     match expr {
         Expr::Binary {
@@ -767,8 +769,8 @@ fn constant_field(expr: &Expr) -> Option<(&Expr, &Bits)> {
     }
 }
 
-/// Returns the value that a bit must have for its comparison with a constant to hold; `None` if this is no such
-/// comparison.
+/// Returns the value that the one-bit operand `a` must have for its comparison with the constant `b` to hold; `None`
+/// if this is no such comparison.
 fn is_bit(op: BinaryOp, a: &Expr, b: &Expr, g: &Gen<'_, '_>) -> Option<bool> {
     let Expr::Const(bits) = b else { return None };
     let one = a.width(&g.program.slots) == 1;
@@ -779,7 +781,7 @@ fn is_bit(op: BinaryOp, a: &Expr, b: &Expr, g: &Gen<'_, '_>) -> Option<bool> {
     }
 }
 
-/// Returns true if an operator on a first operand like this is "and" or "or" of conditions.
+/// Returns true if `op` with the first operand `a` is a logical "and" or "or": the operands have one bit.
 fn is_logical(op: BinaryOp, a: &Expr, g: &Gen<'_, '_>) -> bool {
     matches!(op, BinaryOp::And | BinaryOp::Or) && a.width(&g.program.slots) == 1
 }

@@ -31,8 +31,8 @@ pub(super) struct ChosenByHit<'s> {
 }
 
 impl Gen<'_, '_> {
-    /// Generates [`ir::StmtKind::Apply`]: the lookup, and the actions. Tells whether the code behind it can be
-    /// reached.
+    /// Generates [`ir::StmtKind::Apply`]: the lookup, and the actions. Returns whether control can reach the code
+    /// behind it.
     pub(crate) fn apply(
         &mut self,
         table: TableId,
@@ -55,8 +55,8 @@ impl Gen<'_, '_> {
         self.dispatch(position, args, &actions)
     }
 
-    /// Recognises a lookup and the choice behind it that are one: the choice depends on the hit alone, and a hit
-    /// runs the only action that entries have, a miss none.
+    /// Recognises a table lookup and the choice behind it that can be generated as one: the choice depends on the hit
+    /// alone, a hit runs the only action that entries have, and a miss runs none. Returns `None` otherwise.
     pub(super) fn chosen_by_hit<'s>(
         &self,
         apply: &'s StmtKind,
@@ -105,8 +105,8 @@ impl Gen<'_, '_> {
         })
     }
 
-    /// Generates a lookup, and goes on with what is chosen by the hit. Tells whether the code behind it can be
-    /// reached.
+    /// Generates a lookup followed by the choice that depends on the hit. Returns whether control can reach the code
+    /// behind it.
     pub(super) fn apply_and_choose(&mut self, lookup: &ChosenByHit<'_>) -> bool {
         let (args, _, hit) = self.look_up_anyhow(lookup.table, lookup.keys, true);
         let hit = hit.expect("asked for");
@@ -128,8 +128,8 @@ impl Gen<'_, '_> {
         self.join_in(after, from_found || from_missed)
     }
 
-    /// Generates a lookup, in place or by a call; returns where the arguments are, the position of the action, and
-    /// the hit if it is wanted.
+    /// Generates a lookup, in place or by a call. Returns the address of the action's arguments, the position of the
+    /// action, and the hit if `wants_hit`.
     fn look_up_anyhow(
         &mut self,
         table: TableId,
@@ -162,7 +162,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Returns the limbs of a key as a table keeps it that is looked up in place.
+    /// Returns the limbs of a key in the form in which a table that is looked up in place stores it.
     pub(super) fn key_in_place(&mut self, table: TableId, keys: &[Wide]) -> Limbs {
         let shape = KeyShape::new(&self.program.tables[table.index()].keys);
         match Packing::of_exact(&shape) {
@@ -171,14 +171,14 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Returns the number of a table's view, if it may be looked up in place.
+    /// Returns the number of a table's view, or `None` if the table cannot be looked up in place.
     pub(super) fn view_of(&self, table: TableId) -> Option<usize> {
         let mut tables = self.analysis.tables_in_place.iter();
         tables.position(|t| t.table == table)
     }
 
-    /// Generates a lookup by a function; returns where the arguments are, and the position of the action with the
-    /// hit above it.
+    /// Generates a lookup by a function call. Returns the address of the action's arguments, and a word with the
+    /// action's position in its low half and the hit in its high half.
     fn look_up(&mut self, table: TableId, keys: &[Wide]) -> (Value, Value) {
         let id = self.imm(table.0.into());
         let results = if let Some(packing) = Packing::of_table(&self.program.tables[table.index()])
@@ -198,7 +198,8 @@ impl Gen<'_, '_> {
         (results[0], results[1])
     }
 
-    /// Does the same as [`Gen::look_up`] with a function that keeps all registers, for where that is rarely done.
+    /// Generates the same lookup as [`Gen::look_up`], for code that rarely runs: the called function preserves all
+    /// registers.
     fn find(&mut self, table: TableId, keys: &[Wide]) -> (Value, Value) {
         let id = self.imm(table.0.into());
         if let [key] = keys
@@ -213,7 +214,7 @@ impl Gen<'_, '_> {
         (args, self.frame_word(offset_of!(Frame, found)))
     }
 
-    /// Packs the limbs of a key. Keys have no bits above their widths.
+    /// Packs the fields of a key into fewer limbs. The fields have no bits above their widths.
     fn packed(&mut self, packing: &Packing, keys: &[Wide]) -> Wide {
         let mut limbs: Limbs = SmallVec::new();
         for (&limb, (to, up)) in keys.iter().flat_map(|k| &k.limbs).zip(packing.moves()) {
@@ -228,7 +229,8 @@ impl Gen<'_, '_> {
         Wide { width, limbs }
     }
 
-    /// Generates the actions, of which the one at `position` runs; positions beyond the end run nothing.
+    /// Generates the actions of a table, of which the one at `position` runs; a position beyond the end runs none.
+    /// Returns whether control can reach the code behind them.
     fn dispatch(&mut self, position: Value, args: Value, actions: &[ActionId]) -> bool {
         let program = self.program;
         let after = self.b.create_block();

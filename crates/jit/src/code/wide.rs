@@ -55,12 +55,12 @@ impl Wide {
 }
 
 impl Gen<'_, '_> {
-    /// Makes a constant of 64 bits.
+    /// Makes a constant of 64 bits in the generated code.
     pub fn imm(&mut self, value: u64) -> Value {
         self.b.ins().iconst(I64, value as i64)
     }
 
-    /// Makes a constant of any width.
+    /// Makes a constant of any width in the generated code.
     pub fn constant(&mut self, bits: &Bits) -> Wide {
         Wide {
             width: bits.width(),
@@ -68,7 +68,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Makes a constant of at most 64 bits.
+    /// Makes a constant of `width` bits, at most 64, in the generated code.
     pub fn small_constant(&mut self, width: u32, value: u64) -> Wide {
         self.constant(&Bits::from_u64(width, value))
     }
@@ -97,7 +97,7 @@ impl Gen<'_, '_> {
         self.b.ins().band(value, mask)
     }
 
-    /// Clears the bits above the width.
+    /// Clears the bits above `width` in the most significant limb.
     fn masked(&mut self, width: u32, mut limbs: Limbs) -> Wide {
         debug_assert_eq!(limbs.len(), limbs_for(width));
         if let Some(top) = limbs.last_mut() {
@@ -148,7 +148,7 @@ impl Gen<'_, '_> {
         self.b.ins().sshr_imm_u(a, i64::from(n))
     }
 
-    /// Calculates the limbs of `a << n`, `count` of them, `n` known.
+    /// Calculates the low `count` limbs of `a << n` for a constant `n`.
     fn shl_limbs(&mut self, a: &[Value], n: u32, count: usize) -> Limbs {
         let (whole, part) = ((n / 64) as usize, n % 64);
         let mut out = Limbs::new();
@@ -160,7 +160,7 @@ impl Gen<'_, '_> {
         out
     }
 
-    /// Calculates the limbs of `a >> n`, `count` of them, `n` known. Bits that come in from above are zero.
+    /// Calculates the low `count` limbs of `a >> n` for a constant `n`. Zeros are shifted in from above.
     fn shr_limbs(&mut self, a: &[Value], n: u32, count: usize) -> Limbs {
         let (whole, part) = ((n / 64) as usize, n % 64);
         let mut out = Limbs::new();
@@ -180,7 +180,7 @@ impl Gen<'_, '_> {
         out
     }
 
-    /// Calculates `this << part` with the high bits of `below` moving in.
+    /// Calculates one limb of a shift: `this << part`, with the high `part` bits of `below` in the low bits.
     fn join(&mut self, below: Option<Value>, this: Option<Value>, part: u32) -> Value {
         let high = this.map(|v| self.shl_imm(v, part));
         let low = below.map(|v| self.shr_imm(v, 64 - part));
@@ -191,7 +191,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Returns bits `high` down to `low`, both included.
+    /// Returns the bits `high` down to `low` of `a`, both included.
     pub fn slice(&mut self, a: &Wide, high: u32, low: u32) -> Wide {
         let width = high - low + 1;
         let limbs = self.shr_limbs(&a.limbs, low, limbs_for(width));
@@ -201,7 +201,7 @@ impl Gen<'_, '_> {
         self.masked(width, limbs)
     }
 
-    /// Returns the concatenation of `a`, above, and `b`.
+    /// Returns the concatenation of `a` (the high bits) and `b` (the low bits).
     pub fn concat(&mut self, a: &Wide, b: &Wide) -> Wide {
         let width = a.width + b.width;
         let mut limbs = self.shl_limbs(&a.limbs, b.width, limbs_for(width));
@@ -417,7 +417,8 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Multiplies as at school, one row per limb of `a`, each added with its carries to what is above.
+    /// Multiplies by long multiplication: each limb of `a` makes one row, which is added with its carries to the rows
+    /// before.
     fn mul_rows(&mut self, a: &Wide, b: &Wide) -> Wide {
         let n = a.limbs.len();
         let zero = self.imm(0);
@@ -468,7 +469,7 @@ impl Gen<'_, '_> {
         self.reload(out, a.width)
     }
 
-    /// Compares two values for equality; returns the result of a comparison.
+    /// Compares two values for equality; returns a one-bit condition.
     pub fn equal(&mut self, a: &Wide, b: &Wide) -> Value {
         if a.limbs.len() == 1 {
             return self.b.ins().icmp(IntCC::Equal, a.low(), b.low());
@@ -482,7 +483,7 @@ impl Gen<'_, '_> {
         self.b.ins().icmp(IntCC::Equal, difference, zero)
     }
 
-    /// Compares two values by `a < b`; returns the result of a comparison.
+    /// Generates the comparison `a < b`, signed if `signed`; returns a one-bit condition.
     pub fn less(&mut self, a: &Wide, b: &Wide, signed: bool) -> Value {
         let n = a.limbs.len();
         let (top_a, top_b, order) = if signed {
@@ -533,7 +534,8 @@ impl Gen<'_, '_> {
         self.saturate(a, &difference, overflow)
     }
 
-    /// Returns `result`, or the end of the range on `a`'s side if `overflow` has a one in the place of the sign.
+    /// Returns `result` or, if the sign bit of `overflow` is set, the limit of the signed range on the side of `a`'s
+    /// sign.
     fn saturate(&mut self, a: &Wide, result: &Wide, overflow: Value) -> Wide {
         let max = Bits::ones(a.width);
         let sign_bit = Bits::binary(BinaryOp::Shr, &max, &Bits::from_u64(8, 1)).not();
@@ -654,7 +656,7 @@ impl Gen<'_, '_> {
         self.move_limbs(limbs, n, source, fill)
     }
 
-    /// Moves whole limbs by `n / 64` places: one conditional move of all limbs per bit of that number.
+    /// Shifts by whole limbs, `n / 64` places: one conditional move of all limbs for each bit of that number.
     fn move_limbs(
         &mut self,
         mut limbs: Limbs,

@@ -136,7 +136,7 @@ unsafe extern "C" fn fast_path(
     }
 }
 
-/// Gives the code of a packet, and whether the next one can follow at once.
+/// Returns the exit code of a packet, and whether the next packet can be run at once.
 unsafe fn run(frame: *mut Frame, arrival: *mut Arrival) -> (u64, bool) {
     // SAFETY: the packet has its header and a payload; the room in front of it is its own.
     unsafe {
@@ -203,7 +203,7 @@ unsafe fn grow(arrival: *mut Arrival) {
     }
 }
 
-/// Emits headers of 12 bits, `0xabc` each, and 4 more if they end within a byte.
+/// Emits `headers` headers of 12 bits, `0xabc` each, and 4 bits more if they end within a byte.
 unsafe fn emit(frame: *mut Frame, headers: u64) {
     // SAFETY: `reserve` has made room for what is written.
     unsafe {
@@ -314,7 +314,7 @@ unsafe extern "C" fn egress(frame: *mut Frame) {
     }
 }
 
-/// Calls each function that neither makes replicas nor room, and puts results into the state.
+/// Calls each shim that makes no replicas and reserves no room, and writes the results to the state array.
 unsafe extern "C" fn ingress(frame: *mut Frame) {
     // SAFETY: ids, indices and widths are those of the program, and results are within the state.
     unsafe {
@@ -350,7 +350,7 @@ unsafe extern "C" fn ingress(frame: *mut Frame) {
     }
 }
 
-/// Looks a key up by both functions that keep registers. Only machine code and Miri can call them.
+/// Looks up a key by both functions that preserve registers. Only machine code and Miri can call them.
 unsafe fn find(frame: *mut Frame, key: u64) {
     #[cfg(miri)]
     // SAFETY: the caller gives the frame of the running function.
@@ -404,7 +404,7 @@ impl Bench {
         }
     }
 
-    /// Runs packets on the fast path from one of them on.
+    /// Runs packets on the fast path, from the one at position `first` on.
     fn run(&mut self, packets: &mut Vec<(u32, Packet)>, first: usize) -> FastPath {
         self.executor.fast_path(&mut FastPathContext {
             now_ps: Time::ZERO,
@@ -422,7 +422,7 @@ impl Bench {
         })
     }
 
-    /// Runs a part on a packet; gives the bytes consumed and the requests.
+    /// Runs a part of the pipeline on a packet; returns the number of bytes consumed and the requests.
     fn part(
         &mut self,
         part: fn(&JitExecutor, &mut PacketContext<'_>),
@@ -443,21 +443,21 @@ impl Bench {
         (cx.consumed, cx.intents)
     }
 
-    /// Takes what left: port, number of the packet that it came of, bytes.
+    /// Removes and returns the packets that left: the output port, the number of the arrived packet, and the bytes.
     fn sent(&mut self) -> Vec<(u32, u32, Vec<u8>)> {
         let sent = |o: Output| (o.port, o.arrival, o.packet.bytes().to_vec());
         self.out.drain(..).map(sent).collect()
     }
 }
 
-/// Returns a packet with a payload, short or with memory of its own.
+/// Returns a packet of a kind for a port with `payload` bytes of payload; long ones have memory of their own.
 fn packet(kind: u8, port: u8, payload: usize) -> (u32, Packet) {
     let mut bytes = vec![kind, port, 10];
     bytes.extend((0..payload).map(|i| i as u8));
     (0, Packet::new(&bytes))
 }
 
-/// Returns what remains of a packet behind some of its bytes.
+/// Returns `front` followed by the bytes of a packet from position `behind` on.
 fn rest(packet: &(u32, Packet), front: &[u8], behind: usize) -> Vec<u8> {
     [front, &packet.1.stored()[behind..]].concat()
 }
@@ -492,7 +492,7 @@ fn packets_are_run_to_the_end_of_a_burst() {
     }
 }
 
-/// Returns so many emitted headers.
+/// Returns the bytes that [`emit`] writes for `count` headers.
 fn headers(count: u32) -> Vec<u8> {
     let mut bytes = [0xab, 0xca, 0xbc].repeat(count as usize / 2);
     if count % 2 == 1 {

@@ -14,7 +14,7 @@ const OPERATORS: [&str; 6] = ["eq", "ne", "ult", "ule", "slt", "sle"];
 /// assigned the field.
 const VALUES: [&str; 5] = ["%17", "%22", "%24", "%25", "%26"];
 
-/// Returns values of the width that differ in one limb only, or in the sign.
+/// Returns constants of `width` bits that differ in one limb only, or in the sign.
 fn constants(width: u32) -> Vec<Bits> {
     let shifted = |value: &Bits, places: u32| {
         Bits::binary(BinaryOp::Shl, value, &Bits::from_u64(32, places.into()))
@@ -36,8 +36,8 @@ fn literal(bits: &Bits) -> String {
     format!("{}w0x{digits}", bits.width())
 }
 
-/// Writes statements in which each comparison that holds changes a 64-bit sum by a number of its own: by a
-/// statement behind an `if`, or by an expression.
+/// Writes P4 statements that add a different number to a 64-bit sum for each comparison that holds, some behind an
+/// `if`, some in an expression.
 fn comparisons(values: &[&str], constants: &[Bits]) -> String {
     let mut text = String::new();
     let mut number = 0u64;

@@ -55,7 +55,7 @@ fn pair(rest: &str) -> Pair {
     pair
 }
 
-/// Makes a packet of `a`, `n`, then `rest` bytes.
+/// Makes a packet of `a`, `n` and `rest` bytes more.
 fn packet(a: u16, n: u16, rest: usize) -> Vec<u8> {
     let mut bytes = [a.to_be_bytes(), n.to_be_bytes()].concat();
     bytes.extend((0..rest).map(|i| i as u8));

@@ -9,7 +9,7 @@ use ir::{ActionCall, ActionId, BinaryOp, Bits, KeyMatch, TableId};
 /// A key field: its width, and whether it is matched by prefix.
 type Field = (u32, bool);
 
-/// Makes a program with one table, whose key is `%20` and following; the result is written behind the key.
+/// Makes a program with one table, whose key are the slots from `%20` on. The result is written to the packet.
 fn program(fields: &[Field], tells_hit: bool) -> ir::Program {
     let named = [("h0.$valid", 1), ("h0.hit", 8), ("h0.out", 80), ("hit", 1)];
     let mut slots: Vec<(String, u32)> = named.map(|(name, width)| (name.into(), width)).into();
@@ -59,7 +59,7 @@ fn program(fields: &[Field], tells_hit: bool) -> ir::Program {
     ir::text::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// Draws values that are often alike in their first bits, which most entries and packets have.
+/// Draws a value of `width` bits. Many of the values wider than 16 bits share their high bits with others.
 fn value(width: u32, rng: &mut Rng) -> Bits {
     if width <= 16 || rng.one_in(10) {
         return rng.bits(width);
@@ -104,7 +104,7 @@ fn random_call(rng: &mut Rng) -> ActionCall {
     }
 }
 
-/// Returns a value with one bit, counted from the lowest, turned over.
+/// Returns a copy of `value` in which bit `bit`, counted from the lowest, is inverted.
 fn flipped(value: &Bits, bit: u32) -> Bits {
     let width = value.width();
     let up_to_bit = Bits::prefix_mask(width, width - bit);
@@ -113,7 +113,7 @@ fn flipped(value: &Bits, bit: u32) -> Bits {
     Bits::binary(BinaryOp::Xor, value, &mask)
 }
 
-/// Makes a packet whose key is in an entry, close to one, or anywhere.
+/// Makes a packet whose key is that of an entry, close to that of an entry, or random.
 fn packet(fields: &[Field], entries: &[Vec<KeyMatch>], rng: &mut Rng) -> Vec<u8> {
     let near = (!entries.is_empty() && !rng.one_in(6))
         .then(|| &entries[rng.below(entries.len() as u32) as usize]);
@@ -155,7 +155,8 @@ fn packet(fields: &[Field], entries: &[Vec<KeyMatch>], rng: &mut Rng) -> Vec<u8>
     bytes
 }
 
-/// Lets entries come, change and go; after every few of them packets come, in bursts and alone.
+/// Inserts, modifies and deletes random entries, and after every few changes compares packets, sent in bursts and one
+/// by one.
 fn come_and_go(fields: &[Field], seed: u64) {
     let program = program(fields, seed.is_multiple_of(2));
     let mut pair = Pair::new(program, seed);

@@ -31,7 +31,7 @@ fn seeds() -> std::ops::Range<u64> {
     parse(from)..parse(to)
 }
 
-/// Makes ingress and egress end with a digest of all slots, unless they end early.
+/// Appends a digest of all slots to ingress and egress; paths that end early do not reach it.
 fn tell_all(program: &mut Program) {
     let digest = DigestId(program.digests.len() as u32);
     program.digests.push(Digest {
@@ -52,7 +52,8 @@ fn tell_all(program: &mut Program) {
     }
 }
 
-/// Takes out of what follows ingress all that keeps machine code from making replicas, and has ingress ask for some.
+/// Removes from egress and what follows it everything that keeps machine code from making replicas, and makes ingress
+/// request multicast.
 fn multicast_plainly(program: &mut Program) {
     fn calm(body: &mut Vec<Stmt>) {
         use StmtKind::*;

@@ -13,7 +13,7 @@ struct Draft<'a> {
     fields: BTreeMap<SlotId, (usize, u32)>,
 }
 
-/// Makes a packet for the parser of `program`, with some payload.
+/// Makes a packet that takes a random path through the parser of `program`, with some payload.
 pub fn packet_for(program: &Program, rng: &mut Rng) -> Vec<u8> {
     let mut draft = Draft {
         program,
@@ -78,7 +78,7 @@ impl Draft<'_> {
         case.target
     }
 
-    /// Patches the packet so that a key expression that is a field, or bits of one, has a value.
+    /// Changes the packet so that a key expression that is a field, or a slice of one, gets a value.
     fn patch(&mut self, key: &Expr, value: &Bits, mask: &Bits) {
         let (slot, low) = match key {
             Expr::Slot(slot) => (*slot, 0),

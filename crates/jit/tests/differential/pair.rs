@@ -35,7 +35,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Makes two switches of a program, interpreted and compiled, both with empty tables.
+    /// Makes two switches with the same program, one interpreted and one compiled, and empty tables.
     pub fn new(program: Program, seed: u64) -> Pair {
         let program = Arc::new(program);
         let config = SwitchConfig {
@@ -69,7 +69,8 @@ impl Pair {
         pair
     }
 
-    /// Applies the same update to both switches, which must agree on the result; true if it was accepted.
+    /// Applies the same update to both switches, and asserts that they agree on the result. Returns true if it was
+    /// accepted.
     pub fn write(&mut self, operation: Operation, entity: Entity) -> bool {
         let update = Update { operation, entity };
         let results = [
@@ -80,7 +81,7 @@ impl Pair {
         results[0].is_ok()
     }
 
-    /// Adds some random entries, groups, sessions and so on.
+    /// Adds some random entries, multicast groups, clone sessions and other objects.
     pub fn configure(&mut self, rng: &mut Rng) {
         for table in 0..self.program.tables.len() as u32 {
             for _ in 0..4 {
@@ -189,7 +190,7 @@ impl Pair {
         self.write(Operation::Insert, Entity::TableEntry { table: id, entry });
     }
 
-    /// Makes a set of actions, a member, or a group with it, of a profile that has either the one or the others.
+    /// Makes a random target of an action profile: a set of actions, a member, or a group with that member.
     fn random_target(
         &mut self,
         profile: ActionProfileId,
@@ -243,7 +244,7 @@ impl Pair {
         Target::Group(group_id)
     }
 
-    /// Lets a random port go down or come up.
+    /// Sets a random port down or up in both switches.
     pub fn random_port(&mut self, rng: &mut Rng) {
         let (port, up) = (rng.below(4), rng.one_in(2));
         for switch in [&mut self.interpreted, &mut self.compiled] {
@@ -251,12 +252,12 @@ impl Pair {
         }
     }
 
-    /// Returns the number of packets that were dropped for any reason.
+    /// Returns the number of packets that the compiled switch dropped for any reason.
     pub fn drops(&self) -> u64 {
         self.compiled.drops().values().sum()
     }
 
-    /// Sends the same packet to both switches; gives how many came out.
+    /// Sends the same packet to both switches, compares what they send, and returns how many packets came out.
     pub fn receive(&mut self, port: u32, packet: &[u8]) -> u64 {
         self.now_ps += 1_234_567_890;
         let now_ps = self.now_ps;
@@ -297,8 +298,8 @@ impl Pair {
         interpreted.len() as u64
     }
 
-    /// Sends the same packets to both switches: one after the other to the interpreter, in one burst to machine
-    /// code. Gives how many came out.
+    /// Sends the same packets to both switches, one after the other to the interpreter and in one burst to machine
+    /// code, compares the results, and returns how many packets came out.
     pub fn receive_burst(&mut self, packets: &[(u32, Vec<u8>)]) -> u64 {
         self.now_ps += 1_234_567_890;
         let mut outputs = [Vec::new(), Vec::new()];
@@ -341,7 +342,7 @@ impl Pair {
         )
     }
 
-    /// Compares all that packets left behind in the two switches.
+    /// Asserts that registers, counters and all other state are the same in both switches.
     pub fn compare_objects(&self) {
         let (a, b) = (self.interpreted.runtime(), self.compiled.runtime());
         assert_eq!(a.out_of_range(), b.out_of_range(), "{}", self.what);
@@ -377,7 +378,8 @@ impl Pair {
     }
 }
 
-/// Makes a packet with some zeros behind it, or none: stored as a whole, and with zeros that are shared.
+/// Makes the same packet twice, with a number of zeros behind it that depends on `number`: once stored as a whole,
+/// once with zeros in shared memory.
 fn with_zeros(packet: &[u8], number: u64) -> (Packet, Packet) {
     let zeros = [0, 3, 30, 400, 1][(number % 5) as usize];
     let mut sparse = Packet::EMPTY;
@@ -385,8 +387,8 @@ fn with_zeros(packet: &[u8], number: u64) -> (Packet, Packet) {
     (Packet::new(&sparse.bytes()), sparse)
 }
 
-/// Does the work of [`Switch::receive`], half by half, but at most [`MAX_COPIES`] times through egress: random
-/// programs like to clone clones.
+/// Does the work of [`Switch::receive`], one half after the other, but runs egress at most [`MAX_COPIES`] times:
+/// random programs often clone clones.
 fn run_bounded(switch: &mut Switch, now_ps: u64, port: u32, packet: Packet) -> Vec<Output> {
     let (mut out, mut emissions, mut enqueued) = (Vec::new(), Vec::new(), Vec::new());
     switch.ingress(Time::from(now_ps), port, packet, &mut enqueued);

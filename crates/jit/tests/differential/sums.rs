@@ -13,7 +13,7 @@ fn list(fields: &[usize]) -> String {
     names.join(", ")
 }
 
-/// Makes some changes of the order and of what there is.
+/// Removes, inserts or swaps a few of `fields` at random.
 fn perturbed(mut fields: Vec<usize>, rng: &mut Rng) -> Vec<usize> {
     for _ in 0..rng.below(3) {
         let at = rng.below(fields.len() as u32) as usize;

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Makes a program with a transport header behind one of two others, perhaps with one from a controller's port
-/// before; states as given.
+/// Makes a program with the given parser states and four headers: one that may come first, from a controller's port,
+/// two alternatives, and a transport header behind them.
 fn program(states: &str) -> Program {
     let slots = (0..4).flat_map(|i| [(format!("h{i}.v"), 1), (format!("h{i}.f"), 16)]);
     let headers: String = (0..4)
@@ -32,7 +32,7 @@ fn outcomes_of(program: &Program) -> Vec<Validity> {
     outcomes(program, &forwarding(program), &split(program))
 }
 
-/// Returns the program with other states in its parser.
+/// Returns a copy of `program` whose parser has the given `states` instead.
 fn with_states(program: &Program, states: Vec<State>) -> Program {
     let mut other = program.clone();
     other.parser.states = states;

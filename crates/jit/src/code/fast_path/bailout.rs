@@ -17,7 +17,8 @@ const INLINE_LIMBS: usize = 16;
 const SMALL_GAP: usize = 8;
 
 impl Gen<'_, '_> {
-    /// Notes that something is requested that only the slow path does.
+    /// Generates code that records a request which only the slow path can carry out. Does nothing outside the fast
+    /// path.
     pub(in crate::code) fn note_request(&mut self) {
         if let Some(fast_path) = &self.fast_path {
             let bailout = fast_path.bailout;
@@ -26,8 +27,8 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Ends the function with a code if `condition` is not zero, with these slots in the state array. Tells whether
-    /// control can reach what follows.
+    /// Generates code that, if `condition` is not zero, writes the `exported` slots to the state array and ends the
+    /// function with `code`. Returns true if control can reach the code behind it.
     pub(super) fn end_if(&mut self, condition: Value, code: u64, exported: &[bool]) -> bool {
         let known = self.known_value(condition);
         if known == Some(0) {
@@ -47,7 +48,7 @@ impl Gen<'_, '_> {
         known.is_none()
     }
 
-    /// Writes these slots to the state array.
+    /// Generates code that writes the `exported` slots to the state array.
     fn export(&mut self, exported: &[bool]) {
         let program = self.program;
         for i in (0..program.slots.len()).filter(|&i| exported[i]) {
@@ -99,7 +100,8 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Notes that something is written to slots that live in memory; without effect if it is nothing but zeros.
+    /// Generates code that records that slots in memory are in use. Generates nothing if all `limbs` written are the
+    /// constant zero.
     pub(in crate::code) fn note_memory(&mut self, limbs: &[Value]) {
         let is_zero = |limb: &Value| self.known_value(*limb) == Some(0);
         if self.burst.is_some() && !limbs.iter().all(is_zero) {
@@ -108,8 +110,8 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Clears the slots that live in memory if an earlier packet has used them, and what few limbs lie between them: nobody else keeps
-    /// anything there.
+    /// Generates code that clears the slots that live in memory if an earlier packet has used them. The few limbs
+    /// between these slots, in which nothing is kept, are cleared as well.
     pub(super) fn clear_memory(&mut self) {
         let mut runs: Vec<Range<usize>> = Vec::new();
         for i in (0..self.places.len()).filter(|&i| self.places[i] == Place::Memory) {
@@ -138,7 +140,7 @@ impl Gen<'_, '_> {
         self.continue_in(after);
     }
 
-    /// Clears so many limbs of memory, from an address on.
+    /// Generates code that clears `limbs` limbs of memory from the address `first` on.
     fn clear_limbs(&mut self, first: Value, limbs: usize) {
         let zero = self.imm(0);
         self.in_pieces([first], limbs, |g, [at], offset, piece| {
@@ -150,7 +152,7 @@ impl Gen<'_, '_> {
         });
     }
 
-    /// Copies so many limbs of memory from one address to another.
+    /// Generates code that copies `limbs` limbs of memory from the address `from` to the address `to`.
     pub(in crate::code) fn copy_limbs(&mut self, from: Value, to: Value, limbs: usize) {
         self.in_pieces([from, to], limbs, |g, [from, to], offset, piece| {
             let flags = MemFlagsData::trusted();
@@ -159,8 +161,8 @@ impl Gen<'_, '_> {
         });
     }
 
-    /// Calls `each` for the pieces of so many limbs of memory, one or two limbs long, with the addresses, and the
-    /// piece's offset from them and its type. Many limbs are a loop.
+    /// Divides `limbs` limbs of memory into pieces of one or two limbs, and calls `each` for every piece with the
+    /// addresses `first`, the piece's offset from them in bytes and its type. Many limbs become a generated loop.
     fn in_pieces<const N: usize>(
         &mut self,
         first: [Value; N],
@@ -192,8 +194,8 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Ends the run of a packet with a code. The function continues with the next if nothing has to be done for
-    /// this one that it cannot do.
+    /// Generates the end of a packet's run with `code`. The function then continues with the next packet, unless this
+    /// packet needs something that the function cannot do.
     pub(in crate::code) fn exit_with(&mut self, code: u64, port: Option<Value>) {
         let mut result = self.imm(code);
         if let Some(port) = port {
@@ -210,7 +212,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Ends the run of a packet with a code if the condition holds.
+    /// Generates code that ends a packet's run with `code` if `condition` holds.
     pub(in crate::code) fn exit_if(&mut self, condition: Value, code: u64) {
         let (stop, next) = (self.b.create_block(), self.b.create_block());
         self.b.ins().brif(condition, stop, &[], next, &[]);

@@ -11,8 +11,8 @@ use cranelift_codegen::ir::{BlockArg, InstBuilder, MemFlagsData, Type, Value};
 use ir::{Expr, HeaderId, SlotId};
 
 impl<'a> Gen<'a, '_> {
-    /// Returns the fields that, when their headers are valid, live in the packet. Nothing else is there: headers
-    /// that were extracted one after the other do not overlap, and a payload begins behind them.
+    /// Returns the fields that live in the packet while their headers are valid. Nothing else occupies their bytes:
+    /// extracted headers do not overlap, and the payload begins behind them.
     pub(super) fn edited(&mut self) -> Vec<(HeaderId, SlotId)> {
         let program = self.program;
         let headers = &self.facts().headers;
@@ -33,7 +33,7 @@ impl<'a> Gen<'a, '_> {
         edited
     }
 
-    /// Writes a field of whole bytes into the packet.
+    /// Generates code that writes the value of a field of whole bytes into the packet.
     pub(in crate::code) fn store_at_source(&mut self, slot: SlotId, value: &Wide) {
         let Some(home) = self.facts().headers.home(slot) else {
             return;
@@ -45,7 +45,7 @@ impl<'a> Gen<'a, '_> {
         self.pack_end_exactly(packer);
     }
 
-    /// Writes the assigned fields of the headers into the packet.
+    /// Generates code that writes the assigned fields of the `emitted` headers into the packet.
     pub(super) fn edit(&mut self, emitted: &[HeaderId]) {
         for &header in emitted {
             if self.facts().headers.is_extracted(header) && !self.changes(header, false).is_empty()
@@ -63,8 +63,8 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// Returns the runs of bytes (first, end) of a header without a varbit in which fields lie that may be
-    /// assigned, or, if `all`, that may not be as they were extracted.
+    /// Returns the runs of bytes (first, end) of a header without a varbit that hold fields which may be assigned or,
+    /// if `all`, which may differ from what was extracted.
     fn changes(&mut self, header: HeaderId, all: bool) -> Vec<(u32, u32)> {
         let program = self.program;
         let headers = &self.facts().headers;
@@ -90,7 +90,8 @@ impl<'a> Gen<'a, '_> {
         runs
     }
 
-    /// Generates the bytes of the fields of [`Gen::changes`], with what shares bytes with them.
+    /// Generates the bytes in the runs of [`Gen::changes`], including other fields that share bytes with the changed
+    /// ones.
     fn overlay(&mut self, header: HeaderId, all: bool) -> Pieces {
         let program = self.program;
         let mut pieces = Pieces::new();
@@ -120,7 +121,7 @@ impl<'a> Gen<'a, '_> {
         pieces
     }
 
-    /// Returns the address at which a header was extracted last.
+    /// Returns the address from which a header was last extracted.
     pub(in crate::code) fn source(&mut self, header: HeaderId) -> Value {
         match self.fast_path_mut().sources[header.index()] {
             Some(Source::Value(variable)) => self.b.use_var(variable),
@@ -137,7 +138,7 @@ impl<'a> Gen<'a, '_> {
         self.bits_at_source(home, self.width(slot))
     }
 
-    /// Loads so many bits, from a field on, of a valid header that lies in the packet.
+    /// Loads `width` bits, from the field at `home` on, of a valid header that lies in the packet.
     pub(in crate::code) fn bits_at_source(&mut self, home: Home, width: u32) -> Wide {
         let base = self.source(home.header);
         let bytes = self.program.header_max_bytes(home.header) as u32;
@@ -145,7 +146,7 @@ impl<'a> Gen<'a, '_> {
         self.window_field(&mut window, home.offset, width)
     }
 
-    /// Loads a field that lies in the packet if its header is valid; else it is zero.
+    /// Generates the value of a field that lies in the packet: loaded if its header is valid, else zero.
     pub(in crate::code) fn reload_from_packet(&mut self, slot: SlotId) -> Wide {
         let width = self.width(slot);
         let Some(home) = self.facts().headers.home(slot) else {
@@ -175,8 +176,8 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// Returns the address of a header in the packet as it was extracted, but for assigned fields, if it is valid
-    /// and lies there.
+    /// Returns the address in the packet of a valid header that lies there as extracted, except for assigned fields;
+    /// `None` if the header does not.
     fn place_in_packet(&mut self, header: HeaderId) -> Option<Value> {
         match self.facts().headers.is_from_packet(header) {
             true => Some(self.source(header)),
@@ -184,8 +185,8 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// Generates the bytes of a header that is valid and lies in the packet at `from`, with the fields that were
-    /// assigned.
+    /// Generates the bytes of a valid header that lies in the packet at `from`, with the present values of assigned
+    /// fields.
     fn bytes_from_packet(&mut self, header: HeaderId, from: Value) -> Pieces {
         let always = self.facts().headers.is_from_packet(header);
         let bytes = self.program.header_max_bytes(header) as u32;
@@ -199,7 +200,8 @@ impl<'a> Gen<'a, '_> {
         pieces
     }
 
-    /// Emits a header that is valid, if it lies in the packet but for what was assigned; returns false if not.
+    /// Emits a valid header that lies in the packet, except for assigned fields. Returns false, having emitted
+    /// nothing, if the header does not lie there.
     pub(in crate::code) fn emit_from_packet(&mut self, to: Value, header: HeaderId) -> bool {
         let Some(fast_path) = &mut self.fast_path else {
             return false;
@@ -215,7 +217,7 @@ impl<'a> Gen<'a, '_> {
         pieces.is_some()
     }
 
-    /// Loads what the deparser will emit of the packet before it writes over that.
+    /// Loads those bytes of the packet that the deparser will emit, before it overwrites them.
     pub(super) fn read_ahead(&mut self, emitted: &[HeaderId]) {
         for &header in emitted {
             let Some(from) = self.place_in_packet(header) else {
@@ -231,7 +233,7 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// Generates [`Gen::bytes_from_packet`] if the header is valid, else zeros.
+    /// Generates [`Gen::bytes_from_packet`] if `valid` is not zero, else zeros.
     fn bytes_if(&mut self, valid: Value, header: HeaderId, from: Value) -> Pieces {
         let [there, not_there, after] = [(); 3].map(|()| self.b.create_block());
         self.b.ins().brif(valid, there, &[], not_there, &[]);
@@ -256,8 +258,8 @@ impl<'a> Gen<'a, '_> {
         places.zip(params).collect()
     }
 
-    /// Returns the address of an extracted header of which some fields are certain to be as they were then, and the
-    /// others may have been assigned.
+    /// Returns the address from which a header was extracted if at least one field is certain to have the extracted
+    /// value, whereas the others may have been assigned; else `None`.
     fn fields_as_loaded(&mut self, header: HeaderId) -> Option<Value> {
         let program = self.program;
         let fields = &program.headers[header.index()].fields;
@@ -266,7 +268,7 @@ impl<'a> Gen<'a, '_> {
         bases.all(|other| other == base).then_some(base)
     }
 
-    /// Notes that a field has been loaded from a header at `base`.
+    /// Records that the value of a field has been loaded from its header at the address `base`.
     pub(in crate::code) fn note_loaded(&mut self, slot: SlotId, value: &Wide, base: Value) {
         if let Some(fast_path) = &mut self.fast_path {
             for (limb, &value) in value.limbs.iter().enumerate() {
@@ -276,7 +278,7 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// Returns the address of the extracted header of a field, if the field is certain to be as it was then.
+    /// Returns the address of a field's extracted header if the field certainly has the extracted value; else `None`.
     fn as_loaded(&mut self, slot: SlotId) -> Option<Value> {
         let Place::Values { first, .. } = self.places[slot.index()] else {
             return None;
@@ -296,18 +298,19 @@ impl<'a> Gen<'a, '_> {
         found
     }
 
-    /// Returns true if a slot is the validity of a header, whose assignment means more than its value.
+    /// Returns true if, on the fast path, a slot is the validity bit of a header, whose assignment has further
+    /// effects.
     pub(in crate::code) fn is_validity(&self, slot: SlotId) -> bool {
         self.fast_path.is_some() && self.facts().headers.validity_of(slot).is_some()
     }
 
-    /// Returns true if checksums are being verified, or the parser runs, on the fast path.
+    /// Returns true on the fast path while the code of the parser or of checksum verification is being generated.
     pub(in crate::code) fn is_on_arrival(&self) -> bool {
         self.fast_path.as_ref().is_some_and(|s| s.on_arrival)
     }
 
-    /// Returns the place of a field in its header, which lies in the packet if it is valid, but for fields that
-    /// were assigned.
+    /// Returns the place of a field in its header if the header, while valid, lies in the packet except for assigned
+    /// fields; else `None`.
     pub(in crate::code) fn home_in_header(&self, slot: SlotId) -> Option<Home> {
         self.fast_path.as_ref()?;
         let headers = &self.facts().headers;
@@ -315,7 +318,8 @@ impl<'a> Gen<'a, '_> {
         headers.is_from_packet(home.header).then_some(home)
     }
 
-    /// Returns the place of a field that lies in the packet now, if its header is valid, and is zero if not.
+    /// Returns the place in its header of the field that `expr` is, if the field now lies in the packet while its
+    /// header is valid and is zero otherwise; else `None`.
     pub(in crate::code) fn home_in_packet(&self, expr: &Expr) -> Option<Home> {
         let (fast_path, Expr::Slot(slot)) = (self.fast_path.as_ref()?, expr) else {
             return None;
@@ -326,7 +330,7 @@ impl<'a> Gen<'a, '_> {
         headers.home(*slot).filter(|_| unchanged)
     }
 
-    /// Returns the form of the parser that is generated.
+    /// Returns the form of the parser to generate for the current function: specialised, or for all outcomes.
     fn parser_form(&self) -> &'a ParserForm<'a> {
         let facts = self.facts();
         match (&facts.specialised, self.entry_point) {
@@ -335,7 +339,7 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// Notes that a header is being extracted at this address.
+    /// Generates code that records the address `base` from which a header is being extracted.
     pub(in crate::code) fn note_extraction(&mut self, header: HeaderId, base: Value) {
         let Some(fast_path) = &self.fast_path else {
             return;
@@ -353,7 +357,7 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// Notes that a header is about to become valid, or invalid.
+    /// Generates code that records that a header is about to become valid or invalid, if that may move headers.
     pub(in crate::code) fn note_validity(&mut self, header: HeaderId, valid: bool) {
         if self.fast_path.is_none() {
             return;
@@ -374,7 +378,7 @@ impl<'a> Gen<'a, '_> {
         self.note_move_if(change);
     }
 
-    /// Notes that a slot is being assigned.
+    /// Generates code that records the assignment of a slot: changing the validity of an emitted header moves headers.
     pub(in crate::code) fn note_assignment(&mut self, slot: SlotId) {
         if self.fast_path.is_some() {
             let headers = &self.facts().headers;
@@ -384,7 +388,7 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// Notes that headers do not lie any more where they were.
+    /// Generates code that records that headers no longer lie where they were extracted.
     pub(in crate::code) fn note_move(&mut self) {
         if self.fast_path.is_some() {
             let one = self.imm(1);
