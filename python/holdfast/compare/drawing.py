@@ -1,6 +1,7 @@
 """The pictures of a report, as SVG that takes its colours from the page: curves over time, the network, and the distribution.
 
 Numbers in, text out; their meaning is the report's business. Classes and variables of colour are in ``report.css``.
+Elements are :class:`Markup`, which escapes every string that is formatted into it or joined with it and is not itself markup.
 """
 
 from __future__ import annotations
@@ -8,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from html import escape
+
+from markupsafe import Markup
 
 from holdfast.plots import places_of
 from holdfast.topology import Topology
@@ -25,21 +27,28 @@ def _f(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-def picture(width: float, height: float, parts: Sequence[str], label: str) -> str:
+def picture(width: float, height: float, parts: Sequence[Markup], label: str) -> Markup:
     """Return the SVG element around what was drawn; ``label`` says the same to those who cannot see it."""
-    body = "\n".join(parts)
-    return f'<svg viewBox="0 0 {_f(width)} {_f(height)}" role="img" aria-label="{escape(label)}">\n{body}\n</svg>'
+    svg = Markup('<svg viewBox="0 0 {} {}" role="img" aria-label="{}">\n{}\n</svg>')
+    return svg.format(_f(width), _f(height), label, Markup("\n").join(parts))
 
 
-def text(x: float, y: float, words: str, *, anchor: str = "start", style: str = "") -> str:
+def text(x: float, y: float, words: str, *, anchor: str = "start", style: str) -> Markup:
     """Return the SVG element of one line of text."""
-    kind = f' class="{style}"' if style else ""
-    return f'<text x="{_f(x)}" y="{_f(y)}" text-anchor="{anchor}"{kind}>{escape(words)}</text>'
+    return Markup('<text x="{}" y="{}" text-anchor="{}" class="{}">{}</text>').format(
+        _f(x), _f(y), anchor, style, words
+    )
 
 
-def line(x1: float, y1: float, x2: float, y2: float, style: str, more: str = "") -> str:
+def line(x1: float, y1: float, x2: float, y2: float, style: str) -> Markup:
     """Return the SVG element of a straight line."""
-    return f'<line x1="{_f(x1)}" y1="{_f(y1)}" x2="{_f(x2)}" y2="{_f(y2)}" class="{style}"{more}/>'
+    element = Markup('<line x1="{}" y1="{}" x2="{}" y2="{}" class="{}"/>')
+    return element.format(_f(x1), _f(y1), _f(x2), _f(y2), style)
+
+
+def path(course: str, style: str) -> Markup:
+    """Return the SVG element of a path: its course in the commands of SVG."""
+    return Markup('<path d="{}" class="{}"/>').format(course, style)
 
 
 def nice_step(span: float, count: int) -> float:
@@ -72,7 +81,7 @@ class Panel:
     style: str
 
 
-def panel(spec: Panel, width: float, height: float, label: str) -> str:
+def panel(spec: Panel, width: float, height: float, label: str) -> Markup:
     """Draw one panel, with the scale of time below it: on a phone there is no other in sight."""
     left, right, above, below = 36.0, 10.0, 8.0, 18.0
     inner_width, inner_height = width - left - right, height - above - below
@@ -84,10 +93,9 @@ def panel(spec: Panel, width: float, height: float, label: str) -> str:
     def y(value: float) -> float:
         return above + (1 - min(value, spec.top) / spec.top) * inner_height
 
-    parts = [
-        f'<rect x="{_f(x(spec.failure[0]))}" y="{_f(above)}" width="{_f(x(spec.failure[1]) - x(spec.failure[0]))}"'
-        f' height="{_f(inner_height)}" class="down"><title>the failure lasts</title></rect>'
-    ]
+    begin, finish = (x(time_s) for time_s in spec.failure)
+    down = Markup('<rect x="{}" y="{}" width="{}" height="{}" class="down"><title>the failure lasts</title></rect>')
+    parts = [down.format(_f(begin), _f(above), _f(finish - begin), _f(inner_height))]
     step = nice_step(spec.top, 2)
     for i in range(int(spec.top / step + 1e-9) + 1):
         parts.append(line(left, y(i * step), left + inner_width, y(i * step), "grid"))
@@ -97,11 +105,11 @@ def panel(spec: Panel, width: float, height: float, label: str) -> str:
         parts.append(line(x(i * step), above + inner_height, x(i * step), above + inner_height + 3, "axis"))
         parts.append(text(x(i * step), above + inner_height + 14, f"{i * step:g}", anchor="middle", style="tick"))
     if spec.still is not None:
-        parts.append(f'<path d="{_steps(spec.still, x, y, start, end)}" class="still"/>')
+        parts.append(path(_steps(spec.still, x, y, start, end), "still"))
     outline = _steps(spec.curve, x, y, start, end)
     floor = f" V{_f(y(0))} H{_f(x(max(start, spec.curve.start_s)))} Z"
-    parts.append(f'<path d="{outline}{floor}" class="area {spec.style}"/>')
-    parts.append(f'<path d="{outline}" class="curve {spec.style}"/>')
+    parts.append(path(outline + floor, f"area {spec.style}"))
+    parts.append(path(outline, f"curve {spec.style}"))
     parts.append(line(left, above + inner_height, left + inner_width, above + inner_height, "axis"))
     return picture(width, height, parts, label)
 
@@ -146,7 +154,7 @@ def network(
     first: str | None,
     switches: Mapping[str, Mapping[str, float]],
     width: float = WIDE,
-) -> str:
+) -> Markup:
     """Draw the switches where they are, the links between them, and what fails.
 
     ``ends``: switches whose hosts have traffic. ``switches``: the cost of the failure of each, by mechanism, if they fail in turn.
@@ -157,26 +165,23 @@ def network(
     parts = []
     for look in sorted(links, key=lambda each: each.failed):
         (x1, y1), (x2, y2) = points[look.a], points[look.b]
-        more = f"<title>{escape(look.name)}{_named(look.costs) if look.costs else _unused(look)}</title>"
+        words = look.name + (_named(look.costs) if look.costs else _unused(look))
         style = (
             f"link q{decade((look.costs or {}).get(first or '', 0))}" if look.costs is not None else _link_style(look)
         )
-        data = _data(look.costs or {})
-        parts.append(
-            f'<line x1="{_f(x1)}" y1="{_f(y1)}" x2="{_f(x2)}" y2="{_f(y2)}" class="{style}"{data}>{more}</line>'
-        )
+        link = Markup('<line x1="{}" y1="{}" x2="{}" y2="{}" class="{}"{}><title>{}</title></line>')
+        parts.append(link.format(_f(x1), _f(y1), _f(x2), _f(y2), style, _data(look.costs or {}), words))
         if look.failed:
             parts.append(_cross((x1 + x2) / 2, (y1 + y2) / 2))
     size = 5.5 if len(points) <= labelled else 3.5
     for name, (x, y) in points.items():
         style = "switch ends" if name in ends else "switch"
-        data, more = "", ""
+        data, words, radius = Markup(), name, size
         if costs := switches.get(name):
-            style, data, more = f"failing q{decade(costs.get(first or '', 0))}", _data(costs), _named(costs)
-        parts.append(
-            f'<circle cx="{_f(x)}" cy="{_f(y)}" r="{_f(size * (1.6 if data else 1))}" class="{style}"{data}>'
-            f"<title>{escape(name)}{more}</title></circle>"
-        )
+            style, data = f"failing q{decade(costs.get(first or '', 0))}", _data(costs)
+            words, radius = name + _named(costs), 1.6 * size
+        switch = Markup('<circle cx="{}" cy="{}" r="{}" class="{}"{}><title>{}</title></circle>')
+        parts.append(switch.format(_f(x), _f(y), _f(radius), style, data, words))
     parts += [_cross(*points[name]) for name in sorted(failed_switches)]
     near = {end for look in links if look.failed for end in (look.a, look.b)} | failed_switches
     named = [name for name in points if len(points) <= labelled or name in near]
@@ -197,21 +202,21 @@ def _named(costs: Mapping[str, float]) -> str:
     return ": packets lost if it fails\n" + "\n".join(f"{name}: {cost:.0f}" for name, cost in costs.items())
 
 
-def _data(costs: Mapping[str, float]) -> str:
+def _data(costs: Mapping[str, float]) -> Markup:
     """Return attributes for the page's script: the decade of the failure's cost under each mechanism."""
-    return "".join(f' data-{slug(name)}="{decade(cost)}"' for name, cost in costs.items())
+    attribute = Markup(' data-{}="{}"')
+    return Markup().join(attribute.format(slug(name), decade(cost)) for name, cost in costs.items())
 
 
 def _link_style(look: LinkLook) -> str:
     return "link failed" if look.failed else "link used" if look.used else "link"
 
 
-def _cross(x: float, y: float) -> str:
-    r = 7.0
-    return (
-        f'<g class="cross"><circle cx="{_f(x)}" cy="{_f(y)}" r="11"/>'
-        f'<path d="M{_f(x - r)},{_f(y - r)} L{_f(x + r)},{_f(y + r)} M{_f(x - r)},{_f(y + r)} L{_f(x + r)},{_f(y - r)}"/></g>'
-    )
+def _cross(x: float, y: float) -> Markup:
+    left, right, above, below = _f(x - 7), _f(x + 7), _f(y - 7), _f(y + 7)
+    course = f"M{left},{above} L{right},{below} M{left},{below} L{right},{above}"
+    cross = Markup('<g class="cross"><circle cx="{}" cy="{}" r="11"/><path d="{}"/></g>')
+    return cross.format(_f(x), _f(y), course)
 
 
 def _fit(places: Mapping[str, tuple[float, float]], width: float) -> tuple[dict[str, tuple[float, float]], float]:
@@ -241,7 +246,7 @@ def _labels(
     links: Sequence[tuple[str, str]],
     width: float,
     height: float,
-) -> list[str]:
+) -> list[Markup]:
     """Write names beside their switches, on the side where they cover least.
 
     A name that would cover another is left to the pointer.
@@ -293,7 +298,7 @@ class Dots:
     values: Sequence[tuple[float, str]]
 
 
-def distribution(rows: Sequence[Dots], unit: str, *, floor: float, width: float = WIDE) -> str:
+def distribution(rows: Sequence[Dots], unit: str, *, floor: float, width: float = WIDE) -> Markup:
     """Draw a row of dots per mechanism over a logarithmic scale; values below ``floor`` stand at its left end."""
     left, row_height = 112.0 if width == WIDE else 94.0, 34.0
     left = max(left, 8 + 6.6 * max((len(row.name) for row in rows), default=0))
@@ -323,7 +328,7 @@ def distribution(rows: Sequence[Dots], unit: str, *, floor: float, width: float 
     return picture(width, height, parts, f"distribution of {unit}")
 
 
-def _dots(row: Dots, middle: float, zero: float, floor: float, x: Callable[[float], float], room: float) -> str:
+def _dots(row: Dots, middle: float, zero: float, floor: float, x: Callable[[float], float], room: float) -> Markup:
     """Draw the dots of a row, side by side up and down where they would lie upon each other.
 
     Those below the floor are one dot with their number.
@@ -337,17 +342,16 @@ def _dots(row: Dots, middle: float, zero: float, floor: float, x: Callable[[floa
             columns.setdefault(round(x(value) / 7), []).append((value, name))
     found = []
     if below:
-        found.append(f'<circle cx="{_f(zero)}" cy="{_f(middle)}" r="4.2" class="dot {row.style}"/>')
+        few = Markup('<circle cx="{}" cy="{}" r="4.2" class="dot {}"/>')
+        found.append(few.format(_f(zero), _f(middle), row.style))
         found.append(text(zero + 8, middle + 4, str(below), style="tick"))
+    dot = Markup('<circle cx="{}" cy="{}" r="3.2" class="dot {}"><title>{}: {:.3g}</title></circle>')
     for members in columns.values():
         step = min(6.0, room / len(members))
         for rank, (value, name) in enumerate(members):
             y = middle + (rank + 1) // 2 * step * (-1 if rank % 2 else 1)
-            found.append(
-                f'<circle cx="{_f(x(value))}" cy="{_f(y)}" r="3.2" class="dot {row.style}">'
-                f"<title>{escape(name)}: {value:.3g}</title></circle>"
-            )
-    return "".join(found)
+            found.append(dot.format(_f(x(value)), _f(y), row.style, name, value))
+    return Markup().join(found)
 
 
 @dataclass(frozen=True)
@@ -359,7 +363,7 @@ class Line:
     points: Sequence[tuple[float, float]]
 
 
-def growth(lines: Sequence[Line], *, width: float = WIDE) -> str:
+def growth(lines: Sequence[Line], *, width: float = WIDE) -> Markup:
     """Draw curves over two logarithmic scales, the mechanism's name at the end of each; values below 0.1 are on the zero line."""
     left, right, height = 44.0, width - 124.0, 220.0
     zero, bottom = height - 36, height - 54
@@ -384,8 +388,8 @@ def growth(lines: Sequence[Line], *, width: float = WIDE) -> str:
     # Names of curves that end together stand below each other.
     lowest = -math.inf
     for each in sorted(lines, key=lambda each: y(each.points[-1][1])):
-        path = "".join(f"{'L' if i else 'M'}{_f(x(a))} {_f(y(b))}" for i, (a, b) in enumerate(each.points))
-        parts.append(f'<path d="{path}" class="curve {each.style}"/>')
+        course = "".join(f"{'L' if i else 'M'}{_f(x(a))} {_f(y(b))}" for i, (a, b) in enumerate(each.points))
+        parts.append(path(course, f"curve {each.style}"))
         lowest = max(lowest + 13, y(each.points[-1][1]) + 4)
         parts.append(text(right + 6, lowest, each.name, style="tick"))
     return picture(width, height, parts, "state in the core by the number of groups")

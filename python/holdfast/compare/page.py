@@ -1,73 +1,106 @@
-"""The parts of reports: a page that needs no other file, cells of tables, choices, and lists of terms.
+"""The parts of reports, and the page that shows them: tables, pictures over time, and pictures for wide and narrow windows.
 
-Styles and the few lines of script stand in ``report.css`` and ``report.js`` and are put into the page.
+``page.html`` is what all reports have, ``parts.html`` draws these parts; each report's own template is an extension of the page.
+Every value that a template shows is escaped unless it is :class:`Markup`. Styles and the few lines of script stand in
+``report.css`` and ``report.js``; they are put into the page, which needs no other file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from html import escape
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from holdfast import whole_files
 from holdfast.compare import drawing
 from holdfast.compare.terminal import number
 
-HERE = Path(__file__).parent
-
 NONE = "\N{EN DASH}"
 
-
-def page(title: str, body: str, more_style: str) -> str:
-    """Return a whole HTML page with its styles and scripts."""
-    style = (HERE / "report.css").read_text(encoding="utf-8") + more_style
-    script = (HERE / "report.js").read_text(encoding="utf-8")
-    return (
-        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(title)}</title>\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">\n'
-        f"<style>\n{style}</style>\n</head>\n<body>\n{body}\n<script>\n{script}</script>\n</body>\n</html>\n"
-    )
+TEMPLATES = Environment(
+    loader=FileSystemLoader(Path(__file__).parent),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+)
 
 
-def colours(styles: Sequence[tuple[str, tuple[str, str]]]) -> str:
-    """Return CSS rules for both schemes: each class with its colour on white and on black."""
+@dataclass(frozen=True)
+class Cell:
+    """A table's cell, its first line large, the second small; ``best``: it is bold. The heading and the unit are the column's."""
 
-    def rules(shade: int) -> str:
-        return "\n".join(
-            f".curve.{style} {{ stroke: {colour[shade]}; }} .area.{style}, .dot.{style}"
-            f" {{ fill: {colour[shade]}; }} .swatch.{style} {{ background: {colour[shade]}; }}"
-            for style, colour in styles
-        )
+    shown: str
+    heading: str
+    unit: str
+    best: bool = False
 
-    return f"{rules(0)}\n@media (prefers-color-scheme: dark) {{\n{rules(1)}\n}}\n"
+    @property
+    def lines(self) -> list[str]:
+        """Return the lines, with a dash where a terminal has a hyphen for nothing."""
+        return [NONE if line == number(None) else line for line in self.shown.split("\n", 1)]
 
-
-def cell(shown: str, heading: str, unit: str, *, best: bool) -> str:
-    """Return a table's cell, its first line large, the second small. Where the table is too wide, cells say what they are.
-
-    A terminal's hyphen for nothing is a dash here.
-    """
-    shown = "\n".join(NONE if line == number(None) else line for line in shown.split("\n"))
-    first, _, second = shown.partition("\n")
-    small = f"<small>{escape(second)}</small>" if second else ""
-    label = f"{heading} ({unit})" if unit else heading
-    return f'<td{" class=best" if best else ""} data-head="{escape(label)}"><span>{escape(first)}{small}</span></td>'
+    @property
+    def label(self) -> str:
+        """Return what the cell says of itself where the table is too wide to have headings."""
+        return f"{self.heading} ({self.unit})" if self.unit else self.heading
 
 
-def choice_buttons(choices: Sequence[tuple[str, str]], pressed: str) -> str:
-    """Return a button for each (name, value), of which one is pressed."""
-    found = []
-    for name, value in choices:
-        state = "true" if name == pressed else "false"
-        found.append(f'<button type="button" value="{escape(value)}" aria-pressed="{state}">{escape(name)}</button>')
-    return "".join(found)
+@dataclass(frozen=True)
+class TableRow:
+    """A table's row: its name, with a swatch of the class ``style`` if there is one, and words before and after it."""
+
+    name: str
+    cells: Sequence[Cell]
+    style: str = ""
+    before: str = ""
+    after: str = ""
 
 
-def for_both(draw: Callable[..., str]) -> str:
+@dataclass(frozen=True)
+class Table:
+    """A table: the heading of the rows' names, heading and unit of each other column, and the rows."""
+
+    names: str
+    columns: Sequence[tuple[str, str]]
+    rows: Sequence[TableRow]
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A mechanism's pictures over time, each with its heading, and small lines of text below the mechanism's name."""
+
+    name: str
+    style: str
+    pictures: Sequence[tuple[str, Markup]]
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """What happened during a failure: lanes below headings, and words below all. ``widths`` are the columns' in CSS."""
+
+    failure: str
+    widths: str
+    headings: Sequence[str]
+    lanes: Sequence[Lane]
+    words: str
+
+
+def write(path: Path, template: str, **values: object) -> None:
+    """Write the page of a template in this folder; a value that the template names and does not get is an error of ours."""
+    whole_files.write_text(path, TEMPLATES.get_template(template).render(values))
+
+
+def times_to_choose(all_lanes: Sequence[Lanes]) -> list[tuple[str, str]]:
+    """Return the names and values of buttons, of which each shows what happened during one of the failures."""
+    return [(lanes.failure, f"f{i}") for i, lanes in enumerate(all_lanes)]
+
+
+def for_both(draw: Callable[..., Markup]) -> Mapping[str, Markup]:
     """Draw a picture for wide windows and one for phones, of which the style shows one."""
-    widths = {"wide": drawing.WIDE, "narrow": drawing.NARROW}
-    return "".join(f'<div class="{name}">{draw(width=width)}</div>' for name, width in widths.items())
-
-
-def listed(items: Sequence[tuple[str, str]]) -> str:
-    """Return an HTML list of terms and what they are."""
-    return "<dl>" + "".join(f"<dt>{escape(term)}</dt><dd>{escape(words)}</dd>" for term, words in items) + "</dl>"
+    return {"wide": draw(width=drawing.WIDE), "narrow": draw(width=drawing.NARROW)}

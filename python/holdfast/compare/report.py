@@ -1,7 +1,7 @@
 """The report: one HTML file that needs nothing else, to be read in a browser, printed or mailed.
 
-Pictures are SVG in the page; the page around them is :mod:`holdfast.compare.page`'s. The numbers are
-:mod:`holdfast.compare.comparison`'s business.
+The text around its tables and pictures stands in ``report.html``; they are parts of :mod:`holdfast.compare.page`. The numbers
+are :mod:`holdfast.compare.comparison`'s business.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from html import escape
 from pathlib import Path
 
-from holdfast import whole_files
+from markupsafe import Markup
+
 from holdfast.compare import advice, drawing, mechanisms, multicast, page, telemetry, traffic_file
 from holdfast.compare.comparison import Comparison
 from holdfast.compare.drawing import Curve, Dots, Line, LinkLook, Panel
 from holdfast.compare.figures import Summary, percent
-from holdfast.compare.page import NONE, cell, choice_buttons, for_both, listed
+from holdfast.compare.page import NONE, Cell, Lane, Lanes, Table, TableRow, for_both
 from holdfast.compare.rows import CurveColumn, Row
 from holdfast.compare.scenario import NO_FAILURE, link_names
 from holdfast.compare.terminal import completion, difference, number, ratio
@@ -39,31 +39,41 @@ Column = tuple[str, str, Callable[[Summary], str], Less | None]
 
 def write(comparison: Comparison, path: Path) -> None:
     """Write the report to a file; the same comparison gives the same bytes."""
-    scenario = comparison.scenario
-    parts = [
-        f"<h1>{escape(_title(comparison))}</h1>",
-        f'<p class="soft">{escape(_subtitle(comparison))}</p>',
-        f'<p class="advice">{escape(advice.advice(comparison))}</p>',
-        _ranking(comparison),
-        _receivers(comparison),
-        _network(comparison),
-        _distributions(comparison) if len(scenario.failures) > 1 else "",
-        _core(comparison),
-        _over_time(comparison),
-        _telemetry(comparison) if scenario.telemetry else "",
-        _explanations(comparison),
-    ]
-    body = "\n".join(part for part in parts if part)
-    whole_files.write_text(path, page.page(_title(comparison), body, _colours(comparison)))
+    several = len(comparison.scenario.failures) > 1
+    over_time = [_lanes(comparison, failure) for failure in comparison.costliest_failures()[:CURVES]]
+    page.write(
+        path,
+        "report.html",
+        comparison=comparison,
+        title=_title(comparison),
+        subtitle=_subtitle(comparison),
+        advice=advice.advice(comparison),
+        colours=[(_style(each.name), each.colour) for each in comparison.mechanisms],
+        ranking=_ranking(comparison),
+        rule=_rule(comparison),
+        receivers=_receivers(comparison),
+        several=several,
+        one={"links": "link", "switches": "switch"}.get(comparison.scenario.failed),
+        network=_network(comparison),
+        network_choices=[(each.name, drawing.slug(each.name)) for each in comparison.mechanisms],
+        decades=drawing.DECADES,
+        distributions=_distributions(comparison) if several else [],
+        core=_core(comparison),
+        over_time=over_time,
+        over_time_choices=page.times_to_choose(over_time),
+        telemetry=_telemetry(comparison) if comparison.scenario.telemetry else None,
+        notes=advice.notes(comparison),
+        mechanisms=[(each.name, each.what) for each in comparison.mechanisms],
+        definitions=_definitions(comparison),
+        made_by="holdfast compare",
+        how=LIVELY if comparison.scenario.live else SIMULATED,
+        files="cases.parquet, flows.parquet",
+    )
 
 
 def _style(name: str) -> str:
     """Return the CSS class of a mechanism's colour."""
     return f"m{list(mechanisms.known()).index(name)}"
-
-
-def _colours(comparison: Comparison) -> str:
-    return page.colours([(_style(m.name), m.colour) for m in comparison.mechanisms])
 
 
 def _title(comparison: Comparison) -> str:
@@ -196,48 +206,38 @@ def _completion(summary: Summary) -> str:
     return NONE if summary.completion_mean_ms is None else f"{shown}\n{number(summary.completion_worst_ms)}"
 
 
-def _ranking(comparison: Comparison) -> str:
+def _ranking(comparison: Comparison) -> Table:
     columns = _columns(comparison)
-    head = "".join(f"<th>{escape(name)}<small>{escape(unit) or '&nbsp;'}</small></th>" for name, unit, _, _ in columns)
     best = [set() if less is None else comparison.best(less) for _, _, _, less in columns]
-    rows = []
-    for summary in comparison.summaries:
-        cells = "".join(
-            cell(show(summary), name, unit, best=summary.mechanism in ahead)
-            for (name, unit, show, _), ahead in zip(columns, best, strict=True)
+    rows = [
+        TableRow(
+            summary.mechanism,
+            [
+                Cell(show(summary), heading, unit, summary.mechanism in ahead)
+                for (heading, unit, show, _), ahead in zip(columns, best, strict=True)
+            ],
+            _style(summary.mechanism),
+            before="" if summary.rank is None else f"{summary.rank}. ",
         )
-        swatch = f'<span class="swatch {_style(summary.mechanism)}"></span>'
-        rank = "" if summary.rank is None else f"{summary.rank}. "
-        rows.append(f"<tr><td>{rank}{swatch}<b>{escape(summary.mechanism)}</b></td>{cells}</tr>")
-    return (
-        f"<h2>{'The numbers, not ranked' if comparison.unranked is not None else 'Ranking'}</h2>\n"
-        f'<div class="scroll"><table class="ranking">\n<tr><th>mechanism<small>&nbsp;</small></th>{head}</tr>\n'
-        + "\n".join(rows)
-        + f'\n</table></div>\n<p class="soft">{escape(_rule(comparison))}</p>'
-    )
+        for summary in comparison.summaries
+    ]
+    return Table("mechanism", [(heading, unit) for heading, unit, _, _ in columns], rows)
 
 
-def _receivers(comparison: Comparison) -> str:
-    """Return a table of the worst receiver of each flow with several, under each mechanism; empty if there is no such flow."""
+def _receivers(comparison: Comparison) -> Table | None:
+    """Return a table of the worst receiver of each flow with several, under each mechanism; None if there is no such flow."""
     several = [(flow, places) for flow, places in comparison.probe_flows() if len(places) > 1]
     if not several:
-        return ""
-    head = "".join(
-        f"<th>{escape(summary.mechanism)}<small>outage (ms), lost</small></th>" for summary in comparison.summaries
-    )
+        return None
     rows = []
     for flow, places in several:
-        name = f"{flow.ends.source} to {' '.join(flow.ends.receivers)}"
         cells = []
         for summary in comparison.summaries:
             receiver, outage_ms, lost = comparison.worst_receiver(summary.mechanism, places)
             shown = f"{receiver}\n{number(outage_ms)}, {lost}" if receiver else NONE
-            cells.append(cell(shown, summary.mechanism, "", best=False))
-        rows.append(f"<tr><td><b>{escape(name)}</b></td>{''.join(cells)}</tr>")
-    return (
-        '<h2>The worst receiver of each flow</h2>\n<div class="scroll"><table class="ranking">\n'
-        f"<tr><th>flow<small>&nbsp;</small></th>{head}</tr>\n" + "\n".join(rows) + "\n</table></div>"
-    )
+            cells.append(Cell(shown, summary.mechanism, ""))
+        rows.append(TableRow(f"{flow.ends.source} to {' '.join(flow.ends.receivers)}", cells))
+    return Table("flow", [(summary.mechanism, "outage (ms), lost") for summary in comparison.summaries], rows)
 
 
 def _rule(comparison: Comparison) -> str:
@@ -264,7 +264,7 @@ def _rule(comparison: Comparison) -> str:
 # ---- The network ----
 
 
-def _network(comparison: Comparison) -> str:
+def _network(comparison: Comparison) -> Mapping[str, Markup]:
     scenario, topology = comparison.scenario, comparison.scenario.topology
     many = len(scenario.failures) > 1
     used = comparison.row(comparison.baseline, NO_FAILURE, comparison.seeds[0])["links_used"]
@@ -285,25 +285,7 @@ def _network(comparison: Comparison) -> str:
     ends = {topology.attachment(host).switch for ends in comparison.flows for host in ends.hosts}
     first = comparison.baseline if many else None
     off = set() if switch is None else {switch}
-    picture = for_both(partial(drawing.network, topology, looks, off, ends, first, switches))
-    if many:
-        buttons = choice_buttons([(m.name, drawing.slug(m.name)) for m in comparison.mechanisms], comparison.baseline)
-        words = "".join(f'<span><i class="q{i}"></i>{word}</span>' for i, word in enumerate(drawing.DECADES))
-        one = {"links": "link", "switches": "switch"}[scenario.failed]
-        doubtful = " (unreliable, see above)" if comparison.unranked is not None else ""
-        caption = f"<span>Packets lost when the {one} fails{doubtful}:</span> {words}"
-        choice = f'<div class="choice" data-for="links">{buttons}</div>'
-    else:
-        failing = '<span><i class="failed"></i>fails</span>' if switch is None else f"<span>{TIMES} fails</span>"
-        carries = f'<span><i class="used"></i>carries this traffic under {comparison.baseline}</span>'
-        caption = f"{carries}<span><i></i>does not</span>{failing}"
-        choice = ""
-    if not switches:
-        caption += '<span class="long">● switch with hosts that have traffic</span>'
-    return (
-        f'<h2>The network</h2>\n{choice}<figure id="network">{picture}\n'
-        f'<figcaption class="key">{caption}</figcaption></figure>'
-    )
+    return for_both(partial(drawing.network, topology, looks, off, ends, first, switches))
 
 
 def _costs(comparison: Comparison, lost: Mapping[tuple[str, str], Sequence[int]], failure: str) -> dict[str, float]:
@@ -316,8 +298,8 @@ def _costs(comparison: Comparison, lost: Mapping[tuple[str, str], Sequence[int]]
 # ---- All failures ----
 
 
-def _distributions(comparison: Comparison) -> str:
-    what = {"links": "link", "switches": "switch"}[comparison.scenario.failed]
+def _distributions(comparison: Comparison) -> list[tuple[str, Mapping[str, Markup]]]:
+    """Return pictures of what each failure costs, with their captions."""
     figures = []
     for title, unit, value, floor in (
         ("Longest outage", "ms", "outage_ms", 1.0),
@@ -328,23 +310,17 @@ def _distributions(comparison: Comparison) -> str:
             cases = [case for case in comparison.cases if case.mechanism == summary.mechanism and case.carried]
             values = [(float(getattr(case, value)), case.failure) for case in cases]
             rows.append(Dots(summary.mechanism, _style(summary.mechanism), values))
-        picture = for_both(partial(drawing.distribution, rows, unit, floor=floor))
-        caption = f"<figcaption>{title} ({unit})</figcaption>"
-        figures.append(f'<figure class="dots">{caption}{picture}</figure>')
-    return (
-        f"<h2>How it differs from {what} to {what}</h2>\n"
-        f'<p class="soft">A dot for each failure of a {what} that the mechanism uses; the pointer shows which.'
-        " On the left, how many cost less than one.</p>\n" + "\n".join(figures)
-    )
+        figures.append((f"{title} ({unit})", for_both(partial(drawing.distribution, rows, unit, floor=floor))))
+    return figures
 
 
 # ---- State ----
 
 
-def _core(comparison: Comparison) -> str:
-    """Return the section on the state in the core against the number of groups; empty if no flow has several receivers."""
+def _core(comparison: Comparison) -> dict[str, object] | None:
+    """Return the state in the core against the number of groups, as pictures and a table; None if no flow has several receivers."""
     if all(ends.group is None for ends in comparison.flows):
-        return ""
+        return None
     topology = comparison.scenario.topology
     curves = {each.name: multicast.core_curve(topology, each) for each in comparison.mechanisms}
     lines = [
@@ -353,91 +329,54 @@ def _core(comparison: Comparison) -> str:
         if curve
     ]
     if not lines:
-        return ""
-    head = "".join(
-        f"<th>{count}<small>{'group' if count == 1 else 'groups'}</small></th>" for count in multicast.GROUP_COUNTS
-    )
-    rows = "".join(
-        f'<tr><td><span class="swatch {_style(name)}"></span><b>{escape(name)}</b></td>'
-        + "".join(
-            cell(f"{number(point.mean)}\n{point.most}", f"{point.groups} groups", "mean, most", best=False)
-            for point in curve
+        return None
+    columns = [(str(count), "group" if count == 1 else "groups") for count in multicast.GROUP_COUNTS]
+    rows = [
+        TableRow(
+            name,
+            [Cell(f"{number(point.mean)}\n{point.most}", f"{point.groups} groups", "mean, most") for point in curve],
+            _style(name),
         )
-        + "</tr>\n"
         for name, curve in curves.items()
         if curve
-    )
-    return (
-        "<h2>State in the core</h2>\n"
-        '<p class="soft">What a switch holds for groups that neither begin nor end at it: entries and replicas, mean over the'
-        " switches and most. Planned for groups that are drawn as those of the default traffic are.</p>\n"
-        f'<figure class="dots">{for_both(partial(drawing.growth, lines))}</figure>\n'
-        f'<div class="scroll"><table class="ranking">\n<tr><th>mechanism<small>&nbsp;</small></th>{head}</tr>\n{rows}</table></div>'
-    )
-
-
-# ---- Over time ----
-
-
-def _over_time(comparison: Comparison) -> str:
-    failures = comparison.costliest_failures()[:CURVES]
-    sections = []
-    for i, failure in enumerate(failures):
-        hidden = " hidden" if i else ""
-        sections.append(f'<div class="over-time" id="f{i}"{hidden}>{_lanes(comparison, failure)}</div>')
-    choice = ""
-    if len(failures) > 1:
-        buttons = choice_buttons(
-            [(name.replace("_", " "), f"f{i}") for i, name in enumerate(failures)], failures[0].replace("_", " ")
-        )
-        choice = (
-            f'<p class="soft">The {len(failures)} failures that cost most, over all mechanisms:</p>'
-            f'<div class="choice" data-for="time">{buttons}</div>'
-        )
-    return f"<h2>Before, during and after</h2>\n{choice}\n" + "\n".join(sections)
+    ]
+    return {"pictures": for_both(partial(drawing.growth, lines)), "table": Table("mechanism", columns, rows)}
 
 
 # ---- Telemetry ----
 
 
-def _telemetry(comparison: Comparison) -> str:
+def _telemetry(comparison: Comparison) -> Table:
     """Return INT's reports about ports around the failure, of several around the one that cost most."""
     failure = comparison.costliest_failures()[0]
-    heads = "".join(
-        f"<th>{interval}<small>latency, \N{MICRO SIGN}s</small></th><th>{NONE}<small>queue, packets</small></th>"
+    latency, queue = "\N{MICRO SIGN}s", "packets"
+    columns = [
+        column
         for interval in telemetry.INTERVALS
-    )
+        for column in ((interval, f"latency, {latency}"), (NONE, f"queue, {queue}"))
+    ]
     rows = []
     for each in comparison.mechanisms:
         if (reported := comparison.telemetry_of(each.name, failure)) is None:
             continue
         for line in telemetry.around(comparison.scenario.topology, failure, reported):
-            values = "".join(
-                cell(shown, interval, unit, best=False)
+            cells = [
+                Cell(shown, interval, unit)
                 for interval in telemetry.INTERVALS
-                for shown, unit in zip(telemetry.cells(line[interval]), ("\N{MICRO SIGN}s", "packets"), strict=True)
-            )
-            rows.append(
-                f'<tr><td><span class="swatch {_style(each.name)}"></span><b>{escape(each.name)}</b> '
-                f"{escape(line['switch'])} \N{RIGHTWARDS ARROW} {escape(line['to'])}</td>{values}</tr>"
-            )
-    what = escape(failure.replace("_", " "))
-    return (
-        f"<h2>Latency and queues around {what}, by INT</h2>\n"
-        '<p class="soft">Mean / largest for each output port, as switches reported to the collector: microseconds in the switch,'
-        " and packets that were in the queue when one came. Before the failure, until the repair, and after it; a dash where no"
-        " packet was reported.</p>\n"
-        f'<div class="scroll"><table class="ranking">\n<tr><th>port<small>&nbsp;</small></th>{heads}</tr>\n'
-        + "\n".join(rows)
-        + "</table></div>"
-    )
+                for shown, unit in zip(telemetry.cells(line[interval]), (latency, queue), strict=True)
+            ]
+            port = f" {line['switch']} \N{RIGHTWARDS ARROW} {line['to']}"
+            rows.append(TableRow(each.name, cells, _style(each.name), after=port))
+    return Table("port", columns, rows)
 
+
+# ---- Over time ----
 
 ZOOM_S = 0.4
 """The part of the time after the failure that is shown enlarged, unless a controller takes longer."""
 
 
-def _lanes(comparison: Comparison, failure: str) -> str:
+def _lanes(comparison: Comparison, failure: str) -> Lanes:
     """Draw for each mechanism the probes that arrived, around failure and repair, and the goodput of TCP."""
     scenario, times, seed = comparison.scenario, comparison.scenario.times, comparison.seeds[0]
     window = (times.failure_s, times.repair_s)
@@ -459,39 +398,29 @@ def _lanes(comparison: Comparison, failure: str) -> str:
     cases = {case.mechanism: case for case in comparison.cases if (case.failure, case.seed) == (failure, seed)}
     heads = {where: f"probes delivered (%), {where}" for where in spans} if comparison.probes else {}
     heads |= {"TCP": "TCP goodput (Mb/s)"} if comparison.bulk else {}
-    cells = ["<div></div>", *(f'<div class="head">{head}</div>' for head in heads.values())]
+    lanes = []
     height, counted = 92.0, comparison.uncounted is None
     for summary in comparison.summaries:
         name = summary.mechanism
-        case = cases[name]
-        cells.append(
-            f'<div class="lane"><span class="swatch {_style(name)}"></span>{escape(name)}'
-            + (
-                f"<small>{case.lost_to_failure} lost</small><small>outage {number(case.outage_ms)} ms</small>"
-                if counted
-                else ""
-            )
-            + "</div>"
-        )
+        notes = [f"{cases[name].lost_to_failure} lost", f"outage {number(cases[name].outage_ms)} ms"] if counted else []
+        pictures = []
         share = _percent(probes(rows[name]), probes(still[name]), _counted_share(comparison, failure, still[name]))
         for (where, span), width in zip(spans.items() if comparison.probes else (), (330.0, 220.0), strict=False):
             shown = Panel(share, None, window, span, 125.0, _style(name))
-            picture = drawing.panel(shown, width, height, f"{name}: probes {where}")
-            cells.append(f'<div data-head="{heads[where]}">{picture}</div>')
+            pictures.append((heads[where], drawing.panel(shown, width, height, f"{name}: probes {where}")))
         if comparison.bulk:
             undisturbed = goodput(still[name]) if all_counted else None
             shown = Panel(goodput(rows[name]), undisturbed, window, whole, 1.08 * peak, _style(name))
-            picture = drawing.panel(shown, 330.0, height, f"{name}: TCP goodput")
-            cells.append(f'<div data-head="{heads["TCP"]}">{picture}</div>')
-    columns = " ".join(
+            pictures.append((heads["TCP"], drawing.panel(shown, 330.0, height, f"{name}: TCP goodput")))
+        lanes.append(Lane(name, _style(name), pictures, notes))
+    widths = " ".join(
         ["8.2rem", *(["3fr", "2fr"][: len(spans)] if comparison.probes else []), "3fr" * bool(comparison.bulk)]
     )
     dashed = " Dashed: the same mechanism without the failure." if comparison.bulk and all_counted else ""
     seeds = " The first of the seeds." if len(comparison.seeds) > 1 else ""
-    return (
-        f'<div class="lanes" style="grid-template-columns:{columns}">{"".join(cells)}</div>\n<p class="soft">Shaded:'
-        f" {escape(failure.replace('_', ' '))} is down. Time in seconds. Probes: of what arrives undisturbed.{dashed}{seeds}</p>"
-    )
+    shown_failure = failure.replace("_", " ")
+    words = f"Shaded: {shown_failure} is down. Time in seconds. Probes: of what arrives undisturbed.{dashed}{seeds}"
+    return Lanes(shown_failure, widths, list(heads.values()), lanes, words)
 
 
 def _probe_factor(comparison: Comparison) -> int:
@@ -596,16 +525,8 @@ LIVELY = (
 )
 
 
-def _explanations(comparison: Comparison) -> str:
-    what_they_do = listed([(m.name, m.what) for m in comparison.mechanisms])
+def _definitions(comparison: Comparison) -> list[tuple[str, str]]:
+    """Return what is measured, as terms and their meaning."""
     groups = any(ends.group is not None for ends in comparison.flows)
     defined = [(term, words) for term, words in DEFINITIONS if not (comparison.is_multicast and term.startswith("TCP"))]
-    defined += OF_MULTICAST if groups else ()
-    how = LIVELY if comparison.scenario.live else SIMULATED
-    notes = "".join(f"<li>{escape(note)}</li>" for note in advice.notes(comparison))
-    return (
-        f"<h2>Notes</h2>\n<ul>{notes}</ul>\n<h2>What the mechanisms do</h2>\n{what_they_do}\n"
-        f"<h2>What is measured</h2>\n{listed(defined)}\n"
-        f"<footer>Made by <b>holdfast compare</b>. Every switch ran a P4 program; {how} The numbers behind this page:"
-        " cases.parquet, flows.parquet and summary.json beside it.</footer>"
-    )
+    return [*defined, *(OF_MULTICAST if groups else ())]

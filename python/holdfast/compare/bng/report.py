@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from html import escape
 from pathlib import Path
 
-from holdfast import whole_files
+from markupsafe import Markup
+
 from holdfast.compare import drawing, page
 from holdfast.compare.bng import access, core, mechanisms, world
 from holdfast.compare.bng.comparison import NOISE_SHARE, Comparison, Part, Summary, count
@@ -15,7 +15,7 @@ from holdfast.compare.bng.mechanisms import Mechanism
 from holdfast.compare.bng.scenario import BIN_MS, FAILURES, NO_FAILURE
 from holdfast.compare.bng.terminal import recovered
 from holdfast.compare.drawing import Curve, LinkLook, Panel
-from holdfast.compare.page import cell, choice_buttons, for_both, listed
+from holdfast.compare.page import Cell, Lane, Lanes, Table, TableRow, for_both
 from holdfast.compare.scenario import link_names
 from holdfast.compare.terminal import number
 
@@ -43,20 +43,41 @@ DEFINITIONS = (
     ("entries", "table entries that controllers wrote, in all switches of the gateways, without a failure"),
 )
 
+RULE = (
+    "By packets lost to a failure, mean over the failures; mechanisms differ if it is by more than"
+    f" {100 * NOISE_SHARE:g} % and, with several seeds, with 95 % confidence, seed by seed. Those that do not differ have the same"
+    f" rank. Bold: within {100 * NOISE_SHARE:g} % of the best of the column, unless all are."
+)
+
 
 def write(comparison: Comparison, path: Path) -> None:
     """Write the report; the same comparison gives the same bytes."""
-    parts = [
-        f"<h1>{escape(_title(comparison))}</h1>",
-        f'<p class="soft">{escape(_subtitle(comparison))}</p>',
-        f'<p class="advice">{escape(comparison.advice())}</p>',
-        _ranking(comparison),
-        _failures(comparison),
-        _networks(comparison),
-        _explanations(comparison),
-    ]
-    colours = page.colours([(_style(each.name), each.colour) for each in comparison.mechanisms])
-    whole_files.write_text(path, page.page(_title(comparison), "\n".join(parts), colours))
+    failures = comparison.scenario.failures
+    over_time = [_lanes(comparison, failure) for failure in failures]
+    page.write(
+        path,
+        "bng/report.html",
+        title=_title(comparison),
+        subtitle=_subtitle(comparison),
+        advice=comparison.advice(),
+        colours=[(_style(each.name), each.colour) for each in comparison.mechanisms],
+        ranking=_ranking(comparison),
+        rule=RULE,
+        failures=[
+            (FAILURES[failure], _numbers(comparison, failure), lanes)
+            for failure, lanes in zip(failures, over_time, strict=True)
+        ],
+        choices=page.times_to_choose(over_time),
+        networks=[
+            (each, _style(each.name), for_both(partial(_network, comparison, each))) for each in comparison.mechanisms
+        ],
+        notes=comparison.notes(),
+        fails=[(failure, FAILURES[failure]) for failure in failures],
+        definitions=DEFINITIONS,
+        made_by="holdfast compare --scenario bng",
+        how="hosts, subscribers, links and the RADIUS server were simulated. The same scenario and seeds give the same numbers.",
+        files="cases.parquet, subscribers.parquet",
+    )
 
 
 def _style(name: str) -> str:
@@ -81,14 +102,10 @@ def _subtitle(comparison: Comparison) -> str:
     )
 
 
-def _swatch(name: str) -> str:
-    return f'<span class="swatch {_style(name)}"></span><b>{escape(name)}</b>'
-
-
 # ---- The ranking ----
 
 
-def _ranking(comparison: Comparison) -> str:
+def _ranking(comparison: Comparison) -> Table:
     best = comparison.best
     columns: list[Column] = [
         ("packets lost", "mean, worst failure", _lost, best(lambda s: s.lost_mean)),
@@ -99,24 +116,16 @@ def _ranking(comparison: Comparison) -> str:
         ("switches", "", lambda s: str(s.switches), best(lambda s: s.switches)),
         ("entries", "all switches", lambda s: str(s.entries), best(lambda s: s.entries)),
     ]
-    head = "".join(f"<th>{escape(name)}<small>{escape(unit) or '&nbsp;'}</small></th>" for name, unit, _, _ in columns)
-    rows = []
-    for summary in comparison.summaries:
-        cells = "".join(
-            cell(show(summary), name, unit, best=summary.mechanism in ahead) for name, unit, show, ahead in columns
+    rows = [
+        TableRow(
+            summary.mechanism,
+            [Cell(show(summary), heading, unit, summary.mechanism in ahead) for heading, unit, show, ahead in columns],
+            _style(summary.mechanism),
+            before=f"{summary.rank}. ",
         )
-        rows.append(f"<tr><td>{summary.rank}. {_swatch(summary.mechanism)}</td>{cells}</tr>")
-    rule = (
-        f"By packets lost to a failure, mean over the failures; mechanisms differ if it is by more than {100 * NOISE_SHARE:g} %"
-        " and, with several seeds, with 95 % confidence, seed by seed. Those that do not differ have the same rank. Bold: within"
-        f" {100 * NOISE_SHARE:g} % of the best of the column, unless all are."
-    )
-    return (
-        '<h2>Ranking</h2>\n<div class="scroll"><table class="ranking">\n'
-        f"<tr><th>mechanism<small>&nbsp;</small></th>{head}</tr>\n"
-        + "\n".join(rows)
-        + f'\n</table></div>\n<p class="soft">{escape(rule)}</p>'
-    )
+        for summary in comparison.summaries
+    ]
+    return Table("mechanism", [(heading, unit) for heading, unit, _, _ in columns], rows)
 
 
 def _lost(summary: Summary) -> str:
@@ -126,23 +135,7 @@ def _lost(summary: Summary) -> str:
 # ---- Each failure ----
 
 
-def _failures(comparison: Comparison) -> str:
-    failures = comparison.scenario.failures
-    sections = []
-    for i, failure in enumerate(failures):
-        hidden = " hidden" if i else ""
-        sections.append(
-            f'<div class="over-time" id="f{i}"{hidden}><p class="soft">{escape(failure)}: {escape(FAILURES[failure])}.</p>\n'
-            f"{_numbers(comparison, failure)}\n{_lanes(comparison, failure)}</div>"
-        )
-    choice = ""
-    if len(failures) > 1:
-        buttons = choice_buttons([(name, f"f{i}") for i, name in enumerate(failures)], failures[0])
-        choice = f'<div class="choice" data-for="time">{buttons}</div>'
-    return f"<h2>Failure by failure</h2>\n{choice}\n" + "\n".join(sections)
-
-
-def _numbers(comparison: Comparison, failure: str) -> str:
+def _numbers(comparison: Comparison, failure: str) -> Table:
     total = comparison.scenario.subscribers.subscribers
     newcomers = len(comparison.scenario.given.newcomers)
     several = len(comparison.seeds) > 1
@@ -154,17 +147,15 @@ def _numbers(comparison: Comparison, failure: str) -> str:
         ("setup", "mean, worst, ms", lambda p: f"{number(p.setup_mean_ms)}\n{number(p.setup_worst_ms)}"),
         ("newcomers in", f"of {newcomers}", lambda p: number(p.newcomers_in)),
     ]
-    head = "".join(f"<th>{escape(name)}<small>{escape(unit) or '&nbsp;'}</small></th>" for name, unit, _ in columns)
     rows = [
-        f"<tr><td>{_swatch(each.mechanism)}</td>"
-        + "".join(cell(show(each.parts[failure]), name, unit, best=False) for name, unit, show in columns)
-        + "</tr>"
+        TableRow(
+            each.mechanism,
+            [Cell(show(each.parts[failure]), heading, unit) for heading, unit, show in columns],
+            _style(each.mechanism),
+        )
         for each in comparison.summaries
     ]
-    return (
-        '<div class="scroll"><table class="ranking">\n'
-        f"<tr><th>mechanism<small>&nbsp;</small></th>{head}</tr>\n" + "\n".join(rows) + "\n</table></div>"
-    )
+    return Table("mechanism", [(heading, unit) for heading, unit, _ in columns], rows)
 
 
 def _lost_of_part(part: Part) -> str:
@@ -173,13 +164,13 @@ def _lost_of_part(part: Part) -> str:
     return f"{count(part.lost_mean)}\n{count(part.lost_low)} to {count(part.lost_high)}"
 
 
-def _lanes(comparison: Comparison, failure: str) -> str:
+def _lanes(comparison: Comparison, failure: str) -> Lanes:
     """Draw for each mechanism the packets that arrived and the subscribers with a session, of the first seed."""
     times, seed = comparison.scenario.times, comparison.seeds[0]
     window = (times.failure_s, times.repair_s)
     span = (max(0.0, times.failure_s - 0.25 * times.down_s), times.end_s)
     heads = ("packets delivered (%)", "subscribers with a session (%)")
-    cells = ["<div></div>", *(f'<div class="head">{head}</div>' for head in heads)]
+    lanes = []
     for summary in comparison.summaries:
         name = summary.mechanism
         row, still = (comparison.row(name, which, seed) for which in (failure, NO_FAILURE))
@@ -188,31 +179,22 @@ def _lanes(comparison: Comparison, failure: str) -> str:
             [100 * value / full for value in row["delivered_curve"]],
             [100 * value / len(row["kept"]) for value in row["online_curve"]],
         )
-        cells.append(f'<div class="lane"><span class="swatch {_style(name)}"></span>{escape(name)}</div>')
+        pictures = []
         for head, values in zip(heads, curves, strict=True):
             shown = Panel(Curve(0.0, BIN_MS / 1000, values), None, window, span, 125.0, _style(name))
-            picture = drawing.panel(shown, 440.0, 92.0, f"{name}: {head}")
-            cells.append(f'<div data-head="{head}">{picture}</div>')
-    seeds = " The first of the seeds." if len(comparison.seeds) > 1 else ""
-    return (
-        f'<div class="lanes" style="grid-template-columns:5rem 1fr 1fr">{"".join(cells)}</div>\n<p class="soft">Shaded: down.'
-        " Time in seconds. Packets: of what arrives without a failure. A subscriber has a session until it knows that it has"
-        f" lost it.{seeds}</p>"
+            pictures.append((head, drawing.panel(shown, 440.0, 92.0, f"{name}: {head}")))
+        lanes.append(Lane(name, _style(name), pictures))
+    words = (
+        "Shaded: down. Time in seconds. Packets: of what arrives without a failure. A subscriber has a session until it knows that"
+        f" it has lost it.{' The first of the seeds.' if len(comparison.seeds) > 1 else ''}"
     )
+    return Lanes(failure, "5rem 1fr 1fr", heads, lanes, words)
 
 
 # ---- The networks ----
 
 
-def _networks(comparison: Comparison) -> str:
-    figures = []
-    for mechanism in comparison.mechanisms:
-        caption = f"<figcaption>{_swatch(mechanism.name)}: {escape(mechanism.what)}</figcaption>"
-        figures.append(f'<figure class="dots">{caption}{for_both(partial(_network, comparison, mechanism))}</figure>')
-    return "<h2>The networks</h2>\n" + "\n".join(figures)
-
-
-def _network(comparison: Comparison, mechanism: Mechanism, *, width: float) -> str:
+def _network(comparison: Comparison, mechanism: Mechanism, *, width: float) -> Markup:
     """Draw the switches of a mechanism, with crosses on what fails in turn."""
     failures = comparison.scenario.failures
     topology = world.topology(mechanism, 1)
@@ -223,15 +205,3 @@ def _network(comparison: Comparison, mechanism: Mechanism, *, width: float) -> s
         links.append(LinkLook(name, link.a, link.b, True, "access" in at and name == at["access"]))
     switches = {each for each in at.values() if each in topology.switches}
     return drawing.network(topology, links, switches, {access.NODE, core.NODE}, None, {}, width)
-
-
-def _explanations(comparison: Comparison) -> str:
-    notes = "".join(f"<li>{escape(note)}</li>" for note in comparison.notes())
-    fails: Sequence[tuple[str, str]] = [(name, FAILURES[name]) for name in comparison.scenario.failures]
-    return (
-        f"<h2>Notes</h2>\n<ul>{notes}</ul>\n<h2>What fails</h2>\n{listed(fails)}\n"
-        f"<h2>What is measured</h2>\n{listed(DEFINITIONS)}\n"
-        "<footer>Made by <b>holdfast compare --scenario bng</b>. Every switch ran a P4 program; hosts, subscribers, links and the"
-        " RADIUS server were simulated. The same scenario and seeds give the same numbers. The numbers behind this page:"
-        " cases.parquet, subscribers.parquet and summary.json beside it.</footer>"
-    )
