@@ -67,7 +67,7 @@ fn includes_v1model(path: &Path) -> bool {
         .any(|line| line.contains("#include") && line.contains("v1model.p4"))
 }
 
-/// Renders the errors of a compilation as `code`, `file:line` and message, with a tab before each.
+/// Renders each error of a compilation as a tab and its code, a tab and `file:line`, a tab and its message.
 fn errors(outcome: &Outcome) -> String {
     let errors = outcome.diagnostics.iter().filter(|d| d.is_error());
     errors

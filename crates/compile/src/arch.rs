@@ -34,7 +34,8 @@ pub(crate) struct Pipeline {
     pub blocks: Vec<Instance>,
 }
 
-/// Finds the blocks. Anything else is an error, or the warning that there is no `main`.
+/// Finds the parsers and controls that `main` is made of. `Err` holds the error for a `main` that is no
+/// whole `V1Switch` or `PSA_Switch`, or the warning that the program has no `main`.
 pub(crate) fn recognise(module: &Module) -> Result<Pipeline, Box<Diagnostic>> {
     let main = module
         .instances
@@ -73,8 +74,9 @@ pub(crate) fn recognise(module: &Module) -> Result<Pipeline, Box<Diagnostic>> {
     })
 }
 
-/// Appends to `out` the parsers and controls among a package's arguments, with their own constructor arguments.
-/// Packages among the arguments are searched too. Each is either a `Name()` or an instance declared before.
+/// Appends to `out` each parser and control among the arguments `args` of a package, together with the
+/// arguments of its own constructor. Packages among `args` are searched too. An argument is either a
+/// constructor call, `Name()`, or the name of an instance.
 fn blocks(module: &Module, args: &[Arg], out: &mut Vec<(BlockId, Arc<[Arg]>)>) {
     for expr in args.iter().filter_map(Arg::expr) {
         let args = constructed(module, expr);
@@ -86,7 +88,7 @@ fn blocks(module: &Module, args: &[Arg], out: &mut Vec<(BlockId, Arc<[Arg]>)>) {
     }
 }
 
-/// Returns the constructor arguments of an instance, be it anonymous or named; `None` if `expr` is no instance.
+/// Returns the constructor arguments of the instance that `expr` creates or names; `None` if `expr` is no instance.
 fn constructed(module: &Module, expr: &Expr) -> Option<Arc<[Arg]>> {
     match &expr.kind {
         ExprKind::Call(call) => match &call.target {

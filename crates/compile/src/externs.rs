@@ -234,24 +234,24 @@ pub struct Externs {
 }
 
 impl Externs {
-    /// Returns the meaning of a table property by its name; `None` if the architecture has no such property.
+    /// Returns the meaning of the table property `name`; `None` if the architecture has no such property.
     pub fn property(&self, name: &str) -> Option<Property> {
         find(self.properties, name)
     }
 
-    /// Returns the names of all properties of tables.
+    /// Returns the names of all table properties that the architecture has.
     pub fn property_names(&self) -> impl Iterator<Item = &'static str> {
         self.properties.iter().map(|(name, _)| *name)
     }
 
-    /// Returns the algorithm that a member of the architecture's enum of hash algorithms means; `None` for other
-    /// names.
+    /// Returns the hash algorithm that `member`, a member of the architecture's enum of hash algorithms,
+    /// stands for; `None` if the enum has no such member.
     pub fn algorithm(&self, member: &str) -> Option<Algorithm> {
         find(self.algorithms, member)
     }
 
-    /// Returns the first enum of the program whose members differ from those that the architecture gives it, with
-    /// the members that it should have; `None` if all agree.
+    /// Returns the first enum of the program whose members differ from those that the architecture defines
+    /// for it, together with the architecture's members; `None` if no enum differs.
     pub fn foreign_enum<'t>(
         &self,
         types: &'t Types,
@@ -264,7 +264,7 @@ impl Externs {
         self.enums.iter().find_map(differing)
     }
 
-    /// Returns the names of the extern types, such as `register`, that mean one of these objects in this
+    /// Returns the names of the extern types, such as `register`, that stand for one of `objects` in this
     /// architecture.
     pub fn names(&self, objects: &[Object]) -> Vec<&'static str> {
         let rows = self.objects.iter();
@@ -272,8 +272,8 @@ impl Externs {
         rows.map(|row| row.name).collect()
     }
 
-    /// Returns what this table has under a name: the first signature of the function, or the name of the object
-    /// type; `None` if neither.
+    /// Returns what the architecture declares under `name`: the first signature of an extern function, or
+    /// the name of an extern type; `None` if it declares neither.
     fn known(&self, name: &str) -> Option<&'static str> {
         let functions = self.functions.iter().map(|(signature, _)| *signature);
         let function = functions.into_iter().find(|s| name_of(s) == name);
@@ -281,7 +281,7 @@ impl Externs {
     }
 }
 
-/// Returns the externs of an architecture.
+/// Returns the table of the externs of an architecture.
 pub fn of(description: &Description) -> &'static Externs {
     match description.name {
         ir::architecture::psa::NAME => &psa::EXTERNS,
@@ -316,7 +316,8 @@ pub struct Origins {
 }
 
 impl Origins {
-    /// Finds the files of the core library and of the architecture of `main`; without a `main`, of the architecture that is included.
+    /// Finds the file of the core library and the file of the architecture whose package is the type of
+    /// `main`; in a program without `main`, of the architecture that the program includes.
     pub fn find(program: &ast::Program, sources: &SourceMap) -> Origins {
         let package = |decl: &ast::Decl| match &decl.kind {
             DeclKind::Package(package) => {
@@ -343,25 +344,28 @@ impl Origins {
         }
     }
 
-    /// Returns the architecture, if the program includes one.
+    /// Returns the architecture that the program includes; `None` if it includes none.
     pub fn architecture(&self) -> Option<&'static Description> {
         self.architecture.map(|(_, description)| description)
     }
 
-    /// Returns the meaning of an extern function, or `None` if a program declares it itself.
+    /// Returns the meaning of an extern function; `None` if its declaration is not one of the core
+    /// library's or the architecture's.
     pub fn function(&self, sig: &FnSig, types: &Types) -> Option<Function> {
         let mut tables = self.tables(sig.span);
         tables.find_map(|t| matching(t.functions, sig, types))
     }
 
-    /// Returns the row of the table for an extern object type, by its name and number of type parameters.
+    /// Returns the row for an extern type, by its name, its number of type parameters and the place of its
+    /// declaration `span`; `None` if the declaration is not one of the core library's or the
+    /// architecture's.
     pub fn object(&self, name: &str, type_params: usize, span: Span) -> Option<&'static ObjectRow> {
         let mut rows = self.tables(span).flat_map(|t| t.objects);
         rows.find(|row| row.name == name && row.type_params.contains(&type_params))
     }
 
-    /// Returns the tables of externs for a declaration at a place: those of the core library and of the
-    /// architecture, if the declaration is in their files.
+    /// Returns the tables of externs that apply to a declaration at `span`: that of the core library if the
+    /// declaration is in its file, and that of the architecture if it is in the architecture's file.
     fn tables(&self, span: Span) -> impl Iterator<Item = &'static Externs> {
         let of_core = self.core.is_some_and(|file| self.is_part(span.file, file));
         let core = of_core.then_some(&core::EXTERNS);
@@ -372,7 +376,7 @@ impl Origins {
             .chain(architecture.map(|(_, description)| of(description)))
     }
 
-    /// Returns whether a file is `whole`, or is included by it at any depth.
+    /// Returns whether `file` is the file `whole`, or is included by it at any depth.
     fn is_part(&self, file: FileId, whole: FileId) -> bool {
         let includer = |f: &FileId| self.included_by.get(f.0 as usize).copied().flatten();
         std::iter::successors(Some(file), includer).any(|f| f == whole)
@@ -380,12 +384,12 @@ impl Origins {
 }
 
 impl ObjectRow {
-    /// Returns the object that the type means.
+    /// Returns the object that the extern type of this row stands for.
     pub fn object(&self) -> Object {
         self.object
     }
 
-    /// Returns `Some` if a constructor is one of those that the table has for the type.
+    /// Returns `Some` if the extern type has a constructor with the parameters of `sig`, else `None`.
     pub fn constructor(&self, sig: &FnSig, types: &Types) -> Option<()> {
         let shown = parameters(sig);
         let mut known = self.constructors.iter();
@@ -394,13 +398,13 @@ impl ObjectRow {
             .then_some(())
     }
 
-    /// Returns the meaning of a method of the object type, or `None` if the table does not have it.
+    /// Returns the meaning of a method of the extern type; `None` if the type has no method with this signature.
     pub fn method(&self, sig: &FnSig, types: &Types) -> Option<Method> {
         matching(self.methods, sig, types)
     }
 }
 
-/// Returns the name of the type of `main`; `None` for any other declaration.
+/// Returns the name of the type of `main` if `decl` is the instance `main`; `None` for any other declaration.
 fn type_of_main(decl: &ast::Decl) -> Option<&str> {
     let DeclKind::Instantiation(instance) = &decl.kind else {
         return None;
@@ -424,7 +428,7 @@ fn matching<M: Copy>(rows: &[(&str, M)], sig: &FnSig, types: &Types) -> Option<M
     row.map(|(_, meaning)| *meaning)
 }
 
-/// Returns the name in a pattern such as `void count(in _)`.
+/// Returns the function's name in a pattern of a signature, such as `count` in `void count(in _)`.
 fn name_of(pattern: &str) -> &str {
     let head = pattern.split('(').next().unwrap_or(pattern);
     head.rsplit(' ').next().unwrap_or(head)
@@ -434,7 +438,8 @@ fn parameters(sig: &FnSig) -> Vec<(Direction, &Ty)> {
     sig.params.iter().map(|p| (p.direction, &p.ty)).collect()
 }
 
-/// Returns whether parameters are those of a pattern such as `(in bit<32>, out _)`.
+/// Returns whether parameters have the directions and types of a pattern such as `(in bit<32>, out _)`,
+/// where `_` stands for any type.
 fn fits(pattern: &str, declared: &[(Direction, &Ty)], types: &Types) -> bool {
     let inner = pattern.trim_start_matches('(').trim_end_matches(')');
     let wanted: Vec<&str> = inner.split(", ").filter(|p| !p.is_empty()).collect();
@@ -455,7 +460,8 @@ fn type_fits(pattern: &str, ty: &Ty, types: &Types) -> bool {
     pattern == "_" || *ty == Ty::Missing || types.show(ty) == pattern
 }
 
-/// Returns advice for the use of an extern that has no meaning in an architecture.
+/// Returns a hint for messages about an extern that a program declares itself and that the architecture
+/// does not have: where a known extern of this name is declared.
 pub fn advice(name: &str, description: &'static Description) -> String {
     let own = description.name;
     let others = Architecture::ALL.into_iter().filter(|d| d.name != own);

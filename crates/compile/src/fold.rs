@@ -11,7 +11,7 @@ use crate::types::Ty;
 /// Compile-time integers have at most this many bits.
 pub const MAX_BITS: u32 = 1 << 18;
 
-/// Returns the value of an integer literal, before its width cuts it.
+/// Returns the value of an integer literal, without regard to the width that the literal may give.
 pub fn literal(literal: &IntLiteral) -> BigInt {
     BigInt::parse_bytes(literal.digits.as_bytes(), literal.radix).unwrap_or_default()
 }
@@ -21,12 +21,13 @@ pub fn power_of_two(n: u32) -> BigInt {
     BigInt::from(1) << n
 }
 
-/// Returns whether a value is in the range of a type (which is `bit`, `int<w>` or `int`).
+/// Returns whether a value is in the range of the type `ty`: `bit<w>`, `int<w>` or `int`, which has no bounds.
 pub fn fits(value: &BigInt, ty: &Ty) -> bool {
     wrap(value, ty) == *value
 }
 
-/// Returns the value modulo the range of the type. A type without a width leaves it as it is.
+/// Returns the value modulo 2 to the power of the type's width, as a number in the type's range. For a type
+/// without a width, returns the value unchanged.
 pub fn wrap(value: &BigInt, ty: &Ty) -> BigInt {
     match ty {
         Ty::Bit(w) => value.modpow_two(*w),
@@ -52,13 +53,13 @@ impl ModPowerOfTwo for BigInt {
     }
 }
 
-/// Returns the lowest `width` bits of a value, in two's complement.
+/// Returns the lowest `width` bits of a value in two's complement.
 pub fn to_bits(value: &BigInt, width: u32) -> Bits {
     let (_, bytes) = value.modpow_two(width).to_bytes_be();
     Bits::from_be_bytes(width, &bytes)
 }
 
-/// Returns the value as a `u32`, or `None` if it does not fit.
+/// Returns the value as a `u32`; `None` if it is negative or exceeds 32 bits.
 pub fn to_u32(value: &BigInt) -> Option<u32> {
     u32::try_from(value).ok()
 }
@@ -78,7 +79,7 @@ pub enum FoldError {
     Meaningless,
 }
 
-/// Computes an arithmetic or bitwise operation on constants; the result is wrapped to `ty`, the type of the
+/// Computes an arithmetic or bitwise operation on constants, and wraps the result to `ty`, the type of the
 /// left operand.
 ///
 /// # Errors
@@ -145,7 +146,7 @@ fn saturate(value: BigInt, ty: &Ty) -> BigInt {
     value.clamp(low, high)
 }
 
-/// Compares two integers by an operator; `None` if it is not one that compares.
+/// Compares two integers by the operator `op`; `None` if `op` is no comparison.
 pub fn compare(op: BinaryOp, a: &BigInt, b: &BigInt) -> Option<bool> {
     Some(match op {
         BinaryOp::Eq => a == b,

@@ -46,12 +46,12 @@ pub struct Module {
 }
 
 impl Module {
-    /// Returns the variable with an id.
+    /// Returns the variable with the id `id`.
     pub fn var(&self, id: VarId) -> &Var {
         &self.vars[id.index()]
     }
 
-    /// Returns the parser or control with an id.
+    /// Returns the parser or control with the id `id`.
     pub fn block(&self, id: BlockId) -> &Block {
         &self.blocks[id.index()]
     }
@@ -408,12 +408,12 @@ pub struct Expr {
 }
 
 impl Expr {
-    /// Makes an expression of a type, at a place in the source.
+    /// Makes an expression of type `ty` at the place `span` of the source.
     pub fn new(kind: ExprKind, ty: Ty, span: Span) -> Expr {
         Expr { kind, ty, span }
     }
 
-    /// Makes an expression that stands for one with a reported error.
+    /// Makes an expression that replaces one in which an error was reported.
     pub fn missing(span: Span) -> Expr {
         Expr::new(ExprKind::Missing, Ty::Missing, span)
     }
@@ -426,8 +426,8 @@ impl Expr {
         }
     }
 
-    /// Returns whether two constants are equal; `None` if that depends on what stands for `...` or an invalid
-    /// header.
+    /// Returns whether two constants are equal; `None` if the answer depends on the values that `...` or an
+    /// invalid header in them stands for.
     pub fn same_literal(&self, other: &Expr) -> Option<bool> {
         match (&self.kind, &other.kind) {
             (ExprKind::Aggregate(a), ExprKind::Aggregate(b)) => {
@@ -441,7 +441,7 @@ impl Expr {
         }
     }
 
-    /// Returns the expressions that it is made of, arguments of calls included.
+    /// Returns the direct operands of the expression, including the arguments of a call.
     pub fn operands(&self) -> Vec<&Expr> {
         use ExprKind as E;
         match &self.kind {
@@ -455,7 +455,7 @@ impl Expr {
         }
     }
 
-    /// Returns whether it is written the same way as another: the same names, operators and literals.
+    /// Returns whether the two expressions are written in the same way: with the same names, operators and literals.
     pub fn is_same(&self, other: &Expr) -> bool {
         let all = |a: &[Expr], b: &[Expr]| {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is_same(b))
@@ -496,7 +496,8 @@ impl Expr {
         }
     }
 
-    /// Returns whether its evaluation does anything besides giving a value.
+    /// Returns whether evaluation of the expression does more than to give a value: calls, applications of
+    /// tables and `stack.next` or `stack.last` do, but `isValid()` and the length of a packet do not.
     pub fn has_effects(&self) -> bool {
         match &self.kind {
             ExprKind::Call(call) => match &call.target {
@@ -509,7 +510,7 @@ impl Expr {
         }
     }
 
-    /// Returns whether it is made of literals only.
+    /// Returns whether the expression consists only of literals.
     pub fn is_literal(&self) -> bool {
         match &self.kind {
             ExprKind::Int(_) | ExprKind::Bool(_) | ExprKind::Str(_) | ExprKind::Symbol(_) => true,
@@ -615,19 +616,21 @@ pub struct Args {
 }
 
 impl Args {
-    /// Makes arguments; `written` has the positions of those that the call has, in the order in which they are written.
+    /// Makes the arguments of a call. `written` has the positions in `list` of the arguments that the call
+    /// writes down, in the order in which the call writes them.
     pub fn new(list: Vec<Arg>, written: Vec<usize>) -> Args {
         Args { list, written }
     }
 
-    /// Returns the positions of all arguments in the order of their evaluation (specification, "Calling convention"): as they
-    /// appear in the call, and then the default values, which are constants.
+    /// Returns the positions of all arguments in the order of their evaluation (specification, "Calling
+    /// convention"): first those written in the call, as written, then the default values, which are
+    /// constants.
     pub fn in_order(&self) -> Vec<usize> {
         let defaults = (0..self.list.len()).filter(|i| !self.written.contains(i));
         self.written.iter().copied().chain(defaults).collect()
     }
 
-    /// Returns the arguments alone, where nothing depends on their order.
+    /// Returns the arguments in the order of the parameters, without the order in which the call writes them.
     pub fn into_list(self) -> Vec<Arg> {
         self.list
     }
@@ -657,7 +660,7 @@ pub enum Arg {
 }
 
 impl Arg {
-    /// Returns the argument's expression, if it has one.
+    /// Returns the expression of the argument; `None` for an argument that is ignored (`_`) or absent.
     pub fn expr(&self) -> Option<&Expr> {
         match self {
             Arg::In(e) | Arg::Out(e) | Arg::InOut(e) => Some(e),

@@ -18,7 +18,8 @@ const MAX_WORK: usize = 1 << 20;
 /// The values that are known. A slot that is missing can have any.
 type Known = BTreeMap<SlotId, Bits>;
 
-/// Removes from the parser what cannot run because of the values of `indexes`, which begin with zero.
+/// Removes from the parser the statements that can never run, given that each slot of `indexes` is zero
+/// when the parser starts.
 pub(crate) fn fold(program: &mut Program, indexes: &[SlotId]) {
     let kept: Vec<SlotId> = program
         .field_lists
@@ -70,13 +71,14 @@ pub(crate) fn fold(program: &mut Program, indexes: &[SlotId]) {
     }
 }
 
-/// Returns the values that are known, and the same, on both ways.
+/// Returns the values that are known in both `a` and `b` and are the same in both.
 fn agreement(a: &Known, b: &Known) -> Known {
     let same = a.iter().filter(|(slot, value)| b.get(slot) == Some(value));
     same.map(|(slot, value)| (*slot, value.clone())).collect()
 }
 
-/// Returns the statements without what cannot run; `known` becomes what is known after them.
+/// Returns the statements `stmts` without those that cannot run under the known values, with known values
+/// filled in. Updates `known` to the values that are known after the statements.
 fn run(stmts: &[Stmt], known: &mut Known, slots: &[Slot]) -> Vec<Stmt> {
     let mut out = Vec::with_capacity(stmts.len());
     for stmt in stmts {
@@ -153,7 +155,7 @@ fn run(stmts: &[Stmt], known: &mut Known, slots: &[Slot]) -> Vec<Stmt> {
     out
 }
 
-/// Removes from `known` the slots that the statements may write.
+/// Removes from `known` every slot that the statements may assign.
 fn forget(stmts: &[Stmt], known: &mut Known) {
     for stmt in ir::statements(stmts) {
         if let StmtKind::Assign { dst, .. } = &stmt.kind {
@@ -162,7 +164,7 @@ fn forget(stmts: &[Stmt], known: &mut Known) {
     }
 }
 
-/// Returns the expression with the known values in place of their slots, simplified.
+/// Returns the expression with known values in place of their slots, simplified.
 fn folded(expr: &Expr, known: &Known, slots: &[Slot]) -> Expr {
     if !expr.reads(&|slot| known.contains_key(&slot)) {
         return expr.clone();

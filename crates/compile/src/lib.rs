@@ -83,30 +83,31 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Returns whether there is no error. Without `main` that can be so although there is no program: a
-    /// library, which is checked only.
+    /// Returns whether no diagnostic is an error. An accepted program without `main` is a library: it is
+    /// checked, but `compiled` is `None`.
     pub fn accepted(&self) -> bool {
         !self.diagnostics.iter().any(Diagnostic::is_error)
     }
 
-    /// Renders all diagnostics as text, with the lines of the source that they are about.
+    /// Renders all diagnostics as text, each with the source lines to which it refers.
     pub fn render(&self) -> String {
         syntax::render_all(&self.diagnostics, &self.sources)
     }
 }
 
-/// Compiles the program in a file.
+/// Compiles the program in the file `path`.
 pub fn compile_file(path: &Path, options: &Options) -> Outcome {
     compile_with(path, &loader(options), options)
 }
 
-/// Looks for reads of invalid headers and of variables without a value in the program in a file: warnings, and no program.
+/// Looks for reads of invalid headers and of variables without a value in the program in the file `path`,
+/// and returns these as warnings; `compiled` is `None`.
 pub fn examine_file(path: &Path, options: &Options) -> Outcome {
     examine_with(path, &loader(options), options)
 }
 
-/// Looks for reads of invalid headers and of variables without a value in a program given as text: warnings,
-/// and no program. `name` is shown in messages.
+/// Looks for reads of invalid headers and of variables without a value in the program text `source`, and
+/// returns these as warnings; `compiled` is `None`. `name` is the file name in messages.
 pub fn examine_text(source: &str, name: &str, options: &Options) -> Outcome {
     let text = Text {
         name: PathBuf::from(name),
@@ -146,7 +147,8 @@ fn examine_with(path: &Path, loader: &dyn Loader, options: &Options) -> Outcome 
     }
 }
 
-/// Compiles a program given as text. `name` is shown in messages, and quoted includes are looked for beside it.
+/// Compiles the program text `source`. `name` is the file name in messages; includes in quotes are searched
+/// for in its directory.
 pub fn compile_text(source: &str, name: &str, options: &Options) -> Outcome {
     let text = Text {
         name: PathBuf::from(name),
@@ -156,7 +158,8 @@ pub fn compile_text(source: &str, name: &str, options: &Options) -> Outcome {
     compile_with(Path::new(name), &text, options)
 }
 
-/// Returns whether a library file, or one that it includes, declares a name at the top level.
+/// Returns whether the library file `file` with the contents `text`, or a file that it includes, declares
+/// `name` at the top level.
 fn declares(file: &str, text: &str, name: &str) -> bool {
     let text = Text {
         name: PathBuf::from(file),
@@ -207,7 +210,8 @@ impl Loader for Text {
     }
 }
 
-/// Compiles the program that `loader` knows as `path`; core.p4 and v1model.p4 too are what the loader says they are.
+/// Compiles the program that `loader` returns for `path`. All included files, core.p4 and v1model.p4 among
+/// them, come from `loader`.
 pub fn compile_with(path: &Path, loader: &dyn Loader, options: &Options) -> Outcome {
     let parsed = syntax::parse(path, loader, &options.defines);
     let mut diagnostics = parsed.diagnostics;
@@ -232,7 +236,8 @@ pub fn compile_with(path: &Path, loader: &dyn Loader, options: &Options) -> Outc
     }
 }
 
-/// Runs the passes after reading, up to the first that finds an error. What was read in part is checked, too.
+/// Runs the passes of the compiler after the parser, up to the first pass that finds an error; then returns
+/// `None`. A program with syntax errors is still checked as far as it could be parsed.
 fn passes(
     tree: &syntax::ast::Program,
     sources: &SourceMap,

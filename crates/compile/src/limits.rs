@@ -12,7 +12,7 @@ use crate::errors;
 use crate::hir::Module;
 use crate::lower::{ExternKind, Lowered};
 
-/// Converts violations of the representation's invariants to errors at places in the source, each error once.
+/// Converts violations of the invariants of the IR to errors at places in the source, and leaves out repeated errors.
 pub(crate) fn diagnostics(
     violations: &[VerifyError],
     module: &Module,
@@ -37,12 +37,12 @@ pub(crate) fn diagnostics(
     found
 }
 
-/// Returns whether an invariant bounds what a program may be made of (the list in [`ir::verify`]).
+/// Returns whether an invariant of the IR limits the size of a program (see the list in [`ir::verify`]).
 fn is_size(invariant: u32) -> bool {
     matches!(invariant, 1 | 8 | 10 | 11 | 14 | 25 | 26 | 31..=34)
 }
 
-/// Describes what is too large in the words of a P4 program.
+/// Describes the object that exceeds a limit in the terms of a P4 program.
 fn said(violation: &VerifyError) -> String {
     match violation.invariant {
         1 => {
@@ -55,7 +55,8 @@ fn said(violation: &VerifyError) -> String {
     }
 }
 
-/// Returns the place that a violation names: the line of a statement, or the declaration of an object.
+/// Returns the place of a violation in the source: the line of the statement or the declaration of the
+/// object that the violation names; `None` if there is none.
 fn place(
     violation: &VerifyError,
     module: &Module,
@@ -91,7 +92,7 @@ fn line_at(loc: Loc, lowered: &Lowered, sources: &SourceMap) -> Option<Span> {
     sources.span_of_line(file, loc.line)
 }
 
-/// Returns the place of the first statement that sends a digest with a name.
+/// Returns the place of the first statement that sends a digest named `name`; `None` if no statement does.
 fn sends(program: &ir::Program, name: &str) -> Option<Loc> {
     let actions = program.actions.iter().map(|action| &action.body[..]);
     let bodies = program.controls().into_iter().chain(actions);
@@ -103,7 +104,8 @@ fn sends(program: &ir::Program, name: &str) -> Option<Loc> {
     Some(sending.loc)
 }
 
-/// Returns the declaration of the register, counter or meter that needs the most memory.
+/// Returns the place of the declaration of the register, counter or meter that needs the most memory;
+/// `None` if there are no externs.
 fn largest(lowered: &Lowered) -> Option<Span> {
     let program = &lowered.program;
     let bits = |kind: &ExternKind| match kind {

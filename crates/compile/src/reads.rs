@@ -46,8 +46,8 @@ struct Allowance {
     used: bool,
 }
 
-/// Finds the reads of a program that may find nothing, as warnings. The program must have been lowered so that
-/// its variables without a value are marked.
+/// Returns a warning for each read of a header that may be invalid or of a variable that may be unset. The
+/// program must have been lowered with `marks_unset`.
 pub(crate) fn check(lowered: &Lowered, sources: &SourceMap) -> Vec<Diagnostic> {
     let program = &lowered.program;
     let files: Vec<Option<FileId>> = (program.files.iter())
@@ -114,7 +114,7 @@ pub(crate) fn check(lowered: &Lowered, sources: &SourceMap) -> Vec<Diagnostic> {
     out
 }
 
-/// Collects the comments `// allow(KIND): REASON` that explain reads, with the lines that they are for.
+/// Collects the comments `// allow(KIND): REASON`, which explain reads, with the lines to which each applies.
 fn allowances(sources: &SourceMap) -> Vec<Allowance> {
     let mut out = Vec::new();
     for (i, file) in sources.files().iter().enumerate() {
@@ -151,7 +151,8 @@ fn allowances(sources: &SourceMap) -> Vec<Allowance> {
     out
 }
 
-/// Returns the place at which a statement that begins on a line names a variable, or else the line.
+/// Returns the place where the statement that begins on `line` names the variable `name`; the line's own
+/// place if the statement does not contain the name.
 fn place(sources: &SourceMap, file: FileId, line: u32, name: &str) -> Span {
     let Some(text) = sources.file(file).map(|f| &*f.text) else {
         return Span::default();
@@ -186,7 +187,8 @@ fn place(sources: &SourceMap, file: FileId, line: u32, name: &str) -> Span {
     Span::new(file, start as u32, (start + first.trim().len()) as u32)
 }
 
-/// Finds the position of a name in a text where it is not part of a longer one.
+/// Returns the position of a name in a text where the name is not part of a longer one; `None` if there is
+/// no such position.
 fn find_name(text: &str, name: &str) -> Option<usize> {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(name).map(|(at, _)| at).find(|at| {
@@ -196,7 +198,7 @@ fn find_name(text: &str, name: &str) -> Option<usize> {
     })
 }
 
-/// Adds the path that a packet takes to a finding, as notes.
+/// Appends to a warning, as notes, the path of a packet that leads to the finding.
 fn with_path(mut diagnostic: Diagnostic, finding: &Finding, program: &Program) -> Diagnostic {
     let mut steps: Vec<Step> = Vec::new();
     let mut next: Option<&Path> = finding.path.as_deref();

@@ -118,7 +118,7 @@ pub struct StructDef {
 pub const MAX_TYPE_NODES: u64 = 1 << 16;
 
 impl StructDef {
-    /// Returns the position of the field with a name.
+    /// Returns the position of the field `name`; `None` if there is no such field.
     pub fn field(&self, name: &str) -> Option<usize> {
         self.fields.iter().position(|f| &*f.name == name)
     }
@@ -261,7 +261,7 @@ impl Types {
         &self.enums[id.index()]
     }
 
-    /// Returns the definition of a type made by `type`.
+    /// Returns the definition of a type declared by `type`.
     pub fn new_type(&self, id: NewTypeId) -> &NewTypeDef {
         &self.new_types[id.index()]
     }
@@ -271,7 +271,7 @@ impl Types {
         &self.externs[id.index()]
     }
 
-    /// Counts the types that a type is made of, itself included.
+    /// Counts the types that a type consists of, at any depth and including the type itself.
     pub fn nodes(&self, ty: &Ty) -> u64 {
         let sum = |items: &[Ty]| {
             items
@@ -290,7 +290,8 @@ impl Types {
         }
     }
 
-    /// Returns a type with types made by `type` and serializable enums replaced by what represents them.
+    /// Returns the type that represents `ty`: the underlying type of a type declared by `type` or of a
+    /// serializable enum, else `ty` itself.
     pub fn representation(&self, ty: &Ty) -> Ty {
         match ty {
             Ty::New(id) => self.representation(&self.new_type(*id).underlying),
@@ -302,7 +303,7 @@ impl Types {
         }
     }
 
-    /// Returns the width in bits of a type that is stored in one slot; `None` for any other type.
+    /// Returns the width in bits of a type whose values are stored in one slot; `None` for any other type.
     pub fn scalar_width(&self, ty: &Ty) -> Option<u32> {
         match self.representation(ty) {
             Ty::Bool => Some(1),
@@ -313,7 +314,8 @@ impl Types {
         }
     }
 
-    /// Returns the width in bits of a value without varbits laid out in order; `None` if it has no such layout.
+    /// Returns the width in bits of a value whose members are laid out in order without gaps; `None` if a
+    /// part of the type, such as a varbit, has no fixed width.
     pub fn packed_width(&self, ty: &Ty) -> Option<u32> {
         match ty {
             Ty::Struct(id) | Ty::Header(id) => {
@@ -342,8 +344,8 @@ impl Types {
         }
     }
 
-    /// Returns the types of the values that a struct or tuple is made of, at any depth; any other type by
-    /// itself.
+    /// Returns the types of the scalars that a struct or tuple consists of, at any depth, in order; for any
+    /// other type, the type alone.
     pub fn flat_members(&self, ty: &Ty) -> Vec<Ty> {
         match ty {
             Ty::Struct(id) => {
@@ -363,7 +365,7 @@ impl Types {
         matches!(self.representation(ty), Ty::Signed(_))
     }
 
-    /// Renders the type as one would write it in P4.
+    /// Renders a type as P4 writes it.
     pub fn show(&self, ty: &Ty) -> String {
         let list = |items: &[Ty]| {
             items
@@ -412,7 +414,8 @@ impl Types {
         }
     }
 
-    /// Returns a type in which the type parameters that `map` knows are replaced.
+    /// Returns the type `ty` with each of its type parameters replaced by the type that `map` returns for
+    /// it; a parameter for which `map` returns `None` stays.
     pub fn substitute(&self, ty: &Ty, map: &dyn Fn(TypeParamId) -> Option<Ty>) -> Ty {
         let list = |items: &Rc<[Ty]>| {
             items

@@ -16,7 +16,7 @@ use ir::{
 /// Headers that are valid; `None` where control never comes.
 type Known = Option<BTreeSet<HeaderId>>;
 
-/// Puts a test of validity in front of the writes to header fields, where the header may be invalid.
+/// Puts a test of the header's validity in front of each write to a header field, where the header may be invalid.
 pub(crate) fn guard(program: &mut Program) {
     let mut pass = Pass::new(program);
     pass.parser(program);
@@ -84,8 +84,8 @@ impl Pass {
         }
     }
 
-    /// Guards the writes in parser states. States are entered from several sides: the validity known at each is
-    /// found first, by rounds until nothing changes.
+    /// Guards the writes in parser states. Several states can lead to one state, so the headers known to be
+    /// valid at the start of each state are computed first, in rounds until nothing changes.
     fn parser(&mut self, program: &mut Program) {
         let mut entry: Vec<Known> = vec![None; program.parser.states.len()];
         for start in program.parser_starts() {
@@ -132,8 +132,8 @@ impl Pass {
         *stmts = out;
     }
 
-    /// Appends a write to `out`, behind a test of the header's validity; writes to one header in a row share
-    /// the test.
+    /// Appends to `out` a write to a field of `header`, behind a test of the header's validity; consecutive
+    /// writes to one header share one test.
     fn push_guarded(&self, out: &mut Vec<Stmt>, header: HeaderId, stmt: Stmt) {
         let valid = self
             .validity_of
@@ -172,7 +172,8 @@ impl Pass {
         });
     }
 
-    /// Follows a statement, and returns the header whose validity must be tested before it, if there is one.
+    /// Updates `known` by a statement and guards the statements inside of it. Returns the header whose
+    /// validity must be tested before the statement; `None` if no test is needed.
     fn stmt(&mut self, stmt: &mut Stmt, known: &mut Known) -> Option<HeaderId> {
         match &mut stmt.kind {
             StmtKind::Assign { dst, value } => {
@@ -255,7 +256,8 @@ impl Pass {
         None
     }
 
-    /// Returns the header of a field, unless the header is known to be valid here.
+    /// Returns the header of which `slot` is a field; `None` if the slot is no field or the header is known
+    /// to be valid at this point.
     fn unguarded(&self, slot: SlotId, known: &Known) -> Option<HeaderId> {
         let header = *self.field_of.get(&slot)?;
         match known {
@@ -264,7 +266,7 @@ impl Pass {
         }
     }
 
-    /// Learns the validity that a condition implies when it has a value.
+    /// Adds to `known` the headers that are valid if the condition `cond` has the truth value `value`.
     fn learn(&self, cond: &Expr, value: bool, known: &mut Known) {
         match cond {
             Expr::Slot(slot) if value => {
@@ -297,7 +299,7 @@ impl Pass {
     }
 }
 
-/// Returns the positions of the states that a transition may go to.
+/// Returns the positions of the parser states to which a transition may lead.
 pub(crate) fn successors(transition: &Transition) -> Vec<usize> {
     let index = |t: &Target| match t {
         Target::State(id) => Some(id.index()),
@@ -309,7 +311,7 @@ pub(crate) fn successors(transition: &Transition) -> Vec<usize> {
     }
 }
 
-/// Adds the headers to `out` that statements may make invalid.
+/// Adds to `out` the headers that statements may make invalid.
 fn invalidated(
     stmts: &[Stmt],
     tables: &[(BTreeSet<HeaderId>, Vec<usize>)],

@@ -141,7 +141,7 @@ impl Numbers {
     }
 }
 
-/// Splits a program into words, numbers, single symbols, and the blanks between them.
+/// Splits a program into words, numbers, single symbols, and the blanks between these.
 fn tokens(source: &str) -> Vec<&str> {
     let mut tokens = Vec::new();
     let mut rest = source;

@@ -25,8 +25,8 @@ impl Random {
     }
 }
 
-/// Finds the places of the tokens of a program, roughly: words, numbers, strings and single symbols, without
-/// comments and directives.
+/// Finds the start and end of each token of a program, roughly: words, numbers, strings and single symbols,
+/// without comments and directives.
 fn tokens(text: &str) -> Vec<(usize, usize)> {
     let bytes = text.as_bytes();
     let mut tokens = Vec::new();
@@ -64,7 +64,7 @@ const SLIPS: &[&str] = &[
     "state", "apply", "table", "/*",
 ];
 
-/// Makes a mistake in a program: a random token is left out, put in or replaced.
+/// Returns a program with one mistake: a random token is removed, inserted or replaced.
 fn slip(text: &str, random: &mut Random) -> String {
     let tokens = tokens(text);
     let (start, end) = tokens[random.below(tokens.len())];
@@ -84,8 +84,8 @@ fn is_syntax(diagnostic: &&Diagnostic) -> bool {
     diagnostic.code.as_bytes()[1] == b'0'
 }
 
-/// Compiles `text`. Returns the errors that are not of the syntax, and all as text; `None` if none is of the
-/// syntax.
+/// Compiles `text`. Returns the errors that are no syntax errors, and all diagnostics as text; `None` if
+/// there is no syntax error.
 fn errors_beside_syntax(text: &str, path: &Path) -> Option<(Vec<Diagnostic>, String)> {
     let options = Options {
         include_dirs: vec![path.parent().expect("a folder").to_path_buf()],
@@ -98,7 +98,7 @@ fn errors_beside_syntax(text: &str, path: &Path) -> Option<(Vec<Diagnostic>, Str
     (!syntax.is_empty()).then(|| (others.into_iter().cloned().collect(), rendered))
 }
 
-/// Returns the number of slips for each program: `HOLDFAST_SLIPS` in the environment, or 6.
+/// Returns the number of mistakes to try in each program: the environment variable `HOLDFAST_SLIPS`, or 6.
 fn rounds() -> usize {
     std::env::var("HOLDFAST_SLIPS")
         .ok()

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use compile::{Options, examine_file, examine_text};
 
-/// Returns a program around pieces of the ingress control: declarations and statements.
+/// Returns a program whose ingress control has the given declarations and statements.
 fn program(declarations: &str, statements: &str) -> String {
     format!(
         "#include <core.p4>
@@ -71,7 +71,8 @@ fn errors_are_those_of_the_compiler() {
     assert_eq!(examined.render(), compiled.render());
 }
 
-/// Returns the codes of the warnings that a program gives, and their text. Panics if it has errors.
+/// Returns the codes of the warnings that the examination of a program gives, and its diagnostics as text.
+/// Panics if the program has errors.
 fn examined(declarations: &str, statements: &str) -> (Vec<&'static str>, String) {
     let source = program(declarations, statements);
     let outcome = examine_text(&source, "program.p4", &Options::default());

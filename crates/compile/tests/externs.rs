@@ -50,7 +50,7 @@ fn compile(text: &str) -> Outcome {
     compile_text(text, "program.p4", &Options::default())
 }
 
-/// Returns the names of the extern functions and of the extern types in a file.
+/// Returns the names of the extern functions and the names of the extern types that a P4 file declares.
 fn names(file: &str) -> (Vec<String>, Vec<String>) {
     let (mut functions, mut objects) = (Vec::new(), Vec::new());
     let lines = file.lines();
@@ -69,7 +69,8 @@ fn names(file: &str) -> (Vec<String>, Vec<String>) {
     (functions, objects)
 }
 
-/// Checks that a program has one error, at the use of an extern of its own.
+/// Checks that a program has exactly one error: the use, at the text `used`, of the extern `shown` that the
+/// program declares itself.
 fn assert_own(text: &str, shown: &str, used: &str) {
     let outcome = compile(text);
     let errors: Vec<_> = outcome
@@ -301,7 +302,7 @@ fn own_copies_of_an_architecture_mean_the_same() {
     assert!(copied > 90, "only {copied} programs");
 }
 
-/// Renders a program without files, places and ids, which depend on the names of things.
+/// Renders a program of the IR without files, places and ids, which depend on the names in the source.
 fn bare(program: &ir::Program) -> String {
     let text = ir::text::print(program);
     let mut bare = Vec::new();

@@ -176,7 +176,8 @@ const PSA_STATEMENTS: [(&str, &str); 14] = [
     ),
 ];
 
-/// Compiles a program that has a construct on lines of its own, and checks what is said of it.
+/// Compiles a program with a construct on lines of its own, and checks that each error is at one of these
+/// lines. Returns whether the program was accepted.
 fn check(frame: &str, top: &str, locals: &[(&str, String)], uses: &[(&str, String)]) -> bool {
     let mut text = frame.replace("TOP", &format!("/**/{top}/**/"));
     for (mark, parts) in [("LOCAL:", locals), ("USE:", uses)] {

@@ -28,7 +28,7 @@ const PLACES_WITHOUT_EFFECT: [(&str, &str, &str); 1] = [(
     "P4Info has no description of a field of a controller's header",
 )];
 
-/// Returns the program with blanks in place of its comments.
+/// Returns the program text with blanks in place of its comments.
 fn without_comments(text: &str) -> String {
     let mut out = text.as_bytes().to_vec();
     let mut i = 0;
@@ -51,7 +51,7 @@ fn without_comments(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// Returns the ranges of annotations with their arguments, and of the words `const`, with a name each.
+/// Returns the name and the range of each annotation with its arguments, and of each word `const`, in a program text.
 fn qualifiers(text: &str) -> Vec<(String, std::ops::Range<usize>)> {
     let word = |s: &str| {
         let end = s.find(|c: char| !c.is_alphanumeric() && c != '_');
@@ -82,7 +82,8 @@ fn qualifiers(text: &str) -> Vec<(String, std::ops::Range<usize>)> {
     found
 }
 
-/// Returns all that a compilation gives, as text, and whether there is a program.
+/// Returns the IR, the P4Info and the diagnostics of a compilation as one text, and whether there is a
+/// compiled program.
 fn result(text: &str, options: &Options) -> (String, bool) {
     let outcome = compile_text(text, "program.p4", options);
     let rendered = outcome.render();

@@ -13,15 +13,15 @@ fn compile(source: &str) -> Outcome {
     compile_text(source, "scale.p4", &Options::default())
 }
 
-/// Returns the processor time of this thread so far, in nanoseconds.
+/// Returns the processor time that this thread has used so far, in nanoseconds.
 fn now() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
     let first = text.split(' ').next().expect("a number");
     first.parse().expect("nanoseconds")
 }
 
-/// Measures a compilation, in nanoseconds: the mean of as many runs as it takes for the clock, which the kernel
-/// moves every few milliseconds, to tell them.
+/// Measures the time of a compilation, in nanoseconds: the mean over enough runs to spend 60 ms, since the
+/// kernel updates the clock only every few milliseconds.
 fn time(source: &str) -> f64 {
     const ENOUGH_NS: u64 = 60_000_000;
     let start = now();
@@ -36,7 +36,7 @@ fn time(source: &str) -> f64 {
     unreachable!("each run takes time")
 }
 
-/// Returns a program with something at the top level and in the ingress.
+/// Returns a program that contains `top` at the top level and `ingress` in its ingress control.
 fn program(top: &str, ingress: &str) -> String {
     format!(
         "#include <core.p4>\n#include <v1model.p4>\n{top}

@@ -38,7 +38,7 @@ const WITH_NUMBER: [(&str, u32); 4] = [
 const ROLE: &str = "p4runtime_role";
 
 impl Checker {
-    /// Checks the annotations of a declaration and of what is inside it.
+    /// Checks the annotations of a declaration, and those of its fields, parameters, members and other parts.
     pub(super) fn check_annotations(&mut self, decl: &ast::Decl) {
         self.annotations(&decl.annotations);
         match &decl.kind {
@@ -89,7 +89,7 @@ impl Checker {
         }
     }
 
-    /// Checks the annotations of one element.
+    /// Checks the annotations of one declaration or of one part of it, such as a field or a parameter.
     fn annotations(&mut self, annotations: &[Annotation]) {
         let structured = |a: &Annotation| {
             matches!(
@@ -160,8 +160,9 @@ impl Checker {
         }
     }
 
-    /// Returns the indices in the `@field_list(1, NAME, Enum.member)` annotations (parentheses or brackets). A
-    /// name stands for a constant's value. Reports what is not a constant of 32 bits.
+    /// Returns the indices that the annotations `@field_list(1, NAME, Enum.member)` give, in parentheses or
+    /// brackets; a name stands for the value of that constant. Reports an index that is no constant of 32
+    /// bits.
     pub(super) fn field_lists(&mut self, annotations: &[Annotation]) -> Vec<u32> {
         const WHAT: &str = "the index of a field list";
         let mut numbers = Vec::new();
@@ -191,8 +192,8 @@ impl Checker {
         numbers
     }
 
-    /// Checks that a value in a structured annotation is a constant string, number or truth value, and reports
-    /// it otherwise.
+    /// Checks that a value in a structured annotation is a constant string, number or truth value, and
+    /// reports any other value.
     fn annotation_value(&mut self, expr: &ast::Expr) {
         let value = self.infer(expr, None);
         let constant = matches!(
@@ -205,7 +206,8 @@ impl Checker {
     }
 }
 
-/// Parses numbers and (dotted) names between commas to expressions; `None` if there is anything else.
+/// Parses numbers and (dotted) names, with commas between them, to expressions; `None` if `tokens` contain
+/// anything else.
 fn operands(tokens: &[AnnotationToken]) -> Option<Vec<ast::Expr>> {
     let is_comma = |token: &AnnotationToken| is_symbol(token, ",");
     tokens.split(is_comma).map(operand).collect()
@@ -249,8 +251,8 @@ fn is_symbol(token: &AnnotationToken, symbol: &str) -> bool {
     matches!(&token.kind, AnnotationTokenKind::Symbol(s) if &**s == symbol)
 }
 
-/// Returns whether the tokens are what `@p4runtime_translation` takes: a URI, a comma, and a width in bits,
-/// `string` or `bit<32>`.
+/// Returns whether `tokens` are valid arguments of `@p4runtime_translation`: a URI, a comma, and either a
+/// width in bits, `string` or `bit<w>`.
 fn is_translation(tokens: &[AnnotationToken]) -> bool {
     use AnnotationTokenKind as T;
     let symbol = |t: &AnnotationToken, text: &str| matches!(&t.kind, T::Symbol(s) if &**s == text);

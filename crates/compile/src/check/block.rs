@@ -20,7 +20,8 @@ use crate::hir::{
 use crate::types::{BlockId, BlockKind, FnSig, ParamSig, Ty};
 
 impl Checker {
-    /// Enters parameters into the current scope, and returns their variables.
+    /// Declares parameters in the current scope, and returns their variables. `action`: they are parameters
+    /// of an action.
     fn declare_params(
         &mut self,
         params: &[ast::Param],
@@ -55,8 +56,8 @@ impl Checker {
         }
     }
 
-    /// Checks a function's body for some type arguments, in the scopes that were open at its declaration, and
-    /// returns the new function.
+    /// Checks the body of the generic function `template` with `types` as its type arguments, in the scopes
+    /// that were open at its declaration. Adds the function to the module and returns its id.
     pub(super) fn function_body(&mut self, template: &FnTemplate, types: &[Ty]) -> FuncId {
         let inner = self.scopes.split_off(template.depth);
         let context = self.body_context(Place::Function, Ty::Void);
@@ -140,8 +141,8 @@ impl Checker {
         self.declare(&decl.name, Symbol::Action(id));
     }
 
-    /// Enters a parser or control with its signatures, without its body. Reports one with type parameters, and
-    /// returns `None`.
+    /// Declares a parser or control with the signatures of its type and constructor, still without its
+    /// body, and returns its id. Reports a parser or control with type parameters, and returns `None`.
     fn begin_block(
         &mut self,
         ty: &ast::BlockType,
@@ -189,7 +190,7 @@ impl Checker {
         Some(id)
     }
 
-    /// Declares the parameters of a block in the current scope.
+    /// Declares the parameters and constructor parameters of a parser or control in the current scope.
     fn block_params(&mut self, id: BlockId, ty: &ast::BlockType, constructor: &[ast::Param]) {
         let (sig, constructor_sig) = (
             self.module.block(id).sig.clone(),
@@ -248,8 +249,8 @@ impl Checker {
         self.declare_type(&decl.ty.name, TypeSymbol::Block(id));
     }
 
-    /// Declares what is local to a parser or control, in order, and returns the variables, instances and tables
-    /// among it.
+    /// Declares the local declarations of a parser or control in order, and returns the variables,
+    /// instances and tables among them.
     fn locals(&mut self, decls: &[ast::Decl]) -> Vec<Local> {
         let mut locals = Vec::new();
         for decl in decls {
@@ -326,8 +327,9 @@ impl Checker {
         self.declare_type(&decl.ty.name, TypeSymbol::Block(id));
     }
 
-    /// Reports a parser that nothing can end: no reachable state accepts, rejects, leaves a select uncovered or
-    /// has a statement that can fail, such as an extract from a packet that is too short.
+    /// Reports a parser that can never end. A parser can end if a reachable state accepts, rejects, has a
+    /// select that does not cover all values, or has a statement that can fail (such as an extract from a
+    /// packet that is too short).
     fn check_end(&mut self, decl: &ast::ParserDecl, states: &[State]) {
         let mut reached = vec![false; states.len()];
         let mut open = vec![0];
@@ -365,8 +367,8 @@ impl Checker {
         }
     }
 
-    /// Returns the position and place of each state, by name, in an order with `start` first. Reports a missing
-    /// `start`, reserved names and duplicates.
+    /// Returns a map from the name of each state to its position, where `start` comes first, and to its
+    /// place in the source. Reports a missing `start`, reserved names and duplicates.
     fn state_names(&mut self, decl: &ast::ParserDecl) -> BTreeMap<Arc<str>, (usize, Span)> {
         let mut names: BTreeMap<Arc<str>, (usize, Span)> = BTreeMap::new();
         let start = decl.states.iter().find(|s| s.name.as_str() == "start");
@@ -458,8 +460,8 @@ impl Checker {
     }
 }
 
-/// Returns whether a statement may end the parser. Every statement counts as such, except assignments and
-/// declarations made only of variables, fields and operators.
+/// Returns whether a statement may end the parser: true for every statement except assignments and
+/// declarations whose expressions consist only of variables, fields and operators.
 fn may_reject(stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Assign(target, value) | StmtKind::AssignOp(_, target, value) => {

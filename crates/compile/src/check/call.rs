@@ -16,8 +16,8 @@ use crate::hir::{ActionId, Arg, Args, Call, CallTarget, Expr, ExprKind, VarKind}
 use crate::types::{FnSig, Ty, TypeParamId};
 
 impl Checker {
-    /// Checks a call of anything that can be called: a function, an action, a constructor or a method. `want`
-    /// is the type that the context suggests for the result.
+    /// Checks a call of a function, action, constructor or method. `want` is the type that the context
+    /// suggests for the result.
     pub(super) fn call(
         &mut self,
         callee: &ast::Expr,
@@ -66,7 +66,7 @@ impl Checker {
         }
     }
 
-    /// Checks arguments of a call whose callee is unknown, so that their own mistakes are reported.
+    /// Checks the arguments of a call whose callee is unknown, so that errors inside the arguments are reported.
     pub(super) fn infer_stray(&mut self, args: &[ast::Argument]) {
         for arg in args {
             if let ArgumentValue::Expr(value) = &arg.value {
@@ -120,7 +120,7 @@ impl Checker {
         Expr::new(ExprKind::Call(Box::new(Call { target, args })), ret, span)
     }
 
-    /// Warns of the use of something that is deprecated.
+    /// Warns of the use of `name`, declared with `annotations`, if `@deprecated` is among them.
     pub(super) fn check_deprecated(
         &mut self,
         annotations: &[ast::Annotation],
@@ -134,7 +134,7 @@ impl Checker {
         }
     }
 
-    /// Warns of the instantiation of a type that is deprecated.
+    /// Warns of the instantiation of an extern, parser, control or package whose declaration has `@deprecated`.
     fn check_deprecated_type(&mut self, ty: &Ty, span: Span) {
         let (annotations, name) = match ty {
             Ty::Extern(id, _) => {
@@ -173,8 +173,8 @@ impl Checker {
         Expr::new(ExprKind::Bool(true), Ty::Bool, span)
     }
 
-    /// Returns the overload that takes the number and the names of these arguments. Reports when none or
-    /// several do, and returns `None`.
+    /// Returns the overload whose parameters fit the number and the names of `args`. Reports an error and
+    /// returns `None` if no overload fits, or more than one.
     pub(super) fn select<T: Clone>(
         &mut self,
         name: &str,
@@ -232,7 +232,7 @@ impl Checker {
         }
     }
 
-    /// Checks `Type(args)`, an instance without a name, and returns it as an expression.
+    /// Checks the expression `Type(args)`, which creates an instance without a name, and returns it.
     pub(super) fn construct(&mut self, ty: &ast::Type, args: &[ast::Argument], span: Span) -> Expr {
         let resolved = self.resolve(ty);
         match self.instantiate(resolved, ty.span, args, span) {
@@ -254,8 +254,8 @@ impl Checker {
         }
     }
 
-    /// Checks a constructor's arguments, and returns the complete type and the arguments; `None` after an
-    /// error.
+    /// Checks the arguments `args` of the constructor of `ty`, and returns the type with its type arguments
+    /// filled in, and the checked arguments; `None` after an error.
     pub(super) fn instantiate(
         &mut self,
         ty: Ty,
@@ -313,8 +313,8 @@ impl Checker {
         Some((ty, args))
     }
 
-    /// Returns whether a value is a parser or control of the kind of the wanted block type. A difference in
-    /// their parameters is reported, and true is returned nevertheless.
+    /// Returns whether `value` is a parser where `wanted` is a parser type, or a control where it is a
+    /// control type. Reports parameters that differ from the type's, but returns true for them too.
     pub(super) fn block_fits(&mut self, value: &Expr, wanted: &Ty) -> bool {
         let (Ty::BlockType(id, args), Ty::Block(block)) = (wanted, &value.ty) else {
             return false;
@@ -359,8 +359,9 @@ impl Checker {
         true
     }
 
-    /// Returns the function for these type arguments, after a check of its body if the types are new. Returns
-    /// `None` if the body is broken, or (with a report) if the call is recursive.
+    /// Returns the instance of the generic function `template` for the type arguments `types`; checks its
+    /// body if no earlier call had these types. Returns `None` if the body has errors, or (with a report)
+    /// if the call is recursive.
     fn specialise(
         &mut self,
         template: &Rc<FnTemplate>,
@@ -385,8 +386,8 @@ impl Checker {
         Some(id)
     }
 
-    /// Returns the kind of variable that a parameter is: an action's parameter without direction is data of the
-    /// control plane and cannot be written.
+    /// Returns the kind of variable that a parameter becomes: [`VarKind::ActionData`], which only the
+    /// control plane sets, for an action's parameter without direction, else [`VarKind::Param`].
     pub(super) fn param_kind(direction: Direction, action: bool) -> VarKind {
         match (direction, action) {
             (Direction::None, true) => VarKind::ActionData,
@@ -405,7 +406,7 @@ fn type_of_call(path: &ast::Path, type_args: &[ast::Type]) -> ast::TypeKind {
     }
 }
 
-/// Returns a direction as written in P4, with a space after it; empty if there is none.
+/// Returns a parameter's direction as P4 writes it, with a space after it; empty for a parameter without direction.
 pub(super) fn direction(direction: Direction) -> &'static str {
     match direction {
         Direction::None => "",

@@ -17,14 +17,15 @@ use crate::types::{StructId, Ty};
 pub(super) const DOTS: &str = "...";
 
 impl Checker {
-    /// Checks an expression and converts it to what the context demands.
+    /// Checks an expression and converts its value to type `ty` by an implicit cast. Reports a value that
+    /// has no implicit cast to `ty`, and returns a missing expression.
     pub(super) fn expect(&mut self, expr: &ast::Expr, ty: &Ty) -> Expr {
         let value = self.infer(expr, Some(ty));
         self.coerce(value, ty)
     }
 
-    /// Converts an expression to a type by the implicit cast that the language has for it. Reports a mismatch,
-    /// and returns a missing expression.
+    /// Converts an expression to type `ty` by an implicit cast. If P4 has none between the two types,
+    /// reports the mismatch and returns a missing expression.
     pub(super) fn coerce(&mut self, expr: Expr, ty: &Ty) -> Expr {
         if expr.ty == *ty || matches!(ty, Ty::Any) {
             return expr;
@@ -45,8 +46,8 @@ impl Checker {
         }
     }
 
-    /// Returns whether a list of values stands for a struct, header or union of which some fields may be
-    /// unknown after a syntax error.
+    /// Returns whether `expr` is a list or record of values, `ty` is a struct, header or union, and some
+    /// fields of `ty` may be unknown after a syntax error.
     fn is_partial(&self, expr: &Expr, ty: &Ty) -> bool {
         let (Ty::Struct(id) | Ty::Header(id) | Ty::Union(id)) = ty else {
             return false;
@@ -55,8 +56,8 @@ impl Checker {
         is_list && self.is_incomplete(&self.module.types.structure(*id).name)
     }
 
-    /// Converts an expression to a type by an implicit cast; the error gives the expression back where there is
-    /// none.
+    /// Converts an expression to type `ty` by an implicit cast. `Err` returns the expression unchanged if
+    /// there is no such cast.
     fn try_coerce(&mut self, expr: Expr, ty: &Ty) -> Result<Expr, Expr> {
         match (&expr.ty, ty) {
             (Ty::Int, Ty::Bit(_) | Ty::Signed(_)) => Ok(self.int_to(expr, ty, true)),
@@ -129,8 +130,8 @@ impl Checker {
         }
     }
 
-    /// Returns whether a value of this type may be written as `...`, which needs a default value in all parts of
-    /// the type.
+    /// Returns whether a value of type `ty` may be written as `...`: every part of the type must have a
+    /// default value.
     fn has_default(&self, ty: &Ty) -> bool {
         match ty {
             Ty::Struct(id) => {
@@ -152,8 +153,9 @@ impl Checker {
         }
     }
 
-    /// Converts `{ a, b }` to type `ty`, whose members have the types `members`. A `...` at the end stands for
-    /// the default values of the rest. Reports a wrong number of members, with the type's `name`.
+    /// Converts `{ a, b }` to type `ty`, whose members have the types `members`. A `...` at the end stands
+    /// for the default values of the members after it. Reports a wrong number of members; `name` is the
+    /// type's name in that message.
     fn fill(&mut self, expr: Expr, ty: &Ty, members: &[Ty], name: &str) -> Expr {
         let span = expr.span;
         let ExprKind::Aggregate(mut items) = expr.kind else {
@@ -184,8 +186,7 @@ impl Checker {
         Expr::new(ExprKind::Aggregate(items), ty.clone(), span)
     }
 
-    /// Converts `{ f = a, g = b }` to the struct or header `ty`, with its fields in the order of the
-    /// declaration.
+    /// Converts `{ f = a, g = b }` to the struct or header `ty`, and puts the fields in the order of its declaration.
     fn fill_by_name(
         &mut self,
         expr: Expr,
@@ -238,8 +239,8 @@ impl Checker {
         Expr::new(kind, ty.clone(), span)
     }
 
-    /// Converts an integer without a width to a type with one. `warn` is set where the program did not ask for
-    /// bits to be cut, so that a constant that does not fit gives a warning.
+    /// Converts an integer without a width to the type `ty`, which has a width. With `warn`, a constant
+    /// that does not fit into `ty`, and so loses bits, gives a warning.
     fn int_to(&mut self, expr: Expr, ty: &Ty, warn: bool) -> Expr {
         match expr.as_int() {
             Some(value) => self.sized(value.clone(), ty, expr.span, warn),
@@ -251,8 +252,8 @@ impl Checker {
         }
     }
 
-    /// Returns a constant of a type with a width. A value that does not fit is cut, with a warning if `warn` is
-    /// set.
+    /// Returns the constant `value` with the type `ty`, which has a width. A value that does not fit loses
+    /// its high bits, with a warning if `warn` is set.
     pub(super) fn sized(&mut self, value: BigInt, ty: &Ty, span: Span, warn: bool) -> Expr {
         let wrapped = fold::wrap(&value, ty);
         if warn && wrapped != value {
@@ -284,8 +285,8 @@ impl Checker {
         }
     }
 
-    /// Returns whether a cast is allowed where `from` or `to` was declared by `type`: between that type and its
-    /// underlying type, and to it from an integer without a width.
+    /// Returns whether a cast is allowed where `from` or `to` was declared by `type`: a declared type can
+    /// be cast to and from its underlying type, and an integer without a width can be cast to it.
     fn castable_new(&self, from: &Ty, to: &Ty) -> bool {
         let basis = |ty: &Ty| match ty {
             Ty::New(id) => self.module.types.new_type(*id).underlying.clone(),
@@ -294,7 +295,8 @@ impl Checker {
         from == to || basis(from) == *to || *from == basis(to) || *from == Ty::Int
     }
 
-    /// Checks the cast `(ty) expr` and returns its value; a cast of a constant is folded.
+    /// Checks the cast `(ty) expr` and returns its value. The cast of a constant is computed at once and
+    /// gives a constant.
     pub(super) fn cast(&mut self, expr: Expr, ty: &Ty, span: Span) -> Expr {
         if expr.ty == Ty::Missing || *ty == Ty::Missing {
             return Expr::missing(span);
@@ -338,8 +340,8 @@ impl Checker {
         Expr::new(ExprKind::Cast(Box::new(expr)), ty.clone(), span)
     }
 
-    /// Converts a value of a serializable enum to the enum's underlying type, which operators need. Other
-    /// values stay as they are.
+    /// Converts a value of a serializable enum to the enum's underlying type, since operators take only
+    /// that. Returns any other value unchanged.
     pub(super) fn decay(&self, expr: Expr) -> Expr {
         let underlying = match &expr.ty {
             Ty::Enum(id) => self.module.types.enumeration(*id).underlying.clone(),
@@ -351,7 +353,7 @@ impl Checker {
         }
     }
 
-    /// Reports integers inside an initialiser to which no context gave a width.
+    /// Reports each integer inside an initialiser that has no width, since its context gave none.
     pub(super) fn require_sized(&mut self, expr: &Expr) {
         match (&expr.kind, &expr.ty) {
             (_, Ty::Int) => self.report(errors::unsized_int(expr.span)),
@@ -361,7 +363,8 @@ impl Checker {
     }
 }
 
-/// Returns a value of an enum as one of its underlying type: a constant with the new type, else a cast.
+/// Returns a value of a serializable enum with the enum's underlying type `ty`: a constant gets the new
+/// type, any other expression gets a cast.
 fn retype(expr: Expr, ty: &Ty) -> Expr {
     match expr.kind {
         ExprKind::Int(_) => Expr {
@@ -375,7 +378,8 @@ fn retype(expr: Expr, ty: &Ty) -> Expr {
     }
 }
 
-/// Returns whether type arguments are equal to the wanted ones, where a wanted `Any` takes every type.
+/// Returns whether the type arguments `given` equal the type arguments `wanted`, one by one. `Any` in
+/// `wanted` equals every type.
 fn all_fit(given: &[Ty], wanted: &[Ty]) -> bool {
     let fits = |(given, wanted): (&Ty, &Ty)| given == wanted || matches!(wanted, Ty::Any);
     given.len() == wanted.len() && given.iter().zip(wanted).all(fits)
@@ -385,12 +389,13 @@ fn is_aggregate(expr: &Expr) -> bool {
     matches!(expr.kind, ExprKind::Aggregate(_))
 }
 
-/// Returns the tuple type that `{ a, b }` has, given its members.
+/// Returns the type of the tuple `{ a, b, ... }` with the members `items`.
 pub(super) fn tuple_of(items: &[Expr]) -> Ty {
     Ty::Tuple(items.iter().map(|e| e.ty.clone()).collect::<Rc<[Ty]>>())
 }
 
-/// Returns whether a part of a type is unknown after an error, so that no mismatch of it should be reported.
+/// Returns whether `ty` or a part of it is unknown because of an earlier error; a mismatch with such a type
+/// is not reported.
 fn lacks_type(ty: &Ty) -> bool {
     match ty {
         Ty::Missing => true,

@@ -31,20 +31,20 @@ const ABSENCES: &[&str] = &["E1005", "E1077", "E1100", "E1102", "E1110", "E1115"
 const IGNORANCE: &[&str] = &["E1011", "E1027", "E1105", "E1138", "E1271"];
 
 impl Checker {
-    /// Returns whether `name` may have been declared in a hole, a piece of the program that could not be
-    /// parsed.
+    /// Returns whether `name` may have been declared in a hole before its use or in the same declaration; a
+    /// hole is a piece of the program that could not be parsed.
     pub(super) fn may_be_lost(&self, name: &str) -> bool {
         let mut holes = self.missing.lost.iter().chain(&self.missing.around);
         holes.any(|hole| hole.may_declare(name))
     }
 
-    /// Returns whether `name` may have been declared in any hole of the program, before or behind its use.
+    /// Returns whether `name` may have been declared in any hole of the program, before or after its use.
     pub(super) fn may_be_lost_anywhere(&self, name: &str) -> bool {
         self.missing.all.iter().any(|hole| hole.may_declare(name))
     }
 
-    /// Returns whether a name with a dot before it (`.name`) may be the rest of a member expression of which a
-    /// hole took the front.
+    /// Returns whether a path with a leading dot (`.name`) may be the end of a member expression whose
+    /// beginning was lost in a hole.
     pub(super) fn may_be_cut(&self, path: &ast::Path) -> bool {
         path.absolute && !self.missing.around.is_empty()
     }
@@ -54,7 +54,7 @@ impl Checker {
         self.missing.types.iter().any(|known| &**known == name)
     }
 
-    /// Checks the declarations of a program that lacks something.
+    /// Checks the declarations of a program of which pieces could not be parsed.
     pub(super) fn damaged(&mut self, program: &ast::Program) {
         let broken = program.damage.broken.values().flat_map(|b| &b.holes);
         let all = program
@@ -90,7 +90,8 @@ impl Checker {
         self.diagnostics.retain_since(0, certain);
     }
 
-    /// Checks a declaration that was read in part, and keeps what is certain.
+    /// Checks a declaration of which pieces could not be parsed, and enters only what is certain about it
+    /// into the scope.
     fn broken(&mut self, decl: &ast::Decl, broken: &Broken) {
         let is_struct = matches!(
             decl.kind,
@@ -127,7 +128,7 @@ impl Checker {
     }
 }
 
-/// Returns the spans of those tables of a control that contain a hole.
+/// Returns the spans of the tables, among the locals of a control, that contain one of `holes`.
 fn broken_tables(decl: &ast::Decl, holes: &[Hole]) -> Vec<Span> {
     let locals = match &decl.kind {
         DeclKind::Control(control) => &control.locals[..],

@@ -18,8 +18,7 @@ use crate::types::{
 };
 
 impl Checker {
-    /// Checks a declaration at the top level and enters it into the scope. Reports a `main` that is no
-    /// instance.
+    /// Checks a declaration at the top level and enters it into the scope. Reports a `main` that is no instance.
     pub(super) fn top_level(&mut self, decl: &ast::Decl) {
         let annotations = &decl.annotations;
         if let Some(name) = decl.name().filter(|n| n.as_str() == "main")
@@ -78,8 +77,8 @@ impl Checker {
         }
     }
 
-    /// Enters the error constants of the whole program: they are known irrespective of the place where they are declared (P4_16 1.2.5,
-    /// 7.1.2).
+    /// Enters the error constants of the whole program before its other declarations, since P4 knows each in the
+    /// whole program, even before its declaration (P4_16 1.2.5, 7.1.2).
     pub(super) fn enter_errors(&mut self, program: &ast::Program) {
         let declared = program.decls.iter().filter_map(|decl| match &decl.kind {
             DeclKind::Error(names) => Some(names),
@@ -129,8 +128,8 @@ impl Checker {
         self.declare(&decl.name, symbol);
     }
 
-    /// Declares a variable and returns its id and its initial value, if it has one. Reports types that
-    /// variables cannot have.
+    /// Declares a variable and returns its id and its initial value (`None` if it has none). Reports a type
+    /// that variables cannot have.
     pub(super) fn variable(
         &mut self,
         decl: &ast::VarDecl,
@@ -190,7 +189,7 @@ impl Checker {
         Some(id)
     }
 
-    /// Reports an instance with the name `main` that is not of a package.
+    /// Reports a variable that is named `main` and is no instance of a package.
     fn check_main(&mut self, id: VarId) {
         let var = self.module.var(id);
         let is_package = matches!(&var.ty, Ty::BlockType(id, _)
@@ -211,8 +210,8 @@ impl Checker {
         ids
     }
 
-    /// Resolves parameters to what a call of them needs: name, direction, type and default value. Reports
-    /// duplicates.
+    /// Returns the signature of each parameter: its name, direction, type and default value. Reports two
+    /// parameters with one name.
     pub(super) fn param_sigs(&mut self, params: &[ast::Param], of: ParamsOf) -> Vec<ParamSig> {
         let mut sigs: Vec<ParamSig> = Vec::new();
         for param in params {
@@ -241,7 +240,7 @@ impl Checker {
         sigs
     }
 
-    /// Resolves a function's signature, and declares its type parameters in the current scope.
+    /// Returns a function's signature with all types resolved, and declares its type parameters in the current scope.
     pub(super) fn signature(
         &mut self,
         signature: &ast::Signature,

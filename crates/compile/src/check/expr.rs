@@ -16,8 +16,8 @@ use crate::hir::{Expr, ExprKind, VarKind};
 use crate::types::{StructId, Ty};
 
 impl Checker {
-    /// Infers the type and meaning of an expression. `want` is a hint of the wanted type: the result may still
-    /// need [`Checker::coerce`].
+    /// Infers the type of an expression and returns the checked expression. `want` is only a hint of the
+    /// type that the context wants: the caller may still have to call [`Checker::coerce`].
     pub(super) fn infer(&mut self, expr: &ast::Expr, want: Option<&Ty>) -> Expr {
         let span = expr.span;
         match &expr.kind {
@@ -116,7 +116,7 @@ impl Checker {
         }
     }
 
-    /// Returns the type that the expression before a dot names, or `None` if it names no type.
+    /// Returns the type that `base`, the expression before a dot, names; `None` if it names no type.
     pub(super) fn as_type(&mut self, base: &ast::Expr) -> Option<TypeSymbol> {
         match &base.kind {
             Ast::Path(path) => match self.scopes.lookup(path) {
@@ -139,8 +139,8 @@ impl Checker {
         self.value_member(base, member, span)
     }
 
-    /// Returns the constant that `error.X` or `Enum.X` stands for; reports a member that the type does not
-    /// have.
+    /// Returns the constant that `error.X` or `Enum.X` stands for. Reports a member that the type does not
+    /// have, and returns a missing expression.
     fn type_member(&mut self, ty: TypeSymbol, member: &ast::Name, span: Span) -> Expr {
         let name = member.as_str();
         match &ty {
@@ -327,8 +327,8 @@ impl Checker {
         }
     }
 
-    /// Checks an expression that is to be sliced and returns it with its width in bits. Reports values without
-    /// bits, and returns `None`.
+    /// Checks the expression before `[high:low]` and returns it with its width in bits. Reports a value
+    /// that has no bits to slice, and returns `None`.
     fn sliceable(&mut self, base: &ast::Expr) -> Option<(Expr, u32)> {
         let base = self.infer(base, None);
         let base = self.decay(base);
@@ -466,8 +466,8 @@ impl Checker {
         )
     }
 
-    /// Returns the wanted type of each of `count` members of an initialiser of type `want`; `None` for members
-    /// of which nothing is known.
+    /// Returns, for each of the `count` members of an initialiser of type `want`, the type that it must
+    /// have; `None` for a member of unknown type.
     fn member_types(&self, want: Option<&Ty>, count: usize) -> Vec<Option<Ty>> {
         let types: Vec<Ty> = match want {
             Some(Ty::Struct(id) | Ty::Header(id)) => self
@@ -535,8 +535,8 @@ impl Checker {
         Expr::new(ExprKind::Aggregate(items), ty, span)
     }
 
-    /// Returns whether an expression can be written to, and reports the reason if not. A loop variable is
-    /// marked as written.
+    /// Returns whether an expression can be assigned to; reports the reason if it cannot. Marks a loop
+    /// variable as written.
     pub(super) fn require_lvalue(&mut self, expr: &Expr) -> bool {
         match &expr.kind {
             ExprKind::Missing => true,

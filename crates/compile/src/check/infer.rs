@@ -13,16 +13,16 @@ use crate::types::{FnSig, ParamSig, Ty, TypeParamId};
 /// The types that type parameters stand for, as far as known.
 pub(super) type Bindings = BTreeMap<TypeParamId, Ty>;
 
-/// Returns the first argument without a name among arguments of which others have one: all have names, or none
-/// (P4_16, calling convention).
+/// Returns the first argument without a name if other arguments have names, which is an error: either all
+/// arguments have names or none (P4_16, calling convention). Returns `None` otherwise.
 pub(super) fn without_name(args: &[ast::Argument]) -> Option<&ast::Argument> {
     let named = args.iter().any(|a| a.name.is_some());
     args.iter().find(|a| named && a.name.is_none())
 }
 
 impl Checker {
-    /// Puts arguments in the order of the parameters, with `None` for those that are left out. Reports a wrong
-    /// number or name, and returns `None`.
+    /// Puts arguments into the order of the parameters, with `None` for a parameter without an argument.
+    /// Reports a wrong number of arguments or a wrong name, and returns `None`.
     fn match_arguments<'a>(
         &mut self,
         sig: &FnSig,
@@ -81,8 +81,8 @@ impl Checker {
         ok.then_some(slots)
     }
 
-    /// Checks the arguments of a call and infers its type parameters. Returns the arguments, the type that the
-    /// call returns, and what the type parameters stand for; `None` after an error.
+    /// Checks the arguments of a call and infers its type arguments. Returns the checked arguments, the
+    /// type of the call's result, and a map from each type parameter to its type; `None` after an error.
     pub(super) fn arguments(
         &mut self,
         sig: &FnSig,
@@ -165,8 +165,9 @@ impl Checker {
         Some((Args::new(out, written), ret, bindings))
     }
 
-    /// Infers the types of the arguments, and what they say about type parameters. Integers without width say
-    /// least, so they come last.
+    /// Infers the types of the arguments, and from them the types that the type parameters stand for, into
+    /// `bindings`. Integers without a width come last, since they determine a type parameter only if no
+    /// other argument does.
     fn infer_arguments(
         &mut self,
         sig: &FnSig,
@@ -244,8 +245,8 @@ impl Checker {
         }
     }
 
-    /// Checks an argument that is a value: integers in a tuple that is handed to an extern need a width, and a
-    /// type parameter must stand for a type that has values.
+    /// Checks an argument that is a value: integers in a tuple that is passed to an extern need a width,
+    /// and a type parameter must stand for a type that has values.
     fn require_value(&mut self, value: &Expr, ty: &Ty, param: &ParamSig, of: &str) {
         if matches!(ty, Ty::Tuple(_)) {
             self.require_sized(value);
@@ -263,7 +264,8 @@ impl Checker {
         }
     }
 
-    /// Checks that an `out` or `inout` argument has exactly the parameter's type, and reports a mismatch.
+    /// Returns an `out` or `inout` argument if its type is exactly the parameter's type `ty`. Reports any
+    /// other type, and returns a missing expression.
     fn exact(&mut self, value: Expr, ty: &Ty) -> Expr {
         if value.ty == *ty || value.ty == Ty::Missing || *ty == Ty::Missing {
             return value;
@@ -275,7 +277,9 @@ impl Checker {
         )
     }
 
-    /// Finds what the type parameters in `pattern` must be for it to become `ty`. Mismatches are left to `coerce`.
+    /// Enters into `bindings` the types that make `pattern` equal to `ty` when they replace its type
+    /// parameters, and into `loose` each type parameter that meets an integer without a width. Leaves
+    /// mismatches to `coerce`.
     pub(super) fn unify(
         &self,
         pattern: &Ty,

@@ -15,7 +15,8 @@ use crate::errors;
 use crate::types::{ExternDef, FnSig, ParamSig, Ty};
 
 impl Checker {
-    /// Checks that no earlier overload takes arguments by the same names.
+    /// Reports a function that has the same name, and the same parameter names in the same order, as one of
+    /// the overloads `earlier`.
     pub(super) fn check_overloads(
         &mut self,
         earlier: &[Rc<FnSig>],
@@ -31,8 +32,8 @@ impl Checker {
         }
     }
 
-    /// Checks the body of an instance, which may declare functions and instances and must provide the abstract
-    /// methods of its extern.
+    /// Checks the `{ ... }` after an instance, which may declare functions and instances and must provide
+    /// the abstract methods of the instance's extern.
     pub(super) fn instance_body(&mut self, decl: &ast::Instantiation, ty: &Ty) {
         let (def, args) = match ty {
             Ty::Extern(id, args) => (self.module.types.external(*id).clone(), args.clone()),
@@ -66,7 +67,7 @@ impl Checker {
         }
     }
 
-    /// Checks a function that provides an abstract method of an extern: its signature must be the method's.
+    /// Checks a function that provides an abstract method of an extern: its signature must equal that of the method.
     fn provided_method(&mut self, def: &ExternDef, args: &[Ty], decl: &ast::FunctionDecl) {
         let name = &decl.signature.name;
         let sig = self.scoped(|c| c.signature(&decl.signature, &[], ParamsOf::Function));

@@ -134,8 +134,9 @@ impl Checker {
         }
     }
 
-    /// Checks a call of a method of the core library's packets: an extract takes a header of whole bytes, with
-    /// a size if it has a varbit, and a lookahead reads a type of a known size.
+    /// Checks a call of `extract` or `lookahead` of the core library's packets. An extract needs a header
+    /// of whole bytes, and a size argument exactly if the header has a varbit; a lookahead needs a type of
+    /// a known size.
     fn check_packet_call(&mut self, method: Option<Method>, args: &[Arg], ret: &Ty, span: Span) {
         match method {
             Some(Method::Extract) => {
@@ -193,8 +194,8 @@ impl Checker {
         Expr::new(ExprKind::Call(Box::new(call)), Ty::Void, span)
     }
 
-    /// Returns whether the method is `apply` and the call stands at a place where `apply` is allowed. Reports
-    /// either mistake.
+    /// Returns whether `member` is `apply` and the call stands at the wanted `place` of a program. Reports
+    /// any other method, and an `apply` elsewhere.
     fn can_apply(
         &mut self,
         of: &str,
@@ -215,7 +216,7 @@ impl Checker {
         true
     }
 
-    /// Returns the value of `t.apply().hit` or `.miss`, or `None` if `base` is no application of a table.
+    /// Returns the value of `t.apply().hit` or `t.apply().miss`; `None` if `base` is no application of a table.
     pub(super) fn apply_result(
         &mut self,
         base: &ast::Expr,
@@ -241,7 +242,7 @@ impl Checker {
         })
     }
 
-    /// Returns the table `t` if the expression is `t.apply(...)`, else `None`.
+    /// Returns the table `t` if `expr` has the form `t.apply(...)`, else `None`.
     pub(super) fn applied_table(&self, expr: &ast::Expr) -> Option<TableId> {
         let Ast::Call { callee, .. } = &expr.kind else {
             return None;
@@ -315,7 +316,7 @@ impl Checker {
         self.apply_signature(sig, is_parser, target, member, args, span)
     }
 
-    /// Checks `x.apply(args)` of a parser or control with the signature `sig`, and returns the call.
+    /// Checks the call `x.apply(args)` of a parser or control with the signature `sig`, and returns it.
     fn apply_signature(
         &mut self,
         sig: Rc<FnSig>,
@@ -347,8 +348,8 @@ impl Checker {
         )
     }
 
-    /// Checks a call of a method that is part of the language: those of headers, unions and stacks, and the
-    /// methods for sizes.
+    /// Checks a call of a method that is part of the language: one of headers, header unions or stacks, or
+    /// one for sizes such as `minSizeInBits`.
     fn builtin(
         &mut self,
         object: Expr,
@@ -415,8 +416,8 @@ impl Checker {
         }
     }
 
-    /// Returns the constant value of `x.minSizeInBits()` and its siblings for a value of type `ty`; reports any
-    /// other method.
+    /// Returns the constant that `minSizeInBits()`, `maxSizeInBits()`, `minSizeInBytes()` or
+    /// `maxSizeInBytes()` gives for a value of type `ty`. Reports any other method.
     fn size_constant(&mut self, ty: &Ty, member: &ast::Name, span: Span) -> Expr {
         let (min, max) = self.size_bits(ty);
         let bits = match member.as_str() {

@@ -39,7 +39,8 @@ use scope::{Scopes, Symbol, TypeSymbol};
 
 pub(crate) use scope::closest;
 
-/// Checks a program. The module is complete only if there is no error among the diagnostics.
+/// Checks the types and names of a program, and returns the checked module and all diagnostics. The module
+/// is complete only if no diagnostic is an error.
 pub fn check(program: &ast::Program, sources: &SourceMap) -> (Module, Vec<Diagnostic>) {
     let mut checker = Checker::new(Origins::find(program, sources));
     checker.enter_errors(program);
@@ -136,7 +137,7 @@ impl Checker {
         }
     }
 
-    /// Checks a declaration of the top level together with its annotations.
+    /// Checks a declaration at the top level together with its annotations.
     fn declaration(&mut self, decl: &ast::Decl) {
         self.top_level(decl);
         self.check_annotations(decl);
@@ -147,7 +148,7 @@ impl Checker {
         self.diagnostics.push_new(diagnostic);
     }
 
-    /// Reports what is wrong with an expression, and returns a missing expression in its place.
+    /// Reports an error in an expression, and returns a missing expression that replaces it.
     fn wrong(&mut self, diagnostic: Diagnostic, span: Span) -> Expr {
         self.report(diagnostic);
         Expr::missing(span)
@@ -171,7 +172,7 @@ impl Checker {
         self.declare(name, Symbol::Type(ty));
     }
 
-    /// Enters a variable into the module, not into the scope.
+    /// Adds a variable to the module and returns its id, without entering its name into the scope.
     fn new_var(
         &mut self,
         name: Arc<str>,
@@ -197,8 +198,9 @@ impl Checker {
         id
     }
 
-    /// Returns the candidate most like a name, as a suggestion. Returns `None` once no more errors are shown: a
-    /// look at all candidates for each of 100,000 errors takes minutes.
+    /// Returns the candidate most similar to `name`, as a suggestion. Returns `None` if no candidate is
+    /// similar enough, or once the limit of shown errors is reached: to compare all candidates for each of
+    /// 100,000 errors takes minutes.
     fn closest<'a>(&self, name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
         match self.diagnostics.is_full() {
             true => None,
@@ -206,7 +208,8 @@ impl Checker {
         }
     }
 
-    /// Returns the name in scope most like `name`, as a suggestion; `None` once no more errors are shown.
+    /// Returns the name in scope most similar to `name`, as a suggestion; `None` if no name is similar
+    /// enough, or once the limit of shown errors is reached.
     fn similar(&self, name: &str) -> Option<Arc<str>> {
         match self.diagnostics.is_full() {
             true => None,
@@ -214,7 +217,8 @@ impl Checker {
         }
     }
 
-    /// Looks up what a name means. Reports an unknown name, unless it may be lost in a syntax error.
+    /// Returns the symbol that a path names. Reports an unknown name, unless its declaration may have been
+    /// lost in a syntax error, and returns [`Symbol::Missing`].
     fn lookup(&mut self, path: &ast::Path) -> Symbol {
         if let Some(symbol) = self.scopes.lookup(path) {
             return symbol.clone();
@@ -232,8 +236,9 @@ impl Checker {
         Symbol::Missing
     }
 
-    /// Returns the library file that declares a name and that the program could include: of the architectures only one that does not
-    /// clash with the one that it has.
+    /// Returns the name of the library file, such as `v1model.p4`, that declares `name` and that the
+    /// program could include without a clash: no second architecture, and no second core library. `None` if
+    /// there is no such file.
     fn library_file(&self, name: &str) -> Option<&'static str> {
         if self.diagnostics.is_full() {
             return None;
@@ -251,7 +256,7 @@ impl Checker {
         .map(|(file, _, _)| file)
     }
 
-    /// Runs `f` in another context and goes back.
+    /// Runs `f` with `context` as the checker's context, and restores the previous context afterwards.
     fn within<R>(&mut self, context: Context, f: impl FnOnce(&mut Checker) -> R) -> R {
         let outer = std::mem::replace(&mut self.context, context);
         let result = f(self);
@@ -259,7 +264,7 @@ impl Checker {
         result
     }
 
-    /// Runs `f` in a new scope.
+    /// Runs `f` in a new scope, which is closed afterwards.
     fn scoped<R>(&mut self, f: impl FnOnce(&mut Checker) -> R) -> R {
         self.scopes.push();
         let result = f(self);
@@ -267,8 +272,8 @@ impl Checker {
         result
     }
 
-    /// Returns the expression if its value is known once the program is instantiated. Otherwise reports `what`
-    /// as not constant, and returns a missing expression.
+    /// Returns the expression if its value is known once the program is instantiated. Otherwise reports
+    /// that `what` is not constant, and returns a missing expression.
     fn require_static(&mut self, expr: hir::Expr, what: &str) -> hir::Expr {
         if self.is_static(&expr) {
             return expr;
@@ -277,8 +282,8 @@ impl Checker {
         hir::Expr::missing(expr.span)
     }
 
-    /// Returns the expression if it is made of literals. Otherwise reports `what` as not constant, and returns
-    /// a missing expression.
+    /// Returns the expression if it consists only of literals. Otherwise reports that `what` is not
+    /// constant, and returns a missing expression.
     fn require_literal(&mut self, expr: hir::Expr, what: &str) -> hir::Expr {
         if expr.is_literal() {
             return expr;

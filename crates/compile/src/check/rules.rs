@@ -60,7 +60,7 @@ impl ParamsOf {
 }
 
 impl Checker {
-    /// Returns whether values of a type are parsers, controls or packages; `None` if they are something else.
+    /// Returns whether values of type `ty` are parsers, controls or packages; `None` if they are something else.
     pub(super) fn block_kind(&self, ty: &Ty) -> Option<BlockKind> {
         match ty {
             Ty::BlockType(id, _) => Some(self.module.types.block_types[id.index()].kind),
@@ -70,7 +70,7 @@ impl Checker {
         }
     }
 
-    /// Returns whether a parameter of `of` may have this type.
+    /// Returns whether a parameter of `of`, such as an action or a package, may have type `ty`.
     fn param_type_allowed(&self, ty: &Ty, of: ParamsOf) -> bool {
         if matches!(ty, Ty::Void | Ty::Any | Ty::ValueSet(_)) {
             return false;
@@ -89,7 +89,7 @@ impl Checker {
         }
     }
 
-    /// Checks the type, direction and default value of a parameter.
+    /// Checks that a parameter may have its type, direction and default value, and reports each that it may not have.
     pub(super) fn check_param(&mut self, param: &ast::Param, ty: &Ty, of: ParamsOf) {
         if !self.param_type_allowed(ty, of) {
             let found = self.show(ty);
@@ -125,7 +125,7 @@ impl Checker {
         }
     }
 
-    /// Checks that no parameter of a constructor has a direction.
+    /// Reports each parameter of a constructor that has a direction.
     pub(super) fn check_constructor(&mut self, params: &[ParamSig]) {
         for param in params {
             if param.direction != Direction::None {
@@ -134,7 +134,8 @@ impl Checker {
         }
     }
 
-    /// Returns whether tuples and lists can have members of this type; reports it if not.
+    /// Returns whether tuples and lists can have members of type `ty`; reports a type that they cannot
+    /// have. `what` names the tuple or list in the message.
     pub(super) fn check_member_type(&mut self, ty: &Ty, what: &str, span: Span) -> bool {
         let stateful = matches!(ty, Ty::Extern(..) | Ty::Block(_) | Ty::BlockType(..));
         let ok = !stateful && !matches!(ty, Ty::Void | Ty::Any | Ty::ValueSet(_));
@@ -145,8 +146,7 @@ impl Checker {
         ok
     }
 
-    /// Returns whether a type can stand for a type parameter of a struct, extern or function; reports it if
-    /// not.
+    /// Returns whether `ty` can replace a type parameter of a struct, extern or function; reports a type that cannot.
     pub(super) fn check_type_argument(&mut self, ty: &Ty, span: Span) -> bool {
         let ok = !matches!(
             ty,
@@ -159,7 +159,8 @@ impl Checker {
         ok
     }
 
-    /// Checks that something of this type can be instantiated here.
+    /// Reports an instance of type `ty` at a place where no instance of that type is allowed, such as a
+    /// parser in a control.
     pub(super) fn check_instance_place(&mut self, ty: &Ty, span: Span) {
         let kind = self.block_kind(ty);
         let here = match (self.context.place, self.context.block) {
@@ -213,8 +214,7 @@ impl Checker {
         }
     }
 
-    /// Checks that the arguments of a constructor are known when the program is instantiated. A package is given
-    /// parsers and controls that are instances of their own, whose types were compared already.
+    /// Reports each argument of a constructor whose value is not known when the program is instantiated.
     pub(super) fn check_static(&mut self, args: &[Arg]) {
         for value in args.iter().filter_map(Arg::expr) {
             if !self.is_static(value) {

@@ -31,7 +31,7 @@ pub enum Symbol {
 }
 
 impl Symbol {
-    /// Returns what kind of thing the symbol is, with an article, for messages.
+    /// Returns a description of the symbol for messages, with an article, such as "a table".
     pub fn describe(&self) -> &'static str {
         match self {
             Symbol::Type(_) => "a type",
@@ -92,7 +92,7 @@ pub enum FnSymbol {
 }
 
 impl FnSymbol {
-    /// Returns the signature of the function, be it an extern or written in P4.
+    /// Returns the signature of the function, whether an extern or written in P4.
     pub fn sig(&self) -> &Rc<FnSig> {
         match self {
             FnSymbol::Extern(declared) => &declared.sig,
@@ -139,7 +139,7 @@ impl Scopes {
         self.scopes.push(Scope::default());
     }
 
-    /// Leaves the current scope, whose names are forgotten.
+    /// Closes the current scope and drops the names declared in it.
     pub fn pop(&mut self) {
         self.scopes.pop();
     }
@@ -149,18 +149,18 @@ impl Scopes {
         self.scopes.len()
     }
 
-    /// Takes the scopes beyond the first `depth` away, and returns them to be put back later.
+    /// Removes all scopes beyond the first `depth`, and returns them, for [`Scopes::restore`].
     pub fn split_off(&mut self, depth: usize) -> Vec<Scope> {
         self.scopes.split_off(depth.min(self.scopes.len()))
     }
 
-    /// Puts scopes back that [`Scopes::split_off`] took away.
+    /// Puts back the scopes that [`Scopes::split_off`] removed.
     pub fn restore(&mut self, scopes: Vec<Scope>) {
         self.scopes.extend(scopes);
     }
 
-    /// Looks up what a name means: in the innermost scope that has it, or at the top level if the path begins
-    /// with a dot.
+    /// Returns what a path names: in the innermost scope that declares the name, or only at the top level
+    /// if the path begins with a dot. `None` if no scope declares the name.
     pub fn lookup(&self, path: &ast::Path) -> Option<&Symbol> {
         let name = path.name.as_str();
         let mut scopes = self.scopes.iter();
@@ -178,8 +178,8 @@ impl Scopes {
             .is_some_and(|s| s.names.contains_key(name))
     }
 
-    /// Declares a name in the current scope. Returns the place of an earlier declaration in the same scope, if
-    /// there is one; functions may have several.
+    /// Declares `name` in the current scope. Returns the place of an earlier declaration of the name in the
+    /// same scope, else `None`; functions may share a name.
     pub fn declare(&mut self, name: Arc<str>, symbol: Symbol, span: Span) -> Option<Span> {
         let scope = self.scopes.last_mut()?;
         if let Some((existing, first)) = scope.names.get_mut(&name) {
@@ -193,15 +193,16 @@ impl Scopes {
         None
     }
 
-    /// Returns the name in scope most like `name`, if one is similar enough.
+    /// Returns the name in scope most similar to `name`; `None` if no name is similar enough (see [`closest`]).
     pub fn similar(&self, name: &str) -> Option<Arc<str>> {
         let names = self.scopes.iter().flat_map(|s| s.names.keys());
         closest(name, names.map(|n| &**n)).map(Arc::from)
     }
 }
 
-/// Returns the candidate most like `name`, if one is similar enough to be what was meant: at most a third of
-/// the characters differ (at least one).
+/// Returns the candidate most similar to `name`: the edit distance between the two, without regard to case,
+/// may be at most a third of the number of characters of `name`, rounded down. `None` if no candidate is so
+/// similar.
 pub fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let limit = match name.chars().count() {
         0..=2 => 0,
@@ -215,8 +216,8 @@ pub fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
         .map(|(_, c)| c)
 }
 
-/// Counts the insertions, deletions and substitutions that turn one name into the other (edit distance), in any
-/// case.
+/// Counts the insertions, deletions and substitutions of single characters that turn `a` into `b` (the edit
+/// distance), without regard to case.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().flat_map(char::to_lowercase).collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

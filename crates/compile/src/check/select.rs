@@ -47,7 +47,8 @@ impl Checker {
         Transition::Select { keys, cases: out }
     }
 
-    /// Appends the scalars that a key is made of to `out`. Reports a part that cannot be compared.
+    /// Appends to `out` each scalar that the key of a select consists of. Reports a part of a type that
+    /// cannot be compared.
     fn key_parts(&mut self, key: Expr, out: &mut Vec<Expr>) {
         let span = key.span;
         if let ExprKind::Aggregate(items) = key.kind {
@@ -82,8 +83,9 @@ impl Checker {
         out.push(Expr::missing(span));
     }
 
-    /// Checks the sets that keys of these types are compared with, and returns one for each scalar of the keys.
-    /// Returns `None` after a report if they do not fit; `what` names the case in it.
+    /// Checks the sets of one case, or of one table entry, that keys of the types `types` are compared
+    /// with. Returns one set for each scalar of the keys; `None` after a report if the sets do not fit the
+    /// keys. `what` names the case or entry in the message.
     pub(super) fn keysets(
         &mut self,
         sets: &ast::Keysets,
@@ -124,7 +126,7 @@ impl Checker {
         Some(out)
     }
 
-    /// Returns a set of every value for each scalar of the types.
+    /// Returns a set that contains every value, once for each scalar that values of the types `types` consist of.
     fn any_of(&self, types: &[Ty]) -> Vec<Keyset> {
         let scalars = types
             .iter()
@@ -132,7 +134,8 @@ impl Checker {
         vec![Keyset::Any; scalars.sum()]
     }
 
-    /// Returns the sets, one for each scalar, for a key that is a struct or tuple with the types `members`.
+    /// Returns one set for each scalar of a key that is a struct or tuple with members of the types
+    /// `members`; `None` after an error. `what` names the case in messages.
     fn nested_keysets(
         &mut self,
         set: &ast::Keyset,
@@ -164,7 +167,8 @@ impl Checker {
         }
     }
 
-    /// Returns the sets, one for each scalar, of a whole key that is given as one constant tuple or struct.
+    /// Returns one set for each scalar of a whole key that `expr` gives as one constant tuple or struct;
+    /// `None` after an error. `what` names the case in messages.
     fn tuple_keyset(&mut self, expr: &ast::Expr, types: &[Ty], what: &str) -> Option<Vec<Keyset>> {
         let value = self.infer(expr, None);
         if value.ty == Ty::Missing {
@@ -268,7 +272,7 @@ impl Checker {
         }
     }
 
-    /// Reports a mask or range of a type that is not a number.
+    /// Reports a mask or range over values of type `ty` if these are no numbers.
     fn require_bits(&mut self, ty: &Ty, span: Span) {
         if !matches!(
             self.module.types.representation(ty),
@@ -280,7 +284,7 @@ impl Checker {
     }
 }
 
-/// Returns whether an expression is a variable or a field of one.
+/// Returns whether an expression is a variable, or a field of a variable at any depth.
 fn is_stored(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Var(_) => true,
@@ -289,7 +293,7 @@ fn is_stored(expr: &Expr) -> bool {
     }
 }
 
-/// Appends a set for each scalar of a constant to `out`.
+/// Appends to `out` one set for each scalar of the constant `value`, which contains only that scalar.
 fn literal_keysets(value: Expr, out: &mut Vec<Keyset>) {
     match value.kind {
         ExprKind::Aggregate(items) => items.into_iter().for_each(|e| literal_keysets(e, out)),

@@ -17,7 +17,7 @@ use crate::types::Ty;
 type Cases<L> = Vec<(Vec<L>, Rc<[Stmt]>)>;
 
 impl Checker {
-    /// Checks the statements of a block, in a scope of their own.
+    /// Checks the statements of a block in a new scope, and returns them.
     pub(super) fn block(&mut self, block: &ast::Block) -> Rc<[Stmt]> {
         self.scoped(|c| c.statements(&block.stmts))
     }
@@ -30,7 +30,7 @@ impl Checker {
             .into()
     }
 
-    /// Checks a single statement in a scope of its own, such as a branch of an `if`.
+    /// Checks a single statement, such as a branch of an `if`, in a new scope, and returns it.
     fn branch(&mut self, stmt: &ast::Stmt) -> Rc<[Stmt]> {
         self.scoped(|c| c.statements(std::slice::from_ref(stmt)))
     }
@@ -340,8 +340,9 @@ impl Checker {
         })
     }
 
-    /// Checks the cases of a switch and returns them, and the body of the default. `label` gives a label's
-    /// meaning and a key that is different for each label.
+    /// Checks the cases of a `switch`. Returns the labels and the body of each case, and the body of the
+    /// `default` case. `label` checks one label and returns a key, which is different for each label, and
+    /// the label's meaning; `None` after an error.
     fn switch_cases<K: Ord, L>(
         &mut self,
         cases: &[ast::SwitchCase],
@@ -381,8 +382,8 @@ impl Checker {
         (groups, default)
     }
 
-    /// Returns the position, in the table's list of actions, of the action that a label names. Reports a label
-    /// that names none of them, and returns `None`.
+    /// Returns the position, in the table's list of actions, of the action that `label` names. Reports a
+    /// label that names no action of the table, and returns `None`.
     fn action_label(&mut self, table: crate::hir::TableId, label: &ast::Expr) -> Option<usize> {
         let ast::ExprKind::Path(path) = &label.kind else {
             self.report(errors::action_label(label.span, "this"));

@@ -22,7 +22,7 @@ use crate::hir::{
 use crate::types::{FnSig, Ty};
 
 impl Checker {
-    /// Declares a table and returns its id, or `None` if its properties are wrong.
+    /// Declares a table and returns its id; `None` if its properties have errors.
     pub(super) fn table(
         &mut self,
         decl: &ast::TableDecl,
@@ -116,7 +116,7 @@ impl Checker {
         Some(table)
     }
 
-    /// Reports properties that are there twice, or before the ones that they refer to.
+    /// Reports a property that occurs twice, and a property that stands before another to which it refers.
     fn property_order(&mut self, decl: &ast::TableDecl) {
         let position = |name: &str| decl.properties.iter().position(|p| p.name.as_str() == name);
         for (name, before) in [("default_action", "actions"), ("entries", "key")] {
@@ -141,8 +141,9 @@ impl Checker {
         }
     }
 
-    /// Makes `NoAction` the default action of a table without `default_action`; it joins the list of actions if
-    /// it is not there. Reports a program without `NoAction`, and returns `None`.
+    /// Makes `NoAction` the default action of a table without `default_action`, and adds it to the table's
+    /// list of actions if it is not listed. Reports a program that does not declare `NoAction`, and returns
+    /// `None`.
     fn implicit_default(&mut self, table: &mut Table) -> Option<()> {
         let name = ast::Name::new("NoAction", table.span);
         let path = ast::Path {
@@ -222,8 +223,9 @@ impl Checker {
         })
     }
 
-    /// Reports a field of a key that has the name of an earlier one by a `@name`: the control plane knows fields by their names. It does not
-    /// see the inputs of a selector, and the same expression twice is one value.
+    /// Reports two key fields with one control-plane name if a `@name` gave it to one of them, since the
+    /// control plane knows key fields by name. Leaves out the inputs of a selector, which the control plane
+    /// does not see; the same expression twice, without a `@name`, is allowed.
     fn check_key_names(&mut self, keys: &[TableKey]) {
         let mut first: BTreeMap<&str, &TableKey> = BTreeMap::new();
         let named = |key: &TableKey| key.annotations.iter().any(|a| a.name.as_str() == "name");
@@ -271,8 +273,9 @@ impl Checker {
         Some(kind)
     }
 
-    /// Returns the control-plane name of a key without `@name`: the expression as written. Returns `None` if it
-    /// is too complex to be a name.
+    /// Returns the control-plane name of a key without `@name`: the text of its expression, with the
+    /// `@name` of a field in place of the field's own name. Returns `None` if the expression is too complex
+    /// for a name.
     fn key_name(&self, expr: &Expr, source: &ast::Expr) -> Option<String> {
         use ast::ExprKind as E;
         match &source.kind {
@@ -412,8 +415,9 @@ impl Checker {
         (action.sig.clone(), action.directed)
     }
 
-    /// Checks the value of `default_action = a(x)`. Returns the action's position in the list, and the
-    /// arguments that the control plane could set.
+    /// Checks the value of `default_action = a(x)`. Returns the action's position in the table's list of
+    /// actions, and its arguments for the parameters without direction, which the control plane could set;
+    /// `None` after an error.
     fn default_action(&mut self, value: &ast::Expr, table: &Table) -> Option<(usize, Vec<Expr>)> {
         let (path, args): (&ast::Path, &[ast::Argument]) = match &value.kind {
             ast::ExprKind::Path(path) => (path, &[]),
@@ -442,7 +446,8 @@ impl Checker {
         Some((index, args))
     }
 
-    /// Returns the position of an action in the table's list; reports an action that is not there.
+    /// Returns the position of an action in the table's list of actions. Reports an action that is not in
+    /// the list, and returns `None`.
     fn listed(&mut self, path: &ast::Path, table: &Table) -> Option<usize> {
         let action = self.action_named(path)?;
         let index = table.actions.iter().position(|a| a.action == action);
@@ -456,8 +461,9 @@ impl Checker {
         index
     }
 
-    /// Checks the arguments for an action's parameters without direction and returns them. Arguments for the
-    /// parameters with direction may be repeated, in front or by name.
+    /// Checks the arguments of the action at position `index` of a table's list for its parameters without
+    /// direction, and returns them; `None` after an error. The arguments for its parameters with direction
+    /// may be repeated in `args`, at the front or by name.
     fn action_data(
         &mut self,
         table: &Table,
@@ -566,8 +572,8 @@ impl Checker {
         })
     }
 
-    /// Reports priorities of a table's entries where none are allowed, and a first entry without the priority
-    /// that it needs.
+    /// Reports a priority of an entry of a table that has no ternary, range or optional key, or whose
+    /// entries are constant. In any other table with priorities, reports a first entry without one.
     fn check_priorities(&mut self, table: &Table) {
         let explicit = |e: &TableEntry| e.priority.as_ref().map(|p| p.span);
         let Some(at) = table.entries.iter().find_map(explicit) else {
@@ -590,7 +596,7 @@ impl Checker {
         }
     }
 
-    /// Reports a set in an entry that the match kind of the key cannot express, such as a range for `lpm`.
+    /// Reports a set in a table entry that the match kind of its key cannot express, such as a range for `lpm`.
     fn entry_match(&mut self, set: &crate::hir::Keyset, kind: ir::MatchKind, span: Span) {
         use crate::hir::Keyset as K;
         use ir::MatchKind as M;
@@ -661,8 +667,8 @@ impl Checker {
         }
     }
 
-    /// Checks a table property in a library, which may be written for any architecture: reports one that no
-    /// architecture has.
+    /// Checks a table property in a file that includes no architecture, and so may be meant for any:
+    /// reports a property that no architecture has.
     fn property_of_library(&mut self, property: &ast::TableProperty, value: &ast::Expr) {
         let _ = self.infer(value, None);
         let name = property.name.as_str();
@@ -677,8 +683,8 @@ impl Checker {
         }
     }
 
-    /// Checks a table property of the architecture, such as its counters, and stores it in `table`. Reports a
-    /// property that the architecture does not have.
+    /// Checks a table property that the architecture defines, such as the table's counters, and stores it
+    /// in `table`. Reports a property that the architecture does not define.
     fn architecture_property(
         &mut self,
         property: &ast::TableProperty,

@@ -19,7 +19,8 @@ use crate::types::{
 };
 
 impl Checker {
-    /// Resolves a type as written; reports one with too many members.
+    /// Returns the type that the type expression `ty` stands for. Reports a type with too many members, and
+    /// returns [`Ty::Missing`].
     pub(super) fn resolve(&mut self, ty: &ast::Type) -> Ty {
         let resolved = self.resolve_kind(ty);
         if self.module.types.nodes(&resolved) > MAX_TYPE_NODES {
@@ -54,7 +55,8 @@ impl Checker {
         }
     }
 
-    /// Resolves the type of a tuple's or list's member; reports a type that members cannot have.
+    /// Returns the type of a member of a tuple or list. Reports a type that members cannot have, and
+    /// returns [`Ty::Missing`]. `what` names the tuple or list in the message.
     fn resolve_member(&mut self, ty: &ast::Type, what: &str) -> Ty {
         let resolved = self.resolve(ty);
         match self.check_member_type(&resolved, what, ty.span) {
@@ -63,8 +65,8 @@ impl Checker {
         }
     }
 
-    /// Evaluates a width in bits, which must be a constant from 1 to [`Bits::MAX_WIDTH`]. Reports any other,
-    /// and returns `None`.
+    /// Evaluates a width in bits, which must be a constant from 1 to [`Bits::MAX_WIDTH`]. Reports any other
+    /// value, and returns `None`.
     fn width(&mut self, expr: &ast::Expr) -> Option<u32> {
         let value = self.constant_int(expr, "a width")?;
         let width = fold::to_u32(&value).filter(|w| (1..=Bits::MAX_WIDTH).contains(w));
@@ -74,8 +76,8 @@ impl Checker {
         width
     }
 
-    /// Evaluates a constant integer. Reports an expression that is none (`what` names it in the message), and
-    /// returns `None`.
+    /// Evaluates a constant integer. Reports an expression that is no constant integer (`what` names it in
+    /// the message), and returns `None`.
     pub(super) fn constant_int(&mut self, expr: &ast::Expr, what: &str) -> Option<BigInt> {
         let value = self.infer(expr, Some(&Ty::Int));
         if value.ty == Ty::Missing {
@@ -241,7 +243,7 @@ impl Checker {
         ty
     }
 
-    /// Returns a type in which type parameters are replaced by the types that they are bound to.
+    /// Returns the type `ty` with its type parameters replaced by the types that `bindings` gives them.
     pub(super) fn applied(&mut self, ty: &Ty, bindings: &Bindings) -> Ty {
         match ty {
             Ty::Struct(id) | Ty::Header(id) | Ty::Union(id) => {
@@ -370,8 +372,8 @@ impl Checker {
         }
     }
 
-    /// Reports a header with more than one varbit, or that is too long. Whether it is whole bytes matters only
-    /// where it is extracted.
+    /// Reports a header that has more than one varbit or is too long. That a header must be whole bytes is
+    /// checked only where the program extracts it.
     fn check_header_layout(&mut self, name: &ast::Name, fields: &[FieldDef]) {
         let varbits: Vec<&FieldDef> = fields
             .iter()
@@ -393,7 +395,7 @@ impl Checker {
         }
     }
 
-    /// Declares an enum, with the values of its members if it is serializable.
+    /// Declares an enum and its members, with their values if the enum is serializable.
     pub(super) fn enumeration(&mut self, decl: &ast::EnumDecl, annotations: &[ast::Annotation]) {
         let underlying = decl.underlying.as_ref().and_then(|t| {
             let ty = self.resolve(t);
@@ -436,8 +438,8 @@ impl Checker {
         self.declare_type(&decl.name, TypeSymbol::Plain(Ty::Enum(id)));
     }
 
-    /// Evaluates the value of a serializable enum's member. Reports a value out of the range of the enum's
-    /// type.
+    /// Evaluates the value of a member of a serializable enum with the underlying type `ty`. Reports a
+    /// value out of the range of `ty`, and returns 0.
     fn member_value(&mut self, value: &ast::Expr, ty: &Ty) -> BigInt {
         let found = self.infer(value, Some(ty));
         if let (Ty::Int, Some(number)) = (&found.ty, found.as_int())
@@ -456,7 +458,8 @@ impl Checker {
         found.as_int().cloned().unwrap_or_default()
     }
 
-    /// Reports a value set whose members are not numbers, enums, or structs and tuples of them.
+    /// Reports a value set with members of type `ty` unless these consist only of numbers, truth values,
+    /// errors and enums.
     pub(super) fn value_set_type(&mut self, ty: &Ty, span: Span) {
         let members = self.module.types.flat_members(ty);
         let scalar = |t: &Ty| *t == Ty::Missing || self.module.types.scalar_width(t).is_some();
@@ -466,7 +469,7 @@ impl Checker {
         }
     }
 
-    /// Declares a type made by `type`.
+    /// Declares the new type of a declaration such as `type bit<9> PortId`.
     pub(super) fn new_type(&mut self, decl: &ast::NewTypeDecl, annotations: &[ast::Annotation]) {
         let underlying = self.resolve(&decl.ty);
         let basis = self.module.types.representation(&underlying);
@@ -485,7 +488,7 @@ impl Checker {
         self.declare_type(&decl.name, TypeSymbol::Plain(Ty::New(id)));
     }
 
-    /// Declares a typedef: another name for a type.
+    /// Declares the name of a `typedef`, which is another name for an existing type.
     pub(super) fn typedef(&mut self, decl: &ast::TypedefDecl) {
         let ty = match &decl.target {
             ast::TypedefTarget::Type(ty) => match &ty.kind {

@@ -21,7 +21,7 @@ pub(crate) use target::*;
 pub(crate) use types::*;
 pub(crate) use values::*;
 
-/// Puts a name in backquotes; "this", which stands for something without a name, stays as it is.
+/// Returns a name in backquotes; the word "this", which stands for something without a name, is returned unchanged.
 fn quoted(name: &str) -> String {
     match name {
         "this" => name.to_string(),

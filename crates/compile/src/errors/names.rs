@@ -6,7 +6,8 @@ use syntax::source::Span;
 
 use super::quoted;
 
-/// Reports a name that nothing declares. `file` is a library file that declares it and is not included, `like` a similar name in scope.
+/// Makes the error for a name that nothing declares. `file` is a library file that declares the name and
+/// that the program does not include; `like` is a similar name in scope.
 pub(crate) fn unknown_name(
     span: Span,
     name: &str,
@@ -69,7 +70,8 @@ messages! {
     fn annotation_number(name: &str, limit: u32) =>
         error("E1264", "`@{name}` needs one number from 0 to {limit}");
 
-    /// Reports an annotation, `@pkginfo` or `@platform_property`, that is not made of pairs.
+    /// Makes the error for an annotation `@pkginfo` or `@platform_property` that does not consist of `key =
+    /// value` pairs.
     fn annotation_pairs(name: &str) =>
         error("E1265", "`@{name}` needs keys and values: `key = value, ...`");
 

@@ -7,7 +7,8 @@ use syntax::source::Span;
 use super::plural;
 
 messages! {
-    /// Warns of a program without `main`: a library, which may be right as far as it goes, with nothing to run.
+    /// Makes the warning for a program without `main`: a library, which is only checked, since there is
+    /// nothing to run.
     fn no_main() =>
         warning("W1130", "the program has no `main`: it is checked, and there is nothing to run")
             .hint("end it with `V1Switch(parser(), ..., deparser()) main;`");
@@ -74,7 +75,7 @@ messages! {
     fn controller_field(name: &str) =>
         error("E1150", "'{name}' has no fixed width; the fields of a header to or from the controller have one");
 
-    /// Reports a number that the type of its field in P4Info cannot hold.
+    /// Makes the error for a number that is too large for its field in P4Info.
     fn beyond_p4info(what: &str, value: u64, limit: u64) =>
         error("E1149", "{what} is {value}, and the control plane can be told {limit} at most");
 

@@ -4,7 +4,8 @@ use ir::{Program, Stmt, StmtKind};
 
 use crate::{Options, compile_text};
 
-/// Compiles a program whose parser has these states after `start`, which goes to `first`.
+/// Compiles a program whose parser consists of a state `start`, which goes to the state `first`, and of the
+/// states in `states`.
 fn program(states: &str) -> Program {
     let source = format!(
         "#include <core.p4>
@@ -46,7 +47,7 @@ fn count(stmts: &[Stmt], wanted: &dyn Fn(&StmtKind) -> bool) -> usize {
         .sum()
 }
 
-/// Counts the switches and the extracts in all states.
+/// Counts the switches and the extracts, in this order, in all parser states.
 fn shape(program: &Program) -> (usize, usize) {
     let all = |wanted: &dyn Fn(&StmtKind) -> bool| {
         let states = &program.parser.states;

@@ -11,7 +11,7 @@ use super::{Lowerer, build};
 use crate::types::Ty;
 
 impl Lowerer<'_> {
-    /// Emits `lvalue = value`. An assignment to a slice keeps the other bits of its base.
+    /// Emits the assignment `lvalue = value`. An assignment to a slice keeps the bits outside of the slice.
     pub(super) fn assign(&mut self, lvalue: &Lvalue, value: Value, ty: &Ty, span: Span) {
         match lvalue {
             Lvalue::Ignore => {}
@@ -51,8 +51,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Emits what `f` emits for each index below `count`, so that only what belongs to the value of `index` at
-    /// run time runs.
+    /// Calls `f` for each index below `count`, and emits code that runs only the statements that `f`
+    /// emitted for the value which `index` has at run time.
     pub(super) fn at_index(
         &mut self,
         count: usize,
@@ -94,7 +94,8 @@ impl Lowerer<'_> {
         merged
     }
 
-    /// Emits an assignment. If the value reads what the assignment writes before, the value is copied first.
+    /// Emits the assignment of `value` to `place`. Copies the value first if the assignment would overwrite
+    /// a part of `place` before the value reads that part.
     fn assign_safely(&mut self, place: &Place, value: Value, ty: &Ty, span: Span) {
         let value = match self.overlaps(place, &value) {
             true => self.snapshot(value, ty, span),
@@ -103,8 +104,7 @@ impl Lowerer<'_> {
         self.assign_place(place, value);
     }
 
-    /// Returns whether a value of several parts reads parts of the storage other than by copying it onto
-    /// itself.
+    /// Returns whether a value of several parts reads storage of `place`, other than to copy each part onto itself.
     fn overlaps(&self, place: &Place, value: &Value) -> bool {
         if matches!(place, Place::Scalar(_)) {
             return false;
@@ -119,7 +119,8 @@ impl Lowerer<'_> {
         overlap
     }
 
-    /// Adds the slots that are lost besides when a header becomes valid: those of the other members of its union.
+    /// Adds to `slots` the slots that lose their values when the header `place` becomes valid: those of the
+    /// other members of its header union.
     pub(super) fn add_rivals(&self, place: &Place, slots: &mut BTreeSet<SlotId>) {
         let others = header_of(place).and_then(|id| self.siblings.get(&id));
         for other in others.into_iter().flatten() {
@@ -129,7 +130,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Emits the assignment of a value to storage, part by part.
+    /// Emits the assignment of a value to storage, one member after another.
     pub(super) fn assign_place(&mut self, place: &Place, value: Value) {
         match (place, value) {
             (Place::Scalar(slot), value @ (Value::Bits(_) | Value::Int(_))) => {
@@ -201,8 +202,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Emits the assignment of a header union: all members become invalid, then the valid one of the source is
-    /// copied.
+    /// Emits the assignment of a header union: makes all members of the destination invalid, then copies
+    /// the valid member of the source.
     fn assign_union(&mut self, items: &Rc<[Place]>, values: Vec<Value>) {
         for item in items.iter() {
             if let Some(id) = header_of(item) {
@@ -221,7 +222,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Emits statements that make a header valid and the other members of its union invalid.
+    /// Emits statements that make the header `id` valid and the other members of its header union invalid.
     pub(super) fn set_valid(&mut self, id: HeaderId) {
         for other in self.siblings.get(&id).cloned().unwrap_or_default() {
             self.emit(StmtKind::SetInvalid(other));

@@ -20,7 +20,7 @@ pub(super) struct Bound {
 }
 
 impl Lowerer<'_> {
-    /// Lowers the arguments that a table gives to its actions.
+    /// Lowers the arguments for parameters with direction that a table gives to its actions in its list of actions.
     pub(super) fn bind_actions(
         &mut self,
         table: TableId,
@@ -60,7 +60,8 @@ impl Lowerer<'_> {
         place
     }
 
-    /// Puts the arguments of tables into their actions, once all tables are known.
+    /// Puts the statements for the arguments that tables give to actions into the bodies of these actions.
+    /// Must run after all tables are known.
     pub(super) fn install_bound(&mut self) {
         for (action, mut bound) in std::mem::take(&mut self.bound) {
             let Some(last) = bound.pop() else { continue };
@@ -85,8 +86,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Emits an assignment of the table's number to a slot before each application of a table that gives
-    /// arguments to the slot's action.
+    /// Emits, before each application of a table of `bound`, the assignment of the table's position in
+    /// `bound` to the slot `told`.
     fn tell(&mut self, told: SlotId, bound: &[Bound]) {
         for block in Block::CONTROLS {
             let control = self.program.control_mut(block);
@@ -110,8 +111,8 @@ impl Lowerer<'_> {
     }
 }
 
-/// Returns a switch over the number in a slot, with the statements of the table of that number in each case.
-/// Returns nothing if no table has any.
+/// Returns a switch over the slot `told`, in which the case for each table's number holds the statements
+/// that `part` returns for the table. Returns no statement if `part` returns none for any table.
 fn chosen(told: SlotId, bound: &[Bound], part: impl Fn(&Bound) -> &Vec<Stmt>) -> Vec<Stmt> {
     let first = bound.iter().find_map(|b| part(b).first());
     let Some(loc) = first.map(|stmt| stmt.loc) else {
@@ -127,8 +128,8 @@ fn chosen(told: SlotId, bound: &[Bound], part: impl Fn(&Bound) -> &Vec<Stmt>) ->
     vec![Stmt { kind, loc }]
 }
 
-/// Returns the statements without their places in the source, so that equal ones from different places compare
-/// equal.
+/// Returns the statements without their places in the source, so that equal statements from different
+/// places compare as equal.
 fn without_places(stmts: &[Stmt]) -> Vec<Stmt> {
     rewritten(stmts.to_vec(), &mut |mut stmt, out| {
         stmt.loc = ir::Loc::default();

@@ -10,12 +10,12 @@ pub(crate) fn constant(width: u32, value: u64) -> Expr {
     Expr::Const(Bits::from_u64(width, value))
 }
 
-/// Builds a one-bit constant: 1 for true, 0 for false.
+/// Builds a constant of one bit: 1 for true, 0 for false.
 pub(crate) fn boolean(value: bool) -> Expr {
     Expr::Const(Bits::from_bool(value))
 }
 
-/// Returns the truth value of a one-bit constant; `None` if the expression is not constant.
+/// Returns the truth value of a constant of one bit; `None` if the expression is no constant.
 pub(crate) fn known(expr: &Expr) -> Option<bool> {
     match expr {
         Expr::Const(bits) => Some(!bits.is_zero()),
@@ -23,7 +23,7 @@ pub(crate) fn known(expr: &Expr) -> Option<bool> {
     }
 }
 
-/// Builds `op a`, simplified where the operand allows it.
+/// Builds the expression `op a`, simplified if the operand allows it.
 pub(crate) fn unary(op: UnaryOp, a: Expr) -> Expr {
     match (op, a) {
         (op, Expr::Const(bits)) => Expr::Const(Bits::unary(op, &bits)),
@@ -56,12 +56,12 @@ pub(crate) fn unary(op: UnaryOp, a: Expr) -> Expr {
     }
 }
 
-/// Builds `!a` of a one-bit expression.
+/// Builds the negation `!a` of an expression of one bit.
 pub(crate) fn not(a: Expr) -> Expr {
     unary(UnaryOp::Not, a)
 }
 
-/// Builds `a op b`, simplified where the operands allow it.
+/// Builds the expression `a op b`, simplified if the operands allow it.
 pub(crate) fn binary(op: BinaryOp, a: Expr, b: Expr, slots: &[Slot]) -> Expr {
     if let (Expr::Const(x), Expr::Const(y)) = (&a, &b) {
         return Expr::Const(Bits::binary(op, x, y));
@@ -105,7 +105,7 @@ pub(crate) fn binary(op: BinaryOp, a: Expr, b: Expr, slots: &[Slot]) -> Expr {
     }
 }
 
-/// Builds the slice of bits `high` down to `low`, both included.
+/// Builds the slice of `a` from bit `high` down to bit `low`, both included.
 pub(crate) fn slice(a: Expr, high: u32, low: u32, slots: &[Slot]) -> Expr {
     match a {
         Expr::Const(bits) => Expr::Const(bits.slice(high, low)),
@@ -138,7 +138,7 @@ pub(crate) fn slice(a: Expr, high: u32, low: u32, slots: &[Slot]) -> Expr {
     }
 }
 
-/// Builds the concatenation of two values: `a` in the high bits, `b` in the low ones.
+/// Builds the concatenation of two values, with `a` in the high bits and `b` in the low bits.
 pub(crate) fn concat(a: Expr, b: Expr) -> Expr {
     match (a, b) {
         (Expr::Const(x), Expr::Const(y)) => Expr::Const(x.concat(&y)),
@@ -149,7 +149,7 @@ pub(crate) fn concat(a: Expr, b: Expr) -> Expr {
     }
 }
 
-/// Builds the value in `width` bits: cut, or extended with zeros.
+/// Builds the value `a` in `width` bits: cuts off high bits, or adds zeros as high bits.
 pub(crate) fn resize(a: Expr, width: u32, slots: &[Slot]) -> Expr {
     let from = a.width(slots);
     match (a, from.cmp(&width)) {
@@ -164,7 +164,7 @@ pub(crate) fn resize(a: Expr, width: u32, slots: &[Slot]) -> Expr {
     }
 }
 
-/// Builds the value in `width` bits: cut, or extended with its sign.
+/// Builds the signed value `a` in `width` bits: cuts off high bits, or repeats the sign bit as high bits.
 pub(crate) fn resize_signed(a: Expr, width: u32, slots: &[Slot]) -> Expr {
     if a.width(slots) >= width {
         return resize(a, width, slots);
@@ -178,7 +178,7 @@ pub(crate) fn resize_signed(a: Expr, width: u32, slots: &[Slot]) -> Expr {
     }
 }
 
-/// Builds `cond ? then : otherwise`, or only one side if the condition is constant or both are the same.
+/// Builds `cond ? then : otherwise`. Returns one side alone if the condition is constant or both sides are equal.
 pub(crate) fn mux(cond: Expr, then: Expr, otherwise: Expr) -> Expr {
     match known(&cond) {
         Some(true) => then,
@@ -192,8 +192,8 @@ pub(crate) fn mux(cond: Expr, then: Expr, otherwise: Expr) -> Expr {
     }
 }
 
-/// Builds the choice of the item at an index; the last one for an index beyond the end. The expression is as
-/// deep as the logarithm of the number of items.
+/// Builds an expression for the item of `items` at `index`; for an index beyond the end, the last item. Its
+/// depth grows as the logarithm of the number of items.
 pub(crate) fn choose(items: &[Expr], index: &Expr, slots: &[Slot]) -> Expr {
     choose_from(items, 0, index, slots)
 }

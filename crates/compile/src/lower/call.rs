@@ -22,7 +22,7 @@ enum Ready {
 }
 
 impl Lowerer<'_> {
-    /// Lowers a call and returns its value; [`Value::Nothing`] if it has none.
+    /// Lowers a call and returns its value; [`Value::Nothing`] for a call without a result.
     pub(super) fn call(&mut self, call: &Call, expr: &hir::Expr) -> Value {
         let span = expr.span;
         match &call.target {
@@ -78,7 +78,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Runs `f` for the header that an lvalue names, chosen at run time if need be.
+    /// Calls `f` for each header that an lvalue can name. An element of a stack is chosen at run time, so
+    /// that only the statements that `f` emitted for the chosen header run.
     pub(super) fn for_headers(
         &mut self,
         lvalue: &Lvalue,
@@ -99,8 +100,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Emits `push_front` (`push`) or `pop_front`: elements move by `count`, and those that nothing moves to
-    /// become invalid.
+    /// Emits `push_front` if `push` is set, else `pop_front`: moves the elements of a header stack by
+    /// `count`, and makes the elements at the freed end invalid.
     fn shift_stack(&mut self, stack: &hir::Expr, count: u32, push: bool) {
         let Lvalue::Place(Place::Stack(items, next)) = self.lvalue(stack) else {
             return;
@@ -149,8 +150,8 @@ impl Lowerer<'_> {
         self.emit(StmtKind::Assign { dst: next, value });
     }
 
-    /// Evaluates arguments in the order in which they are written, and returns them in the order of the
-    /// parameters. `every`: even what nothing changes meanwhile is copied.
+    /// Evaluates the arguments of a call in the order in which they are written, and returns them in the
+    /// order of the parameters. `every`: also copies values that no later argument changes.
     fn ready(&mut self, args: &Args, every: bool) -> Vec<Ready> {
         let mut out: Vec<Ready> = args
             .iter()
@@ -190,9 +191,9 @@ impl Lowerer<'_> {
         out
     }
 
-    /// Returns which arguments can stand for their parameters without a copy: storage that no other argument
-    /// touches and that none evaluated later has changed, and constants. A field of a header cannot if it is
-    /// written: while the header is invalid, the callee would not read what it wrote.
+    /// Returns, for each argument, whether it can replace its parameter without a copy. Constants can, and
+    /// so can storage that no other argument uses and that no later argument has changed. A header field
+    /// that the callee writes cannot: while the header is invalid, the callee would not read what it wrote.
     fn direct(&self, ready: &[Ready]) -> Vec<bool> {
         let slots: Vec<std::collections::BTreeSet<ir::SlotId>> =
             ready.iter().map(|r| self.slots_of(r)).collect();
@@ -207,7 +208,7 @@ impl Lowerer<'_> {
         ready.iter().enumerate().map(direct).collect()
     }
 
-    /// Returns whether a place is part of a header and not a header itself.
+    /// Returns whether a place contains a field of a header and is no whole header.
     fn is_field(&self, place: &Place) -> bool {
         match place {
             Place::Scalar(slot) | Place::Varbit(slot, _) => self.header_fields.contains(slot),
@@ -237,8 +238,8 @@ impl Lowerer<'_> {
         slots
     }
 
-    /// Adds to `slots` what a write to the lvalue may lose besides: a member of a header union that becomes
-    /// valid makes the others invalid.
+    /// Adds to `slots` the further slots that lose their values when `lvalue` is written: if a member of a
+    /// header union becomes valid, the other members become invalid.
     fn rivals(&self, lvalue: &Lvalue, slots: &mut std::collections::BTreeSet<ir::SlotId>) {
         match lvalue {
             Lvalue::Place(place) => self.add_rivals(place, slots),
@@ -247,9 +248,9 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Binds parameters to arguments, and returns what to copy back, in the order in which it is written.
-    /// `by_copy`: the body can reach the arguments by other names. `fixed`: parameters have their own storage
-    /// whatever the arguments are.
+    /// Binds parameters to arguments, and returns the copies to make after the call, in the order of their
+    /// writes. `by_copy`: the arguments are copied, since the body can reach their storage by other names.
+    /// `fixed`: the parameters have storage of their own, whatever the arguments are.
     pub(super) fn bind(
         &mut self,
         params: &[VarId],
@@ -309,7 +310,7 @@ impl Lowerer<'_> {
         place
     }
 
-    /// Copies `out` and `inout` parameters back, in order.
+    /// Emits the copies of `out` and `inout` parameters back to their arguments, in the order of `copies`.
     pub(super) fn copy_back(&mut self, copies: &[CopyOut]) {
         for (lvalue, place, ty) in copies {
             let value = self.read(place);
@@ -384,7 +385,9 @@ impl Lowerer<'_> {
         self.copy_back(&copies);
     }
 
-    /// Binds the parameters of a block whose storage is the instance's own, and returns what to copy back.
+    /// Binds the parameters of an instance of a parser or control, whose storage belongs to the instance,
+    /// and returns the copies to make after the call. `shared`: the instance is applied in more than one
+    /// place.
     pub(super) fn bind_block(
         &mut self,
         object: ObjectId,
@@ -419,7 +422,7 @@ impl Lowerer<'_> {
         self.bind(params, args, by_copy, shared)
     }
 
-    /// Returns the instance that `C.apply()` at this place of the source applies; it is made at the first call.
+    /// Returns the instance that the call `C.apply()` at `span` applies, and creates it at the first request.
     fn anonymous_block(&mut self, block: crate::types::BlockId, span: Span) -> ObjectId {
         let key = (self.current, span);
         if let Some(object) = self.anonymous.get(&key) {
@@ -433,13 +436,13 @@ impl Lowerer<'_> {
         object
     }
 
-    /// Emits a statement with which the parser sets `parser_error` to this error and rejects the packet.
+    /// Emits a statement that sets `parser_error` to `error` and rejects the packet in the parser.
     pub(super) fn reject(&mut self, error: u32) {
         let error = build::constant(ir::ERROR_WIDTH, u64::from(error));
         self.emit(StmtKind::Reject { error });
     }
 
-    /// Evaluates the argument at position `i`; [`Value::Nothing`] if there is none.
+    /// Evaluates the argument at position `i`; [`Value::Nothing`] if there is no such argument.
     pub(super) fn arg(&mut self, args: &[Arg], i: usize) -> Value {
         match args.get(i).and_then(Arg::expr) {
             Some(e) => self.eval(e),
@@ -447,7 +450,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Evaluates the scalar argument at position `i`; a zero bit if there is none.
+    /// Evaluates the scalar argument at position `i`; a zero of one bit if there is no such argument.
     pub(super) fn scalar_arg(&mut self, args: &[Arg], i: usize) -> Expr {
         match args.get(i).and_then(Arg::expr) {
             Some(e) => self.scalar(e),
@@ -455,8 +458,9 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Evaluates the compile-time number at position `i`. Reports a value that is not constant (`what` names it
-    /// in the message), and returns `None`.
+    /// Evaluates the argument at position `i`, which must be a constant number. Reports a value that is not
+    /// constant (`what` names it in the message), and returns `None`; also returns `None` for a missing
+    /// argument or more than 64 bits.
     pub(super) fn constant_arg(&mut self, args: &[Arg], i: usize, what: &str) -> Option<u64> {
         let e = args.get(i).and_then(Arg::expr)?;
         match self.scalar(e) {
@@ -468,8 +472,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Returns the `out` or `inout` argument at position `i`: where to write, its type and its place in the
-    /// source. An argument that is left out is [`Lvalue::Ignore`].
+    /// Returns the `out` or `inout` argument at position `i`: the lvalue to write to, its type, and its
+    /// place in the source. The lvalue of an argument that is left out is [`Lvalue::Ignore`].
     pub(super) fn out_arg(&mut self, args: &[Arg], i: usize) -> (Lvalue, Ty, Span) {
         match args.get(i) {
             Some(Arg::Out(e) | Arg::InOut(e)) => {

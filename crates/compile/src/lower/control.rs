@@ -20,8 +20,8 @@ use crate::types::Ty;
 const DEFAULT_TABLE_SIZE: u64 = 1024;
 
 impl Lowerer<'_> {
-    /// Makes an instance the current one: names of instances and constructor parameters mean what they mean
-    /// inside of it.
+    /// Makes `object` the current instance, so that names of instances and constructor parameters resolve
+    /// to those inside of it.
     pub(super) fn inside(&mut self, object: ObjectId) {
         if let Object::Block(instance) = self.object(object) {
             self.env.extend(instance.bindings.iter().cloned());
@@ -59,7 +59,7 @@ impl Lowerer<'_> {
         self.current = None;
     }
 
-    /// Emits the locals and the apply block of a control whose parameters are bound.
+    /// Emits the local declarations and the apply block of a control whose parameters are already bound.
     pub(super) fn block_statements(&mut self, object: ObjectId) {
         let Object::Block(instance) = self.object(object) else {
             return;
@@ -84,15 +84,15 @@ impl Lowerer<'_> {
         });
     }
 
-    /// Resets what a local instance knows of a packet.
+    /// Resets the state that a local instance keeps for one packet, such as the sum of an `InternetChecksum`.
     pub(super) fn reset_local(&mut self, var: VarId) {
         if let Some(Binding::Value(Value::Object(object))) = self.env.get(&var) {
             self.reset_instance(*object);
         }
     }
 
-    /// Emits the application of a table of the current control. `hit` and `run` are the slots for whether it
-    /// hit, and for the action that ran.
+    /// Emits the application of a table of the current control. `hit` is the slot that receives whether the
+    /// table hit, and `run` the slot that receives the action that ran; `None` if the value is not needed.
     pub(super) fn apply_table(
         &mut self,
         table: hir::TableId,
@@ -124,8 +124,8 @@ impl Lowerer<'_> {
         self.exit_if_told(id);
     }
 
-    /// Emits an exit for the case that an action of the table that was just applied has set the slot which asks
-    /// for one.
+    /// Emits an exit that runs if an action of the table just applied has set the slot `exit_slot`. Emits
+    /// nothing if no action of the table can do so.
     fn exit_if_told(&mut self, table: ir::TableId) {
         let actions = &self.program.tables[table.index()].actions;
         let told = actions.iter().any(|a| self.exiting.contains(&a.action));
@@ -142,7 +142,8 @@ impl Lowerer<'_> {
         self.emit_if(Expr::Slot(slot), body, Vec::new());
     }
 
-    /// Returns the table of an instance of a control; it is made when it is first needed.
+    /// Returns the IR's table for the table `table` of the control instance `object`, and creates it at the
+    /// first request.
     fn table(&mut self, object: ObjectId, table: hir::TableId) -> ir::TableId {
         if let Some(id) = self.tables.get(&(object, table)) {
             return *id;
@@ -247,8 +248,9 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Returns the direct counter, the direct meter and the action profile of a table, as positions among the
-    /// externs. Reports a direct resource that another table has already.
+    /// Returns the direct counter, the direct meter and the action profile of a table, as positions in the
+    /// list of externs; `None` for each that the table does not have. Reports a direct counter or meter
+    /// that belongs to another table.
     fn table_resources(
         &mut self,
         def: &hir::Table,
@@ -297,8 +299,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Evaluates the arguments for an action's parameters without direction, and reports those that are not
-    /// constant.
+    /// Evaluates the arguments for an action's parameters without direction, and reports arguments that are
+    /// not constant.
     pub(super) fn action_args(
         &mut self,
         action: &hir::TableAction,
@@ -324,7 +326,7 @@ impl Lowerer<'_> {
         out
     }
 
-    /// Returns an action that tables of an instance run; it is lowered when it is first needed.
+    /// Returns the IR's action for `action` in the instance `object`, and lowers the action at the first request.
     fn action(&mut self, object: ObjectId, action: hir::ActionId) -> ir::ActionId {
         let module = self.module;
         let def = &module.actions[action.index()];
@@ -386,8 +388,9 @@ impl Lowerer<'_> {
         id
     }
 
-    /// Reports what an action of the ingress control cannot do in the egress control, or the other way round: its body is lowered
-    /// for the errors alone.
+    /// Reports the statements of an action that are not allowed in the current control although its table
+    /// first used the action in the other control (ingress or egress). Lowers the body again, only for the
+    /// errors.
     fn check_action_place(&mut self, id: ir::ActionId, def: &hir::Action) {
         let depends = |stmt: &ir::Stmt| {
             matches!(
@@ -415,7 +418,7 @@ impl Lowerer<'_> {
         (out, exit)
     }
 
-    /// Assigns an `out` parameter of an extern.
+    /// Emits the assignment of `value` to `target`, an `out` argument of an extern.
     pub(super) fn store(&mut self, target: &(Lvalue, Ty, Span), value: Value) {
         let (lvalue, ty, span) = target;
         self.assign(lvalue, value, ty, *span);
@@ -431,7 +434,7 @@ fn scope(annotations: &[ast::Annotation]) -> ActionScope {
     }
 }
 
-/// Returns the positions, in the module, of the tables that the statements apply.
+/// Returns the positions, in the module's list of tables, of the tables that the statements apply.
 fn applied_tables(stmts: &[hir::Stmt]) -> BTreeSet<usize> {
     let found = RefCell::new(BTreeSet::new());
     applications(stmts, &|target| {
@@ -443,7 +446,7 @@ fn applied_tables(stmts: &[hir::Stmt]) -> BTreeSet<usize> {
     found.into_inner()
 }
 
-/// Counts the calls in the statements whose target `wanted` accepts.
+/// Counts the calls in the statements for whose target `wanted` returns true.
 pub(super) fn applications(stmts: &[hir::Stmt], wanted: &dyn Fn(&CallTarget) -> bool) -> usize {
     use hir::StmtKind as S;
     let all = |stmts: &[hir::Stmt]| applications(stmts, wanted);

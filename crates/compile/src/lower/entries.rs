@@ -15,7 +15,7 @@ use crate::types::Ty;
 const MAX_COMBINATIONS: usize = 256;
 
 impl Lowerer<'_> {
-    /// Returns the entries of a table. Their priorities are turned so that the highest number wins.
+    /// Returns the entries of a table, with priorities in which the highest number wins.
     pub(super) fn entries(
         &mut self,
         def: &hir::Table,
@@ -69,8 +69,8 @@ impl Lowerer<'_> {
         out
     }
 
-    /// Returns the priorities of the entries, where the highest number wins whichever order the source uses.
-    /// Reports a priority out of the range of 1 to 2^31 - 1.
+    /// Returns the priorities of the entries, converted so that the highest number wins, whichever order
+    /// the source uses. Reports a priority out of the range from 1 to 2^31 - 1.
     fn priorities(&mut self, def: &hir::Table) -> Vec<i32> {
         let count = def.entries.len() as i64;
         if def.entries.iter().any(|e| e.rank.is_some()) {
@@ -121,7 +121,8 @@ impl Lowerer<'_> {
             .collect()
     }
 
-    /// Returns the match of a key; two, if a range of signed numbers goes through zero. `None` after an error.
+    /// Returns the match of one key in an entry; two matches if a range of signed numbers crosses zero.
+    /// Returns `None` after an error.
     fn key_match(&mut self, set: &Keyset, key: &hir::TableKey) -> Option<Vec<KeyMatch>> {
         if let (MatchKind::Range, Keyset::Range(a, b)) = (key.match_kind, set) {
             let ranges = self.ranges(a, b, &key.expr.ty)?.into_iter();
@@ -134,8 +135,8 @@ impl Lowerer<'_> {
         Some(vec![self.one_match(set, key)?])
     }
 
-    /// Returns a range as ranges of unsigned numbers: none if it is empty, two if it is signed and goes through
-    /// zero.
+    /// Returns the range from `low` to `high` as ranges of unsigned numbers: none if it is empty, two if it
+    /// is signed and crosses zero. Returns `None` after an error.
     fn ranges(&mut self, low: &hir::Expr, high: &hir::Expr, ty: &Ty) -> Option<Vec<(Bits, Bits)>> {
         let (low, high) = (self.constant_bits(low)?, self.constant_bits(high)?);
         let width = low.width();
@@ -216,8 +217,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Returns lists of sets, one set for each key of a select. The case matches if all sets of any of the
-    /// lists do.
+    /// Returns lists of sets, each with one set for every key of a select. The select's case matches if,
+    /// for at least one list, every key is in its set.
     pub(super) fn key_sets(&mut self, sets: &[Keyset], keys: &[hir::Expr]) -> Vec<Vec<KeySet>> {
         let sets: Option<Vec<Vec<KeySet>>> = sets
             .iter()
@@ -258,7 +259,8 @@ impl Lowerer<'_> {
         Some(vec![set])
     }
 
-    /// Returns the value set of the current instance; it is made when it is first needed.
+    /// Returns the IR's value set for the variable `var` of the current instance, and creates it at the
+    /// first request; `None` if `var` is no value set.
     fn value_set(&mut self, var: VarId) -> Option<ir::ValueSetId> {
         if let Some(id) = self.value_sets.get(&(self.current, var)) {
             return Some(*id);
@@ -294,8 +296,8 @@ impl Lowerer<'_> {
         Some(id)
     }
 
-    /// Returns every way to take one item of each choice; nothing if there are no choices because of an error.
-    /// Reports more than `MAX_COMBINATIONS` ways.
+    /// Returns all combinations of one item from each list of `choices`; no combination if `choices` is
+    /// `None` because of an error. Reports more than `MAX_COMBINATIONS` combinations.
     fn combinations<T: Clone>(&mut self, choices: Option<Vec<Vec<T>>>, span: Span) -> Vec<Vec<T>> {
         let Some(choices) = choices else {
             return Vec::new();

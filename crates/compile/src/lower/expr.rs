@@ -21,7 +21,7 @@ enum Reference {
 }
 
 impl Lowerer<'_> {
-    /// Evaluates an expression: emits the statements for its effects and returns its value.
+    /// Evaluates an expression: emits the statements for its side effects and returns its value.
     pub(super) fn eval(&mut self, expr: &hir::Expr) -> Value {
         match &expr.kind {
             ExprKind::Int(value) => self.int(value, &expr.ty),
@@ -85,7 +85,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Evaluates expressions in order. The value of an earlier one is not changed by what a later one does.
+    /// Evaluates expressions in order. The side effects of a later expression do not change the returned
+    /// value of an earlier one.
     pub(super) fn eval_all(&mut self, exprs: &[&hir::Expr]) -> Vec<Value> {
         let mut values: Vec<Evaluated> = Vec::new();
         for expr in exprs {
@@ -96,7 +97,7 @@ impl Lowerer<'_> {
         values.into_iter().map(|v| v.value).collect()
     }
 
-    /// Returns a value of a type with members: a valid header, a header stack, or plain fields.
+    /// Returns a value of type `ty` with the given members: a valid header, a header stack, or a struct or tuple.
     fn composed(&self, members: Vec<Value>, ty: &Ty) -> Value {
         match self.module.types.representation(ty) {
             Ty::Header(_) => Value::Header(build::boolean(true), members),
@@ -132,8 +133,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Follows fields and indexes of an expression as far as they lead to storage, and returns that or the
-    /// value.
+    /// Follows the field accesses and indexes of an expression, and returns the storage that it names, or
+    /// its value if it names no storage.
     fn reference(&mut self, expr: &hir::Expr) -> Reference {
         match &expr.kind {
             ExprKind::Var(id) => match self.env.get(id) {
@@ -175,9 +176,9 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Evaluates an index after the base that it goes into, which the index must not change: an lvalue names
-    /// what it named before, and a value is that from before. What an lvalue holds is read when all of it is
-    /// known.
+    /// Evaluates `index` after its base `base`, and returns both. The side effects of the index do not
+    /// change the base: an lvalue continues to name the same storage, and a value was computed before. The
+    /// contents of that storage are read only after both are evaluated.
     fn with_index(
         &mut self,
         base_ref: Reference,
@@ -237,7 +238,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Emits a copy of an index into a new slot, and returns the copy.
+    /// Emits a copy of an index into a new slot, and returns an expression that reads the slot.
     fn index_slot(&mut self, index: Expr) -> Expr {
         let width = index.width(&self.program.slots);
         let slot = self.new_slot(INDEX, width);
@@ -248,15 +249,14 @@ impl Lowerer<'_> {
         Expr::Slot(slot)
     }
 
-    /// Returns an lvalue that goes on naming what it names now, whatever becomes of the variables in its
-    /// indexes: a write through it comes later (specification, "Calling convention": "the corresponding l-value
-    /// is saved").
+    /// Returns an lvalue that continues to name the same storage even if variables in its indexes change
+    /// before the write (specification, "Calling convention": "the corresponding l-value is saved").
     pub(super) fn saved(&mut self, lvalue: Lvalue) -> Lvalue {
         self.saved_with(lvalue, &mut Vec::new())
     }
 
-    /// Returns an lvalue as [`Lowerer::saved`] does. `copies` has the indexes with their copies: the elements
-    /// of a stack share theirs.
+    /// Returns an lvalue as [`Lowerer::saved`] does. `copies` pairs each index already copied with its
+    /// copy, so that all elements of a stack use one copy.
     fn saved_with(&mut self, lvalue: Lvalue, copies: &mut Vec<(Expr, Expr)>) -> Lvalue {
         match lvalue {
             Lvalue::Element(items, index) => {
@@ -290,8 +290,8 @@ impl Lowerer<'_> {
         copy
     }
 
-    /// Returns the element that `stack.next` or `stack.last` names, after a check that rejects in the parser if
-    /// there is none.
+    /// Returns the element that `stack.next` or `stack.last` names. In a parser, first emits a check that
+    /// rejects the packet if there is no such element.
     fn stack_end(&mut self, base: Reference, is_next: bool) -> Reference {
         let Reference::Lvalue(Lvalue::Place(super::Place::Stack(items, next))) = base else {
             return Reference::Value(Value::Nothing);
@@ -317,7 +317,7 @@ impl Lowerer<'_> {
         ))
     }
 
-    /// Evaluates the destination of an assignment. Its indexes are saved before the value is computed, which
+    /// Evaluates the destination of an assignment. Copies its indexes first if the evaluation of `value`
     /// may change them.
     pub(super) fn target(&mut self, target: &hir::Expr, value: &hir::Expr) -> Lvalue {
         let lvalue = self.lvalue(target);
@@ -327,7 +327,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Evaluates the storage that an expression names, to be written to; [`Lvalue::Ignore`] if it names none.
+    /// Returns the storage that an expression names, for a write; [`Lvalue::Ignore`] if it names no storage.
     pub(super) fn lvalue(&mut self, expr: &hir::Expr) -> Lvalue {
         match self.reference(expr) {
             Reference::Lvalue(lvalue) => lvalue,
@@ -369,7 +369,8 @@ impl Lowerer<'_> {
         self.apply_operator(op, x, y, signed)
     }
 
-    /// Builds the result of a binary operator on evaluated operands.
+    /// Builds the result of a binary operator on the evaluated operands `x` and `y`; `signed`: the operands
+    /// are signed numbers.
     pub(super) fn apply_operator(&mut self, op: Op, x: Expr, y: Expr, signed: bool) -> Value {
         let slots = &self.program.slots;
         let go = |op: BinaryOp, x: Expr, y: Expr| Value::Bits(build::binary(op, x, y, slots));
@@ -403,8 +404,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Computes an operator on integers without width that are known only after instantiation. Reports a result
-    /// that does not exist, such as a division by zero.
+    /// Computes an operator on integers without a width whose values become known only when the program is
+    /// instantiated. Reports an operation without a result, such as a division by zero, and returns zero.
     fn int_binary(&mut self, op: Op, x: &BigInt, y: &BigInt, at: &hir::Expr) -> Value {
         if let Some(result) = fold::compare(op, x, y) {
             return Value::Bits(build::boolean(result));
@@ -418,9 +419,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Lowers `a && b` or `a
-    ///
-    /// b` where `b` has effects: `b` is evaluated in a branch.
+    /// Lowers `a && b` or `a || b` where `b` has side effects: evaluates `b` in a branch, which runs only if the
+    /// value of `a` does not decide the result. Returns the result.
     fn short_circuit(&mut self, op: Op, a: &hir::Expr, b: &hir::Expr) -> Value {
         let result = self.new_slot("$cond", 1);
         let first = self.scalar(a);
@@ -481,7 +481,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Returns the condition that a header, or any member of a union, is valid.
+    /// Returns the condition that a header is valid, or that any member of a header union is; false for any
+    /// other value.
     pub(super) fn validity(&self, value: &Value) -> Expr {
         match value {
             Value::Header(valid, _) => valid.clone(),

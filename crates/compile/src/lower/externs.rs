@@ -17,8 +17,8 @@ use crate::types::{ExternId, Ty};
 pub(super) const STACK_OUT_OF_BOUNDS: u32 = 3;
 
 impl Lowerer<'_> {
-    /// Lowers a call of an extern function and returns its value. Reports a function that the architecture does
-    /// not have.
+    /// Lowers a call of an extern function and returns its value. Reports a function that the architecture
+    /// does not have.
     pub(super) fn extern_function(
         &mut self,
         declared: &Declared<Function>,
@@ -89,7 +89,8 @@ impl Lowerer<'_> {
         self.emit_if(build::not(cond), reject, Vec::new());
     }
 
-    /// Returns whether the current block is one of `blocks`, where an extern can be used; reports it if not.
+    /// Returns whether the current block is one of `blocks`, in which the extern `name` can be used.
+    /// Reports a use in any other block; `place` describes the allowed blocks in the message.
     pub(super) fn in_stage(
         &mut self,
         name: &str,
@@ -230,8 +231,9 @@ impl Lowerer<'_> {
         });
     }
 
-    /// Returns the list of fields that a clone, resubmit or recirculation preserves: by the index that the call
-    /// names, or of the fields that it gives. `None` if there are none.
+    /// Returns the list of the fields that a clone, resubmit or recirculation preserves. The argument at
+    /// position `i` gives either the index of the list or the fields themselves. `None` if no fields are
+    /// preserved.
     fn preserved(
         &mut self,
         preserved: Preserved,
@@ -272,7 +274,7 @@ impl Lowerer<'_> {
         id
     }
 
-    /// Returns the list of the fields of the user's metadata with `@field_list(index)`.
+    /// Returns the list of those fields of the user's metadata that have the annotation `@field_list(index)`.
     fn annotated_list(&mut self, index: u32) -> ir::FieldListId {
         let mut slots = Vec::new();
         if let Some((place, ty)) = self.user_metadata.clone() {
@@ -294,8 +296,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Appends the slots of what a deprecated clone, resubmit or recirculate is given to `out`. Reports what is
-    /// not a variable.
+    /// Appends to `out` the slots of `data`, the fields that the older form of a clone, resubmit or
+    /// recirculation preserves. Reports an expression that is no variable.
     fn listed_slots(&mut self, data: &hir::Expr, out: &mut Vec<ir::SlotId>) {
         match &data.kind {
             hir::ExprKind::Aggregate(items) => items.iter().for_each(|e| self.listed_slots(e, out)),
@@ -403,7 +405,7 @@ impl Lowerer<'_> {
         Value::Nothing
     }
 
-    /// Reports the use of an extern, or of a method of one, that has no meaning in the architecture.
+    /// Reports the use of an extern, or of an extern's method, that the architecture does not have.
     pub(super) fn report_own_extern(&mut self, name: &str, shown: &str, declared: Span, at: Span) {
         let description = self.program.architecture.description();
         let advice = externs::advice(name, description);
@@ -464,7 +466,7 @@ impl Lowerer<'_> {
         Value::Nothing
     }
 
-    /// Emits the read of a cell of a register, and returns its value.
+    /// Emits the read of the cell at `index` of a register, and returns its value.
     fn register_read(&mut self, register: ir::RegisterId, ty: &Ty, index: Expr) -> Value {
         let width = self.program.registers[register.index()].width;
         let dst = self.new_slot("$read", width);
@@ -476,8 +478,8 @@ impl Lowerer<'_> {
         self.unpack(&Expr::Slot(dst), ty)
     }
 
-    /// Evaluates the index at position `i` in 32 bits. One that is wider and does not fit becomes the largest
-    /// number, which is out of range too.
+    /// Evaluates the index at position `i` in 32 bits. A wider index with a value beyond 32 bits becomes
+    /// 2^32 - 1, which is out of range as well.
     pub(super) fn index_arg(&mut self, args: &[Arg], i: usize) -> Expr {
         let index = self.scalar_arg(args, i);
         let slots = &self.program.slots;
@@ -536,7 +538,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Emits `extract<T>(_)`: the parser advances by the bits of the type.
+    /// Emits `extract<T>(_)`, which advances the parser by the width of the type in bits.
     fn skip(&mut self, ty: &Ty) {
         if let Some(width) = self.module.types.packed_width(ty) {
             self.emit(StmtKind::Advance {
@@ -558,7 +560,8 @@ impl Lowerer<'_> {
         self.unpack(&Expr::Slot(dst), ty)
     }
 
-    /// Emits every header in a value, in order.
+    /// Lowers `packet.emit(data)`, which appends every valid header in `data` to the packet, in order.
+    /// Reports a value that contains no headers.
     fn emit_header(&mut self, data: &hir::Expr) {
         match self.lvalue(data) {
             Lvalue::Place(place) => {
@@ -592,7 +595,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Warns of a header among those that are emitted that is not whole bytes.
+    /// Warns of each header in `place`, which the program emits, whose width is no multiple of 8 bits.
     fn warn_of_padding(&mut self, place: &Place, span: Span) {
         match place {
             Place::Header(id, _) if self.padded.contains(id) => {
@@ -622,7 +625,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// Returns the stack if the expression is the stack's next element, or a member of that; else `None`.
+/// Returns the stack `s` if the expression is `s.next` or a member of `s.next`, else `None`.
 fn next_of(header: &hir::Expr) -> Option<&hir::Expr> {
     match &header.kind {
         hir::ExprKind::Next(stack) => Some(stack),
@@ -631,7 +634,7 @@ fn next_of(header: &hir::Expr) -> Option<&hir::Expr> {
     }
 }
 
-/// Returns whether a value has a varbit somewhere.
+/// Returns whether a value contains a varbit, at any depth.
 pub(super) fn has_varbit(value: &Value) -> bool {
     match value {
         Value::Varbit(..) => true,

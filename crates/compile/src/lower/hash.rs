@@ -24,8 +24,8 @@ pub(super) enum Part {
 }
 
 impl Lowerer<'_> {
-    /// Lowers `hash(result, algorithm, base, data, max)`: the result is base + hash modulo max, or base if max
-    /// is zero.
+    /// Lowers `hash(result, algorithm, base, data, max)`. The result is `base + hash % max`, or `base` if
+    /// `max` is zero.
     pub(super) fn hash(&mut self, args: &[Arg]) {
         let target = self.out_arg(args, 0);
         let Some(algorithm) = self.algorithm(args, 1) else {
@@ -43,7 +43,7 @@ impl Lowerer<'_> {
         self.store(&target, Value::Bits(value));
     }
 
-    /// Builds base + hash modulo max, or base if max is zero, in `width` bits.
+    /// Builds the value `base + hash % max`, or `base` if `max` is zero, in `width` bits.
     pub(super) fn hash_within(
         &mut self,
         algorithm: Algorithm,
@@ -66,8 +66,8 @@ impl Lowerer<'_> {
         build::resize(sum, width, slots)
     }
 
-    /// Returns the hash algorithm that the argument at position `i` names; reports one that the architecture
-    /// does not have.
+    /// Returns the hash algorithm that the argument at position `i` names. Reports an algorithm that the
+    /// architecture does not have, and returns `None`.
     pub(super) fn algorithm(&mut self, args: &[Arg], i: usize) -> Option<Algorithm> {
         let position = self.constant_arg(args, i, "the hash algorithm")?;
         let argument = args.get(i).and_then(Arg::expr)?;
@@ -83,8 +83,8 @@ impl Lowerer<'_> {
         known
     }
 
-    /// Returns the algorithm of an object, which must compute the same from the same data. Reports a random
-    /// one, and returns `None`.
+    /// Returns the hash algorithm that the argument at position `i` names, for an object whose hash depends
+    /// on the data alone. Reports the random algorithm, whose result does not, and returns `None`.
     pub(super) fn fixed_algorithm(
         &mut self,
         args: &[Arg],
@@ -101,8 +101,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Evaluates the values that are hashed: the argument at position `i`, taken apart into scalars and
-    /// varbits.
+    /// Evaluates the argument at position `i`, whose values are to be hashed, and returns its scalars and
+    /// varbits; `None` if there is no such argument.
     pub(super) fn data(&mut self, args: &[Arg], i: usize) -> Option<Data> {
         let e = args.get(i).and_then(Arg::expr)?;
         let value = self.eval(e);
@@ -111,7 +111,8 @@ impl Lowerer<'_> {
         Some(Data { parts })
     }
 
-    /// Computes a hash into a slot.
+    /// Emits the computation of a hash of `data` into the slot `dst`. `payload`: the packet's payload
+    /// follows the data.
     pub(super) fn emit_hash(
         &mut self,
         dst: SlotId,
@@ -164,8 +165,8 @@ impl Lowerer<'_> {
         self.emit_switch(length, cases, default);
     }
 
-    /// Emits the draw of a number from the switch's generator into the low 64 bits of a slot, which is all that
-    /// a hash is used for.
+    /// Emits the draw of a random number from the switch's generator into the low 64 bits of a slot. The
+    /// users of a hash need no more bits.
     fn emit_random(&mut self, dst: SlotId) {
         let width = self.program.slots[dst.index()].width;
         let drawn = self.new_slot("$random", width.min(64));
@@ -178,9 +179,10 @@ impl Lowerer<'_> {
         self.emit(StmtKind::Assign { dst, value });
     }
 
-    /// Returns whether the length of a part must be known to hash what comes after it. A varbit can stand with
-    /// its bits at the left of its full width, zeros after them, where the 16-bit sums, which ignore zero
-    /// words, see whole words: it begins with one, and what follows it does, too, whatever its length is.
+    /// Returns whether the hash of the parts after the part `at` depends on the run-time length of that
+    /// part. Only a varbit has such a length. It does not matter to the 16-bit sums (`words`), which ignore
+    /// zero words, if the varbit begins at a multiple of 16 bits and all its possible lengths are multiples
+    /// of 16 bits.
     fn is_open(&self, data: &Data, at: usize, words: bool, payload: bool) -> bool {
         let slots = &self.program.slots;
         let Part::Varbit(bits, _) = &data.parts[at] else {
@@ -197,7 +199,7 @@ impl Lowerer<'_> {
         !(words && is_word(before) && whole)
     }
 
-    /// Returns a part in its full width: the bits of a varbit stand at the left, with zeros after them.
+    /// Returns a part in its full width: the bits of a varbit are shifted to the left end, with zeros after them.
     fn filled(&self, part: Part) -> Expr {
         let slots = &self.program.slots;
         match part {
@@ -210,8 +212,9 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Returns the lengths in bits, above zero, that a varbit can have: those that make some header of the
-    /// program whole bytes, since no other is ever extracted and varbits are otherwise only copied.
+    /// Returns the lengths in bits, above zero, that a varbit of at most `width` bits can have: those with
+    /// which some header of the program has whole bytes. No other length is ever extracted, and varbits are
+    /// otherwise only copied.
     fn varbit_lengths(&self, width: u32) -> Vec<u32> {
         let structs = &self.module.types.structs;
         let fixed = structs.iter().filter_map(|def| {
@@ -228,8 +231,8 @@ impl Lowerer<'_> {
             .collect()
     }
 
-    /// Emits the computation of the checksum of the data, in the width of the checksum argument, and returns
-    /// its slot.
+    /// Emits the computation of the checksum of the data at argument position 1, in the width of the
+    /// checksum at position 2, and returns the slot of the result; `None` after an error.
     fn checksum(&mut self, args: &[Arg], payload: bool) -> Option<ir::SlotId> {
         let algorithm = self.algorithm(args, 3)?;
         let data = self.data(args, 1)?;
@@ -241,7 +244,7 @@ impl Lowerer<'_> {
     }
 
     /// Lowers `verify_checksum(condition, data, checksum, algorithm)`, which sets `checksum_error` if the
-    /// checksum is another. `payload`: the packet's payload is part of the data.
+    /// given checksum differs from the computed one. `payload`: the packet's payload is part of the data.
     pub(super) fn verify_checksum(&mut self, name: &str, args: &[Arg], payload: bool, span: Span) {
         if self.block.is_parser() {
             return self.report(errors::extern_place(span, name, "controls"));
@@ -273,8 +276,7 @@ impl Lowerer<'_> {
         self.emit_if(cond, body, Vec::new());
     }
 
-    /// Returns the slot with the validity of the header that a field is in, if the expression is a header's
-    /// field.
+    /// Returns the validity slot of the header of which `expr` is a field; `None` if `expr` is no header field.
     fn validity_of_field(&self, expr: &Expr) -> Option<SlotId> {
         let Expr::Slot(slot) = expr else { return None };
         let headers = self.program.headers.iter();
@@ -282,8 +284,8 @@ impl Lowerer<'_> {
         of_field.next().map(|h| h.valid)
     }
 
-    /// Lowers `update_checksum(condition, data, checksum, algorithm)`, which writes the checksum of the data.
-    /// `payload`: the packet's payload is part of the data.
+    /// Lowers `update_checksum(condition, data, checksum, algorithm)`, which writes the checksum of the
+    /// data to the argument `checksum`. `payload`: the packet's payload is part of the data.
     pub(super) fn update_checksum(&mut self, name: &str, args: &[Arg], payload: bool, span: Span) {
         if self.block.is_parser() {
             return self.report(errors::extern_place(span, name, "controls"));
@@ -299,7 +301,7 @@ impl Lowerer<'_> {
         self.emit_if(cond, body, Vec::new());
     }
 
-    /// Lowers `Checksum16.get(data)` and returns the 16-bit checksum.
+    /// Lowers `Checksum16.get(data)` and returns its value, a checksum of 16 bits.
     pub(super) fn checksum16(&mut self, args: &[Arg]) -> Value {
         let Some(data) = self.data(args, 0) else {
             return Value::Nothing;
@@ -310,7 +312,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// Appends the scalars and varbits of a value to `out`, in order.
+/// Appends to `out` the scalars and varbits that a value consists of, in order.
 fn collect(value: &Value, out: &mut Vec<Part>) {
     match value {
         Value::Bits(e) => out.push(Part::Bits(e.clone())),

@@ -28,7 +28,8 @@ pub(super) enum Made {
 }
 
 impl Lowerer<'_> {
-    /// Makes the instance that a variable declares; `path` is the control-plane name of the block around it.
+    /// Creates the instance that the variable `var` declares; `path` is the control-plane name of the
+    /// parser or control that contains the declaration, or empty.
     pub(super) fn instance(&mut self, var: VarId, path: &str) -> ObjectId {
         let def = self.module.var(var);
         let VarKind::Instance(args) = &def.kind else {
@@ -44,7 +45,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Makes an instance of an extern. Reports an extern that the architecture does not have.
+    /// Creates an instance of an extern type. Reports an extern that the architecture does not have.
     pub(super) fn extern_instance(
         &mut self,
         ty: &Ty,
@@ -128,7 +129,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Returns whether the cells of a register of PSA begin with zero: it has no initial value, or a zero.
+    /// Returns whether the cells of a PSA register are initially zero: the register has no initial value,
+    /// or the constant zero.
     fn begins_with_zero(&mut self, args: &[Arg]) -> bool {
         let mut leaves = Vec::new();
         self.arg(args, 1).leaves(&mut leaves);
@@ -164,7 +166,7 @@ impl Lowerer<'_> {
         Some(ExternKind::Register(id, ty, type_args.get(1).cloned()))
     }
 
-    /// Adds a counter to the program, whose unit (packets, bytes or both) is the argument at position `unit`.
+    /// Adds a counter to the program. The argument at position `unit` says whether it counts packets, bytes or both.
     fn new_counter(
         &mut self,
         name: &str,
@@ -187,7 +189,7 @@ impl Lowerer<'_> {
         id
     }
 
-    /// Adds a meter to the program, whose unit (bytes or packets) is the argument at position `unit`.
+    /// Adds a meter to the program. The argument at position `unit` says whether it measures packets or bytes.
     fn new_meter(
         &mut self,
         name: &str,
@@ -206,7 +208,8 @@ impl Lowerer<'_> {
         id
     }
 
-    /// Makes an instance of a parser or control with all instances inside of it.
+    /// Creates an instance of a parser or control, with all instances declared inside of it. `shared`: the
+    /// instance is applied in more than one place.
     pub(super) fn instantiate(
         &mut self,
         block: BlockId,
@@ -255,7 +258,8 @@ impl Lowerer<'_> {
         object
     }
 
-    /// Evaluates a constructor's argument. An instance that is made there is named after the parameter.
+    /// Evaluates a constructor's argument. An instance that the argument creates gets the name of the
+    /// parameter `param`.
     fn constructor_arg(&mut self, arg: &Arg, path: &str, param: VarId) -> Value {
         if let Some(hir::Expr {
             kind: ExprKind::Call(call),
@@ -275,8 +279,8 @@ impl Lowerer<'_> {
         self.arg(std::slice::from_ref(arg), 0)
     }
 
-    /// Returns whether the control around applies an instance at more than one place; true if that is not
-    /// known.
+    /// Returns whether the current control applies the instance `var` at more than one place; true if the
+    /// number of places is unknown.
     fn applied_often(&self, var: VarId) -> bool {
         match self.current.map(|o| self.object(o)) {
             Some(Object::Block(instance)) => {

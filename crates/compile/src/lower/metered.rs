@@ -10,8 +10,8 @@ use ir::{Expr, MeterId, SlotId, Stmt, StmtKind, TableId};
 use super::{Lowerer, build};
 
 impl Lowerer<'_> {
-    /// Makes the readings of a direct meter give green where an action is run by a table that does not have the
-    /// meter.
+    /// Changes the reads of a direct meter in actions: if a table without the meter runs the action, the
+    /// read gives green.
     pub(super) fn guard_direct_meter(&mut self, meter: MeterId) {
         let name = format!("{}.$metered", self.program.meters[meter.index()].name);
         let slot = self.new_slot(&name, 1);
@@ -71,7 +71,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// Returns a statement that runs the reading of the meter if the slot is set, and else gives green.
+/// Returns a statement that runs `read`, a read of a meter, if `slot` is set, and otherwise writes green to `dst`.
 fn guarded(read: Stmt, slot: SlotId, dst: SlotId, width: u32) -> Stmt {
     let loc = read.loc;
     Stmt {
@@ -92,7 +92,8 @@ fn green(loc: ir::Loc, dst: SlotId, width: u32) -> Stmt {
     }
 }
 
-/// Replaces every statement, at any depth, by what `f` puts out for it. Inner statements come first.
+/// Replaces every statement, at any depth, by the statements that `f` appends for it. Inner statements are
+/// replaced before the statement that contains them.
 pub(super) fn rewritten(stmts: Vec<Stmt>, f: &mut dyn FnMut(Stmt, &mut Vec<Stmt>)) -> Vec<Stmt> {
     let mut out = Vec::with_capacity(stmts.len());
     for mut stmt in stmts {

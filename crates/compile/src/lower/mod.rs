@@ -45,9 +45,9 @@ use place::{Lvalue, Place, Value};
 /// Statements, slots and states that lowering makes at most.
 const MAX_WORK: u32 = 1 << 18;
 
-/// Lowers a checked program. `name` is the program's name. `marks_unset`: variables without a value start with that of a slot of
-/// [`Lowered::unset`] instead of zero, for an analysis of the program, which must not run. `copies_arguments`: see
-/// [`crate::Options`].
+/// Lowers a checked program to the IR. `name` is the program's name. `marks_unset`: a variable without a
+/// value starts with the value of a slot of [`Lowered::unset`] instead of zero; such a program is only for
+/// analysis and must not run. `copies_arguments`: see [`crate::Options`].
 pub(crate) fn lower(
     module: &Module,
     sources: &SourceMap,
@@ -358,8 +358,8 @@ impl<'m> Lowerer<'m> {
         self.diagnostics.push_new(diagnostic);
     }
 
-    /// Counts what the program grows by. Inlining can multiply without end; a program that exceeds `MAX_WORK`
-    /// is reported once.
+    /// Adds `amount` to the size of the lowered program, which inlining can multiply without bound. Reports
+    /// once that the size exceeds `MAX_WORK`.
     fn spend(&mut self, amount: u32) {
         if self.work <= MAX_WORK && self.work + amount > MAX_WORK {
             self.report(errors::too_large(
@@ -382,7 +382,7 @@ impl<'m> Lowerer<'m> {
         }
     }
 
-    /// Emits a branch, or only the side that can run.
+    /// Emits a branch on `cond`; emits only one side, without a branch, if `cond` is constant.
     fn emit_if(&mut self, cond: Expr, then: Vec<ir::Stmt>, otherwise: Vec<ir::Stmt>) {
         match build::known(&cond) {
             Some(true) => self.splice(then),
@@ -409,7 +409,7 @@ impl<'m> Lowerer<'m> {
         }
     }
 
-    /// Runs `f`, and returns the statements that it emits instead of emitting them.
+    /// Runs `f`, and returns the statements that `f` emits instead of adding them to the program.
     fn capture(&mut self, f: impl FnOnce(&mut Self)) -> Vec<ir::Stmt> {
         self.out.push(Vec::new());
         f(self);
@@ -421,7 +421,7 @@ impl<'m> Lowerer<'m> {
         LabelId(self.labels - 1)
     }
 
-    /// Sets the place in the source of the statements that are emitted from here on.
+    /// Sets the place in the source that all statements emitted from now on get.
     fn at(&mut self, span: Span) {
         self.loc = self.locate(span);
     }
@@ -448,7 +448,8 @@ impl<'m> Lowerer<'m> {
         self.objects[id.0 as usize].clone()
     }
 
-    /// Returns the storage of a local or parameter of the current instance; it is made when it is first needed.
+    /// Returns the storage of a local variable or parameter of the current instance, and allocates it at
+    /// the first request.
     fn storage_of(&mut self, var: VarId) -> Place {
         let key = (self.current, var);
         if let Some(place) = self.storage.get(&key) {
@@ -464,7 +465,8 @@ impl<'m> Lowerer<'m> {
         place
     }
 
-    /// Lowers the whole program: the storage of the blocks' parameters, the global instances, and each block.
+    /// Lowers the whole program: the storage of the blocks' parameters, the global instances, and every
+    /// parser and control of the pipeline.
     fn pipeline(&mut self, pipeline: &Pipeline) {
         let module = self.module;
         self.main_span = module.var(pipeline.main).span;
@@ -492,8 +494,8 @@ impl<'m> Lowerer<'m> {
         self.program.parser.states = self.take_states();
     }
 
-    /// Allocates the slots of the blocks' parameters, those of the architecture's metadata among them. Returns
-    /// `None` after an error.
+    /// Allocates the storage of the blocks' parameters, including those with the architecture's metadata.
+    /// Returns `None` after an error.
     fn storage_of_parameters(
         &mut self,
         pipeline: &Pipeline,
@@ -553,7 +555,7 @@ impl<'m> Lowerer<'m> {
         Some(places)
     }
 
-    /// Lowers a block of the pipeline, with its parameters bound to their storage.
+    /// Lowers a parser or control of the pipeline, with its parameters bound to their storage.
     fn stage(&mut self, instance: &Instance, places: &BTreeMap<Parameter, (Place, Ty)>) {
         let module = self.module;
         let block = instance.stage.block;
@@ -595,8 +597,8 @@ impl<'m> Lowerer<'m> {
     }
 }
 
-/// Returns the control-plane name of something declared inside of `path`: its `@name`, else its own name,
-/// behind the path unless the `@name` begins with a dot.
+/// Returns the control-plane name of an object declared inside of `path`: `path`, a dot and the object's
+/// name. A `@name` replaces the object's name, or the whole if the `@name` begins with a dot.
 fn control_plane_name(path: &str, name: &str, annotations: &[ast::Annotation]) -> String {
     let given = annotations
         .iter()
@@ -610,7 +612,8 @@ fn control_plane_name(path: &str, name: &str, annotations: &[ast::Annotation]) -
     }
 }
 
-/// Returns the slot of a field of the architecture's metadata; `name` begins with the path of its struct.
+/// Returns the slot of a field of the architecture's metadata; `None` if there is no such field. `name` is
+/// the field's name, with the name of its struct and a dot before it if there are several structs.
 fn metadata_slot(
     places: &BTreeMap<Parameter, (Place, Ty)>,
     module: &Module,
@@ -623,7 +626,8 @@ fn metadata_slot(
     }
 }
 
-/// Returns the place where a field of the architecture's metadata is declared.
+/// Returns the place in the source where a field of the architecture's metadata is declared; `None` if
+/// there is no such field.
 fn metadata_span(
     places: &BTreeMap<Parameter, (Place, Ty)>,
     module: &Module,
@@ -633,8 +637,8 @@ fn metadata_span(
     Some(def.fields.get(position)?.span)
 }
 
-/// Returns the storage and the definition of the struct that has a field of the architecture's metadata, and
-/// the field's position in it.
+/// Returns, for a field of the architecture's metadata, the storage and the definition of its struct and
+/// the field's position in the struct; `None` if there is no such field.
 fn metadata_field<'a>(
     places: &'a BTreeMap<Parameter, (Place, Ty)>,
     module: &'a Module,

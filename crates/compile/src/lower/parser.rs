@@ -22,7 +22,7 @@ pub(super) struct Graph {
 }
 
 impl Lowerer<'_> {
-    /// Lowers a parser of the pipeline and returns its start state, if it has any state.
+    /// Lowers a parser of the pipeline and returns its start state; `None` if it has no states.
     pub(super) fn main_parser(
         &mut self,
         object: ObjectId,
@@ -56,7 +56,7 @@ impl Lowerer<'_> {
         start
     }
 
-    /// Takes the states of all parsers of the pipeline out of the lowerer.
+    /// Removes the states of all parsers of the pipeline from the lowerer, and returns them.
     pub(super) fn take_states(&mut self) -> Vec<ir::State> {
         std::mem::take(&mut self.parser.states)
     }
@@ -93,7 +93,8 @@ impl Lowerer<'_> {
         state.transition = transition;
     }
 
-    /// Lowers the states of a parser and returns the target that starts it. `init` runs first in `start`.
+    /// Lowers the states of a parser and returns its start state as a target. `accept` is the target of its
+    /// accepted packets; the statements `init` run first in `start`.
     fn parser_states(&mut self, block: &hir::Block, accept: Target, init: Vec<ir::Stmt>) -> Target {
         let prefix = self.parser.prefix.clone();
         let ids: Vec<StateId> = block
@@ -161,8 +162,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Lowers a branch with a sub-parser in it: the open state ends with a choice, both sides become states,
-    /// and another goes on after them.
+    /// Lowers an `if` that applies a sub-parser: the open state ends with a choice, each side becomes a
+    /// state, and a new open state follows both.
     pub(super) fn parser_branches(
         &mut self,
         cond: &hir::Expr,
@@ -210,7 +211,7 @@ impl Lowerer<'_> {
         self.parser.open = Some(next);
     }
 
-    /// Returns the state that statements go to, if they are not in a branch or loop inside of it.
+    /// Returns the open state, to which statements are emitted; `None` inside of a branch or loop of the state.
     fn open_state(&self) -> Option<StateId> {
         self.parser
             .open
@@ -224,7 +225,8 @@ impl Lowerer<'_> {
         ));
     }
 
-    /// Writes a sub-parser out: the open state ends before it, and another goes on after it.
+    /// Inlines a call of a sub-parser: the open state ends before the sub-parser's states, and a new open
+    /// state follows them.
     pub(super) fn apply_parser(&mut self, object: ObjectId, args: &Args, span: Span) {
         let Object::Block(instance) = self.object(object) else {
             return;

@@ -69,7 +69,8 @@ pub(crate) enum Lvalue {
 }
 
 impl Place {
-    /// Calls `f` for every slot, validity, length and next index included.
+    /// Calls `f` for every slot of the place, including those for validity, for lengths of varbits and for
+    /// next indexes of stacks.
     pub fn for_each_slot(&self, headers: &[ir::Header], f: &mut dyn FnMut(SlotId)) {
         match self {
             Place::Scalar(slot) => f(*slot),
@@ -91,7 +92,7 @@ impl Place {
         }
     }
 
-    /// Returns a member of a struct, header or union.
+    /// Returns the member of a struct, header or header union at position `i`; `None` if there is none.
     pub fn field(&self, i: usize) -> Option<&Place> {
         match self {
             Place::Fields(items) | Place::Header(_, items) | Place::Union(items) => items.get(i),
@@ -101,7 +102,8 @@ impl Place {
 }
 
 impl Value {
-    /// Calls `f` for every expression in the value, validity, lengths and next indexes included.
+    /// Calls `f` for every expression in the value, including those for validity, for lengths of varbits
+    /// and for next indexes of stacks.
     pub fn for_each_expr(&self, f: &mut dyn FnMut(&Expr)) {
         match self {
             Value::Bits(e) => f(e),
@@ -124,14 +126,15 @@ impl Value {
         }
     }
 
-    /// Returns whether the value is the same whenever it is evaluated.
+    /// Returns whether every expression in the value is a constant.
     pub fn is_constant(&self) -> bool {
         let mut constant = true;
         self.for_each_expr(&mut |e| constant &= matches!(e, Expr::Const(_)));
         constant
     }
 
-    /// Returns a member of a struct, header, union, stack or list; [`Value::Nothing`] if there is none.
+    /// Returns the member of a struct, header, header union, stack or list at position `i`;
+    /// [`Value::Nothing`] if there is none.
     pub fn field(self, i: usize) -> Value {
         match self {
             Value::Fields(items)
@@ -142,8 +145,8 @@ impl Value {
         }
     }
 
-    /// Appends the leaves to `out` in order: the contents of a packed layout. Validity and next indexes are not
-    /// part of it.
+    /// Appends to `out`, in order, the scalars that the value consists of, without validity bits, lengths
+    /// of varbits and next indexes of stacks. They are the contents of the packed layout.
     pub fn leaves(&self, out: &mut Vec<Expr>) {
         match self {
             Value::Bits(e) => out.push(e.clone()),
@@ -160,7 +163,7 @@ impl Value {
 }
 
 impl Lvalue {
-    /// Returns a member of a struct, header or union; [`Lvalue::Ignore`] if there is none.
+    /// Returns the member of a struct, header or header union at position `i`; [`Lvalue::Ignore`] if there is none.
     pub fn field(&self, i: usize) -> Lvalue {
         match self {
             Lvalue::Place(place) => place
@@ -173,8 +176,8 @@ impl Lvalue {
         }
     }
 
-    /// Returns the element of an array or header stack at an index; [`Lvalue::Ignore`] if a constant index is
-    /// out of range.
+    /// Returns the element of an array or header stack at `index`; [`Lvalue::Ignore`] if `index` is a
+    /// constant out of range.
     pub fn element(&self, index: &Expr) -> Lvalue {
         match self {
             Lvalue::Place(Place::Stack(items, _) | Place::Fields(items)) => {
@@ -196,12 +199,12 @@ impl Lvalue {
     }
 }
 
-/// Returns whether an array with these elements is a header stack, which knows its next index.
+/// Returns whether an array with elements of type `element` is a header stack, which has a next index.
 pub(super) fn is_header(element: &Ty) -> bool {
     matches!(element, Ty::Header(_) | Ty::Union(_))
 }
 
-/// Returns the header that a place is, or `None` if it is something else.
+/// Returns the header that is stored at `place`; `None` if it stores something else.
 pub(crate) fn header_of(place: &Place) -> Option<HeaderId> {
     match place {
         Place::Header(id, _) => Some(*id),
@@ -209,7 +212,7 @@ pub(crate) fn header_of(place: &Place) -> Option<HeaderId> {
     }
 }
 
-/// Builds the condition that all parts hold, as a balanced tree; true if there are none.
+/// Builds the condition that all of `parts` hold, as a balanced tree; true if `parts` is empty.
 pub(crate) fn conjunction(parts: &[Expr], slots: &[ir::Slot]) -> Expr {
     match parts {
         [] => build::boolean(true),

@@ -33,7 +33,7 @@ pub(super) enum PsaObject {
 const GREEN: u64 = 1;
 
 impl Lowerer<'_> {
-    /// Makes an instance of an extern that only PSA has.
+    /// Creates an instance of an extern type that only PSA has.
     pub(super) fn psa_instance(
         &mut self,
         meaning: externs::Object,
@@ -97,8 +97,8 @@ impl Lowerer<'_> {
         Made::Own(Object::Psa(PsaObject::Digest(id)))
     }
 
-    /// Resets what an instance knows of a packet, such as the sum of an `InternetChecksum`. This is done
-    /// wherever its block is applied.
+    /// Resets the state that an instance keeps for one packet, such as the sum of an `InternetChecksum`;
+    /// called wherever the block that contains the instance is applied.
     pub(super) fn reset_instance(&mut self, object: ObjectId) {
         if let Object::Psa(PsaObject::InternetChecksum(sum)) = self.object(object) {
             self.set_sum(sum, build::constant(16, 0));
@@ -109,7 +109,7 @@ impl Lowerer<'_> {
         self.emit(StmtKind::Assign { dst: sum, value });
     }
 
-    /// Lowers a call of a method of an instance that the control plane does not see, and returns its value.
+    /// Lowers a call of a method of a PSA instance that the control plane does not see, and returns its value.
     pub(super) fn psa_method(
         &mut self,
         object: &PsaObject,
@@ -174,7 +174,7 @@ impl Lowerer<'_> {
         Value::Nothing
     }
 
-    /// Builds a condition on the output metadata that a deparser asks for, such as `psa_resubmit`.
+    /// Builds the condition on the output metadata that a function such as `psa_resubmit` returns to a deparser.
     pub(super) fn predicate(&mut self, predicate: Predicate, args: &[Arg]) -> Value {
         let output = self.arg(args, 0);
         let of = |l: &Self, name: &str| l.metadata_field(args, 0, &output, name);
@@ -198,8 +198,8 @@ impl Lowerer<'_> {
         ))
     }
 
-    /// Returns the field `name` of argument `i`, a struct of the architecture's metadata; a zero bit if it has
-    /// no such field.
+    /// Returns the field `name` of the argument at position `i`, which is a struct of the architecture's
+    /// metadata with the value `value`; a zero of one bit if the struct has no such field.
     fn metadata_field(&self, args: &[Arg], i: usize, value: &Value, name: &str) -> Expr {
         let structure = args.get(i).and_then(Arg::expr).map(|e| &e.ty);
         let position = match structure {
@@ -234,7 +234,8 @@ impl Lowerer<'_> {
         Value::Bits(Expr::Slot(dst))
     }
 
-    /// Evaluates the data of a hash. As in the reference target, zero bits in front make whole bytes.
+    /// Evaluates the argument at position `i`, whose data are to be hashed. Zero bits are added in front up
+    /// to whole bytes, as in the reference target.
     fn hashed(&mut self, args: &[Arg], i: usize) -> Option<Data> {
         let mut data = self.data(args, i)?;
         let widths = data.parts.iter().map(|part| match part {
@@ -249,8 +250,9 @@ impl Lowerer<'_> {
         Some(data)
     }
 
-    /// Emits the addition of data, or of their complement, to the sum of an `InternetChecksum`: the new sum is
-    /// the complement of the checksum of the old sum and the data.
+    /// Emits the addition of data, or with `complement` of their bitwise complement, to the sum of an
+    /// `InternetChecksum`. The new sum is the bitwise complement of the checksum of the old sum and the
+    /// data.
     fn add_to_sum(&mut self, sum: SlotId, args: &[Arg], complement: bool, span: Span) {
         let Some(mut data) = self.data(args, 0) else {
             return;
@@ -283,8 +285,8 @@ impl Lowerer<'_> {
         self.set_sum(sum, build::not(Expr::Slot(checksum)));
     }
 
-    /// Lowers `Meter.execute` and `DirectMeter.execute` and returns the colour, for packets that come without
-    /// one.
+    /// Lowers `Meter.execute` or `DirectMeter.execute` and returns the colour. Reports a call that gives
+    /// the packet a colour other than green, since colour-aware meters are not supported.
     pub(super) fn psa_meter(&mut self, meter: &ExternKind, args: &[Arg], span: Span) -> Value {
         let colour = usize::from(matches!(meter, ExternKind::Meter(..)));
         let aware = args.get(colour).and_then(Arg::expr).is_some_and(|e| {

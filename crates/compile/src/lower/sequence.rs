@@ -25,7 +25,7 @@ pub(super) struct Evaluated {
 }
 
 impl Lowerer<'_> {
-    /// Returns a value with the place where it was evaluated, which is here.
+    /// Returns a value together with its place among the statements emitted so far, after which it was evaluated.
     pub(super) fn evaluated(&self, value: Value, expr: &hir::Expr) -> Evaluated {
         Evaluated {
             value,
@@ -36,8 +36,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Makes values, in the order of their evaluation, independent of the statements emitted after each of them. `every`: also
-    /// those that nothing changes.
+    /// Copies each value that the statements emitted after it would change. The values stand in the order
+    /// of their evaluation. `every`: also copies values that no statement changes.
     pub(super) fn keep(&mut self, values: &mut [Evaluated], every: bool) {
         let mut written = BTreeSet::new();
         let mut end = self.out.last().map_or(0, Vec::len);
@@ -59,8 +59,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Collects the slots that statements may write: also those of the headers whose validity they change, and those that the
-    /// actions of tables write.
+    /// Adds to `out` the slots that statements may write, including those of headers whose validity they
+    /// change and those that actions of tables write.
     fn written(&self, stmts: &[Stmt], out: &mut BTreeSet<SlotId>) {
         for stmt in ir::statements(stmts) {
             out.extend(stmt.kind.destination());
@@ -92,8 +92,9 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Evaluates the arguments of an extern in the order in which they are written, if one of them has effects;
-    /// then variables that stand for what they were are returned. Otherwise they are left to the extern.
+    /// Evaluates the arguments of an extern in the order in which they are written, if one of them has side
+    /// effects, and returns variables that hold the evaluated values in place of the arguments. Otherwise
+    /// returns the arguments unevaluated.
     pub(super) fn in_turn(&mut self, args: &Args) -> Vec<Arg> {
         let effects = args
             .iter()
@@ -132,7 +133,7 @@ impl Lowerer<'_> {
         out
     }
 
-    /// Returns a new variable that stands for an argument that is evaluated already.
+    /// Returns a new variable, bound to `binding`, that replaces the already evaluated argument `e`.
     fn evaluated_argument(&mut self, binding: Binding, e: &hir::Expr) -> hir::Expr {
         let var = VarId(self.module.vars.len() as u32 + self.evaluated_arguments);
         self.evaluated_arguments += 1;

@@ -15,14 +15,14 @@ use syntax::ast::Annotation;
 const PORT_STATE: &str = "port_state";
 
 impl Lowerer<'_> {
-    /// Makes the instance of `action_profile(size)`.
+    /// Creates the instance of `action_profile(size)`.
     pub(super) fn action_profile(&mut self, name: &str, args: &[Arg]) -> ExternKind {
         let size = self.constant_arg(args, 0, "the size of an action profile");
         self.new_profile(name, size.unwrap_or(0), None)
     }
 
-    /// Makes the instance of `action_selector(algorithm, size, outputWidth)`. Reports an output width that is
-    /// not 1 to 64 bits, and returns `None`.
+    /// Creates the instance of `action_selector(algorithm, size, outputWidth)`. Reports an output width
+    /// that is not 1 to 64 bits, and returns `None`.
     pub(super) fn action_selector(
         &mut self,
         name: &str,
@@ -57,8 +57,8 @@ impl Lowerer<'_> {
         ExternKind::Profile(id)
     }
 
-    /// Returns the action profile of a table, if it has one. Reports a table that also has entries, and returns
-    /// `None`.
+    /// Returns the action profile of a table; `None` if it has none. Reports a table that has an action
+    /// profile and entries, and returns `None`.
     pub(super) fn implementation(
         &mut self,
         def: &hir::Table,
@@ -74,7 +74,7 @@ impl Lowerer<'_> {
         Some(id)
     }
 
-    /// Lowers `direct_meter.read(colour)`, which writes the colour to the argument.
+    /// Lowers `direct_meter.read(result)`, which writes the meter's colour to the argument.
     pub(super) fn direct_meter_read(&mut self, meter: ir::MeterId, args: &[Arg], span: Span) {
         let target = self.out_arg(args, 0);
         let width = self.module.types.scalar_width(&target.1);
@@ -86,13 +86,15 @@ impl Lowerer<'_> {
         self.store(&target, Value::Bits(value));
     }
 
-    /// Emits the read of a direct meter's colour into a slot, and notes the place for later checks.
+    /// Emits the read of a direct meter's colour into a slot, and records its place in the source for
+    /// [`Lowerer::check_direct_meter_reads`].
     pub(super) fn read_direct_meter(&mut self, meter: ir::MeterId, dst: ir::SlotId, span: Span) {
         self.emit(StmtKind::DirectMeterRead { meter, dst });
         self.direct_meter_reads.push((meter, span));
     }
 
-    /// Reports reads of direct meters elsewhere than in actions, and guards those in actions that other tables have too.
+    /// Reports reads of direct meters outside of actions. In actions that tables without the meter run too,
+    /// makes the reads give green for those tables.
     pub(super) fn check_direct_meter_reads(&mut self) {
         let mut guarded = BTreeSet::new();
         for (meter, span) in std::mem::take(&mut self.direct_meter_reads) {
@@ -117,7 +119,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// Returns whether a register has the annotation that makes the switch's agent write it.
+/// Returns whether a register has the annotation that makes the switch write the states of its ports to the register.
 pub(super) fn is_port_state(annotations: &[Annotation]) -> bool {
     annotations.iter().any(|a| a.name.as_str() == PORT_STATE)
 }

@@ -10,7 +10,7 @@ use crate::hir::{self, StmtKind as Hir, VarId, VarKind};
 use crate::types::Ty;
 
 impl Lowerer<'_> {
-    /// Lowers statements in order, until the program exceeds its allowed size.
+    /// Lowers statements in order, and stops when the program exceeds its allowed size.
     pub(super) fn statements(&mut self, stmts: &[hir::Stmt]) {
         for stmt in stmts {
             if self.exhausted() {
@@ -124,8 +124,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Declares a local variable and emits its initial value. Without one it starts as zeros, in every round of
-    /// a loop anew.
+    /// Declares a local variable and emits the assignment of its initial value. A variable without one
+    /// starts as zeros, again in every round of a loop.
     pub(super) fn declare(&mut self, var: VarId, init: Option<&hir::Expr>) {
         let def = self.module.var(var);
         let (ty, span) = (&def.ty, def.span);
@@ -138,8 +138,8 @@ impl Lowerer<'_> {
         self.assign(&Lvalue::Place(place), value, ty, span);
     }
 
-    /// Emits a switch without the cases that have no values; only the case that is chosen if the value is
-    /// constant.
+    /// Emits a switch, without the cases that have no values. If the value is constant, emits only the
+    /// statements of the case that it chooses.
     pub(super) fn emit_switch(
         &mut self,
         value: Expr,
@@ -209,7 +209,8 @@ impl Lowerer<'_> {
         self.emit(StmtKind::Break(label));
     }
 
-    /// Emits what `f` emits as a body that `return` leaves; `result` is where the returned value goes.
+    /// Emits the statements that `f` emits, as a body that a `return` in it leaves. `result` is the storage
+    /// for the returned value.
     pub(super) fn returning(&mut self, result: Option<super::Place>, f: impl FnOnce(&mut Self)) {
         let label = self.new_label();
         self.exits.push(Exit::Return {
@@ -276,7 +277,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Emits a loop with the condition, body and update of each round.
+    /// Emits a loop. `condition`, `body` and `update` emit the statements of one round, in this order; the
+    /// loop ends when the condition is false.
     fn looped(
         &mut self,
         condition: impl FnOnce(&mut Self) -> Expr,
@@ -381,7 +383,8 @@ impl Lowerer<'_> {
         );
     }
 
-    /// Lowers a loop over a known number of items (at most 256): the body is written out for each item.
+    /// Lowers a loop over a known number of items, at most 256, by a copy of the body for each item.
+    /// Reports more items.
     fn for_each(&mut self, variable: VarId, collection: &hir::Expr, body: &[hir::Stmt]) {
         let value = self.eval(collection);
         let (Value::Fields(items) | Value::Stack(items, _)) = value else {
@@ -428,12 +431,12 @@ impl Lowerer<'_> {
     }
 }
 
-/// Returns whether some statement leaves the block or loop with this label.
+/// Returns whether some statement breaks out of the block or loop with the label `wanted`.
 pub(super) fn breaks_to(stmts: &[ir::Stmt], wanted: ir::LabelId) -> bool {
     ir::statements(stmts).any(|stmt| stmt.kind == StmtKind::Break(wanted))
 }
 
-/// Returns whether a sub-parser is applied somewhere in the statements.
+/// Returns whether the statements apply a parser or control. Used in parsers, which can only apply sub-parsers.
 fn applies_parser(stmts: &[hir::Stmt]) -> bool {
     let block = |t: &hir::CallTarget| {
         matches!(t, hir::CallTarget::Block(_) | hir::CallTarget::BlockType(_))

@@ -11,7 +11,7 @@ use crate::errors;
 use crate::types::Ty;
 
 impl Lowerer<'_> {
-    /// Adds a slot of `width` bits to the program.
+    /// Adds a slot of `width` bits to the program and returns its id.
     pub(super) fn new_slot(&mut self, name: &str, width: u32) -> SlotId {
         self.spend(1);
         let id = SlotId(self.program.slots.len() as u32);
@@ -22,7 +22,7 @@ impl Lowerer<'_> {
         id
     }
 
-    /// Allocates new storage for a value of a type; the slots are named after `name`.
+    /// Allocates new storage for a value of type `ty`, in slots whose names begin with `name`.
     pub(super) fn alloc(&mut self, ty: &Ty, name: &str, span: Span) -> Place {
         let types = &self.module.types;
         match types.representation(ty) {
@@ -108,7 +108,8 @@ impl Lowerer<'_> {
         self.program.slots[slot.index()].width
     }
 
-    /// Allocates a varbit outside of a header. It lives in a header of its own that is nowhere emitted.
+    /// Allocates a varbit of at most `width` bits outside of a header, as the only field of a new header
+    /// that is never emitted.
     fn alloc_varbit(&mut self, width: u32, name: &str) -> Place {
         let valid = self.new_slot(&format!("{name}.$valid"), 1);
         let slot = self.new_slot(name, width);
@@ -167,7 +168,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Notes that of these members of a header union only one is valid at a time.
+    /// Records that these headers are the members of one header union, of which at most one is valid at a time.
     fn note_union(&mut self, members: &[Place]) {
         let ids: Vec<HeaderId> = members.iter().filter_map(header_of).collect();
         for id in &ids {

@@ -12,7 +12,7 @@ use crate::fold;
 use crate::types::Ty;
 
 impl Lowerer<'_> {
-    /// Returns the value that storage holds.
+    /// Returns the value of the storage `place`, as expressions that read its slots.
     pub(super) fn read(&self, place: &Place) -> Value {
         let all = |items: &Rc<[Place]>| items.iter().map(|p| self.read(p)).collect();
         match place {
@@ -28,7 +28,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Returns the value of an lvalue; an element beyond the end of an array is zeros and invalid headers.
+    /// Returns the value of an lvalue. An array element beyond the end has zeros and invalid headers as its value.
     pub(super) fn read_lvalue(&self, lvalue: &Lvalue) -> Value {
         match lvalue {
             Lvalue::Place(place) => self.read(place),
@@ -65,8 +65,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Returns the value at an index that is known only at run time: each scalar is a choice among those of
-    /// `values`.
+    /// Builds the value of the item of `values` at an index known only at run time: each scalar becomes a
+    /// choice among those of the items.
     fn choose(&self, values: &[Value], index: &Expr) -> Value {
         let Some(first) = values.first() else {
             return Value::Nothing;
@@ -113,7 +113,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Returns zeros and invalid headers in the shape of a value.
+    /// Returns a value with the structure of `value`, in which all scalars are zero and all headers are invalid.
     pub(super) fn zero_like(&self, value: &Value) -> Value {
         let zero = |e: &Expr| Expr::Const(Bits::zero(e.width(&self.program.slots)));
         let all = |items: &[Value]| items.iter().map(|v| self.zero_like(v)).collect();
@@ -128,7 +128,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Returns the default value of a type: zeros and invalid headers.
+    /// Returns the default value of the type `ty`: all scalars are zero and all headers are invalid.
     pub(super) fn default_value(&self, ty: &Ty) -> Value {
         let types = &self.module.types;
         let fields = |id: &crate::types::StructId| {
@@ -161,8 +161,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Returns the value of a variable that was given none: the default value, in which the scalars are marked
-    /// as having none if the analysis asked for that.
+    /// Returns the initial value of a variable without an initialiser: the default value of its type. If
+    /// the analysis asked for it, each scalar is marked as unset instead of zero.
     pub(super) fn unset_value(&mut self, ty: &Ty) -> Value {
         let value = self.default_value(ty);
         match self.unset {
@@ -171,8 +171,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Replaces each scalar of a value by the slot that, for its width, stands for a missing value. Headers keep
-    /// their fields: those of an invalid header have a value of their own kind.
+    /// Replaces each scalar of a value, except those in headers, by the slot that stands for an unset value
+    /// of its width. Fields of an invalid header are checked by the header's validity instead.
     fn marked_unset(&mut self, value: Value) -> Value {
         match value {
             Value::Bits(e) => {
@@ -192,7 +192,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Builds `cond ? a : b` of values of one shape.
+    /// Builds `cond ? a : b` for two values of the same structure.
     pub(super) fn mux(&self, cond: &Expr, a: Value, b: Value) -> Value {
         let all = |a: Vec<Value>, b: Vec<Value>| {
             a.into_iter()
@@ -212,7 +212,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Returns a value as one expression; compile-time integers take the width of the type.
+    /// Returns a scalar value as one expression; an integer without a width gets the width of `ty`.
     pub(super) fn bits(&self, value: Value, ty: &Ty) -> Expr {
         match value {
             Value::Bits(e) => e,
@@ -224,7 +224,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Returns a copy of a value that later statements do not change. Constants need none.
+    /// Copies a value into new slots and returns the copy, which later statements do not change. Returns a
+    /// constant without a copy.
     pub(super) fn snapshot(&mut self, value: Value, ty: &Ty, span: Span) -> Value {
         if value.is_constant() {
             return value;
@@ -243,8 +244,8 @@ impl Lowerer<'_> {
         self.read(&place)
     }
 
-    /// Builds the condition that two values of one shape are equal. Two invalid headers are equal, since their
-    /// fields are all zero.
+    /// Builds the condition that two values of the same structure are equal. Two invalid headers are equal,
+    /// since their fields are all zero.
     pub(super) fn equal(&self, a: &Value, b: &Value) -> Expr {
         let slots = &self.program.slots;
         let eq = |a: &Expr, b: &Expr| {
@@ -273,15 +274,15 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Lays a value out in bits, first member highest, for registers and digests of structs; `None` if it has
-    /// no bits.
+    /// Builds the bits of a value, with its first member in the highest bits, as registers and digests
+    /// store structs; `None` if the value has no bits.
     pub(super) fn pack(&self, value: &Value) -> Option<Expr> {
         let mut leaves = Vec::new();
         value.leaves(&mut leaves);
         leaves.into_iter().reduce(build::concat)
     }
 
-    /// Reads a value of type `ty` from bits laid out by [`Lowerer::pack`].
+    /// Builds the value of type `ty` from `bits`, which [`Lowerer::pack`] laid out.
     pub(super) fn unpack(&self, bits: &Expr, ty: &Ty) -> Value {
         let mut high = bits.width(&self.program.slots);
         self.unpack_from(bits, ty, &mut high)

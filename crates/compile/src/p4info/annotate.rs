@@ -25,7 +25,7 @@ pub(super) struct Annotations {
 }
 
 impl Annotations {
-    /// Makes the preamble, which has the fields that all objects of P4Info have in common.
+    /// Makes the preamble of an object, the message with the fields that all objects of P4Info have in common.
     pub fn preamble(self, id: u32, name: String, alias: String) -> p4::Preamble {
         p4::Preamble {
             id,
@@ -38,8 +38,8 @@ impl Annotations {
         }
     }
 
-    /// Makes a key field, still without its match type. The width in bits and the named type are those that the
-    /// control plane sees.
+    /// Makes a key field, still without its match type. `bitwidth` (in bits) and `type_name` are those that
+    /// the control plane sees.
     pub fn match_field(
         self,
         id: u32,
@@ -71,8 +71,8 @@ impl Annotations {
 /// Annotations that P4Info tells in fields of their own.
 const TOLD: [&str; 2] = ["name", "id"];
 
-/// Collects all annotations for P4Info but those in `without` and those that it has fields for, such as
-/// `@name`. Reports a structured value that is not constant.
+/// Collects annotations for P4Info, except those named in `without` and those that P4Info stores in fields
+/// of its own, such as `@name`. Reports a value in a structured annotation that is not constant.
 pub(super) fn annotations(
     annotations: &[Annotation],
     without: &[&str],
@@ -122,7 +122,8 @@ pub(super) fn annotations(
     out
 }
 
-/// Returns the value of a constant as P4Info has it; `None` if it is not constant or does not fit into 64 bits.
+/// Returns the value of a constant as P4Info represents it; `None` if the expression is not constant or its
+/// number does not fit into 64 bits.
 fn annotation_value(expr: &ast::Expr) -> Option<Value> {
     match constant(expr)? {
         Constant::Number(number) => i64::try_from(number).ok().map(Value::Int64Value),
@@ -131,7 +132,7 @@ fn annotation_value(expr: &ast::Expr) -> Option<Value> {
     }
 }
 
-/// Returns the value of a constant as P4Info has it; anything else is reported.
+/// Returns the value of a constant as P4Info represents it. Reports any other expression, and returns `None`.
 fn value(expr: &ast::Expr, diagnostics: &mut Sink) -> Option<Value> {
     let found = annotation_value(expr);
     if found.is_none() {
@@ -183,8 +184,8 @@ fn constant(expr: &ast::Expr) -> Option<Constant> {
     }
 }
 
-/// Returns an unstructured annotation as written, but with macros expanded, and one blank for blanks and
-/// comments.
+/// Returns an unstructured annotation as the source writes it, but with macros expanded, and with one blank
+/// for each sequence of blanks and comments.
 fn text(annotation: &Annotation) -> String {
     let name = annotation.name.as_str();
     let ast::AnnotationBody::Tokens(tokens) = &annotation.body else {
@@ -205,21 +206,22 @@ pub(super) fn find<'a>(annotations: &'a [Annotation], name: &str) -> Option<&'a 
     annotations.iter().find(|a| a.name.as_str() == name)
 }
 
-/// Returns the number in `@id(n)`, if there is one.
+/// Returns the number `n` of the annotation `@id(n)`; `None` if there is no such annotation or `n` exceeds 32 bits.
 pub(super) fn given_id(annotations: &[Annotation]) -> Option<u32> {
     let literal = find(annotations, "id")?.int()?;
     fold::to_u32(&fold::literal(literal))
 }
 
-/// Returns the control-plane name of a type, field or parameter: its `@name` without a dot in front, else its
-/// own.
+/// Returns the control-plane name of a type, field or parameter: the name in its `@name`, without a leading
+/// dot, else `name`.
 pub(super) fn local_name(name: &str, annotations: &[Annotation]) -> String {
     let given = find(annotations, "name").and_then(Annotation::string);
     let given = given.as_deref().unwrap_or(name);
     given.strip_prefix('.').unwrap_or(given).to_string()
 }
 
-/// Returns the number `n` of the annotation `@name(n)`, where `name` is an argument; 0 if there is none of 32 bits.
+/// Returns the number `n` of the annotation `@name(n)`, where `name` is an argument; 0 if there is no such
+/// annotation or `n` exceeds 32 bits.
 pub(super) fn number(annotations: &[Annotation], name: &str) -> u32 {
     let literal = find(annotations, name).and_then(Annotation::int);
     literal
@@ -237,7 +239,7 @@ pub(super) struct Pair {
     pub span: Span,
 }
 
-/// Returns the pairs in `@a[k = v, ...]`, or the same in parentheses; `None` if it is anything else.
+/// Returns the pairs of an annotation of the form `@a[k = v, ...]` or `@a(k = v, ...)`; `None` for any other form.
 pub(super) fn pairs(annotation: &Annotation) -> Option<Vec<Pair>> {
     match &annotation.body {
         ast::AnnotationBody::KeyValue(items) => Some(
@@ -258,7 +260,7 @@ pub(super) fn pairs(annotation: &Annotation) -> Option<Vec<Pair>> {
     }
 }
 
-/// Parses the tokens of a pair `k = v`; `None` if they are anything else.
+/// Parses the tokens of a pair `k = v`; `None` if `tokens` are anything else.
 fn pair(tokens: &[AnnotationToken]) -> Option<Pair> {
     let [key, equals, value @ ..] = tokens else {
         return None;
@@ -277,7 +279,8 @@ fn pair(tokens: &[AnnotationToken]) -> Option<Pair> {
     })
 }
 
-/// Returns the value of tokens that are a string (in parts), a number or a truth value; `None` if they are not.
+/// Returns the value of tokens that form a string (in one or more parts), a number or a truth value; `None`
+/// for any other tokens.
 fn token_value(tokens: &[AnnotationToken]) -> Option<Value> {
     let number = |value: BigInt| i64::try_from(value).ok().map(Value::Int64Value);
     let kinds: Vec<&AnnotationTokenKind> = tokens.iter().map(|t| &t.kind).collect();
@@ -297,8 +300,8 @@ fn is_symbol(token: &AnnotationToken, symbol: &str) -> bool {
     matches!(&token.kind, AnnotationTokenKind::Symbol(s) if &**s == symbol)
 }
 
-/// Returns the semantics that `@selector_size_semantics` gives; `None` if it names none. The largest weight of
-/// a member is in another annotation.
+/// Returns the meaning of the argument of `@selector_size_semantics`; `None` if the argument is neither
+/// `sum_of_members` nor `sum_of_weights`. The largest weight of a member is given by another annotation.
 pub(crate) fn size_semantics(annotation: &Annotation) -> Option<SelectorSizeSemantics> {
     match annotation.string()?.to_ascii_lowercase().as_str() {
         "sum_of_members" => Some(SelectorSizeSemantics::SumOfMembers(SumOfMembers::default())),
@@ -307,8 +310,8 @@ pub(crate) fn size_semantics(annotation: &Annotation) -> Option<SelectorSizeSema
     }
 }
 
-/// Parses the contents of `@p4runtime_translation("uri", 32)`, with `string` or `bit<32>` in place of the
-/// number as well. `None` if the URI or the type is missing.
+/// Parses the arguments of `@p4runtime_translation("uri", 32)`; instead of the number of bits, `string` or
+/// `bit<32>` may stand. Returns `None` if the URI or the type is missing.
 pub(super) fn translation(tokens: &[AnnotationToken]) -> Option<p4::P4NewTypeTranslation> {
     let uri = tokens.iter().find_map(|t| match &t.kind {
         AnnotationTokenKind::Str(text) => Some(text.to_string()),

@@ -18,7 +18,8 @@ use proto::p4info::action_profile::SelectorSizeSemantics;
 use proto::p4info::{self as p4, expression::Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Makes the P4Info and sets the ids in the program.
+/// Makes the P4Info of a program, and stores the ids of its objects in the program. Returns the P4Info and
+/// all diagnostics.
 pub(crate) fn build(module: &Module, lowered: &mut Lowered) -> (P4Info, Vec<Diagnostic>) {
     let mut builder = Builder {
         module,
@@ -77,7 +78,7 @@ fn extern_symbol(kind: &ExternKind) -> Kind {
     }
 }
 
-/// Returns whether the control plane does not see what has these annotations: `@hidden` is among them.
+/// Returns whether `@hidden` is among the annotations of an object, so that the control plane does not see it.
 fn is_hidden(annotations: &[Annotation]) -> bool {
     find(annotations, "hidden").is_some()
 }
@@ -190,7 +191,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Reports a member that has the control-plane name of an earlier one of the same action, type or header.
+    /// Reports a member of an action, type or header that has the same control-plane name as an earlier
+    /// member. `kind` names the members in the message.
     pub fn check_member_names<'n>(
         &mut self,
         members: impl Iterator<Item = (&'n str, Span)>,
@@ -257,8 +259,8 @@ impl Builder<'_> {
         });
     }
 
-    /// Returns the pairs in an annotation of the package whose keys P4Info has; others, and duplicates, are
-    /// reported.
+    /// Returns the pairs in the package's annotations named `name` whose keys are in `known`. Reports other
+    /// keys and duplicates.
     fn known_pairs(
         &mut self,
         annotations: &[Annotation],
@@ -289,7 +291,8 @@ impl Builder<'_> {
         out
     }
 
-    /// Reports a number that is too large for its field in P4Info.
+    /// Reports a number that exceeds `limit`, the largest number that its field in P4Info can hold. `what`
+    /// names the number in the message.
     fn bounded(&mut self, what: &str, value: u64, limit: u64, span: Span) {
         if value > limit {
             self.diagnostics
@@ -640,8 +643,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Returns the fields of a value set's key: one for each part of a struct or tuple, as the program compares
-    /// them.
+    /// Returns the fields of a value set's key: one for each scalar of its struct or tuple, in the order in
+    /// which the program compares them.
     fn value_set_fields(&mut self, ty: &Ty, span: Span) -> Vec<p4::MatchField> {
         let mut parts = Vec::new();
         self.parts(ty, String::new(), &[], &mut parts);
@@ -656,8 +659,8 @@ impl Builder<'_> {
         fields.collect()
     }
 
-    /// Appends the name, annotations and type of each scalar that a type consists of to `out`; what has no name
-    /// has an empty one.
+    /// Appends to `out` the name, annotations and type of each scalar that the type `ty` consists of;
+    /// `name` is the prefix of the names. A scalar that is no field of a struct has an empty name.
     fn parts(
         &self,
         ty: &Ty,
@@ -740,7 +743,8 @@ impl Builder<'_> {
     }
 }
 
-/// Returns the match kind that `@match` gives a part of a value set's key; exact without it.
+/// Returns the match kind that the annotation `@match` gives to a part of a value set's key; exact without
+/// the annotation.
 fn match_kind(annotations: &[Annotation]) -> ir::MatchKind {
     match find(annotations, "match").map(|a| &a.body) {
         Some(ast::AnnotationBody::Tokens(tokens)) => match tokens.first().map(|t| &*t.text) {

@@ -41,7 +41,7 @@ pub(crate) struct Symbols {
 }
 
 impl Symbols {
-    /// Adds an object, perhaps with a given id.
+    /// Adds an object under its name, with the id `given` if there is one.
     ///
     /// # Errors
     ///
@@ -67,13 +67,13 @@ impl Symbols {
         result
     }
 
-    /// Returns whether an object of a kind was added under a name.
+    /// Returns whether an object of `kind` was added under `name`.
     pub fn contains(&self, kind: Kind, name: &str) -> bool {
         self.names.contains_key(&(kind, name.to_string()))
     }
 
-    /// Assigns ids to all objects that have none: the hash of the name behind the prefix of the kind, or the
-    /// next free one.
+    /// Assigns ids to all objects without one: the prefix of the kind followed by 24 bits of the name's
+    /// hash, or the next free id if another object has that id.
     pub fn assign(&mut self) {
         for ((kind, name), id) in &mut self.names {
             if id.is_some() {
@@ -91,7 +91,7 @@ impl Symbols {
         }
     }
 
-    /// Returns the id of an object that was added; 0 if there is none.
+    /// Returns the id of the object of `kind` named `name`; 0 if no such object was added or it has no id yet.
     pub fn id(&self, kind: Kind, name: &str) -> u32 {
         self.names
             .get(&(kind, name.to_string()))
@@ -100,7 +100,8 @@ impl Symbols {
             .unwrap_or(0)
     }
 
-    /// Returns the shortest suffix of a name (in components between dots) that no other name has.
+    /// Returns the shortest suffix of a name, in whole components between dots, that is a suffix of no
+    /// other name; the whole name if every suffix is.
     pub fn alias(&self, name: &str) -> String {
         let mut all: Vec<&str> = suffixes(name).collect();
         all.reverse();
@@ -111,13 +112,13 @@ impl Symbols {
     }
 }
 
-/// Yields the name, and what is left of it when components at the front are taken off, longest first.
+/// Yields `name` and then its suffixes, each with one more component (up to a dot) removed from the front.
 fn suffixes(name: &str) -> impl Iterator<Item = &str> {
     let starts = std::iter::once(0).chain(name.match_indices('.').map(|(i, _)| i + 1));
     starts.map(|i| &name[i..])
 }
 
-/// Computes Jenkins's one-at-a-time hash of some bytes.
+/// Computes Jenkins's one-at-a-time hash of `bytes`.
 fn one_at_a_time(bytes: &[u8]) -> u32 {
     let mut hash = 0u32;
     for byte in bytes {
@@ -130,8 +131,8 @@ fn one_at_a_time(bytes: &[u8]) -> u32 {
     hash.wrapping_add(hash << 15)
 }
 
-/// Assigns ids to things inside an object: the given ones first, then the free numbers from 1 on, where each
-/// given id uses a number up too.
+/// Assigns ids to the members of an object. Members with a given id keep it. The others get the lowest free
+/// numbers from 1 on, in order, where each member with a given id also counts as one number.
 ///
 /// # Errors
 ///

@@ -20,12 +20,12 @@ fn named(name: String) -> p4::P4NamedType {
     p4::P4NamedType { name }
 }
 
-/// Encodes a value in big-endian order, in as many bytes as `width` bits need.
+/// Encodes a value in big-endian order, in as many whole bytes as `width` bits need.
 fn value_bytes(value: &BigInt, width: u32) -> Vec<u8> {
     fold::to_bits(value, width).to_be_bytes()
 }
 
-/// Returns the type of a header's field; `None` if it is not a bit string.
+/// Returns the P4Info type of a header field of type `ty`; `None` if `ty` is no bit string.
 fn bits(ty: &Ty) -> Option<p4::P4BitstringLikeTypeSpec> {
     let bitwidth = |width: &u32| *width as i32;
     let spec = match ty {
@@ -57,8 +57,9 @@ impl Builder<'_> {
         self.info.type_info.get_or_insert_default()
     }
 
-    /// Warns of a key field or parameter that is no bit string for the control plane (specification, "Known Limitations of Current
-    /// P4Runtime Version").
+    /// Warns of a key field or parameter whose type is no bit string for the control plane (specification,
+    /// "Known Limitations of Current P4Runtime Version"). `what` names the field or parameter in the
+    /// message.
     pub fn check_bits(&mut self, ty: &Ty, what: &str, span: Span) {
         let why = match self.module.types.representation(ty) {
             Ty::Error => "values of type `error` have no bits in P4Runtime",
@@ -70,14 +71,16 @@ impl Builder<'_> {
         self.diagnostics.push(errors::not_served(span, what, why));
     }
 
-    /// Warns of a register or digest whose data a device cannot carry.
+    /// Warns of a register or digest with data of a type that P4Runtime messages of this switch cannot
+    /// carry. `what` names the object in the message.
     pub fn check_data(&mut self, ty: &Ty, what: &str, span: Span) {
         if let Some(why) = self.unserved(ty) {
             self.diagnostics.push(errors::not_served(span, what, why));
         }
     }
 
-    /// Returns what it is in a type that a device cannot carry, as a message; `None` if it can carry all.
+    /// Returns a message about the part of type `ty` that P4Runtime messages of this switch cannot carry;
+    /// `None` if they can carry every part.
     fn unserved(&self, ty: &Ty) -> Option<&'static str> {
         let types = &self.module.types;
         match ty {
@@ -103,7 +106,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Returns what `@p4runtime_translation` says of a new type, if it has the annotation.
+    /// Returns the contents of the annotation `@p4runtime_translation` of a type declared by `type`; `None`
+    /// if the type has no such annotation.
     fn translated(&self, id: NewTypeId) -> Option<p4::P4NewTypeTranslation> {
         let def = self.module.types.new_type(id);
         match find(&def.annotations, "p4runtime_translation").map(|a| &a.body) {
@@ -112,8 +116,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Returns the width in bits that the control plane sees (0 for a string, or a value without a number), and
-    /// the named type if it is one.
+    /// Returns the width in bits that the control plane sees (0 for a string, or for a type that is no
+    /// scalar), and the name of the type if it is a named type.
     pub fn exposed(&mut self, ty: &Ty) -> (i32, Option<p4::P4NamedType>) {
         let width = self.module.types.scalar_width(ty).unwrap_or(0) as i32;
         let _ = self.type_spec(ty);
@@ -143,8 +147,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Appends the fields of a header to `out`. Structs inside of it are taken apart, and their fields named
-    /// with dots.
+    /// Appends to `out` the fields of a header with their names. A field that is a struct is replaced by
+    /// its own fields, whose names begin with the name of the struct and a dot.
     pub fn flatten(&self, fields: &[FieldDef], prefix: &str, out: &mut Vec<(String, FieldDef)>) {
         for field in fields {
             let name = format!("{prefix}{}", local_name(&field.name, &field.annotations));
@@ -168,7 +172,7 @@ impl Builder<'_> {
         local_name(&def.name, &def.annotations) + &args.replace(['<', '>'], "")
     }
 
-    /// Returns the description of a type; the named types in it join the type info.
+    /// Returns the P4Info description of a type, and adds the named types in it to the P4Info.
     pub fn type_spec(&mut self, ty: &Ty) -> p4::P4DataTypeSpec {
         data(match ty {
             Ty::Bool => TypeSpec::Bool(p4::P4BoolType {}),
@@ -198,8 +202,8 @@ impl Builder<'_> {
         TypeSpec::Tuple(p4::P4TupleTypeSpec { members })
     }
 
-    /// Notes that a type has a control-plane name. Reports a name that another type of the kind has; its
-    /// content would be lost.
+    /// Records that a type of the kind `kind` has a control-plane name. Reports a name that another type of
+    /// this kind has, since P4Info can hold only one of the two.
     fn claim(&mut self, kind: &'static str, name: &str, ty: Ty, span: Span) {
         let claimed = self.named_types.entry((kind, name.to_string()));
         let first = claimed.or_insert_with(|| ty.clone());
@@ -209,7 +213,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Gives a control-plane name to a type with fields; reports as well two of its fields with one name.
+    /// Records the control-plane name of a type with fields. Reports a name that another type of the kind
+    /// has, and two fields of the type with one name.
     fn claim_structure(&mut self, kind: &'static str, name: &str, id: StructId, ty: Ty) {
         let fields = &self.module.types.structure(id).fields;
         let span = fields.first().map_or_else(Span::default, |f| f.span);

@@ -40,7 +40,7 @@ pub(super) struct Path {
 }
 
 impl Drop for Path {
-    /// Frees the path step by step, without recursion: it may be long.
+    /// Frees the path step by step, since recursion over a long path would exhaust the stack.
     fn drop(&mut self) {
         let mut next = self.before.take();
         while let Some(path) = next {
@@ -82,7 +82,8 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Makes the state at the start of a path, in which slots have these values.
+    /// Makes the state at the start of a packet's path, in which slots have the values `values` and no
+    /// steps were made.
     pub fn new(values: BTreeMap<SlotId, Bits>) -> State {
         State {
             values,
@@ -95,7 +96,7 @@ impl State {
         }
     }
 
-    /// Appends a step to the path.
+    /// Appends a step to the path that led to this state.
     pub fn push(&mut self, step: Step) {
         let length = self.path_length() + 1;
         let before = self.path.take();
@@ -106,12 +107,12 @@ impl State {
         }));
     }
 
-    /// Returns the number of steps on the path so far.
+    /// Returns the number of steps on the path that led to this state.
     pub fn path_length(&self) -> usize {
         self.path.as_ref().map_or(0, |path| path.length)
     }
 
-    /// Returns whether both states say the same, whichever way led to them.
+    /// Returns whether both states contain the same values and facts, without regard to the paths that led to them.
     pub fn agrees(&self, other: &State) -> bool {
         self.values == other.values
             && self.unset == other.unset
@@ -125,8 +126,8 @@ impl State {
             }
     }
 
-    /// Joins the state with another: keeps the values and facts that both have. A slot that may lack a value in one
-    /// of them may lack it afterwards.
+    /// Joins the state with `other`: keeps the values and facts that both have. A slot may be unset
+    /// afterwards if it may be unset in either. Keeps the shorter path of the two.
     pub fn join(&mut self, other: &State) {
         self.values
             .retain(|slot, value| other.values.get(slot) == Some(value));
@@ -146,15 +147,15 @@ impl State {
         }
     }
 
-    /// Forgets what is known of a slot's value.
+    /// Removes the known value of a slot and all facts about it.
     pub fn forget(&mut self, slot: SlotId) {
         self.values.remove(&slot);
         self.facts
             .retain(|(fact, _)| !fact.reads(&|read| read == slot));
     }
 
-    /// Keeps the values and facts of the slots that `values` wants, and the missing values of those that
-    /// `unset` wants.
+    /// Keeps only the values and facts of slots for which `values` returns true, and the mark of being
+    /// unset only of slots for which `unset` returns true.
     pub fn keep(&mut self, values: &dyn Fn(SlotId) -> bool, unset: &dyn Fn(SlotId) -> bool) {
         self.values.retain(|slot, _| values(*slot));
         self.facts
@@ -162,7 +163,7 @@ impl State {
         self.unset.retain(|slot| unset(*slot));
     }
 
-    /// Gives a slot a value. Returns false if the known facts exclude it.
+    /// Records that a slot has the value `value`. Returns false if the known facts exclude that value.
     #[must_use]
     pub fn set(&mut self, slot: SlotId, value: Bits, slots: &[Slot]) -> bool {
         self.values.insert(slot, value);
@@ -184,7 +185,7 @@ impl State {
         })
     }
 
-    /// Remembers that a condition holds, or does not; the oldest fact goes if there are too many.
+    /// Records that a condition holds or does not hold. Removes the oldest fact if there are already `FACTS` facts.
     fn note(&mut self, condition: Expr, holds: bool) {
         if self.facts.len() == FACTS {
             self.facts.remove(0);
@@ -192,8 +193,8 @@ impl State {
         self.facts.push((Rc::new(condition), holds));
     }
 
-    /// Returns an expression of the same value, in which slots and conditions that are known in this state are
-    /// replaced by constants.
+    /// Returns an expression with the same value, in which constants replace the slots and conditions whose
+    /// values are known in this state.
     pub fn simplify(&self, expr: &Expr, slots: &[Slot]) -> Expr {
         let again = |e: &Expr| self.simplify(e, slots);
         let simpler = match expr {
@@ -229,7 +230,8 @@ impl State {
             .map_or(simpler, |holds| build::boolean(holds == sense))
     }
 
-    /// Returns whether a condition in its normal form is known to hold or not; `None` if nothing is known.
+    /// Returns whether a condition in normal form (see [`normal`]) is known to hold or not to hold; `None`
+    /// if neither is known.
     fn fact(&self, condition: &Expr) -> Option<bool> {
         let equals = |e: &Expr| match e {
             Expr::Binary {
@@ -257,7 +259,8 @@ impl State {
         other.then_some(false)
     }
 
-    /// Returns the states in which the choice `cond ? then : otherwise`, of two conditions, has the given value.
+    /// Returns the states in which the condition `cond ? then : otherwise`, whose sides are conditions too,
+    /// has the truth value `value`.
     fn assume_arms(
         self,
         cond: &Expr,
@@ -274,7 +277,8 @@ impl State {
         states
     }
 
-    /// Returns the states, out of this one, in which a condition has the given value; none if that is impossible.
+    /// Returns the states, derived from this one, in which a condition has the truth value `value`; none if
+    /// the condition cannot have it.
     pub fn assume(self, condition: &Expr, value: bool, slots: &[Slot]) -> Vec<State> {
         let condition = self.simplify(condition, slots);
         match condition {
@@ -315,7 +319,8 @@ impl State {
         }
     }
 
-    /// Returns the states in which a condition has a value that is neither known nor made of other conditions.
+    /// Returns the states in which a condition has the truth value `value`. The condition is not constant,
+    /// and not made of other conditions.
     fn assume_normal(mut self, condition: Expr, value: bool, slots: &[Slot]) -> Vec<State> {
         match &condition {
             Expr::Slot(slot) => {
@@ -343,7 +348,7 @@ impl State {
         }
     }
 
-    /// Returns the states in which an expression equals a constant (`value`), or differs from it.
+    /// Returns the states in which the expression `a` equals `constant`, or differs from it if `value` is false.
     fn assume_equal(
         mut self,
         a: &Expr,
@@ -392,8 +397,9 @@ impl State {
     }
 }
 
-/// Brings a condition into the form in which states remember it (no `Ne`, `Ule`, `Not`; constants on the right
-/// of an equality), and returns with it whether the form holds when the condition does.
+/// Returns a condition in the normal form in which states record facts, without `Ne`, `Ule` and `Not`, and
+/// with constants on the right of an equality. Also returns whether the normal form holds exactly if the
+/// condition does; else it is the negation.
 fn normal(condition: &Expr) -> (Expr, bool) {
     match condition {
         Expr::Unary {

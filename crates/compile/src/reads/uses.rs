@@ -75,7 +75,8 @@ impl Uses {
         uses
     }
 
-    /// Finds the slots that conditions read, and those that such slots get their values from.
+    /// Marks the slots that conditions read, and the slots from which those slots are computed, directly or
+    /// through other slots.
     fn find_relevant(&mut self, program: &Program) {
         let mut read = BTreeSet::new();
         for header in &program.headers {
@@ -120,8 +121,7 @@ impl Uses {
         }
     }
 
-    /// Marks the slots that are assigned a copy of another slot: where that one has no value, they have none
-    /// either.
+    /// Marks the slots that are assigned a copy of another slot, since they are unset where the copied slot is unset.
     fn find_unset(&mut self, program: &Program) {
         for stmt in program.bodies().flat_map(ir::statements) {
             if let StmtKind::Assign {
@@ -161,8 +161,9 @@ impl Uses {
         }
     }
 
-    /// Extends the use of a header's validity to the last use of its fields, and to the end of the pipeline the use
-    /// of slots that clones preserve or v1model reads. Marks the fields of headers that are emitted.
+    /// Extends the last use of a header's validity to the last use of the header's fields, and the last use
+    /// of slots that clones preserve or v1model reads to the end of the pipeline. Marks the fields of
+    /// headers that the deparser emits.
     fn find_lasting(&mut self, program: &Program) {
         for (header, emitted) in program.headers.iter().zip(program.emitted_headers()) {
             let fields = header.field_slots().map(|slot| self.last[slot.index()]);
@@ -220,7 +221,7 @@ impl Uses {
         self.may_be_unset[slot.index()]
     }
 
-    /// Returns whether the header of this field is emitted by the deparser.
+    /// Returns whether the deparser emits the header of which `slot` is a field.
     pub fn is_sent(&self, slot: SlotId) -> bool {
         self.sent[slot.index()]
     }
@@ -254,7 +255,7 @@ fn all(expr: &Expr, out: &mut BTreeSet<SlotId>) {
     }
 }
 
-/// Adds to `out` the slots that conditions inside of an expression read.
+/// Adds to `out` the slots that the conditions inside of an expression read.
 fn conditions(expr: &Expr, program: &Program, out: &mut BTreeSet<SlotId>) {
     match expr {
         Expr::Mux { cond, .. } => all(cond, out),
@@ -269,8 +270,8 @@ fn conditions(expr: &Expr, program: &Program, out: &mut BTreeSet<SlotId>) {
         .for_each(|operand| conditions(operand, program, out));
 }
 
-/// Adds to `out` the slots that a statement itself reads, the actions of its table included, but not those that it
-/// sends.
+/// Adds to `out` the slots that a statement reads, including those that the actions of an applied table
+/// read, but not the slots of headers that it emits.
 fn reads(program: &Program, stmt: &Stmt, out: &mut BTreeSet<SlotId>) {
     for expr in stmt.kind.exprs() {
         all(expr, out);

@@ -178,7 +178,8 @@ impl<'p> Walker<'p> {
         }
     }
 
-    /// Follows a statement after which a packet goes on in one way, if at all.
+    /// Follows a statement that has no branches, and returns the state after it; `None` if the packet goes
+    /// no further.
     fn simple(&mut self, kind: &StmtKind, mut state: State) -> Option<State> {
         for expr in kind.exprs() {
             self.check(expr, &mut state, &|_| false);
@@ -255,7 +256,8 @@ impl<'p> Walker<'p> {
         })
     }
 
-    /// Keeps the state of a packet that the parser rejects here, with an error and a last step.
+    /// Records the state of a packet that the parser rejects at this point, with the parser error `error`
+    /// and the last step `step`.
     fn reject_with(&mut self, state: &State, error: u64, step: Step) {
         let slot = self
             .program
@@ -367,8 +369,9 @@ impl<'p> Walker<'p> {
         self.reduce(out)
     }
 
-    /// Follows the rounds of a loop one by one while they bring something new; if there is no end, once more
-    /// with all forgotten that a round may change.
+    /// Follows the rounds of a loop one by one while they lead to new states. If they still do after
+    /// `ROUNDS` rounds, follows one more round, before which everything that a round may change is
+    /// forgotten.
     fn repeat(&mut self, label: LabelId, body: &[Stmt], states: Vec<State>) -> Vec<State> {
         let mut seen: Vec<State> = Vec::new();
         let mut states = states;
@@ -392,7 +395,7 @@ impl<'p> Walker<'p> {
         self.reduce(out)
     }
 
-    /// Returns the slots that statements may change.
+    /// Returns the slots whose values statements may change.
     fn changed(&self, body: &[Stmt]) -> BTreeSet<SlotId> {
         let mut out = BTreeSet::new();
         for stmt in ir::statements(body) {
@@ -420,7 +423,7 @@ impl<'p> Walker<'p> {
         out
     }
 
-    /// Follows each action that a hit or a miss of a table may run.
+    /// Follows each action that a hit or a miss of a table may run, and returns the states after them.
     fn apply(
         &mut self,
         id: TableId,

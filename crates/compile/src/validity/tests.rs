@@ -5,7 +5,8 @@ use ir::Program;
 
 use super::guard;
 
-/// Parses a program of the IR with two headers, the given ingress and the given actions.
+/// Parses a program in the text form of the IR that has two headers, the statements `ingress` in its
+/// ingress control, and the actions `actions`.
 fn program(ingress: &str, actions: &str) -> Program {
     let mut text = ir::text::preamble("test", [1, 8, 1, 8, 8].map(|width| ("s", width)));
     text += "header h0 \"h0\" valid %16 {\n  %17\n}\nheader h1 \"h1\" valid %18 {\n  %19\n}\n";

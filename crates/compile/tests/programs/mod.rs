@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-/// Returns the directory of the repository.
+/// Returns the root directory of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Returns the P4 programs in a folder of the repository, by name.
+/// Returns the paths of the P4 programs in a folder of the repository, sorted by name.
 pub fn programs(folder: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(root().join(folder)).expect("a folder of programs");
     let paths = entries.map(|e| e.expect("an entry").path());

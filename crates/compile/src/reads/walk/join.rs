@@ -12,7 +12,8 @@ use super::Walker;
 const MOST_STATES: usize = 160;
 
 impl Walker<'_> {
-    /// Joins states that say the same of what is still to be read, and more of them if there are too many.
+    /// Joins the states that agree in everything that is still to be read. If too many states are left,
+    /// joins states that agree in less.
     pub(super) fn reduce(&self, mut states: Vec<State>) -> Vec<State> {
         if states.len() < 2 {
             return states;
@@ -99,8 +100,8 @@ impl Walker<'_> {
     }
 }
 
-/// Joins the states that are alike, and returns those that are left; `key` is the same for states that are
-/// alike.
+/// Joins the states for which `alike` returns true, and returns the states that are left. `key` must return
+/// the same number for any two states that are alike.
 fn joined(
     states: Vec<State>,
     key: impl Fn(&State) -> u64,

@@ -10,8 +10,8 @@ use crate::lower::build;
 const VISITS: usize = 64;
 
 impl Walker<'_> {
-    /// Follows packets through a parser until no new state of a packet comes to any parser state. Returns the
-    /// states of the packets that leave it, accepted or rejected.
+    /// Follows packets through a parser until no parser state is reached in a new state of a packet.
+    /// Returns the states in which packets leave the parser, whether accepted or rejected.
     pub(super) fn parser(&mut self, block: Block, starts: Vec<State>) -> Vec<State> {
         let Some(start) = self.program.parser_start(block) else {
             return starts;
@@ -105,8 +105,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Returns a case of a select as a condition, and whether the condition says all: it does not if the case
-    /// has value sets, whose members nobody knows.
+    /// Returns the condition of a case of a select, and whether the condition is exact. It is not exact if
+    /// the case contains value sets, whose members are unknown.
     fn case(&self, keys: &[Expr], matches: &[KeySet]) -> (Expr, bool) {
         let slots = &self.program.slots;
         let mut exact = true;

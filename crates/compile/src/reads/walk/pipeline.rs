@@ -13,7 +13,7 @@ use crate::lower::build;
 const GENERATIONS: usize = 3;
 
 impl Walker<'_> {
-    /// Follows packets from their arrival to their departure.
+    /// Follows packets through the whole pipeline, from their arrival to their departure.
     pub fn pipeline(&mut self) {
         let starts = self.starts();
         let mut states = self.parser(Block::Parser, starts);
@@ -51,8 +51,8 @@ impl Walker<'_> {
         Bits::zero(self.program.slots[slot.index()].width)
     }
 
-    /// Returns the states of packets that arrive, and of those that come again by a resubmission or
-    /// recirculation.
+    /// Returns the states of packets that arrive at the switch, and of packets that return to the parser by
+    /// a resubmission or recirculation.
     fn starts(&self) -> Vec<State> {
         let mut values: BTreeMap<SlotId, Bits> = (self.uses.relevant())
             .map(|slot| (slot, self.zero(slot)))
@@ -92,8 +92,8 @@ impl Walker<'_> {
         states
     }
 
-    /// Returns the state in which the second parser of an architecture starts: nothing is parsed, and all else
-    /// may be anything.
+    /// Returns the state in which the second parser of an architecture starts: all headers are invalid, and
+    /// nothing is known about any other slot.
     fn second_parser(&self) -> State {
         let valid = self.program.headers.iter().map(|header| header.valid);
         State::new(valid.map(|slot| (slot, Bits::from_bool(false))).collect())
@@ -104,7 +104,8 @@ impl Walker<'_> {
         state.values.get(&egress_spec).and_then(Bits::to_u64) == Some(drop)
     }
 
-    /// Moves packets from ingress to egress of v1model: dropped packets end, copies begin.
+    /// Follows packets from ingress to egress of v1model: removes dropped packets and adds clones. Returns
+    /// the states in which packets enter egress.
     fn between(&mut self, states: Vec<State>) -> Vec<State> {
         let mut out = self.copies(&states, true);
         let Some(standard) = self.program.v1model().copied() else {
@@ -161,8 +162,9 @@ impl Walker<'_> {
         self.reduce(out)
     }
 
-    /// Returns the states in which the clones that these states asked for enter egress: those asked for in ingress,
-    /// or in egress if `of_ingress` is false. None but in v1model.
+    /// Returns the states in which clones enter egress, for the clones that the packets in `states`
+    /// requested: in ingress if `of_ingress` is set, else in egress. Returns no states for an architecture
+    /// other than v1model.
     fn copies(&mut self, states: &[State], of_ingress: bool) -> Vec<State> {
         let Some(standard) = self.program.v1model().copied() else {
             return Vec::new();
@@ -219,7 +221,7 @@ impl Walker<'_> {
         self.reduce(out)
     }
 
-    /// Follows packets through a control, to its end or an `exit`.
+    /// Follows packets through a control, up to its end or an `exit`.
     fn block(&mut self, block: Block, states: Vec<State>) -> Vec<State> {
         let body = self.program.control(block);
         self.position = self.uses.start(block);

@@ -6,7 +6,8 @@ use super::super::state::State;
 use super::{Fault, Finding, Walker};
 
 impl Walker<'_> {
-    /// Reports what an expression reads that may not be there. `exempt`: headers that may be invalid here.
+    /// Reports each read in an expression of a header that may be invalid or of a slot that may be unset.
+    /// Headers for which `exempt` returns true may be invalid.
     pub(super) fn check(
         &mut self,
         expr: &Expr,
@@ -54,7 +55,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Returns the two validity bits that a condition compares; `None` if it compares anything else.
+    /// Returns the two validity slots that a condition compares with each other; `None` for any other condition.
     fn validities(&self, condition: &Expr) -> Option<[SlotId; 2]> {
         match condition {
             Expr::Binary {
@@ -88,7 +89,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Returns whether an expression reads nothing that may be missing.
+    /// Returns whether an expression reads no header field and no slot that may be unset.
     fn is_safe(&self, expr: &Expr) -> bool {
         !expr.reads(&|slot| {
             self.field_of[slot.index()].is_some()
@@ -116,7 +117,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Notes a fault with the shortest way to it, unless a comment explains it. Returns false if one does.
+    /// Records a fault with the shortest path to it. Records nothing and returns false if a comment in the
+    /// source explains the fault.
     pub(super) fn report(&mut self, fault: Fault, slot: SlotId, state: &State) -> bool {
         if (self.explained)(self.loc, fault) {
             return false;
